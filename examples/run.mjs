@@ -21,7 +21,7 @@ export async function run(types, work) {
   const { task, outcome } = await end;
   console.log(`${task}: ${outcome}`);
 
-  // First the worker, which still needs the others.
+  // The worker stops first, because it needs the others until then.
   await worker.stop();
   await node.stop();
   await client.close();

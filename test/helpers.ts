@@ -1,7 +1,7 @@
-/** A logger for nodes and workers whose log does not matter. */
+/** A logger for nodes and workers that discards everything. */
 export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A promise, and what ends it. */
+/** A promise, and the function that resolves it. */
 export function gate<T = void>() {
   let resolve!: (value: T) => void;
   let reject!: (error: Error) => void;

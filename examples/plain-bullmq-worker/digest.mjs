@@ -1,5 +1,5 @@
 /**
- * A task for a worker that is not ours: its type is the job's name, and nothing more.
+ * A task for a plain BullMQ worker: the task type is the name of the job.
  *
  * @param {import("@carillon/sdk").Client} client
  */

@@ -10,7 +10,7 @@ const worker = new Worker("mail", processMail, { connection, prefix: bullPrefix(
 const end = new Promise((resolve) => worker.once("completed", resolve));
 
 await putDigest(client);
-await client.trigger("digest"); // not to wait until Monday, and without a node: a trigger enqueues at once
+await client.trigger("digest"); // runs it now, not on Monday, and without a node: a trigger enqueues at once
 await end;
 console.log("digest: completed");
 

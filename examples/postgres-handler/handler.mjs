@@ -7,19 +7,19 @@ import { z } from "zod";
  * @typedef {{ query(sql: string, values: unknown[]): Promise<{ rows: unknown[] }> }} Database
  */
 
-/** By the idempotency key: of many deliveries of an occurrence, one charges. */
+/** Uses the idempotency key: of several deliveries of an occurrence, only one charges. */
 export const CHARGE = `
   INSERT INTO charge (key, account, cents) VALUES ($1, $2, $3)
   ON CONFLICT (key) DO NOTHING
   RETURNING key`;
 
-/** By the fence: what comes from an attempt that was thought dead changes nothing. */
+/** Uses the fence: an attempt that counted as dead changes nothing. */
 export const WRITE_STATEMENT = `
   UPDATE statement SET body = $2, fence = $3
   WHERE account = $1 AND fence < $3
   RETURNING fence`;
 
-/** The row that the update needs; the first attempt of all makes it. */
+/** Creates the row that the update needs; the first attempt does it. */
 export const OPEN_STATEMENT = `
   INSERT INTO statement (account, body, fence) VALUES ($1, '{}', 0)
   ON CONFLICT (account) DO NOTHING`;

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
-/** Each bench runs, tiny, and what it says is of the right size: a wide band, because machines differ and are busy. */
+/** Runs each bench with a small load. Its figures must be within a wide band, because machines differ and are busy. */
 const BANDS: Record<string, Record<string, [least: number, most: number]>> = {
   burst: {
     "occurrences a second, as a share of addBulk's": [0.01, 10],

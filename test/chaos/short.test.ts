@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const CHAOS = fileURLToPath(new URL("../../scripts/chaos/chaos.mjs", import.meta.url));
 
-/** The battery as a user runs it; returns its exit code and what it printed. */
+/** Runs the battery as a user does; returns its exit code and its output. */
 async function chaos(...args: string[]): Promise<{ code: number | null; text: string }> {
   const child = spawn(process.execPath, [CHAOS, "--ready", "--json", ...args], { stdio: "pipe" });
   let text = "";

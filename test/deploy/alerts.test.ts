@@ -12,7 +12,7 @@ import { Prometheus, prometheusBinary } from "./prometheus.js";
 
 const file = fileURLToPath(new URL("../../deploy/prometheus/rules.yml", import.meta.url));
 const RULES = readFileSync(file, "utf8");
-/** Minutes become seconds, and limits in seconds shrink as much. */
+/** Alert rules with seconds in place of minutes, and limits in seconds shortened likewise. */
 const QUICK = RULES.replace(/for: (\d+)m/g, "for: $1s")
   .replace(/\[(\d+)m\]/g, "[$1s]")
   .replace(/> (60|300)\b/g, (_, n) => `> ${Number(n) / 60}`);
@@ -27,7 +27,7 @@ if (!binary) {
   );
 }
 
-/** A busy machine may need a while for what is due at once. */
+/** Patience for a busy machine. */
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 200 };
 
 describe.skipIf(!binary)(
@@ -85,7 +85,7 @@ describe.skipIf(!binary)(
         logger: SILENT,
       });
       await worker.start();
-      // Something is due each second.
+      // A task that is due every second.
       await client.put({ id: "tick", queue: "good", type: "good", schedule: { every: "1s" } });
       ports = [await freePort(), await freePort()];
       startNode(0);

@@ -8,8 +8,8 @@ import { stringify } from "yaml";
 import { guardProcess, releaseProcess, scratchDir } from "../../packages/testing/src/scratch.js";
 
 /**
- * The program of Prometheus: `CARILLON_PROMETHEUS`, else `prometheus` on PATH, which is installed if apt-get may do so. Undefined: there is
- * none.
+ * Path of Prometheus: `CARILLON_PROMETHEUS`, else `prometheus` on PATH, installed first if apt-get may do that.
+ * Undefined: there is none.
  */
 export function prometheusBinary(): string | undefined {
   const named = process.env["CARILLON_PROMETHEUS"];
@@ -43,7 +43,7 @@ export class Prometheus {
     this.#url = url;
   }
 
-  /** @param ports of what it scrapes on 127.0.0.1 */
+  /** @param ports of its targets on 127.0.0.1 */
   static async start(binary: string, rules: string, ports: readonly number[]): Promise<Prometheus> {
     const dir = await mkdtemp(join(scratchDir(), "prometheus-"));
     const port = await freePort();
@@ -82,7 +82,10 @@ export class Prometheus {
     if (this.#child.pid !== undefined) releaseProcess(this.#child.pid);
   }
 
-  /** The values of an expression. @throws if it is not valid */
+  /**
+   * Evaluates an expression.
+   * @throws if it is not valid
+   */
   async query(
     expression: string,
   ): Promise<readonly { metric: Record<string, string>; value: [number, string] }[]> {
@@ -90,7 +93,7 @@ export class Prometheus {
     return result;
   }
 
-  /** The labels of each alert that fires. */
+  /** Labels of each alert that fires. */
   async firing(): Promise<readonly ActiveAlert["labels"][]> {
     const { alerts } = (await this.#get("alerts")) as { alerts: ActiveAlert[] };
     return alerts.filter(({ state }) => state === "firing").map(({ labels }) => labels);

@@ -20,10 +20,10 @@ const pages = [
 ];
 const textOf = (page: string) => readFileSync(join(root, page), "utf8");
 
-/** Code is not prose: what looks like a link there is none. */
+/** Leaves out code blocks: text in them may look like a link. */
 const proseOf = (page: string) => textOf(page).replace(/^```[\s\S]*?^```/gm, "");
 
-/** As GitHub makes them of headlines, and those that the page has in HTML. */
+/** Anchors as GitHub makes them from headlines, and those that the page has in HTML. */
 function anchorsOf(page: string): Set<string> {
   const anchors = new Set([...proseOf(page).matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id));
   for (const [, title = ""] of proseOf(page).matchAll(/^#+ (.*)$/gm)) {
@@ -36,7 +36,7 @@ function anchorsOf(page: string): Set<string> {
   return anchors;
 }
 
-/** Address of the repository: READMEs of packages link there, because they are read outside of the checkout too. */
+/** Address of the repository. READMEs of packages link there, because they are also read outside of the checkout. */
 const repository: string = JSON.parse(textOf("package.json")).homepage.replace("#readme", "");
 
 function wrongLink(page: string, link: string): string | undefined {

@@ -30,7 +30,7 @@ it("business-days: working days only, at the hour of Berlin", async () => {
   const kit = await stand.kit({ types: [closing], start: "2027-03-24T00:00:00Z" });
   await putClosing(kit.client);
   await kit.advanceTo("2027-03-31T00:00:00Z");
-  // Good Friday, the weekend, Easter Monday; summer time since Sunday.
+  // Good Friday, the weekend and Easter Monday; summer time began on Sunday.
   await kit
     .expect("daily-closing")
     .firedAt(["2027-03-24T16:00:00Z", "2027-03-25T16:00:00Z", "2027-03-30T15:00:00Z"])
@@ -90,7 +90,7 @@ const programs = readdirSync(folder, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 
-/** These have tests of their own. */
+/** Examples with tests of their own. */
 const OTHERS = ["http-server", "postgres-handler"];
 
 it.each(programs.filter((name) => !OTHERS.includes(name)))("%s/main.mjs runs to its end", async (name) => {

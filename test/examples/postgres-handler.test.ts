@@ -13,7 +13,7 @@ import {
 import { SILENT } from "../helpers.js";
 import { PATIENCE, Stand } from "../seeds/harness.js";
 
-/* The example's own code and the documents' own SQL, on a real PostgreSQL (compiled to WebAssembly) and a real Redis. */
+/* Runs the example's code and the SQL of the docs on a real PostgreSQL (compiled to WebAssembly) and a real Redis. */
 
 const text = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const SCHEMA = text("examples/postgres-handler/schema.sql");
@@ -50,7 +50,7 @@ describe("the SQL alone", () => {
 
   it("a zombie's fence is older: nothing of it is written; nor the same attempt's a second time", async () => {
     await open();
-    // As large as they are: microseconds since 1970.
+    // A fence of realistic size: microseconds since 1970.
     const first = 1_767_171_600_123_457;
     expect(await write({ by: "the first" }, first)).toBe(1);
     expect(await write({ by: "its successor" }, first + 1)).toBe(1);
@@ -95,7 +95,7 @@ describe("with workers", () => {
   const stand = Stand.use({ appendonly: true });
   const pool: Database = { query: (sql, values) => database.query(sql, values) };
 
-  /** A worker whose `collect` is the test's. */
+  /** A worker with the `collect` of the test. */
   async function work(collect: (account: string, signal: AbortSignal) => Promise<object>): Promise<Worker> {
     const worker = new Worker({
       connection: stand.redis.url,
@@ -120,7 +120,7 @@ describe("with workers", () => {
     return triggered.run;
   }
 
-  // In this process, where PostgreSQL is compiled already.
+  // Runs in this process, where PostgreSQL is compiled already.
   it("main.mjs runs to its end", async () => {
     for (const [name, value] of Object.entries(stand.env)) vi.stubEnv(name, value);
     const printed = vi.spyOn(console, "log").mockImplementation(() => {});
@@ -164,7 +164,7 @@ describe("with workers", () => {
     await fallen;
     const successor = await work(async () => ({ by: "its successor" }));
     const settled = new Promise((resolve) => successor.once("settled", resolve));
-    // Its lock is gone, as after a pause of its process: whoever looks next finds the job stalled.
+    // Deletes the lock, as after a pause of the process: the next check finds the job stalled.
     await stand.admin.del(`${stand.queue("billing").toKey(run)}:lock`);
     await settled;
     wake({ by: "the zombie" });

@@ -11,11 +11,11 @@ import { PATIENCE, type Program, Stand } from "../seeds/harness.js";
 const stand = Stand.use({ appendonly: true });
 const entry = (name: string) => fileURLToPath(new URL(`bundles/${name}.ts`, import.meta.url));
 
-/** As docs/bundlers.md says. */
+/** The banner from docs/bundlers.md. */
 const BANNER =
   'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);';
 
-/** Outside the checkout: a bundle finds neither our packages nor our files there. */
+/** Bundles outside of the checkout, where neither our packages nor our files can be found. */
 async function bundle(format: "esm" | "cjs"): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "carillon-bundles-"));
   stand.later(() => rm(folder, { recursive: true }));
@@ -44,7 +44,7 @@ test.each([
     const [client, worker, node] = ["client", "worker", "node"].map((name) =>
       stand.program(join(folder, `${name}.${extension}`)),
     ) as [Program, Program, Program];
-    // A program that fails at its start ends; the others go on until they are killed.
+    // A program that fails at its start ends; the others run until they are killed.
     const early = Promise.race([worker.ended, node.ended]).then(({ stderr }) => {
       throw new Error(`ended early: ${stderr}`);
     });
@@ -62,7 +62,7 @@ test.each([
   60_000,
 );
 
-/** The modules of a bundle of one import, without BullMQ, which has a cron-parser of its own. */
+/** Modules in the bundle of a single import, without BullMQ, which brings its own cron-parser. */
 async function modulesOf(contents: string): Promise<string[]> {
   const { metafile } = await build({
     stdin: { contents, resolveDir: fileURLToPath(new URL(".", import.meta.url)) },

@@ -13,7 +13,7 @@ const execute = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const PACKAGES = publishedPackages().filter(({ folder }) => folder.startsWith("packages/"));
 
-/** `overrides` in package.json chooses the version that this tool brings: one of before the native compiler. */
+/** The TypeScript version that `overrides` in package.json gives to this tool: one from before the native compiler. */
 const attw = createRequire(import.meta.url).resolve("@arethetypeswrong/core");
 const COMPILERS = {
   "5.9": createRequire(attw).resolve("typescript/lib/tsc.js"),
@@ -29,13 +29,13 @@ const STRICT = {
   types: ["node"],
 };
 
-/** The compiler of before needs seconds of computing for each project. */
+/** The older compiler needs seconds for each project. */
 const PATIENCE = 300_000;
 
 let home = "";
 const modules = () => join(home, "node_modules");
 
-/** Folders of projects in `home` find the packed packages there, and of others only what these ask for. */
+/** Installs the packed packages in `home`, with only the dependencies that they ask for. */
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "carillon-consumers-"));
   const needed = new Set(["@types/node"]);
@@ -64,12 +64,12 @@ test("the packages hold no private key, nothing of the compiler's, and no code t
   }
 });
 
-/** A project with one program: what the compiler says about it, and what it prints. */
+/** Compiles and runs a project with one program; returns the compiler's messages and the output. */
 async function compile(compiler: Compiler, type: string, options: object) {
   const project = await mkdtemp(join(home, "project-"));
   await cp(new URL("consumer/main.ts", import.meta.url), join(project, "main.ts"));
   await writeFile(join(project, "package.json"), JSON.stringify({ type }));
-  // The native compiler reads all declarations in no time, and says the same about ours.
+  // The native compiler checks all declarations at once, with the same result for ours.
   const compilerOptions = { ...STRICT, skipLibCheck: compiler === "5.9", ...options };
   await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["main.ts"] }));
   const { stdout } = await execute(process.execPath, [COMPILERS[compiler], "-p", project]).catch(

@@ -14,8 +14,8 @@ import {
 import { SILENT } from "../helpers.js";
 
 /*
- * Every route of the console, Bull Board's included, read from the app itself: one that is added is tried as well. What
- * each does with good and bad input is in apps/console/test.
+ * Tries every route of the console, Bull Board's included, read from the app itself, so that new ones are tried too.
+ * Tests in apps/console/test check their answers to good and bad input.
  */
 
 interface Route {
@@ -25,11 +25,11 @@ interface Route {
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const READS = ["GET", "HEAD"];
-/** Known to everybody; anything else begins at the guard. */
+/** Paths open to everybody; all others begin at the guard. */
 const OPEN = ["/health", "/ready", "/carillon.svg", "/login.css", "/assets/:file", "/login", "/logout"];
 /** Addresses of the pages: one document without data. */
 const PAGES = PAGE_PATHS.map(filledIn);
-/** What an operator may do; whatever else changes something, only an admin may. */
+/** Changes that an operator may make; all others are for admins only. */
 const ACTS = [
   "POST /api/v1/tasks/pause",
   "POST /api/v1/tasks/resume",
@@ -60,11 +60,11 @@ const ACTS = [
   "PUT /queues/api/queues/q/a/promote",
   "PUT /queues/api/queues/q/job-schedulers/system%2Fa/run",
 ];
-/** These speak of a run, a freeze, a backfill or a job that is not there. */
+/** Requests that refer to a missing run, freeze, backfill or job. */
 const NAMES_NOTHING = new Set(
   ACTS.filter((what) => /\/(backfills|freezes|silences|runs|q)\/a(\/|$)/.test(what)),
 );
-/** Paths for a token that is bound to owners; it is refused everywhere else, Bull Board and paths of tomorrow included. */
+/** Paths for a token that is bound to owners. It is refused everywhere else, including Bull Board and future paths. */
 const OWNED = [
   ...["", "/counts", "/pause", "/resume", "/trigger", "/tag", "/delete"].map(
     (rest) => `/api/v1/tasks${rest}`,
@@ -110,10 +110,10 @@ const OWNED = [
   ],
   ...PAGES,
 ].map((path) => (path.startsWith("/") ? path : `/api/v1/${path}`));
-/** Paths for an admin only, to read too. */
+/** Paths that only an admin may read or write. */
 const FOR_ADMINS = ["/api/v1/tokens", "/api/v1/tokens/a"];
 const isForAdmins = (what: string) => FOR_ADMINS.includes(what.split(" ")[1] as string);
-/** A question with a body. */
+/** Requests with a body that change nothing. */
 const ASKS = ["POST /api/v1/validate"];
 
 let console_: Console;
@@ -160,12 +160,12 @@ function readRoutes() {
 
 const ALL = "/*";
 
-/** Each once: a path has a route for each method, and for each handler. */
+/** Paths without duplicates: a path has a route for each method and each handler. */
 function pathsOf(routes: readonly Route[]): string[] {
   return [...new Set(routes.map(({ path }) => path))];
 }
 
-/** With names of what is there. */
+/** Fills in names of existing things. */
 function filledIn(path: string): string {
   const names: Record<string, string> = {
     queue: "q",
@@ -178,7 +178,7 @@ function filledIn(path: string): string {
 
 type Headers = Record<string, string>;
 
-/** What each method of each path answers; and not one key in Redis may change meanwhile. */
+/** Answers to each method on each path. No key in Redis may change meanwhile. */
 async function tryAll(
   methods: readonly string[],
   headers: Headers,
@@ -194,7 +194,7 @@ async function tryAll(
       asked.map((what) => console_.ask(path, { method: what.split(" ")[0] as string, headers })),
     );
     for (const [i, answer] of given.entries()) {
-      // A stream of events does not end by itself.
+      // A stream of events does not end on its own.
       if (answer.headers.get("content-type")?.startsWith("text/event-stream")) await answer.body?.cancel();
       else await answer.arrayBuffer();
       answers.set(asked[i] as string, answer);
@@ -208,7 +208,7 @@ async function dump(): Promise<Record<string, unknown>> {
   const { client } = internalsOf(storeOf(console_.client)).link;
   const keys = (await client.keys("*")).sort();
   const values = await Promise.all(
-    // A hash that is read may change the order of its fields.
+    // Reading a hash may change the order of its fields.
     keys.map(async (key) =>
       (await client.type(key)) === "hash"
         ? Object.entries(await client.hgetall(key)).sort()
@@ -218,7 +218,7 @@ async function dump(): Promise<Record<string, unknown>> {
   return Object.fromEntries(keys.map((key, i) => [key, values[i]]));
 }
 
-/** What did not answer so. */
+/** Answers with other statuses. */
 function otherThan(statuses: readonly number[], answers: ReadonlyMap<string, Response>): string[] {
   return [...answers].flatMap(([what, { status }]) =>
     statuses.includes(status) ? [] : [`${status} ${what}`],
@@ -233,10 +233,10 @@ const writes = METHODS.filter((method) => !READS.includes(method));
 
 it("the list of routes is complete: only the open ones come before the guard", () => {
   expect(routes.before).toEqual(OPEN);
-  // Whatever else is mounted, this test must learn to read: the API's client for each request, and Bull Board.
+  // This test must cover every other mounted app: the API's client for each request, and Bull Board.
   expect(routes.mounted).toEqual(["/api/v1/*", "/queues/*"]);
   expect(routes.guards).toEqual([
-    // What all requests share comes first, the log of writes last.
+    // Steps shared by all requests: these come first, and the log of writes last.
     ...["", "securityHeaders", "sameOrigin", "link", "identify", "roleAllows", ""],
   ]);
   expect(routes.behind.length).toBeGreaterThan(60);
@@ -307,18 +307,19 @@ describe("each method of each route", () => {
     const own = await tryAll(READS, system as Headers);
     expect(refusedOf(own).filter((what) => OWNED.includes(pathOf(what)))).toEqual([]);
     expect([...own.keys()].filter((what) => !OWNED.includes(pathOf(what)))).toEqual(refusedOf(own));
-    // Without a body, it freezes the tasks of its own owner.
+    // Without a body, the request freezes the tasks of the token's own owner.
     const others = await tryAll(METHODS, acme as Headers, ["POST /api/v1/freezes"]);
     const open = [...others.keys()].filter((what) => !refusedOf(others).includes(what)).map(pathOf);
     expect(open.filter((path) => !OWNED.includes(path))).toEqual([]);
     const ofOthers = [...others].filter(
       ([what]) => what.includes("/system/") && !PAGES.includes(pathOf(what)),
     );
-    // 405: there is no such method.
+    // 405 means that the path does not have the method.
     expect(
       ofOthers.filter(([, { status }]) => status !== 403 && status !== 405).map(([what]) => what),
     ).toEqual([]);
-    // The document of the API is the same for all. Events do not end: apps/console/test/tokens.test.ts reads them.
+    // The document of the API is the same for all tokens. Streams of events do not end:
+    // apps/console/test/tokens.test.ts reads them.
     for (const path of OWNED.filter((path) => !/\/(openapi\.json|events)$/.test(path))) {
       const text = await (await console_.ask(path, { headers: acme as Headers })).text();
       expect([path, text.includes("of-others")]).toEqual([path, false]);
@@ -348,7 +349,7 @@ describe("each method of each route", () => {
   );
 
   it.each([
-    // Other spellings and other routes that look like those of an operator.
+    // Other spellings, and other routes that resemble those of an operator.
     ["PUT", "/queues/api/queues/q/clean/retry"],
     ["PUT", "/queues/api/queues/q/CLEAN/promote"],
     ["PUT", "/queues/api/queues/q/job-schedulers/system%2Fa/remove"],
@@ -370,7 +371,7 @@ describe("each method of each route", () => {
     for (const headers of [
       { cookie: session.admin, origin: "https://evil.example" },
       { cookie: session.admin, origin: "null" },
-      // An old browser, or a page that hides where it is.
+      // An old browser, or a page that sends no referrer.
       { cookie: session.admin },
       { authorization: `Bearer ${ADMIN}`, origin: "https://evil.example" },
     ]) {

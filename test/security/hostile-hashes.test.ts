@@ -9,14 +9,14 @@ import { SILENT } from "../helpers.js";
 import { Stand } from "../seeds/harness.js";
 
 /*
- * Someone with the password of Redis writes nonsense into the hash of a task, of a run, or into what a namespace keeps. That
- * task may be lost to its owner; the node, and every other task, goes on as if nothing had been.
+ * An attacker with the password of Redis writes nonsense into the hash of a task or a run, or into data of the
+ * namespace. That task may be lost to its owner; the node and every other task continue unaffected.
  */
 
 const QUEUE = "bells";
 const stand = Stand.use();
 
-/** Two tasks in each shard, before and after the hostile one by name. */
+/** Two tasks in each shard, one before and one after the hostile task by name. */
 const GOOD = ["a", "z"].flatMap((letter) => {
   const byShard = new Map(Array.from({ length: 200 }, (_, n) => [shard(`${letter}${n}`), `${letter}${n}`]));
   return [...byShard.values()];
@@ -29,7 +29,7 @@ function shard(id: string): number {
 const deep = (open: string, close: string, levels = 100_000) => open.repeat(levels) + close.repeat(levels);
 const json = (value: unknown) => JSON.stringify(value);
 
-/** Fields of a task hash, and what becomes of them. */
+/** Fields of a task hash, each with hostile values. */
 const FIELDS: [field: string, values: string[]][] = [
   ["v", ["", "abc", "-1", "1e9", "0x7fffffff"]],
   ["gen", ["", "abc", "-5", "1e400", "nan", "0x10", "9".repeat(400)]],
@@ -70,7 +70,7 @@ const FIELDS: [field: string, values: string[]][] = [
       ...[{ retry: { attempts: 1e9, delay: "x" } }, { retry: 5 }, { catchUpLimits: { every: "x" } }].map(
         json,
       ),
-      // These are not policies.
+      // Values that are not policies.
       ...[
         { queue: "other" },
         { id: "z0", owner: "root" },
@@ -119,11 +119,11 @@ const FIELDS: [field: string, values: string[]][] = [
 
 interface World {
   client: Client;
-  /** Ten seconds later. */
+  /** Advances ten seconds. */
   round(): Promise<void>;
   key(local: string): string;
   keys: ReturnType<ReturnType<typeof namespaceKeys>["queue"]>;
-  /** How often each of these was enqueued. */
+  /** Number of occurrences enqueued for each of these tasks. */
   fired(ids: readonly string[]): Promise<number[]>;
 }
 
@@ -158,7 +158,7 @@ async function world(hostile: readonly string[] = ["m"]): Promise<World> {
 
 const all = (times: number) => GOOD.map(() => times);
 
-/** What everybody can still do. */
+/** Checks that all other tasks continue. */
 async function goesOn(at: World, rounds: number): Promise<void> {
   for (let n = 1; n <= rounds; n++) {
     await at.round();
@@ -172,7 +172,7 @@ it("sound tasks are in all shards, around the hostile one", () => {
   expect(shardOf("system/m")).toBeTypeOf("number");
 });
 
-/** Lists, forecasts and the journal have the others, whatever they say of the hostile one. */
+/** Lists, forecasts and the journal contain the other tasks, whatever they show of the hostile one. */
 async function isSeen(at: World): Promise<void> {
   const others = (names: readonly { id: string }[]) =>
     [...new Set(names.map(({ id }) => id))].filter((id) => !id.startsWith("m")).sort();
@@ -185,7 +185,7 @@ async function isSeen(at: World): Promise<void> {
   await at.client.runs.journal();
 }
 
-/** What is asked of the hostile task itself is answered, or refused with a code. */
+/** Calls about the hostile task are answered, or refused with a code. */
 async function answersOf(at: World, id = "m"): Promise<void> {
   for (const ask of [
     () => at.client.get(id),
@@ -202,20 +202,20 @@ async function answersOf(at: World, id = "m"): Promise<void> {
 }
 
 describe("a field of a task's hash", () => {
-  // All values of a field at once: what becomes of one task is not to touch the others, hostile or not.
+  // All values of a field at once: each task may only harm itself.
   it.each(FIELDS)("%s", async (field, values) => {
     const hostile = values.map((_, n) => `m${n}`);
     const at = await world(hostile);
     for (const [n, value] of values.entries()) await stand.admin.hset(at.key(`system/m${n}`), field, value);
     await goesOn(at, 3);
-    // Whatever it means, it is not enqueued over and over, nor anywhere else.
+    // Whatever the field means, the task is not enqueued again and again, nor in another queue.
     expect((await at.fired(hostile)).filter((times) => times > 3)).toEqual([]);
     const jobs = await stand.queue(QUEUE).getJobCounts();
     expect(jobs["waiting"]! + jobs["prioritized"]!).toBeLessThanOrEqual(3 * (GOOD.length + hostile.length));
     expect(await stand.admin.exists(`{${stand.namespace}:other}:other:wait`)).toBe(0);
     await isSeen(at);
     for (const id of hostile) await answersOf(at, id);
-    // Someone takes the jobs away: the runs of the others are settled.
+    // Drains the queue: the runs of the other tasks are settled.
     await stand.queue(QUEUE).drain();
     await at.round();
     await at.round();

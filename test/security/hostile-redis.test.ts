@@ -7,8 +7,8 @@ import { SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 
 /*
- * Someone with the password of Redis writes nonsense beside the tasks: into the registry, the indexes, the channels, the queue.
- * Nodes and workers go on with what is sound. (What is in a task's own hash: hostile-hashes.test.ts.)
+ * An attacker with the password of Redis writes nonsense next to the tasks: into the registry, the indexes, the
+ * channels, the queue. Nodes and workers continue with valid data. (Hashes of tasks: hostile-hashes.test.ts.)
  */
 
 const QUEUE = "bells";
@@ -37,7 +37,7 @@ async function node(): Promise<string[]> {
   return said;
 }
 
-/** Each of these tasks has come so many times at least. */
+/** Waits until each of these tasks was enqueued this many times. */
 async function fires(client: Client, ids: readonly string[], times: number): Promise<void> {
   await eventually(async () => {
     const runs = await Promise.all(ids.map((id) => client.runs.list(id, { limit: 1_000 })));
@@ -172,7 +172,7 @@ describe("corrupt data alongside the tasks", () => {
     await write();
     await node();
     await fires(client, IDS, 1);
-    await write(); // under a node that runs
+    await write(); // written while a node runs
     await fires(client, IDS, 3);
     expect((await client.list()).tasks.map(({ id }) => id)).toEqual(expect.arrayContaining(IDS));
     expect(await client.queues.names()).toEqual([QUEUE]);
@@ -243,7 +243,7 @@ describe("a foreign job", () => {
       return waiting === 0 && active === 0;
     }, PATIENCE);
     expect(done).toEqual([]);
-    // A worker forgets its newest turn once it has nothing to do.
+    // A worker drops its newest turn once it is idle.
     await vi.waitFor(async () => expect((await stand.admin.keys("*~*")).sort()).toEqual(before), {
       timeout: 60_000,
     });
@@ -267,7 +267,7 @@ describe("a foreign job", () => {
     if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
     const queue = stand.queue(QUEUE);
     const occurrence = { ...sound, run: triggered.run };
-    // It goes before the run's own job.
+    // Enters the queue before the run's own job.
     await queue.add("t", { payload: { forged: true }, occurrence }, { jobId: "forged", lifo: true });
     const worker = new Worker({
       connection: stand.redis.url,

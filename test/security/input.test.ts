@@ -6,16 +6,17 @@ import { SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 
 /*
- * What a stranger may say, at the boundary where it comes in. The HTTP API's own refusals are in apps/console/test/api-bad-input,
- * those of a put in packages/sdk/test/bad-input, schedules' costs in packages/core/test/schedule/hostile.
+ * Hostile input at the boundary where it enters. Refusals of the HTTP API are tested in
+ * apps/console/test/api-bad-input, those of a put in packages/sdk/test/bad-input, and costs of schedules in
+ * packages/core/test/schedule/hostile.
  */
 
 const QUEUE = "bells";
 const stand = Stand.use({ appendonly: true });
-// Keys of earlier tests would expire between two dumps.
+// Deletes keys of earlier tests, which would expire between two dumps.
 beforeEach(async () => void (await stand.admin.flushall()));
 
-/** Looks like a name, or leads elsewhere: in Redis' keys, in BullMQ's, in a path, in a log, in Lua. */
+/** Names that are invalid, or have a special meaning in keys of Redis or BullMQ, in a path, a log, or Lua. */
 const NO_NAMES: [what: string, name: unknown][] = [
   ["empty", ""],
   ["a colon", "a:b"],
@@ -49,10 +50,10 @@ const NO_NAMES: [what: string, name: unknown][] = [
   ["null", null],
 ];
 
-/** End a line, or turn it round, somewhere. */
+/** Characters that end a line or reverse its direction in some context. */
 const SIGNS = ["\n", "\r", "\u0000", "\u001b", "\u0085", "\u2028", "\u2029", "\u202e", "\u2066"];
 
-/** Anything at all, kept as it is. */
+/** Arbitrary texts, which must be kept unchanged. */
 const TEXTS: [what: string, text: string][] = [
   ["Lua", `"]] redis.call("SET", "pwned", "1") --[[`],
   ["Lua in a long string", `]==] redis.call("SET", "pwned", "1") --[==[`],
@@ -65,7 +66,7 @@ const TEXTS: [what: string, text: string][] = [
   ["a number that is none", "1e400"],
 ];
 
-/** @returns the error of what had to be refused, without one key changed */
+/** @returns the error of a call that must be refused without changing a key */
 async function refused(act: () => Promise<unknown>): Promise<CarillonError> {
   const before = await dump();
   const error = await act().then(
@@ -75,7 +76,7 @@ async function refused(act: () => Promise<unknown>): Promise<CarillonError> {
   expect(error).toBeInstanceOf(CarillonError);
   expect(await dump()).toEqual(before);
   const coded = error as CarillonError;
-  // One line, short, whatever was sent.
+  // The message is one short line, whatever was sent.
   expect([...coded.message].filter((sign) => SIGNS.includes(sign))).toEqual([]);
   expect(coded.message.length).toBeLessThan(800);
   return coded;
@@ -94,13 +95,13 @@ describe("text that is not a name", () => {
   beforeEach(async () => {
     client = stand.client();
     await client.put(task());
-    // The log of changes has it: nothing of this is still on its way.
+    // The change is logged: no write of this put is still in progress.
     expect((await client.changes.list()).changes).toHaveLength(1);
   });
 
   it.each(NO_NAMES)("%s: is refused as any name", async (_, odd) => {
     const name = odd as string;
-    // Undefined is left out, which is something else.
+    // Undefined is omitted from the JSON, which is another case.
     const places: [string, () => Promise<unknown>][] = [
       ...["id", "owner", "queue", "type"].map((field): [string, () => Promise<unknown>] => [
         field,
@@ -123,7 +124,7 @@ describe("text that is not a name", () => {
       ["the owner of a client", async () => void new Client({ connection: stand.redis.url, owner: name })],
     ];
     for (const [place, act] of places) {
-      // Null is what no owner, and no namespace, looks like in some languages.
+      // Null stands for a missing owner or namespace in some languages.
       if (odd === null && /owner|many|namespace|delete|filter/.test(place)) continue;
       const { code } = await refused(act);
       expect([place, code]).toEqual([
@@ -163,7 +164,7 @@ it.each(TEXTS)("text stays unchanged from the put to the handler and back: %s", 
   });
   const kit = await stand.kit({ types: [type], queues: [QUEUE] });
   const { client } = kit;
-  // Short texts are shown on terminals and in logs: control characters are refused there, and only there.
+  // Short texts appear on terminals and in logs: only there, control characters are refused.
   const line = text.replace(/[^\P{Cc}\t\n\r]/gu, "");
   const said = { subject: line, submitter: line, group: line };
   if (line !== text) {
@@ -200,7 +201,7 @@ it.each(TEXTS)("text stays unchanged from the put to the handler and back: %s", 
 });
 
 describe("too much data", () => {
-  /** What it takes to refuse: far from what it would take to accept. */
+  /** The cost of a refusal: far below that of accepting the data. */
   async function cheaply(act: () => Promise<unknown>): Promise<CarillonError> {
     globalThis.gc?.();
     const before = process.memoryUsage().heapUsed;

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { carillon } from "../../apps/cli/test/helpers.js";
 import { PATIENCE, Program, Stand } from "../seeds/harness.js";
 
-/* Real programs, told secrets in right and in wrong ways, and all that they print. */
+/* Starts real programs with secrets in correct and wrong configurations, and reads everything that they print. */
 
 const PASSWORD = "p4ss-w0rd-0f-redis";
 const ADMIN = "t0ken-0f-an-admin-0123456789";
@@ -53,7 +53,7 @@ function program(file: string, env: Record<string, string>): Program {
   return made;
 }
 
-/** All that it printed until its end; none of the secrets is in it. */
+/** Everything that a program printed until its end; it must not contain a secret. */
 async function printed(one: Program): Promise<string> {
   const { stdout, stderr } = await one.ended;
   return clean(stdout + stderr);
@@ -93,7 +93,7 @@ describe("secrets are in no log", () => {
     );
   });
 
-  // Both programs read the address with one function: each case is tried with one of them, and with the CLI.
+  // Both programs read the address with one function: each case runs with one of them, and with the CLI.
   it.each<[string, string, () => Record<string, string>]>([
     ["is none", SCHEDULER, () => ({ REDIS_URL: `http://:${PASSWORD}@host` })],
     ["cannot be read", CONSOLE, () => ({ REDIS_URL: `redis://:${PASSWORD}%zz@host` })],
@@ -122,7 +122,7 @@ describe("secrets are in no log", () => {
     ],
   ])("of any program whose address of Redis %s", async (what, file, env) => {
     const one = program(file, env());
-    // Where it starts all the same, it has said all there is to say once it listens.
+    // A program that starts anyway has printed everything once it listens.
     const end = await Promise.race([one.ended, eventually(() => one.said.length > 0, PATIENCE)]);
     if (end === true) await one.kill();
     expect((await printed(one)).length).toBeGreaterThan(0);
@@ -219,7 +219,7 @@ describe("one event is one line", () => {
     const keys = namespaceKeys(stand.namespace);
     const queue = keys.queue("q");
     for (const id of ["a", "b"]) await client.put({ id, queue: "q", type: "t", schedule: { every: "1s" } });
-    // Someone who can write to Redis forges lines, wherever a node may tell of them.
+    // An attacker with write access to Redis forges log lines wherever a node might log data.
     for (const due of queue.dues) await admin.zadd(due, 0, `system/x${FORGED}`);
     await admin.hset(queue.task("system/b"), "schedule", JSON.stringify({ cron: FORGED }));
     await admin.zadd(queue.next, 0, `9${FORGED}`, 0, "0");
@@ -256,7 +256,7 @@ describe("one event is one line", () => {
         .map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(lines.length).toBeGreaterThan(3);
       expect(lines.filter(({ msg }) => msg === "forged")).toEqual([]);
-      // Ours all carry who and when.
+      // All lines of our programs carry name, time and pid.
       expect(lines.filter(({ name, time, pid }) => !(name && time && pid))).toEqual([]);
     }
   });

@@ -1,10 +1,10 @@
-// A worker whose types hold secrets; it logs all there is to log, one JSON line each.
+// A worker whose task types hold secrets. Logs everything it can, one JSON line each.
 import { inspect } from "node:util";
 import { alertWebhook, httpRequest, Worker } from "@carillon/sdk";
 
 const { REDIS_URL, CARILLON_NAMESPACE, SIGNING_KEY } = process.env;
 const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
-/** Prints more than any logger would. */
+/** Prints more than any real logger. */
 const log = (details, msg) => say({ msg, details: inspect(details, { depth: 10, showHidden: true }) });
 const logger = { debug: log, info: log, warn: log, error: log };
 const types = [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { privateDir } from "../../scripts/lib/project.mjs";
 
-/* What `npm start` and the tests leave in .carillon contains payloads. */
+/* Files that `npm start` and the tests leave in .carillon contain payloads. */
 
 const dir = mkdtempSync(join(tmpdir(), "carillon-state-"));
 const before = process.umask(0o022);

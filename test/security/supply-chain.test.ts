@@ -12,7 +12,7 @@ const lockOf = (entry: object, rest: object = {}) => ({
 });
 const none = () => undefined;
 
-/** Each of these must be told: a check that finds nothing checks nothing. */
+/** Each of these faults must be reported: a check that finds nothing checks nothing. */
 describe("the supply-chain checks", () => {
   it("accept a sound package, and ours", () => {
     for (const lock of [lockOf({}), readLock()]) {
@@ -52,7 +52,7 @@ describe("the supply-chain checks", () => {
     ["UNLICENSED", 1],
     [undefined, 1],
     ["MIT AND GPL-3.0-only", 1],
-    // Only to build and test with.
+    // Allowed only for building and testing.
     ["MPL-2.0", 0],
   ])("the licence %s", (license, ofDevelopment) => {
     expect(check.licenceProblems(lockOf({ license }), none)).toHaveLength(1);

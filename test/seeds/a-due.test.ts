@@ -76,7 +76,7 @@ describe("A2 what is due fires, the earliest first", () => {
   test("eight tasks that fell due 2 ms apart without a node are enqueued in that order", async () => {
     const client = stand.client();
     const start = (await stand.time()) + 2_000;
-    // Their names have nothing to do with their times, nor have the shards that these lead to.
+    // Names whose order is independent of their times, and so are their shards.
     const ids = ["d", "h", "a", "f", "c", "g", "b", "e"];
     const puts = await client.putMany(
       ids.map((id, n) => ({ ...bell, id, schedule: { at: start + 2 * n }, overlap: "allow" })),
@@ -97,7 +97,7 @@ describe("A2 what is due fires, the earliest first", () => {
 });
 
 describe("A4 a run still going skips the next occurrence, and due moves on", () => {
-  /** Runs of 25 s, every 10 s: each third time only. */
+  /** Runs take 25 s and are due every 10 s: only every third time runs. */
   async function check(kit: TestKit, { starts, most }: Work): Promise<void> {
     await kit.client.put({ ...bell, schedule: { every: "10s" } });
     await kit.advanceTo("00:20");
@@ -116,14 +116,14 @@ describe("A4 a run still going skips the next occurrence, and due moves on", () 
       .firedAt(["00:10", "00:40", "01:10", "01:40"])
       .skipped("overlap", 8)
       .nextAt("02:10");
-    // Nobody tells of a foreign run's end: a node that looks for it does.
+    // Nothing reports the end of a foreign run: a node checks for it.
     await kit.advanceTo("02:34");
     await kit.expect("t").outcomes(["succeeded", "succeeded", "succeeded", "succeeded"]);
     expect(starts).toEqual([10, 40, 70, 100, 130].map(at));
     expect(most()).toBe(1);
   }
 
-  /** Work of 25 s that notices when it starts, and whether it ever is beside itself. */
+  /** Work of 25 s that records its starts, and how many of its runs overlap. */
   function work(kit: () => TestKit) {
     const starts: number[] = [];
     let [now, most] = [0, 0];
@@ -169,7 +169,7 @@ describe("A5 times missed while every node was down collapse into one", () => {
     await worker.start();
     stand.later(() => worker.stop());
     const settled = () => new Promise((resolve) => worker.once("settled", resolve));
-    // Each is a node that has just started: nothing of an earlier one's memory is left.
+    // A new node for each check, without anything in memory.
     const nodeLooks = () => new Scheduler({ store, logger: SILENT }).tick();
 
     await client.put({ ...bell, schedule: { every: "1m" } });

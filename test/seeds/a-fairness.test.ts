@@ -10,7 +10,7 @@ const stand = Stand.use();
 const START = Date.parse("2026-01-01T00:00:00Z");
 const CROWD = 1_000;
 
-/** What nodes work through one batch after the other: of a queue, one of these at a time. */
+/** Shards of a queue's due index: nodes claim each of them batch by batch. */
 const SLICES = 8;
 
 describe("A15 a crowd does not starve another owner's single task", () => {
@@ -36,7 +36,7 @@ describe("A15 a crowd does not starve another owner's single task", () => {
     );
     await client.put({ ...task, owner: "b", id: "t", schedule: at(place) });
 
-    // The slice that b is in, and the others that are due there.
+    // The shard of task b, and the other tasks that are due there.
     const slices = await Promise.all(
       Array.from({ length: SLICES }, (_, n) => stand.admin.zrange(`{${namespace}:bells}:~due:${n}`, 0, "-1")),
     );
@@ -44,14 +44,14 @@ describe("A15 a crowd does not starve another owner's single task", () => {
     expect(slices.flat()).toHaveLength(CROWD + 1);
     expect(slice.length).toBeGreaterThan(80);
 
-    // Batches get smaller on a busy machine, and with them the window that is dealt.
+    // Batches shrink on a busy machine, and with them the window that is shared among owners.
     const size = vi.spyOn(BatchSize.prototype, "current", "get").mockReturnValue(40);
     stand.later(() => size.mockRestore());
     await clock.set(START + 20_000);
     await new Scheduler({ store, logger: SILENT }).tick();
     const jobs = await stand.queue("bells").getWaiting();
     expect(jobs).toHaveLength(CROWD + 1);
-    // A run's id names the batch that it came with.
+    // The id of a run contains its batch.
     const batchOf = (id = "") => /@\w+\.(\w+)/.exec(id)?.[1] ?? "none";
     const [first] = jobs.filter(({ data: { occurrence } }) =>
       slice.includes(`${occurrence.owner}/${occurrence.task}`),
@@ -59,7 +59,7 @@ describe("A15 a crowd does not starve another owner's single task", () => {
     const own = jobs.find(({ data }) => data.occurrence.owner === "b");
     expect(batchOf(own?.id)).toBe(batchOf(first?.id));
     expect(batchOf(own?.id)).not.toBe("none");
-    // And there is more than one batch to be in.
+    // There is more than one batch.
     expect(new Set(jobs.map(({ id }) => batchOf(id))).size).toBeGreaterThan(2 * SLICES);
   });
 });

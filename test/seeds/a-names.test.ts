@@ -135,7 +135,7 @@ describe("A10 owners are shut off from each other", () => {
   test("a bound client counts its own tasks, and lists only their queues", async () => {
     const { all, acme, beta } = await twoOwners();
     await beta.put({ ...bell, queue: "gongs" });
-    // Names around the owner's, in the order of the index.
+    // Names next to the owner's in the order of the index.
     await all.putMany(["acm", "acme-", "acme.a", "acme0", "acmea"].map((owner) => ({ ...bell, owner })));
     const tasks = Array.from({ length: 30 }, (_, n) => ({ ...bell, id: `t${n}` }));
     await acme.putMany(tasks);
@@ -208,7 +208,7 @@ describe("A11 one task per owner and id, put atomically", () => {
     const hours = (won + 2) * 3_600_000;
     expect(task.nextExecution).toBe(Math.floor(task.updated / hours + 1) * hours);
     expect(await client.upNext()).toMatchObject([{ task: { id: "t" }, due: task.nextExecution }]);
-    // Nor is it found by the tag of one that lost.
+    // The task is not found by the tag of a rejected version either.
     for (const [n] of versions.entries()) {
       expect((await client.list({ tag: `v${n}` })).tasks).toHaveLength(n === won ? 1 : 0);
     }

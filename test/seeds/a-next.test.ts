@@ -12,14 +12,14 @@ interface Vector {
   readonly timezone?: string;
   readonly from: string;
   readonly canonical: string;
-  /** Each of these is among the plain words. */
+  /** Words that the description must contain. */
   readonly words: readonly string[];
   readonly next: readonly string[];
-  /** Nothing follows these. */
+  /** No time follows these. */
   readonly exhausted?: true;
 }
 
-/** Reckoned by hand; canonical calendar events as the manual of systemd writes them. */
+/** Computed manually; canonical calendar events as in systemd's manual. */
 const VECTORS: readonly Vector[] = [
   {
     ...{
@@ -51,7 +51,7 @@ const VECTORS: readonly Vector[] = [
     ...{ syntax: "calendar", expr: "Sat,Thu,Mon..Wed,Sat..Sun", from: "2026-01-01T00:00:00Z" },
     canonical: "Mon..Thu,Sat,Sun *-*-* 00:00:00",
     words: ["00:00"],
-    // The first is a Thursday; the Friday after it is left out.
+    // The first is a Thursday; the Friday after it is excluded.
     next: ["2026-01-03T00:00:00Z", "2026-01-04T00:00:00Z", "2026-01-05T00:00:00Z"],
   },
   {
@@ -95,7 +95,7 @@ const VECTORS: readonly Vector[] = [
     ...{ syntax: "cron", expr: "0 0 1 * *", timezone: "America/New_York", from: "2026-10-15T00:00:00Z" },
     canonical: "0 0 1 * *",
     words: ["00:00", "1st", "America/New_York"],
-    // Summer time ends on the first of November, at two.
+    // Summer time ends at two o'clock on the first of November.
     next: ["2026-11-01T04:00:00Z", "2026-12-01T05:00:00Z"],
   },
   {

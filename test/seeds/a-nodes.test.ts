@@ -35,7 +35,7 @@ describe("A3 five nodes share the work", () => {
     await Promise.all(nodes.map((node) => node.running()));
     const client = stand.client();
     const winners = new Set<string | undefined>();
-    // On a machine with other things to do one of them may be first a hundred times: then it was no race yet.
+    // On a busy machine one node may come first a hundred times, without a race: then repeat.
     for (let n = 1; n <= 5 && winners.size < 2; n++) {
       const id = `t${n}`;
       await client.put({ ...hundred, id });
@@ -53,14 +53,14 @@ describe("A3 five nodes share the work", () => {
 describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
   const TTL = 2_000;
 
-  /** The keys of a claim in progress. */
+  /** Keys of a claim in progress. */
   const marks = () => stand.admin.keys(`{${stand.namespace}:bells}:~lock:*`);
   const runs = async (client: Client) =>
     (await client.runs.list("t")).map(({ node, nominal }) => ({ node, nominal }));
   const node = (id: string, env: Record<string, string> = {}) =>
     stand.node({ CARILLON_NODE_ID: id, CARILLON_MUTEX_TTL_MS: String(TTL), ...env }).running();
 
-  /** A node that has begun a claim, and whose commit is `withheld`; the other one has slept through its beginning. */
+  /** A node stopped during a claim, with its commit `withheld`. The other node did not take part so far. */
   async function midClaim(withheld: "question" | "answer") {
     const [wire, heirs] = [await stand.wire(), await stand.wire()];
     const victim = await node("victim", { REDIS_URL: wire.url });
@@ -74,7 +74,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     return { victim, heir, heirs, client, nominal };
   }
 
-  /** The lease that the victim leaves behind, in ms. */
+  /** Remaining lease of the victim's mutex, in ms. */
   async function leaseLeft(): Promise<number> {
     const [mark, ...more] = await marks();
     expect([mark, more]).toEqual([expect.any(String), []]);
@@ -91,7 +91,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     const { questions } = heirs;
     const other = { node: "heir", nominal };
     await eventually(async () => expect(await runs(client)).toEqual([other]), PATIENCE);
-    // The lease has to run out first, or there was none; the rest is for a machine with other things to do.
+    // The lease must expire first; the rest is for a busy machine.
     const took = performance.now() - since;
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThanOrEqual(TTL);
@@ -107,7 +107,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     await eventually(async () => expect(await runs(client)).toEqual([{ node: "victim", nominal }]), PATIENCE);
     heir.signal("SIGCONT");
     await victim.kill();
-    // Whoever does the next occurrence has been through what the victim left.
+    // The node that claims the next occurrence has recovered from the victim's claim.
     const later = (await stand.time()) + 3_000;
     await client.put({ ...bell, schedule: { at: later }, overlap: "allow" });
     await eventually(async () => expect(await runs(client)).toHaveLength(2), PATIENCE);
@@ -137,10 +137,10 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
 });
 
 describe("A7 one timer to the next due time", () => {
-  /** For a busy machine; a node that looks again on its own does so after 30 s. */
+  /** Patience for a busy machine, below the 30 s after which a node checks on its own. */
   const SOON = 20_000;
 
-  /** Put by another process than the node's; resolves with the time it is due. */
+  /** Puts the task from another process; resolves with the time it is due. */
   async function putFromElsewhere(): Promise<number> {
     const at = (await stand.time()) + 2_000;
     const { code, stdout } = await stand.carillon(
@@ -148,7 +148,7 @@ describe("A7 one timer to the next due time", () => {
       JSON.stringify({ ...bell, schedule: { at } }),
     );
     expect(code).toBe(0);
-    // Not put too late.
+    // The put came in time.
     expect(JSON.parse(stdout)).toMatchObject({ state: "scheduled" });
     return at;
   }
@@ -166,7 +166,7 @@ describe("A7 one timer to the next due time", () => {
     const node = await stand.node().running();
     const at = await putFromElsewhere();
     const enqueued = await enqueuedAt(client);
-    // By itself it would have looked again after 30 s.
+    // On its own the node would have checked after 30 s.
     expect(enqueued).toBeGreaterThanOrEqual(at);
     expect(enqueued).toBeLessThan(at + SOON);
     expect(complaints(node)).toEqual([]);
@@ -197,7 +197,7 @@ describe("A7 one timer to the next due time", () => {
     await node.running();
     const at = (await stand.time()) + 3_000;
     await client.put({ ...bell, schedule: { at } });
-    // The message about it has been heard by then.
+    // The message has arrived by then.
     await eventually(async () => (await stand.time()) > at - 2_000, PATIENCE);
     const { questions } = wire;
     await eventually(async () => (await stand.time()) > at - 100, PATIENCE);
@@ -207,7 +207,7 @@ describe("A7 one timer to the next due time", () => {
   });
 });
 
-/** Warnings and errors, but that the namespace was empty when the node began. */
+/** Warnings and errors, except that the namespace was empty at the node's start. */
 function complaints(node: Program): unknown[] {
   return node.said.filter(({ level, what }) => Number(level) >= 40 && what !== "empty");
 }

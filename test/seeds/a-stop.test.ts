@@ -38,7 +38,7 @@ describe("A16 a worker told to stop lets the running job end well", () => {
     expect(await queue.getJobState(first)).toBe("completed");
     expect(await client.runs.stats("t1")).toMatchObject({ successes: 1, failures: 0, crashes: 0 });
 
-    // The other job is the next worker's.
+    // The other job is left to the next worker.
     expect(await client.runs.get(second)).toMatchObject({ state: "queued" });
     expect(await queue.getJobState(second)).toBe("waiting");
     const next = stand.program("test/seeds/worker.mjs");

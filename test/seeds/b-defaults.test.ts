@@ -38,7 +38,7 @@ describe("B7 a default time box of half the interval, with a tolerance of 5 s", 
     await kit.advance("3m");
     const outcomes = async () => (await kit.client.runs.list("t")).map(({ outcome }) => outcome);
     expect(await outcomes()).toEqual(Array(9).fill("succeeded"));
-    // The worker pauses for a while: what waited starts 10 s before the next one.
+    // The worker pauses for a while, so that the waiting run starts 10 s before the next one.
     await kit.advance("1s");
     await kit.worker.pause();
     await kit.advance("49s");

@@ -7,7 +7,10 @@ const stand = Stand.use();
 const START = Date.parse("2026-01-01T00:00:00Z");
 const at = (seconds: number) => START + seconds * 1_000;
 
-/** A task each minute on the half minute, 5 s tolerated, and a worker that takes one job at each of these moments. */
+/**
+ * A task due every minute at the half minute, with a tolerance of 5 s, and a worker that takes one job at each of these
+ * moments.
+ */
 async function everyMinute(
   takesOneAt: readonly string[],
   handler: (kit: TestKit, context: Context) => Promise<void>,
@@ -47,7 +50,7 @@ describe("B2 a run that starts too soon after the last one is dropped", () => {
     const kit = await everyMinute([first, second], async () => {
       started += 1;
     });
-    // It is decided when the run starts: enqueued it was.
+    // Decided at the start of the run: it was enqueued.
     await kit.advanceTo("02:06");
     await kit.expect("t").firedAt(["00:30", "01:30"]);
     expect(started).toBe(runs ? 2 : 1);
@@ -76,7 +79,7 @@ describe("B3 the last run is counted from its start, and kept when it failed", (
       lastSuccess: undefined,
       lastOutcome: "failed",
     });
-    // 45 s after that start: too soon, although the run before failed; and it is no run.
+    // 45 s after that start: too early although the run before failed. A dropped run does not count as one.
     await kit.advanceTo("01:31");
     await kit.expect("t").outcomes(["failed", "dropped"]);
     expect(await kit.client.runs.stats("t")).toMatchObject({ lastStart: at(45), lastFinish: at(55) });
@@ -198,7 +201,7 @@ describe("B5 an owner's tasks go with the owner", () => {
     expect(await kit.client.count()).toBe(1);
     await expect(kit.client.get("acme/a")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
 
-    // Data that is restored, or was in flight, no longer counts as the task's.
+    // A job that is restored from a backup, or was in flight, no longer counts as the task's.
     const stale = await bells.add(ours[0]?.name ?? "", ours[0]?.data, { jobId: ours[0]?.id ?? "" });
     await kit.worker.resume();
     await kit.advance("30s");
@@ -216,7 +219,7 @@ describe("B5 an owner's tasks go with the owner", () => {
     await kit.client.put(slow, { owner: "acme", id: "a", schedule: { every: "1m" }, payload: {} });
     await kit.advance("1m");
     await kit.expect("acme/a").ranAt(["01:00"]);
-    // All but the kit's own clock.
+    // All keys but the kit's own clock.
     const ours = async () =>
       (await stand.admin.keys(`{${stand.namespace}:bells}:~*`)).filter((key) => !key.endsWith("~clock"));
     expect(await ours()).not.toEqual([]);

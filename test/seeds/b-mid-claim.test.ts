@@ -16,7 +16,7 @@ const killRedis = async () => {
   await stand.redis.start();
 };
 
-/** Failures of Redis, or of the connection to it, during a claim. */
+/** Failures of Redis or of the connection during a claim. */
 const ACCIDENTS: [what: string, catchUp: "one" | "all", befall: (scene: Scene) => Promise<void>][] = [
   [
     "the connection is cut before Redis got it",
@@ -58,7 +58,7 @@ const ACCIDENTS: [what: string, catchUp: "one" | "all", befall: (scene: Scene) =
       stand.later(() => stand.redis.continue());
       stand.redis.pause();
       wire.release();
-      // The first question on the connection that follows; the commit waits at the frozen server, and is done late.
+      // The first command on the new connection has arrived; the frozen server executes the commit late.
       await wire.asked("hello");
       stand.redis.continue();
     },
@@ -71,7 +71,7 @@ async function doneWithoutAnswer({ wire, client }: Scene): Promise<void> {
   await eventually(async () => (await client.runs.list("t", { limit: 1_000 })).length > before, PATIENCE);
 }
 
-/** One of a kind in `npm test`: the answer is lost. */
+/** `npm test` runs one of each kind: the lost answer. */
 const accidents = inject("battery") === "long" ? ACCIDENTS : ACCIDENTS.slice(1, 2);
 
 describe("B1 enqueue and advance are one step", () => {
@@ -93,7 +93,7 @@ describe("B1 enqueue and advance are one step", () => {
       const jobs: { data: JobData }[] = await stand.queue("bells").getJobs();
       const enqueued = jobs.map(({ data }) => data.occurrence.nominal);
       const skipped = (await client.runs.ledger("t")).flatMap(({ from, to }) => range(from, to));
-      // Each time exactly once: a job, or an entry that says why there is none.
+      // Each time has exactly one job, or one entry that says why there is none.
       expect([...enqueued, ...skipped].sort((a, b) => a - b)).toEqual(range(start, end));
       if (catchUp === "all") expect(skipped).toEqual([]);
       const runs = await client.runs.list("t", { limit: 1_000 });

@@ -16,7 +16,7 @@ interface Received {
   readonly body: string;
 }
 
-/** A real server on this machine: 127.0.0.1 is a private address. */
+/** A real server on this machine, with a private address: 127.0.0.1. */
 async function target(answer: RequestListener = (_request, response) => response.end("done")) {
   const received: Received[] = [];
   let connections = 0;
@@ -42,7 +42,7 @@ async function target(answer: RequestListener = (_request, response) => response
 describe("C9 a stored HTTP request is sent, and only to addresses that are allowed", () => {
   let client: Client;
 
-  /** Puts the task and runs it, with a worker that allows these. */
+  /** Puts and runs the task, with a worker that allows these addresses. */
   async function run(
     allow: string[],
     payload: TypedTask<ReturnType<typeof httpRequest>>["payload"],
@@ -83,7 +83,7 @@ describe("C9 a stored HTTP request is sent, and only to addresses that are allow
       ...{ method: "PUT", path: "/orders/7?x=1", body: '{"amount":12}' },
       headers: { "x-tenant": "acme", "content-type": "application/json", "carillon-run": done.id },
     });
-    // It is stored, as any task's payload.
+    // It is stored like the payload of any task.
     expect((await client.get("call")).payload).toEqual(payload);
   });
 

@@ -9,7 +9,7 @@ const stand = Stand.use({ appendonly: true });
 
 const DAY = 86_400_000;
 
-/** A real worker, and what it ran. */
+/** A real worker; returns the runs that it handled. */
 async function work(): Promise<string[]> {
   const ran: string[] = [];
   const type = defineTask("work", {
@@ -32,8 +32,8 @@ describe("C3 a timestamp runs once, whatever the number of nodes, and its task i
   const HUNDRED = Array.from({ length: 100 }, (_, n) => `t${n}`);
 
   /**
-   * A hundred timestamps of one instant. One node sends its commits, and these stay on the wire until the other node has committed all
-   * of them; then they reach Redis.
+   * A hundred timestamps of one instant. The commits of one node are held on the wire until the other node has
+   * committed all of them, and reach Redis after that.
    */
   async function collide(sabotage: string) {
     const wire = await stand.wire();
@@ -45,7 +45,7 @@ describe("C3 a timestamp runs once, whatever the number of nodes, and its task i
     const quick = await stand.node(of("quick")).running();
     quick.signal("SIGSTOP");
     const client = stand.client();
-    // Should it lose patience and send them again on another connection, they stay there too.
+    // Held too if the node sends them again on another connection.
     let holding = true;
     const hold = (): Promise<void> => wire.withhold("question", COMMIT).then(() => void (holding && hold()));
     const onTheWire = hold();
@@ -109,7 +109,7 @@ describe("C6 a task two months away neither fires early nor is forgotten", () =>
     await kit.client.put(type, {
       ...{ id: "again", schedule: { every: "60d", origin: new Date(first).toISOString() }, payload: {} },
     });
-    // Past what a timer can wait for: 2^31 - 1 ms.
+    // Beyond the longest delay of a timer, 2^31 - 1 ms.
     await kit.advance(25 * DAY);
     await kit.expect("t").fired(0).nextAt(due);
     await kit.advanceTo(due - 1);
@@ -126,7 +126,7 @@ describe("C6 a task two months away neither fires early nor is forgotten", () =>
     const put = (at: number) => client.put({ id: "t", type: "work", queue: "bells", schedule: { at } });
     await put((await stand.time()) + SIXTY);
     const node = await stand.node().running();
-    // Other work goes on meanwhile, and each look at Redis arms the timer anew.
+    // Other work continues meanwhile, and each check of Redis sets the timer again.
     const soon = (await stand.time()) + 3_000;
     await client.putMany(
       [0, 1, 2, 3].map((n) => ({
@@ -166,7 +166,7 @@ describe("C7 a mutex whose lease ran out cannot be freed by its old holder", () 
     stand.later(() => slow.stop());
     const [due = ""] = await stand.admin.keys(`{${stand.namespace}:bells}:~due:*`);
     const key = due.replace(":~due:", ":~lock:");
-    // It takes the mutex and reads what is due; the answer stays on the wire.
+    // The node takes the mutex and reads due tasks; the answer is held on the wire.
     const isHeld = wire.asked(`${key}\r\n`).then(() => wire.withhold("answer", ":~priorities\r\n"));
     await slow.start();
     await isHeld;
@@ -178,17 +178,17 @@ describe("C7 a mutex whose lease ran out cannot be freed by its old holder", () 
     stand.later(() => monitor.disconnect());
     const freed = new Promise<string[]>((resolve) => {
       monitor.on("monitor", (_time: string, args: string[]) => {
-        // The lock's key with its old id, or without any: a release, whether or not it minds whose lock it is.
+        // Commands that contain the lock's key: a release, with or without a check of the owner.
         const [command = ""] = args;
         if (args.includes(key) && (args.includes(itsId as string) || /^(del|unlink)$/i.test(command)))
           resolve(args);
       });
     });
-    // The lease runs out by itself, and someone else has the mutex.
+    // The lease expires on its own, and another node takes the mutex.
     await eventually(async () => {
       expect(await stand.admin.set(key, "the new holder", "PX", 60_000, "NX")).toBe("OK");
     }, PATIENCE);
-    // Back on the wire, the old holder ends its work, and frees what it thinks it holds.
+    // Connected again, the old holder finishes its work and tries to release the mutex.
     wire.cut();
     await freed;
     expect(await stand.admin.get(key)).toBe("the new holder");
@@ -205,7 +205,7 @@ describe("C7 a mutex whose lease ran out cannot be freed by its old holder", () 
 });
 
 describe("C8 nodes with wrong clocks agree: one run for each of 20 occurrences", () => {
-  /** A node whose `Date` is wrong by so many ms; all else, the program and its Redis, is as ever. */
+  /** A node whose `Date` is off by `ms`. Everything else, including its Redis, is normal. */
   function skewed(ms: number, env: Record<string, string> = {}): Promise<Program> {
     const code = `const Real = globalThis.Date;
       const now = () => Real.now() + ${ms};
@@ -231,8 +231,8 @@ describe("C8 nodes with wrong clocks agree: one run for each of 20 occurrences",
       const { questions } = wire;
       const put = await client.put({ id: "t", type: "work", queue: "bells", schedule: { at } });
       expect(put).toMatchObject({ state: "scheduled" });
-      // By its own clock it would be ten minutes late, or ask again and again until the time comes: tens of thousands of commands.
-      // This patience, and a few heartbeats within it, are what a busy machine is allowed.
+      // By its own clock it would claim ten minutes late, or send tens of thousands of commands until the time comes.
+      // The limit allows for a slow machine and a few heartbeats.
       const [run] = await eventually(async () => {
         const runs = await client.runs.list("t");
         return runs.length > 0 && runs;
@@ -272,14 +272,14 @@ describe("C8 nodes with wrong clocks agree: one run for each of 20 occurrences",
     const first = nominals[0] ?? 0;
     expect(nominals).toEqual(Array.from({ length: 20 }, (_, n) => first + 500 * n));
     expect([...ran].sort()).toEqual(nominals.map((nominal) => `t@${nominal}`).sort());
-    // By the clock of Redis none came before its time, and none was passed over.
+    // By the clock of Redis, no occurrence was early and none was passed over.
     for (const { enqueued, started, nominal } of runs) {
       expect(enqueued).toBeGreaterThanOrEqual(nominal);
       expect(started).toBeGreaterThanOrEqual(nominal);
     }
     expect(await client.runs.ledger("t")).toEqual([]);
     expect(await stand.queue("bells").getCompletedCount()).toBe(20);
-    // Wrong clocks kept nobody from working.
+    // Nodes with wrong clocks took part.
     expect(runs.filter(({ node }) => node !== "skew0").length).toBeGreaterThanOrEqual(10);
   });
 });

@@ -114,7 +114,7 @@ describe("C2 plain words and the next execution are computed when asked for, nev
     expect(tasks[0]).toMatchObject({ humanized: task.humanized, nextExecution: task.nextExecution });
     expect(task.nextExecution).toBeGreaterThan(await stand.time());
 
-    // Asking has stored nothing.
+    // A preview stores nothing.
     const hash = await stand.admin.hgetall(key);
     expect(hash).toEqual(before);
     expect(Object.keys(hash).sort()).toEqual(
@@ -130,7 +130,7 @@ describe("C2 plain words and the next execution are computed when asked for, nev
     await client.put({ ...TASK, schedule: NIGHTLY });
     await stand.admin.hset(key, "schedule", JSON.stringify({ every: "90s" }));
     expect((await client.get("nightly")).humanized).toMatch(/^every 1m30s/);
-    // Due times stay on record; a paused task has no next time.
+    // Due times stay on record, although a paused task has no next time.
     await client.pause("nightly");
     expect(await stand.admin.hget(key, "nominal")).not.toBeNull();
     expect((await client.get("nightly")).nextExecution).toBeUndefined();
@@ -194,7 +194,7 @@ describe("C4 the last status of a task is told and cannot be written", () => {
     });
     expect(failed).not.toHaveProperty("result");
     bad = false;
-    // While the next run goes on, the last one that is over is told.
+    // During the next run, the last final one is shown.
     await kit.advanceTo("2:00:02");
     expect((await kit.client.get("nightly")).lastStatus).toEqual(failed);
     await kit.advanceTo("2:00:10");
@@ -292,7 +292,7 @@ describe("C5 the journal filters by task, node, time and outcome, in pages", () 
       expect(page.runs.length).toBeLessThanOrEqual(7);
       paged.push(...page.runs.map(({ id }) => id));
       cursor = page.cursor;
-      // A run that ends between two pages does not shift the listing.
+      // A run that ends between two pages does not shift the list.
       if (paged.length === 14) await kit.advance("2m");
     } while (cursor !== undefined);
     expect(paged).toEqual(all.map(({ id }) => id));

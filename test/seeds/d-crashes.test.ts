@@ -9,7 +9,7 @@ const stand = Stand.use({ appendonly: true, config: { appendfsync: "always" } })
 const NAME = { queue: "bells", owner: "system", id: "t" };
 const FIVE_MINUTES = 300_000;
 
-/** A worker in a process of its own; it hangs in its handler, or does the work at once. */
+/** A worker in its own process, which hangs in its handler or works at once. */
 function worker(mode: "hang" | "work"): Promise<Program> {
   const program = stand.program("test/seeds/dying-worker.mjs", { MODE: mode });
   return program.says({ ready: true }).then(() => program);
@@ -23,7 +23,7 @@ async function trigger(client: Client): Promise<string> {
 
 describe("D5 a start counts as a crash until its end takes it back", () => {
   let client: Client;
-  /** As it is stored: what would be counted if the worker died now. */
+  /** Statistics as stored: those that hold if the worker dies now. */
   const stored = () =>
     stand.admin
       .hget(internalsOf(storeOf(client)).keys.queue("bells").stats("system/t"), "starts")
@@ -48,7 +48,7 @@ describe("D5 a start counts as a crash until its end takes it back", () => {
     const run = await trigger(client);
     await doomed.says({ attempt: 1, run });
     expect(await stored()).toBe(1);
-    // Provisional: nobody died yet.
+    // Provisional: no worker has died yet.
     expect(await client.runs.stats(NAME)).toMatchObject({ attempts: 1, crashes: 0 });
     await doomed.kill();
 
@@ -78,7 +78,10 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
 
     const queue = stand.queue("bells");
     let program = await worker("work");
-    /** The next start, by our record and by BullMQ's, in a job that waits; and how often it was looked at. */
+    /**
+     * The next start by our record and by BullMQ's, of a job that waits, and the number of times that a worker checked
+     * it.
+     */
     const look = () =>
       eventually(async () => {
         const [{ notBefore, state }, job] = await Promise.all([client.runs.get(run), queue.getJob(run)]);
@@ -99,11 +102,11 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
       node = await stand.node().running();
       program = await worker("work");
       expect(await look()).toEqual(first);
-      // Someone does not want to wait: the worker has it now, and puts it back to where it was.
+      // An operator promotes the job: the worker takes it, and postpones it to the same time again.
       await (await queue.getJob(run))?.promote();
       const again = await eventually(async () => {
         const seen = await look();
-        // A suspect is put off for a moment before it is looked at.
+        // A suspect is postponed shortly before it is checked.
         return seen.looks > first.looks && seen.bullmq >= first.notBefore && seen;
       }, PATIENCE);
       expect(again).toEqual({ ...first, looks: again.looks });
@@ -136,7 +139,7 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
     expect(notBefore).toBeGreaterThanOrEqual(Date.parse("2026-01-01T00:06:10Z"));
     await kit.advanceTo(notBefore - 1);
     expect((await kit.client.runs.list("t"))[0]).toMatchObject({ state: "queued", attempts: 1, notBefore });
-    // A worker that meets a suspect for the first time has a second look at it.
+    // A worker that meets a suspect for the first time checks it twice.
     await kit.advanceTo(notBefore + 5_000);
     expect(starts).toHaveLength(2);
     await kit.advance("1m");
@@ -171,7 +174,7 @@ describe("D16 a pause holds a crashed run in its wait", () => {
     },
   });
   let kit: TestKit;
-  /** A run of 01:00, and another worker that has found that the first one died at 01:10. */
+  /** A run of 01:00, and another worker that finds that the first one died at 01:10. */
   async function crashed(): Promise<void> {
     starts.length = 0;
     kit = await stand.kit({ types: [type] });
@@ -202,7 +205,7 @@ describe("D16 a pause holds a crashed run in its wait", () => {
     await kit.client.resume("t");
     await kit.advance("2m");
     expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2]);
-    // A worker that meets a suspect for the first time has a second look at it.
+    // A worker that meets a suspect for the first time checks it twice.
     expect(starts[1]?.at).toBeLessThan(resumed + 5_000);
     expect(await run()).toMatchObject({ outcome: "succeeded", attempts: 2, crashes: 1 });
     expect(await kit.client.runs.stats("t")).toMatchObject({ runs: 1, attempts: 2, crashes: 1 });
@@ -247,7 +250,7 @@ describe("D16 a pause holds a crashed run in its wait", () => {
     await eventually(async () => {
       const { state, crashes, notBefore = Number.POSITIVE_INFINITY } = await client.runs.get(run);
       expect({ state, crashes }).toEqual({ state: "queued", crashes: 1 });
-      // The wait is over, and the job is out of the worker's hands for much longer than that.
+      // The wait has passed, and the job was out of the worker's hands for much longer.
       expect(await stand.time()).toBeGreaterThan(notBefore);
       const score = Number(await stand.admin.zscore(queue.toKey("delayed"), run));
       expect(score / 0x1000).toBeGreaterThan(notBefore + 10_000);

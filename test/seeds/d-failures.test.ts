@@ -38,7 +38,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     expect(waits.length).toBeGreaterThan(60);
     expect(Math.max(...off)).toBeLessThanOrEqual(0.13);
     expect(Math.min(...off)).toBeGreaterThanOrEqual(-0.13);
-    // Spread over the whole of it, on both sides.
+    // Spread over the whole range, on both sides.
     expect(Math.max(...off)).toBeGreaterThan(0.1);
     expect(Math.min(...off)).toBeLessThan(-0.1);
     expect(new Set(waits).size).toBeGreaterThan(50);
@@ -77,7 +77,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
       runs.filter(({ trigger }) => trigger === "schedule"),
       runs.filter(({ trigger }) => trigger === "retry"),
     ];
-    // Each slot is kept, to the moment.
+    // Each slot starts exactly in time.
     expect(slots).toHaveLength(30);
     for (const { started, nominal } of slots) expect(started).toBe(nominal);
     expect(retries.length).toBeGreaterThan(0);
@@ -115,7 +115,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     const worker = new Worker({ store, types: [failsAtOne], logger: SILENT });
     await worker.start();
     stand.later(() => worker.stop());
-    // Each is a node that has just started; one look for each occurrence, and one more.
+    // A new node for each occurrence, and one more check.
     const nodesLook = async () => {
       for (let looks = 0; looks < 4; looks++) await new Scheduler({ store, logger: SILENT }).tick();
       await eventually(async () => {
@@ -195,7 +195,7 @@ describe("D8 a task is paused after n failures in a row, and starts from zero wh
       payload: {},
     });
     await kit.advance("1h");
-    // One that went well is in between: the first failure does not count.
+    // A success comes in between: the first failure does not count.
     await kit
       .expect("t")
       .outcomes(["failed", "succeeded", "failed", "timed-out", "failed"])

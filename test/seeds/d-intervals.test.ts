@@ -93,7 +93,7 @@ describe("D3 local wall-clock time is kept when summer time comes and goes", () 
       const times = await starts(id);
       expect(times).toHaveLength(35);
       expect(new Set(times.map((time) => clock.format(time)))).toEqual(new Set(["Mon 09:00:00"]));
-      // In UTC it moves by an hour, and by a week each time otherwise.
+      // In UTC the times move by one hour at the clock change, and are a week apart otherwise.
       const utc = times.map((time) => new Date(time).toISOString());
       expect(utc.slice(0, 2)).toEqual(["2022-03-21T08:00:00.000Z", "2022-03-28T07:00:00.000Z"]);
       expect(utc.slice(31, 33)).toEqual(["2022-10-24T07:00:00.000Z", "2022-10-31T08:00:00.000Z"]);
@@ -131,7 +131,7 @@ describe("D11 tasks change while the nodes run; at one instant the higher priori
     const type = task(({ occurrence }) => void order.push(occurrence.task));
     kit = await stand.kit({ types: [type], concurrency: 1 });
     await kit.worker.pause();
-    // In the order of names, and in that of puts, low comes first. 0 goes before all.
+    // Low priorities come first by name and by order of puts. Priority 0 goes before all.
     for (const [id, priority] of [
       ["a-low", 9],
       ["b-middle", 5],
@@ -214,7 +214,7 @@ describe("D12 a handler may say when its task runs next", () => {
       if (trigger !== "schedule") return;
       const minute = (nominal - Date.parse("2026-01-01T00:00:00Z")) / 60_000;
       await kit.sleep("90s");
-      // For 00:10, for 00:20, and once more for that.
+      // Requests a run for 00:10, one for 00:20, and one more for the same time.
       runNextAt(`2026-01-01T00:${minute === 1 ? 10 : 20}:00Z`);
     });
     kit = await stand.kit({ types: [type] });

@@ -15,7 +15,7 @@ function task(handler: (context: Context) => unknown) {
 }
 
 describe("D7 the statistics of a task add up", () => {
-  /** What statistics must say, told from the records of all runs alone. */
+  /** Statistics computed from the records of all runs alone. */
   function expected(runs: readonly Run[]) {
     const of = (...outcomes: Outcome[]) =>
       runs.filter(({ outcome }) => outcome !== undefined && outcomes.includes(outcome));
@@ -85,7 +85,7 @@ describe("D7 the statistics of a task add up", () => {
       await kit.advanceTo(Date.parse("2026-01-01T00:00:00Z") + seconds * 1_000);
       const [{ runs }, stats] = [await kit.history("t"), await kit.client.runs.stats("t")];
       expect(stats).toMatchObject(expected(runs));
-      // Invariant 6, from counters of records: each run is in one place.
+      // Invariant 6: counters, records and their sum agree.
       const sum = Object.values(stats.outcomes).reduce((a, b) => a + b, 0);
       expect(sum + stats.open).toBe(runs.length);
       for (const [outcome, count] of Object.entries(stats.outcomes))
@@ -97,7 +97,7 @@ describe("D7 the statistics of a task add up", () => {
       ...{ succeeded: 3, failed: 1, "timed-out": 1, quota: 1, "nothing-to-do": 1 },
       ...{ cancelled: 1, dropped: 1, crashed: 1, lost: 1 },
     });
-    // One runs, one waits.
+    // One run is running, and one waits.
     expect(stats).toMatchObject({ runs: 13, open: 2, crashes: 1, consecutiveCrashes: 0 });
     expect(stats).toMatchObject({ consecutiveFailures: 0, lastOutcome: "succeeded" });
     expect((await kit.client.get("t")).nextExecution).toBe(Date.parse("2026-01-01T00:12:00Z"));
@@ -210,7 +210,7 @@ describe("D14 history is pruned by count and age, per task", () => {
     };
     await put("t", { maxRuns: MANY, retention: { successes: 50, failures: 20 } });
     await put("failures-only", { maxRuns: FEWER, retention: { successes: 0, failures: 1_000 } });
-    // As the node's operator says, where the task says nothing.
+    // The node's defaults apply if the task sets none.
     await put("good", { maxRuns: 50 });
     await kit.advance((MANY + 60) * 60_000);
 
@@ -223,7 +223,7 @@ describe("D14 history is pruned by count and age, per task", () => {
       expect(await kit.client.runs.list(id, { limit: 1_000 })).toHaveLength(successes + failures);
       expect(await stand.admin.keys(record(`${id}@*`))).toHaveLength(successes + failures);
     }
-    // The newest are left, without a gap.
+    // The newest are kept, without a gap.
     const { runs } = await kit.client.runs.journal({ task: "t", outcome: "failed" });
     const end = Date.parse("2026-01-01T00:00:00Z") + MANY * 60_000;
     expect(runs.map(({ nominal }) => (end - nominal) / 240_000)).toEqual(runs.map((_, i) => i));
@@ -280,7 +280,7 @@ describe("D15 one call tells the statistics of all tasks, and one all failures o
       await kit.worker.crash();
       await kit.worker.start();
     });
-    // The job of the second run disappears before a worker takes it.
+    // The job of the second run is deleted before a worker takes it.
     kit.at("14:50", () => kit.worker.pause());
     kit.at("15:01", async () => {
       const [run] = await kit.client.runs.list("gone", { limit: 1 });
@@ -304,7 +304,7 @@ describe("D15 one call tells the statistics of all tasks, and one all failures o
       ["z system/gone", "lost", undefined, 0.5, 1, 2, minutes(25)],
     ]);
     expect(cursor).toBeUndefined();
-    // Each row equals the statistics of its task alone.
+    // Each row equals the statistics of its task.
     for (const { task, state, nextExecution, ...stats } of tasks) {
       expect(await kit.client.runs.stats(task)).toMatchObject(stats);
       expect(await kit.client.get(task)).toMatchObject({ state, nextExecution });

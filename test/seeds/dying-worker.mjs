@@ -1,4 +1,4 @@
-// A worker in a process of its own, to be killed. It says what it does, one JSON line each.
+// A worker in its own process, to be killed. Reports its steps, one JSON line each.
 import { defineTask, Worker } from "@carillon/sdk";
 import { z } from "zod";
 

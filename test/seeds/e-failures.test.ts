@@ -26,7 +26,7 @@ interface Received {
   readonly body: string;
 }
 
-/** A server on this machine that keeps what it gets. */
+/** A server on this machine that records its requests. */
 async function receiver(): Promise<{ url: string; host: string; received: Received[] }> {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
@@ -80,7 +80,7 @@ describe("E7 a failing task says so where tasks are listed, and an alert hook is
       await eventually(async () => (await client.runs.get(triggered.run)).state === "final", PATIENCE);
       return triggered.run;
     };
-    // What comes of the first run once too often comes before what comes of the last one.
+    // The first retry of the first run comes before the retry of the last run.
     const runs: string[] = [];
     for (let n = 1; n <= 3; n++) {
       bad = true;
@@ -108,7 +108,7 @@ describe("E7 a failing task says so where tasks are listed, and an alert hook is
         consecutiveFailures: expect.any(Number),
       });
     }
-    // One job each, by BullMQ's own count.
+    // One job for each, by BullMQ's count.
     expect(await stand.queue("carillon-alerts").getCompletedCount()).toBe(3);
   });
 
@@ -233,7 +233,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     const rerun = { delay: "30m", jitter: 0 };
     const policies = { rerun, overlap: "queue-one", payload: {} } as const;
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, ...policies });
-    // From 01:29:30 to 02:00:30, over the retry's 01:30 and the occurrence of 02:00.
+    // From 01:29:30 to 02:00:30: covers the retry at 01:30 and the occurrence of 02:00.
     kit.at("1:29:30", () => kit.client.trigger("t"));
     await kit.advanceTo("2:30:00");
     await kit.expect("t").ranAt(["1:00:00", "1:29:30", "2:00:30"]);
@@ -257,7 +257,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
       ...{ id: "t", schedule: { cron: "*/45 * * * *" }, retry, payload: {} },
     });
     await kit.advanceTo("1:20:00");
-    // 00:45 fails, and tries again at 01:35; 01:00 is in between.
+    // 00:45 fails, and is retried at 01:35; 01:00 comes in between.
     await kit.expect("t").fired(1).skipped("overlap", 1);
     await kit.advanceTo("1:40:00");
     await kit.expect("t").ranAt(["45:00"]).finishedAt(["1:35:00"]).outcomes(["succeeded"]);

@@ -33,7 +33,7 @@ describe("E1 a task type generates items and processes each in a job of its own,
         atOnce += 1;
         most = Math.max(most, atOnce);
         if (most === 8) open();
-        // Nobody ends before eight are at it.
+        // No item ends before eight are running.
         await gate;
         if (id === "order-99") await last;
         atOnce -= 1;
@@ -54,7 +54,7 @@ describe("E1 a task type generates items and processes each in a job of its own,
     const run = await trigger(client, "fan-out");
 
     await eventually(() => expect(done).toHaveLength(99), PATIENCE);
-    // All but one: the run's own job waits for its children, and its record is not final.
+    // All items but one are done: the run's job waits for its children, and its record is not final.
     const job = await stand.queue("bells").getJob(run);
     expect(await job?.getState()).toBe("waiting-children");
     await eventually(
@@ -86,7 +86,7 @@ describe("E2 a child job that takes its process down harms no other", () => {
     const run = await trigger(client, "fan-out", { crash: { delay: "1ms" } });
     const lives = [];
     const over = async () => (await client.runs.get(run)).state === "final";
-    // As a process manager does it: whenever it ends, it is started again.
+    // Restarts the worker whenever it ends, as a process manager does.
     while (!(await over())) {
       const life = stand.program("test/seeds/dying-worker.mjs", { MODE: "seven" });
       lives.push(life);
@@ -103,7 +103,7 @@ describe("E2 a child job that takes its process down harms no other", () => {
     expect(items).toMatchObject([
       { index: 7, attempts: lives.length - 1, error: expect.stringContaining("died") },
     ]);
-    // It took its process with it each time; no other item was held responsible for that.
+    // The item ended its process each time; no other item was held responsible.
     const deaths = said.filter(({ item }) => item === 7);
     expect(deaths).toHaveLength(lives.length - 1);
     expect(deaths.length).toBeGreaterThanOrEqual(1);

@@ -75,15 +75,15 @@ describe("E11 each item of a fan-out has a record; a retry does exactly those th
     await client.runs.cancel(open);
     await client.queues.resume("bells");
     await final(open);
-    // A paused task's items are retried all the same.
+    // The items of a paused task are retried too.
     await client.pause("t");
     const again = await stand.carillon(["retry", run, "--failed-items", "--json"]);
     const { run: retried } = JSON.parse(again.stdout) as { run: string };
-    // Sent twice, it is started once.
+    // A second request does not start a second run.
     expect(await client.runs.retryItems(run)).toMatchObject({ run: retried });
     await final(retried);
     const order = (a: { n: number }, b: { n: number }) => a.n - b.n;
-    // The first attempts of those that failed have the same keys.
+    // The first attempts of the failed items have the same keys.
     const expected = [...new Map(before.map((one) => [one.n, one])).values()].filter(({ n }) => fails(n));
     expect(done.sort(order)).toEqual(expected.sort(order));
     expect(await client.runs.get(retried)).toMatchObject({

@@ -47,7 +47,7 @@ async function office() {
 describe("E13 alerts go to an e-mail address, those of a minute in one mail", () => {
   it("ten failures make one mail, which names each", async () => {
     const { kit, put } = await office();
-    // Types of our own are always known.
+    // Carillon's own types are always allowed.
     await kit.client.types.allow(["report"]);
     for (let n = 0; n < 10; n++) await put(`t${n}`);
     await put("other", "beta");
@@ -61,7 +61,7 @@ describe("E13 alerts go to an e-mail address, those of a minute in one mail", ()
     expect(mail).not.toContain("beta");
     const single = received.find((one) => one.includes("beta")) ?? "";
     expect(single).toMatch(/^Subject: \[carillon\] beta\/other: failed/m);
-    // They fail again, which is no news.
+    // They fail again, which is not reported again.
     await kit.advance("10m");
     expect(received).toHaveLength(2);
   });

@@ -59,7 +59,7 @@ describe("E9 what runs next is listed ahead, and that is what happens", () => {
     });
     await kit.client.putMany(TASKS);
     const upNext = await kit.client.upNext();
-    // All but the one that is switched off, each with its next time.
+    // All tasks but the disabled one, each with its next time.
     expect(upNext.map(({ task }) => task.id).sort()).toEqual(
       TASKS.map(({ id }) => id)
         .filter((id) => id !== "never")
@@ -70,7 +70,7 @@ describe("E9 what runs next is listed ahead, and that is what happens", () => {
     await kit.advanceTo("2026-01-02T00:00:00Z");
     const firsts = new Set(upNext.map(({ task, due }) => `${due} ${task.id}`));
     expect(started.filter((start) => firsts.has(start))).toEqual([...firsts]);
-    // Nothing came before the first of the list.
+    // Nothing ran before the first of the list.
     expect(started[0]).toBe(`${upNext[0]?.due} ${upNext[0]?.task.id}`);
   });
 });
@@ -79,7 +79,7 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
   const schedule = { every: "1h" };
   const good: TaskInput = { id: "good", type: "report", queue: "reports", schedule };
   const bad: TaskInput = { id: "bad", type: "rm-rf", queue: "elsewhere", schedule };
-  /** Every key of the namespace, as it is. Other tests of this file left keys that expire meanwhile. */
+  /** Every key of the namespace with its value. Keys that other tests left may expire meanwhile. */
   const everything = async () => {
     const keys = (await stand.admin.keys(`{${stand.namespace}[:}]*`)).sort();
     return Promise.all(keys.map(async (key) => [key, (await stand.admin.dumpBuffer(key))?.toString("hex")]));
@@ -100,7 +100,7 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
     await expect(user.validate(bad)).rejects.toMatchObject(refused);
     await expect(user.enqueue(type, {})).rejects.toMatchObject(refused);
     await expect(user.enqueue(type, {}, { delay: 60_000 })).rejects.toMatchObject(refused);
-    // A task that is there keeps its type.
+    // A task that exists keeps its type.
     await expect(operator.put({ ...good, type: "rm-rf" })).rejects.toMatchObject(refused);
     const cli = await stand.carillon(["put", "--json"], JSON.stringify(bad));
     expect(JSON.parse(cli.stderr)).toMatchObject({ error: refused });

@@ -77,7 +77,7 @@ describe("E3 a run's record says when it was planned, created, started and finis
 describe("E4 what a handler logs and prints is kept with its attempt, cut to size and marked so", () => {
   const MEGABYTE = 1024 * 1024;
   beforeEach(() => {
-    // It is printed all the same; not here.
+    // Output is printed too, which this test suppresses.
     for (const method of ["log", "error", "warn"] as const) vi.spyOn(console, method).mockReturnValue();
   });
   afterEach(() => vi.restoreAllMocks());
@@ -111,7 +111,7 @@ describe("E4 what a handler logs and prints is kept with its attempt, cut to siz
     expect(second?.text).toMatch(/^cut \d+ bytes before this\nout \d+ x/);
     expect(second?.text.endsWith("x\nerr the end\n")).toBe(true);
     expect(Buffer.byteLength(second?.text ?? "")).toBeLessThan(64 * 1024 + 100);
-    // In Redis too, whatever was printed.
+    // Output in Redis is limited as well.
     const key = internalsOf(kit.store).keys.queue("bells").output(id);
     expect(await stand.admin.hstrlen(key, "2")).toBeLessThan(80 * 1024);
   });
@@ -186,7 +186,7 @@ describe("E6 clean runs are deleted when old, failures are kept longer", () => {
     kit = await stand.kit({ types: [type] });
     const retention = { successesFor: "2d", failuresFor: "10d" };
     await kit.client.put(type, { id: "t", schedule: { every: "1d" }, retention, payload: {} });
-    /** The days of the runs that are on record. */
+    /** The days of all runs on record. */
     const days = async () => {
       const { runs } = await kit.client.runs.journal({ task: "t" });
       const keys = await stand.admin.keys(`{${stand.namespace}:bells}:~r:*`);
@@ -266,7 +266,7 @@ describe("E14 who asked is on record: who put a task, and who triggered, enqueue
     stand.later(stop);
     const path = "/tasks/reports/system/nightly";
     expect(await api("POST", "/tasks", TASK)).toMatchObject({ status: 201 });
-    // The author is the token: nobody sends another.
+    // The author is the token: a request cannot name another one.
     expect(await api("PUT", `${path}?by=bob`, { ...TASK, priority: 1 })).toMatchObject({ status: 400 });
     expect(await api("POST", `${path}/trigger`, { by: "dan" })).toMatchObject({ status: 400 });
     expect(await api("PUT", path, { ...TASK, priority: 1 })).toMatchObject({ status: 200 });
@@ -279,7 +279,7 @@ describe("E14 who asked is on record: who put a task, and who triggered, enqueue
   it("CLI", async () => {
     const said = async (args: string[], input: unknown = "") => {
       const { code, stdout, stderr } = await stand.carillon(args, JSON.stringify(input));
-      // A warning that no worker handles the type does no harm.
+      // The warning that no worker handles the type does not change the exit code.
       expect(code, stderr).toBe(0);
       return stdout;
     };

@@ -50,7 +50,7 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
     expect((await of(second)).alive).toBe(true);
     expect((await stand.carillon(["workers"])).stdout).toMatch(new RegExp(`^${worker.id} +dead `, "m"));
 
-    // In good order: it leaves the list.
+    // A worker that stops gracefully leaves the list.
     second.signal("SIGTERM");
     await second.says({ stopping: true });
     second.tell("go on");

@@ -20,26 +20,26 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
 import { carillon } from "../../apps/cli/test/helpers.js";
 
-/** A payload that does not matter. */
+/** A schema for any payload. */
 export const anything = z.looseObject({});
 
-/** For what other processes, or a Redis that comes back, must do: a busy machine is slow, not wrong. */
+/** Patience for other processes or a restarting Redis: a busy machine is slow, not wrong. */
 export const PATIENCE = { intervalMs: 25 };
 
 const fileOf = (path: string) => fileURLToPath(new URL(path, new URL("../../", import.meta.url)));
 
 type ClientChoice = Omit<ConstructorParameters<typeof Client>[0], "connection">;
 
-/** On the wire, of a claim: all and only what adds jobs has this in it, the jobs' options. */
+/** Text that identifies a claim on the wire: only commands that add jobs contain it, in the jobs' options. */
 export const COMMIT = '"removeOnComplete":';
 
 /**
- * What a file of these tests stands on: one real Redis, and a namespace for each test. All that is opened here ends with
- * its test, in whatever way it ends.
+ * The stage of a test file: a real Redis, and a namespace for each test. Everything opened here is closed at the end of
+ * its test, even if that fails.
  */
 export class Stand {
   redis!: RedisServer;
-  /** To look at Redis from outside. */
+  /** A connection that inspects Redis. */
   admin!: Redis;
   namespace = "";
   readonly #ends: (() => unknown)[] = [];
@@ -67,7 +67,7 @@ export class Stand {
     return stand;
   }
 
-  /** `end` is called when the test is over. */
+  /** Registers a function to call at the end of the test. */
   later(end: () => unknown): void {
     this.#ends.push(end);
   }
@@ -104,19 +104,19 @@ export class Stand {
     return this.program("apps/scheduler/dist/main.js", { CARILLON_PORT: "0", ...env });
   }
 
-  /** One of our programs; it ends with the test. */
+  /** One of our programs, which ends with the test. */
   program(file: string, env: Record<string, string> = {}): Program {
     const program = new Program(file, [], { ...this.env, ...env });
     this.later(() => program.kill());
     return program;
   }
 
-  /** The `carillon` command, to its end, in this process. */
+  /** Runs the `carillon` command in this process. */
   carillon(args: readonly string[], input = ""): ReturnType<typeof carillon> {
     return carillon(args, { env: this.env, input });
   }
 
-  /** A way to this Redis on which accidents can be ordered. */
+  /** A connection to this Redis on which faults can be injected. */
   async wire(): Promise<FaultProxy> {
     const wire = await startFaultProxy(this.redis);
     this.later(() => wire.close());
@@ -144,7 +144,7 @@ export interface Ended {
 /** One line of a program's output, as JSON. */
 export type Line = Record<string, Json | undefined>;
 
-/** A built program of ours in a process of its own; its environment holds no Carillon variable but those given. */
+/** A built program in its own process. Its environment holds no Carillon variables but the given ones. */
 export class Program {
   readonly child: ChildProcess;
   /** The JSON lines that it printed. */
@@ -162,7 +162,7 @@ export class Program {
       env: { ...Object.fromEntries(clean), ...env },
       stdio: "pipe",
     });
-    this.child.stdin?.on("error", () => {}); // it need not read everything
+    this.child.stdin?.on("error", () => {}); // a program may end without reading its input
     this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.#stdout += text;
     });
@@ -196,7 +196,7 @@ export class Program {
     this.child.stdin?.write(`${line}\n`);
   }
 
-  /** The first line that has all of these, once there is one. */
+  /** Waits for the first line that contains these fields. */
   async says(part: Line): Promise<Line> {
     const matches = (line: Line) => Object.entries(part).every(([key, value]) => line[key] === value);
     const SILENT = () =>
@@ -210,7 +210,7 @@ export class Program {
     throw SILENT();
   }
 
-  /** Of a node: armed, and able to write. */
+  /** Waits until a node runs: its timer is set, and it can write. */
   async running(): Promise<this> {
     await this.says({ msg: "node is running" });
     return this;
@@ -231,6 +231,6 @@ function lineOf(text: string): Line | undefined {
     const line: unknown = JSON.parse(text);
     return typeof line === "object" && line !== null && !Array.isArray(line) ? (line as Line) : undefined;
   } catch {
-    return undefined; // said to people
+    return undefined; // printed for people
   }
 }

@@ -6,8 +6,8 @@ import { anything, Stand } from "./harness.js";
 const stand = Stand.use();
 
 /**
- * Every minute, first due at 00:30. Runs may overlap; one that starts less than 60 s, 5 s tolerated, after the start of the
- * one before is dropped, and none takes longer than half of the minute.
+ * Due every minute, first at 00:30. Runs may overlap. A run is dropped if it starts less than 60 s (5 s tolerated)
+ * after the one before; none may take longer than half a minute.
  */
 class Mailbox {
   readonly kit: TestKit;
@@ -35,7 +35,7 @@ class Mailbox {
     return new Mailbox(kit);
   }
 
-  /** The worker, which is not there otherwise, takes one job at this moment. */
+  /** The worker, paused otherwise, takes one job at this moment. */
   takesOneAt(moment: string): void {
     this.kit.at(moment, async () => {
       await this.kit.worker.resume();
@@ -44,7 +44,7 @@ class Mailbox {
     });
   }
 
-  /** When the last run began, after the kit's start. */
+  /** Start of the last run, counted from the kit's start. */
   async lastRun(): Promise<string> {
     const { lastStart } = await this.kit.client.runs.stats("a");
     return new Date(lastStart ?? 0).toISOString().slice(14, 19);

@@ -12,7 +12,7 @@ const ms = (...offsets: number[]) => offsets.map((offset) => START + offset);
 describe("T5 timeline: a drifting task fails until it is paused, linear and exponential backoff", () => {
   it.each([
     { backoff: "linear", starts: [0, 100, 300, 600, 1000] },
-    // 100 + 200 + 400, then 800 is capped at 5 intervals.
+    // 100 + 200 + 400; the next wait, 800, is capped at 5 intervals.
     { backoff: "exponential", starts: [0, 100, 300, 700, 1200] },
   ] as const)("$backoff: starts at $starts", async ({ backoff, starts }) => {
     const failing = defineTask("failing", {
@@ -41,7 +41,7 @@ describe("T5 timeline: a drifting task fails until it is paused, linear and expo
       failures: 5,
       consecutiveFailures: 5,
     });
-    // The first is the schedule's own occurrence, the others do it again.
+    // The first run is the schedule's occurrence, the others retry it.
     const { runs } = await kit.history("t");
     expect(runs.map(({ trigger }) => trigger)).toEqual(["schedule", "retry", "retry", "retry", "retry"]);
     expect(new Set(runs.map(({ key }) => key)).size).toBe(1);

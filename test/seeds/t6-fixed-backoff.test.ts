@@ -41,8 +41,8 @@ describe("T6 timeline: a fixed task fails, each retry held to the next slot", ()
       ["schedule", 800],
       ["schedule", 1600],
     ]);
-    // Twice the retry would have been at or after the slot: of 0 at 1200, and of 800 at 1600.
-    // Alike and one after the other, they are one entry.
+    // Two retries would not have come before the next slot: that of 0 at 1200, and that of 800 at 1600. Equal and
+    // consecutive, they are one entry.
     expect(skips.map(({ reason, from, to, at }) => [reason, from - START, to - START, at - START])).toEqual([
       ["retry-superseded", 0, 800, 800],
     ]);

@@ -1,5 +1,5 @@
-// A worker in a process of its own, as an application writes it. It says what it does, one JSON line each; its handler
-// goes on when it is told to, a line on its standard input.
+// A worker in its own process, as an application writes it. Reports its steps, one JSON line each. Its handler
+// continues when it reads a line from standard input.
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { defineTask, Worker } from "@carillon/sdk";

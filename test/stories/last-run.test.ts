@@ -9,10 +9,10 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE = 60_000;
 const NO = () => Promise.reject(new Error("out of paper"));
 
-/** What a task says of its last run: the last one that is over and did something. */
+/** Information about a task's last run: the last final one that did something. */
 describe("the last run of a task", () => {
   let kit: TestKit;
-  /** What the n-th call does, from 1. */
+  /** Behaviour of the n-th call, from 1. */
   let act: (call: number, context: Context) => unknown;
   let calls: number;
   const work = defineTask("work", {
@@ -103,7 +103,7 @@ describe("the last run of a task", () => {
   });
 
   describe("of concurrent runs, in whatever order they end", () => {
-    /** Each starts a minute after the one before, from minute 1 on; true: it has nothing to do. */
+    /** Runs the task once a minute, from minute 1. True: that run has nothing to do. */
     async function runs(of: readonly (readonly [lasts: string, nothing: boolean])[]): Promise<void> {
       act = async (call, { nothingToDo }) => {
         const [lasts, nothing] = of[call - 1] as readonly [string, boolean];

@@ -79,7 +79,7 @@ it("no key of ours or of BullMQ is left when all tasks are deleted and the nodes
   await client.calendars.delete("holidays");
   await client.tokens.revoke("ci");
   const ours = (key: string) => key.includes(":~") || key.startsWith("{carillon}");
-  // Runs that were under way, and the webhooks of what failed until the end, go while a node is there.
+  // Runs in progress, and webhooks of failures until the end, are deleted while a node runs.
   await eventually(
     async () => {
       for (const queue of await client.queues.names()) await client.bulk.delete({ queue });
@@ -92,8 +92,7 @@ it("no key of ours or of BullMQ is left when all tasks are deleted and the nodes
     { intervalMs: 100 },
   );
   await node.stop();
-  // A worker's mark of its last look at stalled jobs expires by itself.
-  // The lists of changes and alerts outlive what they are about.
+  // A worker's mark of its last check for stalled jobs expires. The logs of changes and alerts outlive their tasks.
   const lasting = ["{carillon}:alerts", "{carillon}:changes"];
   const left = (await admin.keys("*")).filter((key) => !key.endsWith(":stalled-check"));
   expect(left.sort()).toEqual(lasting);

@@ -5,7 +5,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
 
-/** Past occurrences: owed after a pause, or asked for again. Jobs take 5 s, due every 60 s; the workers are plain ones. */
+/**
+ * Past occurrences, owed after a pause or requested again. Jobs take 5 s and are due every 60 s; the workers are plain
+ * ones.
+ */
 describe("past occurrences", () => {
   let kit: TestKit;
   beforeEach(async () => {

@@ -61,7 +61,7 @@ describe("a limit by owner", () => {
       "acme/t5",
     ]);
     expect(most).toEqual({ acme: 2, beta: 6 });
-    // What waited leaves nothing that wakes it before its next time.
+    // A task that waited has no further wake-up before its next time.
     await kit.advance("8m");
     expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(5);
     await kit.advance("2m");

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 const QUEUE = "bells";
 const SCHEDULE = { every: "10s" };
 
-/** An application whose workers know nothing of Carillon: jobs that take 25 s, due every 10 s. */
+/** An application whose workers know nothing of Carillon. Jobs take 25 s and are due every 10 s. */
 describe("a plain BullMQ worker, jobs longer than their interval", () => {
   let kit: TestKit;
   afterEach(async () => {
@@ -23,7 +23,7 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
     return runs.sort((a, b) => a.enqueued - b.enqueued);
   }
 
-  /** From run records, ledger and the task alone: each time decided once, none missing, none beside another. */
+  /** Checks run records, ledger and task: each time decided once, none missing, no two runs at once. */
   async function promisesHold(overlap: OverlapPolicy): Promise<void> {
     const [runs, ledger, stored] = await Promise.all([
       kit.client.runs.list("t", { limit: 1_000 }),
@@ -40,7 +40,7 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
     expect(decided.sort((a, b) => a - b)).toEqual(due);
     for (const run of runs) expect(run.enqueued).toBeGreaterThanOrEqual(run.due);
     if (overlap === "allow") return;
-    // When a job ended is BullMQ's to say: of a plain worker's, the record is made later.
+    // BullMQ knows when a job ended; the record of a plain worker's run is written later.
     const ends = await internalsOf(kit.store).link.ask((client) =>
       Promise.all(
         runs.map(({ id }) => client.hget(internalsOf(kit.store).keys.queue(QUEUE).job(id), "finishedOn")),
@@ -67,7 +67,7 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
   it("queue-one: the first that comes waits, the others are skipped", async () => {
     const runs = await watch("queue-one");
     expect(seconds(runs).slice(0, 4)).toEqual([10, 20, 40, 60]);
-    // It starts within a second of the end that nobody told us of.
+    // The next run starts within a second of the end, which nothing reported.
     const [first, second] = runs as [Run, Run];
     expect((second.enqueued - first.enqueued) / 1_000).toBeLessThanOrEqual(26.5);
   });

@@ -57,7 +57,7 @@ describe("a quota", () => {
     const runs = (await kit.client.runs.list({ owner: "acme", id: "fast" })).map(({ nominal }) => nominal);
     expect(runs.length).toBeLessThanOrEqual(6);
     expect(runs.length).toBeGreaterThanOrEqual(5);
-    // Each time is a run or in a range, and none is both.
+    // Each time is a run or in a range, never both.
     const skips = await ledger("acme", "fast");
     expect(new Set(skips.map(({ reason }) => reason))).toEqual(new Set(["quota"]));
     for (let time = Math.ceil((start + 1) / 10_000) * 10_000; time <= kit.now; time += 10_000) {

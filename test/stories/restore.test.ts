@@ -50,7 +50,7 @@ async function directoryWith(file: string, name: string): Promise<string> {
   return dir;
 }
 
-/** Starts a node there: the ids of the tasks that it enqueues, and what it warned of. */
+/** Starts a node there; returns the ids of the tasks that it enqueues, and its warnings. */
 async function life(server: RedisServer): Promise<{ ids: string[]; warnings: string[] }> {
   const warnings: string[] = [];
   const logger = {

@@ -7,7 +7,7 @@ import { Site } from "./site.js";
 const ACL = new URL("../../deploy/redis/carillon.acl", import.meta.url);
 
 test("a cluster, by REDIS_URL and with its ACL; a slot moves while a task of it rings", async () => {
-  // The cluster's own administration goes as the default user here.
+  // The test administers the cluster as the default user.
   const acl = (await readFile(ACL, "utf8")).replace("default off", "default on nopass ~* &* +@all");
   const cluster = await startCluster({ appendonly: true, replicas: 1, acl });
   const as = (user: string) => ({
@@ -33,7 +33,10 @@ test("a cluster, by REDIS_URL and with its ACL; a slot moves while a task of it 
   }
 }, 180_000);
 
-/** ioredis' own subscriber of a cluster tells its version, whatever it is told not to, and goes on where it may not. */
+/**
+ * Whether a refusal is about ioredis' own subscriber in a cluster: it sends its version whatever its options, and
+ * continues if that is refused.
+ */
 function isIntroduction(entry: unknown[]): boolean {
   const field = (name: string) => String(entry[entry.indexOf(name) + 1]);
   const of = field("client-info");

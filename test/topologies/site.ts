@@ -7,7 +7,7 @@ import { type Ended, PATIENCE, Program } from "../seeds/harness.js";
 
 type Variables = Record<string, string>;
 
-/** What the environment of each says of Redis; nothing else tells it. */
+/** Environment variables about Redis of each program, its only configuration. */
 export interface Environments {
   node: Variables;
   app: Variables;
@@ -22,19 +22,19 @@ export const TASK = {
   overlap: "allow",
   catchUp: "all",
   payload: { tune: "prelude" },
-  // A failover may lose that a run has ended: it counts as a crash then.
+  // A failover may lose the end of a run, which then counts as a crash.
   crash: { delay: "1ms" },
 };
 const TOKEN = "a-token-for-this-test";
 
-/** All that belongs to Carillon, on one Redis: a node, the console and the CLI as processes, a client, a worker. */
+/** A whole installation on one Redis: node, console and CLI as processes, a client, a worker. */
 export class Site {
   readonly client: Client;
   readonly worker: Worker;
   readonly #env: Environments;
   readonly #node: Program;
   readonly #console: Program;
-  /** Nominal times of the bell that the worker's handler saw. */
+  /** Nominal times of the bell that the worker handled. */
   readonly #rung: number[] = [];
 
   private constructor(env: Environments) {
@@ -75,7 +75,7 @@ export class Site {
     return site;
   }
 
-  /** The life of a task, through every door; `midway` happens while it rings. */
+  /** The life of a task, through every interface; `midway` runs while it rings. */
   async story(midway: () => Promise<void> = async () => {}): Promise<void> {
     expect(await this.cli(["put"], JSON.stringify(TASK))).toMatchObject({ outcome: "created" });
     await this.#ringsOnce();
@@ -87,7 +87,7 @@ export class Site {
     const when = new Date(last?.nominal ?? 0).toISOString();
     expect(await this.cli(["explain", "bell", when])).toMatchObject({ verdict: "enqueued" });
     expect(await this.console("/api/v1/tasks/bells/system/bell")).toMatchObject({ state: "paused" });
-    // The board looks for queues now and then.
+    // The board looks for new queues from time to time.
     await eventually(async () => {
       const board = await this.console("/queues/api/queues?activeQueue=bells");
       expect(board).toMatchObject({ queues: [{ name: "bells" }] });
@@ -96,13 +96,13 @@ export class Site {
     expect(await this.client.list()).toMatchObject({ tasks: [] });
   }
 
-  /** Three more occurrences of after now, by the clock of the jobs. */
+  /** Waits for three more occurrences after now, by the clock of the jobs. */
   async #ringsOnce(): Promise<void> {
     const seen = Math.max(0, ...this.#rung);
     await eventually(() => expect(Math.max(...this.#rung)).toBeGreaterThan(seen + 2 * EVERY), PATIENCE);
   }
 
-  /** Of what Redis knows: each nominal time has one run, and there is none without. */
+  /** By Redis: each nominal time has exactly one run, and none is missing. */
   async #nothingLostNothingTwice(): Promise<void> {
     const runs = await eventually(async () => {
       const all = await this.client.runs.list(BELL, { limit: 1_000 });
@@ -116,7 +116,7 @@ export class Site {
     expect(nominals.filter((nominal) => !this.#rung.includes(nominal))).toEqual([]);
   }
 
-  /** The answer of a command that must succeed. */
+  /** Output of a command that must succeed. */
   async cli(args: readonly string[], input = "", env = this.#env.app): Promise<unknown> {
     const { code, stdout, stderr } = await this.tryCli(args, input, env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

@@ -13,7 +13,7 @@ const TLS = { REDIS_TLS_CA_FILE: ca, REDIS_TLS_CERT_FILE: cert, REDIS_TLS_KEY_FI
 let redis: RedisServer;
 let admin: Redis;
 
-/** A connection as one of the users of the file. */
+/** A connection as one of the users of the ACL file. */
 function as(user: string): Redis {
   const client = new Redis({
     port: redis.port,
@@ -31,7 +31,7 @@ const env = (user: string, password = `change-me-${user}`) => ({
   ...TLS,
 });
 
-/** What was refused since the last `ACL LOG RESET`: user, reason and object of each. */
+/** Refusals since the last `ACL LOG RESET`: user, reason and object of each. */
 async function refused(): Promise<unknown[]> {
   const log = (await admin.call("ACL", "LOG")) as unknown[][];
   const field = (entry: unknown[], name: string) => entry[entry.indexOf(name) + 1];
@@ -54,7 +54,7 @@ test("TLS with a client certificate, and the users of the ACL file: nothing that
   try {
     await site.story(async () => {
       await site.client.put({ id: "seen", type: "ring", queue: "bells", schedule: { every: "1h" } });
-      // Who may only look, looks.
+      // A user with read access can read.
       expect(await site.cli(["list"], "", env("viewer"))).toMatchObject({
         tasks: [{ id: "bell" }, { id: "seen" }],
       });
@@ -62,7 +62,7 @@ test("TLS with a client certificate, and the users of the ACL file: nothing that
         runs: expect.arrayContaining([expect.objectContaining({ id: expect.any(String) })]),
       });
       expect(await site.cli(["nodes"], "", env("viewer"))).toMatchObject({ nodes: [{ alive: true }] });
-      // The board looks for queues now and then.
+      // The board looks for new queues from time to time.
       await eventually(async () => {
         expect(await site.console("/queues/api/queues?activeQueue=bells", board)).toMatchObject({
           queues: [{ name: "bells" }],
@@ -70,7 +70,7 @@ test("TLS with a client certificate, and the users of the ACL file: nothing that
       }, PATIENCE);
       await site.client.delete({ id: "seen" });
     });
-    // The viewer's console has asked once whether it may write.
+    // The viewer's console has tried once whether it may write.
     expect(await refused()).toEqual([["carillon-viewer", "command", "zadd"]]);
 
     const { code, stderr } = await site.tryCli(["put"], JSON.stringify(TASK), env("viewer"));

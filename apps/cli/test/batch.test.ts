@@ -36,7 +36,7 @@ describe("carillon put --batch", () => {
     expect(first.stdout).toBe(
       "60 tasks: 60 created, 0 updated, 0 unchanged (warnings: 60 EACH_SECOND, 60 NO_WORKER)\n",
     );
-    // The first few of a kind, the rest is counted.
+    // Prints the first few warnings of a kind, and counts the rest.
     expect(first.stderr.match(/warning: line \d+: .* \[EACH_SECOND\]\n/g)).toHaveLength(3);
     const again = await stage.cli(["put", "--batch"], lines(60));
     expect(again.stdout).toContain("60 tasks: 0 created, 0 updated, 60 unchanged");
@@ -85,7 +85,7 @@ describe("carillon put --batch", () => {
   });
 
   it("holds one chunk at a time: 40 MB of lines in a heap of 64 MB", async () => {
-    // The same thousand tasks again and again: this is about the client's memory, not the server's.
+    // Repeats the same thousand tasks, because the test is about the client's memory, not the server's.
     const thousand = [...lines(1_000)].join("").replaceAll("{}", `{"pad":"${"x".repeat(3_000)}"}`);
     const { code, stdout, stderr } = await carillonProcess(["put", "--batch"], {
       // Node 24 needs 40 MB for itself and a chunk.
@@ -94,7 +94,7 @@ describe("carillon put --batch", () => {
     });
     expect(code, stderr).toBe(0);
     expect(stdout).toContain("13000 tasks: 1000 created, 0 updated, 12000 unchanged");
-    // So little memory makes it slow on a busy machine, which is not what is tested.
+    // A heap this small is slow on a busy machine, and speed is not tested here.
   }, 180_000);
 
   it("continues to store when its reader leaves", async () => {

@@ -5,7 +5,7 @@ import { carillon } from "./helpers.js";
 const { cli, json, refusal } = harness("calendars");
 const put = (input: string) => json(["calendars", "put", "holidays"], input);
 
-/** A task that would run tomorrow and on the day after, at noon UTC, but for the holidays. */
+/** A task that would run tomorrow and the day after, at noon UTC, without the holidays. */
 const task = JSON.stringify({
   id: "a",
   type: "noop",

@@ -165,7 +165,7 @@ describe("the chain", () => {
       (row) => /enqueued|attempt 1|lost their worker|it ended/.exec(row)?.[0],
     );
     expect(said).toEqual(["enqueued", "attempt 1", "lost their worker", "it ended"]);
-    // While it runs, they came before nothing.
+    // A run without an end lists its crashes last.
     expect(rows([claimed, attempt, crashes])[2]).toContain("lost their worker");
   });
 

@@ -7,7 +7,7 @@ import { harness, task } from "./harness.js";
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
 const midnight = Math.floor(Date.now() / DAY) * DAY;
-/** A date, so many days ago, in UTC. */
+/** The UTC date `ago` days before today. */
 const date = (ago: number) => new Date(midnight - ago * DAY).toISOString().slice(0, 10);
 
 const bench = harness("explain", { shared: true });
@@ -28,7 +28,7 @@ const report = defineTask("report", {
 
 let kit: TestKit;
 
-/** Two days, which end at the last midnight. */
+/** Creates runs of the two days that end at the last midnight. */
 beforeAll(async () => {
   kit = await testKit({
     types: [report],

@@ -9,7 +9,7 @@ export interface Harness {
   readonly redis: RedisServer;
   readonly namespace: string;
   readonly env: Record<string, string>;
-  /** To set the stage with: faster than the program. */
+  /** Sets the stage, because it is faster than the program. */
   readonly client: Client;
   cli(args: string[], input?: Input): Promise<Ended>;
   /** Runs it with --json, expects success and nothing on stderr, returns the document. */
@@ -19,13 +19,13 @@ export interface Harness {
   refusal(args: string[], input?: Input): Promise<{ exit: number | null; code: string; message: string }>;
 }
 
-/** The program on a Redis of this file, in a namespace of this test, or of all of them. */
+/** Runs the program on this file's Redis, in a namespace for each test, or one for all of them. */
 export function harness(name: string, { shared = false } = {}): Harness {
   let redis: RedisServer;
   let serial = 0;
   let client: Client | undefined;
   beforeAll(async () => {
-    // A node wants one that keeps what it is told.
+    // A node requires a Redis that persists its data.
     redis = await startRedis({ appendonly: true });
   });
   afterAll(async () => {
@@ -68,7 +68,7 @@ export function harness(name: string, { shared = false } = {}): Harness {
   return self;
 }
 
-/** A task as put reads it. */
+/** A task as `put` reads it. */
 export function task(id: string, more: Partial<TaskInput> = {}): TaskInput {
   return { id, type: "noop", queue: "bar", schedule: { every: "1h" }, ...more };
 }

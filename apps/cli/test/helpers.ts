@@ -14,7 +14,7 @@ export interface Ended {
 }
 
 export interface RunOptions {
-  /** No variable of Redis or Carillon unless given here. */
+  /** Variables of the environment. None of Redis or Carillon is set unless given here. */
   env?: Record<string, string>;
   input?: string | Iterable<string | Uint8Array>;
 }
@@ -37,7 +37,7 @@ export async function carillon(
   return { ...ended, stdout: stdout.text };
 }
 
-/** Runs one command line in this process, on other streams. */
+/** Runs one command line in this process, with the given streams. */
 export async function carillonOn(
   streams: Pick<Io, "stdin" | "stdout">,
   args: readonly string[],
@@ -65,7 +65,7 @@ export class Sink extends Writable {
   }
 }
 
-/** Starts the built program: for what only a process has. */
+/** Starts the built program, for tests of what only a process has, such as signals. */
 export function spawnCarillon(args: readonly string[], env?: Record<string, string>): ChildProcess {
   return spawn(process.execPath, [MAIN, ...args], { env: environment(env), stdio: "pipe" });
 }
@@ -85,7 +85,7 @@ export async function carillonProcess(
     stderr += text;
   });
   const ended = once(child, "close");
-  child.stdin?.on("error", () => {}); // it need not read everything
+  child.stdin?.on("error", () => {}); // a program may end without reading its input
   for (const part of typeof input === "string" ? [input] : input) {
     if (child.stdin?.write(part)) continue;
     await Promise.race([once(child.stdin as never, "drain").catch(() => ended), ended]);

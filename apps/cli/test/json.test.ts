@@ -7,7 +7,10 @@ import { jsonLines } from "./helpers.js";
 
 const bench = harness("json", { shared: true });
 
-/** A command line for each command, in an order in which each has something to do; `R`, `B`, `F`, `S` are a run, a backfill, a freeze and a silence. */
+/**
+ * A command line for each command, in an order in which each has something to do. `R`, `B`, `F` and `S` stand for the
+ * ids of a run, a backfill, a freeze and a silence.
+ */
 const LINES: Record<string, readonly string[]> = {
   put: ["put"],
   edit: ["edit", "a", "--set", "priority=1"],
@@ -107,7 +110,7 @@ const INPUTS: Record<string, string> = {
   "calendars put": "2026-12-25\n",
 };
 
-/** Commands that the stage refuses, because it has no run with failed items, and an open one. */
+/** Commands that are refused here, because no run has failed items, and one run is open. */
 const REFUSED = new Set(["retry", "move"]);
 
 describe("--json", () => {

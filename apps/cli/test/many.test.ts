@@ -15,7 +15,7 @@ beforeEach(async () => {
   ]);
 });
 
-/** The tasks in a state. */
+/** Ids of the tasks in a state. */
 async function named(state?: "scheduled" | "paused" | "finished"): Promise<string> {
   const { tasks } = await bench.client.list({ state });
   return tasks

@@ -4,7 +4,7 @@ import { carillon } from "./helpers.js";
 const FROM = "2026-03-27T00:00:00Z";
 const BERLIN = ["--timezone", "Europe/Berlin", "--from", FROM];
 
-/** What others' scripts read already: it stays as it is, to the character. */
+/** Scripts of users parse this output, so it must not change by one character. */
 describe("one expression alone", () => {
   it("prints this text for people", async () => {
     const { stdout } = await carillon(["next", "0 4 * * *", ...BERLIN, "-n", "2"]);

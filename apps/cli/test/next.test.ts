@@ -96,7 +96,7 @@ describe("carillon next --batch", () => {
     const { code, stdout } = await carillonProcess(["next", "--batch"], { env, input });
     expect(code).toBe(0);
     expect(stdout.split("\n")).toHaveLength(30_001);
-    // So little memory makes it slow on a busy machine, which is not what is tested.
+    // A heap this small is slow on a busy machine, and speed is not tested here.
   }, 180_000);
 
   it("ends quietly when its reader leaves", async () => {
@@ -107,7 +107,7 @@ describe("carillon next --batch", () => {
     child.stdin?.write(line);
     await once(child.stdout as never, "data");
     child.stdout?.destroy();
-    // Two: the first write into the closed pipe is what tells it.
+    // Two writes: the program notices the closed pipe at the first.
     const feed = setInterval(() => child.stdin?.write(line.repeat(100)), 5);
     expect(await ended).toEqual([0, null]);
     clearInterval(feed);

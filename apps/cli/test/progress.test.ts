@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Progress } from "../src/progress.js";
 import { Sink } from "./helpers.js";
 
-/** What is written while 500 tasks are done each 100 ms, for 1.5 s. */
+/** Output of a progress that counts 500 tasks every 100 ms, for 1.5 s. */
 function written(isTTY: boolean): string {
   const sink = Object.assign(new Sink(), { isTTY });
   let now = 5_000;

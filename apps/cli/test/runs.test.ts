@@ -29,7 +29,7 @@ const mails = defineTask("mails", {
 });
 const schedule = { at: "2100-01-01T00:00:00Z" };
 
-/** Nobody works this queue. */
+/** A queue without workers. */
 const IDLE = "idle";
 const put = (id: string, more: Partial<TaskInput> = {}) =>
   bench.client.put({ id, type: "report", queue: "reports", schedule, ...more });
@@ -55,11 +55,11 @@ beforeAll(async () => {
   await put("idle", { queue: IDLE });
 });
 afterAll(async () => {
-  // A test that failed may have left a run that waits to be cancelled.
+  // A failed test may have left a run that waits until it is cancelled.
   await worker.stop({ within: 1_000 });
 });
 
-/** Triggers it and waits until its run is in this state. */
+/** Triggers the task and waits until the run is in this state. */
 async function runOf(id: string, state: Run["state"] = "final"): Promise<string> {
   const run = await trigger(id);
   return eventually(async () => (await bench.client.runs.get(run)).state === state && run);
@@ -161,7 +161,7 @@ describe("cancel", () => {
     const run = await trigger("idle");
     expect(await json(["cancel", run])).toEqual({ run, changed: true });
     const again = await cli(["cancel", run]);
-    // No worker and no node has settled it yet.
+    // No worker or node has settled the run yet.
     expect(again).toMatchObject({ code: 0, stdout: `was asked to end already: ${run}\n` });
   });
 });

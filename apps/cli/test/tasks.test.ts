@@ -52,7 +52,7 @@ describe("one task", () => {
     const conflict = { exit: 5, code: "CONFLICT", field: "ifRevision" };
     expect(await refusal(on(revision), a(3))).toMatchObject(conflict);
     expect(await refusal(on("absent"), a(3))).toMatchObject(conflict);
-    // As one in 64 revisions begins.
+    // One in 64 revisions begins with `-`.
     expect(await refusal(on(`-${revision.slice(1)}`), a(3))).toMatchObject(conflict);
     const misuse = { exit: 2, field: "--if-revision" };
     expect(await refusal(on(revision), `[${task("a")}]`)).toMatchObject(misuse);
@@ -77,7 +77,7 @@ describe("one task", () => {
       ...{ exit: 2, code: "INVALID_TASK", field: "description" },
     });
     await json(["put"], task("a"));
-    // Someone else has written it.
+    // Another client has changed the task.
     const admin = new Redis(stage.redis.url);
     await admin.hset(`{${stage.namespace}:bar}:~t:system/a`, "description", "red \u001b[31m");
     admin.disconnect();
@@ -145,7 +145,7 @@ describe("list", () => {
     expect([...ids(first.tasks), ...ids(second.tasks)]).toEqual(["t0", "t1", "t2", "t3", "t4", "t5", "t6"]);
     const all = await cli(["list", "--all", "--limit", "3", "--json"]);
     expect(ids(jsonLines<{ id: string }>(all.stdout))).toEqual(ids([...first.tasks, ...second.tasks]));
-    // One header, however many pages.
+    // Prints one header, regardless of the number of pages.
     const people = await cli(["list", "--all", "--limit", "3"]);
     expect(people.stdout.match(/QUEUE/g)).toHaveLength(1);
   });

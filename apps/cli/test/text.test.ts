@@ -84,7 +84,7 @@ describe("tables", () => {
       "acme/nightly-report  report.monthly",
     ]);
     expect(at(20)[2]).toBe("acme/nightly-report");
-    // Ids are cut last, and visibly.
+    // Ids are cut last, with an ellipsis.
     expect(at(10)[2]).toBe("acme/nigh…");
     for (let width = 4; width < 80; width++) {
       for (const line of at(width)) expect(line.length).toBeLessThanOrEqual(width);
@@ -98,7 +98,7 @@ describe("tables", () => {
       table([columns[0]!, { ...columns[1]!, rank: 1 }], [{ name, n: 5 }], narrow, layout);
     expect(page("eleven-long")).toBe("Left out: N.\nNAME\neleven-long\n");
     expect(page("b") + page("thirteen-long")).toBe("b\nthirteen-lo…\n");
-    // A column with a header does not vanish either.
+    // A column with a header stays visible too.
     delete layout.widths;
     expect(page("a") + page("thirteen-long")).toBe("NAME  N\na     5\nthirteen…  5\n");
   });

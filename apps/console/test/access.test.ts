@@ -96,7 +96,7 @@ describe("signing in", () => {
     expect(cookie).toMatch(/; Max-Age=43200;/);
     expect(cookie).not.toMatch(/; Secure/);
     expect(cookie).not.toContain(ADMIN);
-    // Beside those of other programs on this host.
+    // Cookies of other programs on this host come along.
     const cookies = `a=b; ${sessionOf(answer)}; c=d`;
     const page = await ask("/queues/", { headers: { ...HTML, cookie: cookies } });
     expect(page.status).toBe(200);
@@ -109,7 +109,7 @@ describe("signing in", () => {
       return answer.headers.getSetCookie()[0];
     };
     expect(await behind("https")).toMatch(/; Secure/);
-    // Of several proxies, the first says what the browser used.
+    // With several proxies, the first entry is the browser's protocol.
     expect(await behind("https, http")).toMatch(/; Secure/);
     expect(await behind("http, https")).not.toMatch(/; Secure/);
   });
@@ -159,7 +159,7 @@ describe("signing in", () => {
       expect(answer.status).toBe(401);
       expect(answer.headers.getSetCookie()).toEqual([]);
       const page = await answer.text();
-      // The field has the focus at once: who cannot see the page hears of it what is wrong.
+      // The field has the focus at once, so that a screen reader announces the problem.
       expect(page).toContain('<p role="alert" id="problem">This token is not valid.</p>');
       expect(page).toMatch(
         /<input id="token"[^>]* autofocus [^>]*aria-invalid="true" aria-describedby="problem">/,
@@ -253,7 +253,10 @@ describe("signing out", () => {
 describe("wrong tokens", () => {
   const FROM_ELSEWHERE = { ...HTML, "sec-fetch-dest": "document", "sec-fetch-site": "cross-site" };
 
-  /** Sends wrong tokens until the address has no free ones left and as many as may wait do. Returns the answers that wait. */
+  /**
+   * Sends wrong tokens until the address has used up its free attempts and its places to wait. Returns the answers that
+   * wait.
+   */
   async function storm(send: () => Promise<Response>): Promise<Promise<Response>[]> {
     for (let i = 0; i < FAILURES; i++) expect((await send()).status).toBe(401);
     const waiting = Array.from({ length: WAITING }, send);
@@ -327,7 +330,7 @@ describe("wrong tokens", () => {
       return (await to.ask(JOBS, { headers })).status;
     };
     const behind = await startConsole({ limiter, trustedProxies: 1 });
-    // The client can write all but the last, which the proxy adds.
+    // A client can forge all entries but the last, which the proxy adds.
     expect(await send(behind, "10.0.0.1")).toBe(401);
     expect(await send(behind, "10.9.9.9, 10.0.0.1")).toBe(429);
     expect(await send(behind, "10.0.0.1, 10.0.0.2")).toBe(401);
@@ -531,7 +534,7 @@ test("files are cached for an hour, missing ones are not", async () => {
   const hour = "private, max-age=3600";
   expect(await kept(`/queues/${script}`, bearer(ADMIN))).toEqual([200, hour]);
   expect(await kept("/carillon.svg", {})).toEqual([200, hour]);
-  // The session is over, or another console behind the same proxy is of another version.
+  // The session has expired, or another console behind the same proxy has another version.
   expect(await kept(`/queues/${script}`, {})).toEqual([401, "no-store"]);
   expect(await kept("/queues/static/js/main.of-tomorrow.js", bearer(ADMIN))).toEqual([404, "no-store"]);
 });

@@ -16,7 +16,7 @@ afterAll(() => console_.stop());
 
 const api: Console["api"] = (...asked) => console_.api(...asked);
 
-/** Sends the path as it is; fetch would mend it. */
+/** Sends the path unchanged; `fetch` would normalise it. */
 function raw(method: string, path: string): Promise<number | undefined> {
   const { hostname, port } = new URL(console_.url);
   return new Promise((resolve, reject) => {
@@ -76,7 +76,7 @@ describe("bodies", () => {
       body: new Blob([JSON.stringify(task)]),
     });
     expect(answer.status).toBe(415);
-    // Chunked it does not say how long it is.
+    // A chunked request does not state its length.
     const chunked = await console_.ask("/api/v1/tasks/q/system/a/pause", {
       method: "POST",
       headers: { authorization: `Bearer ${ADMIN}` },

@@ -6,11 +6,11 @@ import type { Ctx } from "../src/context.js";
 import { ADMIN, type Console, startConsole, VIEWER } from "./harness.js";
 
 const SCHEDULE = { schedule: { every: "1h" } };
-/** One at work, and those that may wait. */
+/** One call in progress, and those that may wait. */
 const PLACES = 11;
 
 let console_: Console;
-/** Ends the call that is at work: each asks for the time. */
+/** Ends the call in progress: each call asks Redis for the time. */
 let endCall: (() => void)[] = [];
 beforeAll(async () => {
   console_ = await startConsole();
@@ -48,7 +48,7 @@ test("expensive calls run one at a time for each token; all but a few that wait 
   const refused = await forecast(VIEWER);
   expect([refused.status, refused.body.error?.code]).toEqual([429, "RATE_LIMITED"]);
   expect(refused.body.error?.remedy).toMatch(/\w/);
-  // Calls that only read do not wait for it, nor do other tokens.
+  // Calls that only read do not wait for this call, nor do those of other tokens.
   const reading = await console_.api("GET", "/upcoming", undefined, by(VIEWER));
   expect(reading.status).toBe(200);
   expect((await dryRun(ADMIN)).body).toEqual({ total: 61 });

@@ -400,7 +400,7 @@ describe("task types", () => {
     ]);
     expect([refused.status, refused.body.error?.code]).toEqual([400, "UNKNOWN_TASK_TYPE"]);
     expect([asked.status, asked.body]).toEqual([refused.status, refused.body]);
-    // A schedule alone is of no type.
+    // A schedule without a task has no type.
     expect((await api("POST", "/validate", { schedule: { every: "1h" } })).status).toBe(200);
     expect((await api("PUT", "/types", { types: [] })).body).toEqual({ types: [] });
   });
@@ -457,7 +457,7 @@ test("the doctor says what is wrong, to a viewer too, and changes nothing", asyn
   const viewer = { authorization: `Bearer ${VIEWER}` };
   const { status, body } = await api("GET", "/doctor", undefined, viewer);
   expect([status, body["state"]]).toEqual([200, "errors"]);
-  // Nobody runs a node here.
+  // No node is running here.
   expect(body["findings"]).toContainEqual(
     expect.objectContaining({ code: "NO_NODE", severity: "error", remedy: expect.any(String) }),
   );

@@ -4,7 +4,7 @@ import { nextTimes } from "../src/api/next-times.js";
 const at = (minutes: number) => minutes * 60_000;
 const timesOf = (found: Awaited<ReturnType<typeof nextTimes>>) =>
   found.times.map(({ time }) => time / 60_000);
-/** No budget: on a busy machine any may be short. */
+/** No time budget: on a busy machine any might be too short. */
 const UNHURRIED = Number.POSITIVE_INFINITY;
 
 describe("the next times", () => {

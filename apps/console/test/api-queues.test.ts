@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 const api: Console["api"] = (...asked) => console_.api(...asked);
-/** Which queues are paused, by whom. */
+/** The paused queues, each with the name of the person who paused it. */
 const paused = async () =>
   Object.fromEntries(
     (await console_.client.queues.list()).flatMap(({ name, paused }) => (paused ? [[name, paused.by]] : [])),

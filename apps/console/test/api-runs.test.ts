@@ -41,11 +41,11 @@ beforeAll(async () => {
     console_.client.put({ id, type: "report", queue: "reports", schedule, ...more });
   await put("good");
   await put("long", { payload: { waits: true }, overlap: "allow" });
-  // Nobody works this queue.
+  // A queue without workers.
   await put("idle", { queue: "idle" });
 });
 afterAll(async () => {
-  // A test that failed may have left a run that waits to be cancelled.
+  // A failed test may have left a run that waits until it is cancelled.
   await worker.stop({ within: 1_000 });
   await console_.stop();
 });
@@ -220,7 +220,7 @@ describe("explain", () => {
     ["?time=2026-01-01", "time"],
     ["?time=2026-01-01T00:00:00", "time"],
     ["?time=2026-13-01T00:00:00Z", "time"],
-    // An unencoded plus is a space.
+    // A plus that is not encoded means a space.
     ["?time=2026-01-01T00:00:00+01:00", "time"],
     ["?time=-1", "time"],
     ["?time=1&time=2", "time"],

@@ -97,7 +97,7 @@ describe("one call each", () => {
     const reading = (async () => {
       for await (const part of response.body ?? []) text += Buffer.from(part as Uint8Array).toString();
     })().catch(() => {});
-    // Earlier events are not known here.
+    // The server does not know events before its start.
     await eventually(() => /^id: \w+-\S+\nevent: reset\ndata: \{"kind":"reset"\}$/m.test(text));
     await api("POST", "/tasks", full);
     await eventually(() => /\nevent: changed\ndata: .*"change":"put".*"id":"nightly"/.test(text));
@@ -129,7 +129,7 @@ describe("one call each", () => {
     const { status, body } = await api("PUT", NIGHTLY, { type: "disk.report", schedule });
     expect([status, body["outcome"]]).toEqual([200, "updated"]);
     const task = (await api("GET", NIGHTLY)).body;
-    // A whole definition: what it does not say is the default again.
+    // A put replaces the whole definition: missing fields get their defaults.
     expect(task).toMatchObject({
       schedule,
       payload: {},

@@ -77,7 +77,7 @@ describe("sessions", () => {
 });
 
 describe("the limiter of wrong tokens", () => {
-  /** One that refuses at once what it would hold back. */
+  /** A limiter without a waiting line: it refuses at once. */
   const strict = (options: LimiterOptions) => new FailureLimiter({ waiting: 0, ...options });
   const isFree = async (limiter: FailureLimiter, address: string) =>
     (await limiter.failed(address)) === "at once";
@@ -138,7 +138,7 @@ describe("the limiter of wrong tokens", () => {
   test("bounds the number of addresses and the memory for each", async () => {
     const limiter = strict({ failures: 1, addresses: 2 });
     for (const address of ["a", "b", "c"]) await limiter.failed(address);
-    // Whoever goes on is remembered.
+    // An address that continues to send wrong tokens stays blocked.
     expect(await isFree(limiter, "b")).toBe(false);
     expect(await isFree(limiter, "a")).toBe(true);
     expect([await isFree(limiter, "b"), await isFree(limiter, "c")]).toEqual([false, true]);

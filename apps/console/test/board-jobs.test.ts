@@ -9,7 +9,7 @@ const JOBS = "/queues/api/queues/q";
 const PREFIX = bullPrefix("console-test", "q");
 
 let console_: Console;
-/** What BullMQ has in a queue beside its jobs. */
+/** BullMQ's keys of the queue, except those of jobs. */
 let keys: string[];
 beforeAll(async () => {
   console_ = await startConsole();
@@ -129,7 +129,7 @@ describe("a refusal because of a job's state", () => {
       const { status, body } = await console_.admin(method, `${JOBS}/${run}/${what}`, sent);
       expect([what, status, body.error?.code]).toEqual([what, 409, "CONFLICT"]);
       expect(body.error?.message).toMatch(says);
-      // The headline of Bull Board's page.
+      // The headline that Bull Board's page shows.
       expect(body.error?.key).toMatch(/^(ERRORS\.JOB_\w+|CONFLICT)$/);
     }
     expect(console_.log()).not.toContain("a request failed");
@@ -217,7 +217,7 @@ describe("a refusal because of a job's state", () => {
     for (const wrong of [
       new Error("Job scheduler went wrong"),
       Object.assign(new Error("Unknown code -99 error for a. promote"), { code: -99 }),
-      // Of workers.
+      // An error that only workers get.
       Object.assign(new Error("Missing lock for job a. moveToFinished"), { code: -2 }),
       new TypeError("Cannot read properties of undefined (reading 'connect')"),
     ]) {

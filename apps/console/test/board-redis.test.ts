@@ -21,7 +21,7 @@ afterAll(async () => {
   await console_.stop();
 });
 
-/** What the page gets for a write of its own, which BullMQ sends and not our store. */
+/** The answer to a write of the page that BullMQ sends, not our store. */
 async function add(): Promise<[status: number, code: string | undefined]> {
   const { status, body } = await console_.admin("POST", "/queues/api/queues/q/add", { name: "t", data: {} });
   return [status, body.error?.code];
@@ -34,7 +34,7 @@ test("a job that Redis refuses is answered with the reason", async () => {
   await redis.replicaof("127.0.0.1", "1");
   expect(await add()).toEqual([503, "REDIS_READ_ONLY"]);
   await redis.replicaof("NO", "ONE");
-  // After READONLY the connection is made anew.
+  // READONLY makes ioredis reconnect.
   await eventually(async () => (await add())[0] === 200);
 });
 
@@ -74,7 +74,7 @@ test("a console with a read-only user is ready, and checks once whether it may w
   await redis.call("ACL", "LOG", "RESET");
   for (let i = 0; i < 3; i++) await board.refresh();
   expect([board.problem, board.writeProblem]).toEqual([undefined, undefined]);
-  // Redis logs equal refusals as one, with their number.
+  // Redis logs equal refusals as one entry with a count.
   const [refusal = []] = (await redis.call("ACL", "LOG")) as unknown[][];
   expect(refusal.slice(0, 2)).toEqual(["count", 1]);
   await board.close();
@@ -93,7 +93,7 @@ test("a connection that breaks while a job is sent is a 503", async () => {
 
 test("the log of a request that failed holds no data of jobs", async () => {
   await eventually(async () => (await add())[0] === 200);
-  // What BullMQ has its waiting jobs in.
+  // The list of waiting jobs.
   const [key = ""] = await redis.keys("*q*:wait");
   await redis.del(key);
   await redis.set(key, "of another kind");

@@ -1,6 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 
-/** The parts of an OpenAPI document that are read here. */
+/** The parts of an OpenAPI document that the checks read. */
 interface Document {
   paths: Record<string, Record<string, { responses: Record<string, unknown>; requestBody?: unknown }>>;
 }

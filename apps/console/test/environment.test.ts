@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { readConfig } from "../src/environment.js";
 
 const REDIS_URL = "redis://localhost:6379";
-/** Long enough. */
+/** Tokens of the minimum length. */
 const [TOKEN, OTHER, SAME] = ["a".repeat(16), "b".repeat(16), "c".repeat(16)];
 
 describe("the environment", () => {

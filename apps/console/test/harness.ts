@@ -23,16 +23,16 @@ export interface Console {
   client: Client;
   board: Board;
   url: string;
-  /** What it logged, as text. */
+  /** The log as text. */
   log(): string;
   /**
-   * Answers in this process, which takes half the time; requests to `url` come through a server. What the API answers must be as its
-   * OpenAPI document says.
+   * Answers in this process, which takes half the time of a request over HTTP to `url`. Checks API answers against the
+   * OpenAPI document.
    */
   ask(path: string, init?: RequestInit): Promise<Response>;
-  /** As a program with the token of an admin; a body is sent as JSON. */
+  /** Sends a request with the token of an admin; a body is sent as JSON. */
   admin(method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer }>;
-  /** The same below /api/v1, with what else came back. */
+  /** The same below /api/v1; returns the headers too. */
   api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   stop(): Promise<void>;
 }
@@ -43,7 +43,7 @@ interface ApiAnswer {
   body: Record<string, unknown> & { error?: Answer["error"] };
 }
 
-/** What the API says, as far as the tests look at it. */
+/** Fields of API answers that the tests read. */
 export interface Answer {
   error?: { code?: string; key?: string; message?: string; field?: string; remedy?: string };
   schedulers?: Array<Record<string, unknown> & { id: string; queueName: string }>;
@@ -51,7 +51,7 @@ export interface Answer {
   job?: { id: string; name: string; data: { payload: unknown; occurrence: Record<string, unknown> } };
 }
 
-/** @param beside the Redis of another console, which stays when this one stops; default: one of its own */
+/** @param beside a console whose Redis is shared, and stays when this one stops; default: a Redis of its own */
 export async function startConsole(
   options: Partial<AppOptions> = {},
   beside?: RedisServer,
@@ -72,7 +72,7 @@ async function startOn(
   options: Partial<AppOptions>,
 ): Promise<Omit<Console, "redis">> {
   const store = new Store({ connection: redisUrl, namespace: "console-test", readyTimeout: 500 });
-  const client = new Client({ store, maxPayloadBytes: Number.MAX_SAFE_INTEGER }); // as the program's
+  const client = new Client({ store, maxPayloadBytes: Number.MAX_SAFE_INTEGER }); // as the program sets it
   const connection = connect(redisUrl, "safe");
   connection.on("error", () => {});
   const lines: string[] = [];
@@ -138,7 +138,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The cookie that a sign-in set, as a browser sends it back. */
+/** The session cookie of a sign-in, as a browser sends it back. */
 export function sessionOf(response: Response): string {
   return response.headers.getSetCookie().map((line) => line.split(";")[0])[0] ?? "";
 }

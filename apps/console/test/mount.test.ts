@@ -21,7 +21,7 @@ const MOUNT = "/ops/carillon";
 
 let redis: RedisServer;
 let client: Client;
-/** In the order in which they are undone. */
+/** Clean-up steps, in the order in which they run. */
 const ends: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
   redis = await startRedis();
@@ -54,7 +54,7 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Servers as users have them. Each mounts the console at a path; "" is the root. */
+/** Ways to mount the console in servers of users, at a path; "" is the root. */
 const ADAPTERS: Record<string, (ops: Console, at: string) => Promise<string>> = {
   "Node's http": (ops) => listen(createServer(ops.handler)),
   Express: (ops, at) =>
@@ -90,7 +90,7 @@ function stripping(prefix: string, target: string): Promise<string> {
   return listen(createServer(forward));
 }
 
-/** The console as a browser and a program meet it at `origin + base`. */
+/** Checks the console at `origin + base`, as a browser and a program see it. */
 async function works(origin: string, base: string): Promise<void> {
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(origin + base + path, { redirect: "manual", ...init });
@@ -150,7 +150,10 @@ async function works(origin: string, base: string): Promise<void> {
   expect([out.status, out.headers.get("location")]).toEqual([303, `${base}/`]);
 }
 
-/** Events arrive, and the stream ends in the console when the client goes away. A HEAD holds none. */
+/**
+ * Checks that events arrive, that the stream ends in the console when the client disconnects, and that a HEAD request
+ * keeps none open.
+ */
 async function streams(ask: (init: RequestInit) => Promise<Response>): Promise<void> {
   const listening = vi.spyOn(Client.prototype, "events");
   const head = await ask({ method: "HEAD" });
@@ -189,7 +192,7 @@ describe.each(Object.keys(ADAPTERS))("mounted in %s", (name) => {
 });
 
 describe("with a function that says who asks", () => {
-  /** As headers of a proxy that has signed people in. */
+  /** Reads the headers of a proxy that has authenticated people. */
   const auth = ({ headers }: Request): Person | null => {
     const name = headers.get("x-user");
     if (name === null) return null;
@@ -245,7 +248,7 @@ describe("with a function that says who asks", () => {
     const admin = asker(create({ auth }), { "x-user": "ada", "x-role": "admin" });
     expect((await admin("POST", PAUSE)).status).toBe(403);
     expect((await admin("POST", PAUSE, { origin: "https://evil.example" })).status).toBe(403);
-    // Browsers send no bearer token by themselves.
+    // Browsers never send a bearer token on their own.
     expect((await admin("POST", PAUSE, { authorization: "Bearer x" })).status).toBe(200);
   });
 

@@ -34,7 +34,7 @@ test("every route is in it, with each of its methods", async () => {
   expect(Object.keys(paths)).toEqual(routes);
   const methods = (path: string) => Object.keys(paths[path] ?? {});
   for (const path of ["/tasks", "/tasks/{queue}/{owner}/{id}", "/runs/cancel", "/types", "/events"]) {
-    // The router itself says which methods a path has.
+    // The router reports the methods of a path.
     const { status, headers } = await console_.api("PATCH", path.replace(/\{\w+\}/g, "x"));
     const allowed = headers.get("allow")?.toLowerCase().replace("head, ", "").replace(", head", "");
     expect([path, status, allowed]).toEqual([path, 405, methods(path).join(", ")]);

@@ -15,14 +15,14 @@ describe("a redactor", () => {
     [[], { password: "x" }, { password: "x" }],
     [["password"], { user: "u", password: "x" }, { user: "u", password: hidden }],
     [["PassWord"], { pASSword: "x" }, { pASSword: hidden }],
-    // Whole words.
+    // Names match as whole words.
     [["pass"], { password: "x", bypass: "y" }, { password: "x", bypass: "y" }],
     [
       ["password"],
       { a: { b: [{ password: "x" }, [{ password: "y" }]] } },
       { a: { b: [{ password: hidden }, [{ password: hidden }]] } },
     ],
-    // Whatever the value is.
+    // Redacts the value whatever its type.
     [
       ["card"],
       { card: { number: 1 }, list: [{ card: ["x"] }, { card: null }] },
@@ -210,7 +210,7 @@ describe("a console that hides fields", () => {
   const job = async () => ((await queue.getJob(run)) as Job<{ payload: unknown }>).data.payload;
 
   test("shows them on no route", async () => {
-    // As its worker would leave it.
+    // Stored as a worker would store it.
     const { keys, link } = internalsOf(storeOf(console_.client));
     const record = keys.queue("q").run(run);
     await link.ask((redis) => redis.hset(record, "result", JSON.stringify({ password: SECRET })));

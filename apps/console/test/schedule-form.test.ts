@@ -35,7 +35,7 @@ const schedules: Array<[Schedule, ScheduleForm]> = [
   ],
 ];
 
-/** What every kind of schedule has. */
+/** Fields that every kind of schedule takes. */
 const limits = {
   start: "2026-01-01T00:00:00Z",
   end: "2099-01-01T00:00:00Z",
@@ -158,7 +158,8 @@ describe("a schedule in Bull Board's form", () => {
       { every: 3_600_000 },
       { every: "1h", except: [{ ...christmas, timezone: "Europe/Berlin" }] },
     ],
-    // The zone is what the engine takes for one: any spelling of UTC, and UTC itself where a timestamp is followed by another.
+    // The form accepts the same zones as the engine: any spelling of UTC, and UTC for a timestamp followed by another
+    // zone.
     [
       { calendar: "Mon *-*-* 03:00 utc", timezone: "Europe/Berlin", except: [christmas] },
       { every: 3_600_000 },

@@ -46,7 +46,7 @@ const minimal = (id: string, more: Partial<TaskInput> = {}): TaskInput => ({
   ...more,
 });
 
-/** The address as Bull Board's page makes it. */
+/** The address that Bull Board's page uses. */
 const at = (queue: string, id: string, action = "") =>
   `/queues/api/queues/${encodeURIComponent(queue)}/job-schedulers/${encodeURIComponent(id)}${action}`;
 

@@ -27,7 +27,7 @@ async function serve(limits?: Parameters<typeof consoleServer>[1]): Promise<void
   await once(server, "listening");
 }
 
-/** Sends the text, and returns what was answered once the server has closed the connection. */
+/** Sends raw text, and returns the answer once the server has closed the connection. */
 async function say(text: string): Promise<string> {
   const socket = open();
   let heard = "";

@@ -146,7 +146,7 @@ describe("the author of a change", () => {
     await call(secret, "POST", "/tasks/q/beta/of-beta/trigger", {});
     await call(VIEWER, "POST", "/tasks/q/beta/of-beta/trigger", {});
     await console_.ask(`${BOARD}/pause`, { method: "PUT", headers: bearer(secret) });
-    // Its body is read before the change is made.
+    // The request's body is complete before the change is made.
     const repeat = { every: 7_200_000 };
     await console_.ask(`${BOARD}/job-schedulers/gamma%2Fof-gamma`, {
       ...{ method: "PATCH", body: JSON.stringify(repeat) },
@@ -256,7 +256,7 @@ describe("a token that is bound to owners", () => {
       };
     };
     const [all, own] = [await heard(ADMIN), await heard(secret)];
-    // A change, a run and a skip of others, and only then one of its own.
+    // A change, a run and a skip of other owners, then one of its own.
     const ref = { owner: "beta", id: "of-beta" };
     await console_.client.pause(ref, { note: "secret of beta" });
     await console_.client.resume(ref);

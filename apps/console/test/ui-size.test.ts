@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 
-/* Measures what `npm run build` wrote. */
+/* Measures the output of `npm run build`. */
 
 const FOLDER = new URL("../dist/ui/", import.meta.url);
 const ZIPPED = { first: 130_000, all: 250_000 };

@@ -44,7 +44,7 @@ it("the demo shows claims and runs, and Ctrl-C ends all its processes", async ()
   const ended = new Promise((resolve) => demo.once("exit", resolve));
   demo.kill("SIGINT");
   expect(await ended).toBe(0);
-  // Nobody is left to answer or to claim.
+  // No server or node is left.
   await expect(fetch(`${origin}/health`)).rejects.toThrow();
   const admin = new Redis(redis.url);
   const clients = String(await admin.client("LIST"))

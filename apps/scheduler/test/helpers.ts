@@ -14,7 +14,7 @@ export class Node {
   readonly ended: Promise<[code: number | null, signal: string | null]>;
   readonly #child: ChildProcess;
 
-  /** The environment holds no Carillon variable but those given; the port is any free one. */
+  /** Sets no Carillon variables but the given ones, and listens on any free port. */
   constructor(env: Record<string, string>) {
     const clean = Object.entries(process.env).filter(([name]) => !/^(CARILLON_|REDIS_)/.test(name));
     this.#child = spawn(process.execPath, [MAIN], {
@@ -25,7 +25,7 @@ export class Node {
     this.ended = once(this.#child, "close") as Promise<[number | null, string | null]>;
     void this.ended.then(() => running.delete(this));
     const lines = createInterface({ input: this.#child.stdout as never });
-    // Every line must be JSON: it is what log collectors are promised.
+    // Every line must be JSON, as promised to log collectors.
     lines.on("line", (line) => this.log.push(JSON.parse(line) as Entry));
   }
 
@@ -62,7 +62,7 @@ export class Node {
 
 const running = new Set<Node>();
 
-/** For `afterEach`: what a failed test left behind. */
+/** Kills nodes that a failed test left running; for `afterEach`. */
 export async function killNodes(): Promise<void> {
   const left = [...running];
   for (const node of left) node.kill("SIGKILL");

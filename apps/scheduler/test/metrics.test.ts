@@ -18,7 +18,7 @@ afterEach(async () => {
   await store.close();
 });
 
-/** The lines of one metric, without its name and without what is 0. */
+/** The lines of one metric, without its name and without zeros. */
 async function lines(name: string): Promise<string[]> {
   const text = await registry.getSingleMetricAsString(name);
   const values = text.split("\n").filter((line) => !line.startsWith("#") && !line.endsWith(" 0"));

@@ -44,7 +44,7 @@ it("metrics show pause, waiting jobs, their age and workers of each queue", asyn
   await client.trigger("a");
   const read = vi.spyOn(store.queues, "workers");
   const lines = await queueLines();
-  // Once for all five.
+  // Read once for all five.
   expect(read).toHaveBeenCalledTimes(1);
   expect(lines.map((line) => line.replace(/(q"}) 0\.\d+$/, "$1 age"))).toEqual([
     ...['paused{queue="q"} 1', 'paused{queue="r"} 0'],
@@ -74,7 +74,7 @@ it("metrics omit what Redis does not tell: workers, a corrupt queue, everything 
   redis.continue();
 });
 
-/** The lines of metrics whose names begin so, without `carillon_` and without what is 0. */
+/** The lines of metrics whose names begin with `prefix`, without `carillon_` and without zeros. */
 async function lines(prefix: string, from = registry): Promise<string[]> {
   const text = await from.metrics();
   return text.split("\n").flatMap((line) => {
@@ -83,7 +83,7 @@ async function lines(prefix: string, from = registry): Promise<string[]> {
   });
 }
 
-/** What takes more than a second on a busy machine is left out: it is tried again. */
+/** Repeats until the lines match: reads that take more than a second on a busy machine are left out. */
 const shows = (prefix: string, expected: readonly string[], from = registry) =>
   eventually(async () => expect(await lines(prefix, from)).toEqual(expected));
 
@@ -119,7 +119,7 @@ it("metrics show why work is not on time, live processes, and the number of task
   const { link, keys } = internalsOf(store);
   await link.client.rpush(keys.queue("q").alerts, "a", "b");
   await shows("alerts", ['alerts_undelivered{waits_for="node"} 2']);
-  // A queue that holds something else must not hide the others.
+  // A key of the wrong type in one queue must not hide the others.
   await put("c", "bad", "r");
   await link.client.del(keys.queue("q").alerts);
   await link.client.set(keys.queue("q").alerts, "no list");

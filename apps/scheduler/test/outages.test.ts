@@ -51,7 +51,7 @@ it("/ready reports that Redis accepts no writes", async () => {
   const node = new Node({ REDIS_URL: server.url, CARILLON_HEARTBEAT_MS: "100" });
   await node.ready(200);
   await admin.call("REPLICAOF", "127.0.0.1", "1");
-  // It may have been disconnected.
+  // The connection may have been cut.
   await eventually(async () => expect((await node.ready(503)).why).toContain("read-only"));
   await admin.call("REPLICAOF", "NO", "ONE");
   await node.ready(200);

@@ -34,7 +34,7 @@ describe("a node that cannot start", () => {
     [["-V"], 0, /^\d+\.\d+\.\d+/],
     [["--redis", "redis://localhost:1"], 2, /got "--redis"/],
   ])("takes no arguments: %j ends with %d", async (args, code, says) => {
-    // With a Redis in the environment, so that it would start.
+    // REDIS_URL is set, so that the program would start.
     const env = { PATH: process.env["PATH"], REDIS_URL: redis.url, CARILLON_PORT: "0" };
     const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
       env,
@@ -145,7 +145,7 @@ describe("a running node", () => {
     await node.ready(200);
     expect(await node.logged("listening")).toMatchObject({ host: "127.0.0.1", port: expect.any(Number) });
     await client.put({ id: "a", type: "noop", queue: "q", schedule: { every: "1s" } });
-    // Nobody works the queue: the first is enqueued, one waits, and the others are behind.
+    // No worker runs: the first occurrence is enqueued, one waits, and the others are behind.
     const of = (labels: string) => node.metric(`carillon_occurrences_total{${labels}}`);
     await eventually(async () => {
       expect(await of('outcome="skipped",trigger="",reason="behind"')).toBeGreaterThan(0);
@@ -169,7 +169,7 @@ describe("a running node", () => {
   it("obeys the environment's re-read interval and grace", async () => {
     const namespace = "strict";
     const client = new Client({ connection: redis.url, namespace });
-    // A put that no node hears of.
+    // Publishes on a channel that no node listens to.
     Object.assign(internalsOf(storeOf(client)).keys, { wake: "{nobody}:wake" });
     const strict = { CARILLON_REREAD_MS: "50", CARILLON_GRACE_MS: "0" };
     const node = new Node({ REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace, ...strict });

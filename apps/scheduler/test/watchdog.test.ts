@@ -34,7 +34,7 @@ it("a heartbeat goes to the watchdog as long as a node enqueues and a worker han
     return worker;
   };
   await using node = new Scheduler({ ...connection, watchdog: { url: `http://${host}/ping`, every: "1s" } });
-  // Two nodes keep one task.
+  // Two nodes share one task.
   await using other = new Scheduler({ ...connection, watchdog: { url: `http://${host}/ping`, every: "1s" } });
   await Promise.all([node.start(), other.start()]);
   let worker = await startWorker();
@@ -42,7 +42,7 @@ it("a heartbeat goes to the watchdog as long as a node enqueues and a worker han
   const [{ body, signature } = { body: "", signature: "" }] = received;
   expect(JSON.parse(body)).toEqual({ kind: "heartbeat", namespace: "carillon" });
   expect(verifySignature(body, String(signature), KEY)).toBe(true);
-  // It is no task of a tenant, and nothing undelivered.
+  // The task is not listed among the tenants' tasks, and leaves no undelivered alert.
   expect((await client.list()).tasks).toEqual([]);
   expect((await client.list({ deliveries: true })).tasks.map(({ id }) => id)).toEqual(["watchdog"]);
   expect((await client.alerts.undelivered()).deliveries).toEqual([]);

@@ -25,7 +25,7 @@ import { describe, expect, it } from "vitest";
 
 const MINUTE = 60_000;
 
-/** Every minute; from a time on there may be no more. */
+/** Every minute, until `end` if given. */
 function minutely(end?: number): TaskSchedule {
   return taskSchedule({ every: "1m", ...(end === undefined ? {} : { end: new Date(end).toISOString() }) });
 }
@@ -34,7 +34,7 @@ function taskSchedule(schedule: Schedule): TaskSchedule {
 }
 const m = (minutes: number) => minutes * MINUTE;
 const at = (minutes: number) => ({ nominal: m(minutes), due: m(minutes) });
-/** A due task: its slot's times written flat, everything else as it mostly is. */
+/** A due task: the times of its slot at the top level, everything else with defaults. */
 function dueTask(
   given: Partial<DueTask> & { nominal: number; due: number; schedule: TaskSchedule },
 ): DueTask {
@@ -52,7 +52,7 @@ function dueTask(
   };
 }
 const pending: never[] = [];
-/** What is enqueued of a nominal time. */
+/** The enqueued occurrence of a nominal time. */
 const key = (minutes: number) => ({ key: `k${m(minutes)}` });
 
 function nominalOf({ next }: Decision): number | undefined {
@@ -212,7 +212,7 @@ describe("a decision", () => {
     });
   });
 
-  /** Whatever the policies and however late: each time between two cursors is decided once, and no other. */
+  /** Under any policy and any lateness, each time between two cursors is decided exactly once. */
   it.each(["skip", "one", "all"] as const)("catchUp %s: decides every time exactly once", (catchUp) => {
     for (const running of [false, true]) {
       for (const step of [1, 59_999, 60_000, 60_001, 150_000, 600_000]) {
@@ -304,7 +304,7 @@ describe("a decision", () => {
       trigger: "catch-up",
       missed,
     });
-    // And what follows is not a part of it.
+    // The pace does not hold up the occurrence after the backlog.
     expect(decided("all", { max: 1, every: "1s" })).toMatchObject({
       enqueue: { ...at(20), trigger: "catch-up" },
       next: at(21),
@@ -534,7 +534,7 @@ describe("a decision while a run is open", () => {
 describe("a trigger that supersedes pending occurrences", () => {
   const waits: Pending = { ...key(10), ...at(10), trigger: "schedule" };
   const by = { key: "hand", overlap: "cancel-running" } as const;
-  /** Its schedule has no next time: that hangs on what waits. */
+  /** Its schedule has no next time until the pending occurrence has run. */
   const hanging = (schedule: Schedule, more: Partial<DueTask> = {}): DueTask => ({
     ...dueTask({ ...at(10), schedule: taskSchedule(schedule), running: true, pending: [waits], ...more }),
     slot: undefined,
@@ -633,13 +633,13 @@ describe("a retry that is still pending when the next time is due", () => {
       const waits: Pending = { key: "k", ...at(9), trigger };
       const task = dueTask({ ...given, pending: [retry, waits] });
       expect(decide(task, m(12))).toMatchObject({ enqueue: { key: "k" }, skipped: [], next: "kept" });
-      // And then it is the schedule's.
+      // The due time then belongs to the schedule.
       expect(decide({ ...task, pending: [retry] }, m(12)).enqueue?.trigger).toBe("catch-up");
     }
   });
   it("replaces the next time if the schedule is a delay after each run", () => {
     const schedule = taskSchedule({ every: "2m", anchor: "finish" });
-    // An edit, or a resume, gives it one meanwhile.
+    // An edit or a resume has set a next time meanwhile.
     for (const slot of [undefined, at(10)]) {
       expect(decide({ ...dueTask({ ...given, schedule }), slot }, m(60))).toMatchObject({
         enqueue: { trigger: "retry" },
@@ -664,7 +664,7 @@ describe("a run in the way that workers were slow to begin", () => {
   const SECOND = 1_000;
   const due = m(10);
   const schedule = taskSchedule({ every: "1s" });
-  /** The decision about the occurrence at `due`, a little later, with the run before it in the way. */
+  /** Decides the occurrence at `due` a little later, while the previous run is still open. */
   const behind = (begun: number | undefined, more: Partial<DueTask> = {}, nominal = due - SECOND) =>
     decide(
       dueTask({ nominal: due, due, schedule, running: true, inWay: { nominal, begun }, ...more }),
@@ -799,11 +799,11 @@ describe("a step of a backfill", () => {
     const task = dueTask({ ...given, schedule });
     expect(decideStep({ ...task, fired: 1 }, walk)?.decision).toMatchObject({ enqueue, next: "kept" });
     expect(decideStep({ ...task, fired: 2 }, walk)?.decision).toEqual({ ...kept, enqueue, next: undefined });
-    // There is no next time to take away.
+    // There is no next time to remove.
     const delayed = decideStep({ ...task, fired: 2, slot: undefined }, walk);
     expect(delayed?.decision.next).toBe("kept");
     expect(decideStep({ ...task, fired: 3 }, walk)).toBeUndefined();
-    // An occurrence of the schedule that waits for a run's end counts too.
+    // An occurrence of the schedule that waits for the end of a run counts too.
     const waiting = { key: "s", ...at(9), trigger: "schedule" } as const;
     expect(decideStep({ ...task, fired: 2, pending: [waiting] }, walk)).toBeUndefined();
   });

@@ -82,7 +82,7 @@ describe("payloads", () => {
   it("may have 64 levels and no more", () => {
     expect(JSON.parse(encodePayload(nested(64)))).toEqual(nested(64));
     expect(refused(nested(65)).code).toBe("INVALID_PAYLOAD");
-    // Far below the depth at which the check itself would overflow the stack.
+    // The limit is far below the depth at which the check itself would overflow the stack.
     expect(refused(nested(100_000)).code).toBe("INVALID_PAYLOAD");
   });
 

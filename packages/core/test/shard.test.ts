@@ -2,8 +2,8 @@ import { SHARDS, shardOf } from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
 describe("shards", () => {
-  // Stored tasks sit in the shard that this function named when they were put: were it to change, nodes of two versions
-  // would look for one task in two places.
+  // Shards must never change: stored tasks are in the shard that this function returned when they were put. Nodes of
+  // two versions would otherwise search one task in two places.
   it.each([
     ["system/t", 7],
     ["system/nightly", 6],

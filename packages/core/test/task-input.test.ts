@@ -38,7 +38,7 @@ describe("the type of a task", () => {
       expect(lines[at - 1], lines[at]).toMatch(/\*\/$/);
       const from = lines.findLastIndex((line, i) => i < at && line.startsWith("  /**"));
       const words = lines.slice(from, at).join(" ");
-      // The parts that are their own interfaces say their defaults themselves.
+      // Groups with an interface of their own document their defaults there.
       if (/\?: \w+Input \|/.test(lines[at] ?? "")) continue;
       if (/^ {2}\w+\?: /.test(lines[at] ?? "")) expect(words).toMatch(/Default: /);
     }

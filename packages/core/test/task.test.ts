@@ -114,7 +114,7 @@ describe("a task definition", () => {
     const error = refused(input);
     expect({ code: error.code, field: error.field }).toEqual({ code, field });
     expect(error.message).toMatch(message);
-    // What to do is said apart too, for programs that show it.
+    // `remedy` repeats the last sentence, for programs that show it separately.
     expect(error.remedy).toMatch(/^[A-Z].*[.?]$/s);
     expect(error.message.length).toBeLessThan(700);
     expect(error.message).not.toMatch(/[\n\0]/);
@@ -169,7 +169,7 @@ describe("a task definition", () => {
         return error as CarillonError;
       }
     })();
-    // Refused or left out; what must not happen is that it counts.
+    // Refused or dropped, but never applied.
     if (outcome instanceof CarillonError) expect(outcome.code).toBe("INVALID_TASK");
     else expect(outcome.owner).toBe("system");
     expect(({} as Record<string, unknown>)["owner"]).toBeUndefined();

@@ -65,7 +65,7 @@ describe("the agenda", () => {
       ["a", 500],
       ["new", 700],
     ]);
-    // A read that was sent after it knows better.
+    // A later read replaces the estimate.
     agenda.set("a", new Map([["0", 900]]), agenda.mark());
     agenda.keepOnly(["a"], agenda.mark());
     expect(agenda.earliest(0)).toBe(900);
@@ -76,7 +76,7 @@ describe("the agenda", () => {
     agenda.set("a", new Map([["0", 1_000]]));
     agenda.hold("a", "0", 10_000_000, 3_000);
     expect(agenda.due(10_000_100)).toEqual([]);
-    // Not where the estimate of it does, by a little.
+    // A small step back may be a correction of the estimate: the hold stays.
     expect(agenda.due(9_999_100)).toEqual([]);
     expect(agenda.due(6_400_000)).toHaveLength(1);
   });

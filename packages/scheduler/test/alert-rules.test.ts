@@ -75,18 +75,18 @@ describe("alert rules", () => {
     expect(await deliver()).toBe(false);
     expect([heard, await payloads()]).toEqual([[], []]);
     expect(await recorded()).toMatchObject([{ run: "r1", silenced: "s1" }]);
-    // Deletes silences that are over.
+    // Deletes silences that have ended.
     const { silences } = internalsOf(store).keys;
     expect(await internalsOf(store).link.ask((client) => client.hkeys(silences))).toEqual(["s1"]);
   });
 
   it("collects the alerts of a quiet time in one digest at its end", async () => {
     const quiet = [{ schedule: { cron: "0 0 * * *", timezone: "UTC" }, for: "1d" }];
-    // Days without a gap: the end of the chain is at midnight.
+    // Quiet times on consecutive days form a chain, which ends at midnight.
     await put("t", { alerts: [{ on: ["failed"], url: URL, quiet }] });
     await failed("r1", "r2");
     await deliver();
-    // Delivered again: its node died before it could remove it.
+    // Delivered again, because the node died before it could remove the alert.
     await failed("r2");
     await deliver();
     expect(await payloads()).toMatchObject([

@@ -19,7 +19,7 @@ describe("the alerter", () => {
   let redis: RedisServer;
   let store: Store;
   let failpoint: Failpoint | undefined;
-  /** The runs that someone was told of. */
+  /** Runs that were reported to the listener. */
   let heard: string[];
 
   beforeAll(async () => {
@@ -45,7 +45,7 @@ describe("the alerter", () => {
     const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "1h" }, ...more });
     await store.tasks.put(QUEUE, [parsed]);
   }
-  /** Runs of a task that failed. */
+  /** Makes runs of a task fail. */
   async function failed(task: string, ...runs: string[]): Promise<void> {
     await failedAt(1, task, ...runs);
   }
@@ -179,7 +179,7 @@ describe("the alerter", () => {
       const [before = 0, last = 0] = asked.slice(-2);
       expect(last - before).toBeGreaterThan(900);
       expect(await left()).toEqual(["r1"]);
-      // Told at last: one more look shows it.
+      // Delivered after one more check.
       await node("n1", { onAlert: hear }).tick();
       asked.length = 0;
       const decided = once(quiet, "decided");
@@ -262,7 +262,7 @@ describe("the alerter", () => {
       await put("t", { alerts: [...wanted, { on: ["crashed"], url: "https://example.com/c" }] });
       const said: string[] = [];
       const logger = { ...SILENT, error: (_details: object, message: string) => said.push(message) };
-      // The node that told of it first died before it could say so, between the two.
+      // The node that delivered the alert died before it could record that.
       const { enqueueNow } = store.claims;
       let left = 1;
       store.claims.enqueueNow = async (...all) => {
@@ -277,7 +277,7 @@ describe("the alerter", () => {
       await alerter({ logger }).tell(QUEUE, LEASE, ALWAYS);
       expect(await hooks()).toBe(2);
       expect(said).toEqual([]);
-      // Nothing keeps their queue once they are gone.
+      // Once the deliveries are done, nothing keeps the queue of alerts registered.
       await store.deleteQueue("carillon-alerts");
       expect(await store.registry.queues()).not.toContain("carillon-alerts");
     });
@@ -332,7 +332,7 @@ describe("the alerter", () => {
       const { bull } = keys.queue("carillon-alerts");
       const [oldest] = await link.ask((client) => client.lrange(`${bull}wait`, -1, -1));
       await link.ask((client) => client.hset(`${bull}${oldest}`, "timestamp", 1));
-      // A pause silences nothing.
+      // A paused queue does not drop alerts.
       await store.queues.pause("carillon-alerts", "", "");
       await watch.check(now + 61_000);
       expect(warned).toEqual([{ queue: "carillon-alerts", waiting: 2, oldest: expect.any(Number) }]);
@@ -369,7 +369,7 @@ describe("the alerter", () => {
       expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(heard).toEqual(["u1"]);
       expect(await hooks()).toBe(1);
-      // As the newer node reads it.
+      // Removes the version, as if this node were the newer one.
       await internalsOf(store).link.ask((client) => client.hdel(key, "v"));
       expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(heard).toEqual(["u1", ...runs(150)]);

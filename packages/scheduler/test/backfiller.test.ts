@@ -35,7 +35,7 @@ describe("the backfiller", () => {
 
   const put = (id: string, rest: Parameters<Bench["put"]>[0] | object = {}) =>
     bench.put({ id, schedule: { every: "1m" }, ...rest });
-  /** Of the first three minutes. */
+  /** A backfill of the first three minutes. */
   const backfill = (id: string, task: string, rest: Partial<Backfill> = {}) =>
     bench.store.backfills.put({
       ...{ id, task: bench.name(task), from: START + MINUTE, to: START + 3 * MINUTE, at: START },
@@ -95,7 +95,7 @@ describe("the backfiller", () => {
     expect(await stateOf("a")).toMatchObject({ state: "running", at: START });
     expect(await stateOf("b")).toMatchObject({ state: "done", enqueued: 3 });
     expect(logged).toEqual([expect.objectContaining({ backfill: "a", task: "system/broken" })]);
-    // Not each turn.
+    // Not reported in every turn.
     await work();
     expect(logged).toHaveLength(1);
     await setField("broken", "policies", "{}");
@@ -152,7 +152,7 @@ describe("the backfiller", () => {
     expect(await stateOf("b")).toMatchObject({ state: "running", enqueued: 0 });
     expect(await work()).toBe(true);
     for (const id of ["a", "b"]) expect(await stateOf(id)).toMatchObject({ state: "done", enqueued: 3 });
-    // Both can be asked about for a week.
+    // Records of backfills are kept for a week.
     await bench.clock.advance(7 * 86_400_000);
     await work();
     for (const id of ["a", "b"]) expect(await stateOf(id)).toBeUndefined();
@@ -206,7 +206,7 @@ describe("the backfiller", () => {
 
     await bench.clock.advance(1_000);
     expect(await backfills.end(QUEUE, "b", "cancelled")).toBe(true);
-    // Another node was at it.
+    // Another node has worked on it.
     await backfills.later(QUEUE, "b", 0);
     expect(await backfills.end(QUEUE, "b", "done")).toBe(false);
     await work();
@@ -234,7 +234,7 @@ describe("the backfiller", () => {
     await backfill("b", "t");
     const { claims } = bench.store;
     const { commitStep } = claims;
-    // At the worst moment: the step is decided, and not yet committed.
+    // The worst moment: the step is decided, and not committed yet.
     claims.commitStep = async (...args) => {
       await end();
       return commitStep.apply(claims, args);

@@ -116,7 +116,7 @@ describe("a round of claims", () => {
     const turns: string[][] = [];
     for (let turn = round.next(now, () => false); turn; turn = round.next(now, () => false)) {
       turns.push(turn.map(({ part }) => part).sort());
-      // Done: nothing of it is due any more.
+      // Marks the parts as done for now.
       for (const { part } of turn) agenda.hold(QUEUE, part, now, 1_000);
     }
     return turns.sort();

@@ -6,7 +6,7 @@ import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { BatchSize } from "../src/claim/batch-size.js";
 import { type Claims, claimsOn, idsOf } from "./claiming.js";
 
-/** What a claim starts with, the fewest and the most. */
+/** First, least and largest size of a claim's batch. */
 const [FIRST, FEWEST, MOST] = [40, 10, 60];
 
 describe("the size of a batch", () => {
@@ -72,7 +72,7 @@ describe("the size of a batch", () => {
   });
 
   it("does not shrink because of earlier commands of this node", async () => {
-    // The reconciler settles many runs at once, on the same connection.
+    // The reconciler settles many runs at once on the same connection.
     Object.defineProperty(internalsOf(bench.store).link, "underWay", { get: () => 20 });
     expect(Math.min(...(await sizes(1, 40)))).toBe(FIRST);
   });

@@ -17,7 +17,10 @@ beforeEach(async () => {
 });
 afterEach(() => bench.close());
 
-/** Enqueues of a node at this second, each with its due time, the time from which it could be claimed, and that of its claim. */
+/**
+ * Enqueues that a node reports at this second, each with its due time, the time from which it could be claimed, and the
+ * time of its claim.
+ */
 async function enqueuedAt(second: number): Promise<(number | undefined)[][]> {
   await bench.clock.set(START + 1000 * second);
   const { decided } = await node.tick();
@@ -50,7 +53,7 @@ it("an occurrence that waits for a run is not overdue, and is claimable when tha
   await bench.reconcile();
   expect(await overdue(39.5)).toBe(0.5);
   expect(await enqueuedAt(39.5)).toEqual([[20, 39, 39.5]]);
-  // The next one waits for this one's end.
+  // The next occurrence waits for the end of this run.
   expect(await overdue(39.9)).toBeLessThan(0);
 });
 

@@ -9,7 +9,7 @@ import { Decider } from "../src/claim/decider.js";
 import { ServerClock } from "../src/loop/server-clock.js";
 import { type SchedulerOptions, settle } from "../src/options.js";
 
-/** A mutex that nobody else wants. */
+/** A mutex without competitors. */
 export const LEASE: Lease = {
   remaining: Number.POSITIVE_INFINITY,
   extend: async () => {},
@@ -25,7 +25,7 @@ export function idsOf(count: number): string[] {
   return ids;
 }
 
-/** What a node says of itself; its last heartbeat was at the epoch. */
+/** A node's registry entry; its last heartbeat was at the epoch. */
 export function nodeInfo(id: string, more: Partial<NodeInfo> = {}): NodeInfo {
   const running = { id, host: "h", pid: 1, version: "1", started: 0, beat: 0, every: 10_000, ready: true };
   return { ...running, tzdata: "x", bullmq: "6.0.0", clockOffset: 0, ...more };
@@ -39,7 +39,10 @@ export interface Claims {
   claim(queue: string, goOn?: () => boolean, lease?: Lease): Promise<ClaimReport>;
 }
 
-/** At the bench's first time. @param monotonic the node's clock */
+/**
+ * Builds these parts at the bench's start time.
+ * @param monotonic the node's clock
+ */
 export function claimsOn(
   { store }: Pick<Bench, "store">,
   monotonic?: () => number,

@@ -25,7 +25,9 @@ describe("exactly-once with several nodes", () => {
     await redis.stop();
   });
 
-  /** Five nodes on one virtual clock, all ticking at once, each second for a minute; 20 tasks, each every second. */
+  /**
+   * Runs five nodes on one virtual clock, all of which tick every second for a minute; 20 tasks, each due every second.
+   */
   async function run(sabotage: readonly (Sabotage | "mutex")[]) {
     serial += 1;
     const namespace = `n${serial}`;
@@ -55,7 +57,7 @@ describe("exactly-once with several nodes", () => {
       await clock?.advance(1_000);
       await Promise.all(nodes.map((node) => node.tick()));
     }
-    // Whatever a lost mutex left for later.
+    // Claims the rest, which nodes without the mutex left for later.
     for (const node of nodes) await node.tick();
 
     const bull = first.connect("patient");

@@ -5,7 +5,7 @@ import { eventually, startFaultProxy, startRedis } from "@carillon/testing";
 import { expect, test } from "vitest";
 import { SILENT } from "../../../test/helpers.js";
 
-// Nobody ends a half-open connection: what is sent arrives nowhere, or its answer does not. The one that has it must.
+// In a half-open connection, requests or their answers are lost and no side closes it. The client must.
 test("a node replaces a connection that never answers, and continues to claim", async () => {
   const redis = await startRedis();
   const proxy = await startFaultProxy(redis);

@@ -37,7 +37,7 @@ it("nodes that ended long ago leave the list, also if the clock of Redis went ba
   await heartbeat.start();
   const nodes = await store.registry.nodes();
   expect(nodes.map(({ id }) => id)).toEqual(["ahead", "n1", "recent"]);
-  // Why it does nothing goes with the beat.
+  // The beat says why the node does nothing.
   expect(nodes[1]).toMatchObject({ ready: false, why: "held" });
   await heartbeat.stop();
   expect((await store.registry.nodes()).map(({ id }) => id)).toEqual(["ahead", "recent"]);

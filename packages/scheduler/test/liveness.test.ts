@@ -10,15 +10,15 @@ import { SILENT } from "../../../test/helpers.js";
 import { Agenda } from "../src/loop/agenda.js";
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-/** Less than the 30 s after which a node looks again on its own; enough for a busy machine. */
+/** Below the 30 s after which a node checks again on its own, and enough for a busy machine. */
 const soonEnough = () => ({ signal: AbortSignal.timeout(60_000) });
 let redis: RedisServer;
 let serial = 0;
 
 interface Stage {
-  /** In a namespace of this test. */
+  /** A store on the namespace of this test. */
   store: Store;
-  /** A node whose store the test can get at. */
+  /** A node with the given store. */
   node(
     options?: Partial<SchedulerOptions>,
     more?: Partial<StoreOptions>,
@@ -27,7 +27,7 @@ interface Stage {
   soon(ms: number): Promise<{ at: number }>;
 }
 
-/** Most of these tests wait nearly all the time, so they run at the same time. */
+/** Most of these tests wait nearly all the time, so they run concurrently. */
 const it = base.extend<Stage>({
   store: async ({ task: _ }, use) => {
     serial += 1;
@@ -68,7 +68,7 @@ describe("the liveness of a node", () => {
     await put("q", { id: "later" });
     await scheduler.start();
     await pause(200);
-    // Answers take their time: what is put meanwhile is not in them.
+    // Delays answers, so that they do not contain what is put meanwhile.
     const { next } = own.claims;
     own.claims.next = async (queue) => {
       const parts = await next.call(own.claims, queue);
@@ -137,7 +137,7 @@ describe("the liveness of a node", () => {
   });
 
   it.concurrent("serves the other shards while some cannot be claimed", async ({ node, put, soon }) => {
-    // A node that begins at the shards that fail.
+    // A node whose first shards are those that fail.
     const nodeId = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"].find((id) => shardOf(id) === 0);
     const { scheduler, own } = node({ nodeId });
     const at = await soon(2_000);
@@ -269,7 +269,7 @@ describe("the liveness of a node", () => {
 
   it("claims from other queues while one has a long backlog", async ({ node, put, store }) => {
     const { scheduler, own } = node();
-    // As after minutes without any node: each of one shard's tasks owes 100 runs.
+    // The state after minutes without any node: each task of one shard owes 100 runs.
     const ids = Array.from({ length: 6_000 }, (_, i) => `t${i}`)
       .filter((id) => shardOf(localName({ owner: "system", id })) === 0)
       .slice(0, 600);
@@ -294,7 +294,7 @@ describe("the liveness of a node", () => {
     });
     await scheduler.start();
     await eventually(() => expect(late.length).toBeGreaterThanOrEqual(4));
-    // The backlog of 60,000 is not worked off first.
+    // The backlog of 60,000 does not come first.
     expect(walked).toBeGreaterThan(600);
     expect(walked).toBeLessThan(60_000);
     expect(Math.max(...late)).toBeLessThan(30_000);
@@ -315,7 +315,7 @@ describe("the liveness of a node", () => {
     await scheduler.start();
     await reading;
     await scheduler.stop();
-    // Batches under way are finished, one a shard at most, and no more are begun.
+    // Batches in progress are finished, at most one for each shard, and no further ones begin.
     const begun = await internalsOf(store).link.ask((client) =>
       client.zcard(internalsOf(store).keys.queue("q").runs),
     );
@@ -364,7 +364,7 @@ describe("the liveness of a node", () => {
     await put("q", { id: "t", schedule: await soon(1_000) });
     await scheduler.start();
     await pause(200);
-    // Two failing rounds: the next try is 200 ms away.
+    // After two failing rounds the next attempt comes 200 ms later.
     let failing = 2;
     own.claims.next = ((next) => async (queue: string) => {
       if (failing > 0) {
@@ -416,7 +416,7 @@ describe("the liveness of a node", () => {
     const { scheduler, own } = node({}, { retention: { completedJobs: 1_000 } });
     await put("q", { id: "t", overlap: "allow" });
     await scheduler.start();
-    // Final runs whose jobs are gone, one every 10 ms.
+    // Final runs without jobs, one every 10 ms.
     const now = await store.serverTime();
     const keys = internalsOf(own).keys.queue("q");
     for (let i = 0; i < 300; i++)
@@ -473,7 +473,7 @@ describe("the liveness of a node", () => {
     };
     const { serverTime } = own;
     own.serverTime = async () => (await serverTime.call(own)) + jump;
-    // One by one: the commit goes by the server's real clock, and takes nothing that is still to come.
+    // Committed one at a time: a commit uses the server's real clock, and does not enqueue future occurrences.
     await put("q", { id: "t", schedule: { every: "1s" }, overlap: "allow", catchUp: "all" });
     await scheduler.start();
     await once(scheduler, "decided");

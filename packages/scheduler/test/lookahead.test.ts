@@ -37,7 +37,7 @@ describe("a burst that is prepared ahead", () => {
     await bench.close();
   });
 
-  /** The node knows the time. */
+  /** Advances the virtual clock, and lets the node observe it. */
   async function to(time: number): Promise<void> {
     await bench.clock.set(time);
     node.clock.observe(time, node.clock.mark());
@@ -45,7 +45,7 @@ describe("a burst that is prepared ahead", () => {
   const put = (input: Partial<TaskInput> = {}) => bench.put({ id: "t", ...input });
   const prepare = () => node.preparer.prepare(QUEUE, SHARD, AT, go);
   const claim = () => node.claim(QUEUE);
-  /** How often due tasks are read. */
+  /** Counts reads of due tasks. */
   function reads(): () => number {
     const { claims } = bench.store;
     const { readDue } = claims;
@@ -78,7 +78,7 @@ describe("a burst that is prepared ahead", () => {
     await prepare();
     await to(AT - 1);
     expect(await claim()).toMatchObject({ decided: [], refused: [] });
-    // The node's estimate is ahead.
+    // The node's estimate is ahead of the server's clock.
     node.clock.observe(AT, node.clock.mark());
     expect(await claim()).toEqual({ progress: true, decided: [], refused: [] });
     await to(AT);
@@ -96,7 +96,7 @@ describe("a burst that is prepared ahead", () => {
     await prepare();
     await change();
     await to(AT);
-    // In the same turn.
+    // A second claim in the same turn.
     await claim();
     expect(await enqueued()).toEqual(jobs);
   });
@@ -118,7 +118,7 @@ describe("a burst that is prepared ahead", () => {
     await bench.trigger("t", "m");
     await to(AT);
     const { decided, refused } = await claim();
-    // Refused first, then read with the run.
+    // Refused at first, then read again together with the run.
     expect(refused).toHaveLength(1);
     expect(decided).toMatchObject([{ outcome: "skipped", reason: "behind", nominal: AT }]);
     expect(await bench.jobs()).toHaveLength(1);
@@ -212,7 +212,7 @@ describe("a burst that is prepared ahead", () => {
     for (const id of idsOf(300)) await bench.put({ id, payload: { text } });
     const count = reads();
     await prepare();
-    // Of 40 each: that is 16 million characters, and all would be eight.
+    // Four reads of 40 tasks: 16 million characters. All tasks would need eight reads.
     expect(count()).toBe(4);
     await to(AT);
     expect((await claim()).decided).toHaveLength(300);
@@ -227,7 +227,7 @@ describe("a burst that is prepared ahead", () => {
     await to(AT);
     const { decided } = await claim();
     expect(decided).toHaveLength(60);
-    // After the rest of the batch that it was in.
+    // Comes after the rest of its batch.
     expect(decided.findIndex(({ task }) => task === `system/${edited}`)).toBe(39);
   });
 
@@ -236,7 +236,7 @@ describe("a burst that is prepared ahead", () => {
     await bench.put({ id: first, priority: 1 });
     await bench.put({ id: second, priority: 2, overlap: "allow" });
     await bench.put({ id: third, priority: 3 });
-    // Its next occurrence hangs on this run.
+    // Its next occurrence waits for the end of this run.
     await bench.trigger(first, "m", "allow");
     await bench.workAll();
     await bench.trigger(first, "m2", "allow");
@@ -266,7 +266,7 @@ describe("a burst that is prepared ahead", () => {
   describe("shared out", () => {
     const beat = (id: string, at: number) =>
       bench.store.registry.beat(nodeInfo(id, { started: START, beat: at }));
-    /** What a node prepares 400 ms before, and what it leaves to others at first. */
+    /** The shards that a node prepares 400 ms ahead, and those that it leaves to others at first. */
     async function shareOf(nodeId: string, due: readonly number[] = Array(8).fill(AT)) {
       const bursts = new Bursts();
       bursts.find(QUEUE, new Map(due.map((at, shard) => [String(shard), at])));
@@ -283,7 +283,7 @@ describe("a burst that is prepared ahead", () => {
       const left = due.flatMap((at, shard) =>
         lookahead.othersBegin({ queue: QUEUE, part: String(shard), at }) ? [shard] : [],
       );
-      // At another time, and what is no shard, is anybody's.
+      // Any node may begin at another time, or with a part that is not a shard.
       expect(lookahead.othersBegin({ queue: QUEUE, part: "r", at: AT })).toBe(false);
       for (let shard = 0; shard < 8; shard++)
         expect(lookahead.othersBegin({ queue: QUEUE, part: String(shard), at: AT + 1 })).toBe(false);
@@ -294,7 +294,7 @@ describe("a burst that is prepared ahead", () => {
     it("assigns each shard to one live node, and the others wait for it", async () => {
       for (const id of ["a", "b", "c"]) await beat(id, AT - 20_000);
       await beat("dead", AT - 30_000);
-      // As dead: its last beat is from before the clock of Redis went back.
+      // Counts as dead: its last heartbeat is later than the server's clock, which went back.
       await beat("future", AT + 20_000);
       const shares = await Promise.all(["a", "b", "c"].map((id) => shareOf(id)));
       expect(shares.flatMap(({ prepared }) => prepared).sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
@@ -345,7 +345,7 @@ describe("shards that another node has prepared", () => {
     await mutex.take(internalsOf(bench.store).keys.queue(QUEUE).mutex(part), 50_000);
     const { remaining } = mutex;
     mutex.remaining = async (key) => {
-      // As the loop does, once it has the mutex.
+      // Releases the part, as the loop does once it has the mutex.
       if (begun) agenda.release(QUEUE, part);
       asked = true;
       return remaining.call(mutex, key);
@@ -365,7 +365,7 @@ describe("shards that another node has prepared", () => {
   });
 });
 
-/** Who takes what is a matter of time: see simulation/shares.test.ts, where time is virtual. */
+/** These tests use real time. The order of claims is tested in virtual time, in simulation/shares.test.ts. */
 describe("nodes on real time", () => {
   let redis: RedisServer;
   const store = () => new Store({ connection: redis.url, namespace: "real" });
@@ -390,7 +390,7 @@ describe("nodes on real time", () => {
     for (const [i, node] of nodes.entries())
       node.on("decided", ({ task, at, due }) => seen.push([i, task, at - due]));
     await Promise.all(nodes.map((node) => node.start()));
-    // Its last beat says that it is alive.
+    // Waits for a heartbeat that shows the node alive.
     const beats = await client.registry.nodes();
     if (dead) {
       await nodes[1]?.stop();

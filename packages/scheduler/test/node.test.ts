@@ -55,7 +55,7 @@ describe("a node on real time", () => {
     const scheduler = node({ rereadEvery: 50 });
     await scheduler.start();
     const decided = once(scheduler, "decided");
-    // The message goes to nobody: its channel is another namespace's.
+    // A store on another wake channel: its messages reach no node.
     const muted = new Store({ connection: redis.url, namespace });
     Object.assign(internalsOf(muted).keys, { wake: "{nobody}:wake" });
     await muted.tasks.put("q", [parseTask({ id: "t", type: "noop", queue: "q", schedule: { every: "1s" } })]);
@@ -111,7 +111,7 @@ describe("a node on real time", () => {
     const scheduler = node({ connection: server.url, logger: { ...SILENT, error } });
     const started = scheduler.start();
     await eventually(() => expect(said).toContain("REDIS_UNAVAILABLE"));
-    // What Redis or the network says is a field: messages are ours, and always the same.
+    // Texts of Redis and of the network go into a field; the message is always the same.
     expect(errors.join()).toContain("ECONNREFUSED");
     expect(texts).toContain("Redis cannot be reached");
     expect(scheduler.ready).toBe(false);
@@ -153,13 +153,13 @@ describe("a node on real time", () => {
       await eventually(() => expect(told.at(-1)).toBe(true));
       await eventually(() => expect(scheduler.ready).toBe(true));
       await scheduler.stop();
-      // After it the store is yours alone.
+      // Closes the node only: the store stays open for its owner.
       const { client } = internalsOf(yours).link;
       const listeners = () => [client.listenerCount("error"), client.listenerCount("ready")];
       const before = listeners();
       const another = new Scheduler({ store: yours, logger: SILENT });
       await another.start();
-      // However many nodes there are on it: none listens to the client itself.
+      // Nodes add no listeners to the client itself, however many there are.
       expect(listeners()).toEqual(before);
       await another.stop();
       expect(listeners()).toEqual(before);
@@ -198,7 +198,7 @@ describe("a node on real time", () => {
     const scheduler = node({ mutexTtl: "500ms" });
     await scheduler.start();
     const died = await store.serverTime();
-    // What a node killed in mid-claim leaves behind: every mutex of the queue.
+    // Mutexes that a node leaves behind when it is killed during a claim.
     for (let shard = 0; shard < 8; shard++) {
       await internalsOf(store).mutex.take(internalsOf(store).keys.queue("q").mutex(String(shard)), 2_000);
     }

@@ -7,7 +7,7 @@ import { Cluster } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SILENT } from "../../../test/helpers.js";
 
-// One server of a cluster freezes: its connections stay open, nothing is answered.
+// One server of a cluster freezes: its connections stay open, and nothing answers.
 describe("while one server of a cluster does not answer", () => {
   let cluster: RedisCluster;
   let store: Store;
@@ -40,7 +40,7 @@ describe("while one server of a cluster does not answer", () => {
       if ((await serverOf(`{frozen:bells${i}}`)) !== frozen) queues.push(`bells${i}`);
     }
     for (const queue of ["bells0", ...queues]) {
-      // One in each shard of two: whatever hangs, there is more to hang on.
+      // One task in each shard, so that several calls to the frozen server hang.
       for (const id of oneInEachShard()) {
         const task = {
           id,
@@ -62,7 +62,7 @@ describe("while one server of a cluster does not answer", () => {
     try {
       frozen.pause();
       count.clear();
-      // Before any call to the frozen server has given up, which takes 5 s.
+      // Before any call to the frozen server gives up, which takes 5 s.
       await eventually(() => {
         for (const queue of queues) expect(count.get(queue) ?? 0).toBeGreaterThan(40);
       });

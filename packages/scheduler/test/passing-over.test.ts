@@ -32,7 +32,7 @@ it("tasks of a newer format are left alone and do not block the others of their 
   };
   const node = new Scheduler({ store, logger });
 
-  // More of them in one shard than any batch holds, all due before the one that this version knows.
+  // More unreadable tasks in one shard than a batch holds, all due before the readable one.
   const ids = Array.from({ length: 4_000 }, (_, i) => `t${i}`)
     .filter((id) => shardOf(localName({ owner: "system", id })) === 0)
     .slice(0, 151);
@@ -57,7 +57,7 @@ it("a shard with only such tasks due makes no progress, and is left alone for a 
   const node = claimsOn(bench);
   const claim = () => node.claim(bench.name("t").queue);
   await bench.put({ id: "t" });
-  // A timer that is a little early, or another node, is no reason to rest.
+  // A timer that fires a little early, or another node's claim, must not make the node pause.
   expect(await claim()).toEqual({ progress: true, decided: [], refused: [] });
   const key = internalsOf(bench.store).keys.queue(bench.name("t").queue).task("system/t");
   await internalsOf(bench.store).link.ask((client) => client.hset(key, "v", String(FORMAT_VERSION + 1)));

@@ -13,15 +13,15 @@ import { claimsOn, nodeInfo } from "./claiming.js";
 const HOUR = 3_600_000;
 const DAY = 86_400_000;
 const LATER = 600_001;
-/** Nine o'clock of a day of January 2026. */
+/** 09:00 UTC of a day in January 2026. */
 const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
 const daily = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
 
 describe("replanning", () => {
   let redis: RedisServer;
-  /** A client's process, which puts tasks and calendars. */
+  /** A client process, which puts tasks and calendars. */
   let bench: Bench;
-  /** The node's process: it knows only what it has read itself. */
+  /** The node process, which knows only what it has read itself. */
   let node: Bench;
   let said: [level: string, message: string, details: object][];
   let logger: Logger;
@@ -47,7 +47,7 @@ describe("replanning", () => {
   });
 
   const put = (input: Partial<TaskInput> = {}) => bench.put({ id: "t", schedule: daily, ...input });
-  /** As when who changes a calendar dies before its tasks are planned anew. */
+  /** Stores a calendar without planning its tasks, as a client does that dies in between. */
   const store = (entries: readonly string[], from = bench) =>
     from.store.calendars.put("holidays", entries, "me");
   async function change(entries: readonly string[]): Promise<void> {
@@ -62,7 +62,7 @@ describe("replanning", () => {
   const settings = (nodeId = "n1") => settle({ store: node.store, nodeId, logger });
 
   describe("by a claim", () => {
-    /** The node's claimer alone: nothing else of a node tells it of calendars. */
+    /** A claimer without the rest of a node, which would report changed calendars. */
     const claim = (from: Store = node.store) => claimsOn({ store: from }, undefined, { logger }).claim(QUEUE);
 
     it.each([
@@ -129,7 +129,7 @@ describe("replanning", () => {
         due: nine(2),
         generation: String(Number(generation) + 1),
       });
-      // Once: what is up to date is not touched.
+      // Planned once: up-to-date tasks are not changed.
       const before = await bench.dump();
       await look.check([QUEUE]);
       await replanner().check([QUEUE]);
@@ -223,7 +223,7 @@ describe("replanning", () => {
       const replanStale = calendars.replanStale.bind(calendars);
       vi.spyOn(calendars, "replanStale").mockImplementationOnce(async (queue) => {
         const replanned = await replanStale(queue);
-        // Changed once more, and a claim of this node has learnt of it; the one who changed it died.
+        // The calendar changes again, a claim of this node has read it, and the client that changed it died.
         await store(["2026-01-01", "2026-01-02"]);
         await calendars.refresh();
         return replanned;
@@ -244,7 +244,8 @@ describe("replanning", () => {
       link.run = async (sent, keys, args) => {
         if (sent.name !== "put") return run.call(link, sent, keys, args);
         link.run = run;
-        // Changed, planned anew and seen by the node; then the put is written, and its process dies.
+        // The calendar changes, its tasks are planned, the node has read it; then the put is written, and its process
+        // dies.
         await store(["2026-01-01"], node);
         await scheduler.tick();
         const answer = await run.call(link, sent, keys, args);
@@ -268,7 +269,7 @@ describe("replanning", () => {
     const schedule = { cron: "0 9 * * *", timezone: "Europe/Berlin" };
     const berlin = (date: number) => nine(date) - HOUR;
 
-    /** What a node with other data would have computed: an hour off. */
+    /** Stores the time that a node with other time zone data would have computed, an hour off. */
     async function tamper(id: string, nominal: number): Promise<void> {
       const keys = internalsOf(bench.store).keys.queue(QUEUE);
       const shard = shardOf(`system/${id}`);
@@ -283,7 +284,7 @@ describe("replanning", () => {
       const at = (await bench.store.serverTime()) - ago;
       await bench.store.registry.beat(nodeInfo(id, { tzdata, beat: at }));
     }
-    /** Nodes and queues are asked for their data every ten minutes. */
+    /** Offset of the clock: nodes and queues are asked for their data every ten minutes. */
     let skew: number;
     beforeEach(() => {
       skew = 0;
@@ -295,7 +296,7 @@ describe("replanning", () => {
       await look.check(queues);
     }
 
-    /** A task that is an hour off, in a queue that was planned with older data. */
+    /** Puts a task that is an hour off, in a queue that was planned with older data. */
     async function outdated(): Promise<void> {
       await put({ schedule });
       await bench.store.registry.setZone(QUEUE, "2020a");
@@ -362,7 +363,7 @@ describe("replanning", () => {
       await put({ id: "over", schedule: { at: START - 1 } });
       const right = () => Promise.all(["owed", "paused", "over"].map((id) => bench.stored(id)));
       const before = await right();
-      // An hour too early: what it stands for is owed as well.
+      // An hour too early: the correct time is owed as well.
       await tamper("t", berlin(1) - HOUR);
       await bench.clock.set(nine(1));
       await replanner().check([QUEUE]);
@@ -375,7 +376,7 @@ describe("replanning", () => {
       await tamper("t", berlin(1));
       await bench.clock.set(berlin(1));
       await bench.claim("t", "a");
-      // The day's time was an hour too late, and half of that hour is over.
+      // The day's time was an hour too late, and half of that hour has passed.
       await tamper("t", nine(2));
       await bench.clock.set(berlin(2) + HOUR / 2);
       await replanner().check([QUEUE]);
@@ -430,7 +431,7 @@ describe("replanning", () => {
       expect(warnings()).toEqual([
         ["warn", expect.stringContaining("time zone data"), { tzdata: ["2020a", NEW], own: NEW }],
       ]);
-      // The older node has claimed since: what it computed is an hour off.
+      // The older node has claimed since, and computed a time that is an hour off.
       await tamper("t", nine(1));
       await checkLater(look);
       await expectOff();
@@ -439,7 +440,7 @@ describe("replanning", () => {
       await checkLater(look);
       await expectCorrected();
       expect(await zones()).toEqual({ [QUEUE]: NEW });
-      // And that was that.
+      // Nothing corrects it a second time.
       await tamper("t", nine(1));
       await checkLater(look);
       await expectOff();
@@ -560,7 +561,7 @@ describe("replanning", () => {
       vi.spyOn(node.store.tasks, "replanAll").mockRejectedValueOnce(new Error("cut"));
       await expect(look.check([QUEUE])).rejects.toThrow("cut");
       expect(await zones()).toEqual({ [QUEUE]: "2020a" });
-      // No ten minutes later, and the mutex is free.
+      // Ten minutes have not passed, and the mutex is free.
       await look.check([QUEUE]);
       await expectCorrected();
       expect(await zones()).toEqual({ [QUEUE]: NEW });
@@ -572,7 +573,7 @@ describe("replanning", () => {
       await look.check([QUEUE]);
       await bench.store.tasks.delete(bench.name("t"));
       expect(await bench.ownKeys()).toEqual([]);
-      // The node has read the list of queues before the last task went.
+      // The node has read the list of queues before the last task was deleted.
       await checkLater(look);
       expect(await bench.ownKeys()).toEqual([]);
     });

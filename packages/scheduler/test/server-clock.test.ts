@@ -5,7 +5,7 @@ describe("the estimate of the server's clock", () => {
   function make() {
     let monotonic = 1_000;
     const clock = new ServerClock(() => monotonic);
-    /** A read that takes `trip` ms and finds the server at `server` half way. */
+    /** A read that takes `trip` ms, with the server's clock at `server` half way. */
     const read = (server: number, trip = 2) => {
       const sentAt = clock.mark();
       monotonic += trip;
@@ -30,7 +30,7 @@ describe("the estimate of the server's clock", () => {
     read(50_000, 2);
     const before = clock.now();
     read(50_090, 100);
-    // Within what a slow read can tell, nothing contradicts the good sample.
+    // A slow read is too imprecise to contradict the good sample.
     expect(clock.now()).toBe(before + 100);
   });
 

@@ -30,7 +30,7 @@ test("counting a backfill does not block the process", async () => {
     return compiled.next(at);
   };
   vi.spyOn(schedules, "get").mockReturnValue({ delay: undefined, next } as unknown as typeof compiled);
-  // Each look at the clock finds a turn over.
+  // Each read of the clock finds that a turn is over.
   let now = 0;
   vi.spyOn(performance, "now").mockImplementation(() => {
     now += 1_000;

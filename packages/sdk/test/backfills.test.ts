@@ -10,7 +10,7 @@ const HOUR = 60 * MINUTE;
 
 const payload = z.looseObject({});
 const ring = defineTask("ring", { queue: QUEUE, payload, handler: () => {} });
-/** Fails at even minutes, but not in a backfill. */
+/** Fails at even minutes, except in a backfill. */
 const fickle = defineTask("fickle", {
   queue: QUEUE,
   payload,
@@ -33,7 +33,7 @@ describe("backfills", () => {
 
   const put = (id: string, more: Partial<TaskInput> = {}) =>
     kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1h" }, ...more });
-  /** Of the two days before. */
+  /** The two days before the start. */
   const PAST = { from: START - 48 * HOUR, to: START - 1 } as const;
   const backfilled = async (id: string) => {
     const { runs } = await kit.client.runs.journal({ task: id, limit: 1_000 });
@@ -65,7 +65,7 @@ describe("backfills", () => {
     for (const { trigger, enqueued } of runs)
       if (trigger === "backfill") minutes[Math.floor((enqueued - START) / MINUTE)] += 1;
     expect(minutes.reduce((sum, count) => sum + count)).toBe(216);
-    // Ten a minute on average; those of one minute differ by how first steps fall.
+    // Ten per minute on average; single minutes differ by the times of the first steps.
     expect(Math.max(...minutes)).toBeLessThanOrEqual(13);
     expect(minutes[20]).toBeGreaterThan(3);
   });
@@ -157,7 +157,7 @@ describe("backfills", () => {
     const kept = await kit.store.backfills.get(QUEUE, id as string);
     await kit.client.delete("a");
     await put("a");
-    // As if the delete had met more backfills than it looks through.
+    // The backfill is left over, because the delete met more of them than it checks.
     await kit.store.backfills.put({ ...(kept as object), id: "0123456789abcdef" } as never);
     await kit.advance("2m");
     expect(await kit.client.backfills.list()).toEqual([]);

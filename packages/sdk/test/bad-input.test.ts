@@ -75,7 +75,7 @@ onEveryEngine("bad input", (connection) => {
       () => undefined,
       (failure: unknown) => failure,
     );
-    // Not one key has changed, nor has one come or gone.
+    // No key was changed, added or deleted.
     expect(await bench.dump()).toEqual(before);
     if (!(error instanceof CarillonError)) throw error ?? new Error("It was accepted.");
     expect(error.remedy, error.message).toMatch(/^[A-Z].*[.?]$/s);
@@ -89,7 +89,7 @@ onEveryEngine("bad input", (connection) => {
     const error = await refused(() => client.put(input as TaskInput));
     expect(error.code).toBe(code);
     expect(error.field?.startsWith(field), error.field).toBe(true);
-    // The same of a task that is there already, and in a batch.
+    // Refused too for a task that exists, and in a batch.
     const inBatch = await refused(() => client.putMany([noop("good"), input as TaskInput]));
     expect(inBatch.message).toBe(`[1].${error.message}`);
     if ((input as TaskInput).id === "t")

@@ -7,13 +7,13 @@ import { onEveryEngine } from "../../store/test/engines.js";
 
 const HOUR = 3_600_000;
 const DAY = 86_400_000;
-/** Nine o'clock of a day of January 2026. */
+/** 09:00 UTC of a day in January 2026. */
 const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
 
 onEveryEngine("a client's calendars", (connection) => {
   let bench: Bench;
   let client: Client;
-  /** In another process, and bound to an owner. */
+  /** A client in another process, and one that is bound to an owner. */
   let far: Bench;
   let bound: Client;
   beforeEach(async () => {
@@ -78,7 +78,7 @@ onEveryEngine("a client's calendars", (connection) => {
     await client.put(daily("a"));
     await client.put(daily("b", { queue: "other" }));
     await bound.put(daily("c"));
-    // A finished task names it still.
+    // A finished task still refers to it.
     await client.put(daily("d", { schedule: { at: START - 1, except: [{ named: "holidays" }] } }));
     const about = { revision: expect.any(Number), updated: START, by: "-" };
     expect(await client.calendars.list()).toEqual([

@@ -11,7 +11,7 @@ const report = defineTask("report", {
   handler: () => {},
 });
 
-/** Nobody works the tasks of these tests. */
+/** The warning that no worker handles the tasks of these tests. */
 const NO_WORKER = { code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) };
 
 onEveryEngine("the client", (connection) => {
@@ -432,7 +432,7 @@ onEveryEngine("the client", (connection) => {
     });
 
     it("enqueues once if the time passes during the put", async () => {
-      // A real clock moves between any two calls; a delay of 1 ms is over by then.
+      // A real clock: it moves between any two calls, so that a delay of 1 ms has always passed.
       const live = new Client({ connection: connection(), namespace: `${bench.store.namespace}-live` });
       for (let i = 0; i < 20; i++)
         await live.enqueue(report, { tenant: "acme" }, { delay: 1, id: `soon-${i}` });
@@ -567,7 +567,7 @@ onEveryEngine("the client", (connection) => {
     await bench.store.registry.beat({ ...node, id: "dead", beat: now - 15_001 });
     await bench.store.registry.beat({ ...node, id: "held", beat: now, ready: false, why: "held" });
     await bench.store.registry.beat({ ...node, id: "live", beat: now });
-    // It has not beaten since the server's clock went back.
+    // A node whose heartbeat is later than the server's clock, which went back.
     await bench.store.registry.beat({ ...node, id: "out of time", beat: now + 60_000 });
     await bench.store.registry.beat({ ...node, id: "silent", beat: now - 8_000, every: 5_000 });
     const seen = (await client.nodes.list()).map(({ id, alive, state, ready, why }) => [

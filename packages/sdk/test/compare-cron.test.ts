@@ -6,7 +6,7 @@ const day = (n: number) => Date.UTC(2026, 0, n);
 
 test("the times that only one side has are listed", () => {
   const found = compareCron("0 0 */10 * 1", { from, count: 5 });
-  // Carillon needs both, a day 1, 11, 21 or 31 that is a Monday.
+  // Carillon requires both: day 1, 11, 21 or 31, and a Monday.
   expect(found).toEqual({
     differences: [5, 11, 12, 19, 21].map((n) => ({ time: day(n), only: "cron-parser" })),
     compared: 5,

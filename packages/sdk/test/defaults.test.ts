@@ -33,7 +33,7 @@ describe("default policies", () => {
     await client.put(task({ owner: "acme" }));
     const given = { timeLimit: "50%", linger: "2d", pauseAfterFailures: 5, tolerance: "5s" };
     expect(await client.get({ owner: "acme", id: "a" })).toMatchObject(given);
-    // Put again it is the same task.
+    // A second put of the same task changes nothing.
     expect(await client.put(task({ owner: "acme" }))).toMatchObject({ outcome: "unchanged" });
     await client.put(task({ id: "own", type: "mail", timeLimit: "1m", minGap: "1s" }));
     const own = await client.get("own");

@@ -69,7 +69,10 @@ it("finds nothing on a healthy system", async () => {
 });
 
 const nothing = async () => {};
-/** What is planted, the code and the severity of what is found, and how it is undone beyond the data. */
+/**
+ * Faults: a name, the code and severity of the finding, a function that plants it, and how it is undone if that takes
+ * more than deleting data.
+ */
 const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Promise<unknown>][] = [
   ["AOF is off", "AOF_OFF", "error", () => set("appendonly", "no", "yes")],
   ["Redis evicts", "EVICTION", "error", () => set("maxmemory-policy", "allkeys-lru", "noeviction")],

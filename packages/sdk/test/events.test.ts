@@ -43,7 +43,7 @@ describe("live events", () => {
     const bound = collect(new Client({ store: kit.store, owner: "acme" }));
     const leaves = new AbortController();
     const left = collect(kit.client, undefined, leaves.signal);
-    // The reader has begun when it tells of the first change.
+    // The reader has started once it reports the first change.
     let hours = 1;
     await vi.waitFor(
       async () => {

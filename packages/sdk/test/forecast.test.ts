@@ -11,7 +11,7 @@ const MINUTE = 60_000;
 
 const payload = z.object({}).loose();
 const fine = defineTask("fine", { queue: QUEUE, payload, handler: () => {} });
-/** Its retries go well. */
+/** Fails at the first attempt of each occurrence; retries succeed. */
 const failing = defineTask("failing", {
   queue: QUEUE,
   payload,
@@ -37,7 +37,7 @@ describe("the forecast", () => {
   const minutes = (time: number) => (time - START) / MINUTE;
   const named = (list: readonly Upcoming[]) =>
     list.map(({ task, nominal, due }) => `${task.id} of ${minutes(nominal)} at ${minutes(due)}`);
-  /** As if no node had been alive: nothing is decided, and all is owed. */
+  /** Leaves occurrences undecided, and so owed, as if no node had been running. */
   async function owing(during: string): Promise<void> {
     await kit.client.bulk.pause({ queue: QUEUE });
     await kit.advance(during);
@@ -93,7 +93,7 @@ describe("the forecast", () => {
     await owing("9m");
     const forecast = named(await kit.client.forecast({ within: "90m" }));
     expect(forecast).toEqual(["t of 60 at 70", "t of 130 at 130"]);
-    // The run of minute 130 fails as well: what comes of that, nobody foresees.
+    // The run of minute 130 fails as well, which the forecast cannot know.
     expect((await happened("60m")).sort()).toEqual([...forecast].sort());
   });
 
@@ -151,7 +151,7 @@ describe("the forecast", () => {
     await kit.advance("2m");
     await put("plain", { schedule: { at: START + 50 * MINUTE } });
     await owing("43m");
-    // Now, at 45 minutes: all ten are looked at at once.
+    // The time is minute 45: all ten are asked at once.
     const acme = new Client({ store: kit.store, owner: "system" });
     for (const client of [kit.client, acme]) {
       expect(named(await client.upNext({ limit: 6 })).at(-1)).toBe("plain of 50 at 50");
@@ -229,7 +229,7 @@ describe("the forecast", () => {
           field: "within",
           remedy: "Ask for a shorter time, a smaller limit, or one queue.",
         });
-        // Under a limit that it keeps, it answers, at whatever pace.
+        // Within a limit that it reaches, it answers at any pace.
         const steps = slow.worked / pace;
         expect(await kit.client.forecast({ within: "3650d", limit: 3_000 })).toHaveLength(3_000);
         vi.restoreAllMocks();

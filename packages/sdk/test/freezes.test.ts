@@ -11,7 +11,7 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE = 60_000;
 
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
-/** Its retries go well. */
+/** Fails at the first attempt of each occurrence; retries succeed. */
 const failing = defineTask("failing", {
   queue: QUEUE,
   payload: z.looseObject({}),
@@ -121,18 +121,18 @@ describe("a freeze", () => {
       await kit.advance("4m");
       expect([await nominals("once"), await nominals(task.id)]).toEqual([[], []]);
       if (how === "lifted") await kit.client.freezes.delete(frozen.id);
-      // Sooner than what is held is checked anyway.
+      // Earlier than the regular check of held occurrences.
       await kit.advance(how === "lifted" ? "10s" : "70s");
       await kit.expect("once").fired(1);
       expect(await nominals("once")).toEqual([1]);
-      // Its one-off task is deleted after its run.
+      // The one-off task is deleted after its run.
       const { runs } = await kit.client.runs.journal({ queue: QUEUE });
       expect(runs.filter(({ task: { id } }) => id === task.id)).toHaveLength(1);
     });
   });
 
   describe.each([true, false])("(it holds: %s)", (holds) => {
-    // Without it the same happens at once: what is held is held by the freeze.
+    // Control: without the freeze the same happens at once, so the freeze is what holds it.
     const frozen = async () => (holds ? (await kit.client.freezes.put({ all: true })).id : undefined);
     const lift = async (id: string | undefined) => {
       if (id !== undefined) await kit.client.freezes.delete(id);
@@ -267,7 +267,7 @@ it("a node releases tasks that a process left held when it died during a lift", 
   await bench.put({ id: "t", schedule: { at: START + 1_000 } });
   await bench.clock.advance(2_000);
   await bench.claimAll("a");
-  // One step lets 500 tasks go: these have been deleted since.
+  // One step releases 500 tasks: these have been deleted meanwhile.
   const others = Array.from({ length: 500 }, (_, n) => [START, `0 system/gone-${n}`]).flat();
   await link.ask((client) => client.zadd(held, ...others));
   const state = async () => {
@@ -302,7 +302,7 @@ it("an older copy does not replace that of a freeze which was added meanwhile", 
   link.run = async (sent, keys, args) => {
     if (sent.name !== "copy-freezes") return run.call(link, sent, keys, args);
     link.run = run;
-    // The other process has read the freezes, and is slow to copy them.
+    // The other process has read the freezes, and copies them late.
     await bench.store.freezes.put({ ...freeze, id: "g", from: START });
     const answer = await run.call(link, sent, keys, args);
     statuses.push(...(await bench.claim("t", "a")));
@@ -318,7 +318,7 @@ it("an older copy does not replace that of a freeze which was added meanwhile", 
 it("a freeze that was put and lifted while another process copied does not hold", async () => {
   const bench = await Bench.open(redis.url);
   await bench.put({ id: "t" });
-  // The other process has read that the queue has no copy, and the freeze. It is slow to copy it.
+  // The other process has read that the queue has no copy, and the freeze. It copies late.
   bench.before("copy-freezes", async () => {
     await bench.store.freezes.copyTo([QUEUE]);
     await bench.store.freezes.lift("f");

@@ -18,7 +18,7 @@ const failing = defineTask("failing", {
     throw new Error("no");
   },
 });
-/** Asks for one more run, ten minutes on. */
+/** Requests one more run, ten minutes later. */
 const asking = defineTask("asking", {
   queue: QUEUE,
   payload,
@@ -219,7 +219,7 @@ describe("the outlook of a client", () => {
   });
   const verdict = async (minute: number) => (await kit.client.explain("t", START + minute * MINUTE)).verdict;
 
-  /** Owed at minute 45: those of minutes 10 to 40. */
+  /** Occurrences owed at minute 45: those of minutes 10 to 40. */
   const BACKLOG: [what: string, task: Partial<TaskInput>, after: number, planned: number][] = [
     ["one run for all, under one", { catchUp: "one" }, 2, 50],
     ["one, under one, with a window", { catchUp: "one", catchUpLimits: { window: "10m" } }, 2, 50],
@@ -342,7 +342,7 @@ describe("the outlook of a client", () => {
       const wanted = new Array(5).fill(0);
       for (const { due } of upcoming) wanted[Math.floor((due - START) / HOUR)] += 1;
       expect([load.counts, load.total, load.tasks]).toEqual([wanted, upcoming.length, 11]);
-      // Of two tasks at 01:00 and 02:00, of one at 01:15 and 02:15, and of acme after 03:00.
+      // Two tasks at 01:00 and 02:00, one task at 01:15 and 02:15, and those of acme after 03:00.
       expect(load.frozen).toBe(4 + 2 + 2);
       const there = load.busiest.flatMap(({ collisions }) => collisions).find(({ at }) => at === until);
       expect(there).toMatchObject({ count: 4, schedules: [{ tasks: 4 }] });
@@ -481,7 +481,7 @@ describe("the outlook of a client", () => {
     ]);
     const { events } = await kit.client.explain("held", START + 60 * MINUTE);
     expect(events.map(({ text }) => text).join()).toContain("(paused: INC-43: upstream  is down)");
-    // A pause without a note leaves none.
+    // A pause without a note removes the earlier one.
     await kit.client.pause("held");
     await kit.advance("2h");
     await kit.client.resume("held");
@@ -511,7 +511,7 @@ describe("the outlook of a client", () => {
       const { journal } = internalsOf(kit.store).keys.queue(QUEUE);
       const redis = internalsOf(kit.store).link.client;
       const members = await redis.zrevrange(journal, 0, -1);
-      // In pairs of one millisecond, as they are listed.
+      // Ends two runs in each millisecond, in the order of the listing.
       for (const [n, member] of members.entries())
         await redis.zadd(journal, START - Math.floor(n / 2), member);
       const read = vi.spyOn(kit.store.runs, "journal");
@@ -535,7 +535,7 @@ describe("the outlook of a client", () => {
       kit = await testKit({ types, redis, start: START });
       for (const [n, queue] of ["zz", "aa", "mm", "zz", "aa", "zz"].entries())
         await put(`t${n}`, queue, { queue, schedule: { at: START + (n + 1) * MINUTE } });
-      // It ends in the same millisecond as t5 of another queue.
+      // Ends in the same millisecond as t5 of another queue.
       await put("t6", "aa", { queue: "aa", schedule: { at: START + 6 * MINUTE } });
       await kit.advance("6m");
       for (let limit = 1; limit <= 8; limit++) {

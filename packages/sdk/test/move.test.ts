@@ -65,7 +65,7 @@ describe("a move to another queue", () => {
     });
     expect(after.generation).toBeGreaterThan(before.generation);
     expect(after.paused).toBeUndefined();
-    // Of the record of its last run, which stays behind.
+    // Figures from the record of its last run, which stays behind.
     const ofRun = { lastLateMs: undefined, lastWaitMs: undefined };
     expect(await kit.client.runs.stats("t")).toEqual({ ...stats, ...ofRun });
     expect(await kit.client.revisions("t")).toMatchObject([{ number: 1, definition: { tags: ["x"] } }]);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** As a log or the console shows an error, with all that it holds. */
+/** An error as logs and the console print it, with all its properties. */
 const printed = (error: unknown) => inspect(error, { depth: Number.POSITIVE_INFINITY });
 
 it("a refused password is not in a client's errors", async () => {
@@ -31,12 +31,12 @@ it("a refused password is not in a worker's errors, whichever connection fails",
   const errors: unknown[] = [];
   worker.on("error", (error) => errors.push(error));
   await worker.start();
-  // From now on its password is wrong.
+  // Changes the password on the server.
   const admin = new Redis(redis.url);
   await admin.config("SET", "requirepass", "hunter2");
   await admin.call("CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES");
   admin.disconnect();
-  // Each of its connections has tried more than once.
+  // Each connection has tried more than once.
   await eventually(() => expect(errors.length).toBeGreaterThan(5));
   await worker.stop();
   expect(printed(errors)).toContain("WRONGPASS");

@@ -27,7 +27,7 @@ afterEach(async () => kit.close());
 const put = (id: string, queue = QUEUE, more: object = {}) =>
   kit.client.put({ id, type: "ring", queue, schedule: { every: "1m" }, ...more });
 
-/** A worker's connection has its name a moment after the worker has begun. */
+/** A worker's connection gets its name shortly after the worker has started. */
 const worked = () =>
   eventually(async () => expect((await kit.store.queues.workers([QUEUE]))?.get(QUEUE)).toBe(1));
 
@@ -102,7 +102,7 @@ describe("queues", () => {
       [() => client.queues.resume("a/b"), "INVALID_NAME", "queue"],
       [() => client.queues.pause(QUEUE, { note: "x".repeat(501) }), "INVALID_OPTION", "note"],
       [() => client.queues.pause(QUEUE, { why: "x" } as never), "INVALID_OPTION", "why"],
-      // Somebody must be told that nothing runs.
+      // Alerts must still be delivered while nothing else runs.
       [() => client.queues.pause("carillon-alerts"), "FORBIDDEN", "queue"],
       [() => acme.queues.pause(QUEUE), "FORBIDDEN", "owner"],
       [() => acme.queues.resume(QUEUE), "FORBIDDEN", "owner"],

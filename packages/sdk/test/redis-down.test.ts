@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => client.close());
 
-/** Each would otherwise be reported as a Redis that is down. */
+/** Faults of the caller, which must not be reported as an unavailable Redis. */
 const faults: [what: string, code: string, act: (client: Client) => Promise<unknown>][] = [
   ["put a task", "INVALID_TASK", (c) => c.put({ ...TASK, catchup: "all" } as never)],
   ["put options", "INVALID_OPTION", (c) => c.put(TASK, { ifRevisoin: "x" } as never)],

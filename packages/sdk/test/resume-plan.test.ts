@@ -31,7 +31,7 @@ describe("a resume with a plan", () => {
   const every10 = (from: number, to: number) =>
     Array.from({ length: (to - from) / 10 + 1 }, (_, i) => from + 10 * i);
 
-  /** Tasks of each policy, paused from minute 5 to 65. */
+  /** Creates tasks of each policy, paused from minute 5 to 65. */
   async function incident() {
     await put("one");
     await put("all", { schedule: { cron: "*/10 * * * *" }, catchUp: "all" });
@@ -90,7 +90,7 @@ describe("a resume with a plan", () => {
     const { batch, count } = await kit.client.bulk.resume(filter, call);
     expect(count).toBe(9);
     expect(await kit.client.backfills.list({ batch })).toHaveLength(6);
-    // The 35 take seven minutes; the next regular ones come at 70.
+    // The backlog of 35 takes seven minutes; the next regular occurrences are due at minute 70.
     await kit.advance("4m");
     const { runs } = await kit.client.runs.journal({ limit: 1_000 });
     const minutes = runs.map(({ enqueued }) => Math.floor((enqueued - START) / MINUTE));
@@ -99,7 +99,7 @@ describe("a resume with a plan", () => {
     await kit.advance("6m");
     for (const id of ["one", "all", "some", "window", "skip"])
       expect(await nominals(id)).toEqual(every10(10, 70));
-    // Its schedule went on before the last of them, and used up `maxRuns`.
+    // Its schedule continued before the last owed occurrence, and used up `maxRuns`.
     expect(await nominals("limited")).toEqual([10, 20, 70]);
     expect(await nominals("single")).toEqual([20]);
     expect((await nominals("drifting")).length).toBeLessThanOrEqual(2);
@@ -132,7 +132,7 @@ describe("a resume with a plan", () => {
     const call = () => kit.client.bulk.resume({ queue: QUEUE }, { from: "all", perMinute: 1 });
     await expect(call()).rejects.toThrow("died");
     tasks.resume = resume;
-    // The backfill goes on meanwhile; another time falls due.
+    // The backfill continues meanwhile; another time becomes due.
     await kit.advance("7m");
     expect((await kit.client.get("t")).state).toBe("paused");
     await call();
@@ -167,7 +167,7 @@ describe("a resume with a plan", () => {
     });
     await kit.client.freezes.delete(id);
     await kit.client.put({ id: "late", type: "ring", queue: "asleep", schedule: { every: "10m" } });
-    // No node works it.
+    // No worker handles this queue.
     const [name, { time }] = [{ queue: "asleep", owner: "system", id: "late" }, kit.store.freezes];
     kit.store.freezes.time = async () => (await time.call(kit.store.freezes)) + 30 * MINUTE;
     expect(await kit.client.bulk.resumePlan({ tasks: [name] })).toMatchObject({

@@ -43,13 +43,13 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(second).not.toBe(first);
     await expect(client.put(task({ priority: 2 }), { ifRevision: first })).rejects.toMatchObject(refused);
     expect(await client.get("t")).toMatchObject({ priority: 1, revision: second });
-    // The answer was lost, so the put is sent again.
+    // Sends the put again, as after a lost answer.
     expect(await client.put(task({ priority: 1 }), { ifRevision: first })).toMatchObject({
       outcome: "unchanged",
     });
     expect(await client.put(task(), { ifRevision: second })).toMatchObject({ outcome: "updated" });
     expect(await revision()).toBe(first);
-    // Whatever Redis keeps first.
+    // The order in which Redis keeps the fields does not matter.
     await client.put(task({ group: "g" }));
     await client.put(task({ group: "g", priority: 1 }));
     const third = await revision();
@@ -179,7 +179,7 @@ onEveryEngine("a put on a condition", (connection) => {
     const later = { id: "t", at: START + 90_000 };
     await client.enqueue(count, { n: 1 }, soon);
     await client.update("t", (now) => ({ ...now, description: "mine" }));
-    // Of what is no one-off, an `enqueue` would be refused.
+    // For a task that is not a one-off, `enqueue` would be refused.
     expect(await client.enqueue(count, { n: 2 }, later)).toMatchObject({ at: later.at });
     await client.update("t", (now) => ({ ...now, schedule: { every: "1h" } }));
     await expect(client.enqueue(count, { n: 3 }, soon)).rejects.toMatchObject({ code: "CONFLICT" });

@@ -1,9 +1,9 @@
 import { TaskSchedule } from "@carillon/core/internal";
 import { vi } from "vitest";
 
-/** From here on each step of a schedule takes `pace` ms, and nothing else takes time; until `vi.restoreAllMocks`. */
+/** From now on each step of a schedule takes `pace` ms, and nothing else takes time; until `vi.restoreAllMocks`. */
 export class SlowSchedules {
-  /** Milliseconds so far. */
+  /** Milliseconds that steps have taken so far. */
   worked = 0;
 
   constructor(pace = 1) {
@@ -20,7 +20,7 @@ export class SlowSchedules {
     }
   }
 
-  /** The longest time that others had to wait for their turn, in ms. */
+  /** The longest time that other work had to wait for the event loop, in ms. */
   async longestTurn(work: () => Promise<unknown>): Promise<number> {
     let longest = 0;
     let last = this.worked;

@@ -46,7 +46,7 @@ const work = async (id: string, queues: string[], types: string[]) =>
   store.registry.beatWorker({ ...WORKER, id, queues, types, beat: await store.serverTime() });
 const put = (id: string, more: object = {}) =>
   client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1d" }, ...more });
-/** Makes each task of the queue due since `ago` ms. */
+/** Makes each task of the queue overdue by `ago` ms. */
 async function owe(ago: number, queue = QUEUE): Promise<void> {
   const { link, keys } = internalsOf(store);
   const at = (await store.serverTime()) - ago;
@@ -100,7 +100,7 @@ it("is stopped if Redis refuses writes, or does not answer", async () => {
   await store.registry.removeWorker("w");
   await internalsOf(store).link.client.call("CONFIG", "SET", "min-replicas-to-write", "1");
   const { state, reasons } = await client.status();
-  // Nodes and workers cannot report then: none counts as missing.
+  // Nodes and workers cannot report during an outage, so none counts as missing.
   expect([state, codes(reasons)]).toEqual(["stopped", ["REDIS_UNAVAILABLE"]]);
   expect(reasons[0]).toMatchObject({
     message: "Redis accepts no writes: too few replicas are connected.",
@@ -133,7 +133,7 @@ it("is stopped while a freeze holds, and names its author and its end", async ()
     owner: "acme",
     message: expect.stringMatching(/owner acme: frozen by ann until .*INC-43/),
   });
-  // A freeze of another owner is none of its concern.
+  // Ignores freezes of other owners.
   expect(codes((await new Client({ store, owner: "other" }).status()).reasons)).toEqual([]);
   expect(codes((await new Client({ store, owner: "acme" }).status()).reasons)).toEqual(["FROZEN"]);
 });
@@ -144,7 +144,7 @@ it("is stopped if no worker takes what waits, or has the type of what is due", a
   await put("idle", { type: "unknown", queue: "quiet" });
   await client.trigger("t");
   await store.registry.removeWorker("w");
-  // A new client: answers about workers are cached.
+  // A new client, because answers about workers are cached.
   await work("w", ["other"], ["ring"]);
   await owe(10, "other");
   const { state, reasons } = await new Client({ store }).status();

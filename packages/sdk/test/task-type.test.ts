@@ -105,7 +105,7 @@ describe("a task type", () => {
 });
 
 describe("a payload", () => {
-  /** A type whose schema finds this wrong. */
+  /** A type whose schema reports these issues. */
   const finds = (...issues: StandardSchemaV1.Issue[]) => {
     const schema = {
       "~standard": { version: 1, vendor: "test", validate: async () => ({ issues }) },

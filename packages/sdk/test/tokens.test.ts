@@ -83,7 +83,7 @@ it("an expired token is listed as such; a corrupt one is not, and can be revoked
   await admin.hset(KEY, {
     old: JSON.stringify({ ...stored, expires: 1 }),
     text: "not JSON",
-    // Empty owners must not mean all, nor a strange role any.
+    // An empty list of owners must not mean all, nor an unknown role any role.
     none: JSON.stringify({ ...stored, name: "none", owners: [] }),
     root: JSON.stringify({ ...stored, name: "root", role: "root" }),
     other: JSON.stringify(stored),

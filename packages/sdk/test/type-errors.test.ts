@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 let folder: string;
-/** By statement. */
+/** Compiler messages by statement. */
 let errors: Map<string, string>;
 
 /** Compiler messages for a program, in a folder that resolves our packages. */
@@ -71,7 +71,7 @@ const RIGHT = [
   "implement(contract, { generate: ({ tenant }) => [tenant], process: (item) => log(item), concurrency: 2 });",
 ];
 
-/** Each with words of its error. */
+/** Mistakes, each with words that its error must contain. */
 const MISTAKES: Record<string, RegExp> = {
   'client.put({ ...base, schedule: { cron: "* * * * *", every: "1h" } });': /^Type '{ cron.*'ScheduleInput'/,
   'client.put({ ...base, schedule: { any: [{ cron: "* * * * *", jitter: "1s" }] } });': /'undefined'/,
@@ -103,7 +103,7 @@ const MISTAKES_IN_TYPES: Record<string, string> = {
   'defineTask("lost", { payload, handler: () => {} });': "Property 'queue' is missing",
 };
 
-// One program: the compiler takes seconds to start.
+// Compiles one program for all, because the compiler takes seconds to start.
 beforeAll(async () => {
   errors = await errorsOf([...RIGHT, ...Object.keys(MISTAKES), ...Object.keys(MISTAKES_IN_TYPES)]);
 });

@@ -57,7 +57,7 @@ describe("the worker", () => {
     await worker.start();
     return worker;
   }
-  /** Not events.once: that listens to "error" as well, and takes a lost lock for its own failure. */
+  /** `events.once` would also listen to "error", and reject for a lost lock. */
   function settled(worker: Worker): Promise<{ run: string; outcome: string; ms: number; error?: string }> {
     return new Promise((resolve) => worker.once("settled", resolve));
   }
@@ -165,7 +165,7 @@ describe("the worker", () => {
     });
     const worker = await work([strict]);
     const end = settled(worker);
-    // Put by someone who knows no schema.
+    // Stored by a client that does not know the schema.
     await put("t", "strict", { n: "five" });
     await client.trigger("t");
     expect(await end).toMatchObject({ outcome: "failed", error: expect.stringContaining("payload.n") });
@@ -257,7 +257,7 @@ describe("the worker", () => {
     await put("here", "type");
     const triggered = await client.trigger("gone");
     if (triggered.outcome !== "enqueued") throw new Error("skipped");
-    // As if the delete came when a worker had just taken the job: the task goes, the job stays.
+    // Deletes the task just after a worker took its job: the task is deleted, the job stays.
     const { keys } = internalsOf(storeOf(client));
     await admin.del(keys.queue(QUEUE).task("system/gone"));
     const worker = await work([type], { concurrency: 1 });
@@ -329,7 +329,7 @@ describe("the worker", () => {
     const stopping = worker.stop().then(() => {
       stopped = true;
     });
-    // A round trip or two later it still waits.
+    // The run still waits after a round trip or two.
     expect((await client.runs.list(task))[0]).toMatchObject({ state: "running" });
     expect(stopped).toBe(false);
     finish.resolve();
@@ -367,8 +367,8 @@ describe("the worker", () => {
     const context = await first.promise;
     const aborted = context.signal.aborted ? Promise.resolve() : once(context.signal, "abort");
 
-    // What befalls a worker whose process froze: its lock runs out, another one finds the job stalled and takes it.
-    // (Workers look for stalled jobs in turn, every 30 s; the finder does not wait for its turn.)
+    // Simulates a worker whose process froze: its lock runs out, and another worker finds the job stalled and takes it.
+    // (Workers take turns to check for stalled jobs, every 30 s; this one checks at once.)
     await admin.del(`${jobKey(triggered.run)}:lock`, jobKey("stalled-check"));
     const finder = new BullWorker(QUEUE, null, {
       connection: { url: redis.url },
@@ -376,7 +376,7 @@ describe("the worker", () => {
       stalledInterval: 50,
     });
     const stalled = new Promise((resolve) => finder.once("stalled", resolve));
-    // The first look marks the job, the second one moves it.
+    // The first check marks the job, the second one moves it.
     await finder.startStalledCheckTimer();
     await aborted;
     await stalled;
@@ -409,7 +409,7 @@ describe("the worker", () => {
         seen.push((signal.reason as Error).name);
       },
     });
-    // Found stalled long before it would renew its lock.
+    // The job counts as stalled long before the worker would renew its lock.
     const worker = await work([type], { stalledInterval: 100 });
     const end = settled(worker);
     const schedule = { every: "1h" };

@@ -19,21 +19,21 @@ const USERS = new Map(
 const granted = (user: string) =>
   (USERS.get(`carillon-${user}`) ?? []).filter((rule) => rule.startsWith("+")).map((rule) => rule.slice(1));
 
-/** What ioredis sends by itself, and what every process asks; the rest goes with AUTH, which needs no permission. */
+/** Commands that ioredis sends on its own, and that every process needs; AUTH, the rest, needs no permission. */
 const CONNECTION = ["ping", "select", "info", "time", "eval", "evalsha", "client|setname"];
 /** Redis Cluster only. */
 const CLUSTER = ["cluster|slots", "cluster|info", "asking", "readonly"];
 const SUBSCRIBER = ["subscribe", "unsubscribe"];
-/** Sent from TypeScript and in no script. */
+/** Commands that TypeScript sends and no script contains. */
 const OURS = ["hkeys", "zlexcount", "zrangebylex", "xrevrange", "client|list"];
 const FAN_OUT = ["unlink"];
 const BULLMQ = ["bzpopmin", "hscan", "multi", "exec", "sscan"];
-/** BullMQ 6.7's other product: nothing of ours calls it. */
+/** Scripts of BullMQ 6.7's other product, which we never call. */
 const UNUSED = /^relay/;
 
 const calls = (lua: string) =>
   [...lua.matchAll(/call\(\s*['"](\w+)['"]/g)].map(([, name]) => `${name}`.toLowerCase());
-/** Only workers send it. It contains scripts of BullMQ's. */
+/** Only workers send this script. It contains scripts of BullMQ. */
 const WORKERS = "turn";
 const ours = [...DECLARED.values()]
   .filter(({ name }) => name !== WORKERS)
@@ -42,7 +42,7 @@ const theirs = bullScripts().flatMap(([name, lua]) => (UNUSED.test(name) ? [] : 
 // redlock
 const mutex = ["exists", "get", "set", "del"];
 
-/** All that BullMQ registers on a connection, which is never opened here. */
+/** The scripts that BullMQ registers on a connection, which is never opened here. */
 function bullScripts(): [name: string, lua: string][] {
   const connection = new Redis({ lazyConnect: true, enableOfflineQueue: false });
   const quiet = { skipMetasUpdate: true, skipWaitingForReady: true, skipVersionCheck: true };
@@ -51,7 +51,7 @@ function bullScripts(): [name: string, lua: string][] {
   return Object.entries(scriptsSet).map(([name, { lua }]) => [name, lua]);
 }
 
-/** Methods of whatever goes by the name of a connection. */
+/** Names of methods called on objects named like a connection. */
 function sentBy(name: string): string[] {
   const folder = fileURLToPath(new URL(`../../${name}/src`, import.meta.url));
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
@@ -110,7 +110,7 @@ describe("deploy/redis/carillon.acl", () => {
     const store = new Store({ connection });
     const refused = { code: "REDIS_AUTH", remedy: expect.stringContaining("carillon-viewer") };
     expect(await store.registry.sessionHasEnded("a")).toBe(false);
-    // By a command, and in a script.
+    // Refused as a command, and in a script.
     await expect(store.registry.endSession("a", 1_000)).rejects.toMatchObject(refused);
     await expect(store.registry.enter("q")).rejects.toMatchObject(refused);
     await store.close();
@@ -126,7 +126,7 @@ describe("deploy/redis/carillon.acl", () => {
   it("grants no command that Redis calls dangerous, except two", async () => {
     const dangerous = (await admin.call("ACL", "CAT", "dangerous")) as string[];
     const all = sorted(["node", "app", "viewer"].flatMap(granted));
-    // Redis 6.2 says it of all that begins with `client`, and not of each.
+    // Redis 6.2 lists the permission for all commands that begin with `client`, not for each.
     expect(all).toContain("client|list");
     expect(all.filter((name) => dangerous.includes(name) && name !== "client|list")).toEqual(["info"]);
   });

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Bench, type Half, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-/** Every nominal time that was decided, by job or by ledger, as often as it was. Offsets from START, in seconds. */
+/** Every decided nominal time, from jobs or the ledger, as often as it was decided. Seconds from START. */
 async function decided(bench: Bench, id: string, period: number): Promise<number[]> {
   const times: number[] = [];
   for (const run of await bench.store.runs.list(bench.name(id), 1_000)) {
@@ -31,12 +31,12 @@ onEveryEngine("interleavings", (connection) => {
     await bench.clock.advance(10_000);
     await bench.claim("t", "a");
     await bench.clock.advance(10_000);
-    await bench.claim("t", "b"); // 20: beside the run of 10
+    await bench.claim("t", "b"); // 20: skipped, because the run of 10 is open
     await bench.workAll();
     await bench.clock.advance(10_000);
     await bench.claim("t", "c"); // 30: enqueued
     await bench.clock.advance(10_000);
-    await bench.claim("t", "d"); // 40: beside the run of 30
+    await bench.claim("t", "d"); // 40: skipped, because the run of 30 is open
     expect(await bench.store.runs.ledger(bench.name("t"))).toMatchObject([
       { reason: "behind", from: START + 40_000, to: START + 40_000, decisions: 1 },
       { reason: "behind", from: START + 20_000, to: START + 20_000, decisions: 1 },
@@ -78,7 +78,7 @@ onEveryEngine("interleavings", (connection) => {
       },
     ]);
     expect(await bench.stored("t")).toMatchObject({ cursor: START + 40_000, nominal: START + 60_000 });
-    // One more in a row.
+    // One more failure in a row.
     await bench.clock.advance(20_000);
     await bench.put({ id: "t", catchUp: "all", schedule: { every: "1h" } });
     expect(await bench.store.runs.ledger(bench.name("t"))).toMatchObject([
@@ -157,8 +157,9 @@ onEveryEngine("interleavings", (connection) => {
     }
   });
 
-  // Known gap: a final run is no longer among the open ones, and the reconciler looks at its job only when the job's time is
-  // up (a day, for a failed one). Until then, or until one of our workers starts it, a retry from outside is not seen.
+  // Known gap: a final run no longer counts as open, and the reconciler checks its job only when the job's retention
+  // ends (a day for a failed one). Until then, or until one of our workers starts it, a retry from outside is not
+  // noticed.
   it("a settled run that is retried from outside prevents overlap at once", async () => {
     await bench.put({ id: "t" });
     await bench.clock.advance(10_000);
@@ -207,7 +208,7 @@ onEveryEngine("interleavings", (connection) => {
   });
 });
 
-/** mulberry32: a failure names its seed and can be seen again. */
+/** The generator mulberry32: a failing history can be repeated from its seed. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -228,8 +229,8 @@ describe("random orders of calls", () => {
   });
 
   /**
-   * A task, and everybody at it in random order: claims whose halves are minutes apart and come twice, pauses, resumes,
-   * edits, triggers, workers, the reconciler. Whatever the order: each time once, and none missing.
+   * One task under random operations: claims whose halves are minutes apart and come twice, pauses, resumes, edits,
+   * triggers, workers, the reconciler. In any order, each time is decided once, and none is missing.
    */
   it.each(Array.from({ length: 40 }, (_, i) => i + 1))(
     "seed %d: each time is decided once, and none is left out",
@@ -282,7 +283,7 @@ describe("random orders of calls", () => {
             overlap: pick(["skip", "allow"] as const),
             catchUp: pick(["one", "all", "skip"] as const),
           }),
-        // Both have the same times: what is owed is told apart from what is to come by the code, not by the test.
+        // Both schedules have the same times, so that the code, not the test, separates owed times from future ones.
         schedule: () => bench.put({ ...definition, schedule: { every: pick(["10s", "10000ms", "PT10S"]) } }),
         trigger: () => bench.trigger("t", `m${serial++}`),
         work: async () => {
@@ -320,7 +321,7 @@ describe("random orders of calls", () => {
         generation = BigInt(task.generation);
         cursor = task.cursor ?? 0;
       }
-      // And it still fires.
+      // The task still fires.
       await bench.store.tasks.resume(bench.name("t"), "now");
       await bench.clock.advance(10_000);
       const last = await bench.claim("t", "last");

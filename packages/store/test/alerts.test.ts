@@ -14,7 +14,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   afterEach(async () => {
     await bench.close();
   });
-  /** What is told of by then, if a node looks. */
+  /** Deadlines missed by then, as a node that checks would report them. */
   async function missedBy(ms: number): Promise<number[]> {
     await bench.clock.set(START + ms);
     await bench.store.alerts.missed(QUEUE);
@@ -64,7 +64,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(2 * MINUTE)).toEqual([2 * MINUTE]);
   });
 
-  /** When the nodes look at deadlines next. */
+  /** Time of the nodes' next check of deadlines. */
   const looked = async () => (await bench.store.claims.next(QUEUE)).get("e");
 
   it("a deadline is deleted with `expectWithin`, and with the task", async () => {
@@ -95,7 +95,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(2 * MINUTE)).toEqual([2 * MINUTE]);
   });
 
-  /** What of a queue is to be looked at for these, and when. */
+  /** Times of the next checks of the queue's alerts and deadlines, by part. */
   async function parts(): Promise<Record<string, number>> {
     const next = [...(await bench.store.claims.next(QUEUE))];
     return Object.fromEntries(
@@ -146,7 +146,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await parts()).toEqual({ e: 2 * MINUTE });
   });
 
-  /** Kinds of the alerts so far, with what they are about. */
+  /** Kinds of the alerts so far, each with its task or run. */
   async function raised(): Promise<unknown[]> {
     const waiting = await bench.store.alerts.waiting(QUEUE);
     return waiting.map(({ alert: { kind, at, message, ended } }) => {
@@ -207,7 +207,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     const run = await begin("a");
     const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
     await bench.store.runs.start(bench.name("t"), run, by);
-    // The reconciler comes when it would be slow, not sooner and not much later.
+    // The reconciler checks at the time when the run would be slow, not earlier and not much later.
     const checks = async () => {
       for (let second = 0; second < 40; second++) {
         await bench.clock.advance(1_000);

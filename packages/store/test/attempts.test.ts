@@ -42,7 +42,7 @@ onEveryEngine("the number of an attempt", (connection) => {
   const counted = async () => (await bench.store.runs.stats(name()))["attempts"];
 
   it("has no gap if workers died that only postponed the job, or had not started it", async () => {
-    // Two died before they could say anything: BullMQ has counted both.
+    // Two workers died before they could report a start: BullMQ has counted both.
     expect(await begin({ worker: "w3", attempt: 3 })).toMatchObject({ attempt: 1 });
     for (const n of [4, 5, 6]) {
       expect(await start({ worker: `w${n}`, attempt: n })).toMatchObject({ word: "WAIT" });
@@ -74,7 +74,7 @@ onEveryEngine("the number of an attempt", (connection) => {
     await begin();
     await start({ worker: "w2", attempt: 2 });
     await bench.clock.advance(600_000);
-    // Whoever put it off before has died.
+    // The worker that postponed it before has died.
     const by = { worker: "w3", attempt: 3 };
     const first = await begin(by);
     await bench.clock.advance(1);
@@ -109,7 +109,7 @@ onEveryEngine("the number of an attempt", (connection) => {
     expect(second.fence).toBeGreaterThan(first.fence);
     expect(await attempts()).toEqual([[1, "w2"]]);
     expect(await counted()).toBe("1");
-    // Once: what follows a failure, or a crash, is another one.
+    // Counted once: after a failure or a crash the next attempt is another one.
     await settle(second.fence, { error: "no" });
     expect(await begin({ attempt: 2, made: 1 })).toMatchObject({ attempt: 2 });
     await start({ worker: "w2", attempt: 3, made: 1 });

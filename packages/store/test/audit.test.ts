@@ -138,7 +138,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
     expect(await bench.stored("a")).toMatchObject({
       ...{ due: bench.clock.now + 60_000, waiting: undefined },
-      // Who has read it while it waited does not write that it has no time.
+      // A write based on a read from before must not remove the new time.
       generation: String(Number(generation) + 1),
     });
   });
@@ -168,11 +168,11 @@ onEveryEngine("the indexes", (connection) => {
     const { link } = internalsOf(bench.store);
     const masters = link.client instanceof Cluster ? link.client.nodes("master") : [link.client];
     await Promise.all(masters.map((master) => master.config("RESETSTAT")));
-    // The one that its task mended is as it should be by then.
+    // The put has already repaired its own entry by then.
     expect(await bench.store.tasks.audit(QUEUE)).toBe(8);
     const stats = await Promise.all(masters.map((master) => master.info("commandstats")));
     const calls = stats.map((text) => Number(/cmdstat_zrange:calls=(\d+)/.exec(text)?.[1] ?? 0));
-    // The head of each index, and again where its part is put right.
+    // Reads the head of each index, and again the heads of repaired parts.
     expect(calls.reduce((sum, count) => sum + count, 0)).toBe(8 + 8);
     expect((await bench.store.claims.next(QUEUE)).size).toBe(8);
   });

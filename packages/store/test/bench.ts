@@ -29,7 +29,7 @@ export interface Half {
   readonly shard: number;
 }
 
-/** A store on a virtual clock, and what a test does with it. */
+/** A store on a virtual clock, with the operations that tests use. */
 export class Bench {
   readonly store: Store;
   readonly clock: VirtualClock;
@@ -74,7 +74,7 @@ export class Bench {
     return this.store.claims.trigger(this.name(id), { key: `key-${token}`, token, node: "test" }, overlap);
   }
 
-  /** The two halves of a claim, apart, so that a test can do something between them. */
+  /** The read half of a claim, separate from the commit, so that a test can act in between. */
   async read(id: string, owner = "system"): Promise<Half> {
     const shard = shardOf(`${owner}/${id}`);
     const { now, entries } = await this.store.claims.readDue(QUEUE, shard, 50);
@@ -97,7 +97,7 @@ export class Bench {
     return this.commit(await this.read(id, owner), token);
   }
 
-  /** Everything that any task of the queue is due for, as a node would. */
+  /** Claims everything that is due in the queue, as a node would. */
   async claimAll(token: string): Promise<string[]> {
     const seen: string[] = [];
     for (let shard = 0; shard < 8; shard++) {
@@ -110,13 +110,13 @@ export class Bench {
     return seen;
   }
 
-  /** How Redis keeps a key: `listpack` where it is small, whatever its version calls that. */
+  /** Encoding of a key: `listpack` if it is small, whatever the name in this version of Redis. */
   async encoding(key: string): Promise<string> {
     const said = await internalsOf(this.store).link.ask((client) => client.object("ENCODING", key));
     return String(said).replace("ziplist", "listpack");
   }
 
-  /** Something that happens at the worst moment: right before the next script of this name is sent. */
+  /** Runs `act` at the worst moment: right before the next script of this name is sent. */
   before(script: string, act: () => Promise<unknown>): void {
     const { link } = internalsOf(this.store);
     const { run } = link;
@@ -129,7 +129,7 @@ export class Bench {
     };
   }
 
-  /** What dies before it can send a script of this name. */
+  /** Runs `act` in a process that dies before it can send a script of this name. */
   async cutOff(script: string, act: () => Promise<unknown>): Promise<void> {
     const { link } = internalsOf(this.store);
     const { run } = link;
@@ -163,14 +163,14 @@ export class Bench {
     );
   }
 
-  /** A plain BullMQ worker, none of ours, works all that waits. */
+  /** Lets a plain BullMQ worker work all waiting jobs. */
   async workAll(handler: (job: Job) => Promise<unknown> = async () => null): Promise<void> {
     let failed: unknown;
     const processor = async (job: Job) => {
       try {
         return await handler(job);
       } catch (error) {
-        // An expectation of the test, not a failure of the job.
+        // A failed expectation of the test, not a failure of the job.
         if ((error as Error).name === "AssertionError") failed = error;
         throw error;
       }
@@ -185,7 +185,7 @@ export class Bench {
   }
 
   /** Every key of the namespace but the test's clock, with its value. */
-  /** All keys but the change log, which outlives what it tells of and is written without anyone waiting for it. */
+  /** All keys but the change log, which outlives its tasks and is written without waiting. */
   async dump(): Promise<Record<string, unknown>> {
     const { namespace } = this.store;
     const others = [`{${namespace}}:changes`];
@@ -198,7 +198,7 @@ export class Bench {
     );
   }
 
-  /** As a node: looks at runs, deletes what has lingered, and hands on alerts. */
+  /** Does a node's upkeep: reconciles runs, deletes tasks that have lingered, and delivers alerts. */
   async reconcile(): Promise<[run: string, what: string][]> {
     const { seen, lingered } = await this.store.runs.reconcile(QUEUE);
     for (const name of lingered) await this.store.tasks.delete(name, "finished");
@@ -207,7 +207,7 @@ export class Bench {
     return seen;
   }
 
-  /** Keys of Carillon's own; BullMQ's apart. */
+  /** Keys of Carillon, without BullMQ's. */
   async ownKeys(): Promise<string[]> {
     const all = Object.keys(await this.dump());
     const tag = `{${this.store.namespace}`;
@@ -223,8 +223,8 @@ export class Bench {
 }
 
 /**
- * All keys of a server, or of all masters, with their whole values. Not by DUMP: Redis moves the fields of a hash
- * about while it is only read.
+ * All keys of a server, or of all masters, with their values. Not by DUMP, because Redis may reorder the fields of a
+ * hash that is only read.
  */
 async function dump(client: RedisClient, wanted: (key: string) => boolean): Promise<Record<string, unknown>> {
   const masters = client instanceof Cluster ? client.nodes("master") : [client];

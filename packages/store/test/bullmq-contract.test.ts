@@ -16,8 +16,8 @@ import { luaText } from "../src/script/script.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
 /**
- * Everything that packages/store/src/bull leans on, all of it inside BullMQ and none of it promised. When a new version makes
- * one of these fail: read the diff of that script or method, mend the folder, and only then change the pin here.
+ * Internals of BullMQ that packages/store/src/bull relies on; none of them is promised. If a new version makes one of
+ * these fail: read the diff of that script or method, adapt the folder, and only then change the pin here.
  */
 const REVIEW: Record<string, { sha1: string; review: string }> = {
   addStandardJob: {
@@ -246,13 +246,13 @@ describe("the internals of BullMQ", () => {
     const handed = new RegExp(`${name} = \\{(.*?)\\}`).exec(bullAddLua())?.[1] ?? "";
     const order = [...handed.matchAll(/K\[(\d+)\]/g)].map(([, at]) => all[Number(at) - 1]);
     expect(order).toEqual(packed.keys);
-    // Nothing but these keys and the job's own is declared to Redis Cluster.
+    // Redis Cluster learns of these keys and the job's own only.
     for (const key of packed.keys) expect(all).toContain(key);
   });
 
   it.each([0, 3])("the packed arguments are where the scripts read them (priority %d)", (priority) => {
     const packed = packer().template("noop", options(priority));
-    // Then parent key, its dependencies, parent, repeat key, deduplication, defer: nothing.
+    // Parent key, dependencies, parent, repeat key, deduplication and defer follow, all unset.
     expect(packed.args).toEqual(["{ns:q}:q:", "id", "noop", String(START)]);
     expect(packed.opts).toEqual({
       attempts: 0,
@@ -285,7 +285,7 @@ describe("the internals of BullMQ", () => {
       expect(JSON.parse(text as string)).toEqual(JSON.parse(theirText as string));
       const { jobId: _, ...optsWithoutId } = JSON.parse(theirOpts as string) as Record<string, unknown>;
       expect(JSON.parse(opts as string)).toEqual(optsWithoutId);
-      // And the queue around it: every key that the add has written.
+      // Keys of the queue around it that the add has written.
       for (const key of ["wait", "prioritized", "marker", "id", "pc"]) {
         const [here, there] = await Promise.all([dumped(mine + key), dumped(theirs + key)]);
         expect([key, here]).toEqual([key, there]);
@@ -309,7 +309,7 @@ describe("the internals of BullMQ", () => {
   const dumped = async (key: string) => (await client.dumpBuffer(key))?.toString("base64");
 
   it("a job is not added again under an id that exists", async () => {
-    // Our run ids are unique; this is what stands behind them.
+    // Protects run ids, which are unique anyway.
     const queue = bench.queue();
     await queue.add("noop", {}, { jobId: "t@1.a" });
     await queue.add("noop", {}, { jobId: "t@1.a" });
@@ -358,14 +358,14 @@ describe("the internals of BullMQ", () => {
         maxStalledCount: 0,
         stalledInterval: 50,
       });
-      // Taken by a worker that dies at once: its lock is gone and nobody renews it.
+      // Taken by a worker that dies at once: nobody renews the lock.
       await worker.getNextJob("a-token");
       await client.del(`${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:${id}:lock`);
       const failing = new Promise<void>((resolve) => worker.once("failed", () => resolve()));
       const stalled = new Promise<void>((resolve) => worker.once("stalled", () => resolve()));
       await worker.startStalledCheckTimer();
       await Promise.race([failing, stalled]);
-      // BullMQ gives it to a worker once more, which fails it without running it.
+      // BullMQ hands the job to a worker once more, which fails it without running it.
       await bench.workAll(async () => {
         throw new Error("It was run.");
       });
@@ -422,7 +422,7 @@ describe("the internals of BullMQ", () => {
   });
 
   describe("lib/bull.lua reads what BullMQ writes", () => {
-    /** What a function of the library answers about this queue. */
+    /** Calls a function of the library for this queue. */
     const lua = (body: string, ...args: string[]) =>
       client.eval(
         `${luaText("lib/keys")}\n${luaText("lib/bull")}\n${body}`,

@@ -11,14 +11,14 @@ const HOUR = 3_600_000;
 const DAY = 86_400_000;
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
-/** Nine o'clock of a day of January 2026. */
+/** 09:00 UTC of a day in January 2026. */
 const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
 const except = [{ named: "holidays" }];
 const daily = { cron: "0 9 * * *", except };
 
 onEveryEngine("shared calendars", (connection) => {
   let bench: Bench;
-  /** Another process: it knows only what it has read itself. */
+  /** Another process, which knows only what it has read itself. */
   let other: Bench;
   beforeEach(async () => {
     bench = await Bench.open(connection());
@@ -33,7 +33,9 @@ onEveryEngine("shared calendars", (connection) => {
     from.put({ id: "t", schedule: daily, ...input });
   const store = (entries: readonly string[], name = "holidays", by = "me") =>
     bench.store.calendars.put(name, entries, by);
-  /** As a client changes a calendar: it is stored, then its tasks are planned anew. Returns how many were. */
+  /**
+   * Changes a calendar as a client does: stores it, then plans its tasks again. Returns the number of planned tasks.
+   */
   async function change(entries: readonly string[], name = "holidays", from = bench): Promise<number> {
     const { calendars } = from.store;
     await calendars.put(name, entries, "me");
@@ -52,7 +54,7 @@ onEveryEngine("shared calendars", (connection) => {
     );
     const next = (await bench.store.claims.next(QUEUE)).get(String(shard));
     const due = score === null ? undefined : Number(score);
-    // What the nodes go by is never later than what is due.
+    // The time that nodes wait for is never later than the due time.
     if (due !== undefined) expect(next).toBeLessThanOrEqual(due);
     return due;
   }
@@ -63,13 +65,13 @@ onEveryEngine("shared calendars", (connection) => {
     );
     return flat.flatMap((local, i) => (i % 2 === 0 ? [[local, Number(flat[i + 1])]] : []));
   }
-  /** Task, index entry and the index of the calendar say one thing. */
+  /** Checks that task, due index and the calendar's index agree. */
   async function expectNext(nominal: number, id = "t"): Promise<void> {
     expect(await bench.stored(id)).toMatchObject({ state: "scheduled", nominal, due: nominal });
     expect(await indexed(id)).toBe(nominal);
   }
 
-  /** The halves of a claim as a node makes them, with this process' knowledge of the calendars. */
+  /** The read half of a claim, with this process's knowledge of the calendars. */
   async function read(id = "t", from = bench): Promise<Half> {
     const { store } = from;
     const shard = shardOf(`system/${id}`);
@@ -193,7 +195,7 @@ onEveryEngine("shared calendars", (connection) => {
       await real.calendars.delete("holidays");
     }
     await real.close();
-    // Whoever knows of the old one would take the new one for it.
+    // A process that knows the old calendar would take the new one for it.
     expect(repeated).toBe(0);
   });
 
@@ -207,7 +209,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await bench.store.calendars.users(QUEUE, "holidays")).toBe(1);
       const before = await bench.dump();
       expect(await put({}, other)).toMatchObject({ outcome: "unchanged", due: nine(3) });
-      // Only the queue's mark in the registry moves with a put.
+      // A put changes only the queue's mark in the registry.
       const registry = internalsOf(bench.store).keys.queues;
       expect({ ...(await bench.dump()), [registry]: 0 }).toEqual({ ...before, [registry]: 0 });
     });
@@ -258,7 +260,7 @@ onEveryEngine("shared calendars", (connection) => {
       const { revision } = await store(["2026-01-02"]);
       await put();
       await store(["2026-01-01"]);
-      // Before anyone has planned it anew, another process stores another priority.
+      // Before the task is planned again, another process stores another priority.
       other.store.calendars.replanStale = async () => 0;
       await put({ priority: 3 }, other);
       expect(await planned()).toEqual([["system/t", revision]]);
@@ -288,7 +290,8 @@ onEveryEngine("shared calendars", (connection) => {
       const { revision } = bench.store.calendars;
       expect(await planned()).toEqual([["system/t", revision]]);
       expect(await bench.stored("t")).toMatchObject({ calendarRevision: revision, cursor: undefined });
-      // What comes nearer is told to the nodes. In a cluster, what was told before the subscription may come after it.
+      // An earlier time is published to the nodes. In a cluster, messages from before the subscription may arrive after
+      // it.
       const told = `${QUEUE} ${shardOf("system/t")} ${nine(2)}`;
       await eventually(() => expect(heard).toContain(told));
       expect(await ledger()).toEqual([]);
@@ -382,7 +385,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(moved).toMatchObject({ nominal: nine(2) });
       await bench.store.tasks.delete(bench.name("t"));
       expect(await put({ schedule })).toMatchObject({ due: moved.due });
-      // Between the nominal time and the due one it is owed: it stays.
+      // Between its nominal and its due time the occurrence is owed: it stays.
       await bench.clock.set(nine(2) + 1);
       await change(["2026-01-01", "2026-01-05"]);
       expect(await bench.stored("t")).toMatchObject({ nominal: nine(2), due: moved.due });
@@ -495,7 +498,7 @@ onEveryEngine("shared calendars", (connection) => {
         await bench.clock.set(nine(2));
         expect(await claim("a")).toEqual(["OK"]);
         expect(await bench.stored("t")).toMatchObject(FINISHED);
-        // It has run: no change makes it run again.
+        // The task has run: no change makes it run again.
         await change(["2026-01-02"]);
         await change([]);
         expect(await bench.stored("t")).toMatchObject({ ...FINISHED, cursor: nine(2) });
@@ -508,7 +511,7 @@ onEveryEngine("shared calendars", (connection) => {
         await change(["2026-01-02"]);
         expect(await bench.stored("t")).toMatchObject(FINISHED);
         expect(await indexed()).toBeUndefined();
-        // The time has passed before it is let in again: nothing is owed.
+        // The time has passed before the calendar allows it again: nothing is owed.
         await bench.clock.set(nine(2) + 1);
         await change([]);
         expect(await bench.stored("t")).toMatchObject(FINISHED);
@@ -766,7 +769,7 @@ onEveryEngine("shared calendars", (connection) => {
       const both = { cron: "0 9 * * *", except: [{ named: "holidays" }, { named: "closing" }] };
       await put({ id: "a", schedule: both });
       await put({ id: "b" });
-      // Nobody is to do this while it is in use; should it happen, it is one task's trouble.
+      // A calendar must not be deleted while it is in use. If it is, only the tasks that use it suffer.
       await bench.store.calendars.delete("closing");
       const left = await hash("a");
       await change(["2026-01-01"]).catch(() => {});

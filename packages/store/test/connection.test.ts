@@ -104,7 +104,7 @@ describe("a Redis URL", () => {
     ["redis://a", { topology: "sentinel" }],
     ["redis+sentinel://a/main", { topology: "cluster" }],
     ["redis://a/1", { topology: "cluster" }],
-    // Otherwise all would go in the clear although someone wanted TLS.
+    // Without the refusal, data would be sent unencrypted although TLS was requested.
     ["redis://a", { tls: { ca: "…" } }],
     ["redis+sentinel://a/main", { tls: {} }],
   ])("must not contradict what else is given: %s %o", (url, more) => {
@@ -120,7 +120,7 @@ describe("a client of the application", () => {
   });
   afterAll(() => Promise.all([redis.stop(), cluster.stop()]));
 
-  /** What Carillon makes of it. */
+  /** Uses a connection as Carillon does. */
   async function use(connection: ConnectionSpec): Promise<unknown> {
     const store = new Store({ connection, readyTimeout: 5_000 });
     try {

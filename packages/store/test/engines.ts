@@ -15,7 +15,7 @@ const ENGINES: Record<"single" | "cluster", () => Promise<Engine>> = {
 /** Runs the same suite on a single Redis and on a cluster of three masters. */
 export function onEveryEngine(name: string, suite: (connection: () => ConnectionSpec) => void): void {
   const starting = new Map<string, Promise<Engine>>();
-  // Both at once: a cluster takes two seconds, in which the tests on the single Redis run.
+  // Starts both together: a cluster takes two seconds, during which the tests on the single Redis run.
   beforeAll(() => {
     for (const [engine, start] of Object.entries(ENGINES)) {
       const started = start();

@@ -120,7 +120,7 @@ onEveryEngine("foreign data in place of one task's keys", (connection) => {
   it.each([
     ["statistics", "succeeded", () => keys().stats("system/b")],
     ["history", "succeeded", () => keys().history("system/b")],
-    // Looked at only if a run has failed.
+    // Read only if a run has failed.
     ["failures", "failed", () => keys().failures("system/b")],
     ["queue's journal", "succeeded", () => keys().journal],
     ["queue's checks of runs", "succeeded", () => keys().runs],
@@ -158,7 +158,7 @@ onEveryEngine("foreign data in place of one task's keys", (connection) => {
       ["the task's own", (id: string) => keys().task(id)],
       ["its ledger", (id: string) => keys().ledger(id)],
     ])("in place of %s leaves the others replanned, and checked in time", async (_what, keyOf) => {
-      // Of the times after that of one o'clock nobody owes any, which is recorded.
+      // The times after one o'clock are not owed, which the ledger records.
       await change(["2026-01-01"]);
       for (const id of ALL) {
         const key = keys().task(`system/${id}`);

@@ -53,7 +53,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       await bench.put({ id: "t" });
       await bench.store.tasks.pause(bench.name("t"));
       const resume = () => bench.store.tasks.resume(bench.name("t"), "now");
-      // Its first script learns what is stored; its second one writes.
+      // The first script of the put reads the task, the second one writes it.
       bench.before("put", async () => bench.before("put", resume));
       expect(await bench.put({ id: "t", priority: 1 })).toMatchObject({ state: "scheduled" });
       expect(await bench.stored("t")).toMatchObject({ state: "scheduled", definition: { priority: 1 } });
@@ -248,7 +248,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.trigger("over", "b")).toMatchObject({ outcome: "enqueued" });
       expect(await bench.stored("paused")).toMatchObject({ state: "paused" });
       expect(await bench.stored("over")).toMatchObject({ state: "finished" });
-      // Nor does a node look at them for it: there is the run to look at, and what lingers.
+      // Nodes have no check for them either: only the run, and what lingers, are left to check.
       expect([...(await bench.store.claims.next(QUEUE)).keys()]).toEqual(["r"]);
     });
 
@@ -311,7 +311,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       await bench.workAll(async () => {
         await bench.store.tasks.delete(bench.name("t"));
         expect(await bench.jobs()).toHaveLength(1);
-        // Its queue stays registered, or no node would ever look.
+        // Its queue stays registered, or no node would ever check it.
         expect(await bench.store.registry.queues()).toEqual([QUEUE]);
         await bench.clock.advance(5_000);
         expect((await bench.store.runs.reconcile(QUEUE)).seen).toEqual([]);
@@ -355,7 +355,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
         expect(await bench.store.runs.start(bench.name("t"), id, by)).toEqual({ word: "GONE" });
       }
       await expect(bench.trigger("t", "e", "skip")).resolves.toMatchObject({ outcome: "enqueued" });
-      // A node clears what is left.
+      // A node clears the rest.
       await bench.clock.advance(10_000);
       expect(await bench.store.runs.reconcile(QUEUE)).toMatchObject({ cleared: true });
       const open = await bench.store.runs.open(bench.name("t"));
@@ -392,7 +392,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
         );
       }
       await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));
-      // Nor does it come while that cannot be cleared.
+      // The task cannot be created while that cannot be cleared.
       await bench.cutOff("clear-runs", () => again("t"));
 
       await again("t");

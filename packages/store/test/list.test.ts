@@ -86,7 +86,7 @@ onEveryEngine("list and locate", (connection) => {
     ["an owner", { owner: "a" }, (name) => name.includes(" a/")],
     ["a tag", { tag: "only-y" }, (name) => name.endsWith("/y")],
   ])("pages by next time, also within one instant: %s", async (_what, filter, wanted) => {
-    // All of these at 10 s, in eight shards; paused ones have no next time.
+    // All tasks are due at 10 s, in eight shards; paused ones have no next time.
     const all = (await seed()).filter((name) => !name.endsWith("/z"));
     await bench.put({ id: "y", owner: "later", queue: "alpha", tags: ["only-y"], schedule: { every: "1m" } });
     await bench.put({ id: "y", owner: "a", queue: "gamma", tags: ["only-y"], schedule: { every: "5s" } });
@@ -116,7 +116,7 @@ onEveryEngine("list and locate", (connection) => {
       const { keys, link } = internalsOf(bench.store);
       const { tasks, dues } = keys.queue("alpha");
       await bench.put({ id: "last", owner: "z", queue: "alpha" });
-      // Names without tasks: none of them matches.
+      // Names without tasks, none of which matches.
       const names = Array.from({ length: 5_100 }, (_, i) => `o/${i}`);
       const index = read === "list" ? tasks : (dues[0] as string);
       await link.client.zadd(index, ...names.flatMap((name) => [0, name]));
@@ -193,7 +193,7 @@ onEveryEngine("list and locate", (connection) => {
     expect(await pages({}, 1, "listLast")).toEqual(["alpha o/y", "beta o/x", "alpha o/x"]);
     expect(await pages({ neverRan: true }, 2)).toEqual(["alpha o/z", "beta o/y", "beta o/z"]);
     expect(await ended({ outcomes: new Set(["nothing-to-do"]) })).toEqual(["beta o/x"]);
-    // A run that had nothing to do is not the last one of a task that had another.
+    // A run that had nothing to do does not replace an earlier one as the last run.
     await run(at("alpha", "x"), "nothing-to-do");
     await run(at("beta", "x"), "failed");
     expect(await ended({ outcomes: new Set(["nothing-to-do"]) })).toEqual([]);
@@ -249,7 +249,7 @@ onEveryEngine("list and locate", (connection) => {
       ["acme/x mail", ["beta acme/x"]],
       ["mail", ["beta acme/x", "beta acme/x.1", "beta b/nightly"]],
       ["none", []],
-      // Across the end of the type and the copy in lower case.
+      // A match across the end of the type and the lower-case copy.
       ["report acme", []],
       ["%", []],
     ];
@@ -261,7 +261,7 @@ onEveryEngine("list and locate", (connection) => {
     }
     expect(await pages({ text: "x", tag: "t" }, 1)).toEqual(["beta acme/x"]);
     expect(await pages({ text: "x", owner: "b" }, 1)).toEqual([]);
-    // Another type, and none any more.
+    // Changes the type, and removes it.
     await bench.put({ id: "x", owner: "acme", queue: "beta", type: "sms" });
     expect(await pages({ text: "sms" }, 1)).toEqual(["beta acme/x"]);
     expect(await pages({ text: "mail" }, 100)).toEqual(["beta acme/x.1", "beta b/nightly"]);

@@ -27,7 +27,7 @@ it("does not cut values of a hash that is large in any case", () => {
 });
 
 it("joins the parts, whatever their order", () => {
-  // Of one to four bytes a character: 256 at most.
+  // Characters of one to four bytes each: 256 bytes at most.
   const value = fc.string({ unit: fc.constantFrom("x", "é", "漢", "😀"), maxLength: 64, size: "max" });
   fc.assert(
     fc.property(value, value, fc.boolean(), (a, b, reversed) => {

@@ -6,7 +6,10 @@ import { Bench, QUEUE, START } from "./bench.js";
 
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
-/** Each act twice: undisturbed, and with one of its answers lost, for each answer in turn. The state must be the same. */
+/**
+ * Runs each act twice: undisturbed, and with one of its answers lost, for each answer in turn. The state must be the
+ * same.
+ */
 describe("a lost answer", () => {
   let plain: RedisServer;
   let shaken: RedisServer;
@@ -98,7 +101,7 @@ describe("a lost answer", () => {
       running,
       async (bench) => {
         const end = { fence: await fence(bench), made: 0, outcome: "failed", error: "no" } as const;
-        // Sent twice, it is still this attempt's word, not another's.
+        // A resend is still the report of this attempt, not of another one.
         expect(await bench.store.runs.settle(bench.name("t"), await run(bench), end)).toBe("OK");
       },
     ],
@@ -121,7 +124,7 @@ describe("a lost answer", () => {
     ],
   ];
 
-  /** What the act leaves behind, with the stream's ids and the registry's marks left out: they are never alike. */
+  /** State after the act, without ids of streams and marks of the registry, which always differ. */
   async function outcome(url: string, namespace: string, before: Act, act: Act, lose?: number) {
     const bench = await Bench.open(url, { namespace });
     await before(bench);
@@ -150,7 +153,7 @@ describe("a lost answer", () => {
 
   it.each(acts)("to %s does nothing twice", async (_what, before, act) => {
     serial += 1;
-    // So that the server has the scripts: otherwise the first answer that is lost only says that it has not.
+    // Loads the scripts into the server: otherwise the first lost answer is only NOSCRIPT.
     await outcome(proxy.url, `s${serial}`, before, act);
     for (let n = 0; ; n++) {
       const namespace = `s${serial}n${n}`;
@@ -158,7 +161,7 @@ describe("a lost answer", () => {
       const got = await outcome(proxy.url, namespace, before, act, n);
       expect(got.state).toEqual(wanted.state);
       if (!got.lost) {
-        // Every answer of the act has been lost once.
+        // Every answer of the act was lost once.
         expect(n).toBeGreaterThan(0);
         return;
       }
@@ -168,7 +171,7 @@ describe("a lost answer", () => {
   it("to a reconcile makes it repeat soon, and settles each run once", async () => {
     for (let n = 0; ; n++) {
       const bench = await Bench.open(proxy.url, { namespace: `reconcile${n}` });
-      // So that the server has the script.
+      // Loads the script into the server.
       await bench.store.runs.reconcile(QUEUE);
       await finished(bench);
       proxy.lose(n);
@@ -205,7 +208,7 @@ describe("a lost answer", () => {
     const { link } = internalsOf(bench.store);
     const { run: send } = link;
     let sent = 0;
-    /** The run in the way ends, and what waits begins. */
+    /** Ends the run in the way, and starts the pending occurrence. */
     const goOn = async (token: string) => {
       await bench.workAll();
       await bench.reconcile();
@@ -216,7 +219,8 @@ describe("a lost answer", () => {
     link.run = async (script, keys, args) => {
       const answer = await send.call(link, script, keys, args);
       if (script.name !== "commit" || sent++ > 0) return answer;
-      // Its answer is lost. Others come between: claims that enqueue nothing, triggers, and the one that this is about.
+      // Its answer is lost. Meanwhile other claims come: some that enqueue nothing, triggers, and the one that this
+      // test is about.
       for (const token of ["x", "y"]) {
         await bench.clock.advance(10_000);
         await bench.claim("t", token);
@@ -241,7 +245,7 @@ describe("a lost answer", () => {
       proxy.calm();
       expect(await bench.store.registry.queues()).toEqual([QUEUE]);
       await bench.store.tasks.delete(bench.name("t"));
-      // All is gone again, the queue's place in the registry included.
+      // Everything is deleted, including the queue's entry in the registry.
       expect(await bench.ownKeys()).toEqual([]);
       await bench.close();
     }

@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, START } from "./bench.js";
 
-/** A replica that took over without the last writes counts the generations of the lost ones once more. */
+/** A replica that took over without the last writes counts the generations of the lost ones again. */
 describe("a decision that was read from a lost history", () => {
   const open: (() => Promise<unknown>)[] = [];
   let lost: Bench;
@@ -21,9 +21,9 @@ describe("a decision that was read from a lost history", () => {
     open.push(async () => onReplica.disconnect());
     lost = await Bench.open(master.url, { namespace: "lost" });
     await lost.put({ id: "t", overlap: "allow" });
-    // For what this connection has written.
+    // Waits until the replica has the writes of this connection.
     expect(await internalsOf(lost.store).link.ask((client) => client.wait(1, 10_000))).toBe(1);
-    // From here on it hears of nothing.
+    // From here on the replica receives no writes.
     await onReplica.call("REPLICAOF", "NO", "ONE");
     next = await Bench.open(replica.url, { namespace: "lost" });
     open.push(
@@ -53,7 +53,7 @@ describe("a decision that was read from a lost history", () => {
     const before = await nominal();
     expect(await next.commit(decided, "c")).toEqual(["STALE"]);
     expect(await nominal()).toEqual(before);
-    // Decided anew, nothing is lost and nothing doubled.
+    // Decided again: nothing is lost and nothing doubled.
     await next.claim("t", "d");
     expect(await nominal()).toEqual([START + 20_000]);
   });

@@ -7,7 +7,7 @@ import { decodeTask } from "../src/task/codec.js";
 it("a client that enqueues into ever new queues keeps nothing of each", async () => {
   setFlagsFromString("--expose-gc");
   const gc = runInNewContext("gc") as () => void;
-  // Never asked: to pack needs no Redis.
+  // Never connected, because packing needs no Redis.
   const store = new Store({ connection: { url: "redis://localhost:1", topology: "single" } });
   const flat = ["type", "noop", "schedule", '{"every":"10s"}', "gen", "1"];
   const enqueue = { key: "k", nominal: 1, due: 1, trigger: "manual" } as const;

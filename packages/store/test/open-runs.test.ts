@@ -20,7 +20,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     internalsOf(bench.store).link.ask((client) => client.hget(keys().task(`system/${id}`), "open"));
   const inSet = (id = "t") =>
     internalsOf(bench.store).link.ask((client) => client.zrange(keys().open(`system/${id}`), 0, "-1"));
-  /** A plain worker does what waits, and the reconciler sees it. */
+  /** A plain worker works all waiting jobs, and the reconciler settles their runs. */
   const finishAll = async () => {
     await bench.workAll();
     await bench.clock.advance(60_000);
@@ -86,7 +86,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
   it.each([1, 2])("are cleared by a node after an interrupted delete if %i are open", async (count) => {
     await bench.put({ id: "t", overlap: "allow" });
     for (let i = 0; i < count; i++) await bench.trigger("t", `a${i}`);
-    // They are looked at ever less often.
+    // They are checked less and less often.
     await bench.clock.advance(HOUR);
     await bench.reconcile();
     await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));
@@ -164,7 +164,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
   describe("if there are very many", () => {
     const MANY = 1_300;
     const ids = Array.from({ length: MANY }, (_, i) => `t@many.${String(i).padStart(4, "0")}`);
-    /** Makes so many more open runs of `t`, as claims do. */
+    /** Adds open runs of `t`, as claims do. */
     async function fill(): Promise<void> {
       const { link } = internalsOf(bench.store);
       await bench.put({ id: "t", overlap: "allow" });
@@ -184,7 +184,11 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       const asked = await bench.store.runs.cancelRequests(QUEUE, ids);
       return asked.length;
     };
-    /** Looks at each script that is sent. @param before is told its name, @param after too */
+    /**
+     * Observes each script that is sent.
+     * @param before called with its name before it is sent
+     * @param after likewise, after its answer
+     */
     function watch(before: (name: string) => unknown, after: (name: string) => unknown = () => {}): void {
       const { link } = internalsOf(bench.store);
       const run = link.run.bind(link);
@@ -314,7 +318,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       link.run = async (script, ...rest) => {
         const answer = await run(script, ...rest);
         asked += script.name === "commit" ? 1 : 0;
-        // The first one's answer never came: by then the late one had begun.
+        // The answer of the first one is lost: the late run had begun by then.
         return script.name === "commit" && asked === 2 ? run(script, ...rest) : answer;
       };
       await bench.trigger("t", "x", "cancel-running");
@@ -368,7 +372,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
         const answer = await run(script, ...rest);
         if (script.name !== "clear-runs") return answer;
         taken.push(answer as number);
-        // What comes then is as slow.
+        // The following script would be as slow.
         throw new Error("enough");
       };
       await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("enough");

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Bench } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-// Of decisions about one task that were made at once, one counts: the others are made anew, each of them, and none is given up.
+// Concurrent decisions about one task: one is committed, all others are made again, and none is given up.
 onEveryEngine("concurrent calls for one task", (connection) => {
   const NAMESPACE = "contended";
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** As the two versions have it in common. */
+/** The signature that both versions share. */
 type Start = (
   queue: string,
   process: (job: {
@@ -22,7 +22,10 @@ type Start = (
   options: { connection: { url: string }; prefix: string },
 ) => { close(): Promise<void> };
 
-/** An application's own BullMQ, the newest of each major version; Carillon's exact version is the newest 6. */
+/**
+ * Copies of BullMQ that an application may use: the newest of each major version. Carillon's exact version is the
+ * newest 6.
+ */
 describe.each<[version: string, start: Start, Unrecoverable: new (message: string) => Error]>([
   ["5", (...args) => new Worker5(...args), Unrecoverable5],
   ["6", (...args) => new Worker(...args), UnrecoverableError],

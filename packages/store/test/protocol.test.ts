@@ -214,7 +214,8 @@ onEveryEngine("the claim protocol", (connection) => {
     await bench.put({ id: "t" });
     await clock.advance(10_000);
     const half = await bench.read("t");
-    // A trigger would bump the generation; a retry in Bull Board does not. So: settle one run, retry it under the claim.
+    // A trigger would increase the generation; a retry in Bull Board does not. So the test settles one run, and retries
+    // it during the claim.
     await bench.commit(half, "a");
     await bench.workAll();
     await clock.advance(10_000);

@@ -15,7 +15,7 @@ onEveryEngine("put", (connection) => {
   });
 
   const withoutRegistry = async () => {
-    // A put marks its queue in the registry, so that value moves; everything else is compared.
+    // Leaves out the queue's mark in the registry, which each put changes; everything else is compared.
     const { [`{${bench.store.namespace}}:queues`]: _, ...rest } = await bench.dump();
     return rest;
   };
@@ -112,7 +112,7 @@ onEveryEngine("put", (connection) => {
       generation: String(Number(before.generation) + 1),
       updated: START + 4_000,
     });
-    // And back again.
+    // Changes it back.
     await bench.put({ id: "t" });
     expect([...(await bench.stored("t")).fields]).toEqual([...before.fields]);
   });
@@ -191,7 +191,7 @@ onEveryEngine("put", (connection) => {
     });
     await bench.put({ id: "late" });
     await bench.clock.advance(25_000);
-    // Overdue since 15 s: that is its next execution, not the time 5 s ahead.
+    // Overdue by 15 s: the next execution is the overdue one, not the time 5 s ahead.
     expect(await bench.put({ id: "late" })).toMatchObject({ outcome: "unchanged", due: START + 10_000 });
   });
 
@@ -213,7 +213,7 @@ onEveryEngine("put", (connection) => {
     expect(await dueIndex()).toEqual({});
     expect(await bench.put(past)).toMatchObject({ outcome: "unchanged", state: "finished" });
     expect(await bench.put({ ...past, id: "off", enabled: false })).toMatchObject({ state: "finished" });
-    // This very millisecond is past too: strictly after the put.
+    // The current millisecond is past too: the first time is strictly after the put.
     expect(await bench.put({ id: "now", schedule: { at: START } })).toMatchObject({ state: "finished" });
     expect(await bench.put({ id: "t", schedule: { at: START + 1 } })).toMatchObject({
       outcome: "updated",
@@ -314,7 +314,7 @@ onEveryEngine("put", (connection) => {
   });
 
   describe("a put during which the first time passes", () => {
-    /** Moves the clock while the put is between its read of the time and its write. */
+    /** Moves the clock between the put's read of the time and its write. */
     async function late(input: Partial<TaskInput> & { id: string }, ms: number) {
       const put = bench.store.tasks.put.bind(bench.store.tasks);
       const { time } = bench.store.tasks;

@@ -19,7 +19,7 @@ onEveryEngine("queues", (connection) => {
     Object.keys(await bench.dump())
       .filter((key) => key.startsWith(bull()))
       .map((key) => key.slice(bull().length));
-  /** A plain BullMQ queue that writes no settings by itself. */
+  /** A plain BullMQ queue that writes no settings on its own. */
   const plain = () =>
     new Queue(QUEUE, {
       connection: bench.connect(),
@@ -138,7 +138,7 @@ onEveryEngine("queues", (connection) => {
       new Worker(QUEUE, async () => {}, { ...options(), prefix: "{other:bells}" }),
     ];
     await Promise.all(workers.map((worker) => worker.waitUntilReady()));
-    // In a cluster a connection to the queue's master comes with the first command.
+    // In a cluster the first command opens the connection to the queue's master.
     await eventually(async () => expect(await count()).toEqual([2, 0]));
     expect(await bench.queue().getWorkersCount()).toBe(2);
     await Promise.all(workers.map((worker) => worker.close()));

@@ -32,7 +32,7 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.put({ id: "t" });
     const run = await fire();
     await bench.workAll();
-    // The first look is ten seconds after the claim.
+    // The first check is ten seconds after the claim.
     expect(await reconcile()).toEqual([]);
     await bench.clock.advance(10_000);
     expect(await reconcile()).toEqual([[run, "succeeded"]]);
@@ -56,7 +56,7 @@ onEveryEngine("the reconciler", (connection) => {
         waitMs: expect.any(Number),
       },
     ]);
-    // What never began cannot have crashed.
+    // An attempt that never began cannot have crashed.
     expect(await bench.store.runs.stats(bench.name("t"))).not.toHaveProperty("crashes");
     expect(await bench.jobs()).toHaveLength(1);
     await bench.clock.advance(RETENTION.completedJobs - 1);
@@ -66,7 +66,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.jobs()).toEqual([]);
     // The history outlives the job.
     expect(await runs()).toMatchObject([{ id: run, outcome: "succeeded" }]);
-    // It is looked at once more, when its record has been kept for as long as it should be.
+    // The run is checked once more when the retention of its record ends.
     await bench.clock.advance(7 * 86_400_000);
     expect(await reconcile()).toEqual([]);
     expect(await runs()).toEqual([]);
@@ -163,7 +163,7 @@ onEveryEngine("the reconciler", (connection) => {
     const send = link.run.bind(link);
     const counts = () => Promise.all(ids.map((id) => client.zcard(keys.history(`system/${id}`))));
     const after: number[] = [];
-    // One after the other, to see what each takes.
+    // One at a time, to see what each reads.
     let turn: Promise<unknown> = Promise.resolve();
     link.run = (script, ...rest) => {
       const answer = turn.then(() => send(script, ...rest));
@@ -194,7 +194,7 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.put({ id: "t" });
     const run = await fire();
     await bench.workAll(async () => {
-      // As BullMQ says it.
+      // The error that BullMQ throws.
       throw new UnrecoverableError("job stalled more than allowable limit");
     });
     await bench.clock.advance(10_000);
@@ -358,7 +358,7 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.clock.advance(RETENTION.failedJobs);
     expect(await reconcile()).toEqual([[run, "reopened"]]);
     expect(await runs()).toMatchObject([{ id: run, state: "queued" }]);
-    // And it guards against overlap again.
+    // The run blocks overlapping ones again.
     expect(await bench.claim("t", "b")).toEqual(["OK"]);
     expect((await bench.store.runs.ledger(bench.name("t"))).map(({ reason }) => reason)).toContain("behind");
     await bench.workAll();
@@ -530,7 +530,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.jobs()).toEqual([]);
     await bench.clock.advance(5_000);
     expect(await reconcile()).toEqual([[run, "cancelled"]]);
-    // Nor is it tried again.
+    // The task does not retry it either.
     expect((await bench.stored("t")).pending).toEqual([]);
   });
 

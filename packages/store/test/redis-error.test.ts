@@ -1,7 +1,7 @@
 import { redisError } from "@carillon/store";
 import { describe, expect, it } from "vitest";
 
-/** As Redis 6.2, 7.0, 7.4 and 8.0, and Valkey 8.0, word it: plainly, and of a command in a script. */
+/** Texts of Redis 6.2, 7.0, 7.4 and 8.0, and Valkey 8.0, for a plain command and one in a script. */
 const SAID: Record<string, string[]> = {
   REDIS_AUTH: [
     "NOAUTH Authentication required.",

@@ -15,7 +15,7 @@ describe("a Redis that refuses", () => {
   let admin: Redis;
   let bench: Bench;
   beforeAll(async () => {
-    // A folder of its name is in the way of a snapshot.
+    // A folder at the path of the snapshot makes it fail.
     dir = await mkdtemp(join(tmpdir(), "carillon-"));
     await mkdir(join(dir, "dump.rdb"));
     redis = await startRedis({ appendonly: true, config: { dir } });
@@ -58,7 +58,7 @@ describe("a Redis that refuses", () => {
     it.each([0, 5])(
       "fails the claim of a batch (priority %d) as a whole, and loses no occurrence",
       async (priority) => {
-        // All in one shard, so that they are one batch; one of them would skip.
+        // All tasks are in one shard, and so in one batch; one of them would skip.
         const ids = sameShard(4);
         for (const id of ids) await bench.put({ id, priority });
         await bench.clock.advance(10_000);
@@ -114,7 +114,7 @@ describe("a Redis that refuses", () => {
     expect(await bench.stored(ids[0] as string)).toEqual(before);
     const jobs = await admin.keys(`${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:*@*`);
     expect(jobs).toHaveLength(1);
-    // By hand as well, said as what it is.
+    // A manual trigger fails with the same error.
     const failed = { code: "REDIS_ERROR", message: expect.stringContaining("WRONGTYPE") };
     await expect(bench.trigger(ids[0] as string, "m")).rejects.toMatchObject(failed);
     const schedule = { at: START };
@@ -191,7 +191,7 @@ describe("a Redis that refuses", () => {
 
   it("with all connections taken gives the code, and continues with the next free one", async () => {
     await admin.config("SET", "maxclients", "2");
-    // Of several attempts: the end of a connection may be faster than what Redis says before it.
+    // Several attempts, because a connection may close before its error message arrives.
     const late = new Store({ connection: redis.url, readyTimeout: 1_000 });
     try {
       await expect(late.serverTime()).rejects.toMatchObject({
@@ -205,9 +205,9 @@ describe("a Redis that refuses", () => {
     await late.close();
   });
 
-  /** Ids whose tasks share a shard with each other. */
+  /** Ids of tasks that share a shard. */
   function sameShard(count: number): string[] {
-    // FNV-1a mod 8 looks at the last three bits only, and so does this: every eighth letter.
+    // FNV-1a mod 8 depends on the last three bits only, so every eighth letter gives the same shard.
     const ids = ["a", "i", "q", "y"].map((letter) => `batch-${letter}`);
     return ids.slice(0, count);
   }
@@ -267,7 +267,7 @@ describe("a Redis that is down", () => {
     const redis = await startRedis({ port });
     const patient = new Store({ connection: redis.url });
     expect(await patient.tasks.put(QUEUE, [task])).toMatchObject([{ outcome: "created" }]);
-    // The first store has come back by itself.
+    // The first store has reconnected on its own.
     while (!internalsOf(store).link.ready)
       await new Promise<void>((resolve) => internalsOf(store).link.client.once("ready", resolve));
     expect(await store.tasks.put(QUEUE, [task])).toMatchObject([{ outcome: "unchanged" }]);

@@ -89,7 +89,7 @@ onEveryEngine("the registry of queues", (connection) => {
       new Map([[QUEUE, START]]),
     ]);
     expect(await registry.forgetIfEmpty(QUEUE)).toBe(true);
-    // Whoever compared it meanwhile is late.
+    // A node that compared the data before is late.
     await registry.setZone(QUEUE, "2026a");
     await registry.setAudit(QUEUE, START);
     expect(await bench.ownKeys()).toEqual([]);

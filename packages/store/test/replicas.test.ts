@@ -9,7 +9,7 @@ it("a master with too few replicas gives the code, writes nothing, and recovers 
   const admin = new Redis(redis.url);
   try {
     const told = { code: "REDIS_UNAVAILABLE", message: expect.stringContaining("too few replicas") };
-    // A script, and a transaction.
+    // Fails for a script and for a transaction.
     await expect(store.registry.enter("bells")).rejects.toMatchObject(told);
     await expect(store.registry.setTypes(["ring"])).rejects.toMatchObject(told);
     expect(await admin.dbsize()).toBe(0);

@@ -42,7 +42,7 @@ onEveryEngine("the end of a run", (connection) => {
     outcome: "succeeded" | "failed" | "cancelled" | "nothing-to-do",
   ) => bench.store.runs.settle(name(), run, { fence, made: 0, outcome, error: "no" });
 
-  /** As BullMQ does when a job has failed for good. */
+  /** Ends a job as BullMQ does after its last failure. */
   async function failJob(run: string, reason = "no"): Promise<void> {
     await client().lrem(`${keys().bull}wait`, 0, run);
     await client().hset(
@@ -169,7 +169,7 @@ onEveryEngine("the end of a run", (connection) => {
       expect(await bench.reconcile()).toEqual([[run, "reopened"]]);
       expect(await stateOf(run)).toBe("queued");
     }
-    // Its worker dies between settling it and telling BullMQ: that is not undone, this time either.
+    // The worker dies between settling the run and reporting to BullMQ: the end is not undone, this time either.
     const fence = await start(run, { worker: "w2" });
     expect((await bench.store.runs.list(name(), 10)).map(({ id, error }) => [id, error])).toEqual([
       [run, undefined],
@@ -224,7 +224,7 @@ onEveryEngine("the end of a run", (connection) => {
     const ends = (fence: number) => terminating.call(bench.store.runs, name(), run, fence);
     const first = await start(run);
     expect(await save(first, 1)).toBe("OK");
-    // Its worker is taken for dead.
+    // The worker counts as dead.
     const successor = { ...BY, worker: "w2", attempt: 2 };
     expect(await bench.store.runs.start(name(), run, successor)).toMatchObject({ word: "WAIT" });
     await bench.clock.advance(1_000);
@@ -325,7 +325,7 @@ onEveryEngine("the end of a run", (connection) => {
     await bench.store.runs.cancel(name(), run, "ann");
     const next = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
     expect(next).toEqual({ word: "CANCELLED" });
-    // Nor is it undone where this one dies before it can tell BullMQ.
+    // The end is not undone if this worker dies before it can report to BullMQ.
     const after = await bench.store.runs.start(name(), run, { ...BY, worker: "w3", attempt: 3 });
     expect(after).toEqual({ word: "FINAL", outcome: "cancelled" });
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ outcome: "cancelled", crashes: 1 });
@@ -344,7 +344,7 @@ onEveryEngine("the end of a run", (connection) => {
       await bench.store.runs.cancel(name(), run, "ann");
       const end = { fence, made: 0, outcome, error: "no", result: 7 };
       expect(await bench.store.runs.settle(name(), run, end)).toBe("CANCELLED");
-      // Its answer was lost, for longer than the connection repeats it.
+      // Sends the end again, as after an answer that was lost for longer than the connection resends.
       expect(await bench.store.runs.settle(name(), run, end)).toBe("CANCELLED");
       expect(await bench.store.runs.settle(name(), run, { ...end, fence: fence + 1 })).toBe("FINAL");
       expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ outcome: "cancelled", error: "no" });
@@ -387,7 +387,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "40", consecutiveFailures: "40" });
   });
 
-  /** Does something after the first step of what follows. */
+  /** Acts after the first step of the decision that follows. */
   function meanwhile(act: () => Promise<unknown>): void {
     const { link } = internalsOf(bench.store);
     const { run: send } = link;
@@ -432,7 +432,7 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   describe("as failed, while", () => {
-    /** Runs of the schedule, started: each with its fence. */
+    /** Starts runs of the schedule; returns each with its fence. */
     async function started(count: number): Promise<[run: string, fence: number][]> {
       for (let n = 1; n <= count; n++) {
         await bench.clock.advance(HOUR);
@@ -486,7 +486,7 @@ onEveryEngine("the end of a run", (connection) => {
       const [run] = (await started(1)) as [Started];
       await bench.store.runs.saveOutput(QUEUE, run[0], 1, "printed", false);
       meanwhile(async () => {
-        // Between two steps of the delete, which then dies.
+        // Acts between two steps of the delete, which then dies.
         await bench.cutOff("clear-runs", () => bench.store.tasks.delete(name()));
         expect(await bench.store.runs.checkpoint(name(), ...run, { n: 1 })).toBe("GONE");
         const again = await bench.store.runs.start(name(), run[0], { ...BY, worker: "w2" });
@@ -531,7 +531,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.start(name(), second, BY)).toEqual({ word: "DROPPED" });
     const error = "started 59999 ms after the run before";
     expect(await bench.store.runs.get(QUEUE, second)).toMatchObject({ outcome: "dropped", error });
-    // Its worker died before it could tell BullMQ.
+    // The worker died before it could report to BullMQ.
     const again = await bench.store.runs.start(name(), second, { ...BY, worker: "w2", attempt: 2 });
     expect(again).toEqual({ word: "FINAL", outcome: "dropped" });
     await bench.clock.advance(1);
@@ -547,7 +547,7 @@ onEveryEngine("the end of a run", (connection) => {
     const run = await triggered("a");
     const fence = await start(run);
     await settle(run, fence, "failed");
-    // Its answer was lost.
+    // Sends the end again, as after a lost answer.
     await settle(run, fence, "failed");
     expect(await outcomes()).toEqual({ ...none, failed: 1 });
     const dropped = await triggered("b");
@@ -666,7 +666,7 @@ onEveryEngine("the end of a run", (connection) => {
     const [run = ""] = await open();
     expect(await bench.stored("t")).toMatchObject({ state: "finished" });
     await settle(run, await start(run), "failed");
-    // It does not linger meanwhile, and nobody looks whether it did.
+    // The task does not linger meanwhile, and no check for that is scheduled.
     await bench.clock.advance(45_000);
     await bench.reconcile();
     expect((await bench.store.claims.next(QUEUE)).get("r")).toBeGreaterThan(bench.clock.now);
@@ -785,7 +785,7 @@ onEveryEngine("the end of a run", (connection) => {
     for (const run of await open()) await settle(run, await start(run), "succeeded");
     await bench.clock.advance(HOUR);
     expect((await bench.store.runs.reconcile(QUEUE)).lingered).toEqual([name()]);
-    // The node that was told so freezes here.
+    // The node with this answer freezes here.
     await at(bench.clock.now + 1_000);
     await bench.clock.advance(1_000);
     await bench.claim("t", "d");

@@ -22,7 +22,7 @@ function read(table: string, text: string): string[] {
   return [...new Set(found.map(([, name]) => name as string))].sort();
 }
 
-/** Copies each item: packed ones come in one table. */
+/** Copies each item, because packed ones share one table. */
 const COLLECT = `for item in eachItem do
   local copy = {}
   for name, value in pairs(item) do copy[name] = value end
@@ -39,7 +39,7 @@ describe("Lua files", () => {
   it.each(Object.entries(TEXTS))("have a header and no numbered keys: %s", (name, text) => {
     expect(text).toMatch(/^-- \S/);
     const numbered = [...code(text).matchAll(/\b(KEYS|ARGV)\b.*/g)].map(([line]) => line);
-    // The queue's names are made from a key, whichever that is.
+    // The names of the queue's keys are derived from any one key.
     expect(numbered).toHaveLength(name === "lib/keys.lua" ? 1 : 0);
   });
 
@@ -60,13 +60,13 @@ describe.each(all.map((one) => [one.name, one] as const))("the script %s", (_, d
   const text = [own, ...libraries].join("\n");
 
   it("read all of their keys and arguments", () => {
-    // The first key tells the queue's names, and what is in it need not be read.
+    // The first key gives the names of the queue's keys; its content need not be read.
     expect(withoutMark(keys)).toEqual(expect.arrayContaining(read("K", own)));
     expect([...read("K", text), withoutMark([keys[0] as string])[0]]).toEqual(
       expect.arrayContaining(withoutMark(keys)),
     );
     expect(withoutMark(args)).toEqual(expect.arrayContaining(read("A", text)));
-    // Arguments and items are also handed over as a whole.
+    // Arguments and items are also passed as a whole.
     for (const name of withoutMark([...(args ?? []), ...(each?.keys ?? []), ...(each?.args ?? [])])) {
       expect(code(text), name).toMatch(new RegExp(`\\w\\.${name}\\b`));
     }
@@ -90,7 +90,7 @@ describe("scripts on Redis", () => {
   });
 
   describe("called by name", () => {
-    /** A script that answers with all that it was told, as JSON. */
+    /** Runs a script that returns all of its arguments, as JSON. */
     async function told(
       { keys = [], args = [], each }: { keys?: string[]; args?: string[]; each?: object },
       ...given: unknown[]

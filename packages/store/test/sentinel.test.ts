@@ -23,7 +23,7 @@ function connect(connection: ConnectionSpec, readyTimeout = 5_000): Store {
   return store;
 }
 
-/** What a subscription hears, which nobody asks anything after that. */
+/** Messages of a subscription that sends no commands after its start. */
 async function listen(store: Store): Promise<string[]> {
   const heard: string[] = [];
   await new Promise<void>((resolve, reject) => {
@@ -34,13 +34,13 @@ async function listen(store: Store): Promise<string[]> {
   return heard;
 }
 
-/** The server that the store's connection leads to. */
+/** Port of the server that the store is connected to. */
 async function port(store: Store): Promise<number> {
   const info = await internalsOf(store).link.ask((client) => client.info());
   return Number(/tcp_port:(\d+)/.exec(info)?.[1]);
 }
 
-/** A client of the application's own, with its own ideas. */
+/** A client of the application, with its own options. */
 function yours(): Redis {
   const client = new Redis({
     sentinels: group.sentinels.map(({ host, port }) => ({ host, port })),
@@ -82,7 +82,7 @@ it("a connection leaves a frozen master, and repeats no command", async () => {
   const heard = await listen(store);
   const old = await group.currentMaster();
   expect(await port(store)).toBe(old.port);
-  // Of the Sentinels, too, one is gone: the others are enough, and nobody prints that.
+  // One of the Sentinels fails too: the others suffice, and nothing is logged.
   const [sentinel] = group.sentinels as [(typeof group.sentinels)[number]];
   await sentinel.kill();
 
@@ -92,7 +92,7 @@ it("a connection leaves a frozen master, and repeats no command", async () => {
     await eventually(async () => expect(await port(store)).not.toBe(old.port));
     expect(await port(store)).toBe((await group.currentMaster()).port);
     expect(await internalsOf(store).link.client.get("unanswered")).toBeNull();
-    // It waits for no answer: only the Sentinels can tell it.
+    // The connection waits for no answer: only the Sentinels can report the failover.
     await eventually(async () => {
       await internalsOf(store).link.client.publish("bell", "rings");
       return heard.includes("rings");
@@ -129,7 +129,7 @@ it.each([
 describe("a Sentinel that hangs", () => {
   const pace = { reconnect: 50, askEvery: 50, silence: 300 };
 
-  /** Listens to one Sentinel, through a proxy. */
+  /** Follows one Sentinel, through a proxy. */
   async function follow(paces = pace) {
     const [sentinel] = group.sentinels as [(typeof group.sentinels)[number]];
     const proxy = await startFaultProxy(sentinel);

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-/** Names as Kubernetes gives them. */
+/** A node name such as Kubernetes assigns. */
 const NODE = "scheduler-6f7c9d8b7d-q8w2z-1";
 const HOST = "reports-worker-7d9f8b6c5d-x2x4z";
 const BY = { worker: `${HOST}-17`, pid: 17, host: HOST, attempt: 1, made: 0 };
@@ -79,7 +79,7 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
     const one = { attempt: 1, started: START + 10_000, worker: BY.worker, pid: 17, host: HOST };
     const attempts = () => bench.store.runs.attempts(QUEUE, run);
     expect(await attempts()).toEqual([one]);
-    // Two workers die: the first two attempts are over without a word.
+    // Two workers die: the first two attempts end without a report.
     const elsewhere = { worker: "w2", pid: 2, host: "h2", attempt: 2 };
     await start(elsewhere);
     await bench.clock.advance(300_000);

@@ -25,7 +25,7 @@ onEveryEngine("the hash of a task with long values", (connection) => {
   });
   const client = () => internalsOf(bench.store).link.client as Redis;
   const key = () => internalsOf(bench.store).keys.queue(QUEUE).task("system/t");
-  /** As it was stored before there were parts. */
+  /** Stores the task without splitting long values. */
   async function storedWhole(): Promise<void> {
     const { fields } = await bench.stored("t");
     for (const field of await client().hkeys(key()))

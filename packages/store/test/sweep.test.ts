@@ -19,7 +19,9 @@ onEveryEngine("the sweep of jobs that are over", (connection) => {
   const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   const send = <T>(step: (client: RedisClient) => Promise<T>) => internalsOf(bench.store).link.ask(step);
 
-  /** Runs of as many tasks, which a plain worker completed and the reconciler settled; their jobs are due to be removed. */
+  /**
+   * Creates this many runs that a plain worker completed and the reconciler settled; their jobs are due to be removed.
+   */
   async function over(count: number, work?: Parameters<Bench["workAll"]>[0]): Promise<string[]> {
     const ids = Array.from({ length: count }, (_, i) => `t${i}`);
     for (const id of ids) {
@@ -51,7 +53,7 @@ onEveryEngine("the sweep of jobs that are over", (connection) => {
     expect(more).toBe(false);
     expect(spent / MANY).toBeLessThan(4);
     expect(await bench.jobs()).toEqual([]);
-    // The records are kept, and checked once more when their time is over.
+    // The records are kept, and checked once more when their retention ends.
     const records = await bench.store.runs.many(QUEUE, runs);
     expect(records).toHaveLength(MANY);
     expect(await send((client) => client.zcard(keys().runs))).toBe(MANY);
@@ -107,7 +109,7 @@ onEveryEngine("the sweep of jobs that are over", (connection) => {
     const seen = await bench.reconcile();
     expect(seen.map(([run]) => run).sort()).toEqual([...runs].sort());
     expect(await send((client) => client.smembers(`${parent}:dependencies`))).toEqual(["another"]);
-    // Its record is kept as all others are.
+    // Its record is kept like all others.
     await bench.reconcile();
     expect(await send((client) => client.zscore(keys().runs, child))).toBe(
       String(bench.clock.now - RETENTION.completedJobs + 7 * 86_400_000 + 1),

@@ -29,7 +29,7 @@ onEveryEngine("when a task is due", (connection) => {
   const runs = (id: string) => bench.store.runs.list(bench.name(id), 100);
   const occurrences = async () => (await bench.jobs()).map((job) => job.data.occurrence);
   const nominals = async () => (await occurrences()).map(({ nominal }) => nominal).sort((a, b) => a - b);
-  /** What the due index says, and what `next` tells the nodes of its shard. */
+  /** A task's entry in the due index, and the time that `next` gives for its shard. */
   async function indexed(id: string): Promise<[due: number | undefined, next: number | undefined]> {
     const shard = shardOf(`system/${id}`);
     const score = await internalsOf(bench.store).link.ask((client) =>
@@ -43,7 +43,7 @@ onEveryEngine("when a task is due", (connection) => {
   const resume = (id: string, from: "now" | "catch-up") => bench.store.tasks.resume(bench.name(id), from);
 
   describe("jitter", () => {
-    /** With this id the jitter of the first times is more than a second, and another one each time. */
+    /** With this id the jitter of the first times is more than a second, and differs for each. */
     const ID = "spread";
     const schedule = { every: "10m", jitter: "5m" };
     const dueOf = (nominal: number, id = ID) => nominal + jitterOf("5m", id, nominal, nominal + 10 * MINUTE);
@@ -107,7 +107,7 @@ onEveryEngine("when a task is due", (connection) => {
       );
       expect(Math.min(...late)).toBeGreaterThanOrEqual(0);
       expect(Math.max(...late)).toBeLessThan(10 * MINUTE);
-      // Spread, and not all in one corner.
+      // Spread widely.
       expect(new Set(late).size).toBeGreaterThan(35);
       expect(Math.max(...late) - Math.min(...late)).toBeGreaterThan(6 * MINUTE);
     });
@@ -119,7 +119,7 @@ onEveryEngine("when a task is due", (connection) => {
       await bench.clock.advance(MINUTE);
       expect(await other.put({ id: ID, schedule })).toMatchObject({ outcome: "created", due });
       await bench.clock.set(due as number);
-      // What one node decides is what the other one would have.
+      // Both nodes make the same decision.
       const [mine, theirs] = [await bench.read(ID), await other.read(ID)];
       expect(mine.items.map(({ decision }) => decision)).toEqual(
         theirs.items.map(({ decision }) => decision),
@@ -145,7 +145,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await put({ schedule: { every: "10m" } })).toMatchObject({ due: SECOND_TIME });
       expect(await bench.stored(ID)).toMatchObject({ cursor: FIRST, nominal: SECOND_TIME, due: SECOND_TIME });
       expect(await ledger(ID)).toEqual([["superseded", FIRST, FIRST]]);
-      // And back again, before its time: nothing is given up.
+      // Changed back before its time: nothing is passed over.
       expect(await put()).toMatchObject({ due: dueOf(SECOND_TIME) });
       expect(await ledger(ID)).toHaveLength(1);
     });
@@ -277,7 +277,7 @@ onEveryEngine("when a task is due", (connection) => {
       await bench.clock.advance(1);
     };
     await end();
-    // One begins, the other one waits on: for the one that has begun.
+    // One begins, and the other waits for its end.
     await bench.claim("t", "d");
     expect((await bench.stored("t")).pending).toHaveLength(1);
     expect((await indexed("t"))[0]).toBe(START + 40 * SECOND);
@@ -343,7 +343,7 @@ onEveryEngine("when a task is due", (connection) => {
     await bench.store.runs.reconcile(QUEUE);
     expect(await bench.stored("t")).toMatchObject({ pending: [{ trigger: "retry" }] });
     await retried({ priority: 1 });
-    // A look that comes before the time puts it off until then.
+    // A claim before the time postpones the check until then.
     await bench.claim("t", "b");
     await bench.clock.advance(3 * SECOND);
     await bench.claim("t", "c");
@@ -353,7 +353,7 @@ onEveryEngine("when a task is due", (connection) => {
   it("an edit supersedes a time of the old schedule that passes meanwhile", async () => {
     await bench.put({ id: "t" });
     await bench.clock.advance(9 * SECOND);
-    // The put's first script learns what is stored; before its second one a time passes.
+    // The first script of the put reads the task; a time passes before the second one writes it.
     bench.before("put", async () => bench.before("put", () => bench.clock.advance(2 * SECOND)));
     expect(await bench.put({ id: "t", schedule: { every: "2s" } })).toMatchObject({
       due: START + 12 * SECOND,
@@ -392,7 +392,7 @@ onEveryEngine("when a task is due", (connection) => {
     it("counts enqueued occurrences of the schedule, not skips or manual triggers", async () => {
       await bench.put(limited(2, { overlap: "skip" }));
       await bench.trigger("t", "m1");
-      expect(await fire("a")).toEqual(["OK"]); // 10: skipped beside the trigger's run
+      expect(await fire("a")).toEqual(["OK"]); // 10: skipped, because the trigger's run is open
       expect(await bench.stored("t")).toMatchObject({ fired: 0 });
       await bench.workAll();
       expect(await fire("b")).toEqual(["OK"]); // 20: the first
@@ -403,7 +403,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await fire("d")).toEqual(["OK"]); // 40: the second
       expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
       await bench.workAll();
-      // Finished, it still runs by hand.
+      // A finished task can still be triggered.
       expect(await bench.trigger("t", "m3")).toMatchObject({ outcome: "enqueued" });
       expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
       expect((await occurrences()).filter(({ trigger }) => trigger === "schedule")).toHaveLength(2);
@@ -469,7 +469,7 @@ onEveryEngine("when a task is due", (connection) => {
       await bench.clock.advance(HOUR);
       const next = bench.clock.now + 5 * SECOND;
       expect(await bench.put(limited(4))).toMatchObject({ state: "scheduled", due: next });
-      // While it was finished there was nothing to pass over.
+      // While the task was finished there was nothing to pass over.
       expect(await ledger("t")).toEqual([]);
       await bench.clock.set(next);
       expect(await bench.claim("t", "d")).toEqual(["OK"]);
@@ -555,7 +555,7 @@ onEveryEngine("when a task is due", (connection) => {
         made: 0,
         outcome: end === "again" ? undefined : end,
       });
-    /** As our worker does it. */
+    /** Ends a run as our worker does. */
     async function finish(run: string): Promise<void> {
       expect(await settle(run, await start(run))).toBe("OK");
     }
@@ -908,7 +908,7 @@ onEveryEngine("when a task is due", (connection) => {
       const second = await fireAgain("b");
       await finish(second);
       await bench.workAll();
-      // A delay after this end is beyond the schedule's.
+      // The delay after this end is beyond the schedule's end.
       await bench.clock.advance(HOUR);
       for (const token of ["c", "d"]) await bench.claim("t", token);
       expect(await bench.stored("t")).toMatchObject({ state: "finished", due: undefined });
@@ -967,17 +967,17 @@ onEveryEngine("when a task is due", (connection) => {
       const waiting = await bench.stored("t");
       expect(await bench.commit(half, "a")).toEqual(["DONE"]);
       expect(await bench.stored("t")).toEqual(waiting);
-      // Also when the run was over before the answer was asked for again.
+      // The same if the run ended before the put was sent again.
       await finish(waiting.waiting?.run as string);
       expect(await bench.commit(half, "a")).toEqual(["DONE"]);
       await expectDue(bench.clock.now + MINUTE);
     });
 
-    /** The run ends between what a writer has read of the task and what it writes: the end must not be overwritten. */
+    /** The run ends between a writer's read of the task and its write, which must not undo the end. */
     describe("whose run ends while the task is", () => {
       it("changed", async () => {
         const run = await fired();
-        // The put's first script learns what is stored; its second one writes.
+        // The first script of the put reads the task, the second one writes it.
         bench.before("put", async () => bench.before("put", () => finish(run)));
         await put({ priority: 2 });
         expect(await bench.stored("t")).toMatchObject({ definition: { priority: 2 } });
@@ -1029,7 +1029,7 @@ onEveryEngine("when a task is due", (connection) => {
       await end();
       expect(await bench.claim("t", "e")).toEqual(["OK"]);
       expect(await nominals()).toEqual([at(1), at(2)]);
-      // And never two at once.
+      // Two runs are never open at once.
       expect(await bench.store.runs.open(bench.name("t"))).toHaveLength(1);
     });
 
@@ -1049,7 +1049,7 @@ onEveryEngine("when a task is due", (connection) => {
       }
       expect(await ledger("t")).toEqual(skipped);
       expect((await bench.stored("t")).pending.map(({ nominal }) => nominal)).toEqual(waiting);
-      // What waits is claimed once a node has seen the end.
+      // The pending occurrence is claimed once a node has seen the end.
       await bench.clock.advance(9 * SECOND);
       await bench.reconcile();
       await bench.claim("t", "c");

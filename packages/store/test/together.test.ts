@@ -9,10 +9,10 @@ import { onEveryEngine } from "./engines.js";
 
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
-/** Runs that start, or end, at one moment. */
+/** Runs that start or end at the same moment. */
 class Crowd {
   readonly bench: Bench;
-  /** Of task `t0`, `t1`, … */
+  /** Runs of task `t0`, `t1`, … */
   readonly runs: string[] = [];
 
   constructor(bench: Bench) {
@@ -62,7 +62,7 @@ const fencesOf = (started: PromiseSettledResult<StartResult>[]) =>
     return fenceOf(one.value);
   });
 
-/** Scripts that the store sends from now on. */
+/** Names of the scripts that the store sends from now on. */
 function sentBy({ store }: Bench): string[] {
   const { link } = internalsOf(store);
   const sent: string[] = [];
@@ -104,7 +104,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     expect(await bench.store.runs.outcomes(QUEUE)).toMatchObject({ succeeded: 20 });
     const journal = await bench.store.runs.journal(QUEUE, { from: START, to: bench.clock.now }, 100, 0);
     expect(journal.map(({ id }) => id).sort()).toEqual([...crowd.runs].sort());
-    // What the reconciler looks at next: a job that is over for so long.
+    // The reconciler checks next at the time when the finished job is removed.
     expect((await next()).get("r")).toBe(bench.clock.now + 600_000);
   });
 
@@ -157,7 +157,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
       for (const one of [a, c]) expect(one).toEqual({ status: "fulfilled", value: "OK" });
       expect(await crowd.states()).toEqual(["succeeded", "running", "succeeded"]);
       expect(await bench.store.runs.outcomes(QUEUE)).toMatchObject({ succeeded: 2 });
-      // The one that is still open: the reconciler's first look at it.
+      // The run that is still open: the reconciler's first check of it.
       expect((await next()).get("r")).toBe(bench.clock.now + 10_000);
     });
   });
@@ -187,7 +187,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     const end = ({ run, fence }: { run: string; fence: number }) =>
       bench.store.runs.settle(bench.name("t"), run, { fence, made: 0, outcome: "failed", error: "no" });
     expect(await Promise.all(ends.map(end))).toEqual(["OK", "OK"]);
-    // Nothing follows from two: what is decided about the task meanwhile holds.
+    // Two ends change nothing about the task, so that a concurrent decision about it holds.
     expect(await bench.stored("t")).toMatchObject({ state: "scheduled", generation });
     const last = runs.slice(2).map((run, i) => ({ run, fence: fences[i + 2] as number }));
     expect(await Promise.all(last.map(end))).toEqual(["OK", "OK"]);

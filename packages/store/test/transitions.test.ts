@@ -10,14 +10,14 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** What Redis holds of a task's state. Times in seconds from START; undefined: there is none. */
+/** Data about a task's state in Redis. Times in seconds from START; undefined: none. */
 interface Held {
   state: "scheduled" | "paused" | "finished" | undefined;
-  /** When it was created, or last put, paused or resumed. */
+  /** Time of its creation, or of its last put, pause or resume. */
   updated: number | undefined;
   /** Its entry in the due index. */
   check: number | undefined;
-  /** Until when a run must have succeeded. */
+  /** Time by which a run must have succeeded. */
   expected: number | undefined;
   /** When it is deleted. */
   linger: number | undefined;
@@ -27,7 +27,7 @@ interface Held {
 interface Transition {
   readonly name: string;
   readonly from: (bench: Bench) => Promise<unknown>;
-  /** Everything happens at second 5, unless this moves the clock. */
+  /** Everything happens at second 5, unless `act` moves the clock. */
   readonly act?: (bench: Bench) => Promise<unknown>;
   readonly held: Held;
 }
@@ -66,7 +66,7 @@ const end =
     );
   };
 
-/** The shared calendar that CALENDAR excludes has these entries from now on. */
+/** Sets the entries of the shared calendar that CALENDAR excludes. */
 const holidays =
   (...entries: string[]) =>
   async ({ store: { calendars } }: Bench) => {
@@ -306,7 +306,7 @@ onEveryEngine("the state of a task", (connection) => {
     };
   }
 
-  /** Each part of the queue has the time of the first entry of its index. */
+  /** Checks that each part of the queue has the time of the first entry of its index. */
   async function expectPartsToFit(): Promise<void> {
     const keys = internalsOf(bench.store).keys.queue(QUEUE);
     const parts = await bench.store.claims.next(QUEUE);

@@ -9,7 +9,7 @@ import type { TurnLane } from "../src/run/turns.js";
 import { Bench, QUEUE } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-/** Which worker works the queue, and how many jobs at a time. */
+/** A worker of the queue, by kind, with its concurrency. */
 interface Crew {
   readonly bench: Bench;
   readonly queue: Queue;
@@ -109,7 +109,7 @@ const scenarios: Scenario[] = [
   ],
 ];
 
-/** What a run's handler returns, and BullMQ's worker gets too. */
+/** Returns the result of a run's handler, which BullMQ's worker gets too. */
 async function handle(job: Job): Promise<unknown> {
   if (String(job.id).startsWith("bad@")) throw Object.assign(new Error("no"), { stack: "no" });
   return job.name === "noop" ? { of: job.data.payload } : "plain";
@@ -117,7 +117,7 @@ async function handle(job: Job): Promise<unknown> {
 
 onEveryEngine("a turn", (connection) => {
   const prefixOf = (bench: Bench) => bullPrefix(bench.store.namespace, QUEUE);
-  /** Nothing is left that a worker would do. */
+  /** Whether no work is left for a worker. */
   const idle = (queue: Queue) =>
     eventually(async () => {
       const { active, waiting, prioritized, delayed } = await queue.getJobCounts();
@@ -180,11 +180,11 @@ onEveryEngine("a turn", (connection) => {
       return worker;
     });
 
-  /** All that BullMQ keeps of a queue; what depends on the time, and the order of events where several jobs are worked, left out. */
+  /** BullMQ's data of a queue, without times, and without the order of events if several jobs are worked at once. */
   async function kept(one: Bench, ordered: boolean): Promise<Record<string, unknown>> {
     const { namespace } = one.store;
     const state: Record<string, unknown> = {};
-    // It expires at any moment.
+    // This key may expire at any moment.
     const { link, keys } = internalsOf(one.store);
     await link.ask((client) => client.del(`${keys.queue(QUEUE).bull}limiter`));
     for (const [key, held] of Object.entries(await one.dump())) {
@@ -275,7 +275,7 @@ onEveryEngine("a turn", (connection) => {
     const started = async (take: number) =>
       (await lane.next(take)([])).jobs.map(([, , , start]) => start?.[0]);
     expect(await started(starts)).toEqual(Array(starts).fill("OK"));
-    // As by a delete whose runs are not cleared yet.
+    // Removes it, as a delete does whose runs are not cleared yet.
     const { link, keys } = internalsOf(own.store);
     const { task, stats } = keys.queue(QUEUE);
     await link.ask((client) => client.del(task("system/p0"), stats("system/p0")));

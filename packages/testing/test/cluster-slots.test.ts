@@ -27,7 +27,7 @@ it("moves a slot with its keys, step by step, under a client that uses it", asyn
   await cluster.moveSlot(slot, to, {
     onStep: async (step) => {
       seen.push(step);
-      // Some keys here, some there, or on their way: the client is sent after them.
+      // Keys on this server, on another one, or in migration: the client follows redirects.
       for (const key of keys) expect(await client.get(key)).toBe(key);
     },
   });

@@ -24,7 +24,10 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** Sends nothing twice and keeps nothing for later; `retries` is whether it connects again by itself. */
+/**
+ * A client that resends nothing and queues nothing.
+ * @param retries whether it reconnects
+ */
 async function connect(retries = true): Promise<Redis> {
   const client = new Redis(proxy.url, {
     autoResendUnfulfilledCommands: false,
@@ -38,7 +41,7 @@ async function connect(retries = true): Promise<Redis> {
   return client;
 }
 
-/** ioredis: the connection ended under it. */
+/** Errors of ioredis for a connection that ended. */
 const GONE = /closed|max retries/i;
 
 const state = async (promise: Promise<unknown>) => {

@@ -32,7 +32,7 @@ it("leaves no server and no folder behind when its process is killed", async () 
   await eventually(() => !alive(started.pid) && !existsSync(started.dir));
 });
 
-/** Uses the built package, as any program does. */
+/** Starts a server in a process that uses the built package, as an application does. */
 async function startedElsewhere(): Promise<{ child: ChildProcess; pid: number; dir: string }> {
   const script = fileURLToPath(new URL("./fixtures/start-redis.mjs", import.meta.url));
   const child = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"] });

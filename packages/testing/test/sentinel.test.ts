@@ -26,8 +26,8 @@ function connect(
 }
 
 /**
- * Writes until every server has it: then no failover loses it. `WAIT` would not tell: where the master changes
- * between the write and it, ioredis asks it again of the new one, which says yes and never had the write.
+ * Writes until every server has the value, so that no failover loses it. `WAIT` would not show that: if the master
+ * changes in between, ioredis sends it to the new one, which answers yes without the write.
  */
 async function hold(group: RedisSentinel, client: Redis, value: string): Promise<void> {
   const { servers } = group;
@@ -58,11 +58,11 @@ describe("startSentinel", () => {
     await eventually(async () => expect(await client.get("bell")).toBe("rings"));
     expect(group.master).toBe(second);
 
-    // Its old self comes back as a replica of the new one.
+    // The old master returns as a replica of the new one.
     await first.start();
     await hold(group, client, "again");
 
-    // On a busy machine the Sentinels may have gone on to another one since.
+    // On a busy machine the Sentinels may have switched to another master since.
     const before = await group.currentMaster();
     await group.failover();
     expect(group.master).not.toBe(before);

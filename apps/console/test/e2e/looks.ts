@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Visit } from "./world.js";
 
-/** Set: a picture of each page in each size and theme is left there. */
+/** Folder for screenshots of each page in each size and theme. Default: none are taken. */
 const PICTURES = process.env["CARILLON_SCREENSHOTS"];
 const FOLDER = fileURLToPath(new URL("../../../../.carillon/screenshots/", import.meta.url));
 
@@ -28,7 +28,7 @@ export async function lookAt(
         "document.documentElement.scrollWidth - document.documentElement.clientWidth",
       );
       if (wide > 0) wrong.push(`${shown}: ${wide} px too wide`);
-      // Each theme and each size once: contrast is a matter of the theme, the rest of the size.
+      // Each theme and each size once: contrast depends on the theme, all else on the size.
       const checked = (look.size === "phone") === (look.colorScheme === "dark");
       if (checked) wrong.push(...(await axe()).map((finding) => `${shown}: ${finding}`));
       if (PICTURES) await page.screenshot({ path: join(FOLDER, `${shown}.png`), fullPage: true });

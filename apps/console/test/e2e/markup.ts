@@ -4,7 +4,9 @@ import { eventually } from "@carillon/testing";
 import type { Page } from "playwright-core";
 import { z } from "zod";
 
-/** A name of everything that has one. The API refuses markup in names, so `disguise` puts it there on the way to the page. */
+/**
+ * Name of everything that has one. The API refuses markup in names, so `disguise` inserts it on the way to the page.
+ */
 const MARK = "in-disguise";
 const MARKUP =
   `<img src=x data-injected onerror="alert(1)"><script data-injected>alert(2)</script>` +
@@ -21,7 +23,10 @@ export const MARKED_TYPE = defineTask(MARK, {
   },
 });
 
-/** Stores markup wherever somebody can write text. @returns addresses of pages that show it */
+/**
+ * Stores markup in every field that takes free text.
+ * @returns addresses of pages that show it
+ */
 export async function storeMarkup(client: Client): Promise<Record<string, string>> {
   const name = { queue: MARK, owner: MARK, id: MARK };
   const put = (ends: string) =>
@@ -49,7 +54,10 @@ export async function storeMarkup(client: Client): Promise<Record<string, string
   };
 }
 
-/** Puts markup in place of `MARK` into each answer of the API. @returns what the open page makes of it */
+/**
+ * Replaces `MARK` by markup in each answer of the API.
+ * @returns a function that reads the effect on the open page
+ */
 export async function disguise(page: Page): Promise<() => Promise<{ injected: unknown; shown: boolean }>> {
   const quoted = JSON.stringify(MARKUP).slice(1, -1);
   const forms = [

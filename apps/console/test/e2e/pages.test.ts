@@ -11,7 +11,7 @@ const PAGES = {
   now: "/",
   tasks: "/tasks",
   task: "/tasks/q/system/fails",
-  // Runs of the backfill.
+  // The runs of the backfill, which are in the past.
   durations: `/tasks/q/system/past?from=${Date.UTC(2023, 11, 31)}&to=${Date.UTC(2024, 0, 2)}`,
   edit: "/tasks/q/system/fails/edit",
   new: "/tasks/new",
@@ -26,7 +26,7 @@ const PAGES = {
   doctor: "/doctor",
   changes: "/changes",
 };
-/** Pages on which no text of others is shown. */
+/** Pages that show no text of users. */
 const WITHOUT = ["task", "durations", "edit", "new", "timeline", "resume", "backfills"];
 
 describe.skipIf(!binary)("the pages in a browser", () => {
@@ -110,7 +110,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await go("/tasks/q/system/fine");
     await page.locator(".live[data-live=true]").waitFor();
     await world.client.pause("fine", { note: "from elsewhere" });
-    // Shown data are polled once a minute while events arrive, which is longer than this waits.
+    // The page polls once a minute while events arrive, which is longer than this waits.
     await page.getByText("from elsewhere").waitFor();
     await world.client.resume("fine");
     await page.getByText("from elsewhere").waitFor({ state: "detached" });

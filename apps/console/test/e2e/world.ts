@@ -13,7 +13,7 @@ const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const TOKENS = { admin: ADMIN, operator: OPERATOR, viewer: VIEWER };
 const payload = z.object({});
 
-/** Handlers of the tests: they do what their names say. `slow` ends when it is cancelled, or told to. */
+/** Handlers of the tests: their names say what they do. `slow` ends when it is cancelled or released. */
 const TYPES: readonly AnyTaskType[] = [
   defineTask("ok", { queue: "q", payload, handler: async () => ({ done: true }) }),
   defineTask("bad", {
@@ -34,7 +34,7 @@ const TYPES: readonly AnyTaskType[] = [
 
 export interface World extends Console {
   /**
-   * The page of somebody with that role, or with a named token: signed in once, and used by all tests. `again`: a second window of the
+   * The page of a person with that role or named token: signed in once, shared by all tests. `again`: a second window of the
    * same person.
    */
   as(who: keyof typeof TOKENS | { secret: string }, again?: "again"): Promise<Visit>;
@@ -47,7 +47,7 @@ export interface Visit {
   go(path: string): Promise<void>;
   /** Shows the open page in another width or theme. */
   show(look: { size: keyof typeof SIZES; colorScheme: "light" | "dark" }): Promise<void>;
-  /** Serious findings of axe on the page as it is. */
+  /** Serious axe findings on the page as it is now. */
   axe(): Promise<string[]>;
 }
 
@@ -83,7 +83,7 @@ export async function startWorld(binary: string): Promise<World> {
   };
 }
 
-/** In the page: serious findings as texts. */
+/** Script for the page: serious axe findings as texts. */
 const FINDINGS = `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify(
   violations.filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => id + ": " + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | "))))`;
@@ -122,11 +122,11 @@ async function visit(browser: Browser, url: string, token: string): Promise<Visi
     async show({ size, colorScheme }) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize(SIZES[size]);
-      // Layout and what the page does about it.
+      // Two frames: layout, then the page's reaction to it.
       await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
     },
     async axe() {
-      // As a script of the protocol, it is no business of the page's CSP.
+      // Sent over the DevTools protocol, so the page's CSP does not apply.
       const { result } = await session.send("Runtime.evaluate", { expression: "typeof axe" });
       if (result.value === "undefined") await session.send("Runtime.evaluate", { expression: AXE_TEXT });
       const { result: found } = await session.send("Runtime.evaluate", {

@@ -6,7 +6,7 @@ import type {
   SimpleSchedule,
 } from "../../src/schedule/index.js";
 
-/* Schedules put together at random: members, unions, exclusions and bounds, near clock changes. */
+/* Random schedules: members, unions, exclusions and bounds, near clock changes. */
 
 const ZONES = [
   "UTC",
@@ -16,7 +16,7 @@ const ZONES = [
   "Asia/Kolkata",
   "Africa/Cairo",
 ];
-/** Around clock changes of most of these. */
+/** Starts near clock changes of most of these zones. */
 export const STARTS = [
   "2024-03-08",
   "2024-03-28",
@@ -94,7 +94,10 @@ export const schedule: fc.Arbitrary<Schedule> = fc.oneof(
     .map(([any, except, limits]) => ({ any, except, ...limits })),
 );
 
-/** `calendar` alone answers by its base during a repeated hour; composed, and with a chosen pass, it is a set. */
+/**
+ * `calendar` alone answers relative to its base during a repeated hour; in a union, and with a chosen pass, it is a
+ * set.
+ */
 export function isSet(schedule: Schedule): boolean {
   if ("any" in schedule || (schedule.except?.length ?? 0) > 0 || !("calendar" in schedule)) return true;
   return schedule.dst?.overlap !== undefined;

@@ -15,8 +15,8 @@ import { CALENDARS, context, isSet, pick, STARTS, schedule } from "./arbitraries
 import { soon } from "./soon.js";
 
 /*
- * Unions, exclusions and bounds against filtering: members are walked one by one (the engine is held to crond and
- * systemd elsewhere), and each of their times is judged by what Intl's clock shows then.
+ * Compares unions, exclusions and bounds with filtering: walks the members one by one (other tests compare the engine
+ * with crond and systemd), and checks each of their times against Intl's clock.
  */
 
 const DAY = 86_400_000;
@@ -32,7 +32,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Clocks change at quarters of an hour here. */
+/** In these zones clocks change at quarters of an hour. */
 function wallOf(utc: number, timeZone: string): number {
   const quarter = Math.floor(utc / 900_000) * 900_000;
   const key = `${timeZone} ${quarter}`;
@@ -53,7 +53,7 @@ function once(schedule: Schedule): CompiledSchedule {
   return compiled;
 }
 
-/** The times of a member alone, as a set: without its limits, and with the pass of an overlap that walking finds. */
+/** The times of one member as a set: without its limits, and with the pass of an overlap that a walk finds. */
 function walk(one: SimpleSchedule, from: number, to: number): number[] {
   const { start: _, end: __, except: ___, ...bare } = one as SimpleSchedule & { dst?: object };
   const set = "calendar" in bare ? { ...bare, dst: { overlap: "first", ...bare.dst } } : bare;
@@ -63,7 +63,7 @@ function walk(one: SimpleSchedule, from: number, to: number): number[] {
   return times;
 }
 
-/** The wall clock that a time stands for: of a time that only runs because a gap skipped it, the one it was meant for. */
+/** The intended wall clock of a time: for one that a gap delayed, the time that it replaces. */
 function meant(time: number, one: SimpleSchedule, timeZone: string): number {
   const wall = wallOf(time, timeZone);
   const before = wallOf(time - 1_000, timeZone) + 1_000;
@@ -141,12 +141,13 @@ test("next and latest are neighbours, and a second compilation continues alike",
   fc.assert(
     fc.property(schedule.filter(isSet), time, (one, t) => {
       const compiled = compileSchedule(one, "", context);
-      // Where exclusions have all since 1970, from where intervals count, a member's search may give up before another's.
+      // Intervals are counted from 1970. If exclusions remove all times since then, the search of one member may give
+      // up before that of another.
       const latestSince = (at: number) => {
         const found = compiled.latest(at);
         return found !== undefined && found >= 0 ? found : undefined;
       };
-      // In a union, one member's search may be too long, while the times of others are found.
+      // In a union, the search of one member may be too long, while the times of others are found.
       const parts = partsOf(one, { seed: "", context, lenient: false });
       const tooLong = parts.some(
         ({ excluding }) => excluding?.search(t) === GAVE_UP || excluding?.searchBack(t) === GAVE_UP,
@@ -613,14 +614,14 @@ test("an unknown calendar is an error, never an exclusion without effect", () =>
 });
 
 test("an exclusion follows its schedule through a clock gap and an overlap", () => {
-  // Sundays are off: the Sunday whose 02:30 runs at 03:00 too.
+  // Excludes Sundays, including the Sunday whose 02:30 runs at 03:00.
   const off = compileSchedule({
     cron: "30 2 * * *",
     timezone: "Europe/Paris",
     except: [{ cron: "30 2 * * 0" }],
   });
   expect(off.next(Date.parse("2024-03-30T12:00:00Z"))).toBe(Date.parse("2024-04-01T00:30:00Z"));
-  // 02:30 is off, which 03:00 of that Sunday is not.
+  // Excludes 02:30; 03:00 of that Sunday stays.
   const half = compileSchedule({
     cron: "*/30 * * * *",
     timezone: "Europe/Paris",
@@ -636,7 +637,7 @@ test("an exclusion follows its schedule through a clock gap and an overlap", () 
 });
 
 test("a search backwards finds the occurrences that a gap delays to its end", () => {
-  // 02:30 runs at 03:00 on this day; the exclusion takes 03:30 only.
+  // 02:30 runs at 03:00 on this day; the exclusion removes 03:30 only.
   const hour = compileSchedule({
     cron: "30 2,3 * * *",
     timezone: "Europe/Paris",
@@ -644,7 +645,7 @@ test("a search backwards finds the occurrences that a gap delays to its end", ()
   });
   expect(hour.next(Date.parse("2024-03-30T12:00:00Z"))).toBe(Date.parse("2024-03-31T01:00:00Z"));
   expect(hour.latest(Date.parse("2024-03-31T05:00:00Z"))).toBe(Date.parse("2024-03-31T01:00:00Z"));
-  // Apia had no 30 December 2011: what was meant for it runs at the first instant of the 31st, which is off itself.
+  // Apia had no 30 December 2011: its times run at the first instant of the 31st, which is excluded itself.
   const day = compileSchedule({
     cron: "0 9 * * *",
     timezone: "Pacific/Apia",

@@ -12,10 +12,10 @@ import {
 import { zoneOf } from "../../src/schedule/zone/offsets.js";
 import { pick } from "./arbitraries.js";
 
-/* The dialect of cron-parser against the library itself, in the version of BullMQ. */
+/* Compares the dialect of cron-parser with the library itself, in the version that BullMQ uses. */
 
 const ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Sydney", "Asia/Kolkata"].concat([
-  // Gaps that begin at midnight, and one that ends there.
+  // Zones with gaps that begin at midnight, and one with a gap that ends there.
   ...["Africa/Cairo", "America/Santiago", "America/Nuuk"],
 ]);
 const START = Date.UTC(2026, 0, 1);
@@ -24,10 +24,10 @@ const HOUR = 3_600_000;
 
 const isLong = inject("battery") === "long";
 const RUNS = isLong ? 5_000 : 500;
-/** Times walked from the start, and from before each clock change. */
+/** Number of times walked from the start, and from before each clock change. */
 const [STEPS, STEPS_AT_CHANGE] = isLong ? [20, 3] : [6, 3];
 
-/** One search, as BullMQ's `getNextMillis` does it. */
+/** One search, as in BullMQ's `getNextMillis`. */
 function libraryNext(cron: string, timezone: string, after: number): number | undefined {
   const expression = CronExpressionParser.parse(cron, { tz: timezone, currentDate: new Date(after) });
   try {
@@ -93,7 +93,10 @@ function changes(timezone: string): number[] {
   return found;
 }
 
-/** Starting points of walks: times of the schedule, as a BullMQ job scheduler starts from its last time, or the start. */
+/**
+ * Starting points of walks: times of the schedule, because a BullMQ job scheduler continues from its last time, or the
+ * start.
+ */
 function begins(timezone: string, latest: (at: number) => number | undefined) {
   const near = changes(timezone).flatMap((change) => [change - 25 * HOUR, change - HOUR - 1, change - 1]);
   const found = near.map((at) => latest(at)).filter((time) => time !== undefined && time > START);
@@ -101,8 +104,9 @@ function begins(timezone: string, latest: (at: number) => number | undefined) {
 }
 
 /**
- * Two bugs of the library at a gap that ends at midnight, as Nuuk's from 23:00 to 24:00: if the last hour is 22, it loses the day of the
- * gap; if 22 and 23 are in the schedule and the next day is not, it fires at the next midnight of a day that is.
+ * Detects two bugs of the library at a gap that ends at midnight, such as Nuuk's from 23:00 to 24:00. If the last hour
+ * is 22, the library loses the day of the gap. If 22 and 23 are in the schedule and the next day is not, it fires at
+ * midnight of a later day that is.
  */
 function gapAtEndOfDay({ cron, timezone = "UTC" }: CronSchedule, last: number, theirs: number): boolean {
   if (timezone !== "America/Nuuk") return false;
@@ -132,7 +136,7 @@ test(`${RUNS} random expressions in ${ZONES.length} zones fire when cron-parser 
   for (const [cron, timezone] of all) {
     const schedule = { cron, timezone, dialect: "cron-parser" } as const;
     const valid = accepts(() => CronExpressionParser.parse(cron));
-    // The library refuses some that can never fire, such as 31 April, which a put refuses too.
+    // The library refuses some expressions that can never fire, such as 31 April. A put refuses them too.
     const fires = () => compileSchedule(schedule).next(START) !== undefined;
     if (accepts(() => compileSchedule(schedule)) !== valid && (valid || fires())) wrong.push({ cron, valid });
     if (!valid) refused++;
@@ -161,11 +165,11 @@ test(`${RUNS} random expressions in ${ZONES.length} zones fire when cron-parser 
   expect(excluded).toBeLessThan(RUNS / 100);
 });
 
-/** Each is refused by the library too, but for those marked. */
+/** The library refuses these too, except the marked ones. */
 test.each([
   ["0 0 15W * *", "no W"],
   ["0 0 LW * *", "no W"],
-  ["H * * * *", "at random"], // The library takes it.
+  ["H * * * *", "at random"], // The library accepts this one.
   ["0 0 l * *", "not for dialect"],
   ["0 0 * * 5l", "not for dialect"],
   ["0 0 * * 1#2,3#1", "a union"],
@@ -174,15 +178,15 @@ test.each([
   ["0 0 * * 0,7", "0 twice"],
   ["1,1-3 * * * *", "1 twice"],
   ["0 0 L,L * *", "L twice"],
-  ["5* * * * *", "not a value"], // As 50-59.
-  ["1-5-9 * * * *", "not a value"], // As 1-5.
-  ["0 0 15L * *", "not a value"], // As L.
-  ["0 0 * mon *", "not a value"], // As January.
+  ["5* * * * *", "not a value"], // The library reads it as 50-59.
+  ["1-5-9 * * * *", "not a value"], // The library reads it as 1-5.
+  ["0 0 15L * *", "not a value"], // The library reads it as L.
+  ["0 0 * mon *", "not a value"], // The library reads it as January.
   ["0 0 * * Wednesday", "Did you mean WED?"],
   ["0,,5 * * * *", "empty entry"],
   ["@midnight", "not known"],
   ["@Daily", "not known"],
-  ["*", "has 1 field"], // As * * * * *.
+  ["*", "has 1 field"], // The library reads it as * * * * *.
 ])("the dialect refuses %s: %s", (cron, message) => {
   const compile = () => compileSchedule({ cron, dialect: "cron-parser" });
   expect(compile).toThrow(message);
@@ -216,12 +220,12 @@ test("descriptions name the dialect, also of members and exclusions", () => {
   expect(times).toMatchObject([
     { local: "2026-03-29T03:30:00+02:00", notes: [{ code: "MOVED" }, { code: "DAY_LENGTH" }] },
   ]);
-  // Days 1, 3, … and each Monday are removed: the 2nd is left.
+  // Removes days 1, 3, … and each Monday: the 2nd is left.
   const left = compileSchedule({ cron: "0 0 * * *", except });
   expect(left.next(Date.UTC(2026, 1, 28))).toBe(Date.UTC(2026, 2, 4));
 });
 
-/* Bounds of "exactly": zones whose clock changes by other than an hour, or back to midnight. */
+/* Limits of "exactly": zones whose clock changes by other than an hour, or back to midnight. */
 test("the library gives up on changes of half an hour, and the dialect fires", () => {
   const [cron, timezone] = ["0 3 * * *", "Australia/Lord_Howe"] as const;
   const last = Date.parse("2026-04-03T16:00:00Z");

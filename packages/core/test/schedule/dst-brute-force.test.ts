@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import { compileSchedule, type DstChoice, type Schedule } from "../../src/schedule/index.js";
 
 /*
- * The engine against a minute-by-minute simulation, in 20 zones around their transitions. The simulation knows
- * nothing of fields or segments: it asks Intl for the wall clock of each minute in which that may change, and acts as crond would.
+ * Compares the engine with a minute-by-minute simulation, in 20 zones around their transitions. The simulation knows
+ * nothing of fields or segments: it asks Intl for the wall clock of each minute in which that may change, and acts as
+ * crond would.
  */
 
 const ZONES = [
@@ -33,7 +34,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-// Wall clocks are read millions of times; a Date for each would take most of the time of these tests.
+// Wall clocks are read millions of times; a `Date` for each would take most of the time of these tests.
 const minuteOf = (wall: number) => Math.floor(wall / MINUTE) % 60;
 const hourOf = (wall: number) => Math.floor(wall / HOUR) % 24;
 /** The epoch began on a Thursday. */
@@ -56,7 +57,7 @@ function clockOf(zone: string): (utc: number) => number {
   return (utc) => Date.parse(`${format.format(utc).replace(" ", "T")}Z`);
 }
 
-/** The minutes from some hours before each day (UTC) with a transition to some hours after it. */
+/** The minutes from some hours before to some hours after each UTC day with a transition. */
 function windows(zone: string, year: number): Minute[][] {
   const wallOf = clockOf(zone);
   const found: Minute[][] = [];
@@ -119,7 +120,10 @@ const WILD: ReadonlyArray<[cron: string, matches: Matches]> = [
   ["15 */2 * * *", (wall) => hourOf(wall) % 2 === 0 && minuteOf(wall) === 15],
 ];
 
-/** crond: a fixed job's minutes lost in a jump of up to three hours run at once, minutes seen before do not. */
+/**
+ * crond: minutes of a fixed job that are lost in a jump of up to three hours run at once; minutes seen before do not
+ * run again.
+ */
 function crond(minutes: readonly Minute[], matches: Matches): number[] {
   const fires: number[] = [];
   let seen = minutes[0]!.wall - MINUTE;
@@ -134,7 +138,7 @@ function crond(minutes: readonly Minute[], matches: Matches): number[] {
   return fires;
 }
 
-/** Both halves of a chosen rule, from nothing but the wall clock of each minute. */
+/** Both halves of a chosen rule, computed only from the wall clock of each minute. */
 function chosen(
   minutes: readonly Minute[],
   matches: Matches,
@@ -154,8 +158,8 @@ function chosen(
 }
 
 /**
- * Compares `next` and `latest` at each fire and in between, from the first fire to the last: every 7 minutes within six hours of
- * a transition, every 63 elsewhere.
+ * Compares `next` and `latest` at each fire and in between, from the first fire to the last: every 7 minutes within six
+ * hours of a transition, every 63 minutes elsewhere.
  */
 function compare(name: string, minutes: readonly Minute[], fires: readonly number[], schedule: Schedule) {
   const compiled = compileSchedule(schedule);

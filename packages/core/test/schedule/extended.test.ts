@@ -134,7 +134,7 @@ describe("intervals of the calendar", () => {
 
 describe("jitter", () => {
   test("is stable, differs by task and time, and stays below its bound", () => {
-    // Stored tasks rely on it: these may never change.
+    // These values may never change, because stored tasks rely on them.
     expect(jitterOf("10m", "t", 1_700_000_000_000, 1_700_003_600_000)).toBe(258_666);
     expect(jitterOf("10%", "t", 1_700_000_000_000, 1_700_003_600_000)).toBe(155_199);
     fc.assert(
@@ -272,7 +272,7 @@ test.each<[Schedule, string, string]>([
     "any of (0 8 * * * start 2026-05-01T10:00:00Z; 0 9 * * * Asia/Tokyo gap run-after overlap first; 0 9 * * * Asia/Tokyo overlap both)",
     "at 09:00, every day (Asia/Tokyo), times that the clock skips run right after, times that come twice run once; or at 09:00, every day (Asia/Tokyo), times that come twice run twice; or at 08:00, every day (UTC), from 2026-05-01T10:00:00Z on",
   ],
-  // What an exclusion is bounded by, and its own clock.
+  // The bounds of an exclusion, and its own clock.
   [
     {
       every: "1h",
@@ -298,7 +298,7 @@ test.each<[Schedule, string, string]>([
     "any of (1h)",
     "every 1h, counted from the Unix epoch; or every 1h, counted from the Unix epoch",
   ],
-  // The epoch is where fixed intervals count from; by the calendar it is no midnight in Tokyo, where it is 09:00.
+  // Fixed intervals count from the epoch, which is 09:00 in Tokyo; intervals of the calendar count from midnight there.
   [
     {
       any: [
@@ -319,7 +319,7 @@ test.each<[Schedule, string, string]>([
     "1 day from 1970-01-01T00:00:00Z in Asia/Tokyo except (2 days from 1970-01-01T00:00:00Z)",
     "every 1 day, counted from 1970-01-01T00:00:00Z on the clock of Asia/Tokyo, except every 2 days, counted from 1970-01-01T00:00:00Z",
   ],
-  // An interval of the calendar without a zone is read on the clock of the schedule, which is not that of UTC.
+  // An interval of the calendar without a zone is read on the clock of the schedule, here not UTC.
   [
     {
       cron: "0 0 * * *",
@@ -354,7 +354,7 @@ test.each<[Schedule, string[]]>([
   [{ cron: "* * * * *", except: [{ calendar: "*-*-*" }] }, ["NEVER_FIRES"]],
   [{ any: [{ cron: "0 0 31 2 *" }, { every: "1h" }] }, ["NEVER_FIRES"]],
   [{ every: "1h", except: [{ calendar: "*-02-30" }, HOLIDAYS] }, ["EXCLUDES_NOTHING"]],
-  // Hours of one day, and no midnight among them.
+  // Removes hours of one day, without a midnight among them.
   [{ every: "1h", except: [{ calendar: "*-*-*", start: TEN, end: NOON }] }, []],
   [{ every: "1h", except: [{ calendar: "*-05-02", start: TEN, end: NOON }] }, ["EXCLUDES_NOTHING"]],
   // On the clock of the schedule: these hours are 19:00 to 21:00 in Tokyo.
@@ -372,7 +372,7 @@ test.each<[Schedule, string[]]>([
     },
     ["EXCLUDES_NOTHING"],
   ],
-  // On its own: the same hours, and a midnight there.
+  // On its own clock: the same hours, which contain a midnight there.
   [{ every: "1h", except: [{ cron: "0 20 * * *", timezone: "Asia/Tokyo", start: TEN, end: NOON }] }, []],
   [{ every: "1h", except: [{ calendar: "20:00 Asia/Tokyo", start: TEN, end: NOON }] }, []],
   [{ every: "1h", except: [{ every: "1 day", timezone: "Asia/Tokyo", start: NOON, end: TEN_LATER }] }, []],
@@ -380,7 +380,7 @@ test.each<[Schedule, string[]]>([
     { cron: "0 * * * *", timezone: "Asia/Tokyo", except: [{ every: "1 day", start: NOON, end: TEN_LATER }] },
     [],
   ],
-  // A day that began at 01:00, and a time that was skipped and runs late.
+  // A day that began at 01:00, with a skipped time that runs late.
   [{ every: "1h", except: [{ calendar: "2018-11-04", timezone: "America/Sao_Paulo" }] }, []],
   [
     { cron: "30 2 * * *", timezone: "Europe/Paris", except: [{ calendar: "2024-03-31 02:30 Europe/Paris" }] },
@@ -391,7 +391,7 @@ test.each<[Schedule, string[]]>([
   [{ cron: "0 9 * * *", timezone: "Europe/Paris", dst: { gap: "skip" } }, []],
   [{ cron: "30 2 * * *", timezone: "Europe/Paris" }, ["DIALECT_DIFFERS"]],
   [{ cron: "30 2 * * *", timezone: "Europe/Paris", dialect: "cron-parser" }, []],
-  // A gap of whole hours that begins where the hour does: both fire right after it.
+  // A gap of whole hours that begins on the hour: both times run right after it.
   [{ cron: "0 2 * * *", timezone: "Europe/Paris" }, []],
   [{ cron: "*/20 1-3 * * *", timezone: "Europe/Paris" }, ["DIALECT_DIFFERS"]],
   [{ cron: "30 2 * * 1-5", timezone: "Europe/Paris" }, []],
@@ -400,11 +400,11 @@ test.each<[Schedule, string[]]>([
   [{ any: [{ cron: "0 0 * * 1" }, { cron: "0 0 1-7 * */2" }] }, ["DIALECT_DIFFERS"]],
   [{ every: "1 month", origin: "2026-01-31T00:00:00Z" }, ["DAY_MISSING"]],
   [{ every: "1 month", origin: "2026-01-28T00:00:00Z" }, []],
-  // Each December has a day 31, each June has not; nor has February a 29 in each year.
+  // Every December has a day 31, and no June has; not every February has a day 29.
   [{ every: "1 year", origin: "2026-12-31T00:00:00Z" }, []],
   [{ every: "6 months", origin: "2026-12-31T00:00:00Z" }, ["DAY_MISSING"]],
   [{ every: "1 year", origin: "2024-02-29T00:00:00Z" }, ["DAY_MISSING"]],
-  // In Tokyo it is the 1st.
+  // In Tokyo the origin is on the 1st.
   [{ every: "1 month", origin: "2026-01-31T20:00:00Z", timezone: "Asia/Tokyo" }, []],
 ])("%j is warned about with %j", (schedule, codes) => {
   const warnings = lintSchedule(schedule);

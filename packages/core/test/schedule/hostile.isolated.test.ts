@@ -11,19 +11,20 @@ import {
 } from "../../src/schedule/index.js";
 
 /*
- * What the worst schedules cost, in steps, which are the same on each machine: days of a month worked out, times asked
- * of an expression, items of an expression read. A step takes some 50 ns. Wall clocks asked of Intl take far longer.
+ * Limits the cost of the worst schedules in steps, which are the same on every machine: days of a month computed, times
+ * asked of an expression, items of an expression read. A step takes some 50 ns. Wall clocks asked of Intl take far
+ * longer.
  */
 
 vi.mock("../../src/schedule/cron/item.js", { spy: true });
 vi.mock("../../src/schedule/fields/day-rule.js", { spy: true });
 vi.mock("../../src/schedule/fields/fields.js", { spy: true });
-/** A getter, which the types do not say. */
+/** `format` is a getter, which the types do not show. */
 const clocks: { readonly format: unknown } = Intl.DateTimeFormat.prototype;
 const format = vi.spyOn(clocks, "format", "get");
 const STEPS = [daysMatching, matchesLocal, nextLocal, prevLocal, parseItem].map((step) => vi.mocked(step));
 
-/** Calls while something runs. */
+/** Counts the calls of these spies during `run`. */
 function count(spies: readonly MockInstance[], run: () => void): number {
   for (const spy of spies) spy.mockClear();
   run();
@@ -135,7 +136,7 @@ const HOSTILE: Record<string, unknown> = {
   "a thousand levels": many(1_000, (i) => i).reduce<unknown>((deep) => ({ any: [deep] }), second),
 };
 
-/** Each answer that a put and a claim need. */
+/** Asks for every answer that a put and a claim need. */
 function answer(input: unknown): void {
   const parsed = scheduleSchema.safeParse(input);
   if (!parsed.success) return;
@@ -153,7 +154,7 @@ test("readings of wall clocks are counted", () => {
 });
 
 test.each(Object.entries(HOSTILE))("%s takes few steps", (_name, input) => {
-  // Of each zone, tables are made once for all.
+  // The first call builds the tables of each zone.
   answer(input);
   expect(count([format], () => answer(input))).toBe(0);
   const steps = count(STEPS, () => answer(input));

@@ -5,10 +5,10 @@ import { excluderAt } from "../../src/schedule/exclude/excluding-schedule.js";
 import type { Schedule } from "../../src/schedule/index.js";
 import { bounds, pick } from "./arbitraries.js";
 
-/* Searches leap over excluded days and hours: against asking for each time, one by one. */
+/* Compares searches that leap over excluded days and hours with a walk through each time. */
 
 const DAY = 86_400_000;
-/** Their clocks change by an hour, by half an hour, by a day; by odd seconds, at midnight and for Ramadan. */
+/** Zones whose clocks change by an hour, half an hour or a day, by odd seconds, at midnight and for Ramadan. */
 const zone = pick(
   "UTC",
   "Europe/Paris",
@@ -63,7 +63,7 @@ const exclusion = fc
   )
   .map(([spec, limits]) => ({ ...spec, ...limits }));
 const except = fc.array(exclusion, { minLength: 1, maxLength: 5 });
-/** Near changes of these clocks. */
+/** Times near clock changes of these zones. */
 const CHANGES = [
   "2024-03-31T01:00:00Z",
   "2024-10-27T01:00:00Z",
@@ -87,7 +87,7 @@ test("leaps find the same times as a search time by time", () => {
       const schedule = { ...one, except } as Schedule;
       const [part] = partsOf(schedule, { seed: "", context: {}, lenient: false });
       const { before, excluders } = part!;
-      /** Undefined: none is left among so many times. */
+      /** Undefined: none is left within that number of steps. */
       const walk = (
         first: number | undefined,
         onward: (time: number) => number | undefined,

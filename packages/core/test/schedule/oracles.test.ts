@@ -23,13 +23,13 @@ function load(name: string): OracleCase[] {
     .map((line) => JSON.parse(line) as OracleCase);
 }
 
-/** Everything a case says, as the engine answers it. */
+/** Each property of a case, as the engine answers it. */
 function answer(syntax: "cron" | "calendar", { expr, base, timezone, next = [], canonical }: OracleCase) {
   const schedule: Schedule = syntax === "cron" ? { cron: expr, timezone } : { calendar: expr, timezone };
   const compiled = compileSchedule(schedule);
   const times: string[] = [];
   let after = Date.parse(base);
-  // One more than expected, to see whether the schedule is exhausted.
+  // Asks for one more than expected, to see whether the schedule is exhausted.
   for (let i = 0; i <= next.length; i++) {
     const time = compiled.next(after);
     if (time === undefined)

@@ -14,7 +14,7 @@ const STILL = ["UTC", "Asia/Kolkata"];
 
 const time = fc.integer({ min: Date.UTC(1995, 0, 1), max: Date.UTC(2060, 0, 1) });
 
-/** One cron field out of valid entries. */
+/** One cron field made of valid entries. */
 function field(min: number, max: number, extra: string[] = []) {
   const value = fc.integer({ min, max });
   const range = fc.tuple(value, value).map(([a, b]) => `${Math.min(a, b)}-${Math.max(a, b)}`);
@@ -77,7 +77,7 @@ const calendarText = fc
       fc.constantFrom(":0/0.25", ":1.5,30.125"),
     ),
   )
-  // systemd refuses ranges of one second, which `59..59` here never is.
+  // systemd refuses ranges of one second; `59..59` cannot occur here.
   .map(
     ([weekday, month, day, hour, minute, second]) => `${weekday}*-${month}${day} ${hour}:${minute}${second}`,
   );
@@ -98,7 +98,7 @@ const every = fc
   });
 const at = time.map((ms): Schedule => ({ at: ms }));
 const any = fc.oneof(cron, calendar, every, at);
-/** Those whose `next` never goes back while the base goes forward; see `DstRule`. */
+/** Schedules whose `next` never decreases while the base increases; see `DstRule`. */
 const monotone = fc.oneof(cron, stillCalendar, every, at);
 
 const options = { numRuns: 600 };

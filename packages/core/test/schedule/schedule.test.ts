@@ -16,7 +16,7 @@ import { soon } from "./soon.js";
 
 const utc = (text: string) => Date.parse(text);
 
-/** The first times after a base, as dates. */
+/** The first dates after a base. */
 function dates(schedule: Schedule, after: string, count: number): string[] {
   const compiled = compileSchedule(schedule);
   const found: string[] = [];
@@ -31,7 +31,7 @@ describe("cron's day extensions", () => {
     ["0 0 L * *", ["2026-01-31", "2026-02-28", "2026-03-31"]],
     ["0 0 LW * *", ["2026-01-30", "2026-02-27", "2026-03-31"]],
     ["0 0 15W * *", ["2026-01-15", "2026-02-16", "2026-03-16"]],
-    // The 1st is a Sunday in February and March: nearest within the month.
+    // The 1st is a Sunday in February and March: the nearest workday stays within the month.
     ["0 0 1W 2,3,8 *", ["2026-02-02", "2026-03-02", "2026-08-03"]],
     ["0 0 31W * *", ["2026-01-30", "2026-03-31", "2026-05-29"]],
     ["0 0 * * 5#5", ["2026-01-30", "2026-05-29", "2026-07-31"]],
@@ -45,7 +45,7 @@ describe("cron's day extensions", () => {
 });
 
 describe("H", () => {
-  // Stored expressions rely on it: these may never change.
+  // These values may never change, because stored expressions rely on them.
   test.each([
     ["H H * * *", "t", "55 4 * * *"],
     ["H/15 * * * *", "t", "10-59/15 * * * *"],
@@ -106,13 +106,13 @@ test("fractions of a second are supported", () => {
 });
 
 test.each([
-  // As `systemd-analyze calendar` writes them.
+  // Normalised as `systemd-analyze calendar` does.
   ["*:*:0/1", "*-*-* *:*:*"],
   ["*:*:3,0/1,0", "*-*-* *:*:*"],
   ["*:*:0,0..59,0/1,0/3", "*-*-* *:*:*"],
   ["*:*:0,0..59", "*-*-* *:*:00,00..59"],
   ["*:0/1,3,0", "*-*-* *:00,00/1,03:00"],
-  // systemd writes `*` for these too, which would lose a time.
+  // systemd writes `*` for these too, although that loses a time.
   ["*:*:0/1,0.5", "*-*-* *:*:00/1,00.500000"],
   ["*:*:0/0.5,0/1", "*-*-* *:*:00/0.500000,00/1"],
 ])("seconds of %s are written as %s, which means the same", (calendar, canonical) => {
@@ -137,7 +137,7 @@ test.each([
   ["@1893456000 Asia/Tokyo", "UTC"],
   ["Mon *-*-* 03:00", undefined],
   ["daily", undefined],
-  // Not a zone here, though Intl knows it; not an event; too long.
+  // A zone that only Intl accepts; no event; too long.
   ["03:00 PST", undefined],
   ["whenever Europe/Berlin", undefined],
   [`${" ".repeat(600)}daily Europe/Berlin`, undefined],
@@ -175,7 +175,7 @@ describe("a schedule that never fires", () => {
     [{ calendar: "2003-03-05" }, false],
     [{ at: 0 }, false],
     [{ every: "1s" }, false],
-    // More years in a row than one search looks at.
+    // More consecutive years than one search covers.
     [{ every: "1 year", except: [{ calendar: "1970..2025-01-01" }] }, false],
     [{ every: "1 year", except: [{ every: "24h" }] }, true],
   ])("%j: %s", (schedule, expected) => {
@@ -208,7 +208,7 @@ test.each<[Schedule, string]>([
     { cron: "0 9 * * 5#2,1L" },
     "at 09:00, on the 2nd Friday of the month and the last Monday of the month (UTC)",
   ],
-  // Either of the two, and the one is any day.
+  // A union in which one side allows any day.
   [{ cron: "0 9 1-31 * 1" }, "at 09:00, every day (UTC)"],
   [{ cron: "0 9 15W * *" }, "at 09:00, on the weekday nearest to the 15th of the month (UTC)"],
   [{ cron: "0 9 LW * *" }, "at 09:00, on the last weekday (Monday to Friday) of the month (UTC)"],

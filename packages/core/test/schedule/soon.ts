@@ -1,10 +1,10 @@
 import { expect } from "vitest";
 
 /**
- * A hang or a long walk takes seconds: `run` is quick. What else goes on on the machine may hold up one go, but not each of three.
- *
+ * Fails if `run` takes longer than `limit` three times: a hang or a long walk takes seconds, while other load on the
+ * machine delays only one try.
  * @param limit in ms
- * @returns what the last go returned
+ * @returns the result of the last try
  */
 export function soon<T>(limit: number, run: () => T): T {
   let least = Number.POSITIVE_INFINITY;

@@ -14,7 +14,7 @@ import {
 } from "../../src/schedule/index.js";
 import { bounds, context, exclusions, pick, schedule } from "./arbitraries.js";
 
-/* What belongs to a whole schedule: jitter, maxRuns, and the delay after a run. */
+/* Fields of a whole schedule: jitter, `maxRuns`, and the delay after a run. */
 
 const DAY = 86_400_000;
 const utc = (text: string) => Date.parse(text);
@@ -104,7 +104,7 @@ describe("a delay after the finish of a run", () => {
     [{ start: "2026-01-01T12:00:00Z" }, "2026-01-01T12:00:00Z", "2026-01-01T13:00:00.000Z"],
     [{ end: "2026-01-01T11:17:00Z" }, "2026-01-01T10:17:00Z", "2026-01-01T11:17:00.000Z"],
     [{ end: "2026-01-01T11:16:59Z" }, "2026-01-01T10:17:00Z", undefined],
-    // 2 January is left at the first whole hour from the finish on.
+    // Adds whole delays to the finish until 2 January is over.
     [{ except: [{ calendar: "*-01-02" }] }, "2026-01-01T23:17:00Z", "2026-01-03T00:17:00.000Z"],
     [
       { except: [{ calendar: "*-01-02", timezone: "Asia/Tokyo" }] },
@@ -290,7 +290,7 @@ describe("a preview", () => {
     };
     expect(notes("2h")).toEqual([11, " and 8 more"]);
     expect(notes("1m")).toEqual([100, " and 97 or more"]);
-    // Fifty-nine before each time.
+    // Excludes fifty-nine times before each one that stays.
     const hours: Schedule = { every: "1m", except: [{ cron: "1-59 * * * *" }] };
     expect(previewSchedule(hours, { from, count: 3 }).excluded).toHaveLength(100);
   });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { segmentAt, zoneOf } from "../../src/schedule/zone/offsets.js";
 
-/* Far years borrow the table of a nearer one, and those before 1844 that of 1840: Intl has the last word. */
+/* Compares with Intl: far years borrow the table of a nearer one, and years before 1844 that of 1840. */
 
 const ZONES = Intl.supportedValuesOf("timeZone");
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -18,7 +18,7 @@ function offsetOf(timeZone: string, utc: number): number {
     });
   formats.set(timeZone, format);
   const part = Object.fromEntries(format.formatToParts(utc).map(({ type, value }) => [type, Number(value)]));
-  // Of the year, two digits are said: the rest is that of UTC, or of its neighbour at New Year.
+  // Intl returns two digits of the year: the year is that of UTC, or the one before or after it at New Year.
   const wall = new Date(utc);
   const year = wall.getUTCFullYear();
   const near = [year - 1, year, year + 1].find((one) => one % 100 === part["year"])!;
@@ -39,7 +39,7 @@ test.each([
       const segment = segmentAt(zoneOf(id), utc);
       expect(segment.offset).toBe(offsetOf(id, utc));
       expect(segment.start <= utc && utc < segment.end).toBe(true);
-      // The end of a segment is a clock change, or the end of its year.
+      // A segment ends with a clock change, or with its year.
       expect(segmentAt(zoneOf(id), segment.end).before).toBe(segment.offset);
       if (segment.start > Date.parse(from)) expect(offsetOf(id, segment.start - 1_000)).toBe(segment.before);
     }),

@@ -5,12 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Operation, operation, perform } from "./operations.js";
 import { World } from "./world.js";
 
-/** Histories in one run of the tests; at night many more. */
+/** Number of histories: few in a usual run, many at night. */
 const RUNS = Number(process.env.CARILLON_MODEL_RUNS ?? 200);
 const SEED =
   process.env.CARILLON_MODEL_SEED === undefined ? {} : { seed: Number(process.env.CARILLON_MODEL_SEED) };
 
-/** A failed job is retried outside between a node's read and its commit: what the overlap guard is there for. */
+/**
+ * A failed job is retried from outside between a node's read and its commit: the case that the overlap guard exists
+ * for.
+ */
 const REVIVED: Operation[] = [
   { op: "put", id: "a", task: { schedule: { every: "10s" } } },
   { op: "advance", ms: 10_000 },
@@ -21,7 +24,7 @@ const REVIVED: Operation[] = [
   { op: "retry-between" },
 ];
 
-/** A trigger supersedes the last of `maxRuns`: the times that passed since are owed, not forgotten. */
+/** A trigger replaces the last occurrence of `maxRuns`: the times that passed since then are owed. */
 const REOPENED: Operation[] = [
   {
     op: "put",
@@ -46,7 +49,7 @@ const UNLIMITED: Operation[] = [
   { op: "finish", which: 0, outcome: "succeeded" },
 ];
 
-/** A task is deleted while it waits for a place. */
+/** A task is deleted while it waits for a free place. */
 const DELETED: Operation[] = [
   { op: "put", id: "a", task: { schedule: { every: "10s" } } },
   { op: "put", id: "b", task: { schedule: { every: "10s" } } },
@@ -92,7 +95,7 @@ describe("random histories", () => {
     await fc.assert(property([]), { numRuns: RUNS, ...SEED, examples: [[REOPENED], [UNLIMITED], [DELETED]] });
   });
 
-  /** Positive controls: with a part of the protocol taken out, the same histories break a promise. */
+  /** Positive controls: without one part of the protocol, the same histories break a promise. */
   it.each<[string, (Sabotage | "mutex")[], RegExp]>([
     ["the fence", ["mutex", "fence"], /enqueued twice|went back|counted|skipped|beside/],
     ["the overlap guard", ["mutex", "overlap-guard"], /beside|skipped/],

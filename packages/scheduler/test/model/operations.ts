@@ -2,7 +2,7 @@ import { OVERLAP_POLICIES, type TaskInput } from "@carillon/core";
 import fc from "fast-check";
 import type { World } from "./world.js";
 
-/** One thing that happens, as data, so that a failing history can be read and repeated. */
+/** One operation as data, so that a failing history can be read and repeated. */
 export type Operation =
   | { readonly op: "put"; readonly id: string; readonly task: Partial<TaskInput> }
   | { readonly op: "pause" | "delete" | "backfill" | "retry-items"; readonly id: string }

@@ -48,7 +48,7 @@ export class Places {
     return { limit: limit === undefined ? undefined : Number(limit), runs: new Set(runs), waiting };
   }
 
-  /** The limits of the queue were changed. */
+  /** Call this after a change of the queue's limits. */
   async limited(): Promise<void> {
     const open = await this.#open();
     for (const owner of this.#owners) {
@@ -69,7 +69,10 @@ export class Places {
     }
   }
 
-  /** Never more open runs than the limit that held when the last was enqueued. Runs that are retried from outside come on top. */
+  /**
+   * Open runs never exceed the limit that held when the last one was enqueued, except for runs that are retried from
+   * outside.
+   */
   async #withinLimit(owner: string, { limit = 0, runs }: Held, before: Held | undefined): Promise<void> {
     const taken = [...runs].filter((run) => !before?.runs.has(run));
     const reopened = await Promise.all(
@@ -91,7 +94,7 @@ export class Places {
       fail(`${owner}: a run ended, and did not wake what waits for a place: ${before.waiting.join(", ")}`);
   }
 
-  /** The runs that hold places are those that are open, and only tasks wait for places. */
+  /** The runs that hold places are exactly the open ones, and only existing tasks wait for places. */
   async agree(): Promise<void> {
     const [open, cleared] = [await this.#open(), await this.#ofDeleted()];
     for (const owner of this.#owners) {
@@ -109,13 +112,16 @@ export class Places {
     }
   }
 
-  /** Whether these runs hold all places of an owner: until they end, nothing else of it is enqueued. */
+  /** Whether these runs hold all places of an owner: nothing else of that owner is enqueued until they end. */
   async areFilledBy(owner: string, held: readonly string[]): Promise<boolean> {
     const { limit, runs } = await this.#read(owner);
     return limit !== undefined && held.filter((run) => runs.has(run)).length >= limit;
   }
 
-  /** Tasks that are due are checked again in time, whatever they wait for. @param now Redis time, which never went back */
+  /**
+   * Due tasks are checked again in time, even if nothing wakes them.
+   * @param now Redis time, which never went back
+   */
   async rechecked(now: number): Promise<void> {
     const { tasks } = await this.#store.tasks.list({ queue: this.#queue }, 100);
     for (const { definition, state, due } of tasks) {
@@ -136,7 +142,7 @@ export class Places {
     return open;
   }
 
-  /** Runs of deleted tasks that are still to be cleared. */
+  /** Runs of deleted tasks that are not cleared yet. */
   async #ofDeleted(): Promise<Set<string>> {
     const marks = await this.#client.keys(this.#keys.gone("gone:open:*"));
     return new Set((await Promise.all(marks.map((mark) => this.#client.zrange(mark, 0, "-1")))).flat());

@@ -3,22 +3,22 @@ import type { Pending } from "@carillon/core/internal";
 import type { LedgerEntry, RedisClient, Store, StoredTask } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 
-/** What the checks must know of a task beside what Redis holds. */
+/** Facts about a task that the checks need and Redis does not hold. */
 export interface Known {
-  /** The schedule, while it is the one that the task was created with. */
+  /** The schedule, as long as it was never changed. */
   readonly schedule: Schedule | undefined;
-  /** Whether two of its runs may be live: its policy was `allow` once, or a trigger said so. */
+  /** Whether two of its runs may overlap: its policy was `allow` at some time, or a trigger allowed it. */
   readonly mayOverlap: boolean;
-  /** Nominal times after this one are the task's. */
+  /** Nominal times after this one belong to the task. */
   readonly born: number;
 }
 
-/** What is decided about nominal times: for good, or not yet. */
+/** Reasons for a skip that are final; any other decision may still change. */
 const FINAL_SKIPS = new Set(["overlap", "behind", "missed", "paused", "excluded", "superseded", "frozen"]);
 /** The ledger forgets what is beyond this many entries. */
 const LEDGER_CAP = 50;
 
-/** Each promise about one task, from run records, ledger, jobs and the task itself. */
+/** Checks each promise about one task against run records, ledger, jobs and the task itself. */
 export async function checkTask(
   store: Store,
   client: RedisClient,
@@ -59,7 +59,7 @@ export class Progress {
     this.#cursors.set(id, cursor);
   }
 
-  /** The task was deleted: another one of its name has a cursor of its own. */
+  /** Call this when a task is deleted: a new task of the same name has its own cursor. */
   deleted(id: string): void {
     this.#cursors.delete(id);
   }
@@ -81,7 +81,7 @@ function decidedOnce(
   for (const one of pending) {
     if (one.trigger !== "retry" && seen.has(one.key)) fail(`${id}: enqueued and waiting: ${one.key}`);
   }
-  // Manual runs have no nominal time of their own; backfills decide a time again.
+  // Manual runs have no nominal time of the schedule; backfills decide a time again.
   const again = new Set(["retry", "manual", "backfill"]);
   const first = runs.filter(({ trigger }) => !again.has(trigger));
   const skips = ledger.filter(({ reason }) => FINAL_SKIPS.has(reason));
@@ -125,7 +125,7 @@ function nothingMissing(
   }
 }
 
-/** Invariant 5: runs whose jobs are not over, by the jobs' own state. */
+/** Invariant 5: jobs that are not finished, by their own state. */
 export async function liveJobs(client: RedisClient, bull: string, runs: readonly Run[]): Promise<string[]> {
   const states = await Promise.all(
     runs.map(({ id }) => client.hmget(`${bull}${id}`, "timestamp", "finishedOn")),

@@ -16,16 +16,16 @@ import { Places } from "./places.js";
 import { checkTask, fail, liveJobs, Progress } from "./promises.js";
 
 const QUEUE = "bells";
-/** Nothing of a short history is pruned: the checks read all of it. */
+/** Records are never pruned in a short history, because the checks read all of them. */
 const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
 let serial = 0;
 
-/** The owner's limit, or its other runs, are in the way. */
+/** Ignores refusals because of the owner's limit or its other runs. */
 function unlessRefused(error: unknown): void {
   if (!isCarillonError(error) || !["OWNER_LIMIT", "SKIPPED_OVERLAP"].includes(error.code)) throw error;
 }
 
-/** As `Known` of the checks; it grows with what is done to the task. */
+/** The `Known` of the checks, extended by each operation on the task. */
 interface Put {
   schedule: Schedule | undefined;
   mayOverlap: boolean;
@@ -39,7 +39,7 @@ interface Active {
   readonly fence: number | undefined;
 }
 
-/** Two nodes, a queue and its worker on a virtual clock, and every promise checked from what Redis holds. */
+/** Two nodes, a queue and its worker on a virtual clock. Every promise is checked from the data in Redis. */
 export class World {
   readonly store: Store;
   readonly clock: VirtualClock;
@@ -120,7 +120,7 @@ export class World {
     this.#known.delete(id);
     this.#progress.deleted(id);
     await this.#places.step(false);
-    // Generations begin at the clock in µs: no real clock stands still for thousands of commits.
+    // Generations begin at the clock in µs, and a real clock never stands still for thousands of commits.
     await this.clock.advance(1);
   }
 
@@ -132,7 +132,7 @@ export class World {
     await this.store.claims.trigger(this.#name(id), by, overlap).catch(unlessRefused);
   }
 
-  /** The failed items of its last run that is over. */
+  /** Retries the failed items of its last final run. */
   async retryItems(id: string): Promise<void> {
     const runs = await this.store.runs.list(this.#name(id), 1_000);
     const run = runs.find(({ state }) => state === "final");
@@ -140,7 +140,10 @@ export class World {
     if (run) await this.store.claims.retryItems(run, by).catch(unlessRefused);
   }
 
-  /** The last minute of a task once more. It waits for other runs, and skips nothing: each time stays decided once. */
+  /**
+   * Backfills the last minute of a task. It waits for other runs and skips nothing, so that each time stays decided
+   * once.
+   */
   async backfill(id: string): Promise<void> {
     const task = await this.store.tasks.get(this.#name(id));
     if (!task || "anchor" in task.definition.schedule) return;
@@ -163,7 +166,10 @@ export class World {
     await Promise.all(this.#nodes.map((node) => node.tick()));
   }
 
-  /** A worker takes the next job and records its start. A plain one records nothing. Returns whether anything changed. */
+  /**
+   * A worker takes the next job and records its start. A plain worker records nothing. Returns whether anything
+   * changed.
+   */
   async start(plain: boolean): Promise<boolean> {
     const token = randomBytes(4).toString("hex");
     const job = (await this.#worker.getNextJob(token, { block: false })) as Job | undefined;
@@ -188,7 +194,7 @@ export class World {
     return started.word !== "WAIT";
   }
 
-  /** One of the runs under way ends. */
+  /** Ends one of the runs in progress. */
   async finish(which: number, outcome: "succeeded" | "failed"): Promise<boolean> {
     const one = this.#active[which % Math.max(1, this.#active.length)];
     if (!one) return false;
@@ -204,13 +210,13 @@ export class World {
     return true;
   }
 
-  /** Someone retries a failed job in Bull Board after a node has read what is due, and before it commits. */
+  /** Retries a failed job in Bull Board between a node's read and its commit. */
   async retryBetween(): Promise<void> {
     const { claims } = this.store;
     const commit = claims.commit.bind(claims);
     claims.commit = async (...args) => {
       const [job] = await this.#queue.getFailed(0, 0);
-      // Beside a run that is live already nobody can forbid it.
+      // A retry while another run is live cannot be prevented.
       if (job && !(await this.#hasLiveRun(job))) await job.retry("failed").catch(() => {});
       return commit(...args);
     };
@@ -228,12 +234,12 @@ export class World {
     );
   }
 
-  /** The worker of a run dies: BullMQ hands the job over. */
+  /** Kills the worker of a run: BullMQ hands the job over. */
   async crash(which: number): Promise<void> {
     const one = this.#active[which % Math.max(1, this.#active.length)];
     if (!one) return;
     this.#active = this.#active.filter((other) => other !== one);
-    // As if its lock had run out since BullMQ's last look.
+    // The job's lock has run out since BullMQ's last check.
     const { bull } = internalsOf(this.store).keys.queue(QUEUE);
     await this.#connection.del(`${bull}${one.job.id}:lock`, `${bull}stalled-check`);
     await this.#connection.sadd(`${bull}stalled`, one.job.id as string);
@@ -245,25 +251,28 @@ export class World {
     return tasks;
   }
 
-  /** Each promise, from run records, ledger, jobs and the tasks themselves. @param after the operation before it */
+  /**
+   * Checks each promise against run records, ledger, jobs and tasks.
+   * @param after the operation before it
+   */
   async check(after?: string): Promise<void> {
     for (const task of await this.#tasks()) {
       this.#progress.check(task);
       await checkTask(this.store, this.#connection, task, this.#known.get(task.definition.id) as Put);
     }
-    // Nodes claim at the same time as they end runs: others may use up the wakes.
+    // Nodes claim while runs end, so that other tasks may use up the wakes.
     await this.#places.step(after === "finish");
     await this.#places.agree();
     await this.#places.rechecked(this.clock.now);
   }
 
-  /** The runs of a task that are not over. `held`: they crashed, and wait for the resume of their paused task. */
+  /** Open runs of a task. `held`: runs that crashed, and wait until their paused task is resumed. */
   async #open({ definition: { id }, state }: StoredTask): Promise<{ run: string; held: boolean }[]> {
     const runs = await this.store.runs.many(QUEUE, await this.store.runs.open(this.#name(id)));
     return runs.map((run) => ({ run: run.id, held: state === "paused" && run.notBefore !== undefined }));
   }
 
-  /** Everything comes to rest: no occurrence waits for ever, and no run stays open. */
+  /** Runs everything to rest: no occurrence waits for ever, and no run stays open. */
   async settleDown(): Promise<void> {
     // A limit lets one occurrence of a long backlog run at a time.
     for (let round = 0; round < 2_000; round++) {

@@ -1,15 +1,18 @@
-/** Where a branch of an actor stands still, until the director lets it go on. */
+/** A point at which a branch of an actor waits until the director lets it continue. */
 export interface Park {
   readonly point: string;
-  /** Tells branches at the same point apart. */
+  /** Distinguishes branches at the same point. */
   readonly key: string;
   readonly go: () => void;
   readonly fail: (why: string) => void;
 }
 
-/** A timer of an actor, in virtual time. Answers as Node's own do. */
+/** A timer of an actor, in virtual time. Has the methods of Node's timers. */
 export class ActorTimer {
-  /** @param at virtual ms since the start @param every 0: once */
+  /**
+   * @param at virtual ms since the start
+   * @param every interval in ms; 0: once
+   */
   constructor(
     readonly actor: Actor,
     readonly fire: () => void,
@@ -26,21 +29,21 @@ export class ActorTimer {
   }
 }
 
-/** Whoever acts in a simulation: a node, a client, a worker. One branch of one actor moves at a time. */
+/** An actor of a simulation: a node, a client or a worker. One branch of one actor moves at a time. */
 export class Actor {
   readonly parks: Park[] = [];
-  /** In the order in which they were set. */
+  /** Timers in the order in which they were set. */
   readonly timers = new Set<ActorTimer>();
-  /** Messages that were published and not delivered yet. */
+  /** Messages that were published and are not delivered yet. */
   readonly mail: { channel: string; text: string }[] = [];
-  /** Nothing of it moves: stopped, as by SIGSTOP. */
+  /** The process is stopped, as by SIGSTOP. */
   frozen = false;
-  /** How far its wall clock is off, in ms. */
+  /** Error of its wall clock, in ms. */
   skew = 0;
 
   constructor(readonly name: string) {}
 
-  /** Its process is gone: what is left of it never moves again. */
+  /** Ends its process: the rest of it never moves again. */
   abandon(): void {
     this.parks.length = 0;
     this.timers.clear();
@@ -48,12 +51,12 @@ export class Actor {
     this.frozen = false;
   }
 
-  /** It stands there no longer. */
+  /** Removes a point at which it waited. */
   release(park: Park): void {
     this.parks.splice(this.parks.indexOf(park), 1);
   }
 
-  /** Those whose time has come, earliest first. */
+  /** Due timers, earliest first. */
   dueTimers(now: number): ActorTimer[] {
     return [...this.timers].filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
   }

@@ -9,10 +9,10 @@ import { NodeActor } from "./node-actor.js";
 import { type Operation, QUEUE } from "./operations.js";
 import { CarillonWorkerActor, PlainWorkerActor } from "./worker-actor.js";
 
-/** A client: it does one thing at a time. */
+/** A client, which does one thing at a time. */
 export class ClientActor extends Actor {
   readonly kind = "client";
-  /** What it is doing. */
+  /** The operation in progress. */
   busy: { readonly what: string; readonly id: string } | undefined;
 
   constructor(
@@ -39,7 +39,7 @@ export class ClientActor extends Actor {
 
 export type CastMember = NodeActor | ClientActor | CarillonWorkerActor | PlainWorkerActor;
 
-/** What the cast needs of the simulation. */
+/** Parts of the simulation that the cast needs. */
 export interface Hooks {
   readonly director: Director;
   pass(actor: CastMember, point: string, key?: string): Promise<void>;
@@ -48,7 +48,7 @@ export interface Hooks {
   readonly bursts: BurstSettings;
 }
 
-/** Everybody who acts in one simulation. */
+/** All actors of one simulation. */
 export class Cast {
   readonly nodes: readonly NodeActor[];
   readonly clients: readonly ClientActor[];
@@ -78,7 +78,7 @@ export class Cast {
     for (const worker of this.workers) await worker.ready();
   }
 
-  /** Who hears what is published. */
+  /** Actors that receive published messages. */
   get listeners(): { actor: Actor; ears: Ears | undefined }[] {
     return this.all.map((actor) => ({ actor, ears: "ears" in actor ? actor.ears : undefined }));
   }

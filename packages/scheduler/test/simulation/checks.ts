@@ -6,7 +6,7 @@ import { checkTask, fail, Progress } from "../model/promises.js";
 import { FreezeWatch } from "./freeze-watch.js";
 import { type Character, OWNER, QUEUE } from "./operations.js";
 
-/** Of a run, by the fence that its handler got. */
+/** An attempt of a run, by the fence that its handler got. */
 export interface Attempt {
   readonly run: string;
   readonly fence: number;
@@ -15,9 +15,9 @@ export interface Attempt {
 const TAKES_PLACES = /^(commit|enqueue-new|delete|clear-runs)$/;
 const ENDS_RUNS = /^(start-run|settle-run|reconcile)$/;
 
-/** Checks what Redis holds, between two steps of a simulation. */
+/** Checks the data in Redis between two steps of a simulation. */
 export class Checks {
-  /** Tasks of which two runs may be live: their policy was `allow` once, or a trigger said so. */
+  /** Tasks that may have two live runs: their policy was `allow` at some time, or a trigger allowed it. */
   readonly mayOverlap = new Set<string>();
   readonly places: Places;
   readonly freezes: FreezeWatch;
@@ -55,7 +55,7 @@ export class Checks {
     if (this.#character.freezes) await this.freezes.ledgers();
   }
 
-  /** An actor went on from this point. */
+  /** Call this when an actor has continued from this point. */
   async moved(point: string): Promise<void> {
     const script = point.slice("before ".length);
     if (!this.#character.limits || (!TAKES_PLACES.test(script) && !ENDS_RUNS.test(script))) return;
@@ -63,7 +63,7 @@ export class Checks {
     await this.places.step(ENDS_RUNS.test(script) && !(script === "reconcile" && this.#character.deletes));
   }
 
-  /** Nothing that is due can be overlooked. */
+  /** Every due task has its entries in the indexes. */
   async #indexes(tasks: readonly StoredTask[]): Promise<void> {
     const mended = await this.#store.tasks.audit(QUEUE);
     const told = tasks.map(({ definition: { id }, state, due, pending, waiting }) => ({
@@ -91,7 +91,10 @@ export class Checks {
     }
   }
 
-  /** What is still to be done, or waits for something. @param now Redis time */
+  /**
+   * Work that is left to do, or that waits for something.
+   * @param now Redis time
+   */
   async unrest(now: number): Promise<string> {
     const { tasks } = await this.#store.tasks.list({ queue: QUEUE }, 100);
     const told: string[] = [];
@@ -117,7 +120,7 @@ export class Checks {
     return told.join(" ");
   }
 
-  /** A handler began. Returns what is wrong: no two attempts of a task have one fence. */
+  /** Call this when a handler begins. Returns the fault, if there is one: no two attempts of a task share a fence. */
   began(task: string, fence: number): string | undefined {
     const fences = this.#fences.get(task) ?? new Set();
     this.#fences.set(task, fences);
@@ -126,7 +129,10 @@ export class Checks {
     return undefined;
   }
 
-  /** Where another attempt has taken the run over: what tells whether the word of this one, said meanwhile, counted. */
+  /**
+   * If another attempt has taken over the run: a function that tells whether a report of this attempt was counted
+   * meanwhile.
+   */
   async outdated(attempt: Attempt | undefined): Promise<(() => Promise<string | undefined>) | undefined> {
     if (!attempt) return undefined;
     const { run, fence } = attempt;
@@ -135,7 +141,7 @@ export class Checks {
     if (before.fence === undefined || before.fence === String(fence)) return undefined;
     return async () => {
       const after = await this.#client.hgetall(key);
-      // Redis may tell the fields in another order.
+      // Redis may return the fields in another order.
       if (isDeepStrictEqual(after, before)) return undefined;
       return `${run}: the word of an attempt counted that another had taken over from`;
     };

@@ -6,16 +6,16 @@ import type { Options } from "./history.js";
 import { simulate } from "./simulation.js";
 import { watchMulti } from "./watch-multi.js";
 
-/** A way to claim that is known not to keep the promises. */
+/** A variant of the claim that is known to break promises. */
 export interface Control {
   readonly name: string;
   readonly sabotage: Sabotaged;
   readonly rig?: Options["rig"];
-  /** What it falls to. */
+  /** Faults under which it breaks a promise. */
   readonly faults: readonly Fault[];
-  /** What it must break. */
+  /** The promise that it must break. */
   readonly breaks: RegExp;
-  /** The seed at which the search begins: the one that showed it last, if that is a late one. */
+  /** First seed of the search: the one that failed last, if that is a late one. */
   readonly from?: number;
 }
 
@@ -82,7 +82,7 @@ export const CONTROLS: readonly Control[] = [
 
 export interface Finding {
   readonly name: string;
-  /** The first seed that showed it; undefined: none did. */
+  /** The first seed that broke the promise; undefined: none did. */
   readonly seed: number | undefined;
   readonly violation: string | undefined;
   readonly tried: number;

@@ -1,9 +1,9 @@
-/** How often each fault hit an actor at each point. */
+/** Counts how often each fault struck at each point. */
 export class Coverage {
   readonly #hits = new Map<string, Map<string, number>>();
   readonly #kinds = new Set<string>();
 
-  /** The point was passed. */
+  /** Counts a point that was passed. */
   reached(point: string): void {
     this.#at(point);
   }
@@ -28,7 +28,7 @@ export class Coverage {
     return [...this.#hits].filter(([, faults]) => faults.size === 0).map(([point]) => point);
   }
 
-  /** Whether any fault struck there. */
+  /** Whether any fault struck at this point. */
   struck(point: string): boolean {
     return (this.#hits.get(point)?.size ?? 0) > 0;
   }
@@ -39,7 +39,7 @@ export class Coverage {
     return total;
   }
 
-  /** A line a point, a column a fault. */
+  /** A table with a line for each point and a column for each fault. */
   table(): string {
     const kinds = [...this.#kinds].sort();
     const rows = [...this.#hits].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -1,4 +1,4 @@
-/** mulberry32: small, and the same numbers everywhere. */
+/** The generator mulberry32: small, with the same numbers on every machine. */
 export class Dice {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Dice {
     this.#state = seed | 0;
   }
 
-  /** From 0 up to, but not, 1. */
+  /** A number from 0 to below 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -26,7 +26,7 @@ export class Dice {
     return items[this.below(items.length)] as T;
   }
 
-  /** Bytes that stand in for random ones. */
+  /** Bytes in place of random ones. */
   bytes(count: number): Buffer {
     return Buffer.from(Array.from({ length: count }, () => this.below(256)));
   }

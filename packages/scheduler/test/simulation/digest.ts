@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 
-/** Entries of BullMQ's event stream are named by the real time, and locks hold random values. */
+/** Entries of BullMQ's event stream have ids of the real time, and locks hold random values. */
 const NOT_OURS = /:events$|:lock$|~lock:/;
 
-/** All that Redis holds, as one hash: the same for the same history. */
+/** One hash of all data in Redis: the same for the same history. */
 export async function digest(redis: Redis): Promise<string> {
   const keys = (await redis.keys("*")).filter((key) => !NOT_OURS.test(key)).sort();
   const hash = createHash("sha256");
@@ -23,7 +23,7 @@ async function content(redis: Redis, key: string): Promise<unknown> {
     case "set":
       return (await redis.smembers(key)).sort();
     case "stream":
-      // Entries are named by the real time.
+      // Ids of entries are left out: they hold the real time.
       return (await redis.xrange(key, "-", "+")).map(([, fields]) => fields);
     default:
       return redis.get(key);

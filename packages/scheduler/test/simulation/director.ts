@@ -1,25 +1,25 @@
 import { type Actor, ActorTimer, type Park } from "./actor.js";
 
-/** 1 January 2026: what every wall clock without an error says at the start. */
+/** 1 January 2026: the start, on every wall clock without an error. */
 export const START = Date.parse("2026-01-01T00:00:00Z");
 
 const immediate = globalThis.setImmediate;
-/** Turns of the event loop until redlock's promises, which are not Node's, have done all that follows from an answer. */
+/** Turns of the event loop after which redlock's promises, which are not Node's, have handled an answer. */
 export const MUTEX_TURNS = 3;
 
 /**
- * Lets one actor move at a time, and waits until all that it began has come to rest: it is parked, or waits for a timer, or is
- * done. So the order of all that happens is the order in which the director lets it happen.
+ * Lets one actor move at a time, and waits until everything that it began rests: parked, waiting for a timer, or done.
+ * So the order of events is the order in which the director lets them happen.
  */
 export class Director {
-  /** Virtual ms since the start: everybody's monotonic clock. */
+  /** Virtual ms since the start: the monotonic clock of all actors. */
   elapsed = 0;
-  /** Who moves now. */
+  /** The actor that moves now. */
   current: Actor | undefined;
   #underWay = 0;
   #rested: (() => void) | undefined;
 
-  /** Waits for this too before the current actor counts as at rest. */
+  /** Counts a promise as work of the current actor. */
   track<T>(work: Promise<T>): Promise<T> {
     this.#underWay += 1;
     const end = () => this.#ended();
@@ -27,13 +27,13 @@ export class Director {
     return work;
   }
 
-  /** An actor moves. Resolves when all of it has come to rest. */
+  /** Lets an actor move. Resolves when all of its branches rest. */
   async move(actor: Actor, act: () => void, turns = 1): Promise<void> {
     this.current = actor;
     act();
     await this.#rest(turns);
     this.current = undefined;
-    // Which of its branches came first may hang on how soon Redis answered: what the dice choose from must not.
+    // Sorts the branches: their order may depend on the speed of Redis, and the choice of the dice must not.
     const place = ({ point, key }: Park) => `${point} ${key}`;
     actor.parks.sort((a, b) => Number(place(a) > place(b)) - Number(place(a) < place(b)));
   }
@@ -49,7 +49,7 @@ export class Director {
     }
   }
 
-  /** What `setImmediate` of the current actor is. */
+  /** Replaces `setImmediate` for the current actor. */
   soon(act: () => void): NodeJS.Immediate {
     this.#underWay += 1;
     return immediate(() => {
@@ -63,14 +63,14 @@ export class Director {
     if (this.#underWay === 0) this.#rested?.();
   }
 
-  /** The actor stands still here until someone lets it go on. */
+  /** Parks the actor at this point until it is released. */
   park(actor: Actor, point: string, key = ""): Promise<void> {
     return new Promise((resolve, reject) => {
       actor.parks.push({ point, key, go: resolve, fail: (why) => reject(new Error(why)) });
     });
   }
 
-  /** What `setTimeout` and `setInterval` of the current actor are. */
+  /** Replaces `setTimeout` and `setInterval` for the current actor. */
   timer(fire: () => void, ms: number, repeated: boolean): ActorTimer {
     const actor = this.current as Actor;
     const after = Math.max(1, Math.ceil(ms));
@@ -79,14 +79,14 @@ export class Director {
     return timer;
   }
 
-  /** Fires a timer whose time has come; one that repeats does not make up for what it missed. */
+  /** Fires a due timer; one that repeats does not make up for missed times. */
   fire(timer: ActorTimer): Promise<void> {
     if (timer.every > 0) timer.at = this.elapsed + timer.every;
     else timer.actor.timers.delete(timer);
     return this.move(timer.actor, timer.fire);
   }
 
-  /** What the current actor's wall clock says. */
+  /** The wall clock of the current actor. */
   get wall(): number {
     return START + this.elapsed + (this.current?.skew ?? 0);
   }

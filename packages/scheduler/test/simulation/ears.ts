@@ -30,7 +30,7 @@ export class Ears extends EventEmitter {
   }
 }
 
-/** A message is published: it is on its way to an actor that listens. */
+/** Puts a published message into the mail of an actor that listens. */
 export function post(actor: Actor, ears: Ears | undefined, channel: string, text: string): void {
   if (ears?.channels.has(channel)) actor.mail.push({ channel, text });
 }

@@ -10,19 +10,19 @@ import { virtualMutex } from "./virtual-mutex.js";
 
 const NAMESPACE = "simulation";
 export const PREFIX = bullPrefix(NAMESPACE, QUEUE);
-/** Nothing of a short history is pruned: the checks read all of it. */
+/** Records are never pruned in a short history, because the checks read all of them. */
 const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
 
-/** Safety parts that the nodes leave out. */
+/** Safety parts that the nodes omit. */
 export type Sabotaged = NonNullable<StoreSeams["sabotage"]>;
 
-/** Where Redis is. */
+/** The Redis of a simulation. */
 interface Place {
   readonly redis: RedisServer;
   readonly admin: Redis;
 }
 
-/** Who has a store of their own. */
+/** Actors that have their own store, by role. */
 export const ROLES = {
   node: ["node-0", "node-1", "node-2"],
   client: ["client-0", "client-1"],
@@ -31,7 +31,7 @@ export const ROLES = {
 } as const;
 export type Role = (typeof ROLES)[keyof typeof ROLES][number];
 
-/** The simulation that has the equipment now. */
+/** The simulation that uses the equipment now. */
 export interface User {
   readonly director: Director;
   pass(role: Role, point: string, key?: string): Promise<void>;
@@ -43,14 +43,14 @@ export interface Gear {
   readonly connection: RedisClient;
 }
 
-/** Connections of everybody in a simulation; the next one goes on with them. Nothing of a history stays in them. */
+/** Connections of all actors, which simulations use one after the other. No data of a history stays in them. */
 export class Equipment {
   user: User | undefined;
-  /** Of the checks; no failpoint stops it. */
+  /** The store of the checks; no failpoint stops it. */
   readonly observer: Store;
   /** Redis time. */
   readonly clock: VirtualClock;
-  /** For whoever looks at jobs from outside. */
+  /** The queue as operators see it, for changes from outside. */
   readonly queue: Queue;
   readonly gear = new Map<Role, Gear>();
 
@@ -61,7 +61,7 @@ export class Equipment {
   }
 
   static async open({ redis, admin }: Place, sabotage: Sabotaged): Promise<Equipment> {
-    // Without a connection of its own to wait for jobs: our workers are told when to look.
+    // Omits the connection that blocks until a job comes: the director tells our workers when to check.
     setDefaultBackendFactory((name, options) => createRedisBackend(name, options));
     const common = {
       ...{ connection: redis.url, namespace: NAMESPACE, queues: [QUEUE], start: START },
@@ -84,7 +84,7 @@ export class Equipment {
     return equipment;
   }
 
-  /** The parts of a store that go by real time go by the director's. */
+  /** Replaces the parts of a store that use real time by the director's time. */
   #virtual(store: Store): Store {
     const key = `{${NAMESPACE}}:~clock`;
     const internals = internalsOf(store);
@@ -95,7 +95,7 @@ export class Equipment {
     });
   }
 
-  /** Commands of whoever moves are waited for. */
+  /** Lets the director wait for the commands of the current actor. */
   #watch(client: RedisClient): void {
     const send = client.sendCommand.bind(client) as (...args: unknown[]) => unknown;
     Object.assign(client, {
@@ -110,7 +110,7 @@ export class Equipment {
     return this.gear.get(role) as Gear;
   }
 
-  /** Of whoever had it before nothing is left in it. */
+  /** Forgets state that the role's previous user left in memory. */
   asNew(role: Role): void {
     internalsOf(this.of(role).store).optimistic.forget();
   }

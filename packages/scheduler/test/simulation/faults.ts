@@ -5,7 +5,7 @@ import type { Ground } from "./ground.js";
 import type { Character } from "./operations.js";
 import { removeFromOutside, retryFromOutside } from "./outside.js";
 
-/** Faults that strike an actor where it stands. */
+/** Faults that strike an actor at its point. */
 export const AT_A_POINT = ["dies", "freezes", "lost"] as const;
 export type FaultAtPoint = (typeof AT_A_POINT)[number];
 /** Faults that strike from outside. */
@@ -24,17 +24,21 @@ export const AROUND = [
 export type FaultAround = (typeof AROUND)[number];
 export type Fault = FaultAtPoint | FaultAround | "message lost";
 
-/** Of all steps, those at which something from outside strikes; and of those at a point, those at which it strikes there. */
+/** Shares of steps at which a fault from outside strikes, and of steps at a point at which a fault strikes there. */
 const RATES = [0.05, 0.1, 0.2];
 
-/** What may go wrong in a history, and how often. @param given these, as often as ever */
+/**
+ * Chooses the faults of a history and their rate.
+ * @param given faults to use instead, at the highest rate
+ */
 export function chooseFaults(
   dice: Dice,
   character: Character,
   given: readonly Fault[] | undefined,
 ): { faults: ReadonlySet<Fault>; rate: number } {
   const possible = [...AT_A_POINT, ...AROUND, "message lost" as const].filter(
-    // The generation of a task begins at the clock's time: none is put anew while the clock is behind that of the one before.
+    // The generation of a task begins at the clock's time: no task is created again while the clock is behind the one
+    // before.
     (fault) => fault !== "clock back" || !character.deletes,
   );
   const some = possible.filter(() => dice.chance(0.6));
@@ -42,7 +46,7 @@ export function chooseFaults(
   return given ? { faults: new Set(given), rate: Math.max(...RATES) } : { faults: new Set(some), rate };
 }
 
-/** What a fault from outside may strike. */
+/** Things that a fault from outside may strike. */
 interface Surroundings {
   readonly ground: Ground;
   readonly equipment: Equipment;
@@ -54,7 +58,7 @@ interface Surroundings {
   jump(ms: number): Promise<string>;
 }
 
-/** Returns what it did; undefined: there was nothing to strike. */
+/** Returns a description of the fault; undefined: there was nothing to strike. */
 export async function strikeFrom(fault: FaultAround, around: Surroundings): Promise<string | undefined> {
   const { ground, equipment, cast, dice, orphans, jump } = around;
   const { nodes, workers, all, clients } = cast;
@@ -65,7 +69,7 @@ export async function strikeFrom(fault: FaultAround, around: Surroundings): Prom
     case "clock forward":
       return jump(dice.pick([3_000, 12_000, 61_000, 120_000]));
     case "clock back":
-      // What is asked for by hand is due at the time that was read.
+      // A manual trigger is due at the time that was read, so the clock must not go back during it.
       if (clients.some(({ busy }) => busy)) return undefined;
       return jump(-dice.pick([500, 3_000, 15_000, 60_000]));
     case "wall clock": {
@@ -78,7 +82,7 @@ export async function strikeFrom(fault: FaultAround, around: Surroundings): Prom
     case "job removed":
       return removeFromOutside(equipment, dice);
     case "lock lost": {
-      // Of one that died, or that its worker did not renew in time: that one goes on, and does not know.
+      // The lock of a worker that died, or of one that did not renew it in time and continues unaware.
       const held = workers.flatMap(({ job }) => (job ? [job] : []));
       const [job] = [...orphans.splice(0, 1), ...held];
       if (job !== undefined) await workers[0]?.rescue(job);

@@ -3,14 +3,16 @@ import type { RedisClient, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { fail } from "../model/promises.js";
 
-/** Author of every freeze: the ledger must name it. */
+/** Author of every freeze; the ledger must name it. */
 export const FREEZER = "ann";
 /** Scripts that enqueue. */
 const ENQUEUES = /^before (commit|enqueue-new)$/;
 
-/** Checks that nothing is enqueued while a freeze holds that was acknowledged. All freezes of a history cover all of its tasks. */
+/**
+ * Checks that nothing is enqueued while an acknowledged freeze holds. All freezes of a history cover all of its tasks.
+ */
 export class FreezeWatch {
-  /** Freezes whose put was acknowledged, and that nobody began to lift. */
+  /** Freezes whose put was acknowledged, and that no client has begun to lift. */
   readonly #held = new Map<string, Freeze>();
   /** A client may lift a freeze before its put is acknowledged. */
   readonly #lifted = new Set<string>();
@@ -24,12 +26,12 @@ export class FreezeWatch {
     this.#queue = queue;
   }
 
-  /** A freeze was acknowledged. */
+  /** Call this when a freeze was acknowledged. */
   acknowledged(freeze: Freeze): void {
     if (!this.#lifted.has(freeze.id)) this.#held.set(freeze.id, freeze);
   }
 
-  /** A client begins to lift freezes: from here on they may hold or not. */
+  /** Call this when a client begins to lift freezes: from then on they may hold or not. */
   lifts(...ids: readonly string[]): void {
     for (const id of ids) {
       this.#lifted.add(id);
@@ -44,12 +46,15 @@ export class FreezeWatch {
     return ids.length > 0 && (await this.#store.freezes.lift(...ids));
   }
 
-  /** A freeze that ended once is deleted: it does not hold again if the clock goes back. @param now Redis time */
+  /**
+   * Forgets freezes that have ended: they are deleted, so they do not hold again if the clock goes back.
+   * @param now Redis time
+   */
   passed(now: number): void {
     for (const { id, until } of this.#held.values()) if (until !== undefined && until <= now) this.lifts(id);
   }
 
-  /** Call it before an actor goes on from this point; call the result after it. Undefined: the step may enqueue. */
+  /** Call this before an actor continues from this point, and the result after it. Undefined: the step may enqueue. */
   async step(point: string, now: number): Promise<(() => Promise<void>) | undefined> {
     if (!ENQUEUES.test(point)) return undefined;
     const frozen = frozenAt([...this.#held.values()], now);
@@ -61,7 +66,7 @@ export class FreezeWatch {
     };
   }
 
-  /** Each skip by a freeze is in the ledger with its author. */
+  /** Checks that each skip by a freeze is in the ledger with its author. */
   async ledgers(): Promise<void> {
     const { tasks } = await this.#store.tasks.list({ queue: this.#queue }, 100);
     for (const { definition } of tasks) {

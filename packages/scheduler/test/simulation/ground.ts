@@ -2,10 +2,10 @@ import { type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { Equipment, type Sabotaged } from "./equipment.js";
 
-/** What all simulations of a run share: a Redis of their own, and connections to look at it. */
+/** The Redis of all simulations of a test run, and connections to inspect it. */
 export class Ground {
   readonly redis: RedisServer;
-  /** For what comes from outside: an operator, a fault. */
+  /** Connection for actions from outside: an operator, a fault. */
   readonly admin: Redis;
   readonly #subscriber: Redis;
   readonly #equipment = new Map<string, Equipment>();
@@ -28,7 +28,7 @@ export class Ground {
     return new Ground(redis, admin, subscriber);
   }
 
-  /** What a simulation without these safety parts needs. */
+  /** The equipment of simulations without these safety parts. */
   async equipment(sabotage: Sabotaged = []): Promise<Equipment> {
     const key = sabotage.join();
     const equipment = this.#equipment.get(key) ?? (await Equipment.open(this, sabotage));
@@ -36,12 +36,12 @@ export class Ground {
     return equipment;
   }
 
-  /** Told of everything that is published from now on. */
+  /** Reports every message that is published from now on. */
   listen(heard: (channel: string, text: string) => void): void {
     this.#heard = heard;
   }
 
-  /** All that was published so far has been heard. */
+  /** Resolves when all messages published so far have arrived. */
   async caughtUp(): Promise<void> {
     await this.#subscriber.ping();
   }

@@ -4,20 +4,20 @@ import type { Fault } from "./faults.js";
 
 export interface Options {
   readonly sabotage?: Sabotaged;
-  /** Other ways for a node to do things, for a positive control. */
+  /** Replaces parts of a node, for a positive control. */
   readonly rig?: (gear: Gear, point: (name: string) => Promise<void>) => () => void;
   readonly coverage: Coverage;
-  /** These faults, as often as ever. Default: what the dice say. */
+  /** Uses these faults, at the highest rate. Default: the dice choose. */
   readonly faults?: readonly Fault[];
-  /** Whether to tell what Redis held at the end. */
+  /** Whether to return a hash of the data in Redis at the end. */
   readonly digest?: boolean;
 }
 
 export interface History {
   readonly seed: number;
-  /** What broke a promise; undefined: all were kept. */
+  /** The broken promise; undefined: all were kept. */
   readonly violation: string | undefined;
-  /** All that happened, a line a step. */
+  /** Every event, one line for each step. */
   readonly trace: readonly string[];
   readonly occurrences: number;
   readonly digest: string | undefined;

@@ -4,7 +4,7 @@ import type { Director } from "./director.js";
 import { NodeActor } from "./node-actor.js";
 import type { WorkerActor } from "./worker-actor.js";
 
-/** Something that an actor may do next: go on from a point, fire a timer, or hear a message. */
+/** Something that an actor may do next: continue from a point, fire a timer, or receive a message. */
 export interface Move {
   readonly actor: CastMember;
   readonly park?: Park;
@@ -14,9 +14,9 @@ export interface Move {
 
 /** Finds what may happen next in a simulation. */
 export class Moves {
-  /** Nothing happened since a worker whose wall clock is so far off found no job: BullMQ's delays go by it. */
+  /** Wall clock errors of workers that found no job since the last event: BullMQ's delays use the wall clock. */
   readonly jobless = new Set<number>();
-  /** The node that does all that is left at the end; the others only finish what they have begun. */
+  /** The node that does all remaining work at the end; the others only finish what they began. */
   last: NodeActor | undefined;
   readonly #cast: Cast;
   readonly #director: Director;
@@ -26,7 +26,7 @@ export class Moves {
     this.#director = director;
   }
 
-  /** By actor: one with much to do must not act more often. */
+  /** Moves grouped by actor, so that an actor with many moves does not act more often. */
   all(): Move[][] {
     return this.#cast.all.flatMap((actor) => {
       if (actor.frozen) return [];

@@ -6,7 +6,7 @@ import { Actor } from "./actor.js";
 import type { Director } from "./director.js";
 import { Ears } from "./ears.js";
 
-/** What a node may say of an error without anything being wrong: its answers were lost. */
+/** Code of errors that a node may report without a fault: its answers were lost. */
 const EXPECTED = "REDIS_UNAVAILABLE";
 
 export interface NodeParts {
@@ -16,12 +16,12 @@ export interface NodeParts {
   wrong(what: string): void;
 }
 
-/** A node: a real one, in rounds of its own. After its death a new one takes its place. */
+/** A real node in its own rounds. A new one takes its place after its death. */
 export class NodeActor extends Actor {
   readonly kind = "node";
   readonly store: Store;
   ears: Ears | undefined;
-  /** The one that lives. */
+  /** The running node, if there is one. */
   scheduler: Scheduler | undefined;
   readonly #director: Director;
   readonly #wrong: (what: string) => void;
@@ -41,7 +41,7 @@ export class NodeActor extends Actor {
     };
   }
 
-  /** A new process, where there was one that died. */
+  /** Starts a new process in place of one that died. */
   async start(): Promise<void> {
     this.#lives += 1;
     const nodeId = `${this.name}.${this.#lives}`;

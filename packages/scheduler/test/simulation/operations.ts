@@ -18,13 +18,13 @@ const SCHEDULES: readonly TaskInput["schedule"][] = [
   { cron: "* * * * *" },
 ];
 
-/** What clients of one history do: drawn once, so that histories differ in kind and not only in order. */
+/** Habits of the clients of one history: drawn once, so that histories differ in kind and not only in order. */
 export interface Character {
-  /** Of each task; undefined: each put draws another one. */
+  /** The schedule of each task; undefined: each put draws another one. */
   readonly schedules: ReadonlyMap<string, TaskInput["schedule"]> | undefined;
   readonly overlaps: readonly (typeof OVERLAP_POLICIES)[number][];
   readonly deletes: boolean;
-  /** Whether the runs that their owner may have at once are limited now and then. */
+  /** Whether limits of concurrent runs by owner come and go. */
   readonly limits: boolean;
   /** Whether freezes come and go. */
   readonly freezes: boolean;
@@ -41,9 +41,9 @@ export function character(dice: Dice, seed: number): Character {
     schedules: dice.chance(0.8) ? new Map(IDS.map((id) => [id, dice.pick(SCHEDULES)])) : undefined,
     overlaps: dice.chance(0.7) ? strict : OVERLAP_POLICIES,
     deletes: dice.chance(0.5),
-    // No draw of the dice: histories without limits stay as they were.
+    // Derived from the seed without the dice, so that histories without limits stay as they were.
     limits: seed % 2 === 1,
-    // Half of those with limits, half of those without.
+    // Half of the histories with limits, and half of those without.
     freezes: seed % 4 >= 2,
   };
 }
@@ -62,9 +62,9 @@ export interface Operation {
     | "freeze"
     | "unfreeze";
   readonly id: string;
-  /** For the trace. */
+  /** Description for the trace. */
   readonly text: string;
-  /** From here on two runs of the task may be live. */
+  /** From here on two runs of the task may overlap. */
   readonly allows: boolean;
   run(store: Store, freezes: FreezeWatch): Promise<unknown>;
 }
@@ -95,7 +95,7 @@ export function putOf(dice: Dice, { schedules, overlaps, freezes }: Character, i
   };
 }
 
-/** @param serial of this operation: what it makes must be named by nothing else */
+/** @param serial number of this operation: names that it creates must be unique */
 export function operationOf(dice: Dice, kind: Character, serial: number): Operation {
   const id = dice.pick(IDS);
   const name = { queue: QUEUE, owner: OWNER, id };
@@ -186,7 +186,7 @@ function enqueueOf(id: string, serial: number): Operation {
       const mark = await store.registry.enter(QUEUE);
       try {
         if (await store.claims.enqueueNow(parsed, by)) return "enqueued";
-        // Its owner has as many runs as it may: it waits as a task that is due.
+        // The owner is at its limit of runs: the task waits as a due task.
         return (await store.tasks.put(QUEUE, [parsed]))[0]?.outcome;
       } finally {
         await store.registry.leave(QUEUE, mark);

@@ -8,8 +8,8 @@ import { IDS, QUEUE } from "./operations.js";
 const NEWEST = 5;
 
 /**
- * Someone retries failed jobs of tasks that have no other one: from then on no run may come beside them. Beside a live one they
- * would break the promise themselves. Returns which jobs; undefined: there were none.
+ * Retries failed jobs of tasks that have no other open job: from then on no second run may start. With a live run, the
+ * retry itself would break the promise. Returns the jobs; undefined: there were none.
  */
 export async function retryFromOutside(equipment: Equipment): Promise<string | undefined> {
   const retried: string[] = [];
@@ -32,7 +32,7 @@ async function retryOneOf({ observer, queue }: Equipment, id: string): Promise<s
   return [];
 }
 
-/** Someone removes a job that no worker holds. Returns which; undefined: there was none. */
+/** Removes a job that no worker holds. Returns it; undefined: there was none. */
 export async function removeFromOutside({ queue }: Equipment, dice: Dice): Promise<string | undefined> {
   const jobs = await queue.getJobs(["wait", "failed", "completed"], 0, 20);
   if (jobs.length === 0) return undefined;

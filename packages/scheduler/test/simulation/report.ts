@@ -2,7 +2,7 @@ import type { Finding } from "./controls.js";
 import type { Coverage } from "./coverage.js";
 import type { History } from "./history.js";
 
-/** What a run of many histories says. */
+/** The report of many histories. */
 export class Report {
   readonly #loud: boolean;
   #started = 0;
@@ -10,7 +10,7 @@ export class Report {
   #steps = 0;
   #occurrences = 0;
 
-  /** @param loud false: only what failed is told */
+  /** @param loud false: prints only failures */
   constructor(loud: boolean) {
     this.#loud = loud;
   }
@@ -26,7 +26,7 @@ export class Report {
     if (this.#histories % 1_000 === 0) this.#say(`${this.#histories} histories …`);
   }
 
-  /** All that happened, up to what broke a promise. */
+  /** Prints the events of a history up to the broken promise. */
   trace({ seed, trace, violation }: History): void {
     const lines = trace.map((line) => `  ${line}`);
     const end = violation === undefined ? "every promise was kept" : `BROKEN: ${violation}`;

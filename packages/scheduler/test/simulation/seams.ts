@@ -1,2 +1,2 @@
-/** Where Carillon's random bytes come from: while a simulation is at work, from its dice. */
+/** The source of Carillon's random bytes: the dice, while a simulation runs. */
 export const chance: { bytes: ((count: number) => Buffer) | undefined } = { bytes: undefined };

@@ -14,7 +14,7 @@ import { pass } from "./virtual-mutex.js";
 const AT = START + 10_000;
 const TASKS = Array.from({ length: 80 }, (_, i) => ({ id: `t${i}`, shard: shardOf(`system/t${i}`) }));
 
-/** Two real nodes, Redis, and a time that only passes when the test says so. */
+/** Two real nodes and Redis, in a time that passes only when the test says so. */
 describe("a burst that two nodes share out", () => {
   let ground: Ground;
   let equipment: Equipment;
@@ -22,9 +22,9 @@ describe("a burst that two nodes share out", () => {
   let nodes: NodeActor[];
   let undo: (() => void)[];
   let wrong: string[];
-  /** Claims stop here: nodes that are slow. */
+  /** Claims stop here: the nodes are slow. */
   let slow: boolean;
-  /** By node, the shards whose mutex it asked for, and what it enqueued. */
+  /** The shards whose mutex each node asked for, and the tasks that it enqueued. */
   let asked: Set<number>[];
   let enqueued: string[][];
   let lost: number;
@@ -66,7 +66,7 @@ describe("a burst that two nodes share out", () => {
       mutex.take = async (key, ttl) => {
         const [, part] = /:(\d)$/.exec(key) ?? [];
         if (part) asked[i]?.add(Number(part));
-        // Nobody stands still within these: what redlock does after its answers is waited for as well.
+        // Actors never stop within these calls: waits for redlock's work after its answers too.
         const lease = await director.track(take(key, ttl));
         if (!lease) return undefined;
         const { release } = lease;
@@ -89,7 +89,7 @@ describe("a burst that two nodes share out", () => {
     await ground.clear();
   });
 
-  /** All that is to be done before that time, and at it. */
+  /** Does all work that is due before that time, and at it. */
   async function until(time: number): Promise<void> {
     for (;;) {
       await rest();
@@ -103,7 +103,7 @@ describe("a burst that two nodes share out", () => {
     }
   }
 
-  /** All that is to be done now. */
+  /** Does all work that is due now. */
   async function rest(): Promise<void> {
     for (;;) {
       await ground.caughtUp();
@@ -116,7 +116,7 @@ describe("a burst that two nodes share out", () => {
     }
   }
 
-  /** The slow ones go on. */
+  /** Lets the slow nodes continue. */
   async function goOn(): Promise<void> {
     slow = false;
     for (const node of nodes) {
@@ -142,7 +142,7 @@ describe("a burst that two nodes share out", () => {
     await until(AT - 1);
     expect(asked.map((shards) => shards.size)).toEqual([0, 0]);
     slow = true;
-    // The glance at what the other has comes later.
+    // The check of the other node's shards comes later.
     await until(AT + 149);
     const shares = asked.map((shards) => [...shards].sort());
     expect(shares.map(({ length }) => length)).toEqual([4, 4]);
@@ -177,7 +177,7 @@ describe("a burst that two nodes share out", () => {
     still.timers.clear();
     await until(AT + 149);
     expect(asked[0]?.size).toBe(4);
-    // A glance is enough: it need not wait until the other's start is over.
+    // One check is enough: it need not wait until the other's start is over.
     await until(AT + 199);
     expect(enqueued[0]?.sort()).toEqual(TASKS.map(({ id }) => `system/${id}`).sort());
     for (const timer of timers) still.timers.add(timer);

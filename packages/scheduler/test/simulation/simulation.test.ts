@@ -13,19 +13,19 @@ vi.mock("node:crypto", async (original) => {
 });
 vi.mock("node:timers/promises", async (original) => {
   const timers = await original<typeof import("node:timers/promises")>();
-  // What the global timer is at the time: a simulation's, while one is at work.
+  // Uses the global timer of the moment: the simulation's, while one runs.
   return { ...timers, setTimeout: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)) };
 });
 
 const number = (name: string) => (process.env[name] ? Number(process.env[name]) : undefined);
-/** One history, with all that happened in it. */
+/** Seed of a single history, whose events are printed. */
 const ONE = number("CARILLON_SIMULATE_SEED");
 const SEEDS = ONE === undefined ? (number("CARILLON_SIMULATE_SEEDS") ?? 250) : 1;
 const FROM = ONE ?? number("CARILLON_SIMULATE_FROM") ?? 1;
-/** A control that was not caught by then never is. */
+/** Number of seeds after which a control counts as not caught. */
 const CONTROL_SEEDS = 1_000;
 const HOURS = { timeout: 6 * 3_600_000 };
-/** So many histories strike at each of these. */
+/** Number of histories in which each of these faults must strike. */
 const ENOUGH = 1_000;
 const EACH_STEP = [
   ...["lock", "read-due", "commit", "unlock"].map((step) => `node before ${step}`),

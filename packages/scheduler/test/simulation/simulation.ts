@@ -39,7 +39,10 @@ import { install } from "./virtual-globals.js";
 import { pass } from "./virtual-mutex.js";
 import { CarillonWorkerActor, WorkerActor } from "./worker-actor.js";
 
-/** One history: everybody interleaved by the seed, faults where it says, every promise checked on the way and at the end. */
+/**
+ * Runs one history: actors interleaved by the seed, faults where it says. Checks every promise on the way and at the
+ * end.
+ */
 export async function simulate(ground: Ground, seed: number, options: Options): Promise<History> {
   const equipment = await ground.equipment(options.sabotage);
   await ground.clear();
@@ -59,7 +62,7 @@ class Simulation {
   readonly #dice: Dice;
   readonly #character: Character;
   readonly #faults: ReadonlySet<Fault>;
-  /** Of all steps, that strike from outside; and of steps at a point, that strike there. */
+  /** Share of all steps at which a fault strikes from outside, and of steps at a point at which one strikes there. */
   readonly #faultRate: number;
   readonly #director = new Director();
   readonly #cast: Cast;
@@ -68,12 +71,12 @@ class Simulation {
   readonly #trace: string[] = [];
   /** Jobs whose worker died. */
   readonly #orphans: string[] = [];
-  /** Takes back what was done to this process, and to the equipment. */
+  /** Restores this process and the equipment. */
   readonly #undo: (() => void)[] = [];
   #phase: "opening" | "acting" | "resting" = "opening";
   #violation: string | undefined;
   #serial = 0;
-  /** Something may have been published with this move. */
+  /** Whether something may have been published with this move. */
   #published = false;
 
   constructor(ground: Ground, equipment: Equipment, seed: number, options: Options) {
@@ -83,7 +86,7 @@ class Simulation {
     this.#options = options;
     this.#dice = new Dice(seed);
     const drawn = character(this.#dice, seed);
-    // A node that claims in another way knows of no limits or freezes.
+    // A node that claims in another way knows no limits or freezes.
     this.#character = options.rig ? { ...drawn, limits: false, freezes: false } : drawn;
     const chosen = chooseFaults(this.#dice, this.#character, options.faults);
     [this.#faults, this.#faultRate] = [chosen.faults, chosen.rate];
@@ -97,7 +100,7 @@ class Simulation {
       pass: (actor, point, key) => this.#pass(actor, point, key),
       wrong: (what) => this.#wrong(what),
       began: (task, fence) => this.#wrongIf(this.#checks.began(task, fence)),
-      // Nor of a look ahead.
+      // It prepares no bursts either.
       bursts: options.rig ? NO_BURSTS : BURSTS,
     });
     this.#moves = new Moves(this.#cast, this.#director);
@@ -147,7 +150,7 @@ class Simulation {
     if (what !== undefined) this.#wrong(what);
   }
 
-  /** A few tasks, and then the nodes. */
+  /** Creates a few tasks, then starts the nodes. */
   async #open(): Promise<void> {
     await this.#cast.ready();
     const { observer, clock } = this.#equipment;
@@ -175,7 +178,7 @@ class Simulation {
     }
   }
 
-  /** What one step is, the dice say. */
+  /** One step, chosen by the dice. */
   async #step(): Promise<void> {
     const dice = this.#dice;
     const moves = this.#moves.all();
@@ -200,7 +203,7 @@ class Simulation {
       const fault = this.#dice.pick(AT_A_POINT);
       if (this.#faults.has(fault) && (await this.#strike(actor, park, fault))) return;
     }
-    // What is decided already and not yet done is the worst moment for these.
+    // The worst moment for these faults: the decision is made, and not committed.
     if (
       park?.point === "before commit" &&
       this.#phase === "acting" &&
@@ -238,7 +241,7 @@ class Simulation {
     return this.#move(actor, () => actor.ears?.emit("message", channel, text));
   }
 
-  /** Where an actor comes to a failpoint. */
+  /** Called when an actor reaches a failpoint. */
   async #pass(actor: CastMember, point: string, key?: string): Promise<void> {
     if (this.#phase === "opening") return;
     this.#options.coverage.reached(`${actor.kind} ${point}`);
@@ -246,7 +249,7 @@ class Simulation {
     return this.#director.park(actor, point, key);
   }
 
-  /** Returns whether it could: not everything can be lost everywhere. */
+  /** Returns whether the fault was possible: not everything can be lost everywhere. */
   async #strike(actor: CastMember, park: Park, fault: FaultAtPoint): Promise<boolean> {
     if (fault === "lost" && NOT_OURS.test(park.point)) return false;
     this.#options.coverage.hit(`${actor.kind} ${park.point}`, fault);
@@ -268,7 +271,7 @@ class Simulation {
     else if (actor instanceof CarillonWorkerActor) await this.#settled(actor.restart());
   }
 
-  /** A fault that nobody brought about by standing where they stood; it counts for all of them. */
+  /** A fault that is independent of where actors stand, and counts for all of their points. */
   async #strikeAround(): Promise<void> {
     const fault = this.#dice.pick(AROUND);
     return this.#faults.has(fault) ? this.#surround(fault) : this.#passTime();
@@ -286,7 +289,7 @@ class Simulation {
       for (const { point } of parks) this.#options.coverage.hit(`${kind} ${point}`, fault);
   }
 
-  /** The clock of Redis is set; what is to expire goes by it. */
+  /** Sets the clock of Redis; expiry follows it. */
   async #jump(ms: number): Promise<string> {
     const { clock, observer } = this.#equipment;
     await clock.advance(ms);
@@ -343,7 +346,7 @@ class Simulation {
     this.#say("time", `+${ms}`);
   }
 
-  /** No more faults: whatever is left to do is done, and no occurrence waits for ever. */
+  /** Ends the faults: all remaining work is done, and no occurrence waits for ever. */
   async #rest(): Promise<void> {
     if (this.#violation) return;
     this.#phase = "resting";
@@ -367,7 +370,7 @@ class Simulation {
     this.#wrong(`nothing comes to rest: ${await this.#checks.unrest(this.#equipment.clock.now)}`);
   }
 
-  /** Lifts what clients froze, also with their last operation. Returns whether there was a freeze. */
+  /** Lifts the freezes of clients, those of their last operations too. Returns whether there was one. */
   async #thaw(): Promise<boolean> {
     const lifted = await this.#checks.freezes.liftAll();
     if (lifted) await this.#ground.caughtUp();
@@ -386,7 +389,7 @@ class Simulation {
     return this.#settled(this.#director.move(actor, act, turns));
   }
 
-  /** What was published meanwhile has been heard too. */
+  /** Waits until messages published meanwhile have arrived. */
   async #settled(move: Promise<void>): Promise<void> {
     await move;
     if (this.#published) await this.#ground.caughtUp();

@@ -7,8 +7,8 @@ const { stackTraceLimit } = Error;
 const now = performance.now.bind(performance);
 
 /**
- * Clocks, timers and chance of whoever acts in the simulation are the director's until the returned function is called. Outside
- * of an actor's move, timers are real.
+ * Replaces clocks, timers and chance by the director's for actors of the simulation, until the returned function is
+ * called. Timers outside of an actor's move stay real.
  */
 export function install(director: Director, chance: () => number): () => void {
   const set =
@@ -35,7 +35,7 @@ export function install(director: Director, chance: () => number): () => void {
     }),
   });
   performance.now = () => director.elapsed;
-  // What ends up in Redis must not tell where in a test it came from.
+  // Data in Redis must not contain the position of its code in a test.
   Error.stackTraceLimit = 0;
   Math.random = chance;
   return () => {

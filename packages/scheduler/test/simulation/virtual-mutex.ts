@@ -2,14 +2,14 @@ import type { Mutex, QueueKeys, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { Director } from "./director.js";
 
-/** Real ms of a mutex in Redis for one of virtual time: by itself none runs out while a simulation is at work. */
+/** Real ms of a mutex in Redis for one virtual ms: so long that none expires on its own during a simulation. */
 const SCALE = 100_000;
 /** Parts that have a mutex (keys.ts). */
 const PARTS = ["0", "1", "2", "3", "4", "5", "6", "7", "r", "a", "e", "b", "zone", "audit"];
 
 /**
- * The store's own mutex, redlock in Redis, whose time-to-live is virtual: Redis keeps it, scaled, and `pass` takes off what went
- * by. A failpoint's throw is what redlock makes of a lost answer: not taken, or not released.
+ * The store's own mutex, redlock in Redis, with a virtual time-to-live: Redis keeps it, scaled, and `pass` shortens it.
+ * A failpoint that throws has the effect of a lost answer on redlock: not taken, or not released.
  */
 export function virtualMutex(inner: Mutex, director: () => Director): Mutex {
   const now = () => director().elapsed;
@@ -35,7 +35,7 @@ export function virtualMutex(inner: Mutex, director: () => Director): Mutex {
   };
 }
 
-/** Takes off from each mutex what has passed. KEYS: mutexes. ARGV: 1 virtual ms, 2 real ms of one. */
+/** Shortens each mutex by the time that passed. KEYS: mutexes. ARGV: 1 virtual ms, 2 real ms of one. */
 const PASS = `
 for _, key in ipairs(KEYS) do
   local left = redis.call("PTTL", key)
@@ -45,7 +45,7 @@ for _, key in ipairs(KEYS) do
   end
 end`;
 
-/** Virtual time has passed: what has run out is gone. */
+/** Lets virtual time pass: expired mutexes are deleted. */
 export async function pass(store: Store, keys: QueueKeys, ms: number): Promise<void> {
   const names = PARTS.map((part) => keys.mutex(part));
   await internalsOf(store).link.ask((client) => client.eval(PASS, names.length, ...names, ms, SCALE));

@@ -6,14 +6,12 @@ type Commit = Gear["store"]["claims"]["commit"];
 type Run = StoreInternals["link"]["run"];
 
 /**
- * A node that claims with WATCH and MULTI instead of one script that checks for itself. Three things that clients of Redis do are
- * done here too: a connection that was cut and came back has lost its WATCH without a word; a MULTI whose answer was lost is
- * sent again; an EVALSHA that finds no script fails, and what stands beside it in the MULTI is done all the same.
- *
- * Made for a store whose scripts check neither the generation nor for runs beside each other: this does it with WATCH. It returns
- * what takes it back.
- *
- * @param by `text`: EVAL, which always finds its script
+ * A node that claims with WATCH and MULTI instead of one script that checks everything itself. It also repeats three
+ * habits of Redis clients: a reconnected connection has silently lost its WATCH; a MULTI whose answer was lost is sent
+ * again; an EVALSHA without its script fails, and the other commands of the MULTI are executed.
+ * For a store whose scripts check neither the generation nor concurrent runs: WATCH does that here. The returned
+ * function restores the store.
+ * @param by `text`: EVAL, which never lacks its script
  */
 export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: string) => Promise<void>) => {
   const { store, connection: client } = gear;
@@ -25,7 +23,7 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
   let items: readonly ClaimItem[] = [];
   let loaded: Promise<unknown> | undefined;
   const cut = () => client.unwatch();
-  // One connection has one WATCH: one claim at a time.
+  // A connection has one WATCH, so claims go one at a time.
   let turn: Promise<unknown> = Promise.resolve();
 
   const claim: Commit = async (queue, shard, all, by, now) => {
@@ -64,7 +62,7 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
         ? multi.evalsha(script.sha, names.length, ...all).exec()
         : multi.eval(script.lua, names.length, ...all).exec();
     };
-    // As a client does when it connects.
+    // Loads the script, as a client does when it connects.
     loaded ??= client.script("LOAD", script.lua);
     await loaded;
     await point("before exec").catch(cut);
@@ -75,7 +73,7 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
     if (replies === null) return [Date.now(), ...items.map((): ClaimStatus => "STALE")];
     const [error, answer] = replies.at(-1) as [Error | null, unknown];
     if (error) {
-      // The next one finds it.
+      // Loaded for the next claim.
       await client.script("LOAD", script.lua);
       throw new Error("Connection is closed.");
     }
@@ -97,7 +95,7 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
 
 const STALE: Pick<ClaimResult, "status" | "run"> = { status: "STALE", run: undefined };
 
-/** Where the decision moves its task: what the transaction writes beside the script. */
+/** The fields of the task that the transaction writes besides the script. */
 function movedTo({ decision: { cursor, next } }: ClaimItem): (string | number)[] {
   if (cursor === undefined || next === undefined || next === "kept" || !("nominal" in next)) return [];
   return ["cursor", cursor, "nominal", next.nominal, "due", next.due];

@@ -9,31 +9,31 @@ import type { Attempt } from "./checks.js";
 import type { Director } from "./director.js";
 import { Ears } from "./ears.js";
 
-/** Locks are real time in Redis: this long, in ms, none runs out by itself. */
+/** Locks in Redis use real time: with this length, in ms, none expires on its own. */
 const LOCK_DURATION = 24 * 3_600_000;
 
-/** What we use of BullMQ's worker besides its public face. */
+/** Members of BullMQ's worker beyond its public API. */
 interface Internals {
   processJob(job: Job, token: string, fetchNext: () => boolean): Promise<unknown>;
   moveStalledJobsToWait(): Promise<void>;
 }
 
-/** What a worker needs of the simulation. */
+/** Parts of the simulation that a worker needs. */
 export interface WorkerParts {
   readonly director: Director;
   readonly store: Store;
   readonly connection: RedisClient;
   readonly queue: string;
   readonly prefix: string;
-  /** Stops where a failpoint says so. */
+  /** Stops at a failpoint. */
   pass(point: string): Promise<void>;
-  /** A handler of ours began. */
+  /** Called when a handler of ours begins. */
   began(task: string, fence: number): void;
 }
 
 /** A worker process that takes one job at a time, and ends it as BullMQ's own loop does. */
 export abstract class WorkerActor extends Actor {
-  /** Its job, from when it is taken until it is let go. */
+  /** Its job, from the take to the release. */
   job: string | undefined;
   protected abstract readonly bull: BullWorker;
   protected readonly parts: WorkerParts;
@@ -52,7 +52,7 @@ export abstract class WorkerActor extends Actor {
     await this.bull.waitUntilReady();
   }
 
-  /** Takes the next job, if there is one, and works it. Resolves with whether there was one. */
+  /** Takes and works the next job. Resolves with whether there was one. */
   async take(): Promise<boolean> {
     this.#tokens += 1;
     const token = `${this.name}.${this.#tokens}`;
@@ -66,7 +66,7 @@ export abstract class WorkerActor extends Actor {
     return true;
   }
 
-  /** The points at which BullMQ is told how the job ended. */
+  /** Points at which BullMQ learns how the job ended. */
   #parkAtEnds(job: Job): void {
     for (const end of ["moveToCompleted", "moveToFailed", "moveToDelayed"] as const) {
       const move = job[end].bind(job) as (...args: unknown[]) => Promise<unknown>;
@@ -80,7 +80,7 @@ export abstract class WorkerActor extends Actor {
     }
   }
 
-  /** The handler is at work until the director ends it, or its signal is aborted. */
+  /** Works until the director ends it, or its signal is aborted. */
   protected async handle(signal?: AbortSignal): Promise<void> {
     const parked = this.parts.director.park(this, "handler");
     const park = this.parks.at(-1) as Park;
@@ -97,7 +97,7 @@ export abstract class WorkerActor extends Actor {
     this.job = undefined;
   }
 
-  /** The lock of a job has run out: BullMQ's check for stalled jobs hands it over. */
+  /** Lets the lock of a job expire: BullMQ's check for stalled jobs hands it over. */
   async rescue(job: string): Promise<void> {
     const { connection, prefix, queue } = this.parts;
     const bull = `${prefix}:${queue}:`;
@@ -116,7 +116,7 @@ export class CarillonWorkerActor extends WorkerActor {
   readonly kind = "worker";
   protected bull!: BullWorker;
   ears: Ears | undefined;
-  /** The last one whose handler began. */
+  /** The last attempt whose handler began. */
   attempt: Attempt | undefined;
   readonly #dead: BullWorker[] = [];
 
@@ -125,7 +125,7 @@ export class CarillonWorkerActor extends WorkerActor {
     await super.ready();
   }
 
-  /** A new process, where there was one that died: it knows nothing of what was under way. */
+  /** A new process in place of one that died, without any state. */
   async restart(): Promise<void> {
     this.#dead.push(this.bull);
     await this.ready();
@@ -163,9 +163,9 @@ export class CarillonWorkerActor extends WorkerActor {
         return () => void this.timers.delete(timer);
       },
     };
-    // A start waits until Redis answers; here it always does.
+    // A start waits until Redis answers, which it always does here.
     store.serverTime = async () => 0;
-    // Its heartbeat takes no part, and would take real time.
+    // Omits the heartbeat, which would take real time.
     store.registry.beatWorker = async () => {};
     store.registry.workers = async () => [];
     const settings = { captureOutput: false, lockDuration: LOCK_DURATION, concurrency: 1 };
@@ -193,7 +193,7 @@ export class PlainWorkerActor extends WorkerActor {
   }
 }
 
-/** The BullMQ worker that something starts; it does not run by itself. */
+/** The BullMQ worker that a function starts; it does not run on its own. */
 async function madeBy(start: () => Promise<void>): Promise<BullWorker> {
   const { run } = BullWorker.prototype;
   let made: BullWorker | undefined;

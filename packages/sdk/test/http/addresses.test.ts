@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { createGuard, sendSigned } from "../../src/http/index.js";
 import { failure, plain, Target, unguarded } from "./bench.js";
 
-/** First and last address of each range, and every way to write one that we know. */
+/** First and last address of each range, in every known notation. */
 const REFUSED: readonly string[] = [
   ...["0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.127.255.255"],
   ...["127.0.0.0", "127.0.0.1", "127.255.255.255", "168.63.129.16", "169.254.0.0", "169.254.169.254"],
@@ -24,7 +24,7 @@ const REFUSED: readonly string[] = [
     "fe80::1",
   ],
   ...["febf:ffff::1", "fec0::1", "ff00::", "ff02::1", "ffff::1", "2001:db8::1", "3fff::1", "3fff:fff::1"],
-  // Mapped, compatible, translated, NAT64 (also with a prefix of its own), 6to4, Teredo.
+  // Mapped, compatible, translated, NAT64 (also with a custom prefix), 6to4, Teredo.
   ...["::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:a9fe:a9fe", "0:0:0:0:0:ffff:192.168.1.1"],
   ...["::127.0.0.1", "::10.0.0.1", "::8.8.8.8", "::ffff:0:127.0.0.1", "::ffff:0.0.0.0", "::ffff:0.0.0.1"],
   ...["64:ff9b::127.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b::0.0.0.0"],

@@ -13,7 +13,7 @@ export interface Received {
   body: string;
 }
 
-/** A real server on a free port of 127.0.0.1 that remembers what it got. */
+/** A real server on a free port of 127.0.0.1 that records its requests. */
 export class Target {
   readonly received: Received[] = [];
   connections = 0;
@@ -49,7 +49,7 @@ export class Target {
     return `http://127.0.0.1:${this.port}/`;
   }
 
-  /** What `allow` must say to reach it. */
+  /** The entry of `allow` that permits this server. */
   get host(): string {
     return `127.0.0.1:${this.port}`;
   }
@@ -61,7 +61,7 @@ export class Target {
   }
 }
 
-/** No check at all: what would happen without one. */
+/** A guard that checks nothing, to show the effect of the real one. */
 export const unguarded: Guard = async () => [{ address: "127.0.0.1", family: 4 }];
 
 export function plain(url: string, rest: Partial<SignedRequest> = {}): SignedRequest {
@@ -70,7 +70,7 @@ export function plain(url: string, rest: Partial<SignedRequest> = {}): SignedReq
 
 export const KEY = "a key of more than sixteen characters";
 
-/** What the handler uses of a context. */
+/** The parts of a context that the handler uses. */
 export function contextOf(rest: Partial<Context> = {}): Context & { lines: [string, object | undefined][] } {
   const lines: [string, object | undefined][] = [];
   return {

@@ -1,4 +1,4 @@
-/** For tests only: a certificate for tls.test that signs itself, good from 2020 to 2120. */
+/** A self-signed certificate for tls.test, valid from 2020 to 2120. For tests only. */
 export const cert = `-----BEGIN CERTIFICATE-----
 MIIBcTCCARegAwIBAgIUVyH45mWWIFd7vE/eYnzvOhSbL3kwCgYIKoZIzj0EAwIw
 EzERMA8GA1UEAwwIdGxzLnRlc3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEw

@@ -20,7 +20,7 @@ describe("sending a request", () => {
     targets.push(target);
     return target;
   }
-  /** A server that speaks as it is told, HTTP or not. */
+  /** A raw server: `speak` writes the answer, HTTP or not. */
   async function raw(speak: (socket: Socket) => void): Promise<number> {
     const sockets = new Set<Socket>();
     const server: Server = createTcpServer((socket) => {
@@ -81,7 +81,7 @@ describe("sending a request", () => {
 
   it("resolves the name once, and connects to the address that was checked", async () => {
     const target = await open();
-    // A name that nobody else knows: had anything resolved it again, it would not have been found.
+    // A name that no resolver knows: a second resolution would fail.
     const answers = [LOCAL, [{ address: "169.254.169.254", family: 4 }]];
     let asked = 0;
     const guard = createGuard({ allow: [target.host], resolve: async () => answers[asked++] ?? [] });
@@ -187,7 +187,7 @@ describe("sending a request", () => {
     it("is marked as cut if the limit falls between two pieces", async () => {
       const target = await open(async (_, response) => {
         response.write("whole");
-        // Both are of this process: by then it has been read.
+        // Server and client share this process: after some turns the answer has been read.
         for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
         response.end("more");
       });

@@ -19,7 +19,7 @@ import { SILENT } from "../../../../test/helpers.js";
 export const QUEUE = "bells";
 export const nothing = z.object({}).loose();
 
-/** Rejects with the signal's reason when it is aborted: what a well-behaved handler waits for. */
+/** Rejects with the signal's reason when it is aborted, as a well-behaved handler does. */
 export function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     if (signal.aborted) reject(signal.reason as Error);
@@ -27,7 +27,7 @@ export function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** A clock for time limits that only moves when told to. */
+/** A clock for time limits that moves only on request. */
 export class HandClock implements WorkerClock {
   #now = 0;
   readonly #timers = new Set<{ at: number; act: () => void }>();
@@ -121,7 +121,7 @@ export class Bench {
     return this.again(id);
   }
 
-  /** Runs a task that is there. */
+  /** Runs an existing task. */
   async again(id: string): Promise<string> {
     const triggered = await this.client.trigger(id);
     if (triggered.outcome !== "enqueued") throw new Error("skipped");
@@ -158,13 +158,13 @@ export class Bench {
     return internalsOf(storeOf(this.client)).keys.queue(QUEUE).job(id);
   }
 
-  /** All keys of BullMQ and ours of this test's queue. */
+  /** BullMQ's and our keys of this test's queue. */
   async keys(pattern: string): Promise<string[]> {
     return (await this.admin.keys(`${bullPrefix(this.namespace, QUEUE)}:${pattern}`)).sort();
   }
 }
 
-/** Not events.once: that listens to "error" as well, and takes a lost lock for its own failure. */
+/** `events.once` would also listen to "error", and reject for a lost lock. */
 export function next<Event extends keyof WorkerEvents>(
   worker: Worker,
   event: Event,

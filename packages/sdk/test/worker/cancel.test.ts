@@ -8,7 +8,7 @@ import { aborted, Bench, HandClock, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("cancel");
 
-/** A task type whose handler hands out its context, and then does what the test says. */
+/** A task type whose handler passes its context to the test. */
 function type(then: (context: Context) => unknown) {
   const begun = gate<Context>();
   const definition = defineTask("long", {
@@ -32,7 +32,7 @@ describe("a cancel", () => {
     const asked = performance.now();
     expect(await bench.cancel("t", run)).toBe("OK");
     expect(await end).toMatchObject({ run, outcome: "cancelled" });
-    // Heard, not found by asking every 5 s.
+    // Received as a message, not found by the poll every 5 s.
     expect(performance.now() - asked).toBeLessThan(4_500);
     expect(signal.reason).toBeInstanceOf(CancelledError);
     expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "cancelled" });
@@ -102,7 +102,7 @@ describe("a cancel", () => {
     const run = await bench.run("t", "long");
     await begun;
     const end = next(worker, "settled");
-    // As cancel does it, but nobody is told.
+    // Writes the request as `cancel` does, without publishing it.
     await bench.admin.hset(internalsOf(storeOf(bench.client)).keys.queue(QUEUE).run(run), "cancel", "1 test");
     expect(await end).toMatchObject({ outcome: "cancelled" });
   });

@@ -7,7 +7,7 @@ import { Lives, type Mode, patience } from "./lives.js";
 const bench = Bench.use("crash");
 const lives = Lives.use(bench);
 
-/** A worker of this process: nobody kills it. Returns its attempts, with the time of each. */
+/** A worker in this process, which survives. Returns its attempts, with the time of each. */
 async function survivor() {
   const attempts: { attempt: number; at: number }[] = [];
   const once = defineTask("once", {
@@ -62,7 +62,7 @@ describe("a worker that is killed", () => {
     const run = await bench.run("t", "once", { crash: { delay: "4s", attempts: 2 }, retry });
     const first = lives.start("hang");
     await first.says({ attempt: 1 });
-    // Both stand by already: the wait may not end before they have died.
+    // Both processes are already waiting: the wait must not end before they have died.
     const doomed = [1, 2].map(() => lives.start("stop", 1_000, "after start-run"));
     await Promise.all(doomed.map((life) => life.says({ ready: true })));
     await first.kill();
@@ -96,7 +96,7 @@ describe("a worker that is killed", () => {
         failures: [{ index: 7, error: "crashed: its worker died 3 times" }],
       },
     });
-    // Three deaths, and the life that ended it.
+    // Three deaths, and the process that completed the run.
     expect(born).toHaveLength(4);
     const tries = born.flatMap(({ said }) => said).filter(({ item }) => item === 7);
     expect(tries.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
@@ -115,7 +115,7 @@ describe("a worker that is killed", () => {
     const stored = await bench.admin.scard(`${bench.jobKey(run)}:dependencies`);
     expect(stored).toBeGreaterThan(0);
     expect(stored).toBeLessThan(count);
-    // As if it had run out.
+    // Deletes the lock, as if it had expired.
     await bench.admin.del(`${bench.jobKey(run)}:lock`);
 
     let generated = 0;

@@ -68,7 +68,7 @@ describe("a run of many items", () => {
       result: { total: 100, succeeded: 100, failed: 0, failures: [] },
     });
     expect(record?.crashes).toBeUndefined();
-    // It began with generating, not with the sum.
+    // The attempt began with `generate`, not with `combine`.
     expect((await bench.client.runs.get(run)).attemptList).toMatchObject([
       { attempt: 1, started: record?.started },
     ]);
@@ -81,7 +81,7 @@ describe("a run of many items", () => {
       return found && (await found.isCompleted()) ? found : false;
     });
     expect(job.progress).toEqual({ done: 100, failed: 0, total: 100 });
-    // Its items are gone from Redis.
+    // Its items are deleted from Redis.
     expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
   });
 
@@ -111,7 +111,7 @@ describe("a run of many items", () => {
       result: { total: 30, succeeded: 27, failed: 3, failures },
     });
     const jobs = bench.queue();
-    // The run's attempts are for generating; its items had their own.
+    // Attempts of the run are those of `generate`; items have their own.
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
     expect(await jobs.getJob(run)).toMatchObject({ attemptsMade: 1 });
     expect(await bench.stats("t")).toMatchObject({ failed: "1", attempts: "1" });
@@ -294,7 +294,7 @@ describe("a run of many items", () => {
     await worker.stop();
     const run = await bench.run("t", "many");
     const jobs = bench.queue();
-    // As a worker left it that died while it stored items: some are stored, one is done already, not in order.
+    // The state after a worker died while it stored items: some are stored, and one is complete, not in order.
     const job = await jobs.getJob(run);
     await job?.updateData({ ...job.data, items: {} });
     const { occurrence } = job?.data ?? {};
@@ -325,7 +325,7 @@ describe("a run of many items", () => {
     const states: unknown[] = [];
     const run = await bench.run("t", "many");
     const jobs = bench.queue();
-    // As a worker left it that died once all were stored, before it could say that they are waited for.
+    // The state after a worker died that had stored all items, and not yet recorded that the run waits for them.
     const job = await jobs.getJob(run);
     await job?.updateData({ ...job.data, items: { total: 3 } });
     const { occurrence } = job?.data ?? {};
@@ -516,7 +516,7 @@ describe("a run of many items", () => {
     );
     const run = await bench.run("t", "many");
     await began.promise;
-    // As three deaths leave it, in none of which it had begun but, for all that anyone knows, in the first.
+    // The state after three deaths, of which only the first is known to have happened during an attempt.
     await bench.admin.hset(bench.jobKey(`${run}.1`), "stc", 3);
     const end = next(worker, "settled");
     finish.resolve();
@@ -568,7 +568,7 @@ describe("a run of many items", () => {
   it("loses and doubles no item if connections are cut while items are stored", async () => {
     const done: number[] = [];
     const worker = await bench.work([many(5_000, (n) => void done.push(n))], {
-      // An item whose hand-over was cut is found by its lock, which runs out.
+      // An item whose hand-over was interrupted is found once its lock runs out.
       lockDuration: 5_000,
       stalledInterval: 500,
     });

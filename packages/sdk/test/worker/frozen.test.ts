@@ -9,7 +9,7 @@ const bench = Bench.use("frozen");
 const lives = Lives.use(bench);
 const crash = { delay: "1ms" };
 
-/** A worker of this process: nobody freezes it. Its lock is long, so that a busy machine does not lose it. */
+/** A worker in this process, which is never frozen. Its lock is long, so that a busy machine does not lose it. */
 async function successor() {
   const begun = gate<{ attempt: number; fence: number }>();
   const word = gate();
@@ -34,9 +34,9 @@ async function successor() {
   };
 }
 
-/** Real processes, stopped for longer than BullMQ's lock of one second. */
+/** Tests on real processes that are stopped for longer than BullMQ's lock of one second. */
 describe("a worker that is frozen for longer than its lock", () => {
-  /** The first one is frozen in its handler, and its successor has the job. */
+  /** Freezes the first worker in its handler, until its successor has taken the job. */
   async function takenOver(payload = {}) {
     const run = await bench.run("t", "told", { crash, payload });
     const zombie = lives.start("work");
@@ -74,7 +74,7 @@ describe("a worker that is frozen for longer than its lock", () => {
 
   it("does not end the run if it finishes while its successor works", async () => {
     const { run, zombie, heir } = await takenOver({ swift: true });
-    // It finds this word the moment it wakes up: before anyone could tell it that its lock is gone.
+    // Sent while it is frozen, so that the handler continues before anything reports the lost lock.
     zombie.tell("go");
     zombie.thaw();
     await zombie.says({ event: "fenced", run });
@@ -101,7 +101,7 @@ describe("a worker that is frozen for longer than its lock", () => {
 });
 
 describe("a worker that was frozen and gets its own job back", () => {
-  /** Its handler goes on, and waits for a word. */
+  /** Its handler continues, and waits for a message. */
   async function thawed(timeLimitGrace: string) {
     const run = await bench.run("t", "told", { crash, timeLimitGrace });
     const only = lives.start("work");
@@ -116,7 +116,7 @@ describe("a worker that was frozen and gets its own job back", () => {
 
   it("does not start alongside the handler that continues, and keeps the next attempt's lock when that ends", async () => {
     const { run, only } = await thawed("1h");
-    // It is given out again and again meanwhile.
+    // The job is handed out again and again meanwhile.
     const taken = async () => Number(await bench.admin.hget(bench.jobKey(run), "ats"));
     await eventually(async () => (await taken()) > 5, patience);
     expect(only.said.filter(({ fence }) => fence)).toMatchObject([{ attempt: 1 }]);
@@ -150,7 +150,7 @@ describe("workers that die", () => {
     expect(await third.begun).toMatchObject({ attempt: 3 });
     await third.succeeds();
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 3, crashes: 2 });
-    // BullMQ itself has nothing against it either.
+    // BullMQ itself does not forbid it either.
     const job = await bench.queue().getJob(run);
     await eventually(async () => expect(await job?.getState()).toBe("completed"), patience);
   });

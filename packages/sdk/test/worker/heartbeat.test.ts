@@ -9,7 +9,7 @@ import { Bench, nothing, QUEUE } from "./bench.js";
 const bench = Bench.use("heartbeat");
 const store = () => storeOf(bench.client);
 const list = () => bench.client.workers.list();
-/** Another client: what it knew of workers is not cached. */
+/** Uses another client, because answers about workers are cached. */
 const put = async (client: Client, type: string, queue = QUEUE) =>
   client.put({ id: `${type}-${queue}`, type, queue, schedule: { every: "1h" } });
 const fresh = () => new Client({ store: store() });
@@ -19,7 +19,7 @@ const codes = async (type: string, queue?: string) =>
 const HOUR = 3_600_000;
 const soon = { heartbeatEvery: 100 };
 
-/** Lets the handlers of a test go on, before its workers are stopped. */
+/** Releases the handlers of a test before its workers are stopped. */
 let open: () => void;
 let opened: Promise<void>;
 beforeEach(() => {
@@ -154,7 +154,7 @@ it("a put, a trigger and an enqueue warn of a queue without a worker, and of a t
       " A worker fails the runs whose type it does not have.",
   );
   expect(await known.enqueue(toll, {}, { delay: "1h" })).toMatchObject({ warnings: [{ code: "NO_WORKER" }] });
-  // It never runs: who would work it does not matter.
+  // The task never runs, so no worker is needed.
   const past = { id: "p", type: "toll", queue: QUEUE, schedule: { at: "2020-01-01T00:00:00Z" } };
   expect(await known.put(past)).toMatchObject({ warnings: [{ code: "NO_NEXT" }] });
 });
@@ -170,7 +170,7 @@ it("there is no warning for a queue with a plain BullMQ worker, or if Redis does
     await eventually(async () => expect((await store().queues.workers(["plain"]))?.get("plain")).toBe(1));
     expect(await codes("any", "plain")).toEqual([]);
     expect(await codes("any", "none")).toEqual(["NO_WORKER"]);
-    // Our own workers are no plain ones.
+    // Our own workers do not count as plain ones.
     await eventually(async () => expect((await store().queues.workers([QUEUE]))?.get(QUEUE)).toBe(1));
     expect(await codes("any")).toEqual(["NO_WORKER"]);
     const { queues } = store();
@@ -198,7 +198,7 @@ it("the list of workers is read once for a thousand tasks, not for each put", as
   const puts = await client.putMany([...tasks, { id: "x", type: "toll", queue: QUEUE, schedule }]);
   expect(puts.filter(({ warnings }) => warnings.length > 0).map(({ task }) => task.id)).toEqual(["x"]);
   await Promise.all(tasks.slice(0, 50).map((task) => client.put(task)));
-  // One for each second or five that this takes, on a busy machine.
+  // At most one read for every second, or every five, of the time that this takes on a busy machine.
   expect(workers.mock.calls.length).toBeLessThan(20);
   expect(connections.mock.calls.length).toBe(1);
   vi.restoreAllMocks();

@@ -24,7 +24,7 @@ it("a start that comes when another worker has the job has no effect, and runs n
   frozen.on("error", () => {});
   await held.promise;
 
-  // As long as its lock lasts: another worker takes the job, and starts.
+  // The lock has expired: another worker takes the job, and starts it.
   await bench.admin.set(`${bench.jobKey(run)}:lock`, "second");
   const name = { queue: QUEUE, owner: "system", id: "t" };
   const by = { worker: "second", pid: 2, host: "h", attempt: 2, made: 0, token: "second" };

@@ -8,13 +8,13 @@ import { type Bench, QUEUE } from "./bench.js";
 
 const SCRIPT = fileURLToPath(new URL("./worker-process.mjs", import.meta.url));
 
-/** For what other processes must do. */
+/** Patience for other processes. */
 export const patience = { intervalMs: 25 };
 
 type Line = Record<string, unknown>;
 export type Mode = "work" | "hang" | "seven" | "stop" | "loud";
 
-/** A worker in a process of its own; uses the built package, as any program does. */
+/** A worker in its own process; uses the built package, as an application does. */
 class Life {
   readonly said: Line[] = [];
   readonly child: ChildProcess;
@@ -26,7 +26,7 @@ class Life {
       stdio: ["pipe", "pipe", "inherit"],
     });
     createInterface({ input: child.stdout }).on("line", (line) => this.said.push(JSON.parse(line) as Line));
-    child.stdin.on("error", () => {}); // it may be dead by then
+    child.stdin.on("error", () => {}); // the process may be dead already
     this.child = child;
     this.ended = once(child, "exit");
   }
@@ -38,12 +38,12 @@ class Life {
     );
   }
 
-  /** To the handler that waits for a word. */
+  /** Sends a line to a handler that waits for one. */
   tell(word: string): void {
     this.child.stdin?.write(`${word}\n`);
   }
 
-  /** Stops it in good order, its handlers too. */
+  /** Stops it gracefully, handlers included. */
   stop(): void {
     this.child.kill("SIGTERM");
   }
@@ -62,7 +62,7 @@ class Life {
   }
 }
 
-/** The worker processes of a test; they end with it. */
+/** The worker processes of a test, which end with it. */
 export class Lives {
   readonly #bench: Bench;
   readonly #all: Life[] = [];
@@ -80,9 +80,9 @@ export class Lives {
   }
 
   /**
-   * @param lock ms; a busy machine that loses it does an item again
-   * @param diesAt a failpoint of the store: the first time that it gets there
-   * @param url of Redis, or of a proxy before it
+   * @param lock ms; on a busy machine a worker may lose a short lock, and repeat an item
+   * @param diesAt failpoint of the store at whose first pass the process ends
+   * @param url of Redis, or of a proxy in front of it
    */
   start(mode: Mode, lock = 1_000, diesAt = "", url = this.#bench.redis.url): Life {
     const { namespace } = this.#bench;

@@ -18,7 +18,7 @@ interface Line {
   [detail: string]: unknown;
 }
 
-/** A logger that keeps what is logged. */
+/** A logger that records its lines. */
 function recorder() {
   const lines: Line[] = [];
   const log = (level: keyof Logger) => (details: object, message: string) =>
@@ -215,7 +215,7 @@ describe("a start", () => {
     const start = worker.start();
     const error = expect.stringContaining("WRONGPASS");
     await logged({ level: "error", code: "REDIS_AUTH" });
-    // With the first refusal, not when the wait for the connection is over.
+    // Reported at the first refusal, not when the wait for the connection ends.
     expect(lines[0]).toMatchObject({ message: "Redis cannot be reached", code: "REDIS_AUTH", error });
     const admin = new Redis(server.url);
     await admin.config("SET", "requirepass", "hunter2");

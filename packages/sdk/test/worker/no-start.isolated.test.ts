@@ -25,13 +25,13 @@ it("a run whose start Redis refuses for a minute is not failed: it runs when Red
     withSeams({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint }),
   );
   const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
-  // A start that has something to check is not part of the take.
+  // A start that has conditions to check is not combined with the take.
   const run = await bench.run("t", "noop", { minGap: "1ms" });
   const worker = await bench.work([noop], { connection: undefined, store });
   await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
   expect(await bench.record(run)).toMatchObject({ attempts: 1 });
   const jobs = bench.queue();
-  // It goes back to the queue once, after that minute.
+  // The job returns to the queue once, after that minute.
   const counts = { attemptsMade: 1, attemptsStarted: 2 };
   await eventually(async () => expect(await jobs.getJob(run)).toMatchObject(counts));
   expect(refused).toBe(20);

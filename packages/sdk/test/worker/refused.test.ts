@@ -34,13 +34,13 @@ describe("a Redis that refuses to hand out jobs", () => {
   });
 });
 
-/** As in a failover that the connections survive: Redis is a replica for a moment, and accepts no writes. */
+/** A failover that connections survive: for a moment Redis is a replica, and accepts no writes. */
 describe("a Redis that is read-only for a short time", () => {
   const refusals = async () => {
     const found = /errorstat_READONLY:count=(\d+)/.exec(await bench.admin.info("errorstats"));
     return Number(found?.[1] ?? 0);
   };
-  /** Until it has refused so many more. */
+  /** Makes Redis read-only until it has refused this many writes. */
   async function readOnly(most: number): Promise<void> {
     const before = await refusals();
     await bench.admin.call("REPLICAOF", "127.0.0.1", "1");
@@ -51,7 +51,7 @@ describe("a Redis that is read-only for a short time", () => {
   const writable = () => bench.admin.call("REPLICAOF", "NO", "ONE");
   afterEach(async () => void (await writable()));
   const soon = { lockDuration: 1_000, stalledInterval: 200 };
-  /** A worker whose Redis refuses for a moment as soon as it has come to this point. Returns what stops it. */
+  /** Runs a worker whose Redis refuses writes for a moment from this point on. Returns a function that stops it. */
   async function workRefusedAt(point: string, type: AnyTaskType, options: Partial<WorkerOptions> = {}) {
     let refused = false;
     const failpoint = async (at: string) => {
@@ -106,7 +106,7 @@ describe("a Redis that is read-only for a short time", () => {
   });
 
   it("after a recorded end lets the job complete, without a second run of the handler", async () => {
-    // An end that changes its task is not part of a turn, which ends the job too.
+    // An end that changes its task is not combined with the end of the job in a turn.
     const handler = vi.fn((_payload, { runNextAt }: Context) => runNextAt(Date.now() + 3_600_000));
     const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
     const stop = await workRefusedAt("after settle-run", type);
@@ -153,14 +153,14 @@ it("a job that its worker has lost frees its place when its handler ends", async
   await bench.run("lost", "type");
   const run = await bench.run("other", "type");
   await fenced;
-  // Not half a minute of tries to end it later.
+  // Settled soon, not after half a minute of attempts.
   const settled = async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" });
   await eventually(settled);
 });
 
 describe("a run's end that cannot be recorded", () => {
   /**
-   * Works a run each of whose ends does not get through before `act` has.
+   * Runs a task whose ends are lost until `act` has been called.
    * @param fails attempts that fail first
    */
   async function ending(act: (run: string, tries: number) => Promise<void>, fails = 0) {
@@ -218,7 +218,7 @@ describe("a run's end that cannot be recorded", () => {
       if (tries === 1) return;
       await bench.admin.del(`${bench.jobKey(run)}:lock`);
       const taken = async () => Number(await bench.admin.hget(bench.jobKey(run), "ats"));
-      // Given out a first time it waits outside, as each whose worker may have died.
+      // Handed out once, the job waits outside of the queue, as any job whose worker may have died.
       await eventually(async () => (await taken()) > 4);
     }, 1);
     await eventually(async () => expect(await (await job())?.isCompleted()).toBe(true));

@@ -15,7 +15,7 @@ describe("a stop while Redis cannot be reached", () => {
   });
   afterEach(() => proxy.close());
 
-  /** Resolves when `atWork` of them are at work, until their signals are aborted. */
+  /** Resolves when `atWork` handlers are running; they run until their signals are aborted. */
   function working(atWork: number) {
     const { promise, resolve } = gate();
     let begun = 0;

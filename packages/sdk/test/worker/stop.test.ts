@@ -41,7 +41,7 @@ describe("a stop with a time limit", () => {
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ result: "by the next" }));
     expect(await bench.stats("t")).toMatchObject({ attempts: "1", crashes: "0", succeeded: "1" });
     expect(seen).toEqual([1, 1]);
-    // One attempt, with all that it printed.
+    // One attempt, with all of its output.
     expect(await bench.output(run)).toEqual([{ attempt: 1, text: "log part 1\nlog part 2\n", cut: false }]);
   });
 
@@ -65,7 +65,7 @@ describe("a stop with a time limit", () => {
       tried.resolve();
       throw new CarillonError("REDIS_UNAVAILABLE", "the answer was lost.");
     });
-    // A start that has something to check is not part of the take.
+    // A start that has conditions to check is not combined with the take.
     const run = await bench.run("t", "noop", { minGap: "1ms" });
     const worker = await bench.work([noop], { connection: undefined, store });
     await tried.promise;

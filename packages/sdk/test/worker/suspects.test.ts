@@ -5,10 +5,10 @@ import { Suspects } from "../../src/worker/suspects.js";
 describe("jobs whose worker died", () => {
   it("come back one after another, and start one at a time", () => {
     const suspects = new Suspects();
-    // Taken together: nobody starts while the others are there.
+    // Three suspects taken at the same time: none starts while the others are present.
     expect(["a", "b", "c"].map((job) => suspects.admit(job, 0))).toEqual([1_000, 1_250, 1_500]);
     expect(suspects.admit("a", 1_000)).toBeUndefined();
-    // The first one is still at work: when its probation is over.
+    // The first one is still running: its probation ends then.
     expect(suspects.admit("b", 1_250)).toBe(6_000);
     suspects.ended("a");
     expect(suspects.admit("c", 1_500)).toBeUndefined();
@@ -36,7 +36,7 @@ describe("jobs whose worker died", () => {
     const suspects = new Suspects();
     expect(suspects.admit("a", 1e12)).toBe(1e12 + 1_000);
     expect(suspects.admit("b", 0)).toBe(300_250);
-    // Also while one is at work.
+    // Holds also while one is running.
     expect(suspects.admit("a", 1e12 + 1_000)).toBeUndefined();
     expect(suspects.admit("b", 1_000)).toBeUndefined();
   });

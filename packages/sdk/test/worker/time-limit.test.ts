@@ -13,7 +13,7 @@ describe("a time limit", () => {
     clock = new HandClock();
   });
 
-  /** A task type whose handler hands out its context, and then does what the test says. */
+  /** A task type whose handler passes its context to the test. */
   function type(then: (context: Context) => unknown) {
     const begun = gate<Context>();
     const definition = defineTask("box", {
@@ -45,7 +45,7 @@ describe("a time limit", () => {
 
     const end = next(worker, "settled");
     finish.resolve();
-    // It ended well within its box: the next run goes on.
+    // The handler ended early enough: the next run continues.
     expect(await end).toMatchObject({ outcome: "quota" });
     expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "quota" });
     expect(await bench.stats("t")).toMatchObject({ quota: "1", crashes: "0", consecutiveFailures: "0" });
@@ -106,7 +106,7 @@ describe("a time limit", () => {
       error: expect.stringContaining("The handler did not stop within 10s."),
     });
     const jobs = bench.queue();
-    // Not tried again, though attempts are left: the handler still runs.
+    // Not retried although attempts are left, because the handler still runs.
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
     finish.resolve();
     expect(await after.promise).toMatchObject({ code: "CONFLICT", message: "not saved: this run is over." });
@@ -153,7 +153,7 @@ describe("a time limit", () => {
     const end = next(worker, "settled");
     await bench.run("t", "box", { timeLimit: "30d", schedule: { every: "365d" } });
     const { signal } = await begun;
-    // Some milliseconds.
+    // Lets some milliseconds pass.
     for (let n = 0; n < 50; n++) await bench.admin.ping();
     expect(signal.aborted).toBe(false);
     finish.resolve();

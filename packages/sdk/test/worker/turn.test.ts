@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const store of stores.splice(0)) await store.close();
 });
 
-/** A store that meets a failpoint. */
+/** A store with a failpoint. */
 function failing(failpoint: (point: string) => void | Promise<void>): {
   connection: undefined;
   store: Store;
@@ -59,7 +59,7 @@ describe("a lost answer to a turn", () => {
   it.each([
     ["before", 1],
     ["after", 1],
-    // Longer than the store itself tries.
+    // More often than the store itself tries.
     ["before", 6],
     ["after", 6],
   ])("has no effect, lost %s the script, %d times: each run is worked once", async (when, times) => {
@@ -107,7 +107,7 @@ describe("a lost answer to a turn", () => {
 });
 
 describe("the end of a run whose lock was lost", () => {
-  /** A worker whose handler waits for a word; `act` comes before that. */
+  /** Runs a worker whose handler waits until `act` is done. */
   async function losing(act: (run: string) => Promise<unknown>) {
     const [begun, go] = [gate<string>(), gate()];
     const type = defineTask("type", {
@@ -120,7 +120,7 @@ describe("the end of a run whose lock was lost", () => {
       },
     });
     await runs(1);
-    // Nobody looks for stalled jobs, and no lock is renewed, before the end.
+    // Before the end, no check for stalled jobs runs and no lock is renewed.
     const worker = await bench.work([type], { lockDuration: 600_000, stalledInterval: 600_000 });
     worker.on("error", () => {});
     const run = await begun.promise;
@@ -155,7 +155,7 @@ describe("the end of a run whose lock was lost", () => {
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 1 });
     expect(await (await bench.queue().getJob(run))?.getState()).toBe("active");
     await worker.stop();
-    // The mark of its own check for stalled jobs.
+    // Deletes the mark of its own check for stalled jobs.
     await bench.admin.del(bench.jobKey("stalled-check"));
     const handler = vi.fn();
     const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
@@ -203,7 +203,7 @@ it("many jobs at once wake all idle workers, plain ones too", async () => {
       handler: async () => {
         seen.set(who, (seen.get(who) ?? 0) + 1);
         if (seen.size === 4) enough.resolve();
-        // Nobody works them all off before the others have woken up.
+        // No single worker finishes them all before the others have woken up.
         await enough.promise;
       },
     });

@@ -1,4 +1,4 @@
-// A worker in a process of its own, to be killed or frozen. It says what it does, one JSON line each.
+// A worker in its own process, to be killed or frozen. Reports its steps, one JSON line each.
 import { defineTask, Worker } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { withSeams } from "@carillon/store/internal";
@@ -20,7 +20,7 @@ const types = [
       return { attempt };
     },
   }),
-  // Works until it is told to end.
+  // Works until the test tells it to end.
   defineTask("told", {
     queue: QUEUE,
     payload,
@@ -62,7 +62,7 @@ const types = [
       say({ item, attempt });
       if (MODE === "hang") await forEver();
       if (MODE !== "seven") return;
-      // Item 7 ends the process, and those beside it are still at work then.
+      // Item 7 ends the process, while its neighbours are still running.
       if (item === 7) process.exit(1);
       await new Promise((resolve) => setTimeout(resolve, 50));
     },

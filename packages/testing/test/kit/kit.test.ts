@@ -414,7 +414,7 @@ describe("workers", () => {
 });
 
 describe("the same test", () => {
-  /** Six tasks in three queues, all due at the same moments, with sleeps that end together. */
+  /** Runs six tasks in three queues, all due at the same moments, with sleeps that end together. */
   async function trace(): Promise<string[]> {
     const lines: string[] = [];
     const say = (what: string) => lines.push(`${new Date().toISOString().slice(11, 19)} ${what}`);
@@ -447,7 +447,7 @@ describe("the same test", () => {
   it("has the same trace each time", async () => {
     const first = await trace();
     expect(first.length).toBeGreaterThan(40);
-    // Queue by queue, whichever answered first: t0 and t3 are in queue a.
+    // Queue by queue, whichever answers first: t0 and t3 are in queue a.
     const tasks = first.slice(0, 6).map((line) => line.slice(9, 11));
     expect(tasks.map((task) => Number(task[1]) % 3)).toEqual([0, 0, 1, 1, 2, 2]);
     for (let i = 0; i < 4; i++) expect(await trace()).toEqual(first);

@@ -47,7 +47,7 @@ time                  decision  reason    run
 2026-01-01T00:03:00Z  enqueued  schedule  running from 00:03:00Z
 `);
     expect((error as Error).stack).toContain("refusals.test.ts");
-    // Who awaited it has heard of it.
+    // The caller that awaited the call has received the error.
     await kit.advance("1s");
   });
 

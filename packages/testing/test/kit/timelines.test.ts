@@ -30,7 +30,7 @@ async function box(handler: (payload: object, context: Context) => Promise<void>
   });
 }
 
-/** The worker takes the next job at this moment, and no other. */
+/** Lets the worker take the next job at this moment only. */
 function takeOne(at: string): void {
   kit.at(at, async () => {
     await kit.worker.resume();
