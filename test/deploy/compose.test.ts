@@ -37,14 +37,14 @@ describe("docker-compose.yml", () => {
     },
   );
 
-  it("names what there is", () => {
+  it("names existing files and services", () => {
     for (const [, { depends_on, volumes = [] }] of services) {
       for (const name of Object.keys(depends_on ?? {})) expect(Object.keys(compose.services)).toContain(name);
       for (const volume of volumes) expect(Object.keys(compose.volumes)).toContain(volume.split(":")[0]);
     }
   });
 
-  it("asks the scheduler's health at its port", async () => {
+  it("checks the scheduler's health at its port", async () => {
     const { environment, healthcheck } = compose.services.scheduler as Service;
     const [way, node, flag, code] = (healthcheck?.test ?? []) as string[];
     expect([way, node, flag]).toEqual(["CMD", "node", "-e"]);
@@ -54,7 +54,7 @@ describe("docker-compose.yml", () => {
 });
 
 describe("Dockerfile", () => {
-  it("copies what there is", () => {
+  it("copies existing files", () => {
     const copied = textOf("Dockerfile").matchAll(/^COPY (?!--from)(.*) \S+$/gm);
     const sources = [...copied].flatMap(([, list = ""]) => list.split(" "));
     expect(sources.length).toBeGreaterThan(5);

@@ -50,7 +50,7 @@ function wrongLink(page: string, link: string): string | undefined {
 }
 
 describe("the documentation", () => {
-  it("links to what there is", () => {
+  it("has no broken links", () => {
     const wrong = pages.flatMap((page) =>
       [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = ""]) => wrongLink(page, link) ?? []),
     );
@@ -80,7 +80,7 @@ describe("the documentation", () => {
       ).toBe(true);
   });
 
-  it("names npm scripts that there are, and so do the workflows", () => {
+  it("names existing npm scripts, and so do the workflows", () => {
     const { scripts } = JSON.parse(textOf("package.json"));
     const workflows = readdirSync(join(root, ".github/workflows")).map((file) => `.github/workflows/${file}`);
     for (const page of [...pages.filter((one) => !one.startsWith("packages")), ...workflows]) {
@@ -89,7 +89,7 @@ describe("the documentation", () => {
     }
   });
 
-  it("names tests that there are", () => {
+  it("names existing tests", () => {
     const named = ["docs/guarantees.md", "docs/chaos.md", "docs/simulation.md"].flatMap((page) => [
       ...textOf(page).matchAll(/`((?:packages|apps|test)\/[^`\s]+\.test\.ts)`/g),
     ]);

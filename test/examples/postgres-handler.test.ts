@@ -41,14 +41,14 @@ describe("the SQL alone", () => {
   const write = async (body: object, fence: number) =>
     (await database.query(WRITE_STATEMENT, ["acme", JSON.stringify(body), fence])).rows.length;
 
-  it("a charge that is delivered again is not made again, whatever it says by then", async () => {
+  it("a charge that is delivered again is not made again, even with another amount", async () => {
     expect((await database.query(CHARGE, ["k", "acme", 500])).rows).toHaveLength(1);
     expect((await database.query(CHARGE, ["k", "acme", 500])).rows).toHaveLength(0);
     expect((await database.query(CHARGE, ["k", "acme", 999])).rows).toHaveLength(0);
     expect(await rows("charge")).toEqual([{ key: "k", account: "acme", cents: 500 }]);
   });
 
-  it("a zombie's fence is older: nothing of it is written; nor the same attempt's a second time", async () => {
+  it("writes of a zombie with an older fence are dropped, and so are repeated ones of one attempt", async () => {
     await open();
     // A fence of realistic size: microseconds since 1970.
     const first = 1_767_171_600_123_457;
@@ -62,7 +62,7 @@ describe("the SQL alone", () => {
     ]);
   });
 
-  it("without the condition the zombie would win: what the fence is for", async () => {
+  it("without the condition the zombie would win (positive control)", async () => {
     await open();
     await write({ by: "its successor" }, 2);
     const unfenced = WRITE_STATEMENT.replace("AND fence < $3", "");
@@ -76,7 +76,7 @@ describe("the SQL of docs/job-contract.md", () => {
   const table = /```sql\n(CREATE TABLE report [^`]+)```/.exec(contract)?.[1] ?? "";
   const upsert = /`(INSERT INTO report [^`]+)`/.exec(contract)?.[1] ?? "";
 
-  it("refuses what is older, takes what is newer, and the same attempt more than once", async () => {
+  it("refuses an older fence, and accepts a newer one and the same attempt again", async () => {
     await database.exec(table);
     const write = async (body: string, fence: number) =>
       (await database.query(upsert, ["acme", JSON.stringify(body), fence])).affectedRows;

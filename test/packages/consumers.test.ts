@@ -53,7 +53,7 @@ beforeAll(async () => {
 }, PATIENCE);
 afterAll(() => rm(home, { recursive: true, force: true }));
 
-test("the packages hold no private key, nothing of the compiler's, and no code that asks where its file is", async () => {
+test("the packages contain no private key, no compiler files, and no code that depends on its path", async () => {
   const folder = join(modules(), "@carillon");
   const files = (await readdir(folder, { recursive: true })).map(String);
   expect(files).toContain(join("store", "lua", "texts.js"));

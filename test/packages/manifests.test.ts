@@ -13,7 +13,7 @@ const published = publishedPackages().map(({ folder }) => folder);
 describe.each(published)("the manifest of %s", (folder) => {
   const manifest = manifestOf(folder);
 
-  it("says where the source is, and where to report bugs", () => {
+  it("names the repository and the bug tracker", () => {
     const page = `${homepage.replace("#readme", "")}/tree/main/${folder}#readme`;
     expect(manifest).toMatchObject({
       homepage: page,
@@ -24,7 +24,7 @@ describe.each(published)("the manifest of %s", (folder) => {
     expect(manifest.keywords).toContain("carillon");
   });
 
-  it("packs the changelog, and not the compiler's notes", () => {
+  it("packs the changelog, and no build info of the compiler", () => {
     expect(manifest.files).toEqual(expect.arrayContaining(["dist", "!dist/.tsbuildinfo", "CHANGELOG.md"]));
   });
 });

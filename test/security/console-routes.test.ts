@@ -253,7 +253,7 @@ describe("each method of each route", () => {
     ["a session that nobody signed", { cookie: "carillon_console-test=admin.zzzzzzzz.nonce.mac" }],
     ["the word of a proxy", { "x-forwarded-user": "admin", "x-forwarded-for": "127.0.0.1" }],
     ["another method in a header", { "x-http-method-override": "GET" }],
-  ])("is closed to whoever comes with %s", async (_, headers) => {
+  ])("is closed to a request with %s", async (_, headers) => {
     expect(otherThan([401], await tryAll(METHODS, headers))).toEqual([]);
   });
 
@@ -367,7 +367,7 @@ describe("each method of each route", () => {
     expect((await console_.ask(path, { method, headers })).status).toBe(403);
   });
 
-  it("refuses writes by a page of another site, whoever is signed in", async () => {
+  it("refuses writes from a page of another site, whoever is signed in", async () => {
     for (const headers of [
       { cookie: session.admin, origin: "https://evil.example" },
       { cookie: session.admin, origin: "null" },

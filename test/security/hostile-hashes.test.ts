@@ -166,7 +166,7 @@ async function goesOn(at: World, rounds: number): Promise<void> {
   }
 }
 
-it("sound tasks are in all shards, around the hostile one", () => {
+it("valid tasks are in all shards, before and after the hostile one", () => {
   expect(new Set(GOOD.map(shard)).size).toBe(8);
   expect(GOOD).toHaveLength(16);
   expect(shardOf("system/m")).toBeTypeOf("number");

@@ -166,7 +166,7 @@ describe("corrupt data alongside the tasks", () => {
     ],
   ];
 
-  it.each(NONSENSE)("%s: sound tasks continue to fire and are listed", async (_, write) => {
+  it.each(NONSENSE)("%s: valid tasks continue to fire and are listed", async (_, write) => {
     const client = stand.client();
     await put(client);
     await write();
@@ -213,7 +213,7 @@ describe("a foreign job", () => {
     ["an item of nobody", data(sound, { child: { index: 0, run: "a@1.x" } })],
     ["an item that is none", data(sound, { child: 5 })],
     ["a prototype", JSON.parse('{"__proto__":{"occurrence":{"run":"a"}},"payload":{}}')],
-  ])("%s: the worker refuses it, writes nothing, and does what is sound", async (_, given) => {
+  ])("%s: the worker refuses it, writes nothing, and works valid jobs", async (_, given) => {
     const done: string[] = [];
     const type = defineTask("t", {
       queue: QUEUE,

@@ -208,7 +208,7 @@ describe("secrets are in no log", () => {
 describe("one event is one line", () => {
   const FORGED = '\n{"level":60,"msg":"forged"}\n';
 
-  it("whatever names, paths and errors hold", async () => {
+  it("whatever names, paths and errors contain", async () => {
     const redis = await startRedis({ appendonly: true });
     stand.later(() => redis.stop());
     const env = { REDIS_URL: redis.url };

@@ -34,7 +34,7 @@ describe("the supply-chain checks", () => {
     expect(check.originProblems(lockOf(entry))).toHaveLength(1);
   });
 
-  it("origin: a link that leads out of the project", () => {
+  it("origin: a link to a folder outside of the project", () => {
     const links = [["node_modules/a", { link: true, resolved: "../elsewhere" }]];
     expect(check.originProblems(lockOf({}, { links }))).toHaveLength(1);
   });

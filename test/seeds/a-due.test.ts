@@ -45,7 +45,7 @@ describe("A1 the periodic part only submits", () => {
   });
 });
 
-describe("A2 what is due fires, the earliest first", () => {
+describe("A2 due tasks fire, the earliest first", () => {
   test("a task fires at its due time, not one millisecond before", async () => {
     const kit = await stand.kit({ worker: false });
     await kit.client.put({ ...bell, schedule: { at: at(60) } });

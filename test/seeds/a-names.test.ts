@@ -7,7 +7,7 @@ type Upcoming = Awaited<ReturnType<Client["upNext"]>>[number];
 const stand = Stand.use();
 const bell = { id: "t", type: "ring", queue: "bells", schedule: { every: "1h" } };
 
-describe("A10 owners are shut off from each other", () => {
+describe("A10 owners are isolated from each other", () => {
   async function twoOwners(): Promise<{ all: Client; acme: Client; beta: Client; run: string }> {
     const [all, acme, beta] = [
       stand.client(),
@@ -215,7 +215,7 @@ describe("A11 one task per owner and id, put atomically", () => {
   });
 });
 
-describe("A12 subject, submitter, group, priority and payload are kept and handed on", () => {
+describe("A12 subject, submitter, group, priority and payload are stored and passed to the handler", () => {
   const given = {
     subject: "Ring the noon bell",
     submitter: "quasimodo",
@@ -224,7 +224,7 @@ describe("A12 subject, submitter, group, priority and payload are kept and hande
     payload: { bells: ["Marie", "Emmanuel"], times: 12, soft: false, note: null, "Ü ": "✓" },
   };
 
-  test("the task, the job, the handler and the command line have them", async () => {
+  test("they are in the task, the job, the handler's context and the command line", async () => {
     const heard: unknown[] = [];
     const ring = defineTask("ring", {
       queue: "bells",

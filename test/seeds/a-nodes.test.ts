@@ -81,7 +81,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     return stand.admin.pttl(mark ?? "");
   }
 
-  test("killed before its commit, another node commits within the mutex TTL, without spinning", async () => {
+  test("killed before its commit: another node commits within the mutex TTL, without busy polling", async () => {
     const { victim, heir, heirs, client, nominal } = await midClaim("question");
     expect(await runs(client)).toEqual([]);
     const left = await leaseLeft();
@@ -102,7 +102,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     expect(await client.get("t")).toMatchObject({ state: "finished" });
   });
 
-  test("killed after its commit, nobody repeats it", async () => {
+  test("killed after its commit: no node repeats it", async () => {
     const { victim, heir, client, nominal } = await midClaim("answer");
     await eventually(async () => expect(await runs(client)).toEqual([{ node: "victim", nominal }]), PATIENCE);
     heir.signal("SIGCONT");
@@ -172,7 +172,7 @@ describe("A7 one timer to the next due time", () => {
     expect(complaints(node)).toEqual([]);
   });
 
-  test("it runs at the next reread if the message is lost", async () => {
+  test("it runs at the next re-read if the message is lost", async () => {
     const wire = await stand.wire();
     const client = stand.client();
     wire.silence(`{${stand.namespace}}:wake`);
@@ -184,7 +184,7 @@ describe("A7 one timer to the next due time", () => {
     expect(enqueued).toBeLessThan(at + SOON);
   });
 
-  test("until then it sends Redis nothing, whatever the number of tasks", async () => {
+  test("until then the node sends no command to Redis, whatever the number of tasks", async () => {
     const [wire, client] = [await stand.wire(), stand.client()];
     const later = (await stand.time()) + 3_600_000;
     const waiting = Array.from({ length: 100 }, (_, n) => ({

@@ -169,7 +169,7 @@ describe("C11 plain words and the next execution are in the answers of validate,
   }, 120_000);
 });
 
-describe("C4 the last status of a task is told and cannot be written", () => {
+describe("C4 the last status of a task is reported and cannot be written", () => {
   it("it has time, place, error and result", async () => {
     let bad = true;
     const type = defineTask("report", {

@@ -116,7 +116,7 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
     expect(await client.runs.stats(NAME)).toMatchObject({ attempts: 1, crashes: 1 });
   });
 
-  it("it starts then, whatever happens to workers meanwhile", async () => {
+  it("it starts at that time, whatever happens to workers meanwhile", async () => {
     const starts: number[] = [];
     const type = defineTask("work", {
       queue: "bells",

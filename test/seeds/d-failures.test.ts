@@ -105,43 +105,46 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
       ],
       missed: undefined,
     },
-  ] as const)("over its time and slots there is no node, $policies: the retry gives way", async (given) => {
-    const { redis, namespace } = stand;
-    const { store, clock } = await virtualStore({
-      ...{ connection: redis.url, namespace, queues: ["bells"], start: START },
-    });
-    stand.later(() => store.close());
-    const client = new Client({ store });
-    const worker = new Worker({ store, types: [failsAtOne], logger: SILENT });
-    await worker.start();
-    stand.later(() => worker.stop());
-    // A new node for each occurrence, and one more check.
-    const nodesLook = async () => {
-      for (let looks = 0; looks < 4; looks++) await new Scheduler({ store, logger: SILENT }).tick();
-      await eventually(async () => {
-        expect(await client.runs.stats("t")).toMatchObject({ open: 0 });
-      }, PATIENCE);
-    };
+  ] as const)(
+    "without a node during the retry and later slots, $policies: the retry gives way",
+    async (given) => {
+      const { redis, namespace } = stand;
+      const { store, clock } = await virtualStore({
+        ...{ connection: redis.url, namespace, queues: ["bells"], start: START },
+      });
+      stand.later(() => store.close());
+      const client = new Client({ store });
+      const worker = new Worker({ store, types: [failsAtOne], logger: SILENT });
+      await worker.start();
+      stand.later(() => worker.stop());
+      // A new node for each occurrence, and one more check.
+      const nodesLook = async () => {
+        for (let looks = 0; looks < 4; looks++) await new Scheduler({ store, logger: SILENT }).tick();
+        await eventually(async () => {
+          expect(await client.runs.stats("t")).toMatchObject({ open: 0 });
+        }, PATIENCE);
+      };
 
-    await client.put(failsAtOne, { ...hourly, ...given.policies });
-    await clock.set(START + HOUR);
-    await nodesLook();
-    expect((await client.get("t")).pending).toMatchObject([{ trigger: "retry", at: START + 1.5 * HOUR }]);
+      await client.put(failsAtOne, { ...hourly, ...given.policies });
+      await clock.set(START + HOUR);
+      await nodesLook();
+      expect((await client.get("t")).pending).toMatchObject([{ trigger: "retry", at: START + 1.5 * HOUR }]);
 
-    await clock.set(START + 4 * HOUR + 60_000);
-    await nodesLook();
-    const runs = (await client.runs.list("t")).sort((a, b) => a.nominal - b.nominal);
-    expect(runs.map(({ trigger, nominal }) => [trigger, inHours(nominal)])).toEqual([
-      ["schedule", 1],
-      ...given.runs,
-    ]);
-    const skips = (await client.runs.ledger("t")).reverse();
-    expect(skips.map(({ reason, from, to }) => [reason, inHours(from), inHours(to)])).toEqual([
-      ...(given.missed ? [["missed", ...given.missed]] : []),
-      ["retry-superseded", 1, 1],
-    ]);
-    expect(await client.get("t")).toMatchObject({ pending: [], nextExecution: START + 5 * HOUR });
-  });
+      await clock.set(START + 4 * HOUR + 60_000);
+      await nodesLook();
+      const runs = (await client.runs.list("t")).sort((a, b) => a.nominal - b.nominal);
+      expect(runs.map(({ trigger, nominal }) => [trigger, inHours(nominal)])).toEqual([
+        ["schedule", 1],
+        ...given.runs,
+      ]);
+      const skips = (await client.runs.ledger("t")).reverse();
+      expect(skips.map(({ reason, from, to }) => [reason, inHours(from), inHours(to)])).toEqual([
+        ...(given.missed ? [["missed", ...given.missed]] : []),
+        ["retry-superseded", 1, 1],
+      ]);
+      expect(await client.get("t")).toMatchObject({ pending: [], nextExecution: START + 5 * HOUR });
+    },
+  );
 
   it("a retry held by a pause gives way to owed times, and runs if none is owed", async () => {
     kit = await stand.kit({ types: [failsAtOne], start: START });
@@ -179,7 +182,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
 });
 
 describe("D8 a task is paused after n failures in a row, and starts from zero when resumed", () => {
-  it("it is paused after n, including timeouts, with a note; a resume gives it n again", async () => {
+  it("it is paused after n, including timeouts, with a note; a resume resets the count", async () => {
     let n = 0;
     const type = task(({ signal }) => {
       n += 1;
@@ -249,7 +252,7 @@ describe("D9 a run past its time limit is ended and counts as a failure, not a c
     });
   });
 
-  it("a handler that ignores the signal is given up after its grace", async () => {
+  it("a handler that ignores the signal is abandoned after its grace", async () => {
     const type = task(() => kit.sleep("10m"));
     kit = await stand.kit({ types: [type] });
     await kit.client.put(type, {

@@ -147,7 +147,7 @@ describe("D11 tasks change while the nodes run; at one instant the higher priori
 });
 
 describe("D12 a handler may say when its task runs next", () => {
-  it("it runs then, once, and its schedule goes on", async () => {
+  it("it runs at that time, once, and its schedule continues", async () => {
     const type = task(({ runNextAt, occurrence }) => {
       if (occurrence.trigger === "schedule" && kit.now === Date.parse("2026-01-01T01:00:00Z"))
         runNextAt("2026-01-01T01:07:30Z");
@@ -160,7 +160,7 @@ describe("D12 a handler may say when its task runs next", () => {
     expect(runs.map(({ trigger }) => trigger)).toEqual(["schedule", "self", "schedule"]);
   });
 
-  it("a task that would be finished stays until then", async () => {
+  it("a task without further times is not finished before that", async () => {
     const type = task(({ runNextAt, occurrence }) => {
       if (occurrence.trigger === "schedule") runNextAt(kit.now + 60_000);
     });
@@ -209,7 +209,7 @@ describe("D12 a handler may say when its task runs next", () => {
     expect(new Set(keys).size).toBe(3 * ids.length);
   });
 
-  it("of concurrent runs that ask, the last one counts; the other's time is in the ledger", async () => {
+  it("if concurrent runs ask, the last request counts; the other time is in the ledger", async () => {
     const type = task(async ({ runNextAt, occurrence: { trigger, nominal } }) => {
       if (trigger !== "schedule") return;
       const minute = (nominal - Date.parse("2026-01-01T00:00:00Z")) / 60_000;

@@ -242,7 +242,7 @@ describe("D14 history is pruned by count and age, per task", () => {
   });
 });
 
-describe("D15 one call tells the statistics of all tasks, and one all failures of all queues, newest first", () => {
+describe("D15 one call returns the statistics of all tasks, and one all failures of all queues, newest first", () => {
   const FAILURES = ["failed", "timed-out", "crashed", "lost"] as const;
   const minutes = (n: number) => Date.parse("2026-01-01T00:00:00Z") + n * 60_000;
 

@@ -45,7 +45,7 @@ async function receiver(): Promise<{ url: string; host: string; received: Receiv
   return { url: `http://${host}/alerts`, host, received };
 }
 
-describe("E7 a failing task says so where tasks are listed, and an alert hook is called once", () => {
+describe("E7 a failing task is marked in lists, and an alert hook is called once", () => {
   it("function and signed webhook are called once for each series of failures, whatever the number of nodes", async () => {
     const KEY = "a key of more than sixteen characters";
     const { url, host, received } = await receiver();

@@ -13,7 +13,7 @@ async function trigger(client: Client, type: string): Promise<string> {
   return triggered.run;
 }
 
-describe("E11 each item of a fan-out has a record; a retry does exactly those that failed", () => {
+describe("E11 each item of a fan-out has a record; a retry repeats exactly the failed ones", () => {
   const COUNT = inject("battery") === "long" ? 10_000 : 1_000;
   const fails = (n: number) => n % 20 === 7;
 
@@ -101,7 +101,7 @@ describe("E11 each item of a fan-out has a record; a retry does exactly those th
     expect(await stand.admin.keys(`*${stand.namespace}*~items:*`)).toEqual([]);
   });
 
-  it("items that a cancelled run left behind are cancelled; a run without items has none to retry", async () => {
+  it("unfinished items of a cancelled run are cancelled; a run without items has none to retry", async () => {
     const started = gate();
     const fan = defineTask("fan-out", {
       queue: "bells",

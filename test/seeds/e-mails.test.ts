@@ -44,7 +44,7 @@ async function office() {
   return { kit, put };
 }
 
-describe("E13 alerts go to an e-mail address, those of a minute in one mail", () => {
+describe("E13 alerts go to an e-mail address, in one mail per minute", () => {
   it("ten failures make one mail, which names each", async () => {
     const { kit, put } = await office();
     // Carillon's own types are always allowed.
@@ -78,7 +78,7 @@ describe("E13 alerts go to an e-mail address, those of a minute in one mail", ()
     expect(received[0]).toMatch(/^Message-ID:\s+<mail-[\w.-]+@carillon>/m);
   });
 
-  it("an address is checked, and one of a URL and an address is given", async () => {
+  it("an address is checked, and excludes a URL", async () => {
     const client = new Client({ connection: stand.redis.url, namespace: stand.namespace });
     const put = (alert: object) =>
       client.put({

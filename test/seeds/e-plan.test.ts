@@ -23,7 +23,7 @@ const TASKS: TaskInput[] = [
   inQueue("never", { every: "5m" }, { enabled: false }),
 ];
 
-describe("E9 what runs next is listed ahead, and that is what happens", () => {
+describe("E9 forecast and up-next list equal the later runs", () => {
   const named = ({ task, nominal, due }: Upcoming) => `${due} ${task.id} of ${nominal}`;
 
   it("the forecast of the next hours equals the later runs", async () => {

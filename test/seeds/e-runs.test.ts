@@ -19,7 +19,7 @@ function task(handler: (context: Context) => unknown) {
 
 const at = (time: string) => Date.parse(`2026-01-01T${time}Z`);
 
-describe("E3 a run's record says when it was planned, created, started and finished, where, and how it ended", () => {
+describe("E3 a run's record has the times of planning, creation, start and end, the place and the outcome", () => {
   const handlers: Record<string, (context: Context) => unknown> = {
     works: () => kit.sleep("7s"),
     throws: () => kit.sleep("7s").then(() => Promise.reject(new Error("out of paper"))),
@@ -74,7 +74,7 @@ describe("E3 a run's record says when it was planned, created, started and finis
   });
 });
 
-describe("E4 what a handler logs and prints is kept with its attempt, cut to size and marked so", () => {
+describe("E4 the log and output of a handler are kept with its attempt, cut to size and marked", () => {
   const MEGABYTE = 1024 * 1024;
   beforeEach(() => {
     // Output is printed too, which this test suppresses.
@@ -137,7 +137,7 @@ describe("E4 what a handler logs and prints is kept with its attempt, cut to siz
   });
 });
 
-describe("E5 nothing to do is an outcome of its own: checked moves on, the last run stays", () => {
+describe("E5 nothing-to-do is an outcome: `checked` is updated, the last run stays", () => {
   it.each([
     ["an empty generate", 0],
     ["a handler that says so", 1],
@@ -175,7 +175,7 @@ describe("E5 nothing to do is an outcome of its own: checked moves on, the last 
   });
 });
 
-describe("E6 clean runs are deleted when old, failures are kept longer", () => {
+describe("E6 old successful runs are deleted, failures are kept longer", () => {
   const DAY = 86_400_000;
 
   it("clean runs are deleted after days, failed ones later", async () => {
@@ -203,7 +203,7 @@ describe("E6 clean runs are deleted when old, failures are kept longer", () => {
     expect(await days()).toEqual([20, 19, 18]);
   });
 
-  it("runs of a task that runs no more are deleted too", async () => {
+  it("runs of a task that no longer runs are deleted too", async () => {
     const type = task(({ occurrence }) => {
       if (occurrence.trigger === "manual") throw new Error("no");
     });
@@ -221,7 +221,7 @@ describe("E6 clean runs are deleted when old, failures are kept longer", () => {
   });
 });
 
-describe("E14 who asked is on record: who put a task, and who triggered, enqueued or backfilled a run", () => {
+describe("E14 authors are recorded: of a put, and of a trigger, enqueue or backfill", () => {
   it("SDK", async () => {
     const type = task(() => {});
     kit = await stand.kit({ types: [type] });

@@ -40,7 +40,7 @@ describe("a limit by owner", () => {
   const put = (owner: string, id: string) =>
     kit.client.put(ring, { id, owner, schedule: { every: "10m" }, payload: {} });
 
-  it("holds what comes due above it, and delays no other owner", async () => {
+  it("holds occurrences above it, and delays no other owner", async () => {
     for (const n of [1, 2, 3, 4, 5]) await put("acme", `t${n}`);
     for (const n of [1, 2, 3, 4, 5]) await put("beta", `t${n}`);
     await kit.advance("10m");
@@ -69,7 +69,7 @@ describe("a limit by owner", () => {
     expect(most["acme"]).toBe(2);
   });
 
-  it("lets what is enqueued wait, and refuses a trigger", async () => {
+  it("lets enqueued tasks wait, and refuses a trigger", async () => {
     const results = [];
     for (let n = 0; n < 3; n++) results.push(await acme.enqueue(ring, {}));
     expect(results.map(({ run }) => run !== undefined)).toEqual([true, true, false]);
@@ -81,7 +81,7 @@ describe("a limit by owner", () => {
     expect((await acme.trigger("t")).outcome).toBe("enqueued");
   });
 
-  it("does not count the runs of a deleted task, nor those that are over", async () => {
+  it("does not count runs of a deleted task, nor final ones", async () => {
     await kit.client.queues.pause(QUEUE);
     for (const id of ["t1", "t2", "t3"]) await put("acme", id);
     for (const id of ["t1", "t2"]) await acme.trigger(id);
@@ -97,7 +97,7 @@ describe("a limit by owner", () => {
     });
   });
 
-  it("holds for each owner without one of its own, and ends when it is removed", async () => {
+  it("applies to each owner without a limit of its own, until it is removed", async () => {
     const { queues } = kit.client;
     expect(await queues.setLimit(QUEUE, "*", 1)).toBe(true);
     expect(await queues.setLimit(QUEUE, "*", 1)).toBe(false);
@@ -127,7 +127,7 @@ describe("a limit by owner", () => {
     expect(await kit.client.queues.limits(QUEUE)).toEqual({});
   });
 
-  it("is refused where it makes no sense", async () => {
+  it("is refused with invalid values", async () => {
     const { queues } = kit.client;
     await expect(queues.setLimit(QUEUE, "acme", 0)).rejects.toMatchObject({ code: "INVALID_OPTION" });
     await expect(queues.setLimit(QUEUE, "a b", 1)).rejects.toMatchObject({ code: "INVALID_NAME" });

@@ -56,7 +56,7 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
 
   const seconds = (runs: readonly Run[]) => runs.map(({ nominal }) => (nominal % 3_600_000) / 1_000);
 
-  it("skip: what falls due beside a run is skipped", async () => {
+  it("skip: an occurrence that is due during a run is skipped", async () => {
     expect(seconds(await watch("skip"))).toEqual([10, 40, 70, 100, 130, 160, 190, 220, 250, 280]);
   });
 
@@ -64,7 +64,7 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
     expect(await watch("allow")).toHaveLength(30);
   });
 
-  it("queue-one: the first that comes waits, the others are skipped", async () => {
+  it("queue-one: the first occurrence waits, the others are skipped", async () => {
     const runs = await watch("queue-one");
     expect(seconds(runs).slice(0, 4)).toEqual([10, 20, 40, 60]);
     // The next run starts within a second of the end, which nothing reported.
@@ -72,12 +72,12 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
     expect((second.enqueued - first.enqueued) / 1_000).toBeLessThanOrEqual(26.5);
   });
 
-  it("queue-all: all wait, in their order, up to the bound", async () => {
+  it("queue-all: all wait in order, up to the limit", async () => {
     const runs = await watch("queue-all", { maxQueued: 3 });
     expect(seconds(runs).slice(0, 5)).toEqual([10, 20, 30, 40, 50]);
   });
 
-  it("cancel-running: the newest waits for the end of what cannot be cancelled", async () => {
+  it("cancel-running: the newest waits for the end of a run that cannot be cancelled", async () => {
     const runs = await watch("cancel-running");
     expect(seconds(runs).slice(0, 3)).toEqual([10, 30, 50]);
     expect(runs[0]).toMatchObject({ outcome: "succeeded", cancel: { by: expect.any(String) } });

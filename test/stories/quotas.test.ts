@@ -17,7 +17,7 @@ describe("a quota", () => {
     kit.client.put(ring, { id, owner, schedule: { every }, payload: {}, overlap: "allow" });
   const ledger = async (owner: string, id: string) => (await kit.client.runs.ledger({ owner, id })).reverse();
 
-  it("of tasks refuses one more, of the owner or of all; what is stored stays and can be changed", async () => {
+  it("of tasks refuses one more, by owner or in all; stored tasks stay and can be changed", async () => {
     await kit.client.quotas.set("owner:*", { tasks: 1 });
     await put("acme", "a");
     await expect(put("acme", "b")).rejects.toMatchObject({ code: "QUOTA_TASKS", statusCode: 409 });
@@ -41,7 +41,7 @@ describe("a quota", () => {
     expect(await kit.client.count()).toBe(3);
   });
 
-  it("of the interval refuses a closer schedule, and thins out a stored one with each skip in the ledger", async () => {
+  it("of the interval refuses a shorter one, and thins out a stored schedule with each skip in the ledger", async () => {
     await put("acme", "fast", "10s");
     await kit.client.quotas.set("all", { interval: "1m" });
     await expect(put("acme", "other", "30s")).rejects.toMatchObject({
@@ -72,7 +72,7 @@ describe("a quota", () => {
     expect((await kit.client.runs.list({ owner: "acme", id: "fast" })).length).toBeGreaterThan(10);
   });
 
-  it("of waiting jobs skips while as many wait, and refuses triggers; other owners go on", async () => {
+  it("of waiting jobs skips occurrences and refuses triggers at the limit; other owners continue", async () => {
     await kit.client.quotas.set("owner:acme", { waiting: 3 });
     await put("acme", "a", "1m");
     await put("beta", "b", "1m");
@@ -94,7 +94,7 @@ describe("a quota", () => {
     expect((await kit.client.runs.list({ owner: "acme", id: "a" })).length).toBeGreaterThan(4);
   });
 
-  it("is set for all only by an unbound client, with sound values", async () => {
+  it("is set for all only by an unbound client, with valid values", async () => {
     const acme = new Client({ store: kit.store, owner: "acme" });
     await expect(acme.quotas.set("all", { tasks: 1 })).rejects.toMatchObject({ code: "FORBIDDEN" });
     const { quotas } = kit.client;

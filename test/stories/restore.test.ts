@@ -87,7 +87,7 @@ test("the copy of an AOF folder holds every task", async () => {
   expect(warnings).not.toContainEqual(expect.stringMatching(EMPTY));
 });
 
-test("an RDB file is read without AOF, which is then turned on and complete", async () => {
+test("an RDB file is read without AOF; AOF turned on later is complete", async () => {
   const dir = await directoryWith(dump, "dump.rdb");
   const reading = await serverOn(dir, { appendonly: false });
   const redis = new Redis(reading.url);
@@ -107,7 +107,7 @@ test("an RDB file is read without AOF, which is then turned on and complete", as
   expect(ids).toEqual([...IDS].sort());
 });
 
-test("beside an RDB file, a server with AOF starts empty, and a node warns of it", async () => {
+test("a server with AOF ignores an RDB file and starts empty, and a node warns", async () => {
   const server = await serverOn(await directoryWith(dump, "dump.rdb"), { appendonly: true });
   const { ids, warnings } = await life(server);
   expect(ids).toEqual([]);

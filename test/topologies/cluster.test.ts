@@ -6,7 +6,7 @@ import { Site } from "./site.js";
 
 const ACL = new URL("../../deploy/redis/carillon.acl", import.meta.url);
 
-test("a cluster, by REDIS_URL and with its ACL; a slot moves while a task of it rings", async () => {
+test("a cluster, by REDIS_URL and with its ACL; a slot moves while its task rings", async () => {
   // The test administers the cluster as the default user.
   const acl = (await readFile(ACL, "utf8")).replace("default off", "default on nopass ~* &* +@all");
   const cluster = await startCluster({ appendonly: true, replicas: 1, acl });

@@ -48,7 +48,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-test("TLS with a client certificate, and the users of the ACL file: nothing that they need is refused", async () => {
+test("TLS with a client certificate, and the users of the ACL file: no needed command is refused", async () => {
   const site = await Site.open({ node: env("node"), app: env("app") });
   const board = openConsole(env("viewer"));
   try {
@@ -130,13 +130,13 @@ describe.each(["node", "app", "viewer"])("carillon-%s", (user) => {
   });
 });
 
-test("another namespace is refused in our words", async () => {
+test("another namespace is refused with a coded error", async () => {
   const client = new Client({ ...readEnvironment(env("app")), namespace: "carillon-2" });
   await expect(client.list()).rejects.toMatchObject({ code: "REDIS_AUTH" });
   await client.close();
 });
 
-test("a wrong password is told of, and never told", async () => {
+test("a wrong password is reported, and never printed", async () => {
   const wrong = env("node", "hunter2");
   const programs = [
     new Program("apps/scheduler/dist/main.js", [], { CARILLON_PORT: "0", ...wrong }),

@@ -59,7 +59,7 @@ async function fail(id: string): Promise<void> {
 }
 
 describe("alerts", () => {
-  it("lists those that were delivered, with their destinations, and those that were silenced", async () => {
+  it("lists delivered alerts with their destinations, and silenced ones", async () => {
     expect((await cli(["alerts"])).stdout).toBe("No alerts.\n");
     await bench.client.trigger("acme/t");
     await eventually(async () => expect(await alertsOf()).toHaveLength(1));
@@ -88,7 +88,7 @@ describe("alerts", () => {
     expect(await refusal(["alerts", "unsilence", id])).toMatchObject({ exit: 3, code: "SILENCE_NOT_FOUND" });
   });
 
-  it("sends a test, and says whether it arrived", async () => {
+  it("sends a test alert, and reports whether it was delivered", async () => {
     expect(await cli(["alerts", "test", `http://${host}/hook`])).toMatchObject({
       code: 0,
       stdout: "it arrived\n",
@@ -106,7 +106,7 @@ describe("alerts", () => {
     expect(await refusal(["alerts", "test", "nobody"])).toMatchObject({ exit: 2, field: "email" });
   });
 
-  it("of one owner are seen and silenced by a client that is bound to it", async () => {
+  it("are limited to the owner that a client is bound to", async () => {
     const [{ task }] = await alertsOf("--owner", "acme");
     expect(task.owner).toBe("acme");
     expect(await alertsOf("--owner", "beta")).toEqual([]);

@@ -64,7 +64,7 @@ describe("carillon put --batch", () => {
     ["an invalid task", line("a:b"), "INVALID_NAME"],
     ["broken JSON", "{\n", "INVALID_TASK"],
     ["what is no UTF-8", Buffer.from(line("b\u00ff"), "latin1"), "INVALID_TASK"],
-  ])("stops at %s, names its line, and has stored all before it", async (_, bad, code) => {
+  ])("stops at %s, names its line, and keeps the tasks before it", async (_, bad, code) => {
     const input = [...lines(1_499), bad, line("after")];
     const { code: exit, stderr } = await stage.cli(["put", "--batch", "--json"], input);
     expect(exit).toBe(2);

@@ -106,7 +106,7 @@ describe("the verdict", () => {
       "SUCCEEDED  A backfill ran it 1 h after it was due, and succeeded after 1 s.",
     ],
     [{ trigger: "manual" }, "SUCCEEDED  It was asked for by hand, and succeeded after 1 s."],
-  ])("of %j", (more, expected) => expect(verdict(more)).toBe(expected));
+  ])("is right for %j", (more, expected) => expect(verdict(more)).toBe(expected));
 
   it("shows until when a crashed run waits, in the given time zone", () => {
     const queued = run({ state: "queued", outcome: undefined as never, attempts: 1 });
@@ -197,7 +197,7 @@ describe("the notes", () => {
     expect(tell(alone)).not.toContain("nodes");
   });
 
-  it("name the run that blocks, also while it runs", () => {
+  it("name the blocking run, even while it is running", () => {
     const going = run({ state: "running", outcome: undefined as never, finished: undefined as never });
     expect(tell({ run: going }, { verdict: "skipped" })).toContain(
       "\nin the way  a@x.1: enqueued 09:00:00.005, started 09:00:00.020 on vm, process 99, is running\n",

@@ -139,7 +139,7 @@ describe("move", () => {
 });
 
 describe("resume --plan", () => {
-  it("shows what is owed and what each choice starts; all runs it as backfills", async () => {
+  it("counts owed occurrences and the runs of each choice; `all` starts backfills", async () => {
     await bench.client.put(task("x", { tags: ["p"], schedule: { every: "1h" }, catchUp: "all" }));
     await bench.client.pause("x", { note: "INC-43" });
     const plan = ["resume", "--tag", "p", "--note", "INC-43", "--plan"];

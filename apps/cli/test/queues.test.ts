@@ -32,7 +32,7 @@ describe("queues", () => {
     });
   });
 
-  it("of an empty namespace: a note names the other namespaces of this Redis, but not to an owner", async () => {
+  it("get a note about other namespaces if this one is empty, except for a bound owner", async () => {
     await bench.client.put(task("a"));
     const { stderr } = await cli(["queues"]);
     expect(stderr).toBe("");
@@ -166,7 +166,7 @@ describe("a queue", () => {
     expect(await json(["queue", "limits", "bar"])).toEqual({ queue: "bar", limits: { "*": 50 } });
   });
 
-  it("cannot be paused or resumed if it does not exist, nor if it is that of the alerts", async () => {
+  it("cannot be paused or resumed if it is missing, or is the queue of the alerts", async () => {
     expect(await refusal(["queue", "pause", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
     expect(await refusal(["queue", "resume", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
     expect(await refusal(["queue", "pause", "carillon-alerts"])).toMatchObject({

@@ -105,7 +105,7 @@ describe("forecast", () => {
 });
 
 describe("load", () => {
-  it("draws what is planned, and says where tasks meet", async () => {
+  it("draws planned occurrences, and names the busiest times", async () => {
     await bench.client.putMany(
       Array.from({ length: 12 }, (_, i) => task(`m${i}`, { schedule: { at: at(120) }, queue: "crowd" })),
     );

@@ -387,7 +387,7 @@ describe("backfills", () => {
 });
 
 describe("task types", () => {
-  test("may be any, until some are allowed", async () => {
+  test("are unrestricted until some are allowed", async () => {
     expect((await api("GET", "/types")).body).toEqual({ types: [] });
     const put = await api("PUT", "/types", { types: ["report", "t", "t"] });
     expect([put.status, put.body]).toEqual([200, { types: ["report", "t"] }]);
@@ -453,7 +453,7 @@ test("quotas are set, listed, obeyed and removed, and not by an operator", async
   expect((await api("GET", "/quotas")).body).toEqual({ quotas: [] });
 });
 
-test("the doctor says what is wrong, to a viewer too, and changes nothing", async () => {
+test("the doctor reports faults, also to viewers, and changes nothing", async () => {
   const viewer = { authorization: `Bearer ${VIEWER}` };
   const { status, body } = await api("GET", "/doctor", undefined, viewer);
   expect([status, body["state"]]).toEqual([200, "errors"]);

@@ -41,7 +41,7 @@ afterEach(async () => {
 const api: Console["api"] = (...asked) => console_.api(...asked);
 const listed = async (query = "") => (await api("GET", `/tasks${query}`)).body["tasks"] as Task[];
 
-describe("one call each", () => {
+describe("the calls of the API", () => {
   test("puts a task: created, unchanged, updated", async () => {
     const created = await api("POST", "/tasks", full);
     const task = await console_.client.get({ queue: "reports", owner: "tenant-a", id: "nightly" });
@@ -381,7 +381,7 @@ describe("verbs", () => {
     expect([status, body.error?.code]).toEqual([409, "CONFLICT"]);
   });
 
-  test("trigger enqueues a run under the overlap policy, or another", async () => {
+  test("trigger enqueues a run under the task's overlap policy, or a given one", async () => {
     await api("POST", "/tasks", minimal("a"));
     const first = await api("POST", "/tasks/q/system/a/trigger");
     expect([first.status, first.body["outcome"]]).toEqual([202, "enqueued"]);

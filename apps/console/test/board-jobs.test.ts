@@ -315,7 +315,7 @@ test("a job's data may be as large as a payload", async () => {
   expect([status, body.error?.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
 });
 
-test("a page has at most the jobs that its settings allow", async () => {
+test("a page never has more jobs than its settings allow", async () => {
   await console_.client.put({ id: "many", type: "t", queue: "many", schedule: { every: "1h" } });
   const prefix = bullPrefix("console-test", "many");
   const queue = new Queue("many", { connection: { url: console_.redis.url }, prefix });

@@ -191,7 +191,7 @@ describe.each(Object.keys(ADAPTERS))("mounted in %s", (name) => {
   });
 });
 
-describe("with a function that says who asks", () => {
+describe("with a function that authenticates people", () => {
   /** Reads the headers of a proxy that has authenticated people. */
   const auth = ({ headers }: Request): Person | null => {
     const name = headers.get("x-user");

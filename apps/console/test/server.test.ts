@@ -66,7 +66,7 @@ test("the server has time limits and a limit of connections", async () => {
   expect(server.maxConnections).toBe(1_000);
 });
 
-test("a connection beyond the limit is closed at once, and the others go on", async () => {
+test("a connection beyond the limit is closed at once; the others continue", async () => {
   await serve({ connections: 2 });
   const [first] = [open(), open()] as const;
   const count = () => new Promise<number>((resolve) => server.getConnections((_, n) => resolve(n)));

@@ -222,7 +222,7 @@ describe("a token that is bound to owners", () => {
     expect(left).toEqual(["of-beta", "of-gamma"]);
   });
 
-  test("finds no run, backfill or freeze of others by id", async () => {
+  test("finds no run, backfill or freeze of other owners by id", async () => {
     const secret = await create({ role: "admin", owners: ["acme"] });
     const ref = { owner: "beta", id: "of-beta" };
     const triggered = await console_.client.trigger(ref);
@@ -241,7 +241,7 @@ describe("a token that is bound to owners", () => {
     expect(new Set(changes.map(({ scope }) => scope.owner))).toEqual(new Set(["acme"]));
   });
 
-  test("hears of no event of others, and counts none of their load", async () => {
+  test("receives no events of other owners, and does not count their load", async () => {
     const secret = await create({ role: "viewer", owners: ["acme"] });
     expect((await call(secret, "GET", "/load")).body).toMatchObject({ tasks: 1, total: 24 });
     expect(await codeOf(secret, "GET", "/load?owner=beta")).toEqual([403, "FORBIDDEN"]);

@@ -72,7 +72,7 @@ describe("three nodes on one set of tasks", () => {
     },
   );
 
-  it("fail this check without mutex and fence, as a positive control", async () => {
+  it("fail this check without mutex and fence (positive control)", async () => {
     const namespace = "broken";
     const env = {
       REDIS_URL: redis.url,

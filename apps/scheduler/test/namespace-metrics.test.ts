@@ -57,7 +57,7 @@ it("metrics show pause, waiting jobs, their age and workers of each queue", asyn
   expect(await queueLines()).toContain('paused{queue="q"} 0');
 });
 
-it("metrics omit what Redis does not tell: workers, a corrupt queue, everything while it hangs", async () => {
+it("metrics omit unavailable data: workers, a corrupt queue, everything while Redis hangs", async () => {
   await client.put({ id: "a", queue: "q", type: "noop", schedule: { every: "1d" } });
   await client.put({ id: "b", queue: "r", type: "noop", schedule: { every: "1d" } });
   const { link, keys } = internalsOf(store);
@@ -96,7 +96,7 @@ const types = [
 const put = (id: string, type: string, queue: string, more: object = {}) =>
   client.put({ id, queue, type, schedule: { every: "1d" }, ...more });
 
-it("metrics show why work is not on time, live processes, and the number of tasks", async () => {
+it("metrics show why work is late, live processes, and the number of tasks", async () => {
   await put("a", "good", "q");
   await put("b", "good", "q", { enabled: false });
   await client.trigger("a");

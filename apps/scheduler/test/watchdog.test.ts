@@ -59,7 +59,7 @@ it("a heartbeat goes to the watchdog as long as a node enqueues and a worker han
   await worker.stop();
 });
 
-it("refuses what is no address", () => {
+it("refuses text that is not an address", () => {
   const start = (watchdog: object) => () =>
     new Scheduler({ connection: "redis://localhost:1", watchdog: watchdog as never });
   expect(start({ url: "ftp://x" })).toThrow(/^watchdog\.url: not an address/);

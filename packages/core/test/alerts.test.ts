@@ -52,7 +52,7 @@ describe("destinationsOf", () => {
     expect(urls({ kind: "failed", task }, define({ queue: "carillon-alerts" }))).toEqual([]);
   });
 
-  it("are told of the end of what they are told of", () => {
+  it("get `recovered` if they get the alert that it ends", () => {
     const ended = (...kinds: AlertKind[]) => urls({ kind: "recovered", task, ended: kinds }, define());
     expect([ended("failed"), ended("slow"), ended("slow", "failed")]).toEqual([[A], [], [A]]);
     const all = define({ alerts: [{ on: ["recovered"], url: B }] });
@@ -65,7 +65,7 @@ describe("quietUntil", () => {
   const quiet = (times: object[]) =>
     alertsOf([{ on: ["failed"], url: A, quiet: times }])[0] as AlertDestination;
 
-  it("is the end of the time that it is, and of those that follow it", () => {
+  it("is the end of the current quiet time, and of those that follow without a gap", () => {
     const nights = quiet([
       { schedule: { cron: "0 22 * * *", timezone: "UTC" }, for: "8h" },
       { schedule: { calendar: "Sat,Sun 06:00", timezone: "UTC" }, for: "16h" },
@@ -79,7 +79,7 @@ describe("quietUntil", () => {
     expect(quietUntil({ on: ["failed"], url: A }, at("1T00:00"))).toBeUndefined();
   });
 
-  it("refuses what names no time, or is no cron or calendar expression", () => {
+  it("refuses a schedule without times, or that is not a cron or calendar expression", () => {
     for (const schedule of [{ every: "1h" }, { cron: "0 0 30 2 *" }, { calendar: "22:00", maxRuns: 3 }]) {
       expect(() => quiet([{ schedule, for: "1h" }])).toThrow(/^alerts\[0\]\.quiet\[0\]\.schedule/);
     }
@@ -106,7 +106,7 @@ describe("silenceOf", () => {
     expect(of(scope, failed, 10)).toBe(false);
   });
 
-  it("of a kind is one of its end, and one of an owner is none of the namespace", () => {
+  it("of a kind covers its end; of an owner does not cover the namespace", () => {
     const kind = { kind: "failed" } as const;
     expect(of(kind, { kind: "recovered", task, ended: ["failed"] })).toBe(true);
     expect(of(kind, { kind: "recovered", task, ended: ["failed", "slow"] })).toBe(false);
@@ -114,7 +114,7 @@ describe("silenceOf", () => {
     expect(of({ queue: "q" }, { kind: "stopped", queue: "q" })).toBe(true);
   });
 
-  it("names something, or all", () => {
+  it("names a scope, or `all`", () => {
     for (const scope of [{}, { all: true, kind: "slow" }, { kind: "no" }, { owner: "a b" }, { all: "yes" }])
       expect(() => assertSilenceScope(scope as never)).toThrow();
     assertSilenceScope({ all: true });

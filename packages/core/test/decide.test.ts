@@ -257,7 +257,7 @@ describe("a decision", () => {
     },
   );
 
-  it.each([undefined, "30s"])("walks nothing older than the window, one each %s", (every) => {
+  it.each([undefined, "30s"])("skips times older than the window, and enqueues one every %s", (every) => {
     const catchUpLimits = { window: "10m", ...(every === undefined ? {} : { every }) };
     const schedule = taskSchedule({ every: "10s" });
     const policies = { catchUpLimits };
@@ -288,7 +288,7 @@ describe("a decision", () => {
     },
   );
 
-  it("catches up with what the limits leave of a backlog, even if it is one time", () => {
+  it("catches up with the times within the limits, even if only one is left", () => {
     const decided = (catchUp: CatchUpPolicy, catchUpLimits: object) =>
       decide(
         dueTask({ ...at(10), schedule: minutely(), catchUp, policies: { catchUpLimits } }),
@@ -327,7 +327,7 @@ describe("a decision", () => {
   describe("with jitter", () => {
     const schedule = taskSchedule({ every: "1m", jitter: "100%" });
     const task = { nominal: m(10), due: schedule.due(m(10)), fired: 0, schedule, overlap: "skip" } as const;
-    it("passes nominal and due on", () => {
+    it("returns nominal and due times", () => {
       expect(task.due).toBeGreaterThan(m(10));
       const { enqueue, next } = decide(dueTask({ ...task, catchUp: "one", running: false }), task.due);
       expect(enqueue).toEqual({ ...key(10), nominal: m(10), due: task.due, trigger: "schedule" });
@@ -709,7 +709,7 @@ describe("a run in the way that workers were slow to begin", () => {
     expect(decision).toEqual(expected);
   });
 
-  it("does not start beside it, and starts when it is over", () => {
+  it("does not start while the run is open, and starts when it has ended", () => {
     const task = { nominal: due + SECOND, due: due + SECOND, schedule, pending: [waits] };
     const inWay = { nominal: due - SECOND, begun: due };
     expect(decide(dueTask({ ...task, running: true, inWay }), due + 500).enqueue).toBeUndefined();
@@ -769,7 +769,7 @@ describe("a step of a backfill", () => {
     expect(step).toEqual({ nominal: m(4), decision });
   });
 
-  it("is over after the last time of its range, or of the schedule", () => {
+  it("ends after the last time of its range, or of the schedule", () => {
     expect(decideStep(dueTask(given), { ...walk, at: m(4) })?.nominal).toBe(m(5));
     expect(decideStep(dueTask(given), { ...walk, at: m(5) })).toBeUndefined();
     expect(

@@ -34,7 +34,7 @@ describe("the schedule cache", () => {
     ["of its own", { cron: "H H * * *" }],
     ["of a member", { any: [{ cron: "0 0 1 1 *" }, { cron: "H H * * *" }] }],
     ["of an exclusion", { every: "1m", except: [{ cron: "H/2 * * * *" }] }],
-  ])("shares nothing where H makes it each task's own: %s", (_what, schedule) => {
+  ])("shares no schedule that depends on the task by H: %s", (_what, schedule) => {
     const cache = new ScheduleCache();
     const first = new Set<number | undefined>();
     for (const seed of ["a", "b", "c", "d", "a", "b"]) {

@@ -154,7 +154,7 @@ describe("a task definition", () => {
     [{ alerts: [{ on: ["failed"], url: "https://u:p@example.com/" }] }, "Put a token into the path"],
     [{ alerts: [{ on: ["failed"], url: "https://u@example.com/" }] }, "Put a token into the path"],
     [{ schedule: { every: "60000" } }, "60000ms for milliseconds"],
-  ])("is refused with what to write instead: %j", (wrong, remedy) => {
+  ])("is refused with a replacement: %j", (wrong, remedy) => {
     expect(refused({ ...LEAST, ...wrong }).remedy).toContain(remedy);
   });
 

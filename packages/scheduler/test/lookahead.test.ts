@@ -91,7 +91,7 @@ describe("a burst that is prepared ahead", () => {
     ["moved", () => put({ schedule: { at: AT + 1 } }), []],
     ["paused", () => bench.store.tasks.pause(bench.name("t")), []],
     ["deleted", () => bench.store.tasks.delete(bench.name("t")), []],
-  ])("what was %s meanwhile is decided anew", async (_how, change, jobs) => {
+  ])("a task that was %s meanwhile is decided again", async (_how, change, jobs) => {
     await put({ payload: { n: 1 } });
     await prepare();
     await change();
@@ -263,7 +263,7 @@ describe("a burst that is prepared ahead", () => {
     expect(await enqueued()).toHaveLength(1);
   });
 
-  describe("shared out", () => {
+  describe("shared among nodes", () => {
     const beat = (id: string, at: number) =>
       bench.store.registry.beat(nodeInfo(id, { started: START, beat: at }));
     /** The shards that a node prepares 400 ms ahead, and those that it leaves to others at first. */

@@ -33,7 +33,7 @@ describe("while one server of a cluster does not answer", () => {
   test.each([
     ["a queue", (queue: string) => `{frozen:${queue}}`],
     ["the list of queues", () => "{frozen}"],
-  ])("queues on the others continue unaffected: the server of %s", async (_, tagOf) => {
+  ])("queues on other servers continue unaffected: the server of %s", async (_, tagOf) => {
     const frozen = await serverOf(tagOf("bells0"));
     const queues: string[] = [];
     for (let i = 1; queues.length < 2; i++) {

@@ -68,7 +68,7 @@ describe("replanning", () => {
     it.each([
       ["knows older calendars", async () => void (await node.store.calendars.refresh())],
       ["never read the calendars", async () => {}],
-    ])("a node that %s reads them before it decides", async (_what, know) => {
+    ])("a node that %s reads the calendars before it decides", async (_what, know) => {
       await store([]);
       await put();
       await know();
@@ -493,7 +493,7 @@ describe("replanning", () => {
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("warns again when other versions meet", async () => {
+    it("warns again about another pair of versions", async () => {
       await put({ schedule });
       await beat("old", "2020a");
       const look = replanner();
@@ -540,7 +540,7 @@ describe("replanning", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
 
-    it("leaves it to another node that has begun, and checks again later", async () => {
+    it("leaves replanning to another node that has begun, and checks again later", async () => {
       await outdated();
       const key = internalsOf(bench.store).keys.queue(QUEUE).mutex("zone");
       const lease = await internalsOf(bench.store).mutex.take(key, 60_000);

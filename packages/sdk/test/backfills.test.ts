@@ -40,7 +40,7 @@ describe("backfills", () => {
     return runs.filter(({ trigger }) => trigger === "backfill").sort((a, b) => a.nominal - b.nominal);
   };
 
-  it("of many tasks are spread evenly: no more a minute than was asked for, and all end together", async () => {
+  it("of many tasks keep their rate per minute, and end at the same time", async () => {
     await put("hourly", { tags: ["x"] });
     await put("often", { tags: ["x"], schedule: { cron: "*/20 * * * *" }, overlap: "allow" });
     for (let n = 0; n < 12; n++) await put(`daily-${n}`, { tags: ["x"], schedule: { cron: "0 3 * * *" } });
@@ -70,7 +70,7 @@ describe("backfills", () => {
     expect(minutes[20]).toBeGreaterThan(3);
   });
 
-  it("of failed occurrences leave out those that went well since, are under way, or wait for a retry", async () => {
+  it("of failed occurrences leave out those that succeeded since, are running, or wait for a retry", async () => {
     await put("t", { type: "fickle", schedule: { every: "1m" } });
     await put("again", { type: "fickle", schedule: { at: START + 2 * MINUTE }, rerun: { delay: "1h" } });
     await kit.advance("6m");
@@ -87,7 +87,7 @@ describe("backfills", () => {
     expect(many).toMatchObject({ count: 0, total: 0, refused: { count: 0 } });
   });
 
-  it("of frozen occurrences run what a freeze skipped, and nothing else", async () => {
+  it("of frozen occurrences run those that a freeze skipped, and no others", async () => {
     await put("t", { schedule: { cron: "* * * * *" }, overlap: "allow" });
     await put("fixed", { schedule: { every: "1m" }, overlap: "allow" });
     const freeze = { from: START + 90_000, until: START + 210_000, tag: undefined, all: true };
@@ -150,7 +150,7 @@ describe("backfills", () => {
     ]);
   });
 
-  it("of a task that was deleted end with it, also if it is put again", async () => {
+  it("of a deleted task end with it, even if the task is put again", async () => {
     await put("a");
     const { id } = await kit.client.backfills.start("a", { ...PAST, every: "1m" });
     await kit.advance("90s");

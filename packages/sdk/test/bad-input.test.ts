@@ -378,7 +378,7 @@ onEveryEngine("bad input", (connection) => {
     ],
   ];
 
-  it.each(odd)("is refused: what is not %s", async (_what, act, values, code, field) => {
+  it.each(odd)("is refused: a value that is not %s", async (_what, act, values, code, field) => {
     for (const value of values) {
       const error = await refused(async () => act(value as never));
       expect({ value, code: error.code, field: error.field }).toEqual({ value, code, field });

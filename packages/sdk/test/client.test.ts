@@ -187,7 +187,7 @@ onEveryEngine("the client", (connection) => {
     expect(await client.get("idle")).not.toHaveProperty("openRuns");
   });
 
-  it("gets a task with very many open runs, and reads only those it shows", async () => {
+  it("gets a task with very many open runs, and reads only the shown ones", async () => {
     await client.put(noop("t", { overlap: "allow" }));
     for (let n = 0; n < 2; n++) await client.trigger("t");
     const { open } = internalsOf(bench.store).keys.queue(QUEUE);
@@ -530,7 +530,7 @@ onEveryEngine("the client", (connection) => {
     });
   });
 
-  it("that is limited to some types puts no other, and checks their payloads", async () => {
+  it("that is limited to some types puts no others, and checks payloads", async () => {
     const typed = new Client({ store: bench.store, types: [report] });
     await expect(typed.put(noop("t"))).rejects.toMatchObject({
       code: "UNKNOWN_TASK_TYPE",
@@ -551,7 +551,7 @@ onEveryEngine("the client", (connection) => {
     });
   });
 
-  it("lists nodes, which of them are alive, and what each does", async () => {
+  it("lists nodes with their state and their current work", async () => {
     const now = await bench.store.serverTime();
     const node = {
       host: "h",

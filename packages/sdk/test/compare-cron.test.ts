@@ -22,7 +22,7 @@ test("equal expressions have no difference", () => {
   expect(compareCron("0 0 */10 * 1", { from, dialect: "cron-parser" })).toEqual(same);
 });
 
-test("expressions that one side refuses, or has no time for, are reported", () => {
+test("expressions that one side refuses, or that have no times there, are reported", () => {
   expect(compareCron("@weekdays").refused).toMatchObject({ by: "carillon" });
   expect(compareCron("0 0 * * 0,7").refused).toMatchObject({ by: "cron-parser" });
   const never = compareCron("0 0 31 4,6 *", { from });

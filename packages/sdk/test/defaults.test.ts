@@ -25,7 +25,7 @@ const task = (rest: object = {}) => ({
 });
 
 describe("default policies", () => {
-  it("apply to tasks without their own: a type's before an owner's before those of all", async () => {
+  it("apply to tasks without their own: a type's precede an owner's, which precede those of all", async () => {
     expect(await client.defaults.set("all", { timeLimit: "50%", linger: "1d", tolerance: "5s" })).toBe(true);
     expect(await client.defaults.set("all", { timeLimit: "50%", linger: "1d", tolerance: "5s" })).toBe(false);
     await client.defaults.set("owner:acme", { linger: "2d", pauseAfterFailures: 3 });

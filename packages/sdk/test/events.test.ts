@@ -37,7 +37,7 @@ describe("live events", () => {
   const kinds = (seen: readonly LiveEvent[]) =>
     seen.map((event) => [event.kind, "task" in event ? event.task.id : ""].join(" ").trim());
 
-  it("tell of runs, skips and changes, each owner its own, and go on where a listener was", async () => {
+  it("report runs, skips and changes by owner, and continue at a listener's position", async () => {
     await kit.client.put(work, { id: "first", schedule: { every: "1h" }, payload: {} });
     const all = collect(kit.client);
     const bound = collect(new Client({ store: kit.store, owner: "acme" }));
@@ -108,7 +108,7 @@ describe("live events", () => {
     await vi.waitFor(() => expect(kinds(lost.seen)).toEqual(["reset"]));
   }, 60_000);
 
-  it("refuse what is not an id", async () => {
+  it("refuse a position that is not an id", async () => {
     const events = kit.client.events({ after: 5 as unknown as string });
     await expect(events.next()).rejects.toMatchObject({ code: "INVALID_OPTION", field: "after" });
   });

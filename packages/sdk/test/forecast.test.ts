@@ -190,7 +190,7 @@ describe("the forecast", () => {
     }
   });
 
-  describe("that takes long", () => {
+  describe("with too many steps", () => {
     afterEach(() => {
       vi.restoreAllMocks();
     });

@@ -37,7 +37,7 @@ const nominals = async (id: string) =>
   (await kit.client.runs.list(id)).map(({ nominal }) => (nominal - START) / MINUTE).sort((a, b) => a - b);
 
 describe("a freeze", () => {
-  it("skips what its tasks are due for, says who froze them and why, and floods nothing at its end", async () => {
+  it("skips due occurrences with author and reason, and starts no flood at its end", async () => {
     await put("t", { catchUp: "all" });
     await put("other", { owner: "acme" });
     await kit.advance("90s");
@@ -60,7 +60,7 @@ describe("a freeze", () => {
     });
   });
 
-  it("holds tasks that are put during it, in queues that are new too, and until it is lifted", async () => {
+  it("holds tasks that are put during it, also in new queues, until it is lifted", async () => {
     const { id } = await kit.client.freezes.put({ all: true });
     await put("t");
     await kit.advance("3m");
@@ -91,7 +91,7 @@ describe("a freeze", () => {
     await kit.expect("t").skipped("frozen", 4);
   });
 
-  it("resumes nobody's pause when it is lifted", async () => {
+  it("does not resume paused tasks when it is lifted", async () => {
     await put("t");
     await kit.client.pause("t", { note: "retired", by: "ann" });
     const { id } = await kit.client.freezes.put({ all: true });
@@ -131,7 +131,7 @@ describe("a freeze", () => {
     });
   });
 
-  describe.each([true, false])("(it holds: %s)", (holds) => {
+  describe.each([true, false])("(with the freeze: %s)", (holds) => {
     // Control: without the freeze the same happens at once, so the freeze is what holds it.
     const frozen = async () => (holds ? (await kit.client.freezes.put({ all: true })).id : undefined);
     const lift = async (id: string | undefined) => {
@@ -221,7 +221,7 @@ describe("a freeze", () => {
     expect(await kit.client.freezes.list()).toEqual([]);
   });
 
-  it("of a bound client holds its owner's tasks only, and it lifts no other", async () => {
+  it("of a bound client holds its owner's tasks only; the client lifts no others", async () => {
     const bound = new Client({ store: kit.store, owner: "acme" });
     await expect(bound.freezes.put({ owner: "system" })).rejects.toMatchObject({ code: "FORBIDDEN" });
     expect(await bound.freezes.put({ all: true })).toMatchObject({ owner: "acme" });
@@ -236,7 +236,7 @@ describe("a freeze", () => {
 
 const freeze = { id: "f", all: true, created: START };
 
-it("a freeze holds in a queue whose first task is put during it, before a node could mend its copy", async () => {
+it("a freeze holds in a queue whose first task is put during it, before a node writes its copy", async () => {
   const bench = await Bench.open(redis.url);
   await bench.store.freezes.put({ ...freeze, from: START });
   await bench.put({ id: "t" });

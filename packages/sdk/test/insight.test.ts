@@ -326,7 +326,7 @@ describe("the outlook of a client", () => {
       });
     });
 
-    it("leaves out what freezes skip, and counts what they hold when they end", async () => {
+    it("leaves out occurrences that freezes skip, and counts held ones at the end", async () => {
       await many(2, { cron: "0 * * * *" }, { tags: ["billing"] });
       await many(3, { cron: "5 * * * *" });
       await many(1, { every: "1h", jitter: "10m" }, { owner: "acme" });
@@ -350,7 +350,7 @@ describe("the outlook of a client", () => {
       expect((await kit.client.load({ to: START + 5 * HOUR })).frozen).toBe(2);
     });
 
-    it("names the instants at which most tasks meet, and a jitter for them", async () => {
+    it("names the busiest instants, and a jitter for each", async () => {
       await many(40, { cron: "0 3 * * *" });
       await many(5, { cron: "0 */3 * * *" });
       await many(3, { cron: "30 3 * * *" });
@@ -396,7 +396,7 @@ describe("the outlook of a client", () => {
       return { told, next: found.next };
     };
 
-    it("join runs, skips and what is to come, in order", async () => {
+    it("list runs, skips and planned occurrences in order", async () => {
       await put("a", "fine", { schedule: { every: "10m" } });
       await put("bad", "failing", { schedule: { every: "10m" } });
       await kit.advance("20m");
@@ -434,7 +434,7 @@ describe("the outlook of a client", () => {
       await expect(between("a", 5, 4)).rejects.toMatchObject({ code: "INVALID_OPTION", field: "from" });
     });
 
-    it("a long range of skips is one", async () => {
+    it("show a long range of skips as one", async () => {
       await put("a", "fine", { schedule: { every: "1m" } });
       await kit.client.pause("a");
       await kit.advance("10h");
@@ -445,7 +445,7 @@ describe("the outlook of a client", () => {
       expect((await between("a", 100, 102)).told.map(({ at }) => at)).toEqual([100, 101, 102]);
     });
 
-    it("the last ones of many tasks, each owner its own", async () => {
+    it("show the last ones of many tasks, by owner", async () => {
       await put("a", "fine", { schedule: { every: "10m" } });
       await put("b", "failing", { schedule: { every: "20m" }, owner: "acme" });
       await kit.advance("45m");

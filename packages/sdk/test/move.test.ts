@@ -44,7 +44,7 @@ describe("a move to another queue", () => {
   const held = (queue: string) => kit.store.tasks.get({ queue, owner: "system", id: "t" });
   const queues = async () => (await kit.client.list()).tasks.map(({ queue }) => queue);
 
-  it("goes on where it was: no occurrence is lost or runs twice, and its counters and settings are kept", async () => {
+  it("continues at its position: no occurrence is lost or runs twice; counters and settings are kept", async () => {
     await put("t", { tags: ["x"], priority: 3, schedule: { every: "1m", maxRuns: 7 }, expectWithin: "1h" });
     await put("t", {
       tags: ["x", "y"],
@@ -82,7 +82,7 @@ describe("a move to another queue", () => {
     expect(await kit.client.get("t")).toMatchObject({ queue: QUEUE, state: "finished", fired: 7 });
   });
 
-  it("keeps a pause with its note, what is owed, a waiting retry, the checkpoint, and leaves no key behind", async () => {
+  it("keeps pause, note, owed times, a waiting retry and the checkpoint, and leaves no key behind", async () => {
     await put("p");
     await kit.client.pause("p", { note: "retired", by: "ann" });
     const rerun = { delay: "3m", jitter: 0 };
@@ -194,7 +194,7 @@ describe("a move to another queue", () => {
     await expect(kit.client.move("t", "a b")).rejects.toMatchObject({ code: "INVALID_NAME" });
   });
 
-  it("follows an edit that comes while it is copied, and is fenced by it", async () => {
+  it("includes an edit that comes during the copy, which makes the first copy stale", async () => {
     await put("t");
     const { moves } = kit.store;
     const { adopt } = moves;

@@ -50,7 +50,7 @@ describe("queues", () => {
     expect(await kit.client.queues.names()).toEqual([QUEUE, "nobody"]);
   });
 
-  it("report only its own tasks to a bound client", async () => {
+  it("report only the owner's tasks to a bound client", async () => {
     await put("t");
     await put("mine", QUEUE, { owner: "acme" });
     await kit.client.queues.pause(QUEUE, { by: "ann" });
@@ -143,7 +143,7 @@ describe("explain", () => {
     expect((await explained(120_000))[2]).toBeUndefined();
   });
 
-  it("reports it for a pending occurrence, and for a pause without an author", async () => {
+  it("reports a paused queue for a pending occurrence, and without an author", async () => {
     await put("t", QUEUE, { overlap: "queue-one" });
     await kit.client.queues.pause(QUEUE);
     await kit.advance("2m");

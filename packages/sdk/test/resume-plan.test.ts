@@ -50,7 +50,7 @@ describe("a resume with a plan", () => {
     return { queue: QUEUE, note: "INC-43" };
   }
 
-  it("counts what is owed by task and policy, and what each choice starts; each does just that", async () => {
+  it("counts owed occurrences by task and policy, and the runs of each choice, which match", async () => {
     const filter = await incident();
     const plan = await kit.client.bulk.resumePlan(filter);
     expect(plan).toMatchObject({
@@ -83,7 +83,7 @@ describe("a resume with a plan", () => {
     expect([open.length, await nominals("all")]).toEqual([3 + 2 + 3, every10(10, 60)]);
   });
 
-  it("from all runs each owed occurrence once, at a pace, and the schedules go on", async () => {
+  it("with `all` runs each owed occurrence once, at a pace, and the schedules continue", async () => {
     const filter = await incident();
     const call = { from: "all", perMinute: 5 } as const;
     expect(await kit.client.bulk.resume(filter, { ...call, dryRun: true })).toMatchObject({ count: 9 });
@@ -112,7 +112,7 @@ describe("a resume with a plan", () => {
     expect(change).toMatchObject({ kind: "resume", count: 9, details: { from: "all", perMinute: 5, batch } });
   });
 
-  it("from latest runs the last owed occurrence of each", async () => {
+  it("with `latest` runs the last owed occurrence of each task", async () => {
     const filter = await incident();
     await kit.client.bulk.resume(filter, { from: "latest" });
     await kit.advance("10s");
@@ -120,7 +120,7 @@ describe("a resume with a plan", () => {
     expect([await nominals("single"), await nominals("drifting")]).toEqual([[20], [10]]);
   });
 
-  it("that dies between the two steps of a task neither loses nor doubles an occurrence when it is repeated", async () => {
+  it("repeated after an end between its two steps neither loses nor doubles an occurrence", async () => {
     await put("t");
     await kit.client.pause("t");
     await kit.advance("35m");
@@ -140,7 +140,7 @@ describe("a resume with a plan", () => {
     expect(await nominals("t")).toEqual([10, 20, 30, 40, 50, 60]);
   });
 
-  it("whose task someone else resumes meanwhile leaves it to them", async () => {
+  it("leaves a task alone that another client resumes meanwhile", async () => {
     await put("t");
     await kit.client.pause("t");
     await kit.advance("35m");
@@ -157,7 +157,7 @@ describe("a resume with a plan", () => {
     expect(await nominals("t")).toEqual([40]);
   });
 
-  it("names what freezes skipped, what they hold now, and overdue tasks that are not paused", async () => {
+  it("lists occurrences that freezes skipped or hold, and overdue tasks that are not paused", async () => {
     await put("t", { schedule: { cron: "*/10 * * * *" } });
     const { id } = await kit.client.freezes.put({ all: true });
     await kit.advance("25m");
@@ -175,7 +175,7 @@ describe("a resume with a plan", () => {
     });
   });
 
-  it("says when its counts are lower bounds", async () => {
+  it("marks counts that are lower bounds", async () => {
     for (let n = 0; n < 4; n++) await put(`t${n}`, { schedule: { cron: "* * * * * *" }, enabled: true });
     await put("fixed", { schedule: { every: "1s" } });
     await kit.client.bulk.pause({ queue: QUEUE });

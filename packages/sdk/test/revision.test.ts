@@ -33,7 +33,7 @@ onEveryEngine("a put on a condition", (connection) => {
   const revision = async () => (await client.get("t")).revision;
   const refused = { code: "CONFLICT", field: "ifRevision", remedy: expect.stringContaining("again") };
 
-  it("changes a task only if it is as it was read", async () => {
+  it("changes a task only if it was not changed since it was read", async () => {
     await client.put(task());
     const first = await revision();
     expect(await client.put(task({ priority: 1 }), { ifRevision: first })).toMatchObject({
@@ -85,7 +85,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.get("t")).toMatchObject({ priority: 0 });
   });
 
-  it("takes its condition last with a task type", async () => {
+  it("takes its condition as last argument with a task type", async () => {
     const typed = { id: "t", schedule: { every: "10s" } };
     await client.put(count, { ...typed, payload: { n: 1 } });
     const first = await revision();
@@ -105,7 +105,7 @@ onEveryEngine("a put on a condition", (connection) => {
     });
   });
 
-  it("loses no change of many at once", async () => {
+  it("loses none of many concurrent changes", async () => {
     await client.put(task({ payload: { n: 0 } }));
     const more = () =>
       client.update("t", (now) => ({ ...now, payload: { n: (now.payload as { n: number }).n + 1 } }));
@@ -127,7 +127,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.get("t")).toMatchObject(after);
   });
 
-  it("is applied even if another made the same change and a third undid it", async () => {
+  it("is applied even if it was made by another client and undone by a third", async () => {
     await client.put(task({ payload: { n: 0 } }));
     const { link } = internalsOf(bench.store);
     const { run } = link;
@@ -152,7 +152,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.update("t", (now) => now)).toMatchObject({ outcome: "unchanged" });
   });
 
-  it("fails with a conflict if others always come first", async () => {
+  it("fails with a conflict if other clients always win", async () => {
     await client.put(task());
     let others = 0;
     const change = client.update("t", async (now) => {

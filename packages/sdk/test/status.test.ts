@@ -60,7 +60,7 @@ async function owe(ago: number, queue = QUEUE): Promise<void> {
 }
 const codes = (reasons: readonly StatusReason[]) => reasons.map(({ code }) => code);
 
-it("is on time while nodes are ready and nothing is late", async () => {
+it("is `on time` while nodes are ready and nothing is late", async () => {
   expect(await client.status()).toMatchObject({ state: "on-time", behind: 0, reasons: [], queues: [] });
   await put("t");
   expect(await client.status()).toEqual({
@@ -70,7 +70,7 @@ it("is on time while nodes are ready and nothing is late", async () => {
   });
 });
 
-it("is behind by the age of the oldest due occurrence", async () => {
+it("is `behind` by the age of the oldest due occurrence", async () => {
   await put("t");
   await owe(60_000);
   const { state, behind, since, at = 0, reasons } = await client.status();
@@ -79,7 +79,7 @@ it("is behind by the age of the oldest due occurrence", async () => {
   expect(since).toBe(at - behind);
 });
 
-it("is stopped without a live node, or if none is ready, and says why", async () => {
+it("is `stopped` without a live or ready node, with the reason", async () => {
   const dead = (await store.serverTime()) - 4 * NODE.every;
   await beat({ beat: dead });
   const none = await client.status();
@@ -93,7 +93,7 @@ it("is stopped without a live node, or if none is ready, and says why", async ()
   ]);
 });
 
-it("is stopped if Redis refuses writes, or does not answer", async () => {
+it("is `stopped` if Redis refuses writes, or does not answer", async () => {
   await put("t");
   await client.trigger("t");
   await store.registry.removeNode("n");
@@ -111,7 +111,7 @@ it("is stopped if Redis refuses writes, or does not answer", async () => {
   expect(await away.status()).toMatchObject({ state: "stopped", reasons: [{ code: "REDIS_UNAVAILABLE" }] });
 });
 
-it("is stopped while a queue is paused, that of the alerts too, whatever else is wrong", async () => {
+it("is `stopped` while a queue is paused, including that of the alerts, whatever else is wrong", async () => {
   await put("t");
   await put("alert", { queue: "carillon-alerts" });
   await client.queues.pause(QUEUE, { by: "ann", note: "deploy" });
@@ -124,7 +124,7 @@ it("is stopped while a queue is paused, that of the alerts too, whatever else is
   expect(reasons[0]?.message).toMatch(/^the queue bells is paused \(by ann since .*: deploy\)\.$/);
 });
 
-it("is stopped while a freeze holds, and names its author and its end", async () => {
+it("is `stopped` while a freeze holds, with its author and end", async () => {
   await client.freezes.put({ owner: "acme", reason: "INC-43", by: "ann", until: Date.now() + 3_600_000 });
   await client.freezes.put({ all: true, from: Date.now() + 3_600_000 });
   const { state, reasons } = await client.status();
@@ -138,7 +138,7 @@ it("is stopped while a freeze holds, and names its author and its end", async ()
   expect(codes((await new Client({ store, owner: "acme" }).status()).reasons)).toEqual(["FROZEN"]);
 });
 
-it("is stopped if no worker takes what waits, or has the type of what is due", async () => {
+it("is `stopped` if no worker takes waiting jobs, or none has the type of a due task", async () => {
   await put("t");
   await put("strange", { type: "unknown", queue: "other" });
   await put("idle", { type: "unknown", queue: "quiet" });
@@ -160,7 +160,7 @@ it("is stopped if no worker takes what waits, or has the type of what is due", a
   ]);
 });
 
-it("is stopped while alerts wait and no worker delivers them, also in a paused queue", async () => {
+it("is `stopped` while alerts wait and no worker delivers them, also in a paused queue", async () => {
   await put("alert", { queue: "carillon-alerts" });
   await client.trigger("alert");
   expect((await client.status()).reasons).toEqual([]);
@@ -171,7 +171,7 @@ it("is stopped while alerts wait and no worker delivers them, also in a paused q
   expect(codes((await fresh.status()).reasons)).toEqual(["QUEUE_PAUSED", "ALERTS_UNDELIVERED"]);
 });
 
-it("tells a bound client of its own tasks only", async () => {
+it("covers only the owner's tasks for a bound client", async () => {
   await put("theirs");
   await put("other", { queue: "other" });
   await owe(60_000);

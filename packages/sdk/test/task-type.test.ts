@@ -11,7 +11,7 @@ const items = { queue: "q", payload, generate: (): number[] => [], process: (_n:
 const define = defineTask as (name: unknown, options: unknown) => ReturnType<typeof defineTask>;
 
 describe("a task type", () => {
-  it("is its options with a name, and cannot be changed", () => {
+  it("is a frozen copy of its options with a name", () => {
     const type = defineTask("a", options);
     expect(type).toEqual({ type: "a", ...options });
     expect(Object.isFrozen(type)).toBe(true);

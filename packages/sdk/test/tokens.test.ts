@@ -39,7 +39,7 @@ it("a token is created with its secret, listed without it, and revoked", async (
   await expect(client.tokens.revoke("ci_1")).rejects.toMatchObject({ code: "TOKEN_NOT_FOUND" });
 });
 
-it("secrets are unique, and a name is given once", async () => {
+it("secrets are unique, and names cannot be reused", async () => {
   const one = await client.tokens.create({ name: "a", role: "viewer" });
   const other = await client.tokens.create({ name: "b", role: "viewer" });
   expect(one.secret.slice(-43)).not.toBe(other.secret.slice(-43));

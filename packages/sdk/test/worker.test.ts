@@ -216,7 +216,7 @@ describe("the worker", () => {
   it.each<[string, (context: Context) => unknown]>([
     ["result", () => cyclic],
     ["result of quota()", ({ quota }) => quota(cyclic as never)],
-  ])("a %s that is not JSON is a failure, told alike by event, run and job", async (_what, result) => {
+  ])("a %s that is not JSON is a failure, the same in event, run and job", async (_what, result) => {
     const handler = (_payload: unknown, context: Context) => result(context) as never;
     const odd = defineTask("odd", { queue: QUEUE, payload: nothing, handler });
     const worker = await work([odd]);
@@ -278,7 +278,7 @@ describe("the worker", () => {
     ["that of an item", { child: true, index: 0, occurrence: own }],
     ["an owner that is no name", { occurrence: { ...own, owner: "a/b" } }],
     ["a task that is no name", { occurrence: { ...own, task: "t:~" } }],
-  ])("a job that is not Carillon's, with %s, fails, and says so", async (_what, data) => {
+  ])("a foreign job with %s fails, with the reason", async (_what, data) => {
     let ran = false;
     const handler = () => {
       ran = true;
@@ -293,7 +293,7 @@ describe("the worker", () => {
     await jobs.close();
   });
 
-  it("shares the jobs with another worker, each run once", async () => {
+  it("shares jobs with another worker, and runs each once", async () => {
     const ran: string[] = [];
     const type = defineTask("type", {
       queue: QUEUE,
@@ -395,7 +395,7 @@ describe("the worker", () => {
     await finder.close();
   });
 
-  it("aborts such an attempt before its own worker starts the next one", async () => {
+  it("aborts an attempt that lost its job before its own worker starts the next one", async () => {
     const seen: unknown[] = [];
     const first = gate();
     const type = defineTask("type", {
@@ -533,7 +533,7 @@ describe("the worker", () => {
     await plain.close();
   });
 
-  it("needs types, and no queue but theirs", () => {
+  it("needs types, and takes its queues from them", () => {
     expect(() => new Worker({ connection: redis.url } as WorkerOptions)).toThrow(
       expect.objectContaining({ code: "INVALID_OPTION", field: "types" }),
     );

@@ -63,7 +63,7 @@ onEveryEngine("interleavings", (connection) => {
     ]);
   });
 
-  it("an edited schedule leaves an entry for the times that it gives up", async () => {
+  it("an edited schedule leaves a ledger entry for owed times that it drops", async () => {
     await bench.put({ id: "t", catchUp: "all" });
     await bench.clock.advance(45_000);
     await bench.put({ id: "t", catchUp: "all", schedule: { every: "1m" } });
@@ -86,7 +86,7 @@ onEveryEngine("interleavings", (connection) => {
     ]);
   });
 
-  it("an edited single time that was owed leaves an entry too, paused or not", async () => {
+  it("an edited single time that was owed leaves a ledger entry too, paused or not", async () => {
     for (const enabled of [true, false]) {
       const id = `at-${enabled}`;
       await bench.put({ id, enabled, schedule: { at: START + 60_000 } });
@@ -101,7 +101,7 @@ onEveryEngine("interleavings", (connection) => {
     }
   });
 
-  it("a claim that was read before a pause, a resume or a put has no effect after it", async () => {
+  it("a claim that was read before a pause, a resume or a put is stale after it", async () => {
     const changes: [string, (id: string) => Promise<unknown>][] = [
       ["pause", (id) => bench.store.tasks.pause(bench.name(id))],
       [

@@ -167,7 +167,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     await bench.store.runs.settle(bench.name("t"), run, { fence: started.fence, made: 0, outcome });
   }
 
-  it("raises one alert an incident, and one when a run goes well again", async () => {
+  it("raises one alert for each incident, and one when a run succeeds again", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "5s" });
     await work(await begin("a"), 1_000, "failed");
     await work(await begin("b"), 1_000, "failed");
@@ -202,7 +202,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     ]);
   });
 
-  it("raises slow while a run is under way or when it ends, until one is quick", async () => {
+  it("raises slow while a run is running or when it ends, until one is quick", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", slowAfter: "30s" });
     const run = await begin("a");
     const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };

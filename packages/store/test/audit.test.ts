@@ -33,7 +33,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.dump()).toEqual(before);
   });
 
-  it("says which tasks are paused or finished, and mends that", async () => {
+  it("lists exactly the paused and the finished tasks, after a repair", async () => {
     await bench.put({ id: "on" });
     await bench.put({ id: "off", enabled: false });
     const { keys, link } = internalsOf(bench.store);
@@ -90,7 +90,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
   });
 
-  it("get a lost task back, and it fires", async () => {
+  it("get back a lost task, which fires", async () => {
     await bench.put({ id: "a" });
     await internalsOf(bench.store).link.client.zrem(due("a"), "system/a");
     await internalsOf(bench.store).link.client.del(internalsOf(bench.store).keys.queue(QUEUE).next);
@@ -112,7 +112,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
   });
 
-  it("lose an entry of a paused task, which does not fire until then either", async () => {
+  it("lose the entry of a paused task, which does not fire before that either", async () => {
     await bench.put({ id: "a", enabled: false });
     await internalsOf(bench.store).link.client.zadd(due("a"), 1, "system/a");
     await bench.clock.advance(10_000);
@@ -158,7 +158,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
   });
 
-  it("are compared with the parts once, whatever the number of tasks", async () => {
+  it("are compared with their parts once, whatever the number of tasks", async () => {
     const many = Array.from({ length: 450 }, (_, i) =>
       parseTask({ id: `t${i}`, type: "noop", queue: QUEUE, schedule: { every: "10s" } }),
     );

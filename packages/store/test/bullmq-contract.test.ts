@@ -231,7 +231,7 @@ describe("the internals of BullMQ", () => {
     });
   });
 
-  it("are missed by name if a script is absent", () => {
+  it("are reported by name if a script is absent", () => {
     expect(() => bullScript("addJobOfAnotherKind")).toThrow(/addJobOfAnotherKind.*another version/);
   });
 

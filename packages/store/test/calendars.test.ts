@@ -199,7 +199,7 @@ onEveryEngine("shared calendars", (connection) => {
     expect(repeated).toBe(0);
   });
 
-  describe("of a task that names one", () => {
+  describe("that a task names", () => {
     it("plan the task, and record their revision", async () => {
       const { revision } = await store(["2026-01-01", "2026-01-02"]);
       expect(await put()).toMatchObject({ outcome: "created", state: "scheduled", due: nine(3) });
@@ -392,7 +392,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await indexed()).toBe(moved.due);
     });
 
-    describe("that comes while times are owed", () => {
+    describe("that happens while times are owed", () => {
       beforeEach(async () => {
         await store([]);
         await put({ catchUp: "all", overlap: "allow" });
@@ -428,7 +428,7 @@ onEveryEngine("shared calendars", (connection) => {
       });
     });
 
-    describe("that comes while the task is paused", () => {
+    describe("that happens while the task is paused", () => {
       beforeEach(async () => {
         await store([]);
         await put({ catchUp: "all", overlap: "allow" });
@@ -614,7 +614,7 @@ onEveryEngine("shared calendars", (connection) => {
       await expectNext(nine(2));
     });
 
-    it("plan a task that is put with an older copy with the newest one", async () => {
+    it("plan a task with the newest copy, even if the process that puts it has an older one", async () => {
       await store([]);
       await other.store.calendars.refresh();
       await store(["2026-01-01"]);
@@ -625,7 +625,7 @@ onEveryEngine("shared calendars", (connection) => {
     it.each([
       ["a new task", async () => {}],
       ["another schedule", () => bench.put({ id: "t" }).then(() => {})],
-    ])("and who puts %s meanwhile: planned anew, with the change", async (_what, first) => {
+    ])("plan %s that another process puts meanwhile, with the change", async (_what, first) => {
       await store([]);
       await first();
       other.before("put", () => change(["2026-01-01"]));
@@ -642,7 +642,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await ledger()).toEqual([["superseded", nine(1), nine(2)]]);
     });
 
-    it("apply to a failed run that such a process settles: it is tried again", async () => {
+    it("apply to a failed run that such a process settles: it is retried", async () => {
       await store([]);
       await put({ rerun: { delay: "1m" } });
       await bench.clock.set(nine(1));
@@ -763,7 +763,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await hash("a")).toEqual(left);
     });
 
-    it("leave it unchanged because its calendar is gone, and replan the others", async () => {
+    it("leave it unchanged because its calendar was deleted, and replan the others", async () => {
       await store([]);
       await store([], "closing");
       const both = { cron: "0 9 * * *", except: [{ named: "holidays" }, { named: "closing" }] };

@@ -24,7 +24,7 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     expect(await bench.commit(half, "b")).toEqual(["OK"]);
   });
 
-  it("a task that waits for a run's end waits for its own time too", async () => {
+  it("a task that waits for the end of a run also waits for its own time", async () => {
     await bench.put({ id: "t", overlap: "queue-one" });
     await bench.clock.set(START + 10_000);
     await bench.claim("t", "a");

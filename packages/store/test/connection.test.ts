@@ -107,7 +107,7 @@ describe("a Redis URL", () => {
     // Without the refusal, data would be sent unencrypted although TLS was requested.
     ["redis://a", { tls: { ca: "…" } }],
     ["redis+sentinel://a/main", { tls: {} }],
-  ])("must not contradict what else is given: %s %o", (url, more) => {
+  ])("must not contradict other options: %s %o", (url, more) => {
     expect(() => read(url, more)).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));
   });
 });

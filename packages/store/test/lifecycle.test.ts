@@ -378,7 +378,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
           return bench.store.claims.enqueueNow(parsed, { key: "k", token: "new", node: "n" });
         },
       ],
-    ])("leaves none of many open runs to a task of that name that is %s", async (_how, again) => {
+    ])("leaves none of many open runs to a task of the same name that is %s", async (_how, again) => {
       await bench.put({ id: "t", overlap: "allow" });
       await bench.trigger("t", "a");
       await bench.trigger("t", "b");

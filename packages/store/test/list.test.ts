@@ -95,7 +95,7 @@ onEveryEngine("list and locate", (connection) => {
       expect(await pages(filter, limit, "listDue")).toEqual(moved.filter(wanted));
   });
 
-  it.each([101, 1_000])("pages by next time through %i tasks that are due at once", async (count) => {
+  it.each([101, 1_000])("pages by next time through %i tasks that are due at one instant", async (count) => {
     const { keys, link } = internalsOf(bench.store);
     const { dues, task } = keys.queue("alpha");
     const names = Array.from({ length: count }, (_, i) => `o/${String(i * 7)}`);
@@ -206,7 +206,7 @@ onEveryEngine("list and locate", (connection) => {
     expect((await bench.ownKeys()).filter((key) => key.includes(":~last:"))).toEqual([]);
   });
 
-  it("counts what each filter finds, whichever way it is counted", async () => {
+  it("counts the tasks of each filter, whichever way it counts", async () => {
     await seed();
     await bench.put({ id: "over", owner: "a", queue: "alpha", tags: ["a"], schedule: { at: START - 1 } });
     await bench.put({ id: "soon", owner: "a", queue: "alpha", tags: ["a"], schedule: { every: "1s" } });
@@ -269,7 +269,7 @@ onEveryEngine("list and locate", (connection) => {
     expect(await pages({ text: "acme/x" }, 1)).toEqual(["beta acme/x.1"]);
   });
 
-  it("reads 16,000 names in search of a text for a page, and goes on there", async () => {
+  it("reads at most 16,000 names in a text search for a page, and continues there", async () => {
     const { keys, link } = internalsOf(bench.store);
     await bench.put({ id: "last", owner: "z", queue: "alpha" });
     const names = Array.from({ length: 16_100 }, (_, i) => `o/${i} t`);

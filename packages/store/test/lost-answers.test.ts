@@ -151,7 +151,7 @@ describe("a lost answer", () => {
     return { state, lost };
   }
 
-  it.each(acts)("to %s does nothing twice", async (_what, before, act) => {
+  it.each(acts)("to %s has no second effect", async (_what, before, act) => {
     serial += 1;
     // Loads the scripts into the server: otherwise the first lost answer is only NOSCRIPT.
     await outcome(proxy.url, `s${serial}`, before, act);
@@ -168,7 +168,7 @@ describe("a lost answer", () => {
     }
   });
 
-  it("to a reconcile makes it repeat soon, and settles each run once", async () => {
+  it("to a reconcile repeats it soon, and settles each run once", async () => {
     for (let n = 0; ; n++) {
       const bench = await Bench.open(proxy.url, { namespace: `reconcile${n}` });
       // Loads the script into the server.

@@ -41,7 +41,7 @@ describe("a decision that was read from a lost history", () => {
       async () => expect(await next.claim("t", "b")).toEqual(["OK"]),
     ],
     ["that the task was edited", () => next.put({ id: "t", overlap: "allow", payload: { edited: 1 } })],
-  ])("is not committed where the generation is the same but for %s", async (_what, meanwhile) => {
+  ])("is not committed if the generation is the same but for %s", async (_what, meanwhile) => {
     await lost.clock.advance(10_000);
     expect(await lost.claim("t", "a")).toEqual(["OK"]);
     await lost.clock.advance(10_000);

@@ -4,7 +4,7 @@ import { type ClaimItem, Store } from "@carillon/store";
 import { expect, it } from "vitest";
 import { decodeTask } from "../src/task/codec.js";
 
-it("a client that enqueues into ever new queues keeps nothing of each", async () => {
+it("a client that enqueues into ever new queues keeps no memory of them", async () => {
   setFlagsFromString("--expose-gc");
   const gc = runInNewContext("gc") as () => void;
   // Never connected, because packing needs no Redis.

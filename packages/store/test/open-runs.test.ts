@@ -27,7 +27,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     await bench.reconcile();
   };
 
-  it("need no key if there is one: the task names it", async () => {
+  it("need no key if there is only one: the task names it", async () => {
     await bench.put({ id: "t" });
     expect(await named()).toBeNull();
     await bench.trigger("t", "a");
@@ -200,7 +200,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       };
     }
 
-    it("are cancelled in batches, also those that move up while others end", async () => {
+    it("are cancelled in batches, including those that move up while others end", async () => {
       await fill();
       const seen: number[] = [];
       watch(async (name) => {

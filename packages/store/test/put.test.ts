@@ -69,7 +69,7 @@ onEveryEngine("put", (connection) => {
     expect(await bench.store.registry.queues()).toEqual([QUEUE]);
   });
 
-  it("an identical put changes not one byte, however much later", async () => {
+  it("an identical put changes no byte, however much later", async () => {
     const input = { id: "t", tags: ["b", "a"], payload: { a: [1, { b: null }] }, priority: 3, group: "g" };
     await bench.put(input);
     const before = await withoutRegistry();
@@ -137,7 +137,7 @@ onEveryEngine("put", (connection) => {
     });
   });
 
-  it("keeps the authors of the first and the last put that changed it, in two fields if they are named", async () => {
+  it("keeps the authors of the first put and of the last change, in two fields if given", async () => {
     const authors = async () => {
       const { createdBy, updatedBy } = await bench.stored("t");
       return [createdBy, updatedBy];

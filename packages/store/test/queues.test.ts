@@ -47,7 +47,7 @@ onEveryEngine("queues", (connection) => {
       await queue.close();
     });
 
-    it("counts if BullMQ made or ended it; our record is shown only while it lasts", async () => {
+    it("counts if BullMQ paused or resumed the queue; our record is shown only during the pause", async () => {
       const queue = plain();
       await queue.pause();
       expect((await state())?.paused).toEqual({});
@@ -77,7 +77,7 @@ onEveryEngine("queues", (connection) => {
       await worker.close();
     });
 
-    it("puts jobs back that an older BullMQ had put aside", async () => {
+    it("returns jobs that an older BullMQ had put aside", async () => {
       const { client } = internalsOf(bench.store).link;
       await bench.store.queues.pause(QUEUE, "", "");
       const ids = Array.from({ length: 7_500 }, (_, i) => `job-${i}`);

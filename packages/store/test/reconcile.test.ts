@@ -309,7 +309,7 @@ onEveryEngine("the reconciler", (connection) => {
         await bench.store.runs.cancel(bench.name("t"), run, "ann");
       },
     ],
-  ])("looks each second where %s, however long it takes", async (_why, begin) => {
+  ])("checks every second if %s, however long it takes", async (_why, begin) => {
     await begin();
     for (let look = 0; look < 3; look++) {
       await bench.clock.advance(600_000);
@@ -329,7 +329,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await reconcile()).toEqual([[run, "succeeded"]]);
   });
 
-  it("is woken by a cancel, and removes a job that no worker has at once", async () => {
+  it("is woken by a cancel, and removes at once a job that no worker has", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" } });
     await bench.trigger("t", "a");
     const [run = ""] = await bench.store.runs.open(bench.name("t"));

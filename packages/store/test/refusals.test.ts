@@ -97,7 +97,7 @@ describe("a Redis that refuses", () => {
     await lease?.release();
   });
 
-  it("fails one BullMQ add half-way without a job left, and does the others of its batch", async () => {
+  it("fails one BullMQ add half-way without a job left, and completes the others of its batch", async () => {
     const ids = sameShard(2);
     await bench.put({ id: ids[0] as string, priority: 1 });
     await bench.put({ id: ids[1] as string });
@@ -168,7 +168,7 @@ describe("a Redis that refuses", () => {
     expect(await bench.commit(half, "a")).toEqual(["OK"]);
   });
 
-  it("with a foreign script that does not end gives the code, and does a waiting claim once", async () => {
+  it("with a foreign script that does not end gives the code, and completes a waiting claim once", async () => {
     await bench.put({ id: "t" });
     await bench.clock.advance(10_000);
     const half = await bench.read("t");
@@ -228,7 +228,7 @@ describe("a Redis with a password", () => {
     ["none", ""],
     ["a wrong one", ":wrong@"],
     ["an unknown user", "nobody:s3cret@"],
-  ])("given %s, gives the code in time, without the password in the message", async (_what, credentials) => {
+  ])("with %s gives the code in time, without the password in the message", async (_what, credentials) => {
     const store = new Store({ connection: url(credentials), readyTimeout: 500 });
     try {
       const error = await store.tasks.put(QUEUE, [task]).catch((failure: unknown) => failure);
@@ -239,7 +239,7 @@ describe("a Redis with a password", () => {
     }
   });
 
-  it("given the right one, works", async () => {
+  it("with the right one works", async () => {
     const store = new Store({ connection: url(":s3cret@") });
     expect(await store.tasks.put(QUEUE, [task])).toMatchObject([{ outcome: "created" }]);
     await store.close();

@@ -30,7 +30,7 @@ onEveryEngine("the registry of queues", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("is found in each namespace, whatever server it is on", async () => {
+  it("is found in each namespace, whatever its server", async () => {
     const others = await Promise.all(
       [1, 2, 3].map((n) => Bench.open(connection(), { namespace: `shop-${n}` })),
     );
@@ -55,7 +55,7 @@ onEveryEngine("the registry of queues", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("does not forget a queue while a put into it is under way, nor one with runs left", async () => {
+  it("does not forget a queue during a put into it, nor one with runs left", async () => {
     const mark = await bench.store.registry.enter(QUEUE);
     expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
     const second = await other.store.registry.enter(QUEUE);
@@ -79,7 +79,7 @@ onEveryEngine("the registry of queues", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("deletes the notes of a queue with it, and takes none afterwards", async () => {
+  it("deletes a queue's stamps with it, and takes none afterwards", async () => {
     const { registry } = bench.store;
     await registry.leave(QUEUE, await registry.enter(QUEUE));
     await registry.setZone(QUEUE, "2026a");

@@ -119,7 +119,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await kept()).toEqual([]);
   });
 
-  it("is not undone if its worker died before it told BullMQ", async () => {
+  it("is not undone if its worker died before it reported to BullMQ", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" } });
     await bench.clock.advance(HOUR);
     await bench.claim("t", "c");
@@ -292,7 +292,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.stats(name())).toMatchObject(taken);
   });
 
-  it("as crashed is not undone if its worker died before it told BullMQ", async () => {
+  it("as crashed is not undone if its worker died before it reported to BullMQ", async () => {
     await bench.put({
       id: "t",
       schedule: { every: "1h" },
@@ -399,7 +399,7 @@ onEveryEngine("the end of a run", (connection) => {
     };
   }
 
-  it("that a node found does not count if the job is retried in BullMQ meanwhile", async () => {
+  it("that a node detected does not count if the job is retried in BullMQ meanwhile", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const run = await triggered();
     await failJob(run);
@@ -410,7 +410,7 @@ onEveryEngine("the end of a run", (connection) => {
     await start(run, { made: 1 });
   });
 
-  it("by dead workers comes too late if the run was retried since", async () => {
+  it("because of dead workers does not count if the run was retried since", async () => {
     await bench.put({
       id: "t",
       schedule: { every: "1h" },
@@ -443,7 +443,7 @@ onEveryEngine("the end of a run", (connection) => {
     }
     type Started = Awaited<ReturnType<typeof started>>[number];
 
-    it("another ends the series of failures, is the first of a new series", async () => {
+    it("another run succeeds, is the first of a new series of failures", async () => {
       await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", pauseAfterFailures: 2 });
       const [first, second, third] = (await started(3)) as [Started, Started, Started];
       await settle(...first, "failed");
@@ -453,7 +453,7 @@ onEveryEngine("the end of a run", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
     });
 
-    it("another occurrence is triggered, leaves that one and the retry pending", async () => {
+    it("another occurrence is triggered, leaves both it and the retry pending", async () => {
       await bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "1m" } });
       const [run] = (await started(1)) as [Started];
       meanwhile(async () =>
@@ -463,7 +463,7 @@ onEveryEngine("the end of a run", (connection) => {
       expect((await bench.stored("t")).pending.map(({ trigger }) => trigger)).toEqual(["manual", "retry"]);
     });
 
-    it("a node decides about pending ones, makes it decide again, and both run", async () => {
+    it("a node decides about pending occurrences, makes it decide again, and both run", async () => {
       await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
       const [first, second] = (await started(2)) as [Started, Started];
       await settle(...first, "failed");
@@ -733,7 +733,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.stored("t")).toBeDefined();
   });
 
-  describe("of no run: a task that is finished without one", () => {
+  describe("in a task that is finished without a run", () => {
     const once = (linger: string | undefined, at = START + 1_000) =>
       bench.put({ id: "t", schedule: { at }, ...(linger === undefined ? {} : { linger }) });
     it.each<[string, (linger: string | undefined) => Promise<unknown>]>([
@@ -759,7 +759,7 @@ onEveryEngine("the end of a run", (connection) => {
           await calendars.replanStale(QUEUE);
         },
       ],
-    ])("%s: it lingers, and goes", async (_what, finish) => {
+    ])("%s: the task lingers, and is deleted", async (_what, finish) => {
       for (const [linger, ms] of [["1h", HOUR] as const, [undefined, 30 * DAY] as const]) {
         await finish(linger);
         expect(await bench.stored("t")).toMatchObject({ state: "finished" });
@@ -776,7 +776,7 @@ onEveryEngine("the end of a run", (connection) => {
     });
   });
 
-  it("keeps a task for its time again that was put and has finished again", async () => {
+  it("keeps a task that was put and has finished again for its full time", async () => {
     const at = (time: number) =>
       bench.put({ id: "t", schedule: { at: time }, linger: "1h", overlap: "allow" });
     await at(START + 1_000);

@@ -58,7 +58,7 @@ describe.each([
   ["a URL", () => group.url],
   ["an ioredis client of yours", yours],
 ])("through Sentinels, by %s", (_, spec) => {
-  it("a connection leads to the master, and after a failover to the new one", async () => {
+  it("a connection goes to the master, and after a failover to the new one", async () => {
     const store = connect(spec());
     const bull = store.connect("patient");
     open.push(() => bull.disconnect());
@@ -147,7 +147,7 @@ describe("a Sentinel that hangs", () => {
     return { client, proxy, ear };
   }
 
-  it("does not hold up the end of the process", async () => {
+  it("does not keep the process running", async () => {
     const unhandled = vi.fn();
     process.on("unhandledRejection", unhandled);
     open.push(() => process.off("unhandledRejection", unhandled));

@@ -8,7 +8,7 @@ import { onEveryEngine } from "./engines.js";
 const RETENTION = { completedJobs: 60_000, failedJobs: 60_000 };
 const MANY = 40;
 
-onEveryEngine("the sweep of jobs that are over", (connection) => {
+onEveryEngine("the removal of finished jobs", (connection) => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.open(connection(), { retention: RETENTION });
@@ -44,7 +44,7 @@ onEveryEngine("the sweep of jobs that are over", (connection) => {
     return calls.filter(([, name]) => name !== "info").reduce((sum, [, , n]) => sum + Number(n), 0);
   }
 
-  it("takes three commands for each, that of its task included", async () => {
+  it("takes three commands for each job, including the one for its task", async () => {
     const runs = await over(MANY);
     const before = await commands();
     const { seen, more } = await bench.store.runs.reconcile(QUEUE);
@@ -64,7 +64,7 @@ onEveryEngine("the sweep of jobs that are over", (connection) => {
     );
   });
 
-  it("leaves of BullMQ's keys what its own remove leaves", async () => {
+  it("leaves the same BullMQ keys as BullMQ's own remove", async () => {
     const left = async (remove: () => Promise<unknown>) => {
       let n = 0;
       await over(4, async (job) => {
@@ -86,7 +86,7 @@ onEveryEngine("the sweep of jobs that are over", (connection) => {
     expect(swept).toEqual(removed);
   });
 
-  it("leaves the job of a final run that was retried from outside, among others", async () => {
+  it("leaves the job of a final run that was retried from outside, and removes others", async () => {
     const runs = await over(5);
     const jobs = await bench.jobs();
     const retried = jobs[2];
@@ -99,7 +99,7 @@ onEveryEngine("the sweep of jobs that are over", (connection) => {
     expect(runs).toContain(retried?.id);
   });
 
-  it("leaves a job with a parent to BullMQ, which tells the parent", async () => {
+  it("leaves a job with a parent to BullMQ, which notifies the parent", async () => {
     const runs = await over(3);
     const [child = ""] = runs;
     const parent = `${keys().bull}parent`;
@@ -116,7 +116,7 @@ onEveryEngine("the sweep of jobs that are over", (connection) => {
     );
   });
 
-  it("corrupt data in one's record: the others are removed", async () => {
+  it("removes the others if the record of one is corrupt", async () => {
     const runs = await over(4);
     const [bad = "", ...others] = runs;
     await send((client) => client.del(keys().run(bad)));

@@ -54,7 +54,7 @@ onEveryEngine("when a task is due", (connection) => {
     ];
     const put = (rest: Partial<TaskInput> = {}) => bench.put({ id: ID, schedule, ...rest });
 
-    it("is as these tests need it", () => {
+    it("is as large as these tests need", () => {
       const late = [FIRST, SECOND_TIME, THIRD].map((nominal) => dueOf(nominal) - nominal);
       expect(new Set(late).size).toBe(3);
       for (const ms of late) expect(ms).toBeGreaterThan(SECOND);
@@ -139,7 +139,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await ledger(ID)).toEqual([]);
     });
 
-    it("that is edited gives up a time that has passed and is not due yet", async () => {
+    it("drops a time at an edit that has passed and is not due yet", async () => {
       await put();
       await bench.clock.set(FIRST + 1);
       expect(await put({ schedule: { every: "10m" } })).toMatchObject({ due: SECOND_TIME });
@@ -587,7 +587,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await put()).toMatchObject({ due: START + HOUR + MINUTE });
     });
 
-    it("gives no time while the run is open, and the task is checked each second", async () => {
+    it("gives no time while the run is open, and the task is checked every second", async () => {
       const run = await fired();
       await expectWaiting(run);
       expect(await bench.store.claims.next(QUEUE)).toEqual(new Map([["r", START + MINUTE + SECOND]]));
@@ -1002,7 +1002,7 @@ onEveryEngine("when a task is due", (connection) => {
     });
   });
 
-  describe("in the way of the next one is a run", () => {
+  describe("when a run blocks the next occurrence", () => {
     beforeEach(async () => {
       await bench.put({ id: "t", schedule: { every: "1s" } });
       await bench.clock.advance(SECOND);
@@ -1017,7 +1017,7 @@ onEveryEngine("when a task is due", (connection) => {
     };
     const first = async () => (await runs("t"))[0]?.id as string;
 
-    it("that nobody has begun: one starts late, and what that cannot cover is behind", async () => {
+    it("that no worker has begun: one occurrence starts late, the others are `behind`", async () => {
       for (const token of ["b", "c", "d"]) {
         await bench.clock.advance(SECOND);
         expect(await bench.claim("t", token)).toEqual(["OK"]);
@@ -1056,7 +1056,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect((await nominals())[1]).toBe(waiting[0] ?? at(11));
     });
 
-    it("that began in time and takes long: it overlaps", async () => {
+    it("that began in time and takes long: it is skipped as `overlap`", async () => {
       await begin(await first());
       await bench.clock.advance(SECOND);
       expect(await bench.claim("t", "b")).toEqual(["OK"]);

@@ -108,7 +108,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     expect((await next()).get("r")).toBe(bench.clock.now + 600_000);
   });
 
-  it("of one task have a fence each", async () => {
+  it("of one task have different fences", async () => {
     await bench.put({ id: "t", overlap: "allow" });
     const runs: string[] = [];
     for (const token of ["a", "b", "c"]) {
@@ -121,7 +121,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject({ attempts: "3", crashes: "3" });
   });
 
-  it("of two queues have a script each", async () => {
+  it("of two queues use a script each", async () => {
     await bench.put({ id: "t", queue: QUEUE });
     const answer = await bench.trigger("t", "a");
     if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
@@ -134,7 +134,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     expect(sent).toEqual(["start-run", "start-run"]);
   });
 
-  describe("if one's keys hold foreign data", () => {
+  describe("if the keys of one hold foreign data", () => {
     const refused = { status: "rejected", reason: { code: "REDIS_ERROR" } };
 
     it("let the others start", async () => {
@@ -217,7 +217,7 @@ describe("runs that start or end at one moment, if Redis", () => {
     await redis.stop();
   });
 
-  it("has done it and its answer is lost, learn what was done", async () => {
+  it("executed the script and its answer is lost, learn the result", async () => {
     const proxy = await startFaultProxy(redis);
     const bench = await Bench.open(proxy.url);
     try {
@@ -240,7 +240,7 @@ describe("runs that start or end at one moment, if Redis", () => {
     }
   });
 
-  it("refuses writes, get an error each, and nothing is done", async () => {
+  it("refuses writes, get an error each, and nothing is changed", async () => {
     const bench = await Bench.open(redis.url);
     try {
       const crowd = await Crowd.of(bench, 3);

@@ -219,7 +219,7 @@ onEveryEngine("a turn", (connection) => {
     return state;
   }
 
-  it.each(scenarios)("leaves the same of BullMQ as BullMQ's own worker: %s", async (name, act) => {
+  it.each(scenarios)("leaves the same BullMQ data as BullMQ's own worker: %s", async (name, act) => {
     const [one, other] = await Promise.all([Bench.open(connection()), Bench.open(connection())]);
     try {
       await act(theirs(one));
@@ -283,7 +283,7 @@ onEveryEngine("a turn", (connection) => {
     await own.close();
   });
 
-  it("leaves the end of all but plain jobs to BullMQ, and their runs as they are", async () => {
+  it("leaves the end of all but plain jobs to BullMQ, and does not change their runs", async () => {
     const own = await Bench.open(connection());
     const { job, run } = internalsOf(own.store).keys.queue(QUEUE);
     const { link } = internalsOf(own.store);
@@ -319,7 +319,7 @@ onEveryEngine("a turn", (connection) => {
     await own.close();
   });
 
-  it("leaves the start of all but plain runs to others", async () => {
+  it("leaves the start of all but plain runs to the worker", async () => {
     const own = await Bench.open(connection());
     const { job, run } = internalsOf(own.store).keys.queue(QUEUE);
     const { link } = internalsOf(own.store);

@@ -55,7 +55,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
   afterAll(() => world?.stop());
   afterEach(() => expect(problems.splice(0)).toEqual([]));
 
-  test("what failed and why is found from the start page, and markup in an error stays text", async () => {
+  test("the start page leads to failures and their errors, and markup in an error stays text", async () => {
     const { page } = await world.as("viewer");
     const failing = page.locator("section", { has: page.getByRole("heading", { name: "Failing" }) });
     await failing.getByRole("link", { name: "fails", exact: true }).click();
@@ -80,7 +80,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.delete("made-here");
   });
 
-  test("any place of the track is explained: an empty one too", async () => {
+  test("every position of the track is explained, even an empty one", async () => {
     const { page, go } = await world.as("viewer");
     await go("/tasks/q/system/fine");
     await page.getByLabel("A time", { exact: false }).fill("2020-01-01T00:00:00");
@@ -90,7 +90,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.locator(".badge", { hasText: /no occurrence|planned|enqueued/ }).waitFor();
   });
 
-  test("the keyboard goes from tick to tick, and the range is moved", async () => {
+  test("arrow keys move from tick to tick, and move the range", async () => {
     const { page, go } = await world.as("viewer");
     await go("/tasks/q/system/fails");
     const track = page.getByRole("slider");
@@ -105,7 +105,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect(new URL(page.url()).searchParams.has("from")).toBe(false);
   });
 
-  test("a change by others is shown as it happens, without polling", async () => {
+  test("a change by another person appears at once, without polling", async () => {
     const { page, go } = await world.as("viewer");
     await go("/tasks/q/system/fine");
     await page.locator(".live[data-live=true]").waitFor();
@@ -136,7 +136,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.locator("main h1 + .badge", { hasText: "cancelled" }).waitFor({ timeout: 60_000 });
   });
 
-  test("a task is paused with a note; many are resumed with what they missed", async () => {
+  test("a task is paused with a note; many are resumed with their missed occurrences", async () => {
     const { page, go } = await world.as("operator");
     await go("/tasks/q/system/fine");
     await page.getByRole("button", { name: "Pause" }).click();
@@ -154,7 +154,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect((await world.client.get("fine")).state).toBe("scheduled");
   });
 
-  test("two who edit one task: neither loses what they wrote", async () => {
+  test("two people who edit one task lose nothing that they wrote", async () => {
     const [one, two] = [await world.as("admin"), await world.as("admin", "again")];
     for (const { go } of [one, two]) await go("/tasks/q/system/fine/edit");
     await one.page.getByLabel("Description").fill("by one");
@@ -194,7 +194,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByText("5 of 5").waitFor({ timeout: 30_000 });
   });
 
-  test("a plan says what paused tasks owe, and all of it runs at a rate", async () => {
+  test("a plan counts the occurrences that paused tasks owe, and runs them at a rate", async () => {
     await put("owes", { owner: "initech", schedule: { every: "1s" } });
     await world.client.pause("initech/owes", { note: "INC-43" });
     await eventually(async () => (await world.client.bulk.resumePlan({ owner: "initech" })).owed.count > 2);
@@ -216,7 +216,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.delete("initech/owes");
   });
 
-  test("alerts are silenced and let go, by those who may", async () => {
+  test("alerts are silenced and released by roles that may do so", async () => {
     const viewer = await world.as("viewer");
     await viewer.go("/alerts");
     expect(await viewer.page.locator("main button").count()).toBe(0);
@@ -237,7 +237,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect(await silences()).toEqual([]);
   });
 
-  test("what a role may not do is not shown, and an address alone does not do it", async () => {
+  test("actions that a role may not take are hidden, and refused at their addresses", async () => {
     const { page, go } = await world.as("viewer");
     await go("/tasks/q/system/fine");
     expect(await page.locator("main .page-head button, main .page-head a").count()).toBe(0);
@@ -275,7 +275,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByText("There are no tasks yet", { exact: false }).waitFor();
   });
 
-  test("the keyboard alone: search, help, rows", async () => {
+  test("search, help and rows work by keyboard alone", async () => {
     const { page, go } = await world.as("viewer");
     await go("/");
     await page.keyboard.press("?");
@@ -295,7 +295,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect(await page.evaluate("document.activeElement.type")).toBe("search");
   });
 
-  test("each page: nothing serious by axe in either theme, nothing too wide", async () => {
+  test("no page has serious axe findings in either theme, or is too wide", async () => {
     expect(await lookAt(await world.as("admin"), pages)).toEqual([]);
   });
 

@@ -136,7 +136,7 @@ test("unions, exclusions and bounds equal filtering", () => {
   );
 }, 60_000);
 
-test("next and latest are neighbours, and a second compilation continues alike", () => {
+test("no time lies between latest and next, and a second compilation gives the same times", () => {
   const time = fc.integer({ min: Date.UTC(2023, 0, 1), max: Date.UTC(2027, 0, 1) });
   fc.assert(
     fc.property(schedule.filter(isSet), time, (one, t) => {
@@ -257,7 +257,7 @@ describe("a search skips whole excluded months", () => {
   }
 });
 
-describe("a search gives up on thousands of consecutive excluded times", () => {
+describe("a search gives up after thousands of consecutive excluded times", () => {
   const cairo = { timezone: "Africa/Cairo" };
   const minutes = [{ cron: "*/2 * * * *" }, { cron: "1-59/2 * * * *", ...cairo }];
   const context = { calendars: new Map([["minutes", ["*:0..29", "*:30..59"]]]) };
@@ -293,13 +293,13 @@ describe("a search gives up on thousands of consecutive excluded times", () => {
     expect(warnings.map(({ code }) => code)).toEqual(["EXCLUDES_TOO_MANY"]);
   });
 
-  test("warns of one in a union, and finds the other times", () => {
+  test("warns about a member of a union, and finds the times of the others", () => {
     const one: Schedule = { any: [{ every: "1m", except: minutes }, { cron: "0 9 * * *" }] };
     expect(compileSchedule(one).next(Date.UTC(2026, 0, 1))).toBe(Date.UTC(2026, 0, 1, 9));
     expect(reviewSchedule(one).warnings.map(({ code }) => code)).toContain("EXCLUDES_TOO_MANY");
   });
 
-  test("names the reason if it never finds one", () => {
+  test("names the reason if no search finds a time", () => {
     const one: Schedule = { cron: "* * * * *", except: [minutes[0]!, { cron: "1-59/2 * * * *" }] };
     gaveUp(one, Date.UTC(2026, 0, 1));
     expect(reviewSchedule(one).never).toBe(

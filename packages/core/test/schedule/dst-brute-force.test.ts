@@ -184,7 +184,7 @@ const windowsOf = new Map(ZONES.map((zone) => [zone, YEARS.flatMap((year) => win
 describe.each(ZONES)("%s", (zone) => {
   const all = windowsOf.get(zone)!;
 
-  test("cron with fixed times runs lost times once and repeated times once", () => {
+  test("cron with fixed times runs skipped times once and repeated times once", () => {
     for (const minutes of all) {
       for (const { cron, matches } of samples) {
         compare(cron, minutes, crond(minutes, matches), { cron, timezone: zone });

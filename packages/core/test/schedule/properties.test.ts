@@ -104,7 +104,7 @@ const monotone = fc.oneof(cron, stillCalendar, every, at);
 const options = { numRuns: 600 };
 
 describe("any schedule", () => {
-  test("latest(t) <= t < next(t), and what next finds latest finds", () => {
+  test("latest(t) <= t < next(t), and latest finds the times that next finds", () => {
     fc.assert(
       fc.property(any, time, (schedule, t) => {
         const compiled = compileSchedule(schedule, "seed");
@@ -137,7 +137,7 @@ describe("any schedule", () => {
     );
   });
 
-  test("iterating equals restarting: a second compilation continues alike", () => {
+  test("a second compilation continues with the same times", () => {
     fc.assert(
       fc.property(any, time, (schedule, t) => {
         const compiled = compileSchedule(schedule, "seed");
@@ -170,7 +170,7 @@ describe("schedules whose occurrences do not depend on the base", () => {
     );
   });
 
-  test("next and latest are each other's neighbours", () => {
+  test("no time lies between latest and next", () => {
     fc.assert(
       fc.property(monotone, time, (schedule, t) => {
         const compiled = compileSchedule(schedule, "seed");

@@ -102,7 +102,7 @@ describe("random histories", () => {
     ["the check of limits", ["limit"], /over its limit/],
     ["the leaving of places", ["places"], /holds a place|comes to rest/],
     ["the wake of what waits", ["wake"], /did not wake|comes to rest/],
-  ])("finds it where %s is missing", { timeout: 120_000 }, async (_part, sabotage, broken) => {
+  ])("finds a broken promise without %s", { timeout: 120_000 }, async (_part, sabotage, broken) => {
     const options = { numRuns: 500, endOnFailure: true, seed: 7, examples: [[REVIVED]] as [Operation[]][] };
     const details = await fc.check(property(sabotage), options);
     expect(details.failed).toBe(true);

@@ -15,7 +15,7 @@ const AT = START + 10_000;
 const TASKS = Array.from({ length: 80 }, (_, i) => ({ id: `t${i}`, shard: shardOf(`system/t${i}`) }));
 
 /** Two real nodes and Redis, in a time that passes only when the test says so. */
-describe("a burst that two nodes share out", () => {
+describe("a burst that two nodes share", () => {
   let ground: Ground;
   let equipment: Equipment;
   let director: Director;
@@ -160,7 +160,7 @@ describe("a burst that two nodes share out", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("is claimed as usual if it becomes known too late", async () => {
+  it("is claimed as usual if it is detected too late", async () => {
     await until(AT - 10);
     await put();
     await until(AT + 5_000);
@@ -168,7 +168,7 @@ describe("a burst that two nodes share out", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("is completed by the other node if one stands still", async () => {
+  it("is completed by the other node if one stops", async () => {
     await until(AT - 5_000);
     await put();
     await until(AT - 1);

@@ -124,7 +124,7 @@ describe("http.request", () => {
     [302, "3xx"],
     [503, ["2xx", 503]],
     [200, [200, "5xx"]],
-  ])("accepts %i if %j is expected", async (status, expectStatus) => {
+  ])("accepts status %i if %j is expected", async (status, expectStatus) => {
     const { target, type } = await answering(status);
     const payload = { url: target.url, ...(expectStatus === undefined ? {} : { expectStatus }) };
     expect((await perform(type, payload)).status).toBe(status);
@@ -133,7 +133,7 @@ describe("http.request", () => {
   it.each([
     ...[302, 303, 307, 408, 409, 425, 429, 500, 502, 503, 504].map((status) => [status, false] as const),
     ...[301, 308, 400, 401, 403, 404, 405, 410, 422, 451].map((status) => [status, true] as const),
-  ])("fails where it was answered %i; for good: %s", async (status, permanent) => {
+  ])("fails with status %i; permanently: %s", async (status, permanent) => {
     const { target, type } = await answering(status);
     const error = await failure(perform(type, { url: target.url }));
     expect(error.code).toBe("HTTP_STATUS");

@@ -57,7 +57,7 @@ describe("a worker that is killed", () => {
     expect(await bench.stats("t")).toMatchObject({ crashes: "1", consecutiveCrashes: "0", succeeded: "1" });
   });
 
-  it("between the decision to wait and the delay of the job has made no attempt", async () => {
+  it("before it delays the job of a waiting run has made no attempt", async () => {
     const retry = { attempts: 2, delay: "1ms" };
     const run = await bench.run("t", "once", { crash: { delay: "4s", attempts: 2 }, retry });
     const first = lives.start("hang");
@@ -73,7 +73,7 @@ describe("a worker that is killed", () => {
     expect(await bench.stats("t")).toMatchObject({ attempts: "2", crashes: "1" });
   });
 
-  it("too often ends the run, fails its job, and does not start the handler again", async () => {
+  it("too often fails the run and its job, without another start of the handler", async () => {
     const run = await bench.run("t", "deadly", { crash: { delay: "1ms", attempts: 2 } });
     const born = await restartUntilFinal(run, "work");
     expect(born).toHaveLength(3);
@@ -103,7 +103,7 @@ describe("a worker that is killed", () => {
     expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
   });
 
-  it("while it stores items generates them again, and does none twice", async () => {
+  it("while it stores items generates them again, and works none twice", async () => {
     const count = 600;
     const run = await bench.run("t", "many", { payload: { count }, crash: { delay: "1ms" } });
     const proxy = await startFaultProxy(bench.redis);

@@ -30,7 +30,7 @@ function many(count: number, process: (item: number, context: ItemContext) => un
 }
 
 describe("a run of many items", () => {
-  it("does each item once, as a job of its own, and is final when all are", async () => {
+  it("works each item once as its own job, and is final when all items are", async () => {
     const done: [number, ItemContext][] = [];
     const type = defineTask("many", {
       queue: QUEUE,
@@ -239,7 +239,7 @@ describe("a run of many items", () => {
     }
   });
 
-  it("retries a failed generate like a handler, and obeys runNextAt when all is done", async () => {
+  it("retries a failed generate like a handler, and obeys runNextAt when all items are done", async () => {
     let calls = 0;
     const at = Date.now() + 3_600_000;
     const type = defineTask("many", {
@@ -263,7 +263,7 @@ describe("a run of many items", () => {
     expect(stored).toMatchObject({ pending: [{ trigger: "self", at }] });
   });
 
-  it("does all items again if it is retried from outside", async () => {
+  it("works all items again if it is retried from outside", async () => {
     const done: number[] = [];
     let broken = true;
     const worker = await bench.work([
@@ -288,7 +288,7 @@ describe("a run of many items", () => {
     expect(await bench.record(run)).toMatchObject({ result: { total: 5, succeeded: 5, failed: 0 } });
   });
 
-  it("adds nothing twice if it is generated twice, and does missing items", async () => {
+  it("adds no item twice if it is generated twice, and works missing items", async () => {
     const done: number[] = [];
     const worker = await bench.work([many(600, (n) => void done.push(n))]);
     await worker.stop();
@@ -351,7 +351,7 @@ describe("a run of many items", () => {
     expect(done.sort()).toEqual([0, 1, 2]);
   });
 
-  it("does an item later whose run cannot be read", async () => {
+  it("postpones an item whose run cannot be read", async () => {
     const done: number[] = [];
     const store = new Store({ connection: bench.redis.url, namespace: bench.namespace });
     const { get } = store.runs;
@@ -371,7 +371,7 @@ describe("a run of many items", () => {
     await store.close();
   });
 
-  it("aborts an item that lost its job, and does it again", async () => {
+  it("aborts an item that lost its job, and works it again", async () => {
     const seen: unknown[] = [];
     const worker = await bench.work(
       [
@@ -496,7 +496,7 @@ describe("a run of many items", () => {
     expect(calls).toBe(1);
   });
 
-  it("does an item whose workers died while it waited for a place", async () => {
+  it("works an item whose workers died while it waited for a place", async () => {
     const began = gate();
     const finish = gate();
     const attempts: number[] = [];
@@ -623,7 +623,7 @@ describe("a definition with items", () => {
     ["itemRetry.delay", { generate, process, itemRetry: { delay: "1" } }],
     ["itemRetry.dealy", { generate, process, itemRetry: { dealy: "5s" } }],
     ["itemRetry", { generate, process, itemRetry: null }],
-  ])("is refused where %s is wrong", (field, options) => {
+  ])("is refused if %s is wrong", (field, options) => {
     expect(() => defineTask("many", { ...base, ...options } as never)).toThrow(
       expect.objectContaining({ field }),
     );

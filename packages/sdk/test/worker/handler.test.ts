@@ -59,7 +59,7 @@ describe("the results of a handler", () => {
     ["an error whose message is no text", () => Object.assign(new Error("no"), { message: { code: 7 } })],
     ["an object that has no text", () => Object.create(null)],
     ["BullMQ's rate limit", () => BullWorker.RateLimitError()],
-  ])("throws %s: the attempts that it has, then run and job have failed", async (_what, make) => {
+  ])("throws %s: attempts are used up, then run and job fail", async (_what, make) => {
     let calls = 0;
     await bench.work([
       type(() => {
@@ -184,7 +184,7 @@ describe("the output of a handler", () => {
     await worker.stop();
   });
 
-  it("has each log line once, even if the worker's logger prints", async () => {
+  it("contains each log line once, even if the worker's logger prints", async () => {
     const logged: string[] = [];
     const info = (_details: object, message: string) => {
       logged.push(message);

@@ -31,7 +31,7 @@ afterEach(() => open());
 
 const waits = (name: string) => defineTask(name, { queue: QUEUE, payload: nothing, handler: () => opened });
 
-it("a worker is listed with its runs, as stopping while it waits, and not when it is done", async () => {
+it("a worker is listed with its runs, as stopping while it waits, and not after its end", async () => {
   const type = waits("ring");
   const worker = await bench.work([type], soon);
   expect(await list()).toMatchObject([
@@ -115,7 +115,7 @@ it("a worker names at most 20 of its runs", async () => {
   }
 });
 
-it("a run whose items are running is running, whatever the job", async () => {
+it("a run counts as running while its items run, whatever the state of its job", async () => {
   const many = defineTask("many", {
     queue: QUEUE,
     payload: nothing,

@@ -57,7 +57,7 @@ describe("a worker logs", () => {
     ["an unknown type", "nobody", {}, /No handler for task type nobody; this worker has type/],
     ["a payload that does not fit its type", "strict", {}, /payload/],
     ["a result that is not JSON", "big", {}, /The handler's result is not JSON/],
-  ])("%s as a failed run", async (_what, name, payload, error) => {
+  ])("%s like a failed run", async (_what, name, payload, error) => {
     const { logger, logged } = recorder();
     const strict = defineTask("strict", {
       queue: QUEUE,
@@ -143,7 +143,7 @@ describe("a worker logs", () => {
     expect(await logged({ level: "info", message: "run dropped" })).toMatchObject({ task: "system/t", run });
   });
 
-  it("an item that failed, and the run that has it", async () => {
+  it("an item that failed, and its run", async () => {
     const { logger, logged } = recorder();
     const many = defineTask("many", {
       queue: QUEUE,

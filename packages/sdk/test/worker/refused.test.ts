@@ -213,7 +213,7 @@ describe("a run's end that cannot be recorded", () => {
     await store.close();
   });
 
-  it("allows no second attempt alongside in the same worker", async () => {
+  it("allows no second concurrent attempt in the same worker", async () => {
     const { run, worker, store, job, count } = await ending(async (run, tries) => {
       if (tries === 1) return;
       await bench.admin.del(`${bench.jobKey(run)}:lock`);

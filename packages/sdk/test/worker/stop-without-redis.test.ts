@@ -36,7 +36,7 @@ describe("a stop while Redis cannot be reached", () => {
     return worker;
   };
 
-  it("does not wait for it to take back a run, but for a handler that goes on", async () => {
+  it("does not wait for Redis to take back a run, but waits for a running handler", async () => {
     const { promise, work } = working(1);
     const heeds = defineTask("heeds", { ...common, handler: (_payload, context) => work(context) });
     const [begun, finish] = [gate(), gate()];
@@ -60,7 +60,7 @@ describe("a stop while Redis cannot be reached", () => {
     await stopped;
   });
 
-  it("does not wait for it to take back items, at work or waiting for their turn", async () => {
+  it("does not wait for Redis to take back items, running or waiting for a place", async () => {
     const { promise, work } = working(2);
     const process = (_item: number, context: { signal: AbortSignal }) => work(context);
     const type = defineTask("type", { ...common, generate: () => [0, 1, 2, 3], process, concurrency: 2 });

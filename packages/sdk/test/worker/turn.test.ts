@@ -84,7 +84,7 @@ describe("a lost answer to a turn", () => {
     expect(turn).toBeGreaterThanOrEqual(3);
   });
 
-  it("gives no job that another worker has by now", async () => {
+  it("hands out no job that another worker has taken meanwhile", async () => {
     const handler = vi.fn();
     const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
     const [run] = (await runs(1)) as [string];

@@ -267,7 +267,7 @@ describe("BullMQ's own features", () => {
 });
 
 describe("nodes", () => {
-  it("enqueue every occurrence once, a share each", async () => {
+  it("enqueue every occurrence once, and share the work", async () => {
     await open({ nodes: 3, types: [working(undefined).type] });
     for (let i = 0; i < 5; i++) {
       await kit.client.put({ id: `t${i}`, type: "work", queue: "bells", schedule: { every: "1m" } });
