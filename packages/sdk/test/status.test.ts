@@ -160,6 +160,27 @@ it("is `stopped` if no worker takes waiting jobs, or none has the type of a due 
   ]);
 });
 
+it("is `stopped` while the jobs of a dead worker are in a queue without workers, since its last heartbeat", async () => {
+  await put("t", { queue: "lonely" });
+  await client.trigger("t");
+  const { link, keys } = internalsOf(store);
+  const { bull } = keys.queue("lonely");
+  await link.client.rpoplpush(`${bull}wait`, `${bull}active`);
+  const beat = (await store.serverTime()) - 60_000;
+  await store.registry.beatWorker({
+    ...WORKER,
+    id: "dead",
+    queues: ["lonely"],
+    types: ["ring"],
+    beat,
+    every: 5_000,
+  });
+  expect(await client.status()).toMatchObject({
+    state: "stopped",
+    reasons: [{ code: "NO_WORKER", queue: "lonely", since: beat }],
+  });
+});
+
 it("is `stopped` while alerts wait and no worker delivers them, also in a paused queue", async () => {
   await put("alert", { queue: "carillon-alerts" });
   await client.trigger("alert");

@@ -2,7 +2,7 @@ import { ALERTS_QUEUE, type ErrorCode, type Freeze } from "@carillon/core";
 import { frozenAt, frozenText } from "@carillon/core/internal";
 import { aboutPause, type QueuePause, type QueueState } from "../bull/queues.js";
 import { redisError } from "../redis/connection.js";
-import { isAlive } from "../registry.js";
+import { isAlive, type WorkerInfo } from "../registry.js";
 import type { Store } from "../store.js";
 import { nextOf } from "../task/next-of.js";
 import { type Coverage, type Gap, gapText, type Work } from "./coverage.js";
@@ -119,7 +119,7 @@ async function readStatus(scope: StatusScope): Promise<Status> {
     ...(heard && alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
     ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
     ...read.flatMap(({ queue }) => pauseOf(queue)),
-    ...noWorkers([...gaps.values()], read),
+    ...noWorkers([...gaps.values()], read, workers),
     ...read.flatMap((one) => undelivered(one, [...gaps.values()], now)),
   ];
   const late = read
@@ -158,8 +158,10 @@ async function readQueue(
     store.claims.earliestDue(name),
     store.queues.waiting(name, SAMPLE),
   ]);
+  // BullMQ's workers give back the jobs of a dead one: without any, its runs go on for ever.
+  const held = workers === 0 && state?.active ? await store.queues.held(name, SAMPLE) : [];
   const [runs, tasks] = await Promise.all([
-    store.runs.many(name, ids),
+    store.runs.many(name, [...ids, ...held]),
     earliest < now ? store.tasks.listDue({ queue: name, owner }, SAMPLE).then((page) => page.tasks) : [],
   ]);
   const ours = runs.filter(({ task }) => owner === undefined || task.owner === owner);
@@ -261,14 +263,19 @@ function pauseOf({ name, paused }: QueueStatus): StatusReason[] {
 }
 
 /** One reason for a queue without workers, and one for each type that the workers of a queue do not have. */
-function noWorkers(gaps: readonly Gap[], read: readonly QueueReading[]): StatusReason[] {
+function noWorkers(
+  gaps: readonly Gap[],
+  read: readonly QueueReading[],
+  known: readonly WorkerInfo[],
+): StatusReason[] {
   const told = new Set<string>();
   return gaps.flatMap((gap): StatusReason[] => {
     const { queue, type, workers } = gap;
     // Alerts have a reason of their own.
     if (queue === ALERTS_QUEUE || told.has(queue)) return [];
     if (workers === 0) told.add(queue);
-    const since = read.find((one) => one.queue.name === queue)?.since;
+    const beats = known.flatMap((worker) => (worker.queues.includes(queue) ? [worker.beat] : []));
+    const since = read.find((one) => one.queue.name === queue)?.since ?? waitsSince([Math.max(...beats)]);
     const remedy =
       workers === 0
         ? `Start a worker of the queue ${queue}.`
