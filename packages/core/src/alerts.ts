@@ -11,7 +11,7 @@ export type AlertDestination = NonNullable<Policies["alerts"]>[number];
 /** The part of an alert that decides who gets it. */
 interface About {
   readonly kind: AlertKind;
-  /** Absent: it is about the whole namespace. */
+  /** Absent for an alert about the whole namespace. */
   readonly task?: TaskName | undefined;
   readonly queue?: string | undefined;
   readonly ended?: readonly AlertKind[] | undefined;
@@ -58,7 +58,7 @@ function endOf(quiet: QuietTime, now: number): number | undefined {
 /** Quiet times that follow each other without a gap count as one, up to this number. */
 const CHAIN = 32;
 
-/** The end of the quiet time that it is, UTC ms. Undefined: it is none. */
+/** End of the current quiet time, UTC ms. Undefined outside of quiet times. */
 export function quietUntil({ quiet = [] }: AlertDestination, now: number): number | undefined {
   let until: number | undefined;
   for (let i = 0; i < CHAIN; i++) {
@@ -69,7 +69,7 @@ export function quietUntil({ quiet = [] }: AlertDestination, now: number): numbe
   return until;
 }
 
-/** The alerts that a silence is about: those that match all given fields; `all` alone means every alert. */
+/** Scope of a silence: alerts that match all given fields; `all` alone means every alert. */
 export interface SilenceScope {
   readonly owner?: string | undefined;
   /** Id of a task. */
@@ -90,7 +90,9 @@ export interface Silence extends SilenceScope {
   readonly created: number;
 }
 
-/** The silence that holds for an alert, if one does. That of a kind holds for its end too. */
+/**
+ * The silence that applies to an alert, if there is one. A silence of a kind also covers the `recovered` that ends it.
+ */
 export function silenceOf(
   silences: readonly Silence[],
   { kind, task, queue, ended }: About,

@@ -2,8 +2,9 @@ import type { Decision, DueTask, Enqueue } from "./decision.js";
 import type { Run } from "./run.js";
 
 /**
- * Decides to retry the failed items of a run, now, as the same occurrence: the schedule and pending occurrences are unchanged. Undefined
- * if the overlap policy forbids a second run at this time, or the task's own retry of that run waits.
+ * Decides to retry the failed items of a run, now, as the same occurrence. The schedule and pending occurrences stay
+ * unchanged. Undefined if the overlap policy forbids a second run now, or if the task's own retry of that run is still
+ * pending.
  */
 export function decideItems(
   task: Pick<DueTask, "overlap" | "running" | "pending">,

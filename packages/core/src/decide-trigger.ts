@@ -15,7 +15,10 @@ export function decideTrigger(
   return { ...decision, next: nextAfterTrigger(task, decision, now) };
 }
 
-/** Next time after a trigger. It may have depended on an occurrence that is now superseded: its run's end, or its share of `maxRuns`. */
+/**
+ * Next time after a trigger. The planned one may depend on an occurrence that is now superseded: on the end of its run,
+ * or on its share of `maxRuns`.
+ */
 function nextAfterTrigger(task: DueTask, { pending, next }: Decision, now: number): Decision["next"] {
   const gone = task.pending.filter((one) => one.trigger !== "manual" && !pending.includes(one));
   if (task.slot !== undefined || gone.length === 0) return next;

@@ -35,7 +35,7 @@ function decideDue(task: DueTask, now: number, grace: number): Decision {
   );
   if (ready) return fromPending(task, ready);
   if (!due) return { skipped: [], next: "kept", pending: task.pending };
-  // A single time is kept: it would be lost.
+  // A single time is kept, because a skip would lose the task's only occurrence.
   if (task.quota?.full && !task.once) return passDue(task, slot, now, { reason: "quota" });
   if (spent) return { skipped: [], next: undefined, pending: task.pending };
   return task.schedule.delay === undefined
@@ -51,7 +51,7 @@ function decideFrozen(task: DueTask, frozen: Frozen, now: number): Decision {
   const { slot, pending } = task;
   const held = { skipped: [], next: "kept", pending, frozen } as const;
   if (slot === undefined || slot.due > now) return held;
-  // Its catch-up policy must not pass it over at the end of the freeze: it waits as a pending occurrence.
+  // Stored as pending, so that the catch-up policy does not skip it at the end of the freeze.
   const late = task.catchUp === "skip" || task.policies.catchUpLimits?.window !== undefined;
   if (task.once && !late) return held;
   if (task.once) {
@@ -74,7 +74,10 @@ function passDue(
   return { skipped: [{ ...why, from: slot.nominal, to: cursor }], cursor, next, pending };
 }
 
-/** Skips the times that come sooner than an interval after the one that is enqueued: their quota came after the task. */
+/**
+ * Skips times that follow the enqueued one by less than the quota's interval: the quota was set after the task was
+ * stored.
+ */
 function spaced({ schedule }: DueTask, interval: number, decision: Decision): Decision {
   const { enqueue, next, skipped } = decision;
   if (!enqueue || next === undefined || next === "kept" || !("nominal" in next)) return decision;
@@ -140,7 +143,7 @@ function firstOwed({ schedule, catchUp, policies }: DueTask, slot: Slot, now: nu
   if (window !== undefined && schedule.due(slot.nominal) < now - parseDuration(window)) {
     const oldest = now - parseDuration(window);
     const before = schedule.latest(oldest - 1);
-    // Jitter may have brought it into the window.
+    // The jitter of an older time may make it due within the window.
     const late = before !== undefined && before >= slot.nominal && schedule.due(before) >= oldest;
     first = late ? { nominal: before, due: schedule.due(before) } : schedule.slotAfter(oldest - 1);
   }
@@ -184,7 +187,7 @@ function decideDelayed(task: DueTask, slot: Slot, delay: number, now: number, gr
   if (decision.enqueue) {
     return { ...decision, next: schedule.spent(task.fired + 1) ? undefined : { afterFinish: delay } };
   }
-  // If it is buffered, the end of its own run gives the next time. If it is skipped, there is no run.
+  // A buffered occurrence gives the next time at the end of its own run; a skipped one has no run.
   const kept = decision.pending.some(({ nominal: its }) => its === nominal);
   return kept ? decision : { ...decision, next: schedule.slotAfter(now) };
 }

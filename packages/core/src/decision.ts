@@ -65,7 +65,7 @@ export interface DueTask {
   readonly pending: readonly Pending[];
   /** The freezes whose scope the task is in. Default: none. */
   readonly freezes?: readonly Freeze[];
-  /** The quotas that bind it. `full`: as many jobs wait as may. Default: none. */
+  /** The quotas that apply to it. `full`: the quota of waiting jobs is used up. Default: none. */
   readonly quota?: { readonly interval: number; readonly full: boolean };
   /** Whether its schedule names a single time. */
   readonly once?: boolean;

@@ -27,10 +27,10 @@ export function parsePolicies(input: PoliciesInput): Policies {
   return parsed.data;
 }
 
-/** Policies that say the same in two ways: a task that has one is given neither. */
+/** Two ways to set the same limit: a task that sets one gets no default for either. */
 const EITHER = ["minGap", "tolerance"] as const;
 
-/** The scopes whose defaults hold for a task, those that go before the others first. */
+/** The scopes whose defaults apply to a task, highest precedence first. */
 export function scopesOf({ type, owner }: Pick<TaskDefinition, "type" | "owner">): readonly DefaultsScope[] {
   return [`type:${type}`, `owner:${owner}`, "all"];
 }

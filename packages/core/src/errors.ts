@@ -34,7 +34,7 @@ export const ERROR_CODES = [
   "QUOTA_INTERVAL",
   "QUOTA_WAITING",
   "FROZEN",
-  // surroundings
+  // environment
   "REDIS_UNAVAILABLE",
   "REDIS_AUTH",
   "REDIS_READ_ONLY",

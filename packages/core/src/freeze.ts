@@ -81,7 +81,7 @@ export function frozenAt(freezes: readonly Freeze[], now: number): Frozen | unde
   return last;
 }
 
-/** When a freeze ends that holds now; infinite: not by itself. Undefined: it does not hold now. */
+/** End of a freeze that holds now; infinite if it has none. Undefined: the freeze does not hold now. */
 function endAt(freeze: Freeze, now: number): number | undefined {
   if (now < freeze.from) return undefined;
   const windows = windowsOf(freeze);
@@ -94,7 +94,7 @@ function endAt(freeze: Freeze, now: number): number | undefined {
   return end !== undefined && now < end ? end : undefined;
 }
 
-/** When the next freeze begins after a time. A decision made before that must not be committed after it. */
+/** Start of the first freeze after a time. A decision made before that start must not be committed after it. */
 export function nextFreeze(freezes: readonly Freeze[], after: number): number | undefined {
   const begins = freezes.flatMap((freeze) => {
     if (freeze.from > after && freeze.schedule === undefined) return [freeze.from];

@@ -32,7 +32,9 @@ const ALIASES = new Map([
   ["attempts", "retry"],
 ]);
 
-/** Edits that make one name of the other: a letter added, left out, replaced, or exchanged with the next one. */
+/**
+ * Number of edits that turn one name into the other: a letter added, removed, replaced, or swapped with the next one.
+ */
 function edits(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);

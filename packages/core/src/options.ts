@@ -65,7 +65,7 @@ export function durationOption(
   });
 }
 
-/** `parseDuration`, with the one code that options have. */
+/** As `parseDuration`, but with the error code of options. */
 function millisecondsOf(text: string, field: string): number {
   try {
     return parseDuration(text, field);

@@ -2,8 +2,9 @@ import type { Decision, DueTask, Enqueue, Pending, RunInWay, Skipped, SkipReason
 import type { OverlapPolicy } from "./policies.js";
 
 /**
- * With overlap `skip`, an occurrence waits for a run that workers were slow to begin, if that run is no later than this. A run that is later
- * waits for workers that are missing, not slow: it does the work of those after it. Milliseconds.
+ * With overlap `skip`, an occurrence waits for an earlier run that workers were slow to begin, if that run is at most
+ * this late, in ms. If it is later, workers are missing, not slow; it then also does the work of the occurrences after
+ * it.
  */
 export const BEHIND_AT_MOST = 5_000;
 /** Most occurrences that may wait under `queue-all`. */
@@ -66,7 +67,10 @@ export function settleOverlap(
   return answer([...others, { ...enqueue, ...override }]);
 }
 
-/** Whether workers were slow: nobody has begun the run in the way, or so late that it had less than half of the time between the two. */
+/**
+ * Whether workers were slow: the run in the way has not begun, or has been running for less than half of the time
+ * between its nominal time and this one.
+ */
 function isBehind(run: RunInWay | undefined, nominal: number, now: number): boolean {
   if (run === undefined) return false;
   return run.begun === undefined || now - run.begun < (nominal - run.nominal) / 2;

@@ -4,7 +4,10 @@ import { assertOptions, assertWhole, durationOption } from "./options.js";
 import { type Duration, formatDuration, MAX_DURATION } from "./schedule/index.js";
 import type { TaskSchedule } from "./task-schedule.js";
 
-/** Whose tasks a quota binds: all of the namespace together, those of an owner, or (`owner:*`) those of each owner without an own quota. */
+/**
+ * Scope of a quota: all tasks of the namespace together, those of an owner, or (`owner:*`) those of each owner without
+ * a quota of its own.
+ */
 export type QuotaScope = "all" | `owner:${string}`;
 
 export interface Quota {
@@ -63,7 +66,7 @@ export function shortestInterval(owner: string, quotas: Quotas): number {
   return Math.max(0, ...quotasOf(owner, quotas).map(([, { interval = 0 }]) => interval));
 }
 
-/** Occurrences whose gaps are compared. */
+/** Number of occurrences whose gaps are compared. */
 const COMPARED = 60;
 
 /** @param from UTC ms; its next occurrences are compared @throws `QUOTA_INTERVAL` */

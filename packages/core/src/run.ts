@@ -47,7 +47,10 @@ export function errorOf({ outcome, error }: Pick<Run, "outcome" | "error">): str
   return outcome !== undefined && SUCCESSES.has(outcome) ? undefined : error;
 }
 
-/** How late a run was enqueued, and how long it waited for a worker. What reruns and backfills were due for is long past. */
+/**
+ * Lateness of the enqueue, and the wait for a worker, in ms. No lateness for reruns and backfills: their due time is
+ * long past.
+ */
 export function delaysOf(
   run: Pick<Run, "trigger" | "due" | "enqueued" | "started">,
 ): Pick<Run, "lateMs" | "waitMs"> {
@@ -66,10 +69,13 @@ export type ItemState = (typeof ITEM_STATES)[number];
 
 /** One item of a fan-out. Times in UTC ms of Redis time. */
 export interface RunItem {
-  /** Its place in the answer of `generate`, from 0; the same when it is done again. */
+  /** Index in the answer of `generate`, from 0. A retry keeps it. */
   index: number;
   status: ItemState;
-  /** As `generate` returned it; of an item that did not fail `{ cut: true, length }` if its JSON has more than 1,024 characters. */
+  /**
+   * Data from `generate`. For an item that did not fail, `{ cut: true, length }` if its JSON has more than 1,024
+   * characters.
+   */
   data: Json;
   /** When it was ready for a worker. */
   planned: number;

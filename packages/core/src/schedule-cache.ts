@@ -4,7 +4,7 @@ import { calendarsOf, compileSchedule, usesSeed } from "./schedule/index.js";
 import type { CompiledSchedule, Schedule, ScheduleContext } from "./schedule/types.js";
 import { type Scheduled, TaskSchedule } from "./task-schedule.js";
 
-/** How far a compiled schedule may be shared, by its text alone. */
+/** Properties of a schedule that limit who can share its compiled form. */
 interface Traits {
   readonly seeded: boolean;
   readonly named: boolean;
@@ -48,7 +48,7 @@ export class ScheduleCache {
       return this.#compiled(schedule, seed, text ?? JSON.stringify(schedule));
     } catch (error) {
       if (isCarillonError(error)) throw error;
-      // Corrupt or foreign data, because puts are checked.
+      // Only corrupt or foreign data fails here, because puts are checked.
       throw new CarillonError("INVALID_SCHEDULE", "the stored schedule is corrupt.", { cause: error });
     }
   }

@@ -8,25 +8,27 @@ import type { Scripts } from "./script/scripts.js";
 
 /** The type of the one-off tasks that deliver alerts to webhooks; a worker with `alertWebhook` runs them. */
 export const ALERT_TYPE = "carillon.webhook";
-/** The type of those that deliver the alerts of a minute to an e-mail address; a worker with `alertEmail` runs them. */
+/**
+ * The type of the tasks that deliver the alerts of a minute to an e-mail address; a worker with `alertEmail` runs them.
+ */
 export const EMAIL_TYPE = "carillon.email";
 
-/** Something that a person should know, raised once an incident. */
+/** An alert, raised once per incident. */
 export interface Alert {
   readonly kind: AlertKind;
-  /** Absent: it is about the whole namespace. */
+  /** Absent for an alert about the whole namespace. */
   readonly task?: TaskName;
-  /** For an alert about the namespace: the status code, and the queue and the type that it is about, if it is about any. */
+  /** For an alert about the namespace: the status code, and the affected queue and type, if any. */
   readonly code?: string;
   readonly queue?: string;
   readonly type?: string;
-  /** The run that it is about, if it is about one. */
+  /** The run that caused it, if there is one. */
   readonly run?: string;
   /** UTC ms: when it happened, or the deadline that passed. */
   readonly at: number;
   /** The error, shortened. */
   readonly error?: string;
-  /** Details of an alert that is about no run. */
+  /** Details of an alert without a run. */
   readonly message?: string;
   /** Kinds of the incidents that a `recovered` ends. */
   readonly ended?: readonly AlertKind[];
@@ -35,7 +37,7 @@ export interface Alert {
 /** An alert that waits for delivery, and the line that stores it. */
 interface WaitingAlert {
   readonly alert: Alert;
-  /** Raw bytes: a line that is not UTF-8 would change as text, and could never be removed. */
+  /** Bytes, because decoding would change a line that is not UTF-8, and it could then never be removed. */
   readonly line: Buffer;
 }
 
@@ -61,7 +63,7 @@ const NOTE_INCIDENTS = script("note-incidents", {
   uses: [ALERT],
 });
 
-/** Something that concerns the whole namespace, and must be told once it lasts. */
+/** A condition of the whole namespace that raises an alert once it lasts. */
 export interface Incident {
   readonly lasts: boolean;
   readonly alert: Alert;
@@ -79,7 +81,10 @@ export class AlertRepository {
     this.#scripts = scripts;
   }
 
-  /** The oldest ones; they stay until `told` removes them. @param passed number of alerts to skip */
+  /**
+   * The oldest waiting alerts; they stay until `removeDelivered`.
+   * @param passed number of alerts to skip
+   */
   async waiting(queue: string, passed = 0): Promise<WaitingAlert[]> {
     const lines = await this.#link.ask((client) =>
       client.lrangeBuffer(this.#keys.queue(queue).alerts, passed, passed + BATCH - 1),
@@ -105,7 +110,7 @@ export class AlertRepository {
     return this.#scripts.run(REMOVE_DELIVERED, this.#keys.queue(queue), { lines });
   }
 
-  /** Raises the alerts of incidents that last and were not known, and one for each known one that is not among these. */
+  /** Raises an alert for each new lasting incident, and one for each known incident that is not among these. */
   async noteIncidents(incidents: readonly Incident[]): Promise<void> {
     const items = incidents.map(({ lasts, alert }) => {
       const { code = "", queue = "", type = "" } = alert;
@@ -114,7 +119,7 @@ export class AlertRepository {
     await this.#scripts.run(NOTE_INCIDENTS, this.#keys.queue(ALERTS_QUEUE), {}, items);
   }
 
-  /** The alerts about the namespace whose incidents last. */
+  /** Alerts about the namespace whose incidents have not ended. */
   async incidents(): Promise<Alert[]> {
     const { incidents } = this.#keys.queue(ALERTS_QUEUE);
     const stored = await this.#link.ask((client) => client.hgetall(incidents));
@@ -131,7 +136,10 @@ export class AlertRepository {
     return (await this.#link.ask((client) => client.hdel(this.#keys.silences, ...ids))) > 0;
   }
 
-  /** The silences that hold, those that end first on top. Removes the others. @param now UTC ms of Redis time */
+  /**
+   * Current silences, the first to end first. Deletes expired ones.
+   * @param now UTC ms of Redis time
+   */
   async silences(now: number): Promise<Silence[]> {
     const stored = await this.#link.ask((client) => client.hgetall(this.#keys.silences));
     const all = Object.entries(stored).map(([id, text]) => [id, decodeSilence(text)] as const);
@@ -142,7 +150,7 @@ export class AlertRepository {
       .sort((a, b) => a.until - b.until || (a.id < b.id ? -1 : 1));
   }
 
-  /** Looks for deadlines that passed. Returns whether there may be more. */
+  /** Raises alerts for passed deadlines. Returns whether there may be more. */
   async missed(queue: string): Promise<boolean> {
     return (await this.#scripts.run(EXPECTED, this.#keys.queue(queue), { most: BATCH })) >= BATCH;
   }

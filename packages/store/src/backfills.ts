@@ -11,7 +11,7 @@ import { noHash } from "./task/errors.js";
 export interface Backfill {
   readonly id: string;
   readonly task: TaskName;
-  /** When its task was created: a task of that name that is put later is another. Undefined: unknown. */
+  /** Creation time of its task: a task that is put later under the same name is another one. Undefined: unknown. */
   readonly taskCreated?: number | undefined;
   readonly state: "running" | "done" | "cancelled";
   /** The nominal times, both included. */
@@ -29,7 +29,7 @@ export interface Backfill {
   readonly overlap: OverlapPolicy | undefined;
   /** Only these nominal times, both ends included; undefined: all from `from` to `to`. */
   readonly ranges?: readonly TimeRange[] | undefined;
-  /** The call that started it with others. */
+  /** Id of the call that started it together with others. */
   readonly batch?: string | undefined;
   readonly by: string;
   readonly created: number;

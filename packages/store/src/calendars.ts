@@ -156,7 +156,7 @@ export class CalendarRepository {
         replanned += await this.#replanUsers(queue, calendar);
       } catch (error) {
         if (failsForAll(error)) throw error;
-        // The tasks of the other calendars must be planned.
+        // The tasks of the other calendars must still be planned.
         failures.push(error);
       }
     }

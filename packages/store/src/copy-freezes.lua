@@ -1,4 +1,4 @@
--- Makes the namespace's freezes and quotas hold in a queue, and has tasks checked again that the ones before held, some at a time.
+-- Makes the namespace's freezes and quotas hold in a queue, and schedules new checks of the tasks that the previous ones held, some at a time.
 --
 -- A.from: revision of the copy to replace, "" there is none; A.revision, A.list: of the freezes and quotas, "" there are none; A.most: how
 -- many jobs may wait, by owner, "" any number

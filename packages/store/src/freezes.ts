@@ -40,7 +40,7 @@ export class FreezeRepository {
     this.#scripts = scripts;
   }
 
-  /** All freezes as stored, those that are over too. */
+  /** All freezes as stored, including expired ones. */
   async list(): Promise<Freeze[]> {
     return (await this.#read()).list;
   }
@@ -81,7 +81,9 @@ export class FreezeRepository {
     return gone > 0;
   }
 
-  /** Drops freezes that are over, and mends copies that differ: a process may have died before it had made them all. */
+  /**
+   * Deletes expired freezes, and repairs copies that differ: a process may have died before it had written all of them.
+   */
   async mend(queues: readonly string[]): Promise<void> {
     const [{ revision, list }, now] = await Promise.all([this.#read(), this.time()]);
     const over = list.filter((freeze) => isThawed(freeze, now)).map(({ id }) => id);
@@ -124,7 +126,7 @@ export class FreezeRepository {
     return (await this.#link.ask((client) => client.hget(this.#keys.queue(queue).frozen, "rev"))) ?? "";
   }
 
-  /** Whether a queue has these freezes, and each task that the ones before held was checked again. */
+  /** Whether a queue has these freezes, and every task that the previous ones held was checked again. */
   async #isCopied(queue: string, revision: string): Promise<boolean> {
     const { frozen, held } = this.#keys.queue(queue);
     const [copied, at] = await this.#link.ask((client) => client.hmget(frozen, "rev", "at"));

@@ -9,7 +9,7 @@ const FORGET_AFTER = 3_600_000;
 /** Most time that a stop waits to leave the list, in ms. */
 const LEAVE_WITHIN = 3_000;
 
-/** Number of beats from one look for members that are long dead to the next. */
+/** Number of beats between two searches for members that are long dead. */
 const FORGET_EVERY = 60;
 
 /** One node or worker, and the list that it is on. */

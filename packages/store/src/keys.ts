@@ -2,7 +2,7 @@ import { SHARDS } from "@carillon/core/internal";
 import { FACTS } from "./script/facts.js";
 
 /**
- * Every Redis key name of Carillon, and there is no other place that makes one.
+ * Every Redis key name of Carillon. No other place builds one.
  *
  * All keys of one queue share the hash tag `{namespace:queue}`, which is also that queue's BullMQ prefix: the claim
  * touches the task and BullMQ's keys in one script, so one cluster slot must hold both. Ours go on with `:~`, which
@@ -15,7 +15,7 @@ export interface QueueKeys {
   readonly bull: string;
   /** Sorted set: `owner/id type` of every task, all scores 0, so ranges by owner are ranges by name. */
   readonly tasks: string;
-  /** Sorted set: shard number, `r` the reconciler, `a` alerts, `e` what is expected, `b` backfills, by the earliest time each must be looked at. */
+  /** Sorted set: shard number, `r` the reconciler, `a` alerts, `e` what is expected, `b` backfills, by the earliest time at which each must be checked. */
   readonly next: string;
   /** Sorted set: run id by the time the reconciler must check it. */
   readonly runs: string;
@@ -55,8 +55,8 @@ export interface QueueKeys {
   /** Sorted set: `owner/id` of the tasks in this state, all scores 0. Not kept for `scheduled`. */
   inState(state: string): string;
   /**
-   * Sorted set: `owner/id` of the tasks whose last run ended so, by minus the time of that. `nothing-to-do`: tasks whose runs have all ended
-   * so. Each task of which a run has ended is in one of these.
+   * Sorted set: `owner/id` of the tasks whose last run ended with this outcome, by minus its end time. `nothing-to-do`:
+   * tasks all of whose runs ended so. Each task with an ended run is in one of these sets.
    */
   lastOutcome(outcome: string): string;
   /** Sorted set: `owner/id` of the tasks with this tag. */
@@ -86,7 +86,10 @@ export interface QueueKeys {
   places(owner: string): string;
   /** Sorted set: `shard owner/id` of the tasks that wait for a place of their owner, by nominal time. */
   waiting(owner: string): string;
-  /** String: the newest turn of a worker, for the case that its answer is lost. `lane`: of the turns that it has under way at once. */
+  /**
+   * String: the newest turn of a worker, in case its answer is lost. `lane`: number among the worker's concurrent
+   * turns.
+   */
   turn(worker: string, lane: number): string;
   /** The redlock mutex of a part of `next`, of replanning all tasks (`zone`), or of comparing the indexes (`audit`). */
   mutex(part: string): string;

@@ -1,5 +1,5 @@
--- Marks a queue in the registry while a put into it is under way. The value is `stamp mark mark …`: the marks that are
--- out, after the mark that changed it last, so that no value ever comes again. Sent again, it does nothing twice.
+-- Marks a queue in the registry while a put into it is under way. The value is `stamp mark mark …`: the mark that changed it
+-- last, then those of puts in progress, so that no value ever repeats. Sent again, it does nothing twice.
 --
 -- A.mark: unique; A.begins: "1" the put begins, "" it has ended
 -- Returns: 1 if the namespace has freezes, 0 if it has none

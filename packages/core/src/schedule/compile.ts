@@ -130,7 +130,7 @@ function part(
  */
 export function isNever({ compiled }: Part, exclusions: readonly ScheduleExclusion[]): boolean {
   if (compiled.next(Number.NEGATIVE_INFINITY) !== undefined) return false;
-  // A search may give up where decades of early times are taken away: what is left may be at the other end,
+  // A search may give up if decades of early times are excluded: the remaining times may be at the other end,
   if (compiled.latest(Number.POSITIVE_INFINITY) !== undefined) return false;
   // or after the end of an exclusion that takes everything until then.
   const ends = exclusions.flatMap(({ end }) => (end === undefined ? [] : [parseInstant(end, "end")]));

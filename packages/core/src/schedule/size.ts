@@ -76,7 +76,7 @@ function tooLong(specs: readonly object[]): Fault {
   return [`The expressions have ${text} characters together.`, `Use at most ${MAX_TEXT}, or several tasks.`];
 }
 
-/** The values of kinds that count in one way. */
+/** Returns a function that lists the values of a schedule that count in the given way. */
 function valuesThat(how: ExclusionKind["counts"]): (spec: object) => string[] {
   const keys = EXCLUSION_KINDS.filter(({ counts }) => counts === how).map(({ key }) => key);
   return (spec) =>

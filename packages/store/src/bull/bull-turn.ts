@@ -1,8 +1,9 @@
 import { bullScript } from "./bullmq.js";
 
 /**
- * BullMQ's hand-out of a job, its own text, as a Lua function: a turn of a worker calls it for many jobs. `test/bullmq-contract.test.ts` pins the
- * text, compares keys and arguments with what BullMQ itself sends; `test/turn.test.ts` compares what both leave behind.
+ * BullMQ's own script that hands out a job, as a Lua function: a turn of a worker calls it for many jobs.
+ * `test/bullmq-contract.test.ts` pins its text, and compares keys and arguments with those that BullMQ sends;
+ * `test/turn.test.ts` compares the resulting data.
  */
 
 /** BullMQ's keys that a turn declares. Its `moveToActive` gets the first ten and the marker. */
@@ -77,10 +78,9 @@ local bullPack = { unpack = function(given) return given end }
 `;
 
 /**
- * - `bullTake(token)`: takes the next job, if there is one. Returns what BullMQ's script does; `bullAsked`: whether it looked for one.
- * - `bullLeave()`: after the last of them.
- *
- * A: `clock` (of the worker, ms), `lock` (how long one lasts, ms), `worker` (its name).
+ * Two functions: `bullTake(token)` takes the next job, if there is one, and returns the result of BullMQ's script;
+ * `bullAsked` tells whether it searched for one. `bullLeave()` ends the takes of a script.
+ * A: `clock` (of the worker, ms), `lock` (duration of a lock, ms), `worker` (its name).
  */
 export function bullTakeLua(): string {
   const take = bullScript("moveToActive");

@@ -6,8 +6,8 @@ import { bullPrefix } from "../keys.js";
 import { BULL_KEYS } from "./bull-keys.js";
 
 /**
- * This folder is the only place that knows BullMQ's internals. Other keys and fields of its that we read are in bull-keys.ts and
- * lib/bull.lua, members of its worker in patient-worker.ts. This file borrows two things from the pinned version:
+ * This folder is the only place that knows BullMQ's internals. Other keys and fields of BullMQ that we read are in bull-keys.ts and
+ * lib/bull.lua, members of BullMQ's worker in patient-worker.ts. This file borrows two things from the pinned version:
  *
  * - the text of its `add…Job`, `removeJob`, `promote` and `pause` scripts, wrapped as Lua functions so that ours can call them;
  * - the packed arguments that its own `Job.addJob` would send, caught by handing it a recorder for a client.
@@ -23,7 +23,7 @@ export interface JobTemplate {
   readonly prioritized: boolean;
   /** Keys that BullMQ's script would get, in its order. */
   readonly keys: readonly string[];
-  /** Prefix, a stand-in for the id, name, timestamp; what would follow is nothing. */
+  /** Prefix, placeholder for the id, name, timestamp; all further arguments are empty. */
   readonly args: readonly unknown[];
   /** The job's options, as BullMQ sends them. */
   readonly opts: unknown;
@@ -112,8 +112,8 @@ end
 `;
 
 /**
- * BullMQ's adds as Lua functions. `bullAdd` adds a job of a template to the queue that `bullQueue` was told the keys of; before
- * `bullFinish`, when all are added, no worker sees those that have no priority.
+ * BullMQ's adds as Lua functions. `bullAdd` adds a job of a template to the queue whose keys `bullQueue` received.
+ * Workers see jobs without a priority only after `bullFinish`, which is called when all are added.
  */
 export function bullAddLua(): string {
   return `
@@ -138,7 +138,10 @@ local function bullAdd(template, id, data, key)
 end`;
 }
 
-/** Between these the script defines functions that know nothing of the job: they are made once, not for each. */
+/**
+ * Between these marks the script defines functions that do not depend on the job: they are defined once, not for each
+ * job.
+ */
 const FUNCTIONS_BEGIN = "\n-- Includes";
 const FUNCTIONS_END = "\nif parentKey ~= nil then";
 
@@ -159,8 +162,8 @@ end`;
 }
 
 /**
- * BullMQ's remove as a Lua function. It takes an id off a list by going through the list from its new end; ids are unique, and what
- * we remove is old: from the other end it is soon found, however many wait.
+ * BullMQ's remove as a Lua function. BullMQ searches a list for an id from its newest end. Ids are unique and we remove
+ * old ones, so this searches from the oldest end, which is fast however many jobs wait.
  */
 export function bullRemoveLua(): string {
   return `local bullRemoveJob
@@ -271,7 +274,7 @@ export class JobPacker {
         return "id";
       },
     };
-    // Runs up to the recorder without yielding; what it resolves to is the id again.
+    // Runs synchronously up to the recorder; its result is only the id.
     void job.addJob(recorder as unknown as Parameters<typeof job.addJob>[0]);
     if (!recorded) throw new Error("BullMQ did not reach the recorder: bullmq.ts fits another version.");
     const [packed, , opts] = recorded.args.slice(-3) as [Buffer, string, Buffer];
@@ -283,7 +286,7 @@ export class JobPacker {
     return {
       prioritized: recorded.command.startsWith("addPrioritizedJob:"),
       keys: (recorded.args.slice(0, -3) as string[]).map((key) => this.#ours(key)),
-      // The timestamp as text: Redis would write it out anew for each job.
+      // The timestamp is text, because Redis would format a number again for each job.
       args: [
         this.#ours(args[0]),
         ...args.slice(1, own).map((arg) => (typeof arg === "number" ? String(arg) : arg)),
@@ -312,7 +315,10 @@ export async function obliterate(client: Redis | Cluster, namespace: string, que
   }
 }
 
-/** Options of every job: they outlive their end until the reconciler has settled them (job options beat the worker's). */
+/**
+ * Options of every job: BullMQ keeps ended jobs until the reconciler has settled them (job options override the
+ * worker's).
+ */
 export function jobOptions(
   { priority, retry }: Pick<TaskDefinition, "priority" | "retry">,
   timestamp: number,
@@ -327,8 +333,8 @@ export function jobOptions(
 }
 
 /**
- * A kind that BullMQ itself knows, for plain workers: they take a linear wait for a fixed one, and cap none. Our worker goes by
- * `kind` and `max`.
+ * Uses a kind that BullMQ knows, for plain workers: they treat a linear wait as fixed, and apply no maximum. Our worker
+ * uses `kind` and `max`.
  */
 function backoffOf({ backoff, delay, max }: RetryPolicy): NonNullable<JobsOptions["backoff"]> {
   const type = backoff === "linear" ? "fixed" : backoff;

@@ -13,7 +13,7 @@ export interface ItemNote {
   readonly index: number;
   /** A start is `active`. */
   readonly status: ItemState;
-  /** With which the worker took the item's job. */
+  /** Lock token with which the worker took the item's job. */
   readonly token: string;
   /** The attempt that starts. */
   readonly by?: { readonly attempt: number; readonly pid: number; readonly worker: string } | undefined;
@@ -49,7 +49,7 @@ export class ItemRepository {
     return new Set(found.flat().map((key) => key.slice(job("").length)));
   }
 
-  /** Forgets the items of a run that are done, and the records of all. */
+  /** Forgets the completed items of a run, and deletes the records of all. */
   async forgetDone(queue: string, run: string): Promise<void> {
     const { job, items } = this.#keys.queue(queue);
     const { succeeded, failed } = bullChildren(job(run));
@@ -94,10 +94,9 @@ export class ItemRepository {
   }
 
   /**
-   * Items of a run by index, from one on.
-   *
-   * @param wants tells from its stored status whether an item is wanted
-   * @returns also the index to go on from; undefined: these were the last
+   * Items of a run by index, starting at one.
+   * @param wants whether to include an item with this stored status
+   * @returns also the index of the next page; undefined: this was the last
    */
   async page(
     queue: string,

@@ -10,8 +10,8 @@ const TRIES = 30;
 const MOVED = [DelayedError, WaitingError, WaitingChildrenError];
 
 /**
- * BullMQ's worker, but where Redis refuses to end a job (a replica, for a moment), it tries again: BullMQ would fail one that is done, and leave
- * one that failed to come back, with no attempt counted.
+ * BullMQ's worker that retries if Redis refuses to end a job (a replica, for a moment). BullMQ itself would fail a
+ * completed job, and return a failed one to the queue without counting the attempt.
  */
 export class PatientWorker extends BullWorker {
   readonly #closing = new AbortController();
@@ -26,7 +26,7 @@ export class PatientWorker extends BullWorker {
     if (MOVED.some((kind) => error instanceof kind)) return super.handleFailed(...of);
     const traces = [...(job.stacktrace ?? [])];
     return this.#patiently(() => {
-      // Each try adds the failure to it.
+      // Each attempt would add the failure to it again.
       job.stacktrace = [...traces];
       return super.handleFailed(...of);
     });
@@ -48,7 +48,10 @@ export class PatientWorker extends BullWorker {
     return super.close(force);
   }
 
-  /** After a `close` that does not end: stops what of BullMQ's would keep the process alive, its timers and a connection. */
+  /**
+   * Call it after a `close` that does not end: stops BullMQ's timers and the connection that would keep the process
+   * alive.
+   */
   async abandon(): Promise<void> {
     await this.lockManager.close();
     // Private, but BullMQ would call it only at the end of its close.

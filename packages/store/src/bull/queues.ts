@@ -9,7 +9,7 @@ import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { bullHeldKeys, bullMeta, bullPauseKeys, bullStateKeys, bullWorkerName } from "./bull-keys.js";
 
-/** Name of whoever paused a queue, time (UTC ms) and reason; empty if it was paused by BullMQ itself, which records nothing. */
+/** Author, time (UTC ms) and reason of a queue's pause; empty if BullMQ itself paused it, which records nothing. */
 export interface QueuePause {
   readonly at?: number;
   readonly by?: string;
@@ -66,7 +66,7 @@ export class QueueRepository {
     this.#scripts = scripts;
   }
 
-  /** The state of a queue. Undefined if its keys hold what BullMQ has not written. */
+  /** The state of a queue. Undefined if its keys hold foreign data. */
   async state(queue: string): Promise<QueueState | undefined> {
     const { bull } = this.#keys.queue(queue);
     try {
@@ -93,7 +93,8 @@ export class QueueRepository {
   }
 
   /**
-   * Ids of the runs whose jobs workers hold, or whose items are not done, of the oldest `most` jobs of each kind. Also ids that name no run.
+   * Ids of the runs whose jobs workers hold, or whose items are not done, from the oldest `most` jobs of each kind.
+   * Includes ids that belong to no run.
    */
   async held(queue: string, most: number): Promise<string[]> {
     const { bull } = this.#keys.queue(queue);
@@ -101,11 +102,14 @@ export class QueueRepository {
     const found = await this.#link.ask((client) =>
       Promise.all([client.lrange(active, -most, -1), client.zrange(parents, 0, String(most - 1))]),
     );
-    // An item's job has the id of its run and its number; so may a run's own.
+    // The job of an item has the id of its run, with a number; the id of a run may end like that too.
     return [...new Set(found.flat().flatMap((id) => [id, id.replace(/\.\d+$/, "")]))];
   }
 
-  /** Ids of the runs whose jobs wait for a worker, of the `most` that come next of each kind. Also ids that name no run. None if its keys hold what BullMQ has not written. */
+  /**
+   * Ids of the runs whose jobs wait for a worker, from the next `most` jobs of each kind. Includes ids that belong to
+   * no run. Empty if its keys hold foreign data.
+   */
   async waiting(queue: string, most: number): Promise<string[]> {
     const { wait, paused, prioritized } = bullStateKeys(this.#keys.queue(queue).bull);
     try {
@@ -123,14 +127,17 @@ export class QueueRepository {
     }
   }
 
-  /** How many runs an owner may have open in a queue, by owner; `*`: any other owner. */
+  /** Limits of open runs in a queue, by owner; `*`: every other owner. */
   async limits(queue: string): Promise<Record<string, number>> {
     const { limits } = this.#keys.queue(queue);
     const stored = await this.#link.ask((client) => client.hgetall(limits));
     return Object.fromEntries(Object.entries(stored).map(([owner, runs]) => [owner, Number(runs)]));
   }
 
-  /** @param runs undefined: no limit @returns whether that changed anything */
+  /**
+   * @param runs undefined: no limit
+   * @returns whether this changed anything
+   */
   async setLimit(queue: string, owner: string, runs: number | undefined): Promise<boolean> {
     const { limits } = this.#keys.queue(queue);
     return this.#link.ask(async (client) => {
@@ -141,7 +148,7 @@ export class QueueRepository {
     });
   }
 
-  /** How many places a task's owner holds, and whether the task waits for one. */
+  /** Number of places that a task's owner holds, and whether the task waits for one. */
   async place({ queue, owner, id }: TaskName): Promise<{ held: number; waits: boolean }> {
     const keys = this.#keys.queue(queue);
     const local = localName({ owner, id });
@@ -154,7 +161,7 @@ export class QueueRepository {
     });
   }
 
-  /** Returns false if it is paused already: who and note stay. */
+  /** Returns false if it is paused already: author and note stay. */
   async pause(queue: string, by: string, note: string): Promise<boolean> {
     const { bull } = this.#keys.queue(queue);
     const keys = { meta: bullMeta(bull), bull: bullPauseKeys(bull, "pause") };
@@ -213,7 +220,7 @@ function decode([paused, about, waiting, active, oldest]: StateAnswer): QueueSta
   };
 }
 
-/** Empty if nothing is stored, or something that is not ours. */
+/** Empty if nothing is stored, or foreign data. */
 function readPause(text: string): QueuePause {
   try {
     const { at, by, note } = JSON.parse(text) as Record<string, unknown>;

@@ -40,23 +40,23 @@ export class TurnWorker extends PatientWorker {
   readonly #taken = new Map<Job, Turn>();
   /** Jobs that have ended with their runs, and whose handler has not returned yet. */
   readonly #ended = new Set<Job>();
-  /** What handlers have returned of jobs that BullMQ ends. */
+  /** Results of handlers, for jobs that BullMQ ends. */
   readonly #worked = new Map<Job, Promise<unknown>>();
   readonly #abandoned = new AbortController();
-  /** Ends that no turn has yet. */
+  /** Ends that wait for a turn. */
   #ends: PendingEnd[] = [];
-  /** Jobs that take a place: taken, and their end is in no turn. */
+  /** Jobs that count towards the concurrency: taken, and their end is in no turn yet. */
   #places = 0;
   /** Jobs whose processing has not returned. */
   #open = 0;
-  /** Takes that are under way. */
+  /** Takes in progress. */
   #asked = 0;
-  /** The newest answer said that no job waits, or that the queue holds them back. */
+  /** Whether the newest answer said that no job waits, or that the queue holds jobs back. */
   #empty = false;
   #held = false;
-  /** Times that the marker said that a job waits. */
+  /** Number of times that the marker announced a waiting job. */
   #woken = 0;
-  /** Takes nothing for a while. */
+  /** Whether the worker pauses its takes. */
   #rests = false;
   #armed = false;
   #over: (() => void) | undefined;
@@ -76,7 +76,7 @@ export class TurnWorker extends PatientWorker {
     return this.#taken.get(job);
   }
 
-  /** Acts once after all that happens in this turn of the event loop. */
+  /** Acts once, at the end of this turn of the event loop. */
   #arm(): void {
     if (this.#armed) return;
     this.#armed = true;
@@ -116,12 +116,12 @@ export class TurnWorker extends PatientWorker {
     return this.concurrency - this.#places - this.#ends.length - this.#asked;
   }
 
-  /** Number of jobs to take in a turn with so many ends. */
+  /** Number of jobs to take in a turn with `ends` ends. */
   #takeWith(ends: number): number {
     if (this.#rests || this["isRateLimited"]()) return 0;
-    // If the queue is empty the marker tells of a job; but it tells nobody that the queue lets one go again.
+    // The marker announces a job in an empty queue, but nothing announces that a queue stops holding jobs back.
     if (this.#empty) return this.#held ? Math.min(ends, this.#free) : 0;
-    // Without an end one turn asks, and the next one only if that one was full.
+    // Without ends only one turn at a time asks for jobs.
     if (ends === 0 && this.#asked > 0) return 0;
     return Math.max(0, Math.min(this.#free, ends > 0 ? MOST_ENDS : MOST_TAKEN));
   }
@@ -175,7 +175,7 @@ export class TurnWorker extends PatientWorker {
           ends = [];
         }
         await this.#pause();
-        // What an earlier sending may have taken is still to be asked for.
+        // An earlier attempt may have taken jobs, so the turn must be asked again.
         if (aborted || (refused && (!unknown || take === 0))) return undefined;
       }
     }
@@ -218,7 +218,7 @@ export class TurnWorker extends PatientWorker {
 
   #jobOf(id: string, token: string, hash: string[], isStarted: boolean): Promise<Job | undefined> | Job {
     const [data] = raw2NextJobData([hash, id, 0, 0]);
-    // BullMQ also keeps its own schedules going here, of jobs that are none of ours.
+    // BullMQ continues its own job schedulers here; those jobs are not ours.
     if (!isStarted) return this.nextJobFromJobData(data, id, token);
     const job = this.createJob(data, id);
     job.token = token;

@@ -105,8 +105,7 @@ export class ClaimRepository extends DueReads {
   }
 
   /**
-   * Makes decisions true, in one script. Repeated with the same token it does nothing twice.
-   *
+   * Commits decisions in one script. A repetition with the same token has no second effect.
    * @param now the time of the read, for the jobs' own timestamps
    */
   async commit(
@@ -141,7 +140,7 @@ export class ClaimRepository extends DueReads {
     const jobs = this.#jobs(queue, now);
     const packed = new CommitItems(keys, jobs);
     const frozen = items[0]?.entry.frozen;
-    // Two owners may have a task of one id, due at the same time: a run's id must be one of a kind.
+    // Two owners may have a task with the same id, due at the same time, but run ids must be unique.
     const runs = items.map((item, i) => {
       const token = i === 0 ? options.token : `${options.token}.${i.toString(36)}`;
       return packed.add(item, { ...options, token }, now);
@@ -317,7 +316,7 @@ export class ClaimRepository extends DueReads {
     return waits ? { type, outcome: "queued" } : { type, outcome: "skipped", reason: "overlap" };
   }
 
-  /** A task as it is now, with the runs in its way. `gone`: there is none; `foreign`: a newer version wrote it. */
+  /** A task as it is now, with the runs in its way. `gone`: it does not exist; `foreign`: a newer version wrote it. */
   async look(name: TaskName): Promise<{ now: number; entry: ClaimItem["entry"] } | "gone" | "foreign"> {
     const { now, entry } = await this.#read(name);
     const { task } = entry;
@@ -333,7 +332,7 @@ export class ClaimRepository extends DueReads {
     by: { token: string; node: string; overlap: OverlapPolicy },
     now: number,
   ): Promise<ClaimStatus> {
-    // It waits, as for a place of its owner.
+    // Waits, like a step without a free place of its owner.
     if (item.entry.frozen?.full.has(name.owner)) return "LIMITED";
     const options = { ...by, held: false, backfill: step };
     const { results } = await this.send(
@@ -343,8 +342,7 @@ export class ClaimRepository extends DueReads {
   }
 
   /**
-   * A task that runs once, now, stored and enqueued in one step.
-   *
+   * Stores and enqueues a task that runs once, now, in one step.
    * @returns undefined: its owner has as many runs in this queue as it may; nothing was stored
    * @throws `CONFLICT` if the name is taken
    */

@@ -1,17 +1,21 @@
--- Commits a batch of decisions about tasks of one shard: claims, manual triggers, steps of backfills. Each task stands for itself:
--- one that fails a check is answered with the check's name and left as it was. Everything is checked before the first
--- write; Lua has no rollback.
+-- Commits a batch of decisions about tasks of one shard: claims, manual triggers, steps of backfills. Tasks are
+-- independent: one that fails a check is left unchanged, and its answer names the check. Everything is checked before
+-- the first write, because Lua has no rollback.
 --
--- K.bull: BullMQ's keys (bullmq.ts: BULL_KEYS)
--- K.frozen: the freezes; K.held: tasks that they hold
--- A.frozen: the revision of the freezes that were decided with, "" none; A.before: the next one begins then, "" none does
--- A.templates: the jobs', as JSON
--- Each: record, job: the run's, if one is enqueued; ledger: if times are skipped; backfill: that it is of, if it is; over, jobs: the ids and
---       jobs of the runs that the decision reckoned with; generation, from: generation and cursor ("" none) that the decision was made
---       with; following: the next generation; notBefore: "" any time; held: "1" only while scheduled; guarded: "1" no second run beside a
---       live one; checkAt: "" not before someone reports something; cursor, nextNominal, fired: "" as they are; extras: what few have, as
---       JSON, "" nothing (CommitExtras in pack.ts); run: its id, "" none is enqueued; template: its place; details: the run's; key,
---       nominal, jobDue, trigger, more, payload: see jobData (lib/enqueue.lua)
+-- K.bull: BullMQ's keys (bullmq.ts: BULL_KEYS); K.frozen: the freezes; K.held: tasks that they hold
+-- A.frozen: revision of the freezes at the decision, "" none; A.before: start of the next freeze, "" none
+-- A.templates: job templates, as JSON
+-- Each: record, job: of the run that is enqueued, if any
+--       ledger: if times are skipped; backfill: if the item is a step of one
+--       over, jobs: ids and jobs of the runs that the decision took into account
+--       generation, from: generation and cursor ("" none) of the task at the decision; following: the next generation
+--       notBefore: earliest time of the commit, "" any
+--       held: "1" the task must be scheduled; guarded: "1" no live run may exist
+--       checkAt: time of the next check, "" none until an event asks for one
+--       cursor, nextNominal, fired: "" unchanged
+--       extras: rare parts as JSON, "" none (CommitExtras in pack.ts)
+--       run: id of the run that is enqueued, "" none; template: index of its template; details: of the run
+--       key, nominal, jobDue, trigger, more, payload: see jobData (lib/enqueue.lua)
 -- Returns: { now, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
 --          status: OK | DONE | STALE | EARLY | OVERLAP | LIMITED (its owner has as many runs as it may) | ERROR <text>
 local now = nowMs()
@@ -43,7 +47,7 @@ local function withAsked(taskKey)
   return table.concat(tokens, " ")
 end
 
--- Returns the check's name, or nil; the task's `open` (lib/open.lua), and its state.
+-- Returns the name of the failed check, or nil; the task's `open` (lib/open.lua); its state.
 local function check(item, held, extras, guarded, reckoned)
   local known, generation, state, named, cursor = unpack(redis.call("HMGET", item.task, "token", "gen", "state", "open", "cursor"))
   if known == token or not held and isAsked(item.task) then return "DONE" end

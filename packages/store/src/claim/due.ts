@@ -54,7 +54,9 @@ export class DueReads {
     this.#scripts = scripts;
   }
 
-  /** For each part of the queue (a shard's number, `r` the reconciler) the earliest time it must be looked at. */
+  /**
+   * For each part of the queue (a shard's number, `r` the reconciler) the earliest time at which it must be checked.
+   */
   async next(queue: string): Promise<Map<string, number>> {
     const flat = await this.#link.ask((client) =>
       client.zrange(this.#keys.queue(queue).next, 0, "-1", "WITHSCORES"),
@@ -70,7 +72,7 @@ export class DueReads {
     return parts.length === 0 ? undefined : Math.min(...parts.map(([, at]) => at));
   }
 
-  /** Reads due tasks of a shard: a fair choice, unless it is said which. */
+  /** Reads due tasks of a shard: a fair choice, unless `which` selects them. */
   async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
     const others = (which.others ?? []).map((other) => keys.due(other));
@@ -106,7 +108,10 @@ function dueEntry(queue: string, text: string): DueEntry {
   };
 }
 
-/** @param run its id, "" none @param begun "" nobody has begun it */
+/**
+ * @param run its id, "" if there is none
+ * @param begun when a worker began it, "" if none did
+ */
 export function runInWay(
   run: string,
   open: string | undefined,

@@ -6,7 +6,10 @@ import {
   type Quotas,
 } from "@carillon/core/internal";
 
-/** Revision and list of the freezes and quotas, both absent if there are none, and the owners as many of whose jobs wait as may, as scripts answer. */
+/**
+ * A script's answer about freezes and quotas: their revision and list, both absent if there are none, and the owners
+ * whose quota of waiting jobs is used up.
+ */
 export type FrozenReply = readonly [revision?: string | null, list?: string | null, full?: string | null];
 
 /** The freezes and quotas that a task was read with. A commit is `STALE` if they have changed. */
@@ -14,13 +17,13 @@ export interface Freezes {
   readonly revision: string;
   readonly list: readonly Freeze[];
   readonly quotas: Quotas;
-  /** Owners as many of whose jobs wait in the queue as may. */
+  /** Owners whose quota of waiting jobs in the queue is used up. */
   readonly full: ReadonlySet<string>;
 }
 
 const NONE: Freezes = { revision: "", list: [], quotas: new Map(), full: new Set() };
 
-/** The last list that was read: nearly all reads are of one. */
+/** The last list that was read, because nearly all reads return the same one. */
 let last: { revision: string; text: string; freezes: Freezes } | undefined;
 
 export function readFrozen([revision, text, full]: FrozenReply): Freezes {

@@ -260,7 +260,7 @@ export class JobTexts {
   }
 }
 
-/** A one-off task of `enqueue` is a request of whoever put it. */
+/** The requester of a one-off task of `enqueue` is the author of its put. */
 function withRequester(enqueue: Enqueue, task: StoredTask): Enqueue {
   const { updatedBy } = task;
   // `fields` last: they are computed, and few tasks name an author.
@@ -355,7 +355,7 @@ function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): Overlap
  * times that were missed.
  */
 function notBefore(task: StoredTask, { enqueue, cursor }: Decision): string {
-  // Times that a quota skips after the enqueued one are still to come.
+  // Times that a quota skips after the enqueued one are in the future.
   const decided = enqueue && cursor !== undefined ? Math.min(cursor, enqueue.nominal) : cursor;
   if (decided !== undefined) return String(Math.max(task.due ?? 0, decided, enqueue?.due ?? 0));
   const waited = task.pending.find(({ key }) => key === enqueue?.key);

@@ -1,7 +1,7 @@
 -- Reads a bounded batch of due tasks, and of each the runs that its overlap policy must reckon with. Reads only.
 -- Task, run and job keys are made here (what is due is known only here); all of them are in the queue's slot.
 --
--- If more is due than fits, half of it is the oldest and half the newest of a bounded window, dealt round among owners (the
+-- If more is due than fits, half of it is the oldest and half the newest of a bounded window, dealt out to owners in turn (the
 -- owner is the name's beginning), at the same instant the higher priority first. The window is larger than a batch: what of it
 -- did not fit is named, and the next reads ask for it by name.
 --
@@ -12,7 +12,7 @@
 -- A.by: due by ("" now; later is a look ahead); A.window: how many of the oldest and of the newest to choose from
 -- Returns: { now, "1" if more is due than is read and named, names that did not fit, separated by spaces, { revision and list of the
 --            freezes and quotas, if there are any, and the owners whose quota of waiting jobs is used up }, then of each task in
---            one text, with F.separator between: local name, run in the way ("" none), "1" if that is open here, since when workers have been at it ("" nobody has begun it), ids of runs that
+--            one text, with F.separator between: local name, run in the way ("" none), "1" if that is open here, when a worker began it ("" none did), ids of runs that
 --            are over, separated by spaces, its place in the due index if occurrences wait ("" none does), then field and value
 --            of each }
 local now = nowMs()
@@ -21,7 +21,7 @@ local by = math.max(now, tonumber(A.by) or 0)
 local NOTHING = string.rep(F.separator, 6)
 local limit, window = tonumber(A.limit), tonumber(A.window)
 
--- Deals names round among owners, each owner's in their order.
+-- Deals out names to owners in turn, each owner's in their order.
 local function deal(names)
   local owners, queues = {}, {}
   for _, name in ipairs(names) do

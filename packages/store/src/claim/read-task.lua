@@ -1,6 +1,6 @@
 -- Reads one task with the time and the runs that a manual trigger must reckon with. Reads only.
 --
--- Returns: { now, { field, value, … }, run in the way ("" none), "1" if it is open here, since when workers have been at it, { id of a run that is over, … }, { revision and list of
+-- Returns: { now, { field, value, … }, run in the way ("" none), "1" if it is open here, when a worker began it, { id of a run that is over, … }, { revision and list of
 --            the freezes and quotas, if there are any, the owner if its quota of waiting jobs is used up } }
 local run, open, over = reckon(redis.call("HGET", K.task, "open"), K.open, K.history, K.failures)
 local rev, list, most = unpack(redis.call("HMGET", K.frozen, "rev", "list", "most"))

@@ -10,7 +10,7 @@ export interface DueEntry {
   readonly task: StoredTask | ForeignTask | undefined;
   /** The run whose job is not over, and whether it is open here; one that is not was retried outside. */
   readonly running: ({ readonly run: string; readonly open: boolean } & RunInWay) | undefined;
-  /** Runs whose jobs are over although nobody settled them yet, or that could be retried outside. */
+  /** Runs whose jobs have ended and that are not settled yet, or that could be retried from outside. */
   readonly over: readonly string[];
   /** If occurrences wait: since when one of them, or the schedule's next one, may be claimed. */
   readonly since?: number | undefined;

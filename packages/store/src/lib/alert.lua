@@ -18,18 +18,19 @@ local function alert(what)
   publish(F.channels.wake, QUEUE .. " " .. F.parts.alerts .. " " .. now)
 end
 
--- As alert, once an incident: not if an alert of this kind has been raised since the last run of the task that went well.
+-- Raises an alert once per incident: not again until a run of the task succeeds.
 local function incident(what)
   local stats = ours(F.keys.stats, what.task)
   local open = redis.pcall("HGET", stats, "incidents") or ""
-  -- Corrupt data in its place.
+  -- The field is corrupt.
   if type(open) == "table" then return alert(what) end
   if string.find(" " .. open .. " ", " " .. what.kind .. " ", 1, true) then return end
   redis.call("HSET", stats, "incidents", open == "" and what.kind or open .. " " .. what.kind)
   alert(what)
 end
 
--- A run went well: ends the incidents of its task that do not apply to it. `open`: their kinds; `still`: of those that do, a set.
+-- A run succeeded: ends the incidents of its task that do not apply to it. `open`: their kinds; `still`: a set of those
+-- that still apply.
 local function recover(task, run, now, open, still)
   local left, over = {}, {}
   for kind in string.gmatch(open, "%S+") do

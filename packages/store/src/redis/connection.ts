@@ -22,7 +22,7 @@ export interface IoredisClient {
   readonly options: object;
 }
 
-/** ioredis options; the shape of replies is not for the caller to choose. */
+/** ioredis options without `replyMapping`, which would change the shape of replies. */
 type RedisOptions = Omit<AllRedisOptions, "replyMapping">;
 
 /**
@@ -77,8 +77,8 @@ const LEAVE_AGAIN = 1_000;
 const left = new WeakMap<object, number>();
 
 /**
- * A master that became a replica: reconnect (the address may lead to the new master), never resend. Once, of many commands that
- * were refused together: ioredis would leave, and set a timer for that, for each.
+ * A master that became a replica: reconnect (the address may lead to the new master), never resend. Reconnects once for
+ * all commands that were refused together; ioredis would do it, and set a timer, for each.
  */
 function leaveReplica(this: unknown, { message }: Error): 1 | false {
   // Redis 6 puts the word in the middle of the text if a script causes it.

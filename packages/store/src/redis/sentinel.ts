@@ -21,12 +21,12 @@ export function sentinelOptions(
     sentinelRetryStrategy: reconnectAfter,
     // A frozen Sentinel must not delay the search: its connection is open, but it never answers.
     sentinelCommandTimeout: 2_000,
-    // Only those of the URL: what Sentinels tell of each other are addresses of their network, which need not be ours, and
-    // names that no certificate holds; each that leads nowhere costs seconds in a failover.
+    // Uses only the Sentinels of the URL. The addresses that Sentinels report of each other belong to their own
+    // network, and their names may be in no certificate; each unreachable one costs seconds in a failover.
     updateSentinels: false,
     // See `followFailovers`, which does it.
     failoverDetector: false,
-    // How long a frozen master may leave our goodbye unanswered, in ms.
+    // How long a disconnect waits for a frozen master, in ms.
     disconnectTimeout: 500,
   };
 }
@@ -90,6 +90,6 @@ function isConnectedTo({ stream }: Redis, host: string | undefined, port: string
 }
 
 function reconnect(client: Redis): void {
-  // While it asks the Sentinels, ioredis would take this for the end; and it is about to learn the address anyway.
+  // While it asks the Sentinels, a disconnect would end ioredis for good, and it is about to learn the address anyway.
   if (client.status === "ready" || client.status === "connect") client.disconnect(true);
 }

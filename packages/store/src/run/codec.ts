@@ -30,8 +30,8 @@ export interface RunDetails {
 }
 
 /**
- * All fields, in one order, undefined where there is nothing to say: objects that are made by the thousand are handled much faster
- * where they are all alike. JSON leaves out what is undefined.
+ * All fields in one order, undefined if absent: thousands of objects of the same shape are handled much faster. JSON
+ * omits undefined fields.
  */
 type Sparse<Kind> = {
   readonly [Field in keyof Kind]-?: undefined extends Kind[Field] ? Kind[Field] | undefined : Kind[Field];

@@ -44,7 +44,7 @@ export type StartResult =
       readonly checkpoint: Json | undefined;
       /** Attempts of this run whose worker died. */
       readonly crashes: number;
-      /** It may have begun elsewhere, and been handed back. */
+      /** Whether the attempt may have begun on another worker, which handed it back. */
       readonly goesOn: boolean;
     }
   /** The worker no longer has the job; this start is not recorded. */
@@ -64,7 +64,10 @@ export type StartResult =
   /** The wait after a crash, or the pause of its task, is not over before `until`; now it is `now`. Both by the clock of Redis. */
   | { readonly word: "WAIT"; readonly until: number; readonly now: number };
 
-/** `ASK`: neither ended, and all cases have to be looked at; `ENDED`: the job has, and its run could not be written. */
+/**
+ * `ASK`: neither ended, so the general scripts must handle it; `ENDED`: the job has ended, and its run could not be
+ * written.
+ */
 export type TurnWord = "OK" | "ASK" | "ENDED";
 
 /** What start-run.lua answers about a run. */

@@ -30,7 +30,7 @@ export interface TurnEnd {
 }
 
 export interface TurnAnswer {
-  /** Of the ends, in their order. */
+  /** Answers to the ends, in their order. */
   readonly words: readonly TurnWord[];
   readonly jobs: readonly [id: string, token: string, hash: string[], start?: StartReply][];
   /** Milliseconds until the queue's rate limit lets jobs go; 0: now. */
@@ -43,7 +43,7 @@ export interface TurnAnswer {
   readonly error: string;
 }
 
-/** Whose turns these are. */
+/** The worker that sends the turns. */
 export interface TurnWorker {
   readonly id: string;
   readonly pid: number;

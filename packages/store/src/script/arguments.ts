@@ -28,7 +28,7 @@ export interface Layout {
   readonly each: Level | undefined;
 }
 
-/** After each argument of a packed item. */
+/** Terminator of each argument of a packed item. */
 const END = "\0";
 
 export function layoutOf({ keys, args = [], each }: Signature): Layout {

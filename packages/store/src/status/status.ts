@@ -193,7 +193,10 @@ function waitsSince(times: readonly number[]): number | undefined {
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
-/** Why Redis refuses writes, if it does. A user that may only read is refused by its ACL: the nodes tell then. */
+/**
+ * Why Redis refuses writes, if it does. For a user that may only read, the ACL refuses them anyway; the nodes report it
+ * then.
+ */
 async function refusedWrites({ store }: StatusScope): Promise<StatusReason[]> {
   try {
     await store.registry.assertWritable();

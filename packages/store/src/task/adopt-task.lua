@@ -1,4 +1,4 @@
--- Gives a new task, which was put for it, what the task that moves has: its times, counters, statistics and ledger. It stays held.
+-- Copies times, counters, statistics and ledger of a task that moves to the new task that was put for it. The new task stays held.
 --
 -- A.fields: of the hash, not the definition's; A.gen: generation of the other task; A.moving: the mark, with it; A.stats: fields and values;
 -- A.ledger, A.revisions: their entries, newest first
@@ -7,7 +7,7 @@ local TIMES = { "cursor", "nominal", "due", "fired", "pending", "wait", "pausedA
 local gen, moving, cursor, fired, open, state = unpack(redis.call("HMGET", K.task, "gen", "moving", "cursor", "fired", "open", "state"))
 if not gen then return "MISSING" end
 if state == "scheduled" or (open or "") ~= "" or not moving and (cursor or fired) then return "TAKEN" end
--- This generation was copied before: the other task may be deleted since, and what was read of it be incomplete.
+-- This generation was copied before. The other task may have been deleted since, and this copy may be incomplete.
 if moving == A.moving then return "OK" end
 local now = nowMs()
 local next = math.max(tonumber(gen), tonumber(A.gen), tonumber(nowMicros()) - 1) + 1

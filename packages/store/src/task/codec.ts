@@ -66,7 +66,10 @@ export interface StoredTask {
   readonly due: number | undefined;
   /** Occurrences of the schedule that were enqueued. */
   readonly fired: number;
-  /** While it is held for a move: `to` or `from`, the other queue, of a copy the generation that was copied, and the state before. */
+  /**
+   * Set while it is held for a move: `to` or `from`, the other queue, for a copy the copied generation, and the state
+   * before.
+   */
   readonly moving: string | undefined;
   /** Occurrences that are to be enqueued later. */
   readonly pending: readonly Pending[];

@@ -1,6 +1,6 @@
--- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. What its runs left is set aside, and is cleared
--- in bounded steps (lib/clear.lua). A task of that name that comes again has nothing to do with it: what was open is cleared before
--- one is stored (put.lua, enqueue-new.lua).
+-- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. The records of its runs are set
+-- aside, and cleared in bounded steps (lib/clear.lua). They never affect a new task of that name: open runs are cleared
+-- before one is stored (put.lua, enqueue-new.lua).
 --
 -- K.left, A.marks: where its runs are set aside, and the names of these among K.runs; each in the order open, history, failures
 -- A.finished: "1" only if nothing is left for it to do; A.gen: only in this generation, held for a move and without open runs; "" any
@@ -11,7 +11,7 @@ local tags, calendars, open, state, gen, moving = unpack(redis.pcall("HMGET", K.
 if A.gen ~= "" and (gen ~= A.gen or not moving or (open or "") ~= "") then return 0 end
 if A.finished == "1" then
   if state ~= "finished" or (open or "") ~= "" then return 0 end
-  -- It was put again meanwhile, and has finished again: it lingers once more. (The reconciler comes back to what it reported.)
+  -- It was put again meanwhile and has finished again, so it lingers once more. (The reconciler repeats its reports.)
   local at = redis.call("ZSCORE", K.runs, A.name)
   if at and tonumber(at) > now + F.lookAgain then return 0 end
 end

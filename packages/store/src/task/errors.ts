@@ -55,7 +55,7 @@ export function noHash(error: unknown): Record<string, string> {
   throw error;
 }
 
-/** As many jobs of the owner, or of all, wait as the quota allows. */
+/** The quota of waiting jobs of the owner, or of all, is used up. */
 export function tooManyWait({ owner, queue }: Pick<TaskName, "owner" | "queue">): CarillonError {
   return new CarillonError(
     "QUOTA_WAITING",

@@ -212,7 +212,7 @@ export class TaskListing {
     return all;
   }
 
-  /** Entries with what the order goes by; without those that have none. */
+  /** Entries with the time that the order uses; drops those without one. */
   async #withTimes(entries: readonly Entry[], order: TaskOrder): Promise<Entry[]> {
     if (order === "name") return [...entries];
     const found = await Promise.all(
@@ -228,7 +228,7 @@ export class TaskListing {
     return found.flat();
   }
 
-  /** Names in their order. `end`: as many have been read as one page may, and this was the last. */
+  /** Names in order. `end`: the last name that one page may read. */
   async *#byName(
     queues: readonly string[],
     filter: TaskFilter,
@@ -251,7 +251,7 @@ export class TaskListing {
     }
   }
 
-  /** `last`: the name to go on after; undefined: there are no more. `read`: how many were read. */
+  /** `last`: the name to continue after; undefined: there are no more. `read`: number of names read. */
   async #namesAfter(
     keys: QueueKeys,
     { tag, owner, text }: TaskFilter,
@@ -259,7 +259,7 @@ export class TaskListing {
     size: number,
   ): Promise<{ locals: string[]; last: string | undefined; read: number }> {
     const [first, to] = owner === undefined ? ["-", "+"] : rangeOf(owner);
-    // After the name with whatever type.
+    // Continues after the name, whatever its type.
     const from = after === undefined ? first : `(${after}!`;
     if (text !== undefined && tag === undefined) {
       const [last = "", ...found] = await this.#scripts.run(

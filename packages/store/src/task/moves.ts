@@ -66,7 +66,7 @@ export class MoveRepository {
   }
 
   /**
-   * Copies what a held task has beside its definition to the task that was put in the other queue, which is held too. Repeated, it copies
+   * Copies all data of a held task except its definition to the task that was put in the other queue, which is held too. Repeated, it copies
    * again what has changed. Returns the generation that was copied. `TAKEN`: the other one is in use.
    */
   async adopt(

@@ -13,7 +13,7 @@ export interface TaskFilter {
   outcomes?: ReadonlySet<Outcome> | undefined;
   /** No run of it has ended. */
   neverRan?: boolean | undefined;
-  /** It was to be looked at before this time (UTC ms). */
+  /** Its next check was due before this time (UTC ms). */
   dueBefore?: number | undefined;
   /** `owner/id type` contains it, in lower case; not empty, without control characters. */
   text?: string | undefined;

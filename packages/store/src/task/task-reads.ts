@@ -89,7 +89,10 @@ export class TaskReads {
     return this.#listing.page(filter, "last", limit, cursor);
   }
 
-  /** How many tasks match each filter. @param dueBefore those to be looked at before this time are overdue; UTC ms */
+  /**
+   * How many tasks match each filter.
+   * @param dueBefore tasks whose next check was due before this time (UTC ms) are overdue
+   */
   counts(filter: CountFilter, dueBefore: number): Promise<TaskCounts> {
     return this.#listing.count(filter, dueBefore);
   }

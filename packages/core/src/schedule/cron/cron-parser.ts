@@ -22,7 +22,10 @@ export const CRON_PARSER_MACROS: Readonly<Record<string, string>> = {
 const NAME = "(?:\\d{1,9}|[A-Za-z]{3})";
 const PLAIN = new RegExp(`^(?:[*?]|${NAME}(?:-${NAME})?)(?:/\\d{1,9})?$`);
 
-/** Refuses an entry that our syntax, by which it was read, has and cron-parser has not. @throws `INVALID_SCHEDULE` */
+/**
+ * Refuses an entry that our syntax allows and cron-parser does not.
+ * @throws `INVALID_SCHEDULE`
+ */
 export function requireCronParserItem(item: string, field: CronFieldKind, alone: boolean): void {
   const where = `${quote(item)} in the ${field.name} field is not for dialect cron-parser`;
   if (/^h/i.test(item)) {
@@ -50,7 +53,10 @@ export function requireCronParserItem(item: string, field: CronFieldKind, alone:
   throw cronFault(`${where}.`, "Use numbers, names, *, ranges such as 1-5, steps such as */2, L and #.");
 }
 
-/** Refuses a value that two entries of a list have, as cron-parser does. @throws `INVALID_SCHEDULE` */
+/**
+ * Refuses a value that occurs in two entries of a list, as cron-parser does.
+ * @throws `INVALID_SCHEDULE`
+ */
 export function requireDistinct(items: readonly CronItem[], field: CronFieldKind): void {
   const seen = new Set<string | number>();
   for (const item of items) {

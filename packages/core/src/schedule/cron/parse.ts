@@ -53,7 +53,10 @@ const CRON_YEARS = { firstYear: 1900, lastYear: 9_999 } as const;
 
 interface ParsedField {
   readonly items: readonly CronItem[];
-  /** No restriction. Cronie's criterion is the first character, cron-parser's the whole field; not whether it allows every value. */
+  /**
+   * Whether the field counts as unrestricted: for cronie by its first character, for cron-parser by the whole field;
+   * never by its set of values.
+   */
   readonly star: boolean;
   readonly text: string;
 }

@@ -88,8 +88,8 @@ export function hasDay(set: DaySet, day: number): boolean {
 }
 
 /**
- * A later day, with only days of the set in between: the first that is not in the set, if that is not too far away to
- * search. Infinite if all later days are in the set.
+ * The first later day outside of the set. If that is too far away to search, a later day up to which all days are in
+ * the set. Infinite if all later days are in it.
  */
 export function leapAfter(set: DaySet, day: number): number {
   if (set.all) return Number.POSITIVE_INFINITY;

@@ -138,7 +138,7 @@ export class BoundedExcluder implements Excluder {
 function endOf(time: number, segment: Segment, local: number): number {
   const end = local - segment.offset;
   if (end <= segment.end) return end;
-  // A clock that soon goes back shows earlier days again; later than that, only excluded ones up to `local`.
+  // If the clock goes back soon, earlier days come again; if not, only excluded times follow up to `local`.
   return segment.end - time <= MAX_CHANGE ? segment.end : Math.max(segment.end, local - MAX_OFFSET);
 }
 

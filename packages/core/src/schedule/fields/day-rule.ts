@@ -67,7 +67,7 @@ function daysOfMonth(rule: DayRule, length: number, first: number): number {
     mask |= 1 << (length - 1 - k);
   }
   for (const bit of rule.nearest === 0 ? [] : membersOf(rule.nearest)) {
-    // A day that the month does not have is no day at all, as with a plain number.
+    // A day that the month does not have never matches, as with a plain number.
     if (bit < length) mask |= 1 << (nearestWorkday(bit + 1, length, first) - 1);
   }
   if (rule.lastWorkday) mask |= 1 << (nearestWorkday(length, length, first) - 1);

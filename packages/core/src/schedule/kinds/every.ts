@@ -117,7 +117,7 @@ function intervalSchedule({ interval, origin, zone }: Omit<IntervalPlan, "canoni
 function exclusionOf(spec: EverySchedule | DelaySchedule): Exclusion {
   const plan = planOf(spec);
   const times = (zone: string) => intervalSchedule({ ...plan, zone });
-  // A fixed interval is counted in UTC; one of the calendar that has no zone, on the clock of the schedule.
+  // A fixed interval is counted in UTC; a calendar interval without a zone, on the clock of the schedule.
   const own = typeof plan.interval === "number" ? "UTC" : spec.timezone && plan.zone;
   return {
     wholeDays: false,
@@ -137,7 +137,7 @@ function canonicalText(spec: EverySchedule | DelaySchedule, place: Place): strin
   // An interval of the calendar counts from the first midnight of 1970 on its clock, which is the epoch only in UTC.
   const usual = fixed || (zoned && zone === "UTC") ? 0 : undefined;
   const from = origin === undefined || origin === usual ? "" : ` from ${formatInstant(origin)}`;
-  // For an exclusion, UTC of its own is shown too.
+  // For an exclusion, an explicit UTC is shown too.
   const saysZone = zone === "UTC" ? place === "exclusion" && zoned : !fixed;
   return canonical + from + (saysZone ? ` in ${zone}` : "");
 }

@@ -38,7 +38,7 @@ function times(fields: Fields): string {
   return `${step ? everyText(step, "second") : atText("second", seconds)}, ${withinText(minutes, hours)}`;
 }
 
-/** The minutes that seconds are counted in: `every hour` would say nothing of which. */
+/** The minutes within which seconds are counted, listed because `every hour` would not say which minutes. */
 function withinText(minutes: readonly number[], hours: readonly number[]): string {
   return isZero(minutes) ? pastText(minutes, hours) : minuteText(minutes, hours);
 }

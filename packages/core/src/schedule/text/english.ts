@@ -42,7 +42,7 @@ function runs(numbers: readonly number[]): Array<[number, number]> {
   return result;
 }
 
-/** The step of numbers that divide `whole` evenly from 0 on, several of them; else undefined. */
+/** The step between at least two numbers that start at 0 and divide `whole` evenly; else undefined. */
 export function stepOf(numbers: readonly number[], whole: number): number | undefined {
   const step = whole / numbers.length;
   if (numbers.length < 2 || !Number.isInteger(step)) return undefined;

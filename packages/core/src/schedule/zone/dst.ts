@@ -8,8 +8,8 @@ export interface DstRule {
   /** Times of a gap run when cron-parser runs them, see `landing`, instead of at the first instant after it. */
   readonly byHour?: true;
   /**
-   * Which pass of repeated times counts. `later` is systemd's rule: the smallest local time later than that of the base.
-   * A second pass then counts only for a base within it, so that `next` is not monotone during that hour.
+   * The pass of repeated times that counts. `later` is systemd's rule: the smallest local time later than that of the
+   * base. A second pass then counts only for a base within it, so that `next` is not monotone during that hour.
    */
   readonly overlap: "first" | "both" | "later";
 }

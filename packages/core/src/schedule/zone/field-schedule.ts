@@ -95,13 +95,13 @@ export class FieldSchedule implements CompiledSchedule {
     }
   }
 
-  /** The first wall clock of a segment that counts, where an overlap's second pass does not. */
+  /** First wall clock time of a segment that counts. Leaves out an overlap's second pass if that does not count. */
   #firstWall(segment: Segment): number {
     if (this.#rule.overlap !== "first" || segment.before <= segment.offset) return Number.NEGATIVE_INFINITY;
     return segment.start + segment.before;
   }
 
-  /** The time at which those lost in the gap before this segment run: within its first hour, or -Infinity. */
+  /** When the times skipped by the gap before this segment run: within its first hour, or -Infinity. */
   #late({ start, offset, before }: Segment): number {
     const gap = offset - before;
     if (gap <= 0 || gap > this.#rule.gap) return Number.NEGATIVE_INFINITY;

@@ -1,9 +1,8 @@
 import { CarillonError, quote } from "../../errors.js";
 
 /**
- * Which zone names are accepted: those of the IANA database, in their own spelling. Intl alone takes more: any
- * case, and abbreviations from ICU's past (`PST`, `IST` is Kolkata there) that mean different zones to different
- * people.
+ * Accepted zone names: those of the IANA database, in their own spelling. Intl alone accepts more: any case, and
+ * abbreviations from ICU's past (`PST`, `IST` is Kolkata there) that mean different zones to different people.
  */
 const LEGACY = new Set(
   "ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST".split(
@@ -20,7 +19,9 @@ const ODD = new Set(
     "Mexico/BajaNorte Mexico/BajaSur Australia/ACT Australia/LHI Australia/NSW America/Knox_IN"
   ).split(" "),
 );
-/** Intl takes any case: these are spelled like no city, so that no other spelling of them is one. */
+/**
+ * Intl accepts any case, and these names do not look like cities, so their other spellings are refused by this list.
+ */
 const ODD_NAMES = new Set([...ODD].map((name) => name.toLowerCase()));
 const SHAPE = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
 const CITY = /^(?:US|(?!Us\/)[A-Z][a-z]+)(?:\/[A-Z][a-z]+(?:[_-](?:[A-Z][a-z]*|of|es|au))*){1,2}$/;
@@ -41,7 +42,7 @@ export function knownZone(name: string): string | undefined {
   if (typeof name !== "string" || name.length > 64) return undefined;
   if (known.has(name)) return known.get(name);
   const found = lookUp(name);
-  // Strangers choose the names: without a bound, wrong ones would fill the memory.
+  // Names come from callers: without a bound, invalid ones would fill the memory.
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(name, found);
   return found;

@@ -27,8 +27,8 @@ const PROBE = 6 * DAY;
 const FIRST_YEAR = 1_840;
 const LAST_YEAR = 9_999;
 /**
- * From here on the tz database has no more than rules for each year, which give two years of one length that begin on
- * one weekday the same days. 28 years without a missing leap day have all fourteen kinds.
+ * From this year on the tz database has only yearly rules. They give the same days in two years of the same length that
+ * begin on the same weekday; 28 years without a missing leap day contain all fourteen kinds.
  */
 const FAR_YEAR = 2_101;
 const FAR_YEARS = 28;
@@ -54,7 +54,7 @@ export function segmentAt(zone: Zone | undefined, time: number): Segment {
   return zone === undefined ? UTC_FOREVER : zone.at(time);
 }
 
-/** A zone's offsets, asked of Intl once per year and then looked up. */
+/** A zone's offsets, read from Intl once per year and then cached. */
 export class Zone {
   readonly id: string;
   readonly #format: Intl.DateTimeFormat;
@@ -96,7 +96,7 @@ export class Zone {
     return table;
   }
 
-  /** Table of a year outside the window: that of the like year inside it, moved. */
+  /** Table of a year outside the window: that of a year of the same kind inside it, shifted. */
   #farTable(year: number): Segment[] {
     const alike = FAR_BY_KIND.get(kindOf(year))!;
     const moved = (daysFromCivil(year, 1, 1) - daysFromCivil(alike, 1, 1)) * DAY;
@@ -125,7 +125,7 @@ export class Zone {
         before = offset;
         offset = this.#offset(change);
         start = change;
-        // A second change may hide before `high`: look again from here.
+        // There may be a second change before `high`: search on from here.
         low = change;
         continue;
       }
@@ -167,7 +167,7 @@ export class Zone {
   }
 }
 
-/** How a year's days fall: the weekday that it begins on, and whether it has a leap day. */
+/** Kind of a year: the weekday that it begins on, and whether it has a leap day. */
 function kindOf(year: number): number {
   return weekdayOfDays(daysFromCivil(year, 1, 1)) * 2 + (daysInMonth(year, 2) - 28);
 }

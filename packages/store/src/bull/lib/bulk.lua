@@ -1,7 +1,7 @@
--- Removal of many jobs that are over, with a few commands for all: BullMQ's own remove takes fifteen for each.
+-- Removes many finished jobs with a few commands for all; BullMQ's own remove takes fifteen for each.
 
--- Whether nothing but the job's own keys and its set know of a job that is over; nil: there is no such job. A job that is retried, has a
--- parent, an id for deduplication or a scheduler is left to BullMQ's own remove.
+-- Whether only its own keys and its set refer to a finished job; nil: there is no such job. A job that is retried, has
+-- a parent, an id for deduplication or a scheduler is left to BullMQ's own remove.
 local function bullIsPlain(id)
   local made, finished, parent, deduplicated, repeated = unpack(redis.call("HMGET", bullKey(id), "timestamp", "finishedOn",
     "parentKey", "deid", "rjk"))
@@ -17,7 +17,7 @@ local function bullAddKeys(keys, id)
   end
 end
 
--- Takes plain jobs off their sets.
+-- Removes plain jobs from their sets.
 local function bullForgetDone(ids)
   for _, set in ipairs({ "completed", "failed" }) do redis.call("ZREM", bullKey(set), unpack(ids)) end
 end

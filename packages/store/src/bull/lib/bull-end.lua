@@ -1,10 +1,10 @@
--- Jobs that complete, as BullMQ's moveToFinished leaves them. Only plain jobs: one with a parent, children or a deduplication id is left to
+-- Completes jobs with the same result as BullMQ's moveToFinished. Only plain jobs: one with a parent, children or a deduplication id is left to
 -- BullMQ. What goes to the same key for all jobs is written once, by `bullEnded`. A.clock: the worker's time (ms).
 
 local BULL_EVENTS = bullKey("events")
 local bullLocks, bullIds, bullScores = {}, {}, {}
 
--- Before the first write. Fails if a key that all jobs share holds something else.
+-- Call it before the first write. Fails if a key that all jobs share holds foreign data.
 local function bullBegin()
   redis.call("ZCARD", bullKey("completed"))
   redis.call("SCARD", bullKey("stalled"))
@@ -35,7 +35,7 @@ local function bullEnd(id, token, value)
   return true
 end
 
--- After the last end.
+-- Call it after the last end.
 local function bullEnded()
   if #bullIds == 0 then return end
   redis.call("ZADD", bullKey("completed"), unpack(bullScores))
@@ -43,7 +43,7 @@ local function bullEnded()
   redis.call("DEL", unpack(bullLocks))
 end
 
--- After the takes. BullMQ adds the event if no job is left.
+-- Call it after the takes. Adds the event that BullMQ adds if no job is left.
 local function bullDrained(took)
   if #bullIds == 0 or took then return end
   if redis.call("EXISTS", bullKey("wait"), bullKey("active"), bullKey("prioritized")) > 0 then return end

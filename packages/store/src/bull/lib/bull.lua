@@ -40,14 +40,14 @@ local function jobOutcome(jobKey, id)
   return "failed", reason
 end
 
--- BullMQ goes through the list of jobs that wait for one that it removes, from its old end (bullmq.ts). For a job that is not near
--- that end this may take as long as the list. One script passes no more than this many ids, but for one removal that alone passes more.
+-- A removal searches the list of waiting jobs from its oldest end (bullmq.ts). For a job far from that end this may
+-- take as long as the list. One script passes at most this many ids, except in a single removal that alone passes more.
 local NEAR = 1000
 local PASSED_AT_MOST = 300000
 local passed, full = 0, false
 
--- Whether a live job can be removed within this script; the ids that its removal passes are counted from here on. The first one always
--- can; after one that cannot, none can.
+-- Whether this script may still remove a live job; counts the ids that its removal passes. The first job always may;
+-- after a refusal none may.
 local function fits(id)
   if full then return false end
   for _, set in ipairs({ "prioritized", "delayed" }) do
@@ -56,7 +56,7 @@ local function fits(id)
   local wait = bullKey("wait")
   local waiting = redis.call("LLEN", wait)
   local at = redis.call("LPOS", wait, id, "RANK", -1, "MAXLEN", NEAR)
-  -- This search, and then BullMQ's.
+  -- Counts this search and BullMQ's own.
   local passes = at and 2 * (waiting - at) or math.min(NEAR, waiting) + waiting
   full = passed > 0 and passed + passes > PASSED_AT_MOST
   if not full then passed = passed + passes end

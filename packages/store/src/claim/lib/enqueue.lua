@@ -1,7 +1,8 @@
 -- The one place where a job is added: BullMQ's own add (made from its scripts, bullmq.ts), then the run's record.
 
--- A job's data (JobData). It is put together here, from what a script knows anyway: if it were sent whole, each character would be read,
--- copied and hashed several times. `of`: owner and id of the task; key: as JSON, "" queue/owner/id@nominal; nominal; jobDue: "" the nominal
+-- A job's data (JobData). It is built here from values that the script has anyway: Redis would read, copy and hash each
+-- character of a complete text several times. `of`: owner and id of the task; key: as JSON, "" queue/owner/id@nominal;
+-- nominal; jobDue: "" the nominal
 -- time; trigger; more: what few have, as JSON after a comma; payload.
 local function jobData(of, run, generation, enqueued)
   local owner, id, key, nominal, due = of.owner, of.id, of.key, of.nominal, of.jobDue

@@ -6,13 +6,13 @@ local FINAL_AT_MOST = 5
 
 -- `named`: the task's `open` (lib/open.lua); the keys: its sets of runs.
 --
--- The run of this task whose job is unfinished ("" none), and "1" if it is open here ("0": revived outside). If there is
+-- Returns the run of this task whose job is unfinished ("" none), and "1" if it is open here ("0": revived outside). If there is
 -- none, also: the runs that are over and could come back.
 local function reckon(named, openKey, historyKey, failuresKey)
   local over = {}
   local open = openIds(named, openKey, OPEN_AT_MOST)
   if #open > OPEN_AT_MOST then return open[1], "1", {} end
-  -- If plain workers work it, a task has as many as came due since the reconciler's last check.
+  -- With plain workers, ended runs of a task count as open until the reconciler's next check.
   local ended = #open > 1 and jobsEnded("completed", open)
   for i, id in ipairs(open) do
     if not (ended and ended[i]) and jobState(bullKey(id)) == "live" then return id, "1", {} end
@@ -30,7 +30,7 @@ local function reckon(named, openKey, historyKey, failuresKey)
   return "", "0", over
 end
 
--- Since when workers have been at a run; "" nobody has begun it. Only its job knows of a plain worker.
+-- When a worker began a run; "" if none did. For a plain worker only the job knows.
 local function begunAt(id)
   return redis.call("HGET", ours(F.keys.run, id), "started") or redis.call("HGET", bullKey(id), "processedOn") or ""
 end

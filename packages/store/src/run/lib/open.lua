@@ -4,7 +4,7 @@
 -- Corrupt data there is not a run.
 local function isRun(named) return string.find(named, "^[%w._-]+@[%w._-]+$") end
 
--- `named`: what the task's `open` says. The set's first ones, up to `last` (from 0).
+-- `named`: the task's `open`. Returns the ids of its open runs; of a set the first ones, up to `last` (from 0).
 local function openIds(named, openKey, last)
   if not named or named == "" then return {} end
   if named == F.inSet then return redis.call("ZRANGE", openKey, 0, last or -1) end

@@ -10,7 +10,8 @@ local function limitOf(owner)
   return limits[owner] or limits[F.anyOwner]
 end
 
--- Gives back the places of runs that are over or gone, in case corrupt data kept their end from it. `CHECKED` at a time.
+-- Frees the places of runs that have ended or are deleted, in case corrupt data prevented that at their end. Checks
+-- `CHECKED` runs at a time.
 local CHECKED = 16
 local function giveBack(places)
   for _, id in ipairs(redis.call("ZRANGE", places, 0, CHECKED - 1)) do
@@ -42,7 +43,7 @@ local function counts(owner)
   return most and (most[owner] or most[F.anyOwner])
 end
 
--- The run's record says that it holds a place: most runs hold none, and need not leave it.
+-- Marks the run's record, so that the many runs without a place skip the step that frees one.
 local function takePlace(owner, run, now)
   if not counts(owner) then return end
   redis.call("ZADD", ours(F.keys.places, owner), now, run)

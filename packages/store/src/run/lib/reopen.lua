@@ -12,7 +12,7 @@ local function reopen(run, outcome, now)
   takePlace(ownerOf(run.name), run.id, now)
 end
 
--- Has the job of a run that its worker settled ended since, to be retried from outside? `made` and `trace`: as it was settled; `counted`:
+-- Whether the job of a run that its worker settled has ended since and was retried from outside. `made` and `trace`: at the settle; `counted`:
 -- attempts that BullMQ counts as made now. If a retry reset the count, the failure before it is still in the job's stack trace.
 local function wasRetried(jobKey, made, trace, counted)
   if not made or tonumber(counted) > tonumber(made) then return true end

@@ -22,7 +22,8 @@ local function whole(n)
   return text
 end
 
--- What ends change in the indexes that all tasks of a queue share: score by member, false if it is removed. `afterEnds` writes all of it.
+-- Changes to the indexes that all tasks of a queue share: score by member, false if it is removed. `afterEnds` writes
+-- all of them.
 local journal, runChecks = {}, {}
 local function updateIndex(key, changes)
   local added, removed = {}, {}
@@ -33,7 +34,7 @@ local function updateIndex(key, changes)
   if #removed > 0 then redis.call("ZREM", key, unpack(removed)) end
 end
 
--- Fails, before anything is written, if these indexes hold something else.
+-- Fails, before anything is written, if these indexes hold foreign data.
 local indexesChecked = false
 local function checkIndexes()
   if indexesChecked then return end
@@ -107,8 +108,8 @@ local function startsAfter(starts, started, nothing)
   return left
 end
 
--- Which sum a run's time goes into, and how long it took. `started`: its first attempt; `reopened`: then its time counts from there.
--- Nil if its time does not count.
+-- The sum that a run's time is added to, and that time. `started`: its first attempt; `reopened`: if set, the time
+-- counts from there. Nil if its time does not count.
 local function timeTaken(outcome, now, started, reopened)
   local sum = F.failures[outcome] and "failureMs" or F.successes[outcome] and "successMs"
   if sum and started then return sum, math.max(0, now - math.max(started, reopened or started)) end
@@ -166,7 +167,7 @@ local function moveLast(run, before, outcome, now, started)
   moveIn(outcome, run.name, whole(0 - now))
 end
 
--- From so many successes on, their mean is the usual duration.
+-- Number of successes from which on their mean is the usual duration.
 local USUAL = 5
 
 -- When a run is late if it has not started, and how many ms it may take; nil: never, any. `watch`: its task's startWithin in ms, and
@@ -176,7 +177,7 @@ local function watchOf(run, watch)
   local of, info = unpack(redis.call("HMGET", run.key, "of", "info"))
   local enqueued = tonumber(string.match(of or "", "^%S+ (%d+)"))
   local due = tonumber(string.match(info or "", '"due":(%d+)') or string.match(info or "", '"nominal":(%d+)'))
-  -- What reruns and backfills were due for is long past.
+  -- Reruns and backfills are never late: their due time is long past.
   local trigger = string.match(info or "", '"trigger":"(%a+)"')
   local from = (trigger == "retry" or trigger == "backfill") and enqueued or due
   local percent = string.match(most, "^(%d+)%%$")
@@ -210,8 +211,8 @@ local function leave(run, held, now)
   end)
 end
 
--- Makes the run final: out of its task's open runs, into its history and the journal. A task that waits for this run has its
--- next time from here on, and what waits for its end goes on. After the last one of a script: `afterEnds`.
+-- Makes the run final: moves it from its task's open runs to its history and the journal. A task that waits for this run
+-- gets its next time, and its pending occurrences are checked. Call `afterEnds` after the last one of a script.
 --
 -- `more`, as far as there is any: `error`; `says`, what else the run's record says of its end, fields and values; `stamps`,
 -- what its job says of it if no worker of ours did; `survived` (see `count`); `retried`: a retry takes the place of the next time; `was`: started,
@@ -296,7 +297,7 @@ end
 
 -- Adds the ends to the queue's counts and indexes, and sets the times of the parts in `next`.
 local function afterEnds()
-  -- No run fails to end because it cannot be counted.
+  -- A run must end even if it cannot be counted.
   for outcome, times in pairs(ended) do redis.pcall("HINCRBY", K.outcomes, outcome, times) end
   updateIndex(K.journal, journal)
   updateIndex(K.runs, runChecks)

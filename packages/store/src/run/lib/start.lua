@@ -1,5 +1,5 @@
--- How an attempt starts, once nothing speaks against it. `run`: key, task and stats as for lib/run.lua; worker, pid, host and own as for
--- start-run.lua.
+-- Starts an attempt, once all checks have passed. `run`: key, task and stats as for lib/run.lua; worker, pid, host and
+-- own as for start-run.lua.
 
 -- Fields of a run's record that a start depends on, in the order of `was`.
 local function readStart(runKey)
@@ -12,7 +12,7 @@ local function readStatsForStart(statsKey) return redis.call("HMGET", statsKey, 
 
 -- `made`: attempts that BullMQ counts as made. Returns the answer of start-run.lua.
 local function begin(run, was, made, stats, now)
-  -- From the clock on, as the generation: a task that was deleted and put again goes on above its old fences.
+  -- Starts from the clock, like the generation: a task that was deleted and put again continues above its old fences.
   local fence = tonumber(stats[1]) and whole(stats[1] + 1) or nowMicros()
   local nowText = whole(now)
   local before = tonumber(was[9]) or 0
@@ -28,8 +28,8 @@ local function begin(run, was, made, stats, now)
   redis.call("HSET", run.stats, "fence", fence, "starts",
     attempts .. " " .. whole(crashes + 1) .. " " .. whole(inARow + 1) .. starts)
   if was[6] or was[13] then redis.call("HDEL", run.key, "notBefore", "again") end
-  -- `a:<attempt>`: since when, and the worker's own number. The newest attempt's worker is in fields of its own, and moves here at the
-  -- next start.
+  -- `a:<attempt>`: its start, and the worker's own number for it. The newest attempt's worker is in fields of its own,
+  -- and moves here at the next start.
   local since = nowText
   if before > 0 then
     local newest = redis.call("HMGET", run.key, "a:" .. before, "worker", "pid", "host")

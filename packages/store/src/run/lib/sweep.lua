@@ -1,7 +1,7 @@
--- Most runs that the reconciler checks are over, and so are their jobs. Those are handled together, with two reads for each and a few
--- writes for all. Whatever is not as plain as that is left to the check of each run.
+-- Most runs that the reconciler checks have ended, and so have their jobs. Those are handled together, with two reads
+-- for each and a few writes for all. Others are left to the check of each run.
 
--- Returns what is to be done about a run, nil for a check of its own. `job`: it has one; if it has a record: `name` of its task, the `set` that
+-- Returns the work that a run needs; nil: it needs a check of its own. `job`: it has one; if it has a record: `name` of its task, the `set` that
 -- lists it, `over`, until when it is kept, and whether the task `lingers`. `tasks`: those that were read already.
 local function readOver(id, tasks)
   local state, of, outcome, finished = unpack(redis.call("HMGET", ours(F.keys.run, id), "state", "of", "outcome", "finished"))
