@@ -62,6 +62,9 @@ const BULLMQS = ["DelayedError", "WaitingError", "WaitingChildrenError"];
 /** And an error with this text for a rate limit: the job would be fetched again at once, and no attempt counted. */
 const RATE_LIMITED = new RateLimitError().message;
 
+const MOST_CAUSES = 3;
+const LONGEST_CAUSE = 300;
+
 /** Whatever a handler threw, as an error that BullMQ can fail the job with, and that says the same to BullMQ and to us. */
 export function asError(thrown: unknown): Error {
   try {
@@ -86,7 +89,29 @@ function plainError(thrown: unknown): Error {
   return error;
 }
 
-/** For a run's record. */
+/** For a run's record: the stack, with causes in its first line, because `fetch failed` alone says little. */
 export function errorText(error: Error): string {
-  return error.stack ?? error.message;
+  const text = error.stack ?? error.message;
+  const causes = causesOf(error, text);
+  if (causes.length === 0) return text;
+  const [first, ...frames] = text.split("\n");
+  return [`${first} (${causes.map((cause) => `cause: ${cause}`).join("; ")})`, ...frames].join("\n");
+}
+
+/** First lines of the nearest causes that `text` does not contain. */
+function causesOf(error: Error, text: string): string[] {
+  const causes: string[] = [];
+  try {
+    let at: unknown = error.cause;
+    for (let depth = 0; depth < MOST_CAUSES && at !== undefined; depth++) {
+      // Node.js leaves the message of several failed connections empty.
+      const { message, code, cause } = Object(at) as { message?: unknown; code?: unknown; cause?: unknown };
+      const [line = ""] = String(message || code || at).split("\n", 1);
+      if (!text.includes(line) && !causes.includes(line)) causes.push(line.slice(0, LONGEST_CAUSE));
+      at = cause;
+    }
+  } catch {
+    // Anything can be thrown, and be a cause.
+  }
+  return causes;
 }

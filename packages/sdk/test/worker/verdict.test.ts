@@ -56,6 +56,28 @@ describe("the verdict on an attempt", () => {
     expect(verdict(returned({ pages: 3 }), ["cancelled"])).toMatchObject({ job: { value: undefined } });
   });
 
+  it("names the causes of an error in the first line of its text", () => {
+    const refused = Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" });
+    const textOf = (cause: unknown) => verdict(threw(new TypeError("fetch failed", { cause }))).text ?? "";
+    expect(textOf(refused)).toMatch(/^TypeError: fetch failed \(cause: ECONNREFUSED\)\n +at /);
+    const chain = new Error("no pool", {
+      cause: new Error("no host\n  of this name", { cause: "fetch failed" }),
+    });
+    expect(textOf(chain).split("\n")[0]).toBe("TypeError: fetch failed (cause: no pool; cause: no host)");
+    const endless: { message: string; cause?: unknown } = { message: "again" };
+    endless.cause = endless;
+    expect(textOf(endless).split("\n")[0]).toBe("TypeError: fetch failed (cause: again)");
+    const hostile = new Proxy(
+      {},
+      {
+        get: () => {
+          throw new Error("no");
+        },
+      },
+    );
+    expect(textOf(hostile).split("\n")[0]).toBe("TypeError: fetch failed");
+  });
+
   it("does not retry a hard end, and names the reason", () => {
     const { job, text } = verdict(stuck, ["timed-out"], false);
     expect(job).toMatchObject({ error: expect.any(UnrecoverableError) });
