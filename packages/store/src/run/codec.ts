@@ -1,12 +1,4 @@
-import {
-  type Json,
-  OUTCOMES,
-  type Outcome,
-  type Run,
-  type RunState,
-  type TaskName,
-  type Trigger,
-} from "@carillon/core";
+import { type Json, OUTCOMES, type Outcome, type Run, type TaskName, type Trigger } from "@carillon/core";
 import { delaysOf, FAILURES, occurrenceKey, parseLocalName, SUCCESSES } from "@carillon/core/internal";
 
 /** Details of a run that are known when it is enqueued, packed into one field: it never changes afterwards. */
@@ -77,49 +69,35 @@ export function cutResult(json: string): string {
 export function decodeRun(queue: string, id: string, hash: Record<string, string>): Run | undefined {
   if (!hash.info || !hash.of) return undefined;
   try {
-    return readRun(queue, id, { ...hash, info: hash.info, of: hash.of });
+    return readRun(queue, id, hash as Stored);
   } catch {
     return undefined;
   }
 }
 
-function readRun(
-  queue: string,
-  id: string,
-  hash: Record<string, string> & { info: string; of: string },
-): Run {
+type Stored = Record<string, string> & { readonly info: string; readonly of: string };
+
+const TEXTS = ["type", "outcome", "worker", "host", "error"] as const;
+const NUMBERS = ["started", "finished", "pid", "crashes", "notBefore"] as const;
+const VALUES = ["checkpoint", "result"] as const;
+
+/** Field by field: a page asks for thousands at once, and most have few of these. */
+function readRun(queue: string, id: string, hash: Stored): Run {
   const [local, enqueued, node = hash.node] = hash.of.split(" ") as [string, string, string | undefined];
   const task = { queue, ...parseLocalName(local) };
   const { limit: _l, grace: _g, minGap: _m, most, ...details } = decodeDetails(task, hash.info);
-  const number = (field: string) => (hash[field] === undefined ? undefined : Number(hash[field]));
-  const optional = {
-    type: hash.type,
-    outcome: hash.outcome as Outcome | undefined,
-    started: number("started"),
-    finished: number("finished"),
-    worker: hash.worker,
-    pid: number("pid"),
-    host: hash.host,
-    error: hash.error,
-    maxAttempts: most,
-    crashes: number("crashes"),
-    notBefore: number("notBefore"),
-    cancel: cancelOf(hash.cancel),
-    checkpoint: hash.checkpoint === undefined ? undefined : (JSON.parse(hash.checkpoint) as Json),
-    result: hash.result === undefined ? undefined : (JSON.parse(hash.result) as Json),
-  };
-  const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
-  const run = {
-    id,
-    task,
-    state: (hash.state ?? "queued") as RunState,
-    enqueued: Number(enqueued),
-    node,
-    attempts: number("attempts") ?? 0,
+  const run: Record<string, unknown> = {
+    ...{ id, task, node, state: hash.state ?? "queued", enqueued: Number(enqueued) },
+    attempts: Number(hash.attempts ?? 0),
     ...details,
-    ...present,
-  } as Run;
-  return { ...run, ...delaysOf(run) };
+  };
+  for (const field of TEXTS) if (hash[field] !== undefined) run[field] = hash[field];
+  for (const field of NUMBERS) if (hash[field] !== undefined) run[field] = Number(hash[field]);
+  for (const field of VALUES) if (hash[field] !== undefined) run[field] = JSON.parse(hash[field]) as Json;
+  if (most !== undefined) run["maxAttempts"] = most;
+  const cancel = cancelOf(hash.cancel);
+  if (cancel !== undefined) run["cancel"] = cancel;
+  return Object.assign(run, delaysOf(run as unknown as Run)) as unknown as Run;
 }
 
 function cancelOf(text: string | undefined): Run["cancel"] {

@@ -86,9 +86,12 @@ export async function readBriefly(
 }
 
 function present(values: readonly (string | null)[]): Record<string, string> {
-  return Object.fromEntries(
-    FIELDS.flatMap((field, i) => (typeof values[i] === "string" ? [[field, values[i]]] : [])),
-  );
+  const hash: Record<string, string> = {};
+  for (const [i, field] of FIELDS.entries()) {
+    const value = values[i];
+    if (typeof value === "string") hash[field] = value;
+  }
+  return hash;
 }
 
 function scored(flat: readonly string[] = []): { id: string; at: number }[] {
