@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hostname } from "node:os";
 import { CarillonError, Client, type Logger } from "@carillon/sdk";
@@ -80,6 +81,8 @@ export function createConsole(options: ConsoleOptions): Console {
   const logger = options.logger ?? defaultLogger();
   const store = storeOf(client);
   const closing = new AbortController();
+  // Each open stream of events listens to it; their number is limited.
+  setMaxListeners(0, closing.signal);
   const connection = bullBoard ? store.connect("safe") : undefined;
   if (connection) watch(connection, logger);
   const { app, board } = createApp({

@@ -1,5 +1,9 @@
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createServer, type RequestListener, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { Client } from "@carillon/sdk";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { serve } from "@hono/node-server";
@@ -54,19 +58,35 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const README = readFileSync(`${ROOT}README.md`, "utf8");
+
+/** Runs the line of the README that mounts a console in that server. */
+async function mounted(server: string, scope: { ops: Console; app?: unknown }, at: string): Promise<unknown> {
+  const [, line = ""] = new RegExp(`^\\| ${server} \\| \`([^\`]+)\``, "m").exec(README) ?? [];
+  const names = { app: undefined, createServer, fastifyConsole, ...scope };
+  const AsyncFunction = mounted.constructor as FunctionConstructor;
+  const run = new AsyncFunction(...Object.keys(names), `return ${line.replaceAll(MOUNT, at)}`);
+  return run(...Object.values(names));
+}
+
 /** Ways to mount the console in servers of users, at a path; "" is the root. */
 const ADAPTERS: Record<string, (ops: Console, at: string) => Promise<string>> = {
-  "Node's http": (ops) => listen(createServer(ops.handler)),
-  Express: (ops, at) =>
-    listen(createServer(express().use(at === "" ? "/" : at, ops.handler) as RequestListener)),
+  "Node.js": async (ops, at) => listen((await mounted("Node.js", { ops }, at)) as Server),
+  async Express(ops, at) {
+    const app = express();
+    await mounted("Express", { ops, app }, at === "" ? "/" : at);
+    return listen(createServer(app as RequestListener));
+  },
   async Fastify(ops, at) {
     const app = fastify();
-    await app.register(fastifyConsole(ops), { prefix: at });
+    await mounted("Fastify", { ops, app }, at);
     await app.ready();
     return listen(app.server);
   },
-  Hono(ops, at) {
-    const app = new Hono().all(`${at}/*`, (c) => ops.fetch(c.req.raw, c.env));
+  async Hono(ops, at) {
+    const app = new Hono();
+    await mounted("Hono", { ops, app }, at);
     return listen(
       serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1", overrideGlobalObjects: false }) as Server,
     );
@@ -191,6 +211,43 @@ describe.each(Object.keys(ADAPTERS))("mounted in %s", (name) => {
   });
 });
 
+test("the README's server runs as it is written, but for its port", async () => {
+  const [source = ""] = codeOf("createConsole(");
+  const written = source.replace("8080", '0, "127.0.0.1", function () { console.log(this.address().port) }');
+  const env = { ...process.env, REDIS_URL: redis.url, OPS_TOKEN: TOKEN };
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", written], { cwd: ROOT, env });
+  ends.push(async () => child.kill("SIGKILL"));
+  const port = new Promise((resolve) => {
+    createInterface({ input: child.stdout }).on("line", (line) => /^\d+$/.test(line) && resolve(line));
+  });
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const answer = await fetch(`http://127.0.0.1:${await port}${MOUNT}/api/v1/tasks`, { headers });
+  expect(await answer.text()).toContain('"acme"');
+});
+
+test("the README's function authenticates people", async () => {
+  const [source = ""] = codeOf("auth: (");
+  const { auth } = new Function(`return { ${source.replace(/;\s*$/, "")} }`)() as Pick<
+    ConsoleOptions,
+    "auth"
+  >;
+  const ops = create({ auth });
+  const me = async (headers: Record<string, string>) => {
+    const answer = await ops.fetch(new Request("http://ops.example/api/v1/me", { headers }));
+    return answer.status === 200 ? await answer.json() : answer.status;
+  };
+  const email = { "x-auth-request-email": "ada@example.com" };
+  expect(await me({})).toBe(401);
+  expect(await me(email)).toMatchObject({ name: "ada@example.com", role: "viewer" });
+  expect(await me({ ...email, "x-auth-request-groups": "dev,sre" })).toMatchObject({ role: "admin" });
+});
+
+/** Examples of the README in JavaScript that contain a text. */
+function codeOf(text: string): string[] {
+  const blocks = [...README.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, code = ""]) => code);
+  return blocks.filter((code) => code.includes(text));
+}
+
 describe("with a function that authenticates people", () => {
   /** Reads the headers of a proxy that has authenticated people. */
   const auth = ({ headers }: Request): Person | null => {
@@ -273,12 +330,15 @@ test("without Bull Board", async () => {
   expect(await (await ask("/api/v1/me")).json()).not.toHaveProperty("bullBoard");
 });
 
-test("closing ends open streams", async () => {
+test("closing ends open streams, of which there may be many", async () => {
   const ops = create();
+  const warned = vi.spyOn(process, "emitWarning");
   const headers = { authorization: `Bearer ${TOKEN}` };
-  const answer = await ops.fetch(new Request("http://ops.example/api/v1/events", { headers }));
+  const open = () => ops.fetch(new Request("http://ops.example/api/v1/events", { headers }));
+  const answers = await Promise.all(Array.from({ length: 20 }, open));
   await ops.close();
-  expect(await answer.text()).toContain("retry");
+  for (const answer of answers) expect(await answer.text()).toContain("retry");
+  expect(warned).not.toHaveBeenCalled();
 });
 
 test.each<[string, Record<string, unknown>]>([
