@@ -100,7 +100,7 @@ async function visit(browser: Browser, url: string, token: string): Promise<Visi
       reportViolation(location.pathname + ": " + event.violatedDirective + " " + event.blockedURI);
     });`,
   });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   page.on("pageerror", (error) => void problems.push(`${page.url()}: ${error.message}`));
   page.on("dialog", (dialog) => {

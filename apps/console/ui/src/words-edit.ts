@@ -82,6 +82,7 @@ export const editWords = {
       delete: (n: number) => `${count(n, "task", "tasks")} deleted.`,
     },
     noteHint: "With it, the same tasks can be resumed later.",
+    plan: "See what was missed, and run it at a rate",
     tags: { add: "Tags to add", remove: "Tags to remove" },
     concerns: (n: number) =>
       n === 0 ? "This would change no task." : `This concerns ${count(n, "task", "tasks")}:`,

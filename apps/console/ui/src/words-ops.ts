@@ -18,9 +18,12 @@ export const opsWords = {
     filter: "Filter",
     filters: { owner: "Owner", queue: "Queue", tag: "Tag" },
     total: (starts: number, tasks: number) =>
-      `${count(starts, "start", "starts")} of ${count(tasks, "task", "tasks")} in 24 hours`,
-    most: (n: number, at: string) => `most in one minute: ${n.toLocaleString("en")}, at ${at}`,
-    none: "Nothing is planned for the next 24 hours.",
+      `${count(starts, "start", "starts")} of ${count(tasks, "task", "tasks")}`,
+    most: (n: number, at: string, minutes: number) =>
+      `most in one minute: ${n.toLocaleString("en")}, ${minutes === 1 ? "at" : `in ${minutes.toLocaleString("en")} minutes, the first at`} ${at}`,
+    next: "Next 24 hours",
+    tomorrow: "Tomorrow",
+    none: "Nothing is planned in this time.",
     cell: (at: string, n: number) => `${at}: ${count(n, "start", "starts")}`,
     hour: "Hour",
     sum: "Sum",
@@ -46,7 +49,9 @@ export const opsWords = {
     owed: "What is owed",
     byPolicy: "By catch-up policy",
     sum: (tasks: number, owed: Owed & { readonly tasks: number }) =>
-      `${count(tasks, "paused task", "paused tasks")}, of which ${owed.tasks.toLocaleString("en")} missed ${starts(owed)}.`,
+      owed.count === 0
+        ? `${count(tasks, "paused task", "paused tasks")}: no start was missed.`
+        : `${count(tasks, "paused task", "paused tasks")}, of which ${owed.tasks.toLocaleString("en")} missed ${starts(owed)}.`,
     count: exact,
     policies: { all: "run each", one: "run once", skip: "drop them" },
     most: "Tasks that owe most",
@@ -90,7 +95,7 @@ export const opsWords = {
   },
   alerts: {
     title: "Alerts",
-    list: "The last 10,000 alerts",
+    list: "Newest first",
     none: "No alert matches.",
     more: "Older alerts",
     kind: "Kind",
@@ -110,7 +115,7 @@ export const opsWords = {
     ends: (kinds: string) => `ends: ${kinds}`,
     run: "Run",
     sentTo: (to: string) => `To ${to}.`,
-    programs: "programs that listen, no address",
+    programs: "programs that listen; no address is set",
     silenced: "Not sent: silenced.",
     undelivered: "Not delivered",
     about: (kinds: string) => `alerts: ${kinds}`,
@@ -167,8 +172,8 @@ export const opsWords = {
     none: "Nothing is frozen.",
     freeze: "Freeze",
     lift: "Lift",
-    holds: "holds",
-    later: "will hold",
+    holds: "in force",
+    later: "to come",
     since: "since",
     from: "from",
     untilLifted: "until it is lifted",
@@ -188,10 +193,10 @@ export const opsWords = {
   },
   changes: {
     title: "Changes",
-    list: "The last 10,000",
+    list: "Newest first",
     none: "No change matches.",
     more: "Older changes",
-    nobody: "nobody named",
+    nobody: "no name given",
     filter: "Filter",
     filters: { task: "Task id", owner: "Owner", queue: "Queue", by: "By" },
     fields: (n: number) => count(n, "field", "fields"),

@@ -19,7 +19,7 @@ export const taskWords = {
     open: (at: string) => `${at}: not over yet`,
     ended: (at: string, outcome: string, took: string | undefined) =>
       `${at}: ${outcome}${took === undefined ? "" : ` in ${took}`}`,
-    legend: "above: planned times; below: when it ran",
+    legend: "above: planned times, hollow if skipped, dotted if to come; below: when it ran",
     track: "Planned and actual times; the arrow keys go from one to the next",
     noneChosen: "none chosen",
     summary: (counts: Record<TickKind, number>) => {
@@ -51,6 +51,7 @@ export const taskWords = {
   task: {
     schedule: "Schedule",
     next: "Next",
+    type: (name: string) => `type ${name}`,
     nominal: "planned for",
     last: "Last run",
     open: "Open runs",
@@ -142,6 +143,7 @@ export const taskWords = {
   run: {
     title: (task: string) => `Run of ${task}`,
     task: "Task",
+    id: "Id",
     nominal: "Planned for",
     trigger: "Cause",
     attempts: "Attempts",

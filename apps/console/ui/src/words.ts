@@ -1,4 +1,4 @@
-import type { Outcome, TaskState } from "@carillon/sdk";
+import type { Outcome, StatusReason, TaskState } from "@carillon/sdk";
 import { count } from "./words-count.js";
 import { editWords } from "./words-edit.js";
 import { opsWords } from "./words-ops.js";
@@ -132,6 +132,15 @@ export const words = {
     queuePaused: "paused",
     oldest: (time: string) => `oldest ${time}`,
     due: "due",
+    places: {
+      NO_NODE: "Nodes",
+      NODES_NOT_READY: "Nodes",
+      QUEUE_PAUSED: "Queues",
+      NO_WORKER: "Workers",
+      FROZEN: "Freezes",
+      ALERTS_UNDELIVERED: "Alerts",
+      OVERDUE: "Overdue tasks",
+    } as Partial<Record<StatusReason["code"], string>>,
   },
   list: {
     title: "Tasks",

@@ -88,3 +88,8 @@ export function runPath(id: string): string {
 export function shortName({ owner, id }: Pick<Named, "owner" | "id">): string {
   return owner === "system" ? id : `${owner}/${id}`;
 }
+
+/** An error without its stack, which the pages of its task and run show. */
+export function firstLine(error: string): string {
+  return error.split("\n", 1)[0] as string;
+}

@@ -73,15 +73,26 @@ export function shortTime(at: number, timeZone: string, today: number): string {
   return `${date}, ${clock}`;
 }
 
-/** `Tue, 24 Nov 2026, 09:00:05 CET` */
-export function fullTime(at: number, timeZone: string): string {
+/** `Tue, 24 Nov 2026, 09:00:05 CET`; without the zone if it is not `named`. */
+export function fullTime(at: number, timeZone: string, named = true): string {
   return format(at, timeZone, {
     ...DAY,
     year: "numeric",
     ...CLOCK,
     second: "2-digit",
-    timeZoneName: "short",
+    ...(named ? { timeZoneName: "short" } : {}),
   });
+}
+
+/** `2026-11-24`, by the calendar of the zone. */
+export function dayOf(at: number, timeZone: string): string {
+  return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
+}
+
+/** When a day as of `dayOf` begins, for the viewer's zone and UTC; undefined if it is not one. */
+export function startOf(day: string, timeZone: string): number | undefined {
+  const at = Date.parse(`${day}T00:00${timeZone === "UTC" ? "Z" : ""}`);
+  return Number.isNaN(at) ? undefined : at;
 }
 
 export function isoTime(at: number): string {

@@ -11,6 +11,9 @@ import { words } from "../words.js";
 const w = words.changes;
 const NAMES = ["task", "owner", "queue", "by"] as const;
 
+/** Details that are UTC ms. */
+const TIMES: ReadonlySet<string> = new Set(["from", "to", "until"]);
+
 interface Page {
   changes: Change[];
   cursor?: string;
@@ -68,9 +71,9 @@ function Row({ change: { at, kind, by, from, scope, count, before, after, detail
       <span className="end soft">
         <Relative at={at} /> · <Time at={at} />
       </span>
-      {details === undefined ? null : <code className="wide small soft any">{JSON.stringify(details)}</code>}
+      {details === undefined ? null : <Details of={details} />}
       {fields.length === 0 ? null : (
-        <details className="wide" open={before !== undefined}>
+        <details className="wide" open={before !== undefined && after !== undefined}>
           <summary className="small soft">{w.fields(fields.length)}</summary>
           <table className="plain small stacks">
             <thead>
@@ -99,6 +102,26 @@ function Row({ change: { at, kind, by, from, scope, count, before, after, detail
         </details>
       )}
     </li>
+  );
+}
+
+/** Further facts of a change, with times as such. */
+function Details({ of }: { of: object }) {
+  return (
+    <p className="wide inline small soft">
+      {Object.entries(of).map(([name, value]) => (
+        <span key={name} className="any">
+          {name}:{" "}
+          {TIMES.has(name) && typeof value === "number" ? (
+            <Time at={value} />
+          ) : typeof value === "string" ? (
+            value
+          ) : (
+            <code>{JSON.stringify(value)}</code>
+          )}
+        </span>
+      ))}
+    </p>
   );
 }
 

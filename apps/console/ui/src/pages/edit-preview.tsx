@@ -85,7 +85,7 @@ function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
             <tr key={time.nominal} data-noted={time.notes.length > 0 || undefined}>
               {zones.map((zone, i) => (
                 <td key={zone}>
-                  {fullTime(time.nominal, zone)}
+                  {fullTime(time.nominal, zone, zone !== "UTC")}
                   {i === 0 ? <Notes time={time} zone={zone} /> : null}
                 </td>
               ))}

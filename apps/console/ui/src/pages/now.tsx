@@ -11,7 +11,7 @@ import type {
   Upcoming,
 } from "@carillon/sdk";
 import { Link } from "wouter";
-import { runPath, shortName, taskPath } from "../lib/api.js";
+import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useGet } from "../lib/query.js";
 import { duration } from "../lib/time.js";
@@ -52,6 +52,17 @@ export function Now() {
   );
 }
 
+/** Where each reason can be mended; the rest is mended outside of the console. */
+const PLACES: Partial<Record<StatusReason["code"], string>> = {
+  NO_NODE: "/system",
+  NODES_NOT_READY: "/system",
+  QUEUE_PAUSED: "/system",
+  NO_WORKER: "/system",
+  FROZEN: "/freezes",
+  ALERTS_UNDELIVERED: "/alerts",
+  OVERDUE: "/tasks?filter=overdue",
+};
+
 /** The one line of truth, and each reason why it is not "on time". */
 function Truth() {
   const status = useGet<Status>("/status", {}, { every: OFTEN });
@@ -78,7 +89,9 @@ function Truth() {
   );
 }
 
-function Reason({ reason: { message, remedy, since } }: { reason: StatusReason }) {
+function Reason({ reason: { code, message, remedy, since } }: { reason: StatusReason }) {
+  const { wide } = useMe();
+  const place = PLACES[code];
   return (
     <li>
       {message}{" "}
@@ -88,7 +101,10 @@ function Reason({ reason: { message, remedy, since } }: { reason: StatusReason }
         </span>
       )}
       <br />
-      <span className="soft">{remedy}</span>
+      <span className="soft">{remedy}</span>{" "}
+      {place === undefined || (place === "/system" && !wide) ? null : (
+        <Link href={place}>{w.places[code]}</Link>
+      )}
     </li>
   );
 }
@@ -116,7 +132,7 @@ function Failing() {
                   )}
                   {task.lastStatus?.error ? (
                     <Link href={runPath(task.lastStatus.run)} className="wide small soft cut">
-                      {task.lastStatus.error}
+                      {firstLine(task.lastStatus.error)}
                     </Link>
                   ) : null}
                 </li>

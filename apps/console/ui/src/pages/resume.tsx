@@ -75,17 +75,21 @@ function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }:
     <Panel title={w.owed}>
       <div className="body stack">
         <p>{w.sum(tasks, owed)}</p>
-        <h3>{w.byPolicy}</h3>
-        <dl className="figures">
-          {POLICIES.map((name) => (
-            <div key={name}>
-              <dt>
-                {w.policies[name]} ({words.tasks(policies[name].tasks)})
-              </dt>
-              <dd>{w.count(policies[name])}</dd>
-            </div>
-          ))}
-        </dl>
+        {owed.count === 0 ? null : (
+          <>
+            <h3>{w.byPolicy}</h3>
+            <dl className="figures">
+              {POLICIES.map((name) => (
+                <div key={name}>
+                  <dt>
+                    {w.policies[name]} ({words.tasks(policies[name].tasks)})
+                  </dt>
+                  <dd>{w.count(policies[name])}</dd>
+                </div>
+              ))}
+            </dl>
+          </>
+        )}
         {notes.map((note) => (
           <p key={note} className="note" data-tone="warn">
             {note}

@@ -103,7 +103,7 @@ function Facts({ run }: { run: RunDetails }) {
     [w.waited, run.waitMs === undefined ? undefined : duration(run.waitMs)],
     [w.crashes, run.crashes],
     [w.cancel, run.cancel === undefined ? undefined : w.cancelledBy(run.cancel.by)],
-    ["id", <code key="i">{run.id}</code>],
+    [w.id, <code key="i">{run.id}</code>],
   ];
   return (
     <section className="panel">

@@ -112,8 +112,8 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
                 <Relative at={beat} />
               </td>
               <td>{running ?? words.none}</td>
-              <td className="any">{queues.join(", ")}</td>
-              <td className="any">{types.join(", ")}</td>
+              <td className="any list">{queues.join(", ")}</td>
+              <td className="any list">{types.join(", ")}</td>
               <td>
                 {versions.carillon}
                 <span className="block soft small nowrap">

@@ -97,7 +97,7 @@ function Facts({ task }: { task: Task }) {
           </p>
         )}
         <dl className="figures">
-          <div>
+          <div className="full">
             <dt>{words.task.schedule}</dt>
             <dd className="words">{humanized}</dd>
           </div>
@@ -143,9 +143,11 @@ function Facts({ task }: { task: Task }) {
           )}
         </dl>
         {lastStatus?.error === undefined ? null : <ErrorText text={lastStatus.error} />}
-        <p className="inline small soft">
-          {task.type} · <Link href={`/tasks?queue=${encodeURIComponent(task.queue)}`}>{task.queue}</Link> ·{" "}
-          <Link href={`/tasks?owner=${encodeURIComponent(task.owner)}`}>{task.owner}</Link>
+        <p className="small soft">
+          {words.task.type(task.type)} · {words.list.queue.toLowerCase()}{" "}
+          <Link href={`/tasks?queue=${encodeURIComponent(task.queue)}`}>{task.queue}</Link> ·{" "}
+          {words.list.owner.toLowerCase()}{" "}
+          <Link href={`/tasks?owner=${encodeURIComponent(task.owner)}`}>{task.owner}</Link>{" "}
           {task.tags.map((tag) => (
             <Link key={tag} href={`/tasks?tag=${encodeURIComponent(tag)}`}>
               <Badge>{tag}</Badge>

@@ -1,5 +1,6 @@
 import type { BulkResult, TaskName } from "@carillon/sdk";
 import { useState } from "react";
+import { Link } from "wouter";
 import { api, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useAsk } from "../lib/query.js";
@@ -15,15 +16,21 @@ export type Target = Readonly<Record<string, unknown>>;
 
 type Verb = "pause" | "resume" | "trigger" | "tag" | "delete";
 
+type Plan = Readonly<Record<string, string | undefined>>;
+
 interface Props {
   target: Target;
   /** Text about what is selected. */
   text: string;
+  /** Selects all that match the filter; absent: they are, or cannot be. */
+  onAll: (() => void) | undefined;
+  /** The filter of the list, as far as a plan for a resume knows it. */
+  plan: Plan;
   onClear: () => void;
 }
 
 /** Actions for the selected tasks. */
-export function BulkBar({ target, text, onClear }: Props) {
+export function BulkBar({ target, text, onAll, plan, onClear }: Props) {
   const { act, define } = useMe();
   const [verb, setVerb] = useState<Verb | undefined>();
   const verbs: Verb[] = [
@@ -33,6 +40,11 @@ export function BulkBar({ target, text, onClear }: Props) {
   return (
     <section className="bulk" aria-label={w.label}>
       <strong aria-live="polite">{text}</strong>
+      {onAll === undefined ? null : (
+        <button type="button" className="button plain" onClick={onAll}>
+          {w.selectAll}
+        </button>
+      )}
       {verbs.map((name) => (
         <button
           key={name}
@@ -50,6 +62,7 @@ export function BulkBar({ target, text, onClear }: Props) {
         <BulkDialog
           target={target}
           verb={verb}
+          plan={plan}
           onClose={() => setVerb(undefined)}
           onDone={() => {
             setVerb(undefined);
@@ -64,17 +77,21 @@ export function BulkBar({ target, text, onClear }: Props) {
 interface DialogProps {
   target: Target;
   verb: Verb;
+  plan: Plan;
   onClose: () => void;
   onDone: () => void;
 }
 
 /** Asks first how many tasks it concerns, and which: the same call as a dry run. */
-function BulkDialog({ target, verb, onClose, onDone }: DialogProps) {
+function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const [note, setNote] = useState("");
   const [from, setFrom] = useState<keyof typeof words.task.resumeFrom>("now");
   const [tags, setTags] = useState({ add: "", remove: "" });
   const [sure, setSure] = useState(false);
   const path = `/tasks/${verb}`;
+  const search = new URLSearchParams(
+    Object.entries(plan).filter((entry): entry is [string, string] => !!entry[1]),
+  );
   const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
   const given = {
     pause: note === "" ? {} : { note },
@@ -110,9 +127,12 @@ function BulkDialog({ target, verb, onClose, onDone }: DialogProps) {
         </Field>
       ) : null}
       {verb === "resume" ? (
-        <Field label={words.task.missed}>
-          <Select value={from} options={words.task.resumeFrom} onSet={setFrom} />
-        </Field>
+        <>
+          <Field label={words.task.missed}>
+            <Select value={from} options={words.task.resumeFrom} onSet={setFrom} />
+          </Field>
+          <Link href={`/resume${search.size === 0 ? "" : `?${search}`}`}>{w.plan}</Link>
+        </>
       ) : null}
       {verb === "tag"
         ? (["add", "remove"] as const).map((name) => (

@@ -1,4 +1,4 @@
-import type { Task, TaskCounts } from "@carillon/sdk";
+import type { Outcome, Task, TaskCounts } from "@carillon/sdk";
 import { useCallback, useEffect, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
@@ -6,7 +6,7 @@ import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
 import { useGet, useGetPages } from "../lib/query.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
-import { OutcomeBadge, TaskBadge } from "../parts/state.js";
+import { OutcomeBadge, TaskBadge, toneOf } from "../parts/state.js";
 import { RowStrip } from "../parts/ticks.js";
 import { Relative, Time } from "../parts/time.js";
 import { type Column, VirtualTable } from "../parts/vtable.js";
@@ -131,13 +131,16 @@ export default function Tasks() {
                   <BulkBar
                     target={targetOf(selected, filter)}
                     text={selected === ALL ? words.bulk.allSelected : words.bulk.selected(selected.size)}
+                    // Without a filter, the server refuses to act on all.
+                    onAll={isFiltered && selected !== ALL ? () => setSelected(ALL) : undefined}
+                    plan={{ queue, owner, tag }}
                     onClear={() => setSelected(new Map())}
                   />
                 ) : null}
                 <VirtualTable
                   label={words.list.label}
                   rows={rows}
-                  columns={act ? [selector(selected, setSelected, rows, isFiltered), ...COLUMNS] : COLUMNS}
+                  columns={act ? [selector(selected, setSelected, rows), ...COLUMNS] : COLUMNS}
                   rowKey={taskPath}
                   onEnd={readMore}
                 />
@@ -165,31 +168,27 @@ function targetOf(selected: Selection, { sort: _, ...filter }: Record<string, st
   return { tasks: [...selected.values()].map(({ queue, owner, id }) => ({ queue, owner, id })) };
 }
 
-/** The column of checkboxes. In its head: what is read, then all that match; the server asks for a filter for that. */
+/** The column of checkboxes. The one in its head selects what is read. */
 function selector(
   selected: Selection,
   onSelect: (to: Selection) => void,
   rows: readonly Task[],
-  isFiltered: boolean,
 ): Column<Task> {
-  const some = selected === ALL ? rows.length : selected.size;
-  const next = () => {
-    if (some === 0) return onSelect(new Map(rows.slice(0, MOST).map((task) => [taskPath(task), task])));
-    onSelect(isFiltered && selected !== ALL ? ALL : new Map());
-  };
+  const read = rows.slice(0, MOST);
+  const isAll = selected === ALL || read.every((task) => selected.has(taskPath(task)));
   return {
     key: "select",
     width: "1.2rem",
     head: (
       <input
         type="checkbox"
-        aria-label={some > 0 && isFiltered ? words.bulk.selectAll : words.bulk.selectRead}
-        title={some > 0 && isFiltered ? words.bulk.selectAll : words.bulk.selectRead}
-        checked={selected === ALL}
+        aria-label={words.bulk.selectRead}
+        title={words.bulk.selectRead}
+        checked={isAll}
         ref={(box) => {
-          if (box) box.indeterminate = some > 0 && selected !== ALL;
+          if (box) box.indeterminate = !isAll && selected.size > 0;
         }}
-        onChange={next}
+        onChange={() => onSelect(new Map(isAll ? [] : read.map((task) => [taskPath(task), task])))}
       />
     ),
     cell: (task) => (
@@ -240,6 +239,10 @@ const COLUMNS: readonly Column<Task>[] = [
           {shortName(task)}
         </Link>
         <span className="cut block soft small">
+          {toneOf(task.lastStatus?.outcome) === "bad" ? (
+            // Wide screens have a column for it.
+            <span className="only-narrow bad">{words.outcomes[task.lastStatus?.outcome as Outcome]} · </span>
+          ) : null}
           {task.type} · {task.queue}
         </span>
       </>
@@ -251,7 +254,7 @@ const COLUMNS: readonly Column<Task>[] = [
     width: "minmax(8rem, 3fr)",
     wide: true,
     cell: ({ humanized }) => (
-      <span className="cut block" title={humanized}>
+      <span className="two-lines" title={humanized}>
         {humanized}
       </span>
     ),
@@ -259,10 +262,9 @@ const COLUMNS: readonly Column<Task>[] = [
   {
     key: "next",
     head: columns.next,
-    width: "minmax(7.2rem, 1fr)",
+    width: "minmax(6.4rem, 1fr)",
     cell: ({ nextExecution, ...task }) =>
       nextExecution === undefined ? (
-        // Wide screens have a column for it.
         <span className="only-narrow">
           <TaskBadge {...task} />
         </span>

@@ -4,7 +4,7 @@ import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useGet } from "../lib/query.js";
-import { useZone } from "../lib/time.js";
+import { dayOf, startOf, useNow, useZone } from "../lib/time.js";
 import { Filters } from "../parts/filters.js";
 import { HeatMap } from "../parts/heat-map.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
@@ -14,18 +14,29 @@ import { words } from "../words.js";
 const w = words.timeline;
 const NAMES = ["owner", "queue", "tag"] as const;
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** From the start of a day into the middle of the next one, however long a change of the clock makes it. */
+const NEXT_DAY = 36 * HOUR;
 
-/** Occurrences of the next 24 hours, minute by minute, and where tasks crowd. */
+/** Occurrences of the next 24 hours or of a day, minute by minute, and where tasks crowd. */
 export default function Timeline() {
   const [params] = useSearchParams();
   const [picked, setPicked] = useState<number | undefined>();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
-  const load = useGet<Load>("/load", { ...given, step: "1m" }, { refresh: MINUTE });
+  const days = useDays(params.get("day"));
+  const load = useGet<Load>("/load", { ...given, ...days.range, step: "1m" }, { refresh: MINUTE });
   return (
     <>
       <PageHead title={w.title} />
       <div className="stack">
         <Panel title={w.map} end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
+          <p className="body chips">
+            {days.chips.map(({ name, day, shown }) => (
+              <Link key={name} className="chip" href={withDay(params, day)} aria-current={shown}>
+                {name}
+              </Link>
+            ))}
+          </p>
           <Loaded of={load}>
             {(load) =>
               load.total === 0 ? (
@@ -48,6 +59,26 @@ export default function Timeline() {
       </div>
     </>
   );
+}
+
+/** The next 24 hours, or the day that the address names, and a chip for each choice. */
+function useDays(named: string | null) {
+  const zone = useZone();
+  const now = useNow();
+  const after = (day: string) => dayOf((startOf(day, zone) ?? now) + NEXT_DAY, zone);
+  const tomorrow = after(dayOf(now, zone));
+  const day = named !== null && startOf(named, zone) !== undefined ? named : undefined;
+  const chip = (name: string, of: string | undefined) => ({ name, day: of, shown: day === of });
+  const chips = [chip(w.next, undefined), chip(w.tomorrow, tomorrow)];
+  if (chips.every(({ shown }) => !shown)) chips.push(chip(day as string, day));
+  return { chips, range: day && { from: startOf(day, zone), to: startOf(after(day), zone) } };
+}
+
+function withDay(params: URLSearchParams, day: string | undefined): string {
+  const now = new URLSearchParams(params);
+  if (day === undefined) now.delete("day");
+  else now.set("day", day);
+  return `/timeline?${now}`;
 }
 
 /** Names a minute from the keyboard. */
@@ -111,9 +142,14 @@ function Steps({ steps }: { steps: readonly BusyStep[] }) {
             {collisions.map((collision) => (
               <div key={collision.at}>
                 <h3>
-                  <Time at={collision.at} />: {w.meet(collision.count)}
+                  {collision.at === at ? null : (
+                    <>
+                      <Time at={collision.at} />:{" "}
+                    </>
+                  )}
+                  {w.meet(collision.count)}
                 </h3>
-                <ul className="stack">
+                <ul>
                   {collision.schedules.map((one) => (
                     <Crowd key={`${one.humanized} ${taskPath(one.sample[0] as Named)}`} of={one} />
                   ))}
@@ -132,11 +168,10 @@ function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }
   const { define } = useMe();
   const offered = define && jitter !== undefined ? jitter : undefined;
   return (
-    <li>
+    <li className="inline">
       <span className="soft">
-        {words.tasks(tasks)}, {humanized}.
-      </span>{" "}
-      {jitter === undefined ? null : <span>{w.jitter(jitter)}</span>}
+        {words.tasks(tasks)}, {humanized}:
+      </span>
       <ul className="inline">
         {sample.map((task) => (
           <li key={taskPath(task)} className="any">
@@ -155,6 +190,7 @@ function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }
         ))}
         {tasks > sample.length ? <li className="soft">{w.others(tasks - sample.length)}</li> : null}
       </ul>
+      {jitter === undefined ? null : <span>{w.jitter(jitter)}</span>}
     </li>
   );
 }

@@ -13,6 +13,22 @@ interface Props {
 }
 
 const HEIGHT = 180;
+/** Lengths between two labels of time, in s: no two labels show the same second. */
+const STEPS = [
+  1,
+  5,
+  15,
+  60,
+  300,
+  900,
+  3_600,
+  3 * 3_600,
+  12 * 3_600,
+  86_400,
+  7 * 86_400,
+  28 * 86_400,
+  364 * 86_400,
+];
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 /** Durations of runs by their start, on a logarithmic scale. Those that failed are a row of their own. */
@@ -52,9 +68,10 @@ export default function DurationPlot({ runs, label }: Props) {
           {
             ...axis,
             space: 110,
+            incrs: STEPS,
             values: (_, splits) => splits.map((at) => shortTime(at * 1_000, zone, today)),
           },
-          { ...axis, size: 64, values: (_, splits) => splits.map((ms) => (isRound(ms) ? duration(ms) : "")) },
+          { ...axis, size: 80, values: (_, splits) => splits.map(labelOf) },
         ],
         series: [
           {
@@ -84,7 +101,8 @@ export default function DurationPlot({ runs, label }: Props) {
   return <div ref={place} role="img" aria-label={label} className="plot" />;
 }
 
-/** Whether a power of ten: labels of a logarithmic scale. */
-function isRound(ms: number | null): boolean {
-  return ms !== null && Math.abs(Math.log10(ms) - Math.round(Math.log10(ms))) < 1e-6;
+/** Labels of a logarithmic scale: powers of ten, and all if there are not two of these. */
+function labelOf(ms: number, _: number, all: readonly number[]): string {
+  const isRound = (one: number) => Math.abs(Math.log10(one) - Math.round(Math.log10(one))) < 1e-6;
+  return isRound(ms) || all.filter(isRound).length < 2 ? duration(ms) : "";
 }

@@ -18,8 +18,12 @@ export function Filters<Name extends string>({ names, labels, act }: Props<Name>
       key={params.toString()}
       onSubmit={(event) => {
         event.preventDefault();
-        const typed = [...new FormData(event.currentTarget)].filter(([, value]) => value !== "");
-        setParams(new URLSearchParams(typed as [string, string][]));
+        const now = new URLSearchParams(params);
+        for (const [name, value] of new FormData(event.currentTarget)) {
+          if (value === "") now.delete(name);
+          else now.set(name, String(value));
+        }
+        setParams(now);
       }}
     >
       {names

@@ -32,7 +32,10 @@ export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick,
     const within = cells.filter((cell) => cell.at >= at && cell.at < at + HOUR);
     return { at, within, sum: within.reduce((sum, { count }) => sum + count, 0) };
   });
-  const text = [w.total(total, tasks), most && w.most(most.count, shortTime(most.at, zone, now))];
+  const text = [
+    w.total(total, tasks),
+    most && w.most(most.count, shortTime(most.at, zone, now), counts.filter((n) => n === most.count).length),
+  ];
   return (
     <div className="body stack">
       <p>{text.filter(Boolean).join("; ")}</p>

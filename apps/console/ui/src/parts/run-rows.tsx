@@ -1,6 +1,6 @@
 import type { Run } from "@carillon/sdk";
 import { Link } from "wouter";
-import { runPath, shortName, taskPath } from "../lib/api.js";
+import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
 import { duration, useNow } from "../lib/time.js";
 import { words } from "../words.js";
 import { Badge, RunBadge } from "./state.js";
@@ -34,7 +34,7 @@ export function RunRows({ runs, withTask }: { runs: readonly Run[]; withTask?: b
                 </>
               )}
             </span>
-            {error === undefined ? null : <span className="wide small soft cut">{error}</span>}
+            {error === undefined ? null : <span className="wide small soft cut">{firstLine(error)}</span>}
           </li>
         );
       })}

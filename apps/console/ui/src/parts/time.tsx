@@ -13,12 +13,16 @@ export function Time({ at, zone }: { at: number; zone?: string }) {
   );
 }
 
+const FAR_MS = 600_000;
+
 /** `in 4 min`, or `12 s ago`. */
 export function Relative({ at }: { at: number }) {
   const zone = useZone();
   const now = useNow();
-  // No milliseconds and tenths: it counts in whole seconds.
-  const length = Math.floor(Math.abs(at - now) / 1_000) * 1_000;
+  // It counts in whole seconds, and in minutes when it is far off.
+  const away = Math.abs(at - now);
+  const step = away < FAR_MS ? 1_000 : 60_000;
+  const length = Math.floor(away / step) * step;
   const text =
     length === 0 ? words.justNow : at > now ? words.inTime(duration(length)) : words.ago(duration(length));
   return (
