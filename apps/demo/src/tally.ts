@@ -11,8 +11,8 @@ interface History {
 }
 
 /**
- * Checks the promise while the demo runs, from records alone: each nominal time has one run, or a ledger entry that says
- * why not.
+ * Checks the promise while the demo runs, from records alone: each nominal time has one run, a ledger entry that says
+ * why not, or waits for a run.
  */
 export class Tally {
   readonly #tasks = new Map<string, History>();
@@ -64,7 +64,9 @@ export class Tally {
 
     const schedule = compileSchedule(task.schedule, seedOf(task));
     const recorded = (time: number) =>
-      history.runs.has(time) || ledger.some(({ from, to }) => from <= time && time <= to);
+      history.runs.has(time) ||
+      ledger.some(({ from, to }) => from <= time && time <= to) ||
+      task.pending.some(({ nominal }) => nominal === time);
     const nominals = [...history.runs.keys()].sort((a, b) => a - b).slice(-MEMORY);
     history.missed = new Set();
     let time: number | undefined = nominals[0];

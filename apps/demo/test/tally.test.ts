@@ -2,8 +2,11 @@ import type { LedgerEntry, Run, Task } from "@carillon/sdk";
 import { describe, expect, it } from "vitest";
 import { Tally } from "../src/tally.js";
 
-const task = (cursor: number) =>
-  ({ id: "t", owner: "system", queue: "q", schedule: { every: "10s" }, cursor }) as Task;
+const task = (cursor: number, ...pending: number[]) =>
+  ({
+    ...{ id: "t", owner: "system", queue: "q", schedule: { every: "10s" }, cursor },
+    pending: pending.map((nominal) => ({ nominal })),
+  }) as unknown as Task;
 const run = (nominal: number, id = `r${nominal}`) => ({ id, nominal, trigger: "schedule" }) as Run;
 const skip = (from: number, to: number) => ({ reason: "overlap", from, to, decisions: 2 }) as LedgerEntry;
 
@@ -12,6 +15,12 @@ describe("the demo's tally, from records alone", () => {
     const tally = new Tally();
     tally.learn(task(40_000), [run(40_000), run(10_000)], [skip(20_000, 30_000)]);
     expect([tally.enqueued, tally.skipped, tally.missed, tally.doubled]).toEqual([2, 2, 0, 0]);
+  });
+
+  it("does not miss a time that waits for a run to end", () => {
+    const tally = new Tally();
+    tally.learn(task(20_000, 20_000), [run(10_000)], []);
+    expect([tally.enqueued, tally.missed]).toEqual([1, 0]);
   });
 
   it("counts a time without either as missed, and one with two runs as doubled", () => {
