@@ -12,7 +12,10 @@ interface Certificates {
   servername?: string;
 }
 
-/** Certificates for Redis, read and checked now: later a wrong one only says that the connection failed. @throws `INVALID_OPTION` naming the variable */
+/**
+ * Certificates for Redis, read and checked at once: later, a wrong one would only show as a failed connection.
+ * @throws `INVALID_OPTION` naming the variable
+ */
 export function readTls(env: Environment): { tls?: Certificates } {
   const tls: Certificates = {
     ...read(env, "ca", "REDIS_TLS_CA_FILE", (text) => new X509Certificate(text)),

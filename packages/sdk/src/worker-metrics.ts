@@ -2,9 +2,9 @@ import { OUTCOMES } from "@carillon/core";
 import type { RunEvent } from "./worker/options.js";
 import type { Worker } from "./worker.js";
 
-/** From a job that a free worker takes at once (ms) to one that waited for a worker overnight. */
+/** Buckets from a job that a free worker takes at once to one that waits overnight, in seconds. */
 const DELAY_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200];
-/** From a handler that does next to nothing to a batch that takes hours. */
+/** Buckets from a handler that does nearly nothing to a batch of hours, in seconds. */
 const DURATION_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 7_200];
 
 /** A registry of prom-client. */

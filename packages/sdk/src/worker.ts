@@ -179,7 +179,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     };
     const worker: TurnWorker = new TurnWorker(queue, run, options, this.#store.runs.lanes(queue, whose));
     worker.on("error", (error) => {
-      const coded = redisError(error); // It also takes the password out of the error.
+      const coded = redisError(error); // `redisError` also removes the password from the error.
       const { code, message } = coded;
       // Each queue has two connections besides the store's, which logs the same.
       const logged = !this.#options.store && !this.#store.ready && failsForAll(coded);
@@ -193,7 +193,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     return { worker, connection };
   }
 
-  /** Jobs cannot be handed back over this connection, or ends of runs not be recorded; and no code is at work any more. */
+  /** Whether Redis is unreachable, so that jobs cannot be handed back or ends recorded, while no handler is running. */
   #stranded(connection: RedisClient): boolean {
     const lost = connection.status !== "ready" || !this.#store.ready;
     return lost && !this.#active.atWork;

@@ -14,14 +14,14 @@ import { ALERT_TYPE, type Alert, EMAIL_TYPE, revisionOf, type Store } from "@car
 const WINDOW = 60_000;
 /** A mail that is due sooner than this takes no more alerts: they go into the next one. */
 const CLOSED = 5_000;
-/** Alerts that a digest describes; of more it says only how many. */
+/** Number of alerts that a digest describes; it only counts the others. */
 const DESCRIBED = 100;
-/** Nodes that add to the same digest at the same moment. */
+/** Attempts to add to a digest while other nodes add to it too. */
 const TRIES = 20;
 
 interface Batch {
   readonly alerts: readonly Record<string, unknown>[];
-  /** Further ones. */
+  /** Number of alerts that are counted only. */
   readonly more: number;
 }
 

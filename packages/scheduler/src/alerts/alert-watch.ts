@@ -23,7 +23,7 @@ export class AlertWatch {
   readonly #settings: Settings;
   readonly #coverage: Coverage;
   #checkedAt = Number.NEGATIVE_INFINITY;
-  /** Since when this node has seen each reason, UTC ms. */
+  /** When this node first saw each current reason, UTC ms. */
   #seen = new Map<string, number>();
 
   constructor(store: Store, settings: Settings) {
@@ -41,7 +41,7 @@ export class AlertWatch {
     if (await this.#watches(now)) await this.#raise(now);
   }
 
-  /** Each run of this task is a heartbeat: it takes a node, Redis and a worker. Put again, it changes nothing. */
+  /** A task whose every run is a heartbeat: it takes a node, Redis and a worker. Put again, it changes nothing. */
   async #putWatchdog(): Promise<void> {
     const { watchdog } = this.#settings;
     if (!watchdog) return;
@@ -56,7 +56,7 @@ export class AlertWatch {
   }
 
   async #warn(): Promise<void> {
-    // Also those of a paused queue.
+    // Alerts of a paused queue count too.
     const { waiting = 0, oldestWaitingMs: oldest = 0 } = (await this.#store.queues.state(ALERTS_QUEUE)) ?? {};
     if (oldest < MINUTE) return;
     const details = { queue: ALERTS_QUEUE, waiting, oldest };
@@ -103,7 +103,7 @@ export class AlertWatch {
   }
 }
 
-/** The kind of alert that a reason of the status raises. None if some work is late, but goes on. */
+/** The kind of alert that a reason of the status raises. None if work is late but continues. */
 function kindOf({ code }: StatusReason): "no-worker" | "stopped" | undefined {
   if (code === "OVERDUE") return undefined;
   return code === "NO_WORKER" ? "no-worker" : "stopped";

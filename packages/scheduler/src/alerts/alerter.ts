@@ -27,7 +27,10 @@ import { AlertDigests } from "./alert-digests.js";
 /** Longest wait for `onAlert`, in ms: a call that hangs must not hold up the other alerts, or a stop. */
 const PATIENCE = 10_000;
 
-/** Time during which the alert of a task that only newer nodes can read is left to them, in ms; then `onAlert` is called here. */
+/**
+ * How long alerts of a task that only newer nodes can read are left to them, in ms; after that `onAlert` is called
+ * here.
+ */
 const LEAVE_FOR = 3_600_000;
 
 /** Facts that are the same for all deliveries of one turn. */
@@ -123,7 +126,7 @@ export class Alerter {
     await this.#callOnAlert(alert, lease);
     try {
       if (failure !== undefined) throw failure;
-      // Nobody but `onAlert` is told of a task that was deleted.
+      // Alerts of a deleted task go to `onAlert` only.
       const gone = alert.task !== undefined && !task;
       const to = gone ? [] : destinationsOf(alert, task?.definition, rules.defaults);
       await this.#deliver(alert, task?.definition.type, to, rules.now);
@@ -170,7 +173,7 @@ export class Alerter {
     }
   }
 
-  /** Adds it to the list of alerts. Hosts alone: a URL may be a credential. */
+  /** Adds it to the list of alerts, with hosts only, because a URL may be a credential. */
   #record(alert: Alert, more: { silenced?: string; to?: readonly (string | undefined)[] }): void {
     this.#store.alertLog.add(JSON.stringify({ ...alert, ...more }));
   }

@@ -22,8 +22,8 @@ import { Slots } from "./slots.js";
 import { Timer } from "./timer.js";
 
 /**
- * How long a part rests in ms after a turn in which this node could do nothing (more). It also lets the reconciler take together
- * what comes due within this time.
+ * How long a part rests in ms after a turn in which this node could do nothing (more). It also lets the reconciler
+ * handle runs together that come due within this time.
  */
 const REST = 1_000;
 /** Longest turn of one part, in ms: a backlog must not delay other parts that are due. */

@@ -1,9 +1,12 @@
 import { PARTS } from "@carillon/store";
 import { type Appointment, keyOf, type Part } from "../part.js";
 
-/** Most parts that are worked on concurrently; parts that wait for the user's code have as many places of their own. */
+/**
+ * Most parts that are worked on concurrently; parts that wait for the user's code have the same number of separate
+ * places.
+ */
 const SIDE_BY_SIDE = 4;
-/** Work that takes longer than this is taken to hang, on a server that does not answer; in ms. */
+/** Work that takes longer than this, in ms, counts as hanging, on a server that does not answer. */
 const STUCK_AFTER = 1_000;
 
 interface Work {

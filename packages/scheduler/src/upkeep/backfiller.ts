@@ -30,7 +30,10 @@ export class Backfiller {
     return true;
   }
 
-  /** Postpones a backfill that failed, so that the others go on. @throws an error of Redis that concerns them all */
+  /**
+   * Postpones a backfill that failed, so that the others continue.
+   * @throws an error of Redis that concerns them all
+   */
   async #putOff({ task, id }: Backfill, error: unknown): Promise<void> {
     if (failsForAll(error)) throw error;
     const { code, message } = redisError(error);
@@ -97,7 +100,7 @@ export class Backfiller {
       case "DONE":
         if (!done) return WAIT;
         if (nextStep(task.schedule, { at: nominal, to, ranges }) !== undefined) return every;
-        // Not only when the next step would be.
+        // Ends it now, not when the next step would be due.
         await backfills.end(name.queue, id, "done");
         return undefined;
       case "LIMITED":

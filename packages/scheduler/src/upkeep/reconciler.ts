@@ -19,7 +19,7 @@ export class Reconciler {
       more = report.more;
       cleared ||= report.cleared;
       for (const name of report.lingered) {
-        // Unless it was put again meanwhile.
+        // Only if it was not put again meanwhile.
         if (await this.#store.tasks.delete(name, "finished"))
           seen.push({ queue, run: `${name.owner}/${name.id}`, what: "removed" });
       }

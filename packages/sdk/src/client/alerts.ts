@@ -25,7 +25,7 @@ export interface AlertRecord extends Alert {
   readonly recorded: number;
   /** Hosts of webhooks and e-mail addresses that it was sent to. */
   readonly to: readonly string[];
-  /** The silence by which it was not delivered. */
+  /** The silence that suppressed its delivery. */
   readonly silenced?: string;
 }
 
@@ -51,16 +51,16 @@ export interface Delivery {
   readonly owner: string;
   /** Host of the webhook, or the e-mail address. */
   readonly to: string;
-  /** `collecting`: until `at`; `waiting`: for a worker, or for its next try; `failed`: after its last one. */
+  /** `collecting`: until `at`; `waiting`: for a worker, or for its next attempt; `failed`: after its last one. */
   readonly state: "collecting" | "waiting" | "failed";
-  /** When it is to be sent, or was to be. UTC ms. */
+  /** When it is due, or was due. UTC ms. */
   readonly at: number;
   /** The kinds of its alerts. */
   readonly kinds: readonly string[];
   readonly error?: string;
 }
 
-/** Alerts and deliveries that nobody has got yet. */
+/** Alerts and deliveries that have reached nobody yet. */
 export interface Undelivered {
   /** Alerts that wait for a node. */
   readonly alerts: readonly Alert[];
@@ -130,7 +130,10 @@ export class Alerts {
     return { alerts, deliveries: tasks.flatMap(deliveryOf).slice(0, MOST) };
   }
 
-  /** The alerts about the namespace whose incidents last. Those of a task: `incidents` of `client.runs.stats`. @throws `FORBIDDEN` for a bound client */
+  /**
+   * Alerts about the namespace whose incidents have not ended. Those of a task: `incidents` of `client.runs.stats`.
+   * @throws `FORBIDDEN` for a bound client
+   */
   async incidents(): Promise<Alert[]> {
     this.#scope.assertUnbound();
     return this.#scope.store.alerts.incidents();
@@ -204,7 +207,7 @@ export class Alerts {
     return silence;
   }
 
-  /** The silences that hold, those that end first on top. */
+  /** Current silences, the first to end first. */
   async silences(): Promise<Silence[]> {
     const { store, owner } = this.#scope;
     const all = await store.alerts.silences(await store.serverTime());

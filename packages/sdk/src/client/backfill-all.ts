@@ -40,7 +40,7 @@ export interface BackfillAllResult {
   readonly batch: string | undefined;
 }
 
-/** More would be a mistake more often than a wish: occurrences of one task, of all, and tasks. */
+/** Limits beyond which a call is more likely a mistake: occurrences of one task, of all, and tasks. */
 const [MOST, MOST_IN_ALL, MOST_TASKS] = [100_000, 1_000_000, 10_000];
 /** Backfills stored, and entries of samples, at a time. */
 const [CHUNK, SAMPLE] = [100, 10];
@@ -152,8 +152,8 @@ export async function backfillAll(
 }
 
 /**
- * Paces so that all tasks together run `perMinute`, evenly, and end at the same time: each of `n` occurrences takes an `n`-th of it. First
- * steps are spread over it by the golden ratio.
+ * Paces such that all tasks together run `perMinute`, evenly, and end at the same time: if a task has `n` occurrences,
+ * each takes an `n`-th of that time. First steps are spread over it by the golden ratio.
  */
 export function paced<One extends Pick<Times, "total">>(
   all: readonly One[],

@@ -56,7 +56,7 @@ export async function rangesOf(
   return merged(inside);
 }
 
-/** Times of the schedule with a failed run, none that went well, none that is open, and no retry that waits. */
+/** Times of the schedule with a failed run, without a successful or an open one, and without a pending retry. */
 async function failedTimes(
   runs: Scope["store"]["runs"],
   { definition: name, pending }: StoredTask,

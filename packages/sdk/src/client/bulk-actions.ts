@@ -37,7 +37,7 @@ export async function deleteAll(
   const checked = checkedFilter(scope, filter);
   return bulk(scope, {
     kind: "delete",
-    // The deliveries of an owner's alerts are the owner's too.
+    // The deliveries of an owner's alerts belong to the owner too.
     filter: { ...checked, deliveries: checked.deliveries ?? true },
     ...{ by: scope.author(options.by), dryRun: options.dryRun },
     act: (_, name) => scope.store.tasks.delete(name),

@@ -153,7 +153,7 @@ async function read(scope: Scope, ref: TaskRef): Promise<StoredTask> {
   return task;
 }
 
-/** Waits for all, also if one fails: what the others did counts. */
+/** Waits for all even if one fails: the results of the others count. */
 async function inOrder<One>(calls: readonly Promise<One>[]) {
   const all = await Promise.allSettled(calls);
   return {

@@ -32,7 +32,10 @@ export const CHANGE_KINDS = [
 
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
-/** The thing that was changed: a task if `id` is present; the tasks of a queue, an owner or a tag if `count` is. Empty: the namespace. */
+/**
+ * The object of a change: a task if `id` is present; the tasks of a queue, an owner or a tag if `count` is. Empty: the
+ * namespace.
+ */
 export interface ChangeScope {
   readonly queue?: string | undefined;
   readonly owner?: string | undefined;

@@ -83,7 +83,7 @@ export class Changes {
   }
 }
 
-/** A change of many tasks concerns each that it may contain. */
+/** A change of many tasks concerns each task that it may contain. */
 function concerns({ scope, count }: Change, task: ResolvedRef): boolean {
   if (scope.id === undefined && count === undefined) return false;
   return (["queue", "owner", "id"] as const).every(

@@ -12,11 +12,11 @@ const SAMPLE = 2_000;
 const TIMED = 200;
 /** Findings of one code that name a task; the rest are counted. */
 const NAMED = 5;
-/** Tasks due at one instant that are a herd, and the rate to spread them to, per second. */
+/** Number of tasks due at one instant that count as a herd, and the rate to spread them to, per second. */
 const [HERD, SPREAD] = [100, 20];
 /** A first occurrence may be this late, in ms. */
 const PATIENCE = 60_000;
-/** Codes of the status that somebody asked for, or that pass. */
+/** Codes of the status that were caused on purpose, or that pass. */
 const MILD = new Set(["FROZEN", "QUEUE_PAUSED", "OVERDUE"]);
 
 interface Sampled {
@@ -95,7 +95,7 @@ async function sample({ store }: Scope, queue: string, size: number): Promise<Sa
   const locals = [...new Set([...(names as string[]), ...due.map(({ local }) => local)])];
   const read = await Promise.all(
     locals.map((local) =>
-      // One that cannot be read is a newer version's.
+      // A task that cannot be read was written by a newer version.
       store.tasks.get({ queue, ...parseLocalName(local) }).catch(() => "foreign" as const),
     ),
   );
@@ -107,7 +107,10 @@ async function sample({ store }: Scope, queue: string, size: number): Promise<Sa
   };
 }
 
-/** Types and alerts that no worker handles, whether jobs wait for one yet or not. @param known queues of findings before */
+/**
+ * Task types and alerts that no worker handles, whether or not jobs wait for one.
+ * @param known queues of findings before
+ */
 async function uncovered(
   { coverage }: Scope,
   tasks: readonly StoredTask[],
@@ -142,7 +145,7 @@ async function uncovered(
 
 type Schedules = ReadonlyMap<StoredTask, TaskSchedule>;
 
-/** Without those whose calendars are gone: their puts and claims say so. */
+/** Without schedules whose calendars were deleted: puts and claims report those. */
 function schedulesOf({ store }: Scope, tasks: readonly StoredTask[]): Schedules {
   return new Map(
     tasks.flatMap((task) => {

@@ -30,18 +30,18 @@ export type LiveEvent = { readonly id: string } & (
       readonly by?: string;
     }
   | { readonly kind: "node-up" | "node-gone"; readonly node: string }
-  /** More happened than is told, or events were missed: read again what you show. */
+  /** More happened than is reported, or events were missed: read the shown data again. */
   | { readonly kind: "reset" }
 );
 
 export interface EventsOptions {
-  /** Only what happened after the event with this id; `reset` comes first if it is not known any more. Default: from now on. */
+  /** Only events after the one with this id; `reset` comes first if it is no longer known. Default: from now on. */
   readonly after?: string | undefined;
   /** Ends the iteration. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Events that are kept for those who come back, or are slow. */
+/** Number of events that are kept for listeners that return, or are slow. */
 const KEPT = 1_000;
 /** Entries read of one stream at once, and runs whose records are read for them. */
 const MOST = 100;
@@ -50,7 +50,7 @@ const EVERY = 500;
 const EVERY_COMMAND = 70;
 /** Nodes and queues are read again after this many ms. */
 const SLOW = 5_000;
-/** Reading goes on for this many ms when nobody listens any more, for those who come back. */
+/** How long reading continues without listeners, in ms, for those that return. */
 const LINGER = 30_000;
 
 type Draft = LiveEvent extends infer Event ? (Event extends unknown ? Omit<Event, "id"> : never) : never;
@@ -79,7 +79,7 @@ export async function* liveEvents(
   for await (const event of feed.listen(after, signal)) if (isFor(event, owner)) yield event;
 }
 
-/** A bound client learns what concerns its owner, and nothing else. */
+/** A bound client receives events of its owner only. */
 function isFor(event: LiveEvent, owner: string | undefined): boolean {
   if (owner === undefined || event.kind === "reset") return true;
   if ("task" in event) return event.task.owner === owner;
@@ -87,13 +87,14 @@ function isFor(event: LiveEvent, owner: string | undefined): boolean {
 }
 
 /**
- * Reads what happens from what is written anyway: BullMQ's own events of each queue, the newest skips, the change log, the heartbeats. So the
- * claim and the workers do nothing for it, and Redis answers a few commands a second, and only while someone listens.
+ * Reads events from data that is written anyway: BullMQ's events of each queue, the newest skips, the change log, the
+ * heartbeats. So claims and workers do no extra work, and Redis answers a few commands a second, only while someone
+ * listens.
  */
 class Feed {
   readonly #store: Store;
   readonly #kept: LiveEvent[] = [];
-  /** Number of the first one that is kept. */
+  /** Number of the first event that is kept. */
   #first = 0;
   #name = "";
   #listeners = 0;
@@ -144,7 +145,7 @@ class Feed {
     return `${this.#name}-${place}`;
   }
 
-  /** Undefined: not known any more. */
+  /** Undefined: the event is no longer known. */
   #placeAfter(id: string | undefined): number | undefined {
     if (id === undefined) return this.#end;
     const [name, place] = id.split("-");
@@ -192,7 +193,7 @@ class Feed {
 
   async #readQueue(queue: string, position: QueuePosition): Promise<void> {
     const { jobs, skips, more } = await this.#store.events.queue(queue, position, MOST);
-    // The last thing that happened to each run.
+    // The last event of each run.
     const seen = new Map<string, string>();
     for (const { fields } of jobs) {
       const { event = "", jobId = "" } = fields;
@@ -213,7 +214,7 @@ class Feed {
     if (more) this.#add({ kind: "reset" });
   }
 
-  /** The queues there are, and who is alive. */
+  /** Reads the list of queues, and the live nodes and workers. */
   async #readSlow(): Promise<void> {
     const { registry } = this.#store;
     const [queues, nodes, now, beaten] = await Promise.all([
@@ -224,7 +225,7 @@ class Feed {
     ]);
     this.#slowAt = performance.now() + SLOW;
     for (const queue of this.#positions.keys()) if (!queues.includes(queue)) this.#positions.delete(queue);
-    // A queue that is new has begun since the last look.
+    // A new queue may have events since the last check.
     const since = this.#nodes === undefined ? now : now - 2 * SLOW;
     for (const queue of queues)
       if (!this.#positions.has(queue))
@@ -249,7 +250,7 @@ class Feed {
   }
 }
 
-/** Without what was changed: it may hold payloads. */
+/** Leaves out the changed fields, which may hold payloads. */
 function changeOf({ fields }: StreamEntry): Draft | undefined {
   try {
     const { kind, scope, by } = JSON.parse(fields["entry"] ?? "") as {

@@ -316,7 +316,7 @@ function eventsOf(run: Run, attempts: readonly Attempt[]): ExplainedEvent[] {
   return events;
 }
 
-/** The run that a late run had to wait for: the last one still open when it was due. */
+/** The run that delayed a late run: the last one still open when that was due. */
 function inTheWay(run: Run, all: readonly Run[]): ExplainedEvent | undefined {
   const before = all
     .filter(({ id }) => id !== run.id)

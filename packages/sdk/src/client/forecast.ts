@@ -12,13 +12,13 @@ interface Foreseen {
   readonly frozen?: Frozen;
 }
 
-/** Quotas depend on what waits then. */
+/** Without quotas, which depend on the jobs that will wait then. */
 const UNBOUND = { revision: "", quotas: new Map(), full: new Set<string>() };
 
 /**
- * The occurrences of a task enqueued from `now` to `until`, in order: the decisions of claims if nothing changes and runs take no time.
- * Overdue occurrences are enqueued now if the catch-up policy keeps them. Occurrences that wait for the end of a run are left out.
- * Undefined: a step that enqueues nothing, for the caller to stop at.
+ * The occurrences of a task enqueued from `now` to `until`, in order: the decisions of claims if nothing changes and
+ * runs take no time. Overdue occurrences are enqueued now if the catch-up policy keeps them. Occurrences that wait for
+ * the end of a run are left out. Yields undefined for a step that enqueues nothing, so that the caller can stop there.
  */
 export function* foresee(
   store: Store,
@@ -73,7 +73,10 @@ export function* foresee(
   }
 }
 
-/** Cache: each decision about a backlog walks back through the newest `max` times, which are nearly the same each time. */
+/**
+ * Caches the backward walk: each decision about a backlog walks back through the newest `max` times, which are nearly
+ * the same each time.
+ */
 class Walked extends TaskSchedule {
   readonly #latest = new Map<number, number | undefined>();
 

@@ -36,9 +36,8 @@ type Filter = Pick<JournalFilter, "queue" | "node"> & {
 };
 
 /**
- * Final runs of all queues by their end, newest first; of one millisecond by queue, then by id. Pages hold still while runs
- * are added: the cursor names a run.
- *
+ * Final runs of all queues by their end, newest first; within one millisecond by queue, then by id. Pages are stable
+ * while runs are added, because the cursor names a run.
  * @throws `INVALID_OPTION`
  */
 export async function journal(
@@ -111,7 +110,7 @@ async function* endsOf(
   { from, to }: Window,
   start: Position | undefined,
 ): AsyncGenerator<Position> {
-  // The place of the reading: runs that are added or deleted meanwhile move nothing that is still to come.
+  // The position of the reader: added or deleted runs do not move the rest.
   let here = start;
   for (let offset = 0; ; ) {
     const found = await store.runs.journal(queue, { from, to: here?.at ?? to }, STEP, offset);
@@ -122,7 +121,7 @@ async function* endsOf(
     const last = found.at(-1);
     if (found.length < STEP || !last) return;
     const next = { queue, ...last };
-    // Only among more than a page of ends in one millisecond does the reading go on by their number.
+    // Only with more than a page of ends in one millisecond does the reader continue by number.
     offset = last.at === here?.at ? offset + STEP : 0;
     here = here === undefined || order(here, next) < 0 ? next : here;
   }

@@ -75,7 +75,10 @@ export interface Contributor {
   readonly tasks: number;
   /** The first ten of them. */
   readonly sample: TaskName[];
-  /** A jitter that would spread them to about one a second, or over half of the gap to their next time. Absent: they are not worth it. */
+  /**
+   * A jitter that would spread them to about one a second, or over half of the gap to their next time. Absent if they
+   * are too few.
+   */
   readonly jitter?: string;
 }
 
@@ -87,7 +90,7 @@ interface Group {
   readonly first: number | undefined;
   /** Most times of each; undefined: any number. */
   readonly left: number | undefined;
-  /** Those that hold these tasks at some time. */
+  /** Freezes that hold these tasks at some time. */
   readonly freezes: readonly Freeze[];
   readonly names: TaskName[];
 }
@@ -95,7 +98,7 @@ interface Group {
 const MOST_STEPS = 2_000;
 /** Steps of schedules for one answer. */
 const MOST_WORK = 2_000_000;
-/** Jitters that are computed one by one; beyond, they are spread evenly, as many are. */
+/** Number of jitters that are computed one by one; more are assumed to be spread evenly. */
 const MOST_EXACT = 50_000;
 const BUSIEST = 5;
 const SAMPLE = 10;
@@ -115,7 +118,7 @@ export async function load(scope: Scope, options: LoadOptions): Promise<Load> {
   const queues = await scope.queuesOf(queue);
   const step = durationOption(options.step ?? "1h", "step", 1_000, 31 * DAY);
   const now = queues[0] === undefined ? 0 : await store.tasks.time(queues[0]);
-  // Occurrences due at this very moment are claimed, or owed.
+  // Occurrences due at this instant are claimed already, or owed.
   const start = options.from === undefined ? now + 1 : roundedInstant(options.from, "from");
   const end = options.to === undefined ? start + DAY : roundedInstant(options.to, "to");
   const from = Math.floor(start / step) * step;
@@ -184,7 +187,7 @@ class Work {
     }
   }
 
-  /** `apart`: the times of its tasks depend on their next ones. */
+  /** `apart`: whether the times of its tasks depend on their next times. */
   #traitsOf(schedule: Schedule): { seeded: boolean; apart: boolean } {
     let traits = this.#traits.get(schedule);
     if (!traits) {
@@ -238,7 +241,7 @@ class Work {
         this.#exact -= names.length;
         for (const name of names) add(at + jitterOf(jitter, seedOf(name), at, following()), 1);
       } else {
-        // The jitter of many tasks is even: some of them stand for all.
+        // The jitter of many tasks is even, so a sample stands for all.
         const every = Math.ceil(names.length / SAMPLED);
         const some = names.filter((_, i) => i % every === 0);
         const next = following();
@@ -326,7 +329,10 @@ function isSingle({ schedule }: Group): boolean {
   return "at" in schedule;
 }
 
-/** The time at which what is due then is enqueued. A freeze holds single times until it ends, and skips others: undefined, also beyond `end`. */
+/**
+ * When occurrences that are due then are enqueued. A freeze holds single times until it ends, and skips others:
+ * undefined, also beyond `end`.
+ */
 function releaseOf(group: Group, due: number, end: number): number | undefined {
   let frozen = frozenAt(group.freezes, due);
   let at = due;

@@ -21,7 +21,7 @@ export interface MoveResult {
 
 /** Time between two checks for open runs, in ms. */
 const POLL = 100;
-/** Copies before a task that keeps changing is let go. */
+/** Number of copies after which a task that keeps changing is released. */
 const TRIES = 10;
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `CONFLICT`, `INVALID_NAME`, `INVALID_OPTION`, `FORBIDDEN` */
@@ -41,7 +41,7 @@ export async function move(
   const { to, target } = found;
   if (!found.source) {
     if (!target) throw notFound({ ...to, queue: found.queue ?? queue });
-    // An earlier call ended after it had deleted the other one, or before its answer arrived.
+    // An earlier call ended after it had deleted the original, or before its answer arrived.
     if (target.moving?.startsWith("from ")) await scope.store.moves.end(to);
     return { task: to, changed: false };
   }
@@ -63,11 +63,11 @@ interface Both {
   readonly source: StoredTask | undefined;
   readonly target: StoredTask | undefined;
   readonly to: TaskName;
-  /** The queue that was named. */
+  /** The queue given in the reference. */
   readonly queue: string | undefined;
 }
 
-/** The task where it is, and the one of its name in the other queue. */
+/** The task in its present queue, and the task of the same name in the other queue. */
 async function bothOf(scope: Scope, ref: TaskRef, queue: string): Promise<Both> {
   const { store } = scope;
   const { queue: named, owner, id } = scope.resolve(ref);
@@ -85,7 +85,7 @@ async function bothOf(scope: Scope, ref: TaskRef, queue: string): Promise<Both> 
   return { source, target, to, queue: named };
 }
 
-/** Nothing is claimed from here on. A held task is one whose move was interrupted: it goes on. */
+/** From here on nothing is claimed. A task that is held already has an interrupted move, which continues. */
 async function hold(
   scope: Scope,
   first: StoredTask,
@@ -131,7 +131,7 @@ async function untilIdle({ store }: Scope, name: TaskName, wait: number): Promis
   }
 }
 
-/** Copies the task, and deletes it where it was only if it is still what was copied. */
+/** Copies the task, and deletes the original only if it did not change after the copy. */
 async function copyAndDelete({ store }: Scope, from: TaskName, to: TaskName, by: string): Promise<void> {
   for (let tries = 0; tries < TRIES; tries++) {
     const source = await store.tasks.get(from);
@@ -150,9 +150,10 @@ async function copyAndDelete({ store }: Scope, from: TaskName, to: TaskName, by:
   throw conflict(`${from.id} kept changing while it was moved.`, "Repeat the move.");
 }
 
-/** Undoes a move that failed: the task goes on where it was, and its copy is deleted. */
+/** Undoes a move that failed: the original continues, and its copy is deleted. */
 async function letGo({ store }: Scope, from: TaskName, to: TaskName): Promise<void> {
-  // First: from here on a delete that is still on its way does nothing. Not held: it is deleted, and the copy is the task.
+  // Must come first: it invalidates a delete that is still on its way. If nothing was held, the original is deleted,
+  // and the copy is the task.
   if (!(await store.moves.end(from))) return;
   const copy = await store.tasks.get(to);
   if (copy?.moving?.startsWith("from ")) await store.tasks.delete(to);

@@ -24,7 +24,7 @@ export interface Counting {
 
 const ONE: Counted = { count: 1, exact: true };
 
-/** Undefined: the task owes nothing. */
+/** Counts the owed occurrences of a task. Undefined: it owes none. */
 export async function owedBy(
   task: StoredTask,
   schedule: TaskSchedule,
@@ -41,7 +41,7 @@ export async function owedBy(
   return { count: { count: Math.max(1, Math.min(count, left)), exact: known }, from, to, single };
 }
 
-/** Those that the task's catch-up policy keeps. */
+/** The owed occurrences that the task's catch-up policy keeps. */
 export async function keptOf(
   task: StoredTask,
   schedule: TaskSchedule,

@@ -101,7 +101,7 @@ export async function assertQuotas(
   }
 }
 
-/** Tasks without those of alerts, which nobody puts. */
+/** Counts tasks, except those that deliver alerts. */
 async function countOf(store: Store, scope: QuotaScope, owner: string): Promise<number> {
   const queues = (await store.registry.queues()).filter((queue) => queue !== ALERTS_QUEUE);
   const counts = await Promise.all(

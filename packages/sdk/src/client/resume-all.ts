@@ -154,7 +154,7 @@ class Replay {
   async resume(task: StoredTask, name: TaskName, named: string): Promise<boolean> {
     const { tasks, backfills } = this.#scope.store;
     const pace = this.#paces.get(keyOf(name));
-    // Catch-up policies decide about times that fell due since the count.
+    // Times that became due since the count are left to catch-up policies.
     if (!pace) return (await tasks.resume(name, "catch-up", named)) === "OK";
     if (pace.single) return (await tasks.resume(name, "catch-up", named, pace.after)) === "OK";
     if (pace.total > MOST_OWED)
@@ -176,7 +176,7 @@ class Replay {
     const stored = await backfills.get(name.queue, id);
     const resumed = await tasks.resume(name, stored?.to ?? to, named);
     if (resumed === "OK") this.started += 1;
-    // Someone else resumed it meanwhile, and chose what becomes of the owed times.
+    // Someone else resumed it meanwhile, and decided about the owed times.
     else await backfills.end(name.queue, id, "cancelled");
     return resumed === "OK";
   }
@@ -186,7 +186,7 @@ function keyOf({ queue, owner, id }: TaskName): string {
   return `${queue}/${owner}/${id}`;
 }
 
-/** The same for each call during one pause. */
+/** Id of a backfill: the same for each call during one pause. */
 function idOf({ paused, nominal }: StoredTask, name: TaskName): string {
   return createHash("sha256")
     .update(`${keyOf(name)} ${paused?.at} ${nominal}`)

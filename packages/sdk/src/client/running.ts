@@ -21,7 +21,10 @@ export interface RunningRun extends Run {
   readonly usualMs: number | undefined;
 }
 
-/** Jobs of a queue whose runs are read: more than its workers can hold, save for fan-outs with thousands of items at a time. */
+/**
+ * Number of jobs of a queue whose runs are read: more than its workers can hold, except for fan-outs with thousands of
+ * concurrent items.
+ */
 const MOST_JOBS = 1_000;
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
@@ -47,7 +50,7 @@ export async function running(
   ]);
   const runs = found
     .flat()
-    // The record of a run whose items are at work says `queued`: it waits for them.
+    // The record of a run whose items are being processed says `queued`: it waits for them.
     .filter(({ state, started }) => state !== "final" && started !== undefined)
     .filter((run) => owner === undefined || run.task.owner === owner)
     .filter((run) => task === undefined || (run.task.owner === task.owner && run.task.id === task.id))

@@ -126,7 +126,7 @@ export class Runs {
     const from = itemCursor(filter.cursor);
     const asked = itemStates(filter.status);
     const run = await this.#find(id);
-    // An item that its run left behind when it ended is stored as it was then.
+    // An unfinished item of a run that has ended is stored with its last status.
     const shown = (status: ItemState) =>
       run.state === "final" && status === "waiting" ? "cancelled" : status;
     const { items, next } = await this.#scope.store.items.page(

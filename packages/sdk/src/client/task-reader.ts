@@ -50,7 +50,7 @@ export async function listStats(scope: Scope, options: ListOptions): Promise<Sta
   const last = await lastDelays(scope, page.tasks, stats);
   const tasks = page.tasks.map((stored, i): TaskStatsRow => {
     const { queue, owner, id } = stored.definition;
-    // No attempt is subtracted: both counts of crashes are left out.
+    // Leaves out both counts of crashes, because no running attempt is subtracted here.
     const {
       crashes: _,
       consecutiveCrashes: __,

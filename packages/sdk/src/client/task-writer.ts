@@ -244,7 +244,8 @@ export class TaskWriter {
     const by = this.#scope.author(options.by);
     const given = await this.#check(
       {
-        // Its time is set below: it may depend on the time of Redis, and arguments are checked before Redis is asked.
+        // The time is set below, because it may depend on the time of Redis, and arguments are checked before Redis is
+        // asked.
         ...typedTask(type, { id, payload, schedule: { at: 0 } }),
         queue,
         owner: options.owner,
@@ -266,13 +267,13 @@ export class TaskWriter {
     if (at <= now) {
       const enqueued = await this.#enqueueNow(queue, dueAt(at), by);
       if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued, warnings };
-      // Its owner has as many runs as it may, or a freeze may hold it: a node enqueues it when it may start.
+      // Its owner is at its limit of runs, or a freeze may hold it: a node enqueues it as soon as it may start.
       at = now + PLACE_DELAY;
     }
     const [result] = await tasks.put(queue, [dueAt(at)], { once: true, by });
     if (result?.state === "scheduled" || result?.outcome === "unchanged")
       return { task, run: undefined, at, warnings };
-    // Its time passed while it was put: it is stored, but finished without a run.
+    // The time passed during the put: the task is stored, but finished without a run.
     const run = await claims.trigger(task, this.#scope.identity(by), "allow", true);
     if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued, warnings };
     throw new CarillonError("CONFLICT", `${id} changed while it was enqueued.`, { remedy: "Try again." });

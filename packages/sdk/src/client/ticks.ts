@@ -143,7 +143,7 @@ function nameOf(ref: TaskName): TaskName {
 interface Window {
   readonly from: number;
   readonly to: number;
-  /** More ticks than that are not needed. */
+  /** Number of ticks that are needed. */
   readonly most: number;
 }
 
@@ -160,7 +160,10 @@ function pastTicks(
   return [...runs.map(runTick).filter(inside), ...skips];
 }
 
-/** The times of a range of skips, by the present schedule; the range itself if they are too many, or the schedule does not have its ends. */
+/**
+ * The times of a range of skips, by the present schedule; the range itself if there are too many, or if the schedule
+ * does not contain its ends.
+ */
 function expanded(store: Store, task: StoredTask, entry: LedgerEntry, { from, to, most }: Window): Tick[] {
   const whole = skipTick(entry);
   if (entry.from === entry.to) return [whole];

@@ -124,8 +124,8 @@ function inOrder(a: Upcoming, b: Upcoming): number {
 }
 
 /**
- * Tasks are read in the order in which they are looked at, and what that leads to may be later, or nothing: more are read until none
- * that was not can come before the last one found.
+ * Tasks are read in the order of their next checks, but the resulting times may be later, or there may be none. So it
+ * reads on until no unread task can come before the last one found.
  */
 async function widening(
   limit: number,
@@ -140,7 +140,7 @@ async function widening(
 
 interface DueTasks {
   readonly tasks: { name: TaskName; task: StoredTask }[];
-  /** Unread tasks are checked then or later. UTC ms; infinite: all were read. */
+  /** Unread tasks are checked at this time or later. UTC ms; infinite: all were read. */
   readonly horizon: number;
 }
 

@@ -23,7 +23,8 @@ export async function update(
     assertSameName(task, changed);
     try {
       const { done, revision } = await put(changed, task.revision);
-      // Unchanged though it was to be another: someone else has changed it alike, and of two who add one both must count.
+      // The put changed nothing, but the stored definition is not the one that was read: another client made the same
+      // change. If both add one, both must count.
       if (done.outcome !== "unchanged" || revision === task.revision) return done;
     } catch (error) {
       if (!isCarillonError(error, "CONFLICT")) throw error;

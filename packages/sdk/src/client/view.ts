@@ -87,7 +87,7 @@ export function displayState(task: Pick<Task, "state">, runs: readonly Pick<Run,
   return task.state === "scheduled" ? "SCHEDULED" : "DISABLED";
 }
 
-/** Fields of a task that follow from its runs that are not over. */
+/** Fields of a task that follow from its open runs. */
 export function openView(
   task: Pick<Task, "state">,
   runs: readonly Pick<Run, "state">[],
@@ -125,7 +125,7 @@ export function lastStatus(run: Run): LastStatus {
   };
 }
 
-/** Stored by someone else than Carillon, it may mean nothing; lists must go on. */
+/** Foreign data may have no meaning, and lists must not fail for it. */
 function inWords(task: TaskDefinition): string {
   try {
     return describeSchedule(task.schedule, seedOf(task));

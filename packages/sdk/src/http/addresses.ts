@@ -20,7 +20,7 @@ const IPV4: readonly (readonly [range: string, kind: string])[] = [
   ["240.0.0.0/4", "a reserved or broadcast address"],
 ];
 
-/** Only 2000::/3 is public at all; the rest is named for the sake of the message. */
+/** Only 2000::/3 is public at all; other ranges are listed for clear messages. */
 const IPV6: readonly (readonly [range: string, kind: string])[] = [
   ["::/128", "an unspecified address"],
   ["::1/128", "a loopback address"],
@@ -59,7 +59,7 @@ export function network(range: string): Network {
 
 /** Whether an address in the form that {@link canonicalAddress} gives is in the range. */
 export function contains({ family, list }: Network, address: string): boolean {
-  // A BlockList takes IPv4 addresses for mapped ones: ::/0 would contain them all.
+  // A BlockList treats IPv4 addresses as mapped ones: ::/0 would contain them all.
   return family === (isIPv4(address) ? "ipv4" : "ipv6") && list.check(address, family);
 }
 

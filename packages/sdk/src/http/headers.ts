@@ -5,7 +5,7 @@ const MAX_COUNT = 64;
 const MAX_LENGTH = 8 * 1024;
 
 const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
-/** Printable ASCII and tabs: no CR, no LF, nothing that two programs read differently. */
+/** Printable ASCII and tabs: no CR, no LF, nothing that two programs could read differently. */
 const VALUE = /^[\t\x20-\x7e]*$/;
 
 /** Headers of the connection, and headers that Carillon sets itself. */

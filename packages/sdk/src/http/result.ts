@@ -1,6 +1,6 @@
 import type { HttpResponse } from "./send.js";
 
-/** A run's record keeps 16 KiB of result, and of a larger one only its size: the status would go with it. */
+/** A run's record keeps 16 KiB of result. Of a larger one it keeps only the size, and the status would be lost. */
 const MAX_RESULT_LENGTH = 16_000;
 const MAX_HEADER_LENGTH = 512;
 

@@ -13,7 +13,7 @@ import { SIGNATURE_HEADER, signBody } from "./signature.js";
 export interface SignedRequest {
   method: string;
   url: string;
-  /** Sent as they are: a stranger's must have been checked. */
+  /** Sent unchanged, so untrusted ones must have been checked. */
   headers: Readonly<Record<string, string>>;
   body?: string | undefined;
   /** Signing keys; without them the request is unsigned. */
@@ -38,7 +38,8 @@ export interface HttpResponse {
   durationMs: number;
 }
 
-// Our own: the global ones can be replaced, and newer versions of Node give them the environment's proxy.
+// An agent of our own: the global ones can be replaced, and newer versions of Node configure them with the
+// environment's proxy.
 const AGENT = new Agent({ keepAlive: false });
 const SECURE_AGENT = new SecureAgent({ keepAlive: false, maxCachedSessions: 0 });
 
@@ -113,7 +114,7 @@ function exchange(
       read(response, request.maxResponseBytes).then(resolve, reject);
     });
     call.on("error", reject);
-    // On a server that switches protocols unasked Node closes without an error.
+    // If a server switches protocols unasked, Node closes the connection without an error.
     call.once("close", () => answered || reject(new Error("closed without an answer")));
     call.end(body);
   });
@@ -141,7 +142,7 @@ async function read(response: IncomingMessage, max: number): Promise<Omit<HttpRe
   return {
     status: response.statusCode as number,
     headers: response.headers,
-    // As a stream, a character that was cut in two is left out.
+    // With `stream`, an incomplete character at the end is left out.
     body: new TextDecoder().decode(Buffer.concat(chunks), { stream: cut }),
     cut,
   };

@@ -17,7 +17,10 @@ export function matchesStatus(statuses: Statuses, status: number): boolean {
   );
 }
 
-/** The 4xx that trying again may mend: request timeout, conflict (the first try is still at work), too early, too many. */
+/**
+ * The 4xx statuses that a retry may fix: request timeout, conflict (the first attempt is still running), too early, too
+ * many requests.
+ */
 const PASSING = new Set([408, 409, 425, 429]);
 
 /** Statuses not worth a retry: the address has moved permanently, or the request itself is at fault. */

@@ -10,28 +10,31 @@ export interface Active {
   readonly task: string;
   /** The BullMQ job's id: the run's, or the item's own. */
   readonly job: string;
-  /** From 1; of a run 0 until its start is recorded. */
+  /** From 1; 0 for a run whose start is not recorded yet. */
   attempt: number;
   readonly box: TimeBox;
-  /** Undefined: none is kept. */
+  /** Undefined: no output is kept. */
   readonly output: Output | undefined;
   /** The newest save of its output, until it is answered. */
   saving?: Promise<void> | undefined;
-  /** Its code has ended, and its end is being recorded. */
+  /** Whether its code has ended and its end is being recorded. */
   ending?: boolean;
 }
 
 /** Most runs that a worker names in its heartbeat. */
 const MOST_NAMED = 20;
-/** Most cancels that are remembered. */
+/** Number of cancelled runs that are remembered. */
 const MOST_MISSED = 1_000;
 
 /** All current attempts, so that they can be cancelled or aborted. */
 export class ActiveJobs implements Iterable<Active> {
   readonly #jobs = new Set<Active>();
-  /** Runs that were cancelled, and that are not here: one may be on its way, as its start is recorded before this worker hears of it. */
+  /**
+   * Cancelled runs that are not here. One may still arrive, because its start is recorded before this worker learns of
+   * it.
+   */
   readonly #missed = new Set<string>();
-  /** Called where such a run arrives. */
+  /** Called when such a run arrives. */
   onMissed: () => void = () => {};
   #stopped = false;
 
@@ -51,7 +54,7 @@ export class ActiveJobs implements Iterable<Active> {
     return () => this.#jobs.delete(job);
   }
 
-  /** The code of an attempt at this job is still at work here, or its end is being recorded. */
+  /** Whether an attempt at this job is still running here, or its end is being recorded. */
   isWorked(queue: string, job: string): boolean {
     for (const one of this.#jobs) {
       if (one.queue === queue && one.job === job && (one.box.atWork || one.ending)) return true;
@@ -59,13 +62,13 @@ export class ActiveJobs implements Iterable<Active> {
     return false;
   }
 
-  /** The code of any attempt is at work here. */
+  /** Whether the code of any attempt is running here. */
   get atWork(): boolean {
     for (const { box } of this.#jobs) if (box.atWork) return true;
     return false;
   }
 
-  /** Someone cancelled the run: its handler or its items end. */
+  /** Handles a cancel of a run: its handler or its items end. */
   cancel(queue: string, run: string): void {
     let found = false;
     for (const one of this.#jobs) {
@@ -78,7 +81,7 @@ export class ActiveJobs implements Iterable<Active> {
     this.#missed.add(`${queue} ${run}`);
   }
 
-  /** The job's lock was lost: another worker will take it over, so this attempt must end. */
+  /** Handles the loss of a job's lock: another worker will take the job over, so this attempt must end. */
   lose(queue: string, job: string): void {
     for (const one of this.#jobs) if (one.queue === queue && one.job === job) one.box.lose();
   }
@@ -89,14 +92,14 @@ export class ActiveJobs implements Iterable<Active> {
     for (const one of this.#jobs) one.box.stop();
   }
 
-  /** How many runs are under way here, and the first of them. */
+  /** Number of runs in progress here, and the first of them. */
   underWay(): { count: number; runs: WorkerRun[] } {
     const runs = new Map<string, WorkerRun>();
     for (const { queue, run, task } of this.#jobs) runs.set(`${queue} ${run}`, { run, queue, task });
     return { count: runs.size, runs: [...runs.values()].slice(0, MOST_NAMED) };
   }
 
-  /** Runs under way, by queue. */
+  /** Runs in progress, by queue. */
   runs(): Map<string, string[]> {
     const runs = new Map<string, Set<string>>();
     for (const { queue, run } of this.#jobs) runs.set(queue, (runs.get(queue) ?? new Set()).add(run));

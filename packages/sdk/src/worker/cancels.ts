@@ -1,7 +1,7 @@
 import { type Logger, redisError, type Store, type Subscription } from "@carillon/store";
 import type { ActiveJobs } from "./active.js";
 
-/** Receives the cancels of runs. Messages may be lost, so `look` asks for those under way. */
+/** Receives the cancels of runs. Messages may be lost, so `look` polls for the runs in progress. */
 export class CancelListener {
   readonly #store: Store;
   readonly #active: ActiveJobs;
@@ -24,7 +24,7 @@ export class CancelListener {
     });
   }
 
-  /** Asks Redis about the runs under way; never rejects. */
+  /** Polls Redis for cancels of the runs in progress; never rejects. */
   async look(): Promise<void> {
     for (const [queue, runs] of this.#active.runs()) {
       try {

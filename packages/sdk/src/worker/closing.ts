@@ -4,7 +4,10 @@ import type { TurnWorker } from "@carillon/store";
 const LOOK_EVERY = 200;
 /** A close is abandoned after this number of checks without an active job: 3 s. */
 const QUIET_LOOKS = 15;
-/** Or when jobs have waited for a lost Redis for this many: 6 s, longer than any call of ours waits for the connection. */
+/**
+ * Or after this number of checks while jobs wait for a lost Redis: 6 s, longer than any call of ours waits for the
+ * connection.
+ */
 const STRANDED_LOOKS = 30;
 
 export interface Closing {
@@ -15,9 +18,9 @@ export interface Closing {
 }
 
 /**
- * Closes BullMQ's worker. BullMQ's own close can wait for ever on a connection that was lost, and so can a job that is to be handed
- * back. When no code is at work any more, nothing is left to wait for: a job about which nothing was said comes back when its lock
- * has expired.
+ * Closes BullMQ's worker. BullMQ's own close can wait for ever on a lost connection, and so can a job that is to be
+ * handed back. When no handler is running, there is nothing left to wait for: a job without a report returns when its
+ * lock has expired.
  */
 export async function closeWorker(worker: TurnWorker, { busy, stranded }: Closing): Promise<void> {
   const closed = worker.close().catch(() => {});

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { format, inspect } from "node:util";
 import type { Output, Stream } from "./output.js";
 
-/** The rest of the console (table, trace, assert, count, group) ends in these. */
+/** The other methods of the console (table, trace, assert, count, group) call these. */
 const STREAMS = {
   log: "out",
   info: "out",
@@ -19,11 +19,11 @@ let users = 0;
 let restore: () => void = () => {};
 
 /**
- * Copies all that `work`, and the async calls it starts, print to `output`, while a capture is on.
- * @param output undefined: to none
+ * During a capture, copies everything that `work`, and the async calls it starts, print to `output`.
+ * @param output undefined: discards the copy
  */
 export function printingTo<T>(output: Output | undefined, work: () => T): T {
-  // Once such a storage is used, each promise of the process costs more (before Node 24).
+  // From the first use of such a storage on, each promise of the process costs more (before Node 24).
   return users === 0 ? work() : places.run(output, work);
 }
 
@@ -55,7 +55,7 @@ function wrap(target: Console, method: Method, stream: Stream): () => void {
   };
   target[method] = wrapped;
   return () => {
-    // Another patch on top of this one is left alone.
+    // Another patch on top of this one stays.
     if (target[method] === wrapped) target[method] = original;
   };
 }

@@ -57,15 +57,21 @@ export class StuckError extends UnrecoverableError {
   }
 }
 
-/** BullMQ treats errors with these names as its own, and would not move the job. */
+/** BullMQ treats errors with these names as its own, and would not end the job. */
 const BULLMQS = ["DelayedError", "WaitingError", "WaitingChildrenError"];
-/** And an error with this text for a rate limit: the job would be fetched again at once, and no attempt counted. */
+/**
+ * BullMQ treats an error with this text as a rate limit: the job would be fetched again at once, without counting the
+ * attempt.
+ */
 const RATE_LIMITED = new RateLimitError().message;
 
 const MOST_CAUSES = 3;
 const LONGEST_CAUSE = 300;
 
-/** Whatever a handler threw, as an error that BullMQ can fail the job with, and that says the same to BullMQ and to us. */
+/**
+ * Converts whatever a handler threw to an error that BullMQ can fail the job with, and that has the same meaning for
+ * BullMQ and us.
+ */
 export function asError(thrown: unknown): Error {
   try {
     return plainError(thrown);

@@ -146,7 +146,7 @@ async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
   const failed = total - succeeded;
   const failures = namedFailures(await items.patiently(queue, () => job.getIgnoredChildrenFailures()));
   const result = { total, succeeded, failed, failures };
-  // It is only shown.
+  // Only displayed, so a failure does not matter.
   await job.updateProgress({ done: total, failed, total }).catch(() => {});
   attempt.nextAt = job.data.items?.nextAt;
   if (failed === 0) {
@@ -157,7 +157,7 @@ async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
   const which = first ? ` The first, item ${first.index}: ${first.error}` : "";
   const error = `${failed} of ${total} items failed.${which}`;
   await attempt.settle({ outcome: "failed", error, result });
-  // Its items have had their attempts.
+  // Its items have used up their attempts.
   return { end: "fail", error: new UnrecoverableError(error) };
 }
 
@@ -169,8 +169,8 @@ function namedFailures(errors: Record<string, string>): { index: number; error: 
 }
 
 /**
- * Before the job of a run with items ends. BullMQ does not complete a job that has items left, so it waits for those. What the job
- * remembers of its items is deleted: if it is retried from outside, it generates them again.
+ * Call it before the job of a run with items ends. BullMQ does not complete a job that has items left, so it waits for
+ * those. Deletes the job's data about its items: if it is retried from outside, it generates them again.
  */
 export async function endItems(attempt: RunAttempt, end: JobEnd): Promise<JobEnd> {
   const { job } = attempt.taken;
@@ -178,7 +178,7 @@ export async function endItems(attempt: RunAttempt, end: JobEnd): Promise<JobEnd
   const over = end.end === "complete" || (end.end === "fail" && attempt.endsRun(end.error));
   if (!items || !over || attempt.box.told.has("lost")) return end;
   if (end.end === "complete") {
-    // They do nothing, as the run is over.
+    // The remaining items do nothing, because the run is final.
     if ((await countItems(job)).left > 0) return { end: "await items" };
   }
   // The job may have been deleted with its task.

@@ -15,7 +15,7 @@ export function workerId(): string {
   return `${hostname()}-${process.pid}-${randomBytes(2).toString("hex")}`;
 }
 
-/** Announces regularly that a worker is alive, and which runs it has under way. */
+/** Announces regularly that a worker is alive, with its runs in progress. */
 export function workerHeartbeat(store: Store, logger: Logger, id: string, about: About): Heartbeat {
   const { registry } = store;
   const { active, stopping, queues, types, every } = about;

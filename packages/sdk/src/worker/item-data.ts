@@ -2,9 +2,9 @@ import type { JobData, Json, Occurrence } from "@carillon/core";
 
 /** `job.data` of a run, with the progress of its fan-out. */
 export interface RunData extends JobData {
-  /** Present from the first item on until the run is over. */
+  /** Present from the first item until the run is final. */
   items?: {
-    /** All are stored; undefined while they are being stored. */
+    /** Number of items, once all are stored. */
     readonly total?: number;
     /** When `generate` wanted the task to run again, UTC ms. */
     readonly nextAt?: number;
@@ -22,7 +22,7 @@ export interface ItemData {
   /** `limit`: how long each attempt may take; `grace`: how long it may then take to end by itself. In ms. */
   readonly limit?: number;
   readonly grace: number;
-  /** Number of workers that had died holding it, at each start; 0 is left out. */
+  /** Number of workers that had died holding it, at each start; 0 is omitted. */
   readonly begun?: readonly number[];
   /** Belongs to the run. */
   readonly occurrence: Occurrence;

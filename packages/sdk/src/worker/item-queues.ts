@@ -24,8 +24,8 @@ export async function countItems(run: Job): Promise<{ succeeded: number; failed:
 }
 
 /**
- * The items of runs as BullMQ's children of the run's job. They go over a connection that never sends anything twice by itself:
- * a finished item is deleted from Redis, so a second add would run it again.
+ * The items of runs, as BullMQ's children of the run's job. Uses a connection that never resends on its own: a finished
+ * item is deleted from Redis, so a second add would run it again.
  */
 export class ItemQueues {
   readonly #store: Store;
@@ -130,7 +130,7 @@ export class ItemQueues {
 
   async #writeProgressOf(queue: string, run: string): Promise<void> {
     const { succeeded, failed, left } = await countItems(this.#job(queue, run));
-    // The run wrote its last word itself.
+    // The run wrote its final progress itself.
     if (left === 0) return;
     const progress = { done: succeeded + failed, failed, total: succeeded + failed + left };
     await this.#queue(queue).updateJobProgress(run, progress);

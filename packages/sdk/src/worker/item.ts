@@ -103,7 +103,7 @@ async function inTurn(
   }
 }
 
-/** Redis did not answer. */
+/** Used if Redis did not answer. */
 const LATER: JobEnd = { end: "delay", until: 0 };
 
 /** Whether the item should run: not if its task is deleted, or its run is final or cancelled. Undefined: unknown, because Redis failed. */
@@ -118,8 +118,8 @@ async function isWanted({ store, logger }: Parts, queue: string, run: string): P
 }
 
 /**
- * How many workers died while it was at work. The first that died with it in its hands counts in any case: beginnings are noted only
- * after that (`noteBegin`). Of the later ones those count in which it had begun, and not only waited for its turn.
+ * Number of workers that died while the item was running. The first one counts in any case, because beginnings are
+ * noted only after it (`noteBegin`). Later ones count only if the item had begun, and did not just wait for a place.
  */
 function crashesOf({ job }: Taken<ItemData>): number {
   const { stalledCounter: deaths, data } = job;
@@ -137,7 +137,10 @@ function attemptOf(taken: Taken<ItemData>): number {
   return taken.job.attemptsMade + crashesOf(taken) + 1;
 }
 
-/** Notes that it begins; for `crashesOf` only of an item whose worker has died before. @returns false: Redis cannot store it */
+/**
+ * Notes that the item begins, for `crashesOf`; only if one of its workers has died before.
+ * @returns false: Redis cannot store it
+ */
 async function noteBegin({ logger, store }: Parts, { queue, job, token }: Taken<ItemData>): Promise<boolean> {
   const { stalledCounter: deaths, data } = job;
   const { begun = [], index } = data;
@@ -173,7 +176,7 @@ async function noteEnd(
     ...(end.end === "fail" ? { error: errorText(end.error).slice(0, LONGEST_ERROR) } : {}),
   };
   const kept = cutJson(item, LONGEST_KEPT);
-  // Only a failed item is retried, and needs all its data. An attempt before may have cut it.
+  // Only a failed item is retried, and needs all of its data, which an earlier attempt may have cut.
   const data = over && kept !== item ? (status === "failed" ? item : kept) : undefined;
   try {
     await store.items.note(queue, occurrence.run, { index, status, token, details, data });
@@ -186,12 +189,12 @@ async function noteEnd(
   }
 }
 
-/** No attempt follows one that ends with this error. */
+/** Whether no attempt follows one that ends with this error. */
 function endsItem({ attemptsMade, opts }: Taken<ItemData>["job"], error: Error): boolean {
   return attemptsMade + 1 >= (opts.attempts ?? 1) || error instanceof UnrecoverableError;
 }
 
-/** The job end after a lock loss, cancel or stop that arrived while the item waited for its turn. */
+/** How the job ends if a lock loss, cancel or stop arrived while the item waited for a place. */
 function toldBefore({ told }: TimeBox): JobEnd | undefined {
   if (told.has("lost")) return { end: "fail", error: new LockLostError() };
   if (told.has("cancelled")) return { end: "complete", value: undefined };
@@ -225,7 +228,7 @@ async function perform(
   return short(verdictOf(ended, box, false).job);
 }
 
-/** The run's job keeps the errors of all its items. */
+/** Shortens the error, because the run's job keeps those of all its items. */
 function short(end: JobEnd): JobEnd {
   if (end.end !== "fail" || end.error.message.length <= LONGEST_ERROR) return end;
   const message = `${end.error.message.slice(0, LONGEST_ERROR)}…`;

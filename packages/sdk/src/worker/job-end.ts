@@ -7,7 +7,7 @@ export interface Taken<Data = unknown> {
   readonly queue: string;
   readonly job: Job<Data>;
   readonly token: string;
-  /** Undefined: it is not a run's. */
+  /** Undefined: the job is not a run's. */
   readonly turn?: Turn | undefined;
 }
 
@@ -37,8 +37,8 @@ export async function endJob(taken: Taken, what: JobEnd, logger: Logger): Promis
 }
 
 /**
- * A job that could not be moved (in a failover Redis refuses for a moment) is left where it is, and comes back when its lock has run
- * out: failing it would cost the run an attempt that was none, or end it.
+ * Moves a job. If that is not possible (in a failover Redis refuses writes for a moment), the job stays, and returns
+ * when its lock has expired: failing it would cost the run an attempt, or end it.
  */
 async function moved<T>({ queue, job }: Taken, move: () => Promise<T>, logger: Logger) {
   try {

@@ -25,7 +25,7 @@ export function plainJson(value: unknown, field: string, maxBytes: number): stri
   }
 }
 
-/** BullMQ would fail the job for a result that it cannot write; then the run must say the same. */
+/** The result as JSON. Throws if it cannot be written: BullMQ would then fail the job, and the run must agree. */
 export function resultJson(result: unknown): Json | undefined {
   try {
     const text = JSON.stringify(result) as string | undefined;

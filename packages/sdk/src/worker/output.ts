@@ -1,7 +1,10 @@
 /** Source of a line of output: `context.log`, or the console's regular or error output. */
 export type Stream = "log" | "out" | "err";
 
-/** Output of an attempt: one line each, `log `, `out ` or `err ` before it; the newest, up to a number of bytes. */
+/**
+ * Output of an attempt: one line each, with the prefix `log `, `out ` or `err `; the newest lines, up to a number of
+ * bytes.
+ */
 export class Output {
   readonly #most: number;
   readonly #lines: string[] = [];
@@ -16,7 +19,7 @@ export class Output {
   }
 
   /**
-   * Goes on from the output that another worker saved of this attempt. To be called before anything is written.
+   * Continues the output that another worker saved of this attempt. Call it before anything is written.
    * @param text as `take` returned it
    */
   goOnFrom(text: string): void {
@@ -56,7 +59,7 @@ export class Output {
     return { text: mark + this.#lines.join(""), cut };
   }
 
-  /** It could not be saved: `take` returns it once more. */
+  /** Call it if the output could not be saved: `take` then returns it again. */
   putBack(): void {
     this.#unsaved = true;
   }
@@ -67,12 +70,12 @@ export class Output {
   }
 }
 
-/** The end of a line that alone is too long, after its stream's mark. */
+/** The end of a line that is too long, after its stream's prefix. */
 function lastBytes(line: string, most: number): string {
   if (Buffer.byteLength(line) <= most) return line;
   const mark = line.slice(0, 4);
   if (most <= mark.length) return "";
-  // A character that was cut in two is left out.
+  // Leaves out an incomplete character.
   return (
     mark +
     Buffer.from(line)

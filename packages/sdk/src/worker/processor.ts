@@ -33,7 +33,7 @@ export class Processor {
     }
   }
 
-  /** Its result and its errors are BullMQ's. */
+  /** Its result and its errors go to BullMQ. */
   async process(queue: string, job: Job, token: string, turn?: Turn): Promise<unknown> {
     const data = (job.data ?? {}) as Partial<JobData> & Partial<ItemData>;
     const { logger } = this.#parts;
@@ -47,8 +47,8 @@ export class Processor {
     adoptBackoff(job);
     const taken: Taken = { queue, job, token, turn };
     if (this.#parts.active.isWorked(queue, id)) {
-      // The attempt before lost its lock, and has its grace to end. None beside it here: BullMQ knows locks by the job, and the end of
-      // one attempt would take the other's.
+      // The attempt before lost its lock, and has its grace to end. No second attempt may run here meanwhile: BullMQ
+      // identifies locks by job, so the end of one attempt would release the other's lock.
       this.#parts.active.lose(queue, id);
       return endJob(taken, { end: "delay", until: 0 }, logger);
     }
@@ -65,7 +65,7 @@ export class Processor {
     }
   }
 
-  /** Items that wait for their turn go back to the queue. */
+  /** Returns items that wait for a place to the queue. */
   stop(): void {
     for (const semaphore of this.#semaphores.values()) semaphore.close();
   }

@@ -22,13 +22,13 @@ export type Started = Extract<StartResult, { word: "OK" }>;
 /** Attempts to record a start or an end: about a minute. */
 const TRIES = 16;
 
-/** Each call of `hostname` asks the system. */
+/** Cached, because each call of `hostname` is a system call. */
 const HOST = hostname();
 
 const FORGOTTEN =
   "This run is over, and its record is no longer kept: it cannot be done again. Trigger its task instead.";
 
-/** One attempt of a run: its start and its end on record. */
+/** One attempt of a run; records its start and its end. */
 export class RunAttempt {
   readonly parts: Parts;
   readonly taken: Taken<RunData>;
@@ -85,8 +85,8 @@ export class RunAttempt {
   }
 
   /**
-   * While Redis cannot take it, it is tried again: failing here would end a run whose handler never ran. The job stays ours
-   * meanwhile, or its lock is lost and we are told.
+   * Retries while Redis refuses the write: a failure here would end a run whose handler never ran. Meanwhile the job
+   * stays ours, or its lock is lost and this attempt is aborted.
    */
   async #recordStart(): Promise<StartResult | undefined> {
     const { job, token } = this.taken;
@@ -134,7 +134,7 @@ export class RunAttempt {
       case "CANCELLED":
         this.parts.emit("cancelled", this.#about);
     }
-    // A deleted task's job does nothing; a run that is over is not done again.
+    // A deleted task's job does nothing, and a final run is not repeated.
     return { end: "complete", value: undefined };
   }
 
@@ -168,12 +168,15 @@ export class RunAttempt {
     return attemptsMade + 1 >= (opts.attempts ?? 1);
   }
 
-  /** No attempt follows one that ends with this error. */
+  /** Whether no attempt follows one that ends with this error. */
   endsRun(error: Error): boolean {
     return this.#last || error instanceof UnrecoverableError;
   }
 
-  /** Records the end, and tells of it. @param job how its job ends; that is done with it if it can be */
+  /**
+   * Records the end and reports it.
+   * @param job how its job ends; done in the same step if possible
+   */
   async settle(end: RunEnd, job?: JobEnd): Promise<void> {
     const outcome = await this.record(end, job);
     if (!outcome) return;
@@ -183,13 +186,15 @@ export class RunAttempt {
     this.parts.emit("settled", { ...this.#about, attempt, outcome, ms, ...(error ? { error } : {}) });
   }
 
-  /** Records the end of this attempt. Returns how it ended for its run; undefined: its word does not count. */
+  /**
+   * Records the end of this attempt. Returns the outcome for its run; undefined: the attempt's report does not count.
+   */
   async record(end: RunEnd, job?: JobEnd): Promise<Outcome | "retrying" | undefined> {
     this.output.close();
     this.#active.ending = true;
     const word = await this.#recordEnd(end, job?.end === "complete");
     if (word === "CANCELLED") return "cancelled";
-    // Unknown: the job itself will tell the reconciler.
+    // Unknown: the reconciler will settle the run from the job's state.
     if (word === "OK" || word === undefined) return end.outcome ?? "retrying";
     // Another attempt took over, or the task was deleted: this end is not reported.
     this.parts.emit("fenced", this.#about);
@@ -197,8 +202,8 @@ export class RunAttempt {
   }
 
   /**
-   * Retries while Redis refuses the write: the job alone records less, and if Redis refuses that too, it is wrong.
-   * Undefined: it cannot be recorded, or the job is no longer ours.
+   * Retries while Redis refuses the write, because the job alone records less, and may record a wrong end. Undefined:
+   * the end cannot be recorded, or the job is no longer ours.
    */
   async #recordEnd({ outcome, error, result }: RunEnd, withJob: boolean): Promise<EndWord | undefined> {
     const { store, outputs, logger, stopping } = this.parts;
@@ -228,7 +233,7 @@ export class RunAttempt {
     }
   }
 
-  /** Its items wait to be done. */
+  /** Reports that the items are stored. */
   generated(items: number): void {
     this.parts.emit("generated", { ...this.#about, items });
   }
@@ -247,16 +252,16 @@ export class RunAttempt {
 }
 
 /**
- * Another number at each start of this job, so that a start whose answer was lost is known when it is sent again. It is not the
- * attempt's number: BullMQ also counts a worker that died and had only put the job off.
+ * A new number at each start of this job, so that a resent start is recognised. It is not the number of the attempt:
+ * BullMQ also counts a worker that died and had only postponed the job.
  */
 function startNumber({ job }: Taken): number {
   return job.attemptsMade + job.stalledCounter + 1;
 }
 
 /**
- * How far this machine's clock, by which BullMQ's delays go, is ahead of Redis, in ms. Less than a second counts as none: it may be the
- * time that the answer took.
+ * How far this machine's clock, which BullMQ uses for delays, is ahead of Redis, in ms. Less than a second counts as 0:
+ * it may be the round trip.
  */
 function clockOffset(redisTime: number): number {
   const offset = Date.now() - redisTime;

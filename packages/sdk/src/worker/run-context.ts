@@ -33,7 +33,7 @@ export function logOf(
 ): AttemptContext["log"] {
   return (message, details) => {
     job.opts.keepLogs ??= LOG_LINES;
-    // A logger that prints would have the line kept twice.
+    // Not captured: a logger that prints would have the line kept twice.
     printingTo(undefined, () => logger.info({ ...about, ...details }, message));
     const line = details ? `${message} ${inLine(details)}` : message;
     output?.write("log", line);
@@ -54,14 +54,14 @@ export interface RunTools {
   readonly runNextAt: (time: number) => void;
 }
 
-/** A run's context. Its functions need no `this`: handlers take them apart. */
+/** A run's context. Its functions do not use `this`, because handlers destructure it. */
 export function runContext(
   { parts, taken, name, about, box, output, runNextAt }: RunTools,
   { fence, attempt, checkpoint }: { fence: number; attempt: number; checkpoint: Json | undefined },
 ): Context {
   const { occurrence } = taken.job.data;
   return {
-    // Few handlers read it, and it is dear to make.
+    // Created on demand: few handlers read it, and it is expensive.
     get signal() {
       return box.signal;
     },

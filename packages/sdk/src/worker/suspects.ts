@@ -1,30 +1,33 @@
 /** Longest wait for a suspect job that is running, in ms: a job that crashes its worker usually does so soon after its start. */
 const PROBATION = 5_000;
-/** Before a suspect comes back for the first time, in ms. */
+/** Delay before a suspect returns for the first time, in ms. */
 const FIRST = 1_000;
-/** Time between two that come back, in ms: one that is being fetched would die with the worker that another one ends. */
+/**
+ * Time between the returns of two suspects, in ms: one that is being fetched would die with the worker that another one
+ * kills.
+ */
 const SPACING = 250;
 /** No wait is longer, in ms. */
 const LONGEST = 300_000;
 /** Limit of remembered jobs. Others are sent back again and again until there is room. */
 const REMEMBERED = 1_000;
 
-/** Stands in place of a time for those that have started: these can always be forgotten. */
+/** In place of a time, for jobs that have started: these can always be forgotten. */
 const HAD_ITS_TURN = Number.NEGATIVE_INFINITY;
 
 /**
- * Jobs whose worker died start one at a time, the others waiting outside: the one that ends each worker it meets should not
- * take those with it that it ran beside, again and again, until they count as crashed too.
+ * Jobs whose worker died start one at a time, while the others wait. So a job that kills each worker does not take
+ * others down with it again and again, until they count as crashed too.
  */
 export class Suspects {
-  /** When each is to come back: UTC ms. */
+  /** When each returns: UTC ms. */
   readonly #seen = new Map<string, number>();
   #current: { readonly job: string; readonly until: number } | undefined;
   #lastSlot = 0;
 
   /**
-   * Undefined: it may start now, and `ended` must be called after it. Otherwise the time to try again.
-   * @param now UTC ms, of the clock that delayed jobs go by
+   * Undefined: it may start now, and `ended` must be called after it. Otherwise the time of the next attempt.
+   * @param now UTC ms, by the clock that delayed jobs use
    */
   admit(job: string, now: number): number | undefined {
     const left = (this.#current?.until ?? now) - now;
@@ -36,7 +39,7 @@ export class Suspects {
       return undefined;
     }
     const free = now + (busy ? left : FIRST);
-    // Here too: a slot that is too far ahead is from before the clock was put back.
+    // A slot that is too far ahead is from before the clock was put back.
     this.#lastSlot = Math.max(free, Math.min(this.#lastSlot, now + LONGEST) + SPACING);
     this.#remember(job, now);
     return this.#lastSlot;
@@ -55,7 +58,7 @@ export class Suspects {
     return false;
   }
 
-  /** The next one may start. */
+  /** Lets the next one start. */
   ended(job: string): void {
     if (this.#current?.job === job) this.#current = undefined;
   }

@@ -8,7 +8,7 @@ export type Told = "timed-out" | "cancelled" | "lost" | "stopping";
 export type Ended<T> =
   | { readonly how: "returned"; readonly value: T }
   | { readonly how: "threw"; readonly error: unknown }
-  /** It was still at work when its grace was over. */
+  /** Its code still ran at the end of its grace. */
   | { readonly how: "stuck"; readonly error: StuckError };
 
 export interface Bounds {
@@ -23,7 +23,7 @@ const NOTHING: ReadonlySet<Told> = new Set();
 /** The bounds of one attempt: its signal, the stop reasons it received, and its forced end. */
 export class TimeBox {
   readonly #clock: WorkerClock;
-  // Most attempts are told nothing and have no limit: what these would need is made when it is.
+  // Created on demand, because most attempts have no limit and receive no stop reason.
   #told: Set<Told> | undefined;
   #controller: AbortController | undefined;
   #timers: (() => void)[] | undefined;
@@ -48,7 +48,7 @@ export class TimeBox {
     return this.#controller.signal;
   }
 
-  /** The work has begun, has not ended, and was not given up. */
+  /** Whether the work has begun, has not ended, and was not given up. */
   get atWork(): boolean {
     return this.#graceOver !== undefined;
   }
@@ -89,7 +89,7 @@ export class TimeBox {
         this.#deadline = this.#clock.now() + limit;
         this.#later(limit, () => this.#timeOut(limit));
       }
-      // It may have been cancelled, or lost, before it began.
+      // A cancel or a loss may have come before the work began.
       if (this.told.has("cancelled")) this.#beginGrace(this.#onTerminating);
       if (this.told.has("lost")) this.#beginGrace();
       work().then(
@@ -116,7 +116,7 @@ export class TimeBox {
     this.#timers.push(this.#clock.after(ms, act));
   }
 
-  /** Once, and only while the work is under way. */
+  /** Begins at most once, and only while the work is running. */
   #beginGrace(tell: () => void = () => {}): void {
     if (!this.#bounds || !this.#graceOver || this.#inGrace) return;
     this.#inGrace = true;

@@ -13,7 +13,7 @@ export type JobEnd =
   | { readonly end: "hand back" }
   /** The same, but not before `until`, UTC ms. */
   | { readonly end: "delay"; readonly until: number }
-  /** It continues when all its items are done. */
+  /** Continues when all of its items are done. */
   | { readonly end: "await items" };
 
 /** The record of the run. Without an outcome, another attempt follows. */
@@ -24,7 +24,7 @@ export interface RunEnd {
 }
 
 export interface Verdict {
-  /** Undefined: this attempt's word does not count. */
+  /** Undefined: the report of this attempt does not count. */
   readonly run: RunEnd | undefined;
   readonly job: JobEnd;
 }
