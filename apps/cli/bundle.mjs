@@ -1,11 +1,11 @@
-// Makes one file of the command line and all that it imports, a second one of what it imports only when it opens a connection:
-// Node.js needs longer to find and read 500 modules than to run them.
+// Bundles the command line and its imports into one file, and modules that are only needed for a connection into a
+// second one: Node.js takes longer to find and read 500 modules than to run them.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-// Chunks are named after their content: earlier ones would stay.
+// Chunks are named after their content, so chunks of earlier builds would stay.
 rmSync(`${here}bundle`, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: here,
@@ -25,7 +25,7 @@ const { metafile } = await build({
   },
 });
 
-/** The folders of the packages of others that the bundle contains. */
+/** Folders of third-party packages that the bundle contains. */
 const folders = new Set(
   Object.keys(metafile.inputs).flatMap((path) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []),
 );

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm links this file when it installs, which is before anything is built.
+// npm links this file when it installs, before anything is built.
 import { statSync } from "node:fs";
 
 const builtAt = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0;

@@ -8,7 +8,7 @@ export interface Answer {
   readonly canonical: string;
   readonly description: string;
   readonly next: readonly string[];
-  /** Nothing follows these. */
+  /** No time follows these. */
   readonly exhausted: boolean;
 }
 
@@ -31,7 +31,7 @@ export function answer(sdk: typeof Sdk, { schedule, from, count, task }: Questio
   };
 }
 
-/** @throws the schema's first complaint, with the code that it carries */
+/** @throws the first issue of the schema, with its code */
 export function parseSchedule(sdk: typeof Sdk, schedule: unknown): Sdk.Schedule {
   const parsed = sdk.scheduleSchema.safeParse(schedule);
   if (parsed.success) return parsed.data;

@@ -3,8 +3,7 @@ import { parseJson, readAll } from "./input.js";
 import type { Io } from "./io.js";
 
 /**
- * The entries of a calendar, from a JSON list or one a line; the SDK judges each of them.
- *
+ * The entries of a calendar, from a JSON list or one per line; the SDK checks each of them.
  * @throws `INVALID_OPTION` for a file that cannot be read or is empty, `INVALID_SCHEDULE` for broken JSON
  */
 export async function readEntries(io: Io, file: string | undefined): Promise<string[]> {
@@ -19,7 +18,7 @@ export async function readEntries(io: Io, file: string | undefined): Promise<str
   return entriesOf(text);
 }
 
-/** A line ends at `#`: neither dates nor calendar events have one. */
+/** A `#` begins a comment: neither dates nor calendar events contain one. */
 export function entriesOf(text: string): string[] {
   if (text.trimStart().startsWith("[")) {
     return parseJson(text, 'Give a list, ["2026-12-25", "*-05-01"].', {

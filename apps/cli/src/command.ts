@@ -39,7 +39,7 @@ export async function withClient<T>(
   if (!env.REDIS_URL)
     throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");
   const progress = new Progress(options.io.stderr);
-  // Per try; the store tries four times.
+  // Time limit of one attempt; the store makes four.
   const client = new sdk.Client({
     ...sdk.readEnvironment(env),
     owner: options.owner,
@@ -57,10 +57,10 @@ export async function withClient<T>(
   }
 }
 
-/** Says so if nothing is stored in the namespace, and which others this Redis has: its name may be misspelt. */
+/** If the namespace is empty, says so and names the others of this Redis, because its name may be misspelt. */
 export async function noteIfEmpty(client: Client, out: Output): Promise<void> {
   if (client.owner !== undefined || (await client.queues.names()).length > 0) return;
-  // A user of the shipped ACL may not look at other namespaces.
+  // A user of the shipped ACL may not read other namespaces.
   const others = await client.queues.namespaces().catch(() => []);
   const elsewhere = others.length > 0 ? ` This Redis also has ${others.join(", ")} (--namespace).` : "";
   out.note(`nothing is stored in the namespace ${client.namespace}.${elsewhere}`);
@@ -76,7 +76,7 @@ function systemUser(): string {
   try {
     return userInfo().username;
   } catch {
-    // The process runs as a number that no user has.
+    // The process runs under a numeric id without a user.
     return "unknown";
   }
 }
@@ -117,7 +117,7 @@ export function taskCommand(program: Command, name: string, summary: string): Co
     .option("-q, --queue <queue>", "the task's queue; needed when the same id exists in several");
 }
 
-/** A command about one task, several, or with `--all` all that conditions select. */
+/** A command about one task, several tasks, or with `--all` all that the conditions select. */
 export function tasksCommand(program: Command, name: string, summary: string): Command {
   const command = named(program, name, summary)
     .argument("[tasks...]", TASK)

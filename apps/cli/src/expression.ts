@@ -1,6 +1,6 @@
 import type { ScheduleKind } from "@carillon/sdk";
 
-/** A combination of several has no text of its own. */
+/** The kind of an expression; a union has no text of its own. */
 export type Syntax = Exclude<ScheduleKind, "any">;
 
 /** Complete on purpose: a new kind of schedule does not compile until it can be written here. */
@@ -13,7 +13,7 @@ export const SYNTAXES = Object.keys({
 
 const WEEKDAY = /^(?:mon|tue|wed|thu|fri|sat|sun)/i;
 
-/** The syntaxes hardly overlap: tries instant, duration and cron by their looks; anything else is a calendar event. */
+/** The syntaxes hardly overlap: tries instant, duration and cron by their form; anything else is a calendar event. */
 export function guessSyntax(expr: string): Syntax {
   const text = expr.trim();
   // `@daily` is cron's, `@1767225600` a calendar event.
@@ -21,14 +21,15 @@ export function guessSyntax(expr: string): Syntax {
   if (/^\d{12,}$/.test(text) || /^[+-]?\d{4,6}-\d{2}-\d{2}T/.test(text)) return "at";
   if (/^(\d+(\.\d+)?\s*[a-z]+\s*)+$/i.test(text) || /^P(?=[\dT])[\dTYMWDHS.,]+$/.test(text)) return "every";
   const fields = text.split(/\s+/);
-  // A calendar event has four at most: weekdays, date, time, zone. Any of them may hold as many dashes as cron's lists.
+  // A calendar event has four fields at most: weekdays, date, time, zone. Any of them may contain as many dashes as
+  // cron's lists.
   if (fields.length >= 5) return "cron";
-  // Fewer fields are taken for cron only if nothing else fits, so that the error names their number.
+  // Fewer fields count as cron only if nothing else fits, so that the error names their number.
   const eventLike = WEEKDAY.test(text) || fields.some((field) => /:|\.\.|~|-.*-/.test(field));
   return fields.length >= 3 && !eventLike ? "cron" : "calendar";
 }
 
-/** One expression as a schedule has it, before the schema checks it. */
+/** One expression as a field of a schedule, before the schema checks it. */
 export type Expression =
   | { cron: string; timezone?: string; dialect?: string }
   | { calendar: string; timezone?: string }

@@ -45,7 +45,7 @@ function namedBy(schedule: Sdk.Schedule): string[] {
   return members.flatMap(({ except = [] }) => except.flatMap((spec) => ("named" in spec ? spec.named : [])));
 }
 
-/** Both ways: a calendar that is not given excludes nothing, and one that nothing names does so too. */
+/** Checks both directions: a calendar that is not given excludes nothing, and neither does one that is not used. */
 function matchCalendars(named: readonly string[], given: ReadonlyMap<string, unknown>): void {
   const missing = named.find((name) => !given.has(name));
   if (missing !== undefined) {

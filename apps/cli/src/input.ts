@@ -3,15 +3,15 @@ import type { Readable } from "node:stream";
 import { Failure, misuse, type Report } from "./failure.js";
 import type { Io } from "./io.js";
 
-/** A line may be this long, in bytes; far more than the largest task. */
+/** Maximum length of a line, in bytes; far more than the largest task. */
 const LONGEST_LINE = 8 * 1024 * 1024;
-/** A file that is read as a whole may be this long, in bytes. */
+/** Maximum size of a file that is read as a whole, in bytes. */
 const LARGEST_FILE = 64 * 1024 * 1024;
 
 export interface Line {
   /** From 1. */
   readonly number: number;
-  /** Undefined if there is a fault. */
+  /** Undefined if the line has a fault. */
   readonly text: string | undefined;
   /** `too long` to be kept, or `not UTF-8`. */
   readonly fault?: string | undefined;
@@ -20,10 +20,10 @@ export interface Line {
 const LINE_END = 0x0a;
 const NOTHING = Buffer.alloc(0);
 
-/** Streams that something reads or has read. */
+/** Streams that are being read, or have been read. */
 const taken = new WeakSet<Readable>();
 
-/** A file, or standard input for `-` and for nothing. */
+/** Opens a file, or standard input for `-` or if no file is given. */
 function open({ stdin }: Io, file: string | undefined): Readable {
   if (file !== undefined && file !== "-") return createReadStream(file);
   if (file === undefined && stdin.isTTY) {
@@ -83,8 +83,8 @@ export async function readAll(io: Io, file: string | undefined, instead: string)
 }
 
 /**
- * The lines of each chunk as it comes, blank ones left out: memory holds one chunk, and who asks line by line gets
- * each answer before the next question.
+ * Yields the lines of each chunk as it arrives, without blank ones. So memory holds one chunk, and a program that
+ * writes line by line gets each answer before it writes the next line.
  */
 export async function* readLines(io: Io, file: string | undefined): AsyncGenerator<Line[]> {
   let number = 0;
@@ -100,7 +100,7 @@ export async function* readLines(io: Io, file: string | undefined): AsyncGenerat
   };
   const takeAll = (bytes: Buffer): Line[] => {
     const text = decode(bytes);
-    // Usual case: decodes all lines at once.
+    // The usual case: decodes all lines at once.
     if (text !== undefined) return text.split("\n").flatMap((line) => take(line, line.length));
     return splitLines(bytes).flatMap((line) => take(decode(line), line.length));
   };

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 
-/** The streams and the environment of one command line, as in `process`. */
+/** Streams and environment of one command line, as in `process`. */
 export interface Io {
   readonly stdin: Readable & { isTTY?: boolean };
   readonly stdout: Writable & { isTTY?: boolean; columns?: number };

@@ -4,8 +4,8 @@ import { run } from "./program.js";
 // A closed stderr must not end the process either.
 process.stderr.on("error", () => {});
 const code = await run(process.argv.slice(2), process);
-// Flush all output first. Without the exit, ioredis holds the process for two seconds when it closes a
-// connection that it never had.
+// Flushes all output first. Without the exit, ioredis keeps the process for two seconds when it closes a connection
+// that never opened.
 for (const stream of [process.stdout, process.stderr]) {
   await new Promise((resolve) => stream.write("", resolve));
 }

@@ -3,7 +3,7 @@ import { parseSchedule } from "./answer.js";
 import { misuse } from "./failure.js";
 import { localIso, parseInstant } from "./times.js";
 
-/** A time as it was meant. */
+/** A time, with a note if it may differ from what was meant. */
 export interface Moment {
   /** UTC ms. */
   readonly time: number;
@@ -18,7 +18,7 @@ export interface MomentOptions {
   readonly now: number;
   /** The argument, for errors. */
   readonly field: string;
-  /** Also takes durations, `2h`: before now, or from now on. */
+  /** Also accepts durations, `2h`: before now, or from now on. */
   readonly duration?: "before" | "from";
 }
 
@@ -42,7 +42,7 @@ export function readMoment(sdk: typeof Sdk, text: string, options: MomentOptions
   if (trimmed.toLowerCase() === "now") return { time: options.now };
   if (options.duration !== undefined && DURATION.test(trimmed)) {
     const ms = sdk.parseDuration(trimmed, options.field);
-    // An end in whole seconds reads better, and none is too early.
+    // Rounds the end up to whole seconds: that reads better, and is never too early.
     const end = Math.ceil((options.now + ms) / 1_000) * 1_000;
     return { time: options.duration === "before" ? options.now - ms : end };
   }
@@ -60,7 +60,7 @@ function formsOf({ duration }: MomentOptions): string {
 
 /** The time zone of a schedule; UTC if it has none, or several. */
 export function zoneOfSchedule(sdk: typeof Sdk, schedule: Sdk.Schedule): string {
-  // Shared calendars are not known here, and do not matter.
+  // Shared calendars are unknown here, and do not affect the zone.
   const bare = <Part extends { except?: unknown }>(part: Part): Part => ({ ...part, except: undefined });
   const whole = "any" in schedule ? { ...schedule, any: schedule.any.map(bare) } : schedule;
   return sdk.previewSchedule(bare(whole), { from: 0, count: 0 }).timezone;
@@ -73,7 +73,7 @@ function readWall(
   { zone, now, field }: MomentOptions,
 ): Moment {
   const text = `${dateOf(day, zone, now)} ${clock.padStart(clock.indexOf(":") === 1 ? clock.length + 1 : 0, "0")}`;
-  // The grammar of calendar events reads a short year, 0026, as one of ours.
+  // The grammar of calendar events would read the short year 0026 as 2026.
   if (Number(text.slice(0, 4)) < 1970) throw misuse(field, `${text} is before 1970.`, `Give ${FORMS}`);
   const [first, second] = instantsOf(sdk, text, zone);
   if (first === undefined) throw misuse(field, `there is no ${text}.`, `Give ${FORMS}`);
@@ -93,7 +93,7 @@ function dateOf(day: string, zone: string, now: number): string {
   return new Date(today + ahead * DAY).toISOString().slice(0, 10);
 }
 
-/** The instants at which a clock shows this: the engine of schedules knows which, none, one or two. */
+/** The instants at which the clock shows this time: none, one or two, as the schedule engine computes them. */
 function instantsOf(sdk: typeof Sdk, text: string, zone: string): number[] {
   const dst = { gap: "run-after", overlap: "both" };
   const schedule = sdk.scheduleSchema.safeParse({ calendar: text, timezone: zone, dst });

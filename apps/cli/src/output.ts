@@ -46,7 +46,7 @@ export class Output {
     throw new Failure({ code: "INTERNAL", message }, error);
   }
 
-  /** One JSON document: an object, as the HTTP API answers it, because a list could not get further fields. */
+  /** Prints one JSON document: always an object, like the HTTP API, because a list could not get further fields. */
   async json<T extends object>(value: T extends readonly unknown[] ? never : T): Promise<void> {
     await this.write(`${JSON.stringify(value)}\n`);
   }

@@ -95,7 +95,7 @@ const COMMANDS: readonly Register[] = [
 /** The commands, and where their output goes. */
 export function createProgram(io: Io, out: Output, json: boolean): Command {
   const program = new Command("carillon");
-  // Before the commands: they inherit it. Errors are printed in one place, by `fail`.
+  // Set before the commands, which inherit it. Errors are printed in one place, by `fail`.
   program.exitOverride().configureOutput({
     outputError: () => {},
     writeOut: (text) => void io.stdout.write(text),

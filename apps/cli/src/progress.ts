@@ -1,7 +1,7 @@
 import type { Io } from "./io.js";
 import { duration } from "./times.js";
 
-/** Nothing is shown before this time, in ms, and then at most once in the other. */
+/** Shows nothing before the first of these times, in ms, then at most one update in the second. */
 const [AFTER, EVERY] = [1_000, 200];
 
 /** Counts tasks on one line of stderr while a call that changes many runs; only on a terminal. */

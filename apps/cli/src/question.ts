@@ -74,7 +74,7 @@ function zoneOf(value: unknown): string {
 
 function fromOf(value: unknown): number {
   const ms = typeof value === "string" ? parseInstant(value) : value;
-  // The range of Date, so that what is printed is a time.
+  // The range of `Date`, so that the output is always a time.
   if (typeof ms === "number" && Number.isFinite(ms) && Math.abs(ms) <= 8.64e15) return Math.floor(ms);
   throw misuse("from", "not a time.", "Give ISO 8601 with Z or an offset, for example 2026-01-01T00:00:00Z.");
 }

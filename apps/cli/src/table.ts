@@ -1,7 +1,7 @@
 import { type Colour, cut, type Paint, printable } from "./text.js";
 import { HERE, LONG_TIMES, shortTimes, type TimeTexts } from "./times.js";
 
-/** The place that a table is printed to. */
+/** The stream that a table is printed to. */
 export interface Screen {
   readonly paint: Paint;
   /** Columns of the terminal. Default: not a terminal, so nothing is shortened. */
@@ -52,7 +52,7 @@ export function table<Row>(
   const cells = rows.map((row) => columns.map((column) => printable(column.value(row, texts))));
   const before = layout.widths;
   const natural = columns.map(({ title }, i) =>
-    // A column that the first page left out stays so.
+    // A column that the first page left out stays out.
     before?.[i] === 0 && title !== ""
       ? 0
       : Math.max(before?.[i] ?? title.length, ...cells.map((line) => line[i]?.length ?? 0)),

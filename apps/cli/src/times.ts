@@ -120,7 +120,7 @@ const DAY = 86_400_000;
 export function parseInstant(text: string): number | undefined {
   const date = INSTANT.exec(text)?.[1];
   if (date === undefined) return undefined;
-  // `Date.parse` takes February 30 for a day of March.
+  // `Date.parse` reads February 30 as a day in March.
   const midnight = Date.parse(date);
   if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(date)) return undefined;
   const ms = Date.parse(text.replace(" ", "T"));

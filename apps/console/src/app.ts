@@ -85,7 +85,7 @@ export function createApp(options: AppOptions): { app: Hono<Env>; board: Board }
     app.use(guard.link);
     app.use(guard.identify);
   }
-  // A viewer may ask for the plan of a resume, which only the body tells from a resume.
+  // A viewer may ask for a plan of a resume, which only the body distinguishes from a resume.
   app.post(RESUME_PATH, jsonBody);
   app.use(roleAllows);
   app.use(audit(logger));

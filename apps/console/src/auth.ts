@@ -9,7 +9,7 @@ export const ROLES = TOKEN_ROLES;
 
 export type Role = TokenRole;
 
-/** The tokens of the environment by role; several while one replaces another. */
+/** The tokens of the environment by role; several during a rotation. */
 export type Tokens = Readonly<Partial<Record<Role, readonly string[]>>>;
 
 export interface AuthOptions {
@@ -33,7 +33,7 @@ export interface Credential {
   readonly owners?: readonly string[];
   /** SHA-256, in hexadecimal digits. */
   readonly digest: string;
-  /** Sign the sessions that the token opens: new ones by the first. */
+  /** Keys that sign the sessions of the token; new sessions use the first. */
   readonly keys: readonly Buffer[];
 }
 
@@ -73,8 +73,8 @@ export class Auth {
   }
 
   /**
-   * The token of the environment, of which every one is compared to take constant time, or else the named one, with one read.
-   *
+   * The token of the environment with this secret, compared with all of them in constant time; else the named one,
+   * found with one read.
    * @throws `TOKEN_EXPIRED`; `REDIS_UNAVAILABLE` at once while Redis is down, for a named token
    */
   async credential(token: string): Promise<Credential | undefined> {
@@ -113,7 +113,10 @@ export class Auth {
     return `${claims}.${sign(keys[0] as Buffer, claims)}`;
   }
 
-  /** Undefined if it is not valid, or it or its token expired. @throws `REDIS_UNAVAILABLE` as `credential` */
+  /**
+   * Undefined if it is not valid, or if it or its token has expired.
+   * @throws `REDIS_UNAVAILABLE` as `credential`
+   */
   async session(value: string): Promise<Session | undefined> {
     const [, claims = "", name = "", expiry = "", id = "", mac = ""] = SESSION.exec(value) ?? [];
     if (!(Number.parseInt(expiry, 36) > this.#now())) return undefined;
@@ -151,11 +154,11 @@ export function newToken(): string {
 export interface LimiterOptions {
   /** Wrong tokens of one address that are answered at once; default 10. */
   failures?: number | undefined;
-  /** How long an address needs to get all of these back, in ms; default one minute. */
+  /** Time after which an address has all of these again, in ms; default one minute. */
   windowMs?: number | undefined;
   /** Addresses remembered at once; default 10,000. The one that failed longest ago is forgotten first. */
   addresses?: number | undefined;
-  /** Delay of the answers to further ones, in ms; default 1,000. */
+  /** Delay of the answers beyond that number, in ms; default 1,000. */
   delayMs?: number | undefined;
   /** Largest number of answers that are delayed at once, over all addresses; default 100. */
   waiting?: number | undefined;
@@ -164,7 +167,7 @@ export interface LimiterOptions {
   sleep?: ((ms: number) => Promise<unknown>) | undefined;
 }
 
-/** Wrong tokens of one address: `left` are answered at once, as of `at`. */
+/** State of one address: `left` wrong tokens are answered at once, as of `at`. */
 interface Bucket {
   readonly left: number;
   readonly at: number;

@@ -40,7 +40,7 @@ export function boardView(role: Role, site: Site, logger: Logger): View {
     await next();
   });
   app.get(`${BOARD_PATH}/*`, ourFiles);
-  // Before the adapter, which takes any body and has no limit.
+  // Registered before the adapter, which accepts any body of any size.
   app.use(`${BOARD_PATH}/api/*`, jsonBody);
   app.route(BOARD_PATH, adapter.registerPlugin());
   app.get(`${BOARD_PATH}/*`, notFound);
@@ -122,7 +122,10 @@ interface PageTexts {
   readonly SCHEDULERS?: { readonly CONFIRM?: object };
 }
 
-/** Bull Board asks as if schedulers were its own. Ours take their history with them, and no application brings them back by itself. */
+/**
+ * Bull Board's question describes its own schedulers. Ours are deleted with their history, and no application puts them
+ * back automatically.
+ */
 const REMOVE =
   'Delete task "{{id}}" with its run records, statistics and ledger? Runs that are queued or running go on. This cannot be undone: ' +
   "to keep the history, pause the task instead.";

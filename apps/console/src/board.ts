@@ -66,12 +66,12 @@ export class Board {
     return this.#problem ?? (isReady ? undefined : unreachable());
   }
 
-  /** Why Redis accepts no writes now, if so: nothing is scheduled then, and the board is read-only. */
+  /** Why Redis accepts no writes now, if that is so: nothing is scheduled meanwhile, and the board is read-only. */
   get writeProblem(): CarillonError | undefined {
     return this.#writeProblem;
   }
 
-  /** Looks for queues now and every few seconds, and whenever Redis is back. */
+  /** Looks for new queues now, every few seconds, and after each reconnect to Redis. */
   start(): void {
     const loop = async () => {
       await this.refresh();
@@ -127,7 +127,7 @@ export class Board {
     const queue = new BoardQueue(name, {
       connection: this.#connection,
       prefix: bullPrefix(this.#client.namespace, name),
-      skipMetasUpdate: true, // looking at a queue writes nothing
+      skipMetasUpdate: true, // the board writes nothing into a queue that it shows
     });
     queue.on("error", (error) => this.#logger.debug({ queue: name, error: error.message }, "queue"));
     try {

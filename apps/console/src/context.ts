@@ -3,7 +3,7 @@ import type { Client, TokenRole } from "@carillon/sdk";
 import type { Context, MiddlewareHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 
-/** What all requests of one console share. */
+/** Properties that all requests of one console share. */
 export interface Site {
   /** Where it is mounted: "" or `/ops/carillon`. */
   readonly basePath: string;
@@ -13,15 +13,15 @@ export interface Site {
   readonly replacer: ((this: unknown, key: string, value: unknown) => unknown) | undefined;
   /** Whether Bull Board is served. */
   readonly bullBoard: boolean;
-  /** Whether people sign in and out here, and not elsewhere. */
+  /** Whether people sign in and out at this console, not elsewhere. */
   readonly signsIn: boolean;
   /** Aborted when the console closes, which ends open streams. */
   readonly closing: AbortSignal;
 }
 
-/** Who sent a request. */
+/** The sender of a request. */
 export interface Person {
-  /** What it may do: `viewer`, `operator` or `admin`. */
+  /** Its role: `viewer`, `operator` or `admin`. */
   readonly role: TokenRole;
   /** The author of all its changes: 1 to 128 characters. */
   readonly name: string;
@@ -30,7 +30,7 @@ export interface Person {
 }
 
 export interface Identity extends Person {
-  /** Tells apart who may compute at the same time. */
+  /** Identifies senders whose expensive calls may run concurrently. */
   readonly key: string;
   readonly by: "bearer" | "session" | "own";
 }

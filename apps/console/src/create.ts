@@ -86,7 +86,7 @@ export function createConsole(options: ConsoleOptions): Console {
   const connection = bullBoard ? store.connect("safe") : undefined;
   if (connection) watch(connection, logger);
   const { app, board } = createApp({
-    // An edit on the board puts the stored payload back, which passed the limit of the client that stored it.
+    // An edit on the board stores the payload again, which passed the limit of the client that stored it first.
     client: new Client({ store, from: `board ${hostname()}`, maxPayloadBytes: Number.MAX_SAFE_INTEGER }),
     closing: closing.signal,
     ...{ store, connection, logger, auth, basePath, redact, trustedProxies },
@@ -113,7 +113,7 @@ function readAuth(given: unknown): Tokens | OwnAuth {
   return auth;
 }
 
-/** Logs one line when Redis is lost and one when it is back, however many attempts lie between. */
+/** Logs one line when Redis is lost and one when it is back, however many attempts there were. */
 function watch(connection: Connection, logger: Logger): void {
   let down = false;
   connection.on("error", (error: Error) => {

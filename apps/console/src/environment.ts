@@ -24,7 +24,7 @@ const list = z
   .default("")
   .transform((text) => (text === "" ? [] : text.split(",")));
 
-/** Most tokens of a role. A rotation needs few, and each costs time at the start. */
+/** Most tokens of a role. A rotation needs few, and each takes time at the start. */
 const MAX_TOKENS = 10;
 /**
  * No control characters, because they cannot be typed into a form or sent in a header. Not short, because wrong tokens never lock out
@@ -49,7 +49,7 @@ export const BASE_PATH = z
   .transform((path) => (path === "/" ? "" : path));
 
 const MAX_FIELDS = 100;
-/** A name, or several with dots between. */
+/** A name, or several joined by dots. */
 const FIELD = /^[^\s.]{1,128}(\.[^\s.]{1,128}){0,15}$/;
 
 const schema = z.object({

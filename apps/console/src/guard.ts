@@ -17,7 +17,7 @@ export interface GuardOptions {
   logger: Logger;
 }
 
-/** The form as it is asked for; where the console is mounted is known. */
+/** The form, before the base path is added. */
 type Form = Omit<LoginPage, "base">;
 
 /** Most bytes of a form that signs in. */
@@ -166,7 +166,7 @@ function wantsPage(c: Ctx): boolean {
   return !isForPrograms(c) && (c.req.header("accept") ?? "").includes("text/html");
 }
 
-/** Whether the browser opens a page, and does not fetch an image, a frame or a script for another page. */
+/** Whether the browser opens a page, rather than fetching an image, a frame or a script for one. */
 function opensPage({ req }: Ctx): boolean {
   return (req.header("sec-fetch-dest") ?? "document") === "document";
 }

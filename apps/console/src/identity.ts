@@ -5,7 +5,7 @@ import type { Ctx, Middleware, Person } from "./context.js";
 import { logFailure, refuse } from "./errors.js";
 import { isRead } from "./paths.js";
 
-/** Tells who sent a request; null: nobody who may enter. */
+/** Returns the sender of a request; null refuses it. */
 export type OwnAuth = (request: Request) => Person | null | Promise<Person | null>;
 
 const PERSON = z.strictObject({

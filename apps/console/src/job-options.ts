@@ -19,7 +19,7 @@ const OPTIONS = z.looseObject({
       "not an object",
     )
     .exactOptional(),
-  // BullMQ's short name for it, under which it checks nothing.
+  // BullMQ's short name of `deduplication`, which it does not check.
   de: z.undefined("reserved: use deduplication").optional(),
 });
 

@@ -35,11 +35,11 @@ async function main(config: Config): Promise<void> {
   await console_.close();
   await client.close();
   logger.info("stopped");
-  process.exit(); // a call that waits for Redis holds the process for seconds more
+  process.exit(); // a call that waits for Redis would keep the process for seconds
 }
 
 /**
- * Destination of the log. Synchronous, unlike pino's default, which at the exit tries for ever to write to a closed pipe or a
+ * Destination of the log. Synchronous: pino's default would try for ever at the exit to write to a closed pipe or a
  * full disk. A log that cannot be written does not end the process: lines are lost.
  */
 function standardOutput() {

@@ -24,13 +24,13 @@ export const PAGE_PATHS = [
   "/doctor",
 ];
 
-/** What the console itself answers: a base path must differ, or its own address could not be told from it. */
+/** Paths that the console answers itself: a base path must differ from them, so that the two can be distinguished. */
 export const OWN_PATHS = [
   ...["/api", API_PATH, BOARD_PATH, `${BOARD_PATH}/api`, "/assets", "/login", "/logout", "/health", "/ready"],
   ...PAGE_PATHS,
 ];
 
-/** Bull Board's page, a call by it, or one of its files. */
+/** Bull Board's page, its calls, or its files. */
 export function isBoard({ req }: Ctx): boolean {
   return req.path === BOARD_PATH || req.path.startsWith(`${BOARD_PATH}/`);
 }
@@ -51,7 +51,10 @@ export function isRead({ req }: Ctx): boolean {
 
 export const RESUME_PATH = `${API_PATH}/tasks/resume`;
 
-/** Whether it changes nothing; a query that needs a body is a POST. Where to resume is a question too, the body says so: it has been read. */
+/**
+ * Whether it changes nothing. A query that needs a body is a POST. A resume may be a query too, as its body says, which
+ * has been read.
+ */
 export function onlyAsks(c: Ctx): boolean {
   const { method, path } = c.req;
   if (isRead(c) || (method === "POST" && path === `${API_PATH}/validate`)) return true;

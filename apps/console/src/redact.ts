@@ -25,10 +25,10 @@ const HOLDERS: ReadonlyMap<string, string> = new Map([
 const DELIVERY = "carillon.webhook";
 
 /**
- * Hides URLs of alerts from a viewer: such a URL may be a credential, so only its host is shown. A host alone is not a URL, so
- * it cannot be put back. A task with alerts has no revision here, because that is a hash by which the URL could be guessed.
- *
- * @param within the answer is a part of a delivery
+ * Hides URLs of alerts from viewers: a URL may be a credential, so only its host is shown. A host alone is not a URL,
+ * so it cannot be stored back. A task with alerts has no revision here, because the URL could be guessed from that
+ * hash.
+ * @param within whether the answer is a part of a delivery
  */
 export function hostsOnly(answer: unknown, within = false): unknown {
   if (Array.isArray(answer)) return answer.map((one) => hostsOnly(one, within));
@@ -57,7 +57,7 @@ function withHosts(value: unknown): unknown {
 }
 
 /**
- * Hides the values of fields by their names, for every role: secrets in Redis do not leave it through the
+ * Hides the values of fields by their names, for every role, so that secrets in Redis do not leave it through the
  * console. Does not search texts.
  */
 export class Redactor {
@@ -69,9 +69,8 @@ export class Redactor {
   }
 
   /**
-   * Replacer for `JSON.stringify`, and so for Express' "json replacer". Undefined if no field is hidden.
-   *
-   * A task with a hidden value has no revision here, because that is a hash by which the value could be guessed.
+   * Replacer for `JSON.stringify`, and so for Express' "json replacer". Undefined if no field is hidden. A task with a
+   * hidden value has no revision here, because the value could be guessed from that hash.
    */
   get replacer(): ((this: unknown, key: string, value: unknown) => unknown) | undefined {
     if (this.#ends.length === 0) return undefined;
@@ -90,8 +89,7 @@ export class Redactor {
   }
 
   /**
-   * Refuses a payload in which a hidden value would be replaced by the text that was shown for it.
-   *
+   * Refuses a payload that would replace a hidden value by the placeholder that was shown for it.
    * @param payload new data, not checked yet
    * @param field its name in the error
    * @throws `INVALID_PAYLOAD` if it has `[redacted]` in a hidden field, or is nested too deeply

@@ -59,7 +59,7 @@ export function refusedByBull(error: unknown): CarillonError | undefined {
   return new CarillonError(ours, sentence(message), { ...options, cause: error });
 }
 
-/** Removes the name of BullMQ's command, with which messages of numbered errors end. */
+/** Removes the name of BullMQ's command at the end of a numbered error's message. */
 function sentence(message: string): string {
   return message.replace(/\. \w+$/, "").replace(/\.?$/, ".");
 }
@@ -86,7 +86,7 @@ interface Text {
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
-/** An answer of Bull Board's; a refusal that has only a key of its page gets a code and a text. */
+/** An answer of Bull Board. A refusal that has only a key of its page gets a code and a text. */
 export function answered(result: ControllerHandlerReturnType): ControllerHandlerReturnType {
   const body = result.body as { error?: Text; message?: Text | string };
   const { error, message } = body;

@@ -192,7 +192,7 @@ function everyOf(before: Schedule, ms: number): Schedule {
   return { ...rest, every: durationText(ms) } as Schedule;
 }
 
-/** Refuses a pattern without its first word, which is more often a slip than the wish for a cron schedule. */
+/** Refuses a pattern without its first word, which is more often a mistake than a cron schedule. */
 function refuseForeignPattern(kind: ScheduleKind, before: Schedule, pattern: string, seed: string): void {
   if (/^(\S+\s+){4,5}\S+$/.test(pattern)) return;
   throw new CarillonError("INVALID_SCHEDULE", `neither "${kind} …" nor a cron pattern of 5 or 6 fields.`, {

@@ -13,14 +13,14 @@ type Fetch = (request: Request, env: { incoming: IncomingMessage }) => Response 
 /** A handler of Node's HTTP server, and of Express, for a function that answers requests. */
 export function nodeHandler(fetch: Fetch): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
   return getRequestListener((request, env) => fetch(request, env as { incoming: IncomingMessage }), {
-    // For requests without a Host, as those of HTTP/1.0.
+    // For requests without a Host, such as those of HTTP/1.0.
     hostname: "localhost",
     overrideGlobalObjects: false,
     errorHandler: unreadable,
   });
 }
 
-/** For a Host or a path that are no parts of a URL: `fetch` answers all other errors. */
+/** Answers a request whose Host or path does not form a URL; `fetch` answers all other errors. */
 function unreadable(cause: unknown): Response {
   const error = new RequestError(400, "Host or path are not valid.", { field: "request", cause });
   return Response.json({ error: error.toJSON() }, { status: error.statusCode });
@@ -31,7 +31,9 @@ export interface ServerLimits {
   requestMs?: number;
   /** How often that is checked, in ms; default 5 s. */
   checkMs?: number;
-  /** Connections open at once; default 1,000, so that some of the usual 1,024 open files are left. Further ones are closed. */
+  /**
+   * Most open connections; default 1,000, so that some of the usual 1,024 open files are left. Further ones are closed.
+   */
   connections?: number;
 }
 

@@ -30,7 +30,7 @@ import { editSchedule, type ScheduleForm, showSchedule } from "./schedule-form.j
 
 type Scheduler = Omit<AppJobScheduler, "queueName">;
 
-/** The name of the token of the present request: Bull Board hands none to its adapters. */
+/** Token name of the present request, because Bull Board passes no request to its adapters. */
 export const author = new AsyncLocalStorage<string>();
 
 /** Most tasks on the page, which is one plain table that reloads every few seconds. */
@@ -131,7 +131,7 @@ export class TaskAdapter extends BullMQAdapter {
     return super.getJobs(statuses, start, Math.min(end, start + SHOWN_JOBS - 1));
   }
 
-  /** Checks edits of a job's data, which begin with the data as shown, hidden values included. */
+  /** Checks edits of a job's data, which start from the data as shown, with hidden values replaced. */
   #guardData(job: Job): void {
     const update = job.updateData.bind(job);
     job.updateData = async (data: unknown) => {

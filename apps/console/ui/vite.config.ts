@@ -9,7 +9,7 @@ export default defineConfig({
   build: {
     outDir: "../dist/ui",
     emptyOutDir: true,
-    // Data addresses in styles and scripts would be fine by the CSP; files are cached.
+    // Data URLs in styles and scripts would pass the CSP, but files can be cached.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: "es2022",

@@ -10,7 +10,7 @@ import { Tally } from "./tally.js";
 import { demoTypes } from "./types.js";
 import { View } from "./view.js";
 
-/** The demo: three replicas, two workers, the console, some tasks, and a view of it all. */
+/** The demo: three replicas, two workers, the console, some tasks, and a live view. */
 const project = fileURLToPath(new URL("../../..", import.meta.url));
 const { connection, namespace, redisUrl, token, port: wantedPort } = settings();
 const folder = resolve(project, ".carillon/demo");
@@ -24,7 +24,7 @@ const client = new Client({ connection, namespace });
 let onListening = () => {};
 const processes = makeProcesses();
 
-/** A mistake in them is one line, and no stack. */
+/** Settings of the demo. A mistake in them is one line, without a stack. */
 function settings(): Settings {
   try {
     return readSettings(process.env);
@@ -149,7 +149,7 @@ async function firstFree(wanted: number): Promise<number> {
   throw new Error("No free port for the console.");
 }
 
-/** No password is printed in a command line: a URL with one comes from `REDIS_URL`. */
+/** Never prints a password in a command line: a URL with one comes from `REDIS_URL`. */
 function cliCommand(shownUrl: string): string {
   const redis = shownUrl === redisUrl ? ` --redis ${redisUrl}` : "";
   return `npx carillon${redis} --namespace ${namespace} list`;

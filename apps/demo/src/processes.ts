@@ -47,7 +47,7 @@ export class Managed {
     const child = spawn(process.execPath, ["--import", ORPHAN, this.#script], {
       env: { ...process.env, ...this.#env },
       stdio: ["ignore", "pipe", "pipe"],
-      // Ctrl-C reaches the supervisor alone; it stops the others in order.
+      // Ctrl-C reaches only the supervisor, which stops the others in order.
       detached: true,
     });
     this.child = child;
@@ -79,12 +79,12 @@ export class Managed {
         return;
       }
     } catch {
-      // Not ours: a warning of Node, say.
+      // Not a log line, but for example a warning of Node.
     }
     if (text.trim()) this.#heard({ from: this, level: 40, msg: text });
   }
 
-  /** As a crash would: no goodbye. */
+  /** Kills it like a crash, without a clean stop. */
   kill(): void {
     this.child?.kill("SIGKILL");
   }

@@ -58,7 +58,7 @@ export async function seed(
   return Promise.all(puts);
 }
 
-/** Troubles that the console's start page shows, each a real one. They are made once: what is mended stays mended. */
+/** Real faults that the console's start page shows. They are created once, so that fixed ones stay fixed. */
 function toBeFound(client: Client, types: ReturnType<typeof demoTypes>): Promise<PutResult>[] {
   const { httpCheck, warehouse, tenantDigest } = types;
   const once = async (put: Promise<PutResult>, make: (made: PutResult) => Promise<unknown>) => {

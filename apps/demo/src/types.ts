@@ -68,7 +68,7 @@ export function demoTypes({ client, connection, folder }: Surroundings) {
     },
   });
 
-  /** Takes longer than its interval on purpose: the overlap policy is there to be seen. */
+  /** Takes longer than its interval on purpose, to show the overlap policy. */
   const backup = defineTask("backup", {
     queue: "backups",
     payload: z.object({ source: z.string(), bytesPerSecond: z.number().int().positive() }),

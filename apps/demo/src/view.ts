@@ -53,7 +53,7 @@ export class View {
     this.#out.write("\x1b[?25h\x1b[?1049l");
   }
 
-  /** Something that a process logged. */
+  /** Handles a line that a process logged. */
   hear(line: Line): void {
     const said = this.#of(line.from.name);
     const task = String(line.task ?? "");
@@ -146,7 +146,7 @@ function clock(time: number): string {
   return new Date(time).toLocaleTimeString("en-GB", { hour12: false });
 }
 
-/** Cut to the width of the terminal; escapes take no room. */
+/** Cuts a line to the width of the terminal; escape sequences take no room. */
 function clip(text: string, width: number): string {
   if (stripVTControlCharacters(text).length <= width) return text;
   return `${stripVTControlCharacters(text).slice(0, width - 1)}…`;

@@ -1,3 +1,3 @@
 #!/usr/bin/env node
-// npm links what is there when it installs, which is before anything is built.
+// npm links this file when it installs, before anything is built.
 import "../dist/main.js";

@@ -3,9 +3,9 @@ import { CLAIM_REFUSALS, type Store } from "@carillon/scheduler/internal";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { withinASecond } from "./scrape.js";
 
-/** From a good claim (a few ms) to a catch-up after an outage (hours). */
+/** Buckets from a good claim (a few ms) to a catch-up after an outage (hours), in seconds. */
 const LATENESS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
-/** From a run that ends soon to a task that stays paused (days). */
+/** Buckets from a run that ends soon to a task that stays paused (days), in seconds. */
 const WAIT_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400];
 
 const FAILURES = ["REDIS_UNAVAILABLE", "REDIS_AUTH", "REDIS_READ_ONLY", "REDIS_OUT_OF_MEMORY", "REDIS_ERROR"];

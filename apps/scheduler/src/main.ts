@@ -29,7 +29,7 @@ process.on("uncaughtException", (error) => {
   process.exit(EXIT.unexpected);
 });
 
-// Everything is written, and an open handle must not keep the process alive.
+// Everything is written by now, and an open handle must not keep the process alive.
 process.exit(config ? await runNode(config, logger).catch(mistake) : EXIT.config);
 
 /** Reports mistakes that only show when the settings are used. */

@@ -40,7 +40,7 @@ export function namespaceMetrics(store: Store, registers: Registry[]): void {
       return [...none, ...status.reasons.map(({ code, queue = "" }) => [{ code, queue }, 1] as const)];
     },
   );
-  // Without the time of Redis, it did not answer, and nothing is known.
+  // Without the time of Redis there was no answer, so nothing is known.
   metric(
     "gauge",
     "carillon_nodes",

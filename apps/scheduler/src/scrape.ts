@@ -10,7 +10,7 @@ export async function withinASecond<T>(ask: () => Promise<T>): Promise<T | undef
   return Promise.race([ask(), late]).catch(() => undefined);
 }
 
-/** Shares one reading among all that ask while it is under way: the metrics of a scrape, and concurrent scrapes. */
+/** Shares one reading among all callers while it is in progress: the metrics of a scrape, and concurrent scrapes. */
 export function shared<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined;
   return () => {

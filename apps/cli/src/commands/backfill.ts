@@ -130,7 +130,7 @@ function assertRange({ from }: BackfillOptions): void {
     throw misuse("from", "missing.", "Give --from TIME, and --to TIME unless it is now.");
 }
 
-/** @param schedule whose clock times without an offset are read on; default UTC */
+/** @param schedule in whose time zone times without an offset are read; default UTC */
 async function rangeOf(
   client: Client,
   { timezone, from = "", to = "now" }: BackfillOptions,
@@ -198,7 +198,7 @@ function begun({ id, total }: StartBackfillResult, task: string): string {
   return `backfill ${id}: ${count} of ${task}\n`;
 }
 
-/** On a terminal one line that changes; elsewhere a line whenever something has. */
+/** On a terminal one line that is updated; elsewhere a line for each change. */
 async function awaitEnd(
   client: Client,
   id: string,

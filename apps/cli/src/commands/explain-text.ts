@@ -10,12 +10,12 @@ type Colour = Parameters<Paint>[0];
 export interface Account {
   readonly task: Task;
   readonly explanation: Explanation;
-  /** The zone that the time was asked in. */
+  /** The zone of the requested time. */
   readonly zone: string;
   /** Redis time, UTC ms. */
   readonly now: number;
   readonly nodes: readonly NodeView[];
-  /** Its last run, or the one that was in its way. */
+  /** Its last run, or the run that blocked it. */
   readonly run: RunDetails | undefined;
 }
 
@@ -120,7 +120,7 @@ function ending(run: RunDetails, now: number, hold: string | undefined): string 
   return state === "running" ? `has been running for ${since} ${where}` : `is being ended ${where}`;
 }
 
-/** Crashes have no time of their own: they came before the end of their run. */
+/** Crashes have no recorded time: they come before the end of their run. */
 function inOrder(events: readonly ExplainedEvent[]): ExplainedEvent[] {
   const timeless = events.filter(({ at, what }) => at === undefined && what === "crashes");
   const chain = events.filter((event) => !timeless.includes(event));

@@ -14,7 +14,7 @@ interface LoadCommandOptions extends Globals {
   to?: string;
 }
 
-/** Characters of the longest bar. */
+/** Length of the longest bar, in characters. */
 const BAR = 40;
 
 export const registerLoad: Register = (program, out) => {

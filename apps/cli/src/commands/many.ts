@@ -7,14 +7,14 @@ import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
 import { type Conditions, conditionsOf } from "./conditions.js";
 
-/** Options that select tasks: one, several, or with `--all` all that conditions select. */
+/** Options that select tasks: one task, several, or with `--all` all that the conditions select. */
 export interface Named extends Globals, Conditions {
   owner?: string;
   all?: boolean;
   dryRun?: boolean;
 }
 
-/** An answer about many tasks, or about something of theirs. */
+/** An answer about many tasks, or about many of their runs. */
 type Result<Row> = Pick<BulkResult, "count" | "refused"> & { readonly sample: readonly Row[] };
 
 /** An operation on many tasks. */
@@ -25,13 +25,16 @@ export interface Deed<Row = BulkSample, Answer extends Result<Row> = Result<Row>
   /** Its subjects. Default: tasks. */
   readonly noun?: string;
   readonly columns?: readonly Column<Row>[];
-  /** Conditions besides the usual ones; `act` knows them. */
+  /** Conditions besides the usual ones, for commands that know them. */
   readonly conditions?: Readonly<Record<string, string>>;
   /** Further lines about the answer. */
   readonly more?: (answer: Answer) => string;
 }
 
-/** The one task of a command that is about one task only; undefined: many are meant. @throws `INVALID_OPTION` */
+/**
+ * The task of a command about one task; undefined: the call is about many.
+ * @throws `INVALID_OPTION`
+ */
 export function onlyTask(tasks: readonly string[], options: Named): string | undefined {
   if (tasks.length > 0) {
     const { all, tag, state, failing, outcome } = options;
@@ -43,7 +46,11 @@ export function onlyTask(tasks: readonly string[], options: Named): string | und
   return tasks.length === 1 && !options.dryRun ? tasks[0] : undefined;
 }
 
-/** Names, or conditions. @param more further conditions of the command @throws `INVALID_OPTION` if there is neither */
+/**
+ * Names or conditions.
+ * @param more further conditions of the command
+ * @throws `INVALID_OPTION` if there is neither
+ */
 export function selectionOf(tasks: readonly string[], options: Named, more: object = {}): BulkFilter {
   const named = tasks.map((task) => taskRef(task, options.queue, options.owner));
   const filter: BulkFilter = named.length > 0 ? { tasks: named } : conditionsOf(options);
@@ -51,7 +58,9 @@ export function selectionOf(tasks: readonly string[], options: Named, more: obje
   throw misuse("TASK", "missing.", "Give tasks; or --owner, --tag, --queue or --failing, and --all.");
 }
 
-/** @throws `INVALID_OPTION` if nothing says which tasks, or conditions do without `--all`: then nothing is done */
+/**
+ * @throws `INVALID_OPTION`, without any effect, if no tasks are selected, or if conditions are given without `--all`
+ */
 export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Result<Row>>(
   deed: Deed<Row, Answer>,
   tasks: readonly string[],

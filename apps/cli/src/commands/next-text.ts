@@ -9,7 +9,7 @@ type Time = Preview["times"][number];
 /** Excluded times named after the last one. */
 const NAMED = 3;
 
-/** A forecast as one JSON document; `alone`: as a line of a batch has it, and its warnings. */
+/** A forecast as one JSON document. `alone`: in the form of a line of a batch, with its warnings. */
 export function documentOf({ canonical, description, warnings, preview }: Forecast, alone: boolean): object {
   const { times, exhausted } = preview;
   return {

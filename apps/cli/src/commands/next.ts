@@ -126,7 +126,7 @@ async function answerOne(exprs: readonly string[], options: NextOptions, out: Ou
   const calendars = await readCalendars(options.io, options.calendar ?? []);
   const input = await scheduleOf(exprs, options, range, new Set(calendars.keys()));
   const alone = exprs.length === 1 && flagsOf(options).length === 0;
-  // Alone, an expression excludes nothing that would have to be shown in another zone.
+  // For a single expression no exclusion must be shown in another zone.
   const asked = alone ? { ...range, timezone: undefined } : range;
   const found = forecast(await import("@carillon/sdk"), input, asked, calendars);
   if (options.json) return out.json(documentOf(found, alone));

@@ -3,14 +3,13 @@ import { Failure, reportOf } from "../failure.js";
 import { type Line, parseJson } from "../input.js";
 import type { Output } from "../output.js";
 
-/** Tasks that are checked, and then stored, together. */
+/** Number of tasks that are checked and stored together. */
 const CHUNK = 1_000;
 /** Warnings of one code printed for people; the rest is counted. */
 const SHOWN_OF_A_CODE = 3;
 
 /**
- * Stores one task a line, a chunk at a time; memory holds one chunk.
- *
+ * Stores one task per line, in chunks, so that memory holds one chunk only.
  * @throws for the first bad line, naming it; every line before it is stored
  */
 export async function putLines(
@@ -62,7 +61,8 @@ async function putChunk(
     const puts = await client.putMany(tasks, { by });
     return failure ? { puts, failure } : { puts };
   } catch (error) {
-    // All are checked before the first is written, so the chunk is sent again without the bad line and those after it.
+    // All are checked before the first is written, so the chunk is sent again without the bad line and the lines after
+    // it.
     const bad = badLine(error, lines);
     if (bad === undefined) throw interrupted(error, lines);
     return { puts: await client.putMany(tasks.slice(0, bad.index), { by }), failure: bad.failure };
@@ -74,7 +74,7 @@ function parseLine({ text, number, fault }: Line): TaskInput {
   throw new Failure({ code: "INVALID_TASK", message: `line ${number}: ${fault}.`, line: number });
 }
 
-/** The SDK counts within the chunk (`[3].schedule.cron`); the caller knows lines of a file. */
+/** The SDK counts within the chunk (`[3].schedule.cron`); the user needs the line of the file. */
 function badLine(error: unknown, lines: readonly Line[]): { index: number; failure: Failure } | undefined {
   const index = Number(/^\[(\d+)\]/.exec(reportOf(error).field ?? "")?.[1] ?? Number.NaN);
   if (Number.isNaN(index)) return undefined;

@@ -102,7 +102,7 @@ async function showPlan(filter: BulkFilter, options: ResumeOptions, out: Output)
 /** The options that select the same tasks in another command. */
 function scopeOf({ owner, queue, tag }: Conditions): string {
   const given = Object.entries({ owner, queue, tag }).filter(([, value]) => value !== undefined);
-  // Only a plan may be of the whole namespace.
+  // Only a plan may cover the whole namespace.
   return given.length === 0
     ? " --owner OWNER"
     : given.map(([field, value]) => ` --${field} ${value}`).join("");

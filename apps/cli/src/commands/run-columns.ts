@@ -23,9 +23,9 @@ export interface RunGroup {
   readonly last: number | undefined;
   readonly task: Run["task"];
   readonly outcome: Run["outcome"];
-  /** The first line. */
+  /** First line of the error. */
   readonly error: string;
-  /** The last of them. */
+  /** The last of these runs. */
   readonly run: string;
 }
 
@@ -67,13 +67,13 @@ const STATE: Column<Run> = {
 };
 const ms = (value: number | undefined) => (value === undefined ? "-" : duration(value, 1));
 
-/** From due to enqueued, and from there to the start. */
+/** Time from due to enqueued, and from enqueued to the start. */
 const LATE: Column<Run> = { title: "LATE", right: true, value: ({ lateMs }) => ms(lateMs), rank: 3 };
 const WAIT: Column<Run> = { title: "WAIT", right: true, value: ({ waitMs }) => ms(waitMs), rank: 3 };
 const TOOK: Column<Run> = { title: "TOOK", right: true, value: took, rank: 2 };
 const TRIES: Column<Run> = { title: "TRIES", right: true, value: (run) => String(run.attempts), rank: 6 };
 const WORKER: Column<Run> = { title: "WORKER", value: (run) => run.worker ?? "-", rank: 7 };
-// The first line: the rest is a stack. A run that succeeded may have an error too: that of an attempt before.
+// First line of the error, without the stack. A run that succeeded may have an error too, of an earlier attempt.
 const ERROR: Column<Run> = {
   title: "ERROR",
   value: (run) => (isGood(run) ? "" : firstLine(run.error ?? "")),
@@ -99,7 +99,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   ERROR,
 ];
 
-/** Columns for runs under way, of many tasks. */
+/** Columns for runs in progress, of many tasks. */
 export const RUNNING_COLUMNS: readonly Column<RunningRun>[] = [
   {
     title: "FOR",
@@ -113,7 +113,7 @@ export const RUNNING_COLUMNS: readonly Column<RunningRun>[] = [
   { title: "QUEUE", value: (run) => run.task.queue, rank: 4, least: 8 },
   { title: "TASK", value: (run) => `${run.task.owner}/${run.task.id}` },
   { title: "TYPE", value: (run) => run.type, rank: 5, least: 8 },
-  // One that waits for its items is queued, by its record.
+  // A run that waits for its items has the state `queued` in its record.
   { title: "STATE", value: ({ state }) => (state === "queued" ? "items" : state), colour: outcomeColour },
   TRIES,
   WORKER,

@@ -118,7 +118,7 @@ function printed({ output, attempts }: RunDetails, paint: Paint): string {
     .join("");
 }
 
-/** Line by line: their ends are meant, other control characters are not. */
+/** Splits text into lines: line ends are kept, other control characters are made visible. */
 function lines(text: string): string {
   return text
     .split("\n")

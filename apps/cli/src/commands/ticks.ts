@@ -22,7 +22,7 @@ interface TickCommandOptions extends Globals {
 }
 
 const HOUR = 3_600_000;
-/** Planned occurrences that are shown unless `--until` asks for more: the past matters most. */
+/** Number of planned occurrences that are shown unless `--until` asks for more: the past matters most. */
 const PLANNED = 10;
 
 export const registerTicks: Register = (program, out) => {

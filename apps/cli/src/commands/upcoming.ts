@@ -64,7 +64,7 @@ async function show(
 }
 
 function columnsOf(found: readonly Upcoming[]): Column<Upcoming>[] {
-  // Mostly the same.
+  // Nominal and due times are usually equal.
   const apart = found.some(({ nominal, due }) => nominal !== due);
   const frozen = {
     title: "FROZEN",

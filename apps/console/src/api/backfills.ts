@@ -30,7 +30,7 @@ const MANY = z.strictObject({ ...FILTER, ...RANGE, perMinute: z.number("not a nu
 export const backfillEndpoints = {
   add: endpoint({ body: BACKFILL, answer: STARTED, status: [200, 202] }, async (asked) => {
     const put = await asked.client.backfills.start(taskOf(asked), asked.body);
-    // Only counted, or there is nothing to do.
+    // A dry run, or a backfill without occurrences.
     if (put.id === undefined) return ok(put);
     return { status: 202, location: `${API_PATH}/backfills/${put.id}`, body: put };
   }),

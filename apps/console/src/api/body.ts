@@ -3,7 +3,7 @@ import type { Ctx, Middleware } from "../context.js";
 import { RequestError } from "../errors.js";
 
 const MAX_BODY_BYTES = 512 * 1024;
-/** Otherwise bytes that are not UTF-8 would be stored as replacement characters. */
+/** `fatal`, because bytes that are not UTF-8 would otherwise be stored as replacement characters. */
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Reads a body, once, which must be JSON. Without one, `c.var.body` is undefined. Errors never quote the body. */
@@ -13,7 +13,7 @@ export const jsonBody: Middleware = async (c, next) => {
   if (bytes.length > 0) {
     const text = textOf(c, bytes);
     c.set("body", parse(text));
-    // For Bull Board's handlers, which read it again.
+    // Bull Board's handlers read the body again.
     Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
   }
   return next();

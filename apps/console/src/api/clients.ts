@@ -3,7 +3,7 @@ import { CarillonError, Client } from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
 import { type Ctx, type Middleware, queryOf } from "../context.js";
 
-/** Clients that are kept: a request may name ever new tokens. */
+/** Number of clients that are kept, because requests may name ever new tokens. */
 const KEPT = 1_000;
 
 /**
@@ -33,10 +33,10 @@ export function clientFor(c: Ctx): Client {
   return c.var.clientOf(name, owners && ownerOf(c, owners));
 }
 
-/** The owner that a request names, in its path, query or body, or the token's only one. */
+/** The owner that a request names in its path, query or body, or else the token's only one. */
 function ownerOf(c: Ctx, owners: readonly string[]): string {
   const body = c.var.body as { owner?: unknown } | undefined;
-  // `/me` tells which owners there are.
+  // `/me` lists the owners, so it works without a choice.
   const [only] = owners.length === 1 || c.req.path.endsWith("/me") ? owners : [];
   const owner = c.req.param("owner") ?? queryOf(c)["owner"] ?? body?.owner ?? only;
   if (owner === undefined)

@@ -7,9 +7,9 @@ import { readAs } from "./fault.js";
 import { EVENTS_QUERY } from "./query.js";
 import { type Call, type Endpoint, NOTHING } from "./route.js";
 
-/** A stream ends after this many ms, and the browser comes back: a token that was revoked is refused then. */
+/** Life of a stream in ms. The browser then reconnects, and a revoked token is refused. */
 const LIFE = 5 * 60_000;
-/** A comment after this many ms keeps proxies from closing the stream. */
+/** Interval of comments in ms, which keep proxies from closing the stream. */
 const BEAT = 20_000;
 /** Streams of this process; further ones are refused. */
 const MOST = 500;
@@ -49,7 +49,7 @@ export function eventsEndpoint(): Endpoint {
   });
 }
 
-/** Never throws: once it has begun, a stream can only end, and the browser comes back. */
+/** Never throws: a stream that has begun can only end, and the browser reconnects. */
 async function tell(c: Ctx, client: Client, stream: SSEStreamingApi): Promise<void> {
   const ends = new AbortController();
   const end = () => stream.abort();
@@ -61,12 +61,12 @@ async function tell(c: Ctx, client: Client, stream: SSEStreamingApi): Promise<vo
   try {
     const events = client.events({ after: c.req.header("last-event-id"), signal: ends.signal });
     await stream.write("retry: 2000\n\n");
-    // Waits for a client that reads slowly: the events that it misses meanwhile are a `reset`.
+    // Waits for a slow client; if it misses events meanwhile, it gets `reset`.
     for await (const { id, ...event } of events) {
       await stream.write(`id: ${id}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`);
     }
   } catch {
-    // Redis is away.
+    // Redis cannot be reached.
   } finally {
     closing.removeEventListener("abort", end);
     clearTimeout(life);

@@ -3,7 +3,7 @@ import type { Call } from "./route.js";
 
 /** Most calls of one token that may wait; further ones are refused. */
 const MOST = 10;
-/** When to try again, in seconds. */
+/** Seconds after which a refused caller may try again. */
 const RETRY_AFTER = 5;
 
 /** The calls of one token: the number in progress, and the end of the last one. */
@@ -12,7 +12,7 @@ interface Line {
   last: Promise<void>;
 }
 
-/** For endpoints that compute much: runs the calls of one token one at a time, in order, over all these endpoints. */
+/** For expensive endpoints: runs the calls of one token one at a time, in order, across all of these endpoints. */
 export function inTurn(): <Wrapped extends Call>(endpoint: Wrapped) => Wrapped {
   const lines = new Map<string, Line>();
   return (endpoint) => {
@@ -39,7 +39,7 @@ export function inTurn(): <Wrapped extends Call>(endpoint: Wrapped) => Wrapped {
       );
       return ended;
     };
-    // With its description.
+    // Keeps the endpoint's description.
     return Object.assign(call, endpoint);
   };
 }

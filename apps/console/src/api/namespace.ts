@@ -46,7 +46,7 @@ export const namespaceEndpoints = {
     ok({ changed: await client.defaults.set(path["scope"] as DefaultsScope, body.policies) }),
   ),
   quotas: endpoint({ answer: QUOTAS }, async ({ client }) => ok({ quotas: await client.quotas.list() })),
-  // An empty quota is none.
+  // An empty quota removes it.
   setQuota: endpoint({ body: QUOTA, answer: CHANGED }, async ({ client, path, body }) =>
     ok({ changed: await client.quotas.set(path["scope"] as QuotaScope, body as QuotaInput) }),
   ),

@@ -4,9 +4,9 @@ import { previewSchedule, type Schedule } from "@carillon/sdk";
 type Preview = ReturnType<typeof previewSchedule>;
 type Options = Parameters<typeof previewSchedule>[1];
 
-/** Number of times computed in one slice; then other requests have their turn. */
+/** Number of times computed in one slice; other requests are handled between slices. */
 const SLICE = 5;
-/** Limit of the computation in ms: a hostile schedule may need long for each time. */
+/** Limit of the computation in ms: each time of a hostile schedule may take long. */
 const BUDGET_MS = 250;
 /** Most excluded times in the answer. */
 const MAX_EXCLUDED = 100;

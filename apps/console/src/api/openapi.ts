@@ -110,7 +110,7 @@ class Schemas {
   readonly named: Json = {};
 
   add(schema: z.ZodType): Json {
-    // As a sender writes them: of an answer too, so that its objects may have more fields.
+    // Uses the input form for answers too, so that their objects may have more fields.
     const made = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
     const text = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
     const { $schema: _, $defs = {}, ...rest } = JSON.parse(text) as Json & { $defs?: Json };

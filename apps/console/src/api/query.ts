@@ -10,7 +10,7 @@ import {
 import { z } from "zod";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
-// `meta` is for the OpenAPI document, where `undefined` removes what the schema of the text says.
+// `meta` is for the OpenAPI document; `undefined` there removes the schema of the text.
 const number = text
   .regex(/^\d{1,15}$/, "not a whole number")
   .transform(Number)
@@ -80,7 +80,7 @@ export const LIST_QUERY = z.strictObject({
   cursor: text.optional(),
 });
 
-/** Which owner, for a token that is bound to several. */
+/** The owner, for a token that is bound to several. */
 export const EVENTS_QUERY = z.strictObject({ owner: text.exactOptional() });
 
 export const PUT_QUERY = z.strictObject({ ifRevision: text.optional() });

@@ -17,13 +17,13 @@ export interface Reply {
 }
 
 export interface Asked<Query = unknown, Body = unknown> {
-  /** Acts for the token of the request. */
+  /** A client with the rights of the request's token. */
   readonly client: Client;
   /** The named parts of the path, decoded and not checked. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
-  /** Who asks. */
+  /** The sender of the request. */
   readonly identity: Person;
   readonly site: Site;
 }
@@ -34,13 +34,13 @@ export interface Described {
   readonly body: z.ZodType;
   /** Shape of the answer; undefined: it has no body. */
   readonly answer: z.ZodType | undefined;
-  /** Its status if the call succeeds: one of these. */
+  /** Status of a successful call: one of these. */
   readonly status: readonly number[];
   /** Media type of the answer. Default JSON. */
   readonly type?: string;
 }
 
-/** Reads a request, and answers it or rejects. */
+/** Reads a request, and answers or rejects it. */
 export type Call = (c: Ctx) => Promise<Response>;
 
 export interface Endpoint extends Call {

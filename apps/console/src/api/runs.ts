@@ -2,7 +2,10 @@ import { CHANGED, ITEMS, RETRIED_ITEMS, RUN_DETAILS, RUNNING, SUMMARY } from "./
 import { ITEMS_QUERY, RUNNING_QUERY, SUMMARY_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 
-/** The runs that are under way; and one run, in any queue. Its id contains an `@`, which a path may contain as it is, or as `%40`. */
+/**
+ * Runs in progress, and one run, in any queue. A run's id contains an `@`, which a path may contain unchanged or as
+ * `%40`.
+ */
 export const runEndpoints = {
   list: endpoint({ query: RUNNING_QUERY, answer: RUNNING }, async ({ client, query }) =>
     ok({ runs: await client.runs.list(query) }),

@@ -8,9 +8,9 @@ interface Page {
   readonly path: string;
   /** Its name in the navigation; absent: not listed there. */
   readonly nav?: string;
-  /** Begins a group of the navigation. */
+  /** Whether it begins a group of the navigation. */
   readonly gap?: boolean;
-  /** Concerns the whole namespace: not for a token that is bound to owners. */
+  /** Whether it concerns the whole namespace: hidden from a token that is bound to owners. */
   readonly namespace?: boolean;
   readonly Page: ComponentType<PageProps>;
 }

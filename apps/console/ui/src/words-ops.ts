@@ -3,7 +3,7 @@ import { count } from "./words-count.js";
 
 interface Owed {
   readonly count: number;
-  /** Otherwise there are at least that many. */
+  /** If false, there are at least that many. */
   readonly exact: boolean;
 }
 

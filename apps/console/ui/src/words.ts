@@ -4,7 +4,10 @@ import { editWords } from "./words-edit.js";
 import { opsWords } from "./words-ops.js";
 import { taskWords } from "./words-task.js";
 
-/** Every text of the pages: to translate them, replace this file and the other `words-*.ts`. Texts of the server (errors, explanations) come as they are. */
+/**
+ * Every text of the pages: to translate them, replace this file and the other `words-*.ts`. Texts of the server
+ * (errors, explanations) are shown unchanged.
+ */
 
 export const words = {
   ...taskWords,

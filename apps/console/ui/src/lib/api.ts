@@ -34,7 +34,7 @@ export async function api<T>(method: string, path: string, { query, body, signal
     headers: body === undefined ? {} : { "content-type": "application/json" },
     body: body === undefined ? null : JSON.stringify(body),
   });
-  // The session is over: the server answers the page itself with its sign-in form.
+  // The session has expired: the server answers the page itself with its sign-in form.
   if (response.status === 401) location.reload();
   const text = await response.text();
   const parsed = text === "" ? undefined : parse(text);

@@ -1,6 +1,6 @@
 import type { Task, TaskInput } from "@carillon/sdk";
 
-/** Fields of an answer that a put refuses. The compiler asks for new ones. */
+/** Fields of an answer that a put refuses. A new computed field does not compile until it is listed here. */
 const COMPUTED: Record<Exclude<keyof Task, keyof TaskInput>, true> = {
   ...{ humanized: true, state: true, nextExecution: true, cursor: true, nominal: true, due: true },
   ...{ pending: true, generation: true, fired: true, revision: true, paused: true, lastStatus: true },

@@ -4,7 +4,8 @@ import { useSyncExternalStore } from "react";
 import { apiAddress, taskPath } from "./api.js";
 
 /*
- * Reads shown data again when the server's events say that they changed. Polling goes on: rarely while events come, more often otherwise.
+ * Reads shown data again when events of the server say that they changed. Also polls: rarely while events arrive, more
+ * often otherwise.
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: a query of any data
@@ -17,7 +18,7 @@ type Kind = (typeof KINDS)[number];
 const POLL_MS = { live: 60_000, alone: 5_000 };
 /** Shortest age at which data are read again because of events, in ms: those of one task or run, and lists. */
 const LEAST_MS = { one: 800, list: 3_000 };
-/** After a refusal, in ms. Browsers come back by themselves only after a lost connection. */
+/** Wait after a refusal, in ms. Browsers reconnect on their own only after a lost connection. */
 const RETRY_MS = 10_000;
 
 const OF_RUNS = /^\/(tasks|runs|journal|status|upcoming|ticks|stats|queues|backfills|alerts|recent)(\/|$)/;
@@ -42,14 +43,14 @@ export function useLive(): boolean {
   );
 }
 
-/** A list of which more pages are read stays as it is while it is shown. */
+/** A list with more pages than this is not read again while it is shown. */
 const MOST_PAGES = 3;
 
 function isDeep({ state }: Query): boolean {
   return ((state.data as { pages?: unknown[] } | undefined)?.pages?.length ?? 0) > MOST_PAGES;
 }
 
-/** When data that events concern are read without one. */
+/** Poll interval of data that events concern. */
 export function pollInterval(query: Query): number | false {
   return isDeep(query) ? false : live ? POLL_MS.live : POLL_MS.alone;
 }
@@ -72,9 +73,8 @@ function isOne(path: string): boolean {
 }
 
 /**
- * Listens while the page is shown: a browser opens few connections to one server, and hidden tabs would use them up.
- *
- * @returns ends it
+ * Listens while the page is visible: a browser opens few connections to one server, and hidden tabs would use them up.
+ * @returns a function that ends it
  */
 export function startLive(client: QueryClient): () => void {
   let source: EventSource | undefined;

@@ -1,6 +1,6 @@
 import { createContext, useContext } from "react";
 
-/** Answer of `GET /me`: who is signed in, and where. */
+/** Answer of `GET /me`: the person who is signed in, and the console. */
 export interface Me {
   readonly name: string;
   readonly role: "viewer" | "operator" | "admin";
@@ -10,7 +10,7 @@ export interface Me {
   readonly version: string;
   /** Path of Bull Board below the root; absent: it is not served, or not for this token. */
   readonly bullBoard?: string;
-  /** Whether people sign in and out at this console, and not at a proxy or an application around it. */
+  /** Whether people sign in and out at this console, rather than at a proxy or an application around it. */
   readonly signsIn: boolean;
   /** Time of the server, UTC ms. */
   readonly now: number;
@@ -19,8 +19,9 @@ export interface Me {
 export const MeContext = createContext<Me | undefined>(undefined);
 
 /**
- * Who is signed in. `act`: trigger, pause, resume, cancel, freeze, backfill. `define`: put, edit and delete. `wide`: see what belongs to
- * no owner. A page shows no button for what is not allowed; the server refuses it in any case.
+ * The person who is signed in. `act`: may trigger, pause, resume, cancel, freeze, backfill. `define`: may put, edit and
+ * delete. `wide`: may see data that belongs to no owner. Pages hide buttons that are not allowed, and the server
+ * refuses the calls in any case.
  */
 export function useMe(): Me & { act: boolean; define: boolean; wide: boolean } {
   const me = useContext(MeContext);

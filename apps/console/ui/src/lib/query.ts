@@ -22,19 +22,22 @@ export const queryClient = new QueryClient({
 
 export interface GetOptions {
   enabled?: boolean;
-  /** Reads at this interval in ms and not because of events; `false`: reads once. */
+  /** Reads at this interval in ms, not because of events; `false`: reads once. */
   refresh?: number | false;
-  /** Reads at least that often, in ms: the answer changes with time alone. */
+  /** Longest time between two reads, in ms, for answers that change with time alone. */
   every?: number;
 }
 
-/** Reads one address of the API, and again when events concern it, and now and then. Old data stay until new ones are there. */
+/**
+ * Reads one address of the API, again when events concern it, and from time to time. Old data stay until new ones
+ * arrive.
+ */
 export function useGet<T>(
   path: string,
   query: Query = {},
   { enabled = true, refresh, every }: GetOptions = {},
 ) {
-  // The interval is another one as soon as events arrive.
+  // The interval changes as soon as events arrive.
   useLive();
   return useQuery<T, Error>({
     queryKey: [path, query],
@@ -46,7 +49,7 @@ export function useGet<T>(
   });
 }
 
-/** A question with a body, which changes nothing. Asked again when the body or `since` changes. */
+/** A query with a body, which changes nothing. Sent again when the body or `since` changes. */
 export function useAsk<T>(path: string, body: unknown, { enabled = true, since }: AskOptions = {}) {
   return useQuery<T, Error>({
     queryKey: [path, body, since],
@@ -76,7 +79,7 @@ export function useGetPages<Page extends { cursor?: string | undefined }>(path: 
   });
 }
 
-/** A change. When it is done, everything shown is read again; an error is shown as a notice, unless the caller shows it. */
+/** A change. Afterwards everything shown is read again. An error is shown as a notice, unless the caller shows it. */
 export function useAct<Input, Output>(
   act: (input: Input) => Promise<Output>,
   options: { quiet?: boolean; onDone?: (output: Output, input: Input) => void } = {},

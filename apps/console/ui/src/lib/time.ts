@@ -1,8 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/*
- * Formats times that the server computed; computes none. The page's clock is the server's: each answer of `/me` sets it.
- */
+/* Formats times that the server computed. The page's clock is the server's: each answer of `/me` sets it. */
 
 let offset = 0;
 let now = Date.now();

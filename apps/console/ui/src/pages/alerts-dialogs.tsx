@@ -18,7 +18,7 @@ export function silenceText({ all, owner, task, queue, kind }: SilenceScope): st
   return named.map((name) => `${w.scopes[name]} ${given[name]}`).join(", ");
 }
 
-/** Keeps alerts from being delivered; they are recorded all the same. */
+/** Silences alerts: they are recorded, and not delivered. */
 export function NewSilence({ onClose }: { onClose: () => void }) {
   const { wide } = useMe();
   const zone = useZone();
@@ -104,7 +104,7 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** Sends one alert to a destination; its run tells whether it arrived. */
+/** Sends a test alert to a destination; its run shows whether it arrived. */
 export function TestAlert({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
   const [by, setBy] = useState<keyof typeof w.destinations>("url");

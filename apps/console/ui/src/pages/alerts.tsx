@@ -20,7 +20,7 @@ interface Page {
   cursor?: string;
 }
 
-/** Alerts that were sent, those that nobody has got, and silences. */
+/** Delivered alerts, undelivered ones, and silences. */
 export default function Alerts() {
   const { act } = useMe();
   const silences = useGet<{ silences: Silence[] }>("/alerts/silences");
@@ -169,7 +169,7 @@ function About({
 }: {
   alert: Undelivered["alerts"][number];
 }) {
-  // The page of the run has all of an error.
+  // The page of the run shows the whole error.
   const text = (error ?? message)?.split("\n", 1)[0];
   return (
     <>

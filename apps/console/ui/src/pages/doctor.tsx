@@ -8,7 +8,7 @@ import { words } from "../words.js";
 
 const w = words.doctor;
 const TONES: Record<Diagnosis["state"], Tone> = { healthy: "ok", warnings: "warn", errors: "bad" };
-/** It reads up to 2,000 tasks. */
+/** Long, because each call reads up to 2,000 tasks. */
 const REFRESH_MS = 60_000;
 
 /** Faults of the whole namespace: what is wrong, what was seen, what to do. */

@@ -10,7 +10,7 @@ const EXAMPLES: Record<Kind, string> = {
   ...{ cron: "0 9 * * 1-5", calendar: "Mon..Fri *-*-* 09:00", every: "10m" },
   at: "2030-01-01T09:00:00+01:00",
 };
-/** Fields that only some kinds know. */
+/** Fields that only some kinds have. */
 const OF_ZONES = new Set<Kind>(["cron", "calendar"]);
 
 interface Props {
@@ -19,7 +19,7 @@ interface Props {
   onEdit: (to: Draft) => void;
 }
 
-/** The usual fields of a definition. What it does not show stays as it is; JSON has everything. */
+/** The usual fields of a definition. Fields that it does not show stay unchanged; the JSON view shows all. */
 export function EditForm({ draft, isNew, onEdit }: Props) {
   const set = (field: string, value: unknown) => {
     const { [field]: _, ...rest } = draft;
@@ -142,7 +142,7 @@ function ScheduleFields({ schedule, onEdit }: { schedule: Draft; onEdit: (to: Dr
   );
 }
 
-/** JSON that may be wrong while it is typed: the draft has the last right one. */
+/** JSON that may be invalid while it is typed: the draft keeps the last valid value. */
 function Payload({ value, onEdit }: { value: unknown; onEdit: (to: unknown) => void }) {
   const [text, setText] = useState(() => JSON.stringify(value ?? {}, null, 2));
   const [wrong, setWrong] = useState(false);

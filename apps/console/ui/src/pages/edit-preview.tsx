@@ -8,14 +8,14 @@ import { words } from "../words.js";
 
 const w = words.edit;
 const COUNT = 10;
-/** How long after the last key the server is asked, in ms. */
+/** Delay after the last key before the server is asked, in ms. */
 const PATIENCE_MS = 300;
 
-/** What a put would say, and the next times, by the server; beside those of the stored definition. */
+/** The server's answer to a put of the draft, and its next times, next to those of the stored definition. */
 export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | undefined }) {
   const asked = useLater(draft);
   const { id, owner, schedule } = asked as { id?: string; owner?: string; schedule?: unknown };
-  // Before it has all its names, the times can be seen already.
+  // Shows times even before all names are filled in.
   const named = [id, asked["queue"], asked["type"]].every(Boolean);
   const part = { schedule, ...(id ? { id, ...(owner ? { owner } : {}) } : {}) };
   const preview = useAsk<Preview>("/validate", { ...(named ? { task: asked } : part), count: COUNT });
@@ -97,7 +97,7 @@ function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
   );
 }
 
-/** Changes of the clock at night, exclusions, and jitter. */
+/** Notes about clock changes at night, exclusions, and jitter. */
 function Notes({ time: { due, nominal, notes }, zone }: { time: PreviewTime; zone: string }) {
   return (
     <>
@@ -118,7 +118,7 @@ function differ(before: Preview, after: Preview): boolean {
   return times(before) !== times(after);
 }
 
-/** Old and new times in two columns, equal ones beside each other. */
+/** Old and new times in two columns, equal ones in the same row. */
 function Diff({ before, after }: { before: Preview; after: Preview }) {
   const of = (preview: Preview) => new Map(preview.next.map((time) => [time.due ?? time.nominal, time]));
   const [old, now] = [of(before), of(after)];

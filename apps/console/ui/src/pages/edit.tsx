@@ -30,7 +30,7 @@ function EditStored({ name }: { name: Named }) {
   return <Loaded of={task}>{(task) => <Editor latest={task} />}</Loaded>;
 }
 
-/** @param latest the task as it is stored now; it may be a newer one than was read at first */
+/** @param latest the task as it is stored now; it may be newer than the first read */
 function Editor({ latest }: { latest?: Task }) {
   const [base, setBase] = useState(latest);
   const jitter = useSearchParams()[0].get("jitter");
@@ -140,7 +140,7 @@ interface ConflictProps {
   onTheirs: () => void;
 }
 
-/** Someone else changed the task meanwhile: both definitions, and a choice. Nothing is lost unseen. */
+/** Shown if someone else changed the task meanwhile: both definitions, and a choice between them. */
 function Conflict({ theirs, mine, onMine, onTheirs }: ConflictProps) {
   return (
     <section className="note" data-tone="warn" role="alert">
@@ -165,7 +165,7 @@ function Conflict({ theirs, mine, onMine, onTheirs }: ConflictProps) {
   );
 }
 
-/** The definition with the jitter that the address proposes; nothing is stored before it is saved. */
+/** The definition with the jitter that the address proposes; it is stored only when saved. */
 function proposed(draft: Draft, jitter: string | null): Draft {
   return jitter === null ? draft : { ...draft, schedule: { ...(draft["schedule"] as Draft), jitter } };
 }

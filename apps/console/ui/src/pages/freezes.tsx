@@ -14,7 +14,7 @@ import { words } from "../words.js";
 
 const w = words.freezes;
 
-/** Freezes that hold or will hold: what, who, why, until when. */
+/** Current and coming freezes, with scope, author, reason and end. */
 export default function Freezes() {
   const { act } = useMe();
   const freezes = useGet<{ freezes: FreezeView[] }>("/freezes");

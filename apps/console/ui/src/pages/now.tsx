@@ -25,12 +25,12 @@ const SHOWN = 8;
 export const FAILED = "failed,timed-out,crashed,lost";
 const TONES: Record<Status["state"], Tone> = { "on-time": "ok", behind: "warn", stopped: "bad" };
 
-/** What changes with time alone is read that often, in ms. */
+/** Read interval of data that change with time alone, in ms. */
 const OFTEN = 10_000;
-/** A run is long from this many times its usual duration on, and if it is longer than that by this many ms. */
+/** A run is long if it takes this many times its usual duration, and this many ms more than that. */
 const LONG = { times: 2, ms: 5_000 };
 
-/** The start: what needs somebody, then what goes on. */
+/** The start page: what needs attention, then what is running. */
 export function Now() {
   const me = useMe();
   return (
@@ -52,7 +52,7 @@ export function Now() {
   );
 }
 
-/** Where each reason can be mended; the rest is mended outside of the console. */
+/** Page on which each reason can be fixed; the others are fixed outside of the console. */
 const PLACES: Partial<Record<StatusReason["code"], string>> = {
   NO_NODE: "/system",
   NODES_NOT_READY: "/system",
@@ -63,7 +63,7 @@ const PLACES: Partial<Record<StatusReason["code"], string>> = {
   OVERDUE: "/tasks?filter=overdue",
 };
 
-/** The one line of truth, and each reason why it is not "on time". */
+/** The status in one line, and each reason why it is not "on time". */
 function Truth() {
   const status = useGet<Status>("/status", {}, { every: OFTEN });
   return (
@@ -187,7 +187,7 @@ function Figure({ name, value, children }: { name: string; value: string; childr
   );
 }
 
-/** The middle, and the tail below it. */
+/** The median, and the tail of the distribution below it. */
 function Spread({ name, of }: { name: string; of: Percentiles | undefined }) {
   if (of === undefined) return null;
   return (
@@ -197,7 +197,7 @@ function Spread({ name, of }: { name: string; of: Percentiles | undefined }) {
   );
 }
 
-/** Due, and claimed by no node. */
+/** Occurrences that are due and that no node has claimed. */
 function Overdue() {
   const tasks = useGet<{ tasks: Task[] }>(
     "/tasks",

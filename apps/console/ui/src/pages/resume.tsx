@@ -19,7 +19,7 @@ const MINUTE = 60_000;
 
 type Scope = Readonly<Record<string, string>>;
 
-/** After an incident: what paused tasks owe, what each choice starts, and the resume of all of them. */
+/** For use after an incident: what paused tasks owe, what each choice starts, and the resume of all of them. */
 export default function Resume() {
   const { wide } = useMe();
   const [params] = useSearchParams();
@@ -29,7 +29,7 @@ export default function Resume() {
       return value ? [[name, value]] : [];
     }),
   );
-  // A note narrows: the API wants tasks to be selected. A bound token selects its owner.
+  // A note narrows the selection, but the API wants tasks to be selected too. A bound token selects its owner.
   const isScoped = !wide || ["owner", "tag", "queue"].some((name) => name in scope);
   return (
     <>
@@ -134,7 +134,7 @@ function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }:
   );
 }
 
-/** Each choice with the load that it makes. */
+/** One choice, with the load that it causes. */
 function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
   const [from, setFrom] = useState<keyof ResumePlan["starts"]>("now");
   const [rate, setRate] = useState("60");

@@ -13,7 +13,7 @@ const TONES: Record<ItemState, Tone> = {
   ...{ waiting: "none", active: "run", completed: "ok", failed: "bad", cancelled: "none" },
 };
 
-/** The items of a fan-out, failed ones to be done again. Nothing for other runs. */
+/** The items of a fan-out, with a retry of the failed ones. Empty for other runs. */
 export function Items({ run }: { run: RunDetails }) {
   const { act } = useMe();
   const [, navigate] = useLocation();

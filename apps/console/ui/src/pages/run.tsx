@@ -128,7 +128,7 @@ interface Phase {
   readonly to: number;
 }
 
-/** Due, enqueued, waited, ran: each a bar on one scale. */
+/** Phases of the run (due, enqueued, waited, ran) as bars on one scale. */
 function Waterfall({ run }: { run: RunDetails }) {
   const now = useNow();
   const end = run.finished ?? Math.max(now, run.started ?? run.enqueued);

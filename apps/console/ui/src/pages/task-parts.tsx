@@ -45,7 +45,7 @@ export function Runs({ task }: Props) {
   );
 }
 
-/** Statistics: they outlive the records of runs. */
+/** Statistics, which outlive the records of runs. */
 export function Figures({ task }: Props) {
   const stats = useGet<TaskStats>(`${taskPath(task)}/stats`);
   return (
@@ -129,7 +129,7 @@ export function Skips({ task }: Props) {
   );
 }
 
-/** The definition as a put takes it, and who wrote it. */
+/** The definition as a put takes it, and its authors. */
 export function Definition({ task }: Props) {
   const { created, createdBy, updated, updatedBy } = task;
   return (
@@ -153,7 +153,7 @@ export function Definition({ task }: Props) {
   );
 }
 
-/** Earlier definitions, and a way back to them. */
+/** Earlier definitions, each with a button that restores it. */
 export function Revisions({ task }: Props) {
   const { define } = useMe();
   const [chosen, setChosen] = useState<TaskRevision | undefined>();

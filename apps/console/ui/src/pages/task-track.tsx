@@ -73,7 +73,7 @@ interface MovesProps {
   onMove: (to: { from: number | undefined; to: number | undefined }) => void;
 }
 
-/** Another range: earlier, later, narrower around what is explained, wider, or around now again. */
+/** Buttons for another range: earlier, later, narrower around the explained time, wider, or around now again. */
 function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
   const length = to - from;
   const middle = at !== undefined && at >= from && at <= to ? at : (from + to) / 2;
@@ -115,7 +115,7 @@ function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
   );
 }
 
-/** The last ticks, now, and the next one. It moves in steps, so that it is not read again each second. */
+/** A range with the last ticks, now, and the next one. It moves in steps, so that it is not read again each second. */
 function useAround(task: Task): Range | undefined {
   const { queue, owner, id, nextExecution } = task;
   const now = useNow();
@@ -127,7 +127,7 @@ function useAround(task: Task): Range | undefined {
   const first = strip.data?.tasks[0]?.ticks[0]?.nominal ?? now - HOUR;
   const back = Math.max(LEAST_MS, now - first);
   const ahead = Math.max(back / 4, 1.2 * ((nextExecution ?? now) - now));
-  // A power of two of seconds is stable while the times go on.
+  // A power of two of seconds, which is stable while time passes.
   const step = 1_000 * 2 ** Math.max(0, Math.round(Math.log2((back + ahead) / 16_000)));
   return {
     from: Math.max(0, Math.floor((now - 1.04 * back) / step) * step),
@@ -137,7 +137,7 @@ function useAround(task: Task): Range | undefined {
 
 /** How long the runs of the range took. */
 function Durations({ ticks }: { ticks: readonly Tick[] }) {
-  // The page is rendered each second; the plot is drawn when there are other runs.
+  // Drawn again only for other runs, because the page is rendered each second.
   const runs = useMemo(
     () =>
       ticks.flatMap(({ nominal, started, durationMs, outcome }) =>

@@ -15,7 +15,7 @@ import { Definition, Figures, Revisions, Runs, Skips } from "./task-parts.js";
 import { Track } from "./task-track.js";
 import "./task.css";
 
-/** One task: when it runs, why it did or did not, and what one can do about it. */
+/** One task: when it runs, why it did or did not, and actions on it. */
 export default function TaskPage({ params }: PageProps) {
   const name = params as unknown as Named;
   const task = useGet<Task>(taskPath(name));
@@ -80,7 +80,7 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
   );
 }
 
-/** The schedule, its next time, and who paused it and why. */
+/** The schedule, its next time, and author and reason of a pause. */
 function Facts({ task }: { task: Task }) {
   const { humanized, nextExecution, nominal, paused, lastStatus, openRuns, pending, description } = task;
   return (

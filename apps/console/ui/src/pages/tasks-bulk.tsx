@@ -22,9 +22,9 @@ interface Props {
   target: Target;
   /** Text about what is selected. */
   text: string;
-  /** Selects all that match the filter; absent: they are, or cannot be. */
+  /** Selects all tasks that match the filter; absent: they are selected, or cannot be. */
   onAll: (() => void) | undefined;
-  /** The filter of the list, as far as a plan for a resume knows it. */
+  /** The filter of the list, reduced to the fields of a resume plan. */
   plan: Plan;
   onClear: () => void;
 }
@@ -82,7 +82,7 @@ interface DialogProps {
   onDone: () => void;
 }
 
-/** Asks first how many tasks it concerns, and which: the same call as a dry run. */
+/** Shows first how many tasks it concerns, and which: the same call as a dry run. */
 function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const [note, setNote] = useState("");
   const [from, setFrom] = useState<keyof typeof words.task.resumeFrom>("now");

@@ -53,7 +53,7 @@ export default function Tasks() {
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
   const filter = { ...kept, ...CHIPS[chip] };
   const [selected, setSelected] = useState<Selection>(new Map());
-  // A selection is of what the list shows.
+  // A selection belongs to the shown list.
   // biome-ignore lint/correctness/useExhaustiveDependencies: cleared when the filter changes
   useEffect(() => setSelected(new Map()), [JSON.stringify(filter)]);
   useKeys({
@@ -156,7 +156,7 @@ export default function Tasks() {
   );
 }
 
-/** `ALL`: every task that the filter finds, those that are not read yet included. */
+/** `ALL`: every task that matches the filter, including those that are not read yet. */
 const ALL = "all";
 type Selection = ReadonlyMap<string, Named> | typeof ALL;
 
@@ -168,7 +168,7 @@ function targetOf(selected: Selection, { sort: _, ...filter }: Record<string, st
   return { tasks: [...selected.values()].map(({ queue, owner, id }) => ({ queue, owner, id })) };
 }
 
-/** The column of checkboxes. The one in its head selects what is read. */
+/** The column of checkboxes. The one in its header selects the tasks read so far. */
 function selector(
   selected: Selection,
   onSelect: (to: Selection) => void,
@@ -207,7 +207,7 @@ function selector(
   };
 }
 
-/** A filter by a name, which takes effect when the field is left. */
+/** A filter by name, applied when the field is left. */
 function Filter({ label, value, onSet }: { label: string; value: string; onSet: (to: string) => void }) {
   return (
     <input

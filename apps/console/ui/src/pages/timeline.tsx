@@ -18,7 +18,7 @@ const HOUR = 60 * MINUTE;
 /** From the start of a day into the middle of the next one, however long a change of the clock makes it. */
 const NEXT_DAY = 36 * HOUR;
 
-/** Occurrences of the next 24 hours or of a day, minute by minute, and where tasks crowd. */
+/** Occurrences of the next 24 hours or of a day, minute by minute, and the times at which tasks crowd. */
 export default function Timeline() {
   const [params] = useSearchParams();
   const [picked, setPicked] = useState<number | undefined>();
@@ -81,7 +81,7 @@ function withDay(params: URLSearchParams, day: string | undefined): string {
   return `/timeline?${now}`;
 }
 
-/** Names a minute from the keyboard. */
+/** Picks a minute by keyboard. */
 function Picker({ onPick }: { onPick: (at: number) => void }) {
   const zone = useZone();
   return (

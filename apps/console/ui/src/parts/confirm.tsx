@@ -5,11 +5,11 @@ import { ErrorNote } from "./page.js";
 
 interface Props {
   title: string;
-  /** Text of the button that does it. */
+  /** Text of the button that acts. */
   act: string;
   danger?: boolean;
   wide?: boolean;
-  /** It is being done, or cannot be done yet. */
+  /** Whether the action is in progress, or not possible yet. */
   busy?: boolean;
   error?: unknown;
   onAct: () => void;
@@ -17,7 +17,7 @@ interface Props {
   children?: ReactNode;
 }
 
-/** A dialog that asks, and then does one thing. It stays open until that is done, so that an error is seen where it belongs. */
+/** A dialog that asks for confirmation, then acts. It stays open until that is done, so that an error appears in it. */
 export function Confirm({ title, act, danger, wide, busy, error, onAct, onClose, children }: Props) {
   const submit = (event: FormEvent) => {
     event.preventDefault();

@@ -31,14 +31,15 @@ const STEPS = [
 ];
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
-/** Durations of runs by their start, on a logarithmic scale. Those that failed are a row of their own. */
+/** Durations of runs by their start, on a logarithmic scale. Failed runs are a series of their own. */
 export default function DurationPlot({ runs, label }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const zone = useZone();
   useEffect(() => {
     const parent = place.current;
     if (!parent) return;
-    // `light-dark()` is only resolved in a property that takes colours. Asked at each drawing: the theme may have changed.
+    // `light-dark()` is only resolved in a property that takes colours. Read at each drawing, because the theme may
+    // have changed.
     const resolved = (name: string) => () => {
       parent.style.color = `var(${name})`;
       return getComputedStyle(parent).color;
@@ -101,7 +102,7 @@ export default function DurationPlot({ runs, label }: Props) {
   return <div ref={place} role="img" aria-label={label} className="plot" />;
 }
 
-/** Labels of a logarithmic scale: powers of ten, and all if there are not two of these. */
+/** Labels of a logarithmic scale: powers of ten, or all if fewer than two of these fit. */
 function labelOf(ms: number, _: number, all: readonly number[]): string {
   const isRound = (one: number) => Math.abs(Math.log10(one) - Math.round(Math.log10(one))) < 1e-6;
   return isRound(ms) || all.filter(isRound).length < 2 ? duration(ms) : "";

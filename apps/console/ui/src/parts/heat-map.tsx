@@ -7,11 +7,11 @@ import "./heat-map.css";
 const w = words.timeline;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Shades of a minute with starts; none has no shade. */
+/** Number of shades of a minute with starts; a minute without starts has none. */
 const LEVELS = 5;
 
 interface Props {
-  /** In steps of a minute. */
+  /** Load in steps of a minute. */
   load: Load;
   /** Called with the start of a minute. */
   onPick: (at: number) => void;
@@ -129,7 +129,7 @@ function limitsOf(most: number): number[] {
   return [...new Set(limits)].filter((limit) => limit > 0);
 }
 
-/** The darkest shade is the most, however few shades there are. */
+/** The largest count has the darkest shade, however few shades there are. */
 function levelOf(count: number, limits: readonly number[]): number {
   if (count === 0) return 0;
   return LEVELS - (limits.length - 1 - limits.findIndex((limit) => count <= limit));

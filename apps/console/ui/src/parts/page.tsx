@@ -37,7 +37,7 @@ export function Panel({ title, end, children }: { title: ReactNode; end?: ReactN
   );
 }
 
-/** What is wrong, and what to do. */
+/** An error: its message, with the remedy. */
 export function ErrorNote({ error }: { error: unknown }) {
   const text = error instanceof Error ? error.message : String(error);
   const code = error instanceof ApiError ? error.code : undefined;
@@ -54,7 +54,7 @@ interface Loadable<T> {
   readonly error: unknown;
 }
 
-/** Shows an answer of the API once it is there; an error beside the last known data. */
+/** Shows an answer of the API once it has arrived; an error together with the last known data. */
 export function Loaded<T>({ of, children }: { of: Loadable<T>; children: (data: T) => ReactNode }) {
   if (of.data === undefined) {
     if (of.error) return <ErrorNote error={of.error} />;
@@ -76,7 +76,7 @@ export function Empty({ children }: { children: ReactNode }) {
   return <p className="empty">{children}</p>;
 }
 
-/** Scrolls sideways what is too wide, with the keyboard too. */
+/** Scrolls wide content sideways, by keyboard too. */
 export function Scroll({ label, children }: { label: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled with the keyboard
@@ -86,7 +86,7 @@ export function Scroll({ label, children }: { label: string; children: ReactNode
   );
 }
 
-/** What a handler threw: a text of any length. */
+/** The error of a handler: a text of any length. */
 export function ErrorText({ text }: { text: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a long one is scrolled with the keyboard

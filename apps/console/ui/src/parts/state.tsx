@@ -26,7 +26,7 @@ export function OutcomeBadge({ outcome }: { outcome: Outcome }) {
   return <Badge tone={toneOf(outcome)}>{words.outcomes[outcome]}</Badge>;
 }
 
-/** State of a run: its outcome once it is over. */
+/** State of a run; once it is final, its outcome. */
 export function RunBadge({ run }: { run: { state: string; outcome?: Outcome | undefined } }) {
   if (run.outcome) return <OutcomeBadge outcome={run.outcome} />;
   return <Badge tone="run">{words.runStates[run.state] ?? run.state}</Badge>;

@@ -11,7 +11,7 @@ export interface Range {
 }
 
 const TRACK = { width: 1_000, height: 84, base: 62 };
-/** A click that is at most that many px away from a tick means the tick. */
+/** A click that is at most this many px away from a tick selects that tick. */
 const REACH_PX = 6;
 
 interface Props {
@@ -22,7 +22,10 @@ interface Props {
   picked: number | undefined;
 }
 
-/** Ticks on a line of time, planned against actual around now. Any place of it can be asked about; the arrow keys go from tick to tick. */
+/**
+ * Ticks on a line of time, with planned and actual times around now. Any position can be explained; the arrow keys move
+ * from tick to tick.
+ */
 export function TickTrack({ ticks, range, onPick, picked }: Props) {
   const zone = useZone();
   const now = useNow();
@@ -107,7 +110,7 @@ export function TickTrack({ ticks, range, onPick, picked }: Props) {
   );
 }
 
-/** The tick that a key leads to, from a time. */
+/** The tick that a key moves to, from a time. */
 function keyTarget(key: string, ticks: readonly Tick[], at: number): Tick | undefined {
   if (key === "Home") return ticks[0];
   if (key === "End") return ticks.at(-1);

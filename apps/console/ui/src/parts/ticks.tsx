@@ -9,7 +9,7 @@ import "./ticks.css";
 /** Rows whose strips are read together. */
 const CHUNK = 50;
 
-/** The strip of one row of a list: one call reads those of its neighbours too. */
+/** The strip of one row of a list, read in one call with those of its neighbours. */
 export function RowStrip({ rows, index }: { rows: readonly Named[]; index: number }) {
   const first = index - (index % CHUNK);
   const names = rows.slice(first, first + CHUNK).map(({ queue, owner, id }) => `${queue}/${owner}/${id}`);
@@ -21,7 +21,7 @@ export function RowStrip({ rows, index }: { rows: readonly Named[]; index: numbe
 export const toneOfTick = ({ state, outcome, reason }: Tick): Tone =>
   state === "skipped" || reason !== undefined ? "skip" : outcome === undefined ? "run" : toneOf(outcome);
 
-/** Height by duration, on a logarithmic scale from 10 ms to 1 h; what did not run has the least. */
+/** Height by duration, on a logarithmic scale from 10 ms to 1 h; the least for occurrences that did not run. */
 export function share({ started, finished }: Tick): number {
   if (started === undefined || finished === undefined) return 0.25;
   const ms = Math.max(10, finished - started);

@@ -1,7 +1,7 @@
 import { duration, fullTime, isoTime, shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 
-/** A time of day; the full one, and UTC, as its title. */
+/** A time of day, with the full time and UTC in its title. */
 export function Time({ at, zone }: { at: number; zone?: string }) {
   const shown = useZone();
   const now = useNow();
@@ -19,7 +19,7 @@ const FAR_MS = 600_000;
 export function Relative({ at }: { at: number }) {
   const zone = useZone();
   const now = useNow();
-  // It counts in whole seconds, and in minutes when it is far off.
+  // Counts in whole seconds, and in minutes for times far away.
   const away = Math.abs(at - now);
   const step = away < FAR_MS ? 1_000 : 60_000;
   const length = Math.floor(away / step) * step;

@@ -30,7 +30,7 @@ export function VirtualTable<Row>({ label, rows, columns, rowKey, height = 48, o
   const [top, setTop] = useState(0);
   const narrow = useNarrow();
   useLayoutEffect(() => {
-    // Things above the table come and go.
+    // Elements above the table appear and disappear.
     const at = (body.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
     if (Math.abs(at - top) > 1) setTop(at);
   });

@@ -16,7 +16,7 @@ import { Nav } from "./nav.js";
 import { Search } from "./search.js";
 import { Settings } from "./settings.js";
 
-/** Where `g` and a letter lead. */
+/** Pages that `g` and a letter open. */
 const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs" };
 
 export function App() {
@@ -67,7 +67,7 @@ function Shell({ me }: { me: Me }) {
   const first = useRef(true);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the page changes
   useEffect(() => {
-    // After a link, screen readers and the keyboard go on in the new page.
+    // After a link, screen readers and the keyboard continue in the new page.
     if (!first.current) main.current?.focus();
     first.current = false;
     window.scrollTo(0, 0);
@@ -141,7 +141,7 @@ function Shell({ me }: { me: Me }) {
   );
 }
 
-/** Whose tasks are shown, for a token that is bound to several owners. */
+/** Choice of the owner whose tasks are shown, for a token that is bound to several owners. */
 function Owner({ me: { owners = [] } }: { me: Me }) {
   if (owners.length < 2) return null;
   return (
@@ -174,7 +174,7 @@ function focusMain(event: React.MouseEvent, main: HTMLElement | null): void {
   main?.focus();
 }
 
-/** A page that fails leaves the rest usable. */
+/** Keeps the rest of the page usable if a part of it fails. */
 class Boundary extends Component<{ children: ReactNode }, { failed: boolean }> {
   override state = { failed: false };
 

@@ -3,10 +3,10 @@ import { useLocation, useSearchParams } from "wouter";
 import { useKeys } from "../lib/keys.js";
 import { words } from "../words.js";
 
-/** How long after the last key the list is read, in ms. */
+/** Delay after the last key before the list is read, in ms. */
 const PATIENCE_MS = 250;
 
-/** The search for tasks: on their page it filters as one types, elsewhere Enter leads there. */
+/** The search for tasks: on their page it filters while typing, elsewhere Enter opens that page. */
 export function Search() {
   const field = useRef<HTMLInputElement>(null);
   const [location, navigate] = useLocation();
