@@ -1,4 +1,4 @@
-// npm run check: everything that can be known without running the code. Every step runs, whatever failed before.
+// npm run check: all checks that need not run the code. Every step runs, whatever failed before.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageSteps } from "./check/packages.mjs";
@@ -19,7 +19,7 @@ const STEPS = [
       tool("@biomejs/biome/bin/biome", "check", "--formatter-enabled=false", "--linter-enabled=false", "."),
   ],
   ["types", () => tool("typescript/bin/tsc", "-b", "--pretty", "false")],
-  // After the step that builds: it reads the built declarations.
+  // Comes after the build, because it reads the built declarations.
   [
     "API reference",
     () => run(process.execPath, [join(root, "scripts/api-reference/main.mjs"), "--check"], { capture: true }),
@@ -33,7 +33,7 @@ const STEPS = [
 ];
 
 await main(async () => {
-  await setUp({ withBuild: false }); // the step of the types builds, and tells what fails
+  await setUp({ withBuild: false }); // the step of the types builds, and reports failures
   const failed = [];
   for (const [name, step] of STEPS) {
     const started = Date.now();

@@ -1,4 +1,4 @@
-// Adds up what `npm test`, `npm run test:long` and `npm run check` left behind; its arguments are their exit codes.
+// Adds up the results of `npm test`, `npm run test:long` and `npm run check`; its arguments are their exit codes.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { state } from "./lib/project.mjs";
@@ -23,7 +23,7 @@ process.exitCode = total.failed === 0 ? 0 : 1;
 function tests(report) {
   return {
     passed: report.numPassedTests,
-    // A file that cannot even be loaded has no tests that could fail.
+    // A file that cannot be loaded has no tests that could fail, so it counts as a failure.
     failed: report.numFailedTests + report.testResults.filter(isBrokenFile).length,
     skipped: report.numPendingTests + report.numTodoTests,
   };

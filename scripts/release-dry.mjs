@@ -1,5 +1,6 @@
-// npm run release:dry: what a user gets. Packs all packages, installs the tarballs into an empty ESM and an empty CommonJS project,
-// and runs the example of the SDK's README there, on each supported version of Node.js. Needs a package registry.
+// npm run release:dry: tests a release as users get it. Packs all packages, installs the tarballs into an empty ESM and
+// an empty CommonJS project, and runs the example of the SDK's README there, on each supported version of Node.js.
+// Needs a package registry.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +13,7 @@ const NODES = [20, 22, 24];
 const README = "packages/sdk/README.md";
 const README_URL = '"redis://localhost:6379"';
 
-/** After the README's client and worker: a node, and the ends of a run that was triggered and of one that came due. */
+/** Appended to the README's client and worker: a node, and the ends of a triggered run and of a due one. */
 const ENDING = `
 import { Scheduler } from "@carillon/scheduler";
 const node = new Scheduler({ connection: ${README_URL} });
@@ -33,7 +34,7 @@ await client.close();
 console.log(JSON.stringify({ acme: ends.get("system/acme"), bell: ends.get("system/bell"), on: process.versions.node }));
 `;
 
-/** The example runs on a Redis of its own, from the installed testing package. */
+/** Runs the example on its own Redis, from the installed testing package. */
 const RUNNER = `
 import { execFileSync } from "node:child_process";
 import { startRedis } from "@carillon/testing";
@@ -87,7 +88,7 @@ function exampleSource() {
   return [client, worker, ENDING].join("\n").replaceAll(README_URL, "process.env.REDIS_URL");
 }
 
-/** `require` for `import`, and an async function, because CommonJS has no top-level await. */
+/** Uses `require` for `import`, and an async function, because CommonJS has no top-level await. */
 function asCommonJs(source) {
   const code = source
     .replace(/^import (\{.*\}) from (".*");/gm, "const $1 = require($2);")
@@ -107,7 +108,7 @@ async function makeProject(folder, type, source, tarballs) {
   return { folder, type };
 }
 
-/** The program of this version: the running one, or that of npm's package `node`. */
+/** The Node.js program of this version: the running one, or that of npm's package `node`. */
 async function nodeProgram(major) {
   if (process.versions.node.startsWith(`${major}.`)) return process.execPath;
   const args = ["--yes", "--package", `node@${major}`, "node", "-p", "process.execPath"];

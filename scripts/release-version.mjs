@@ -1,4 +1,5 @@
-// npm run release:version: new versions and changelogs from the changesets, then the constants that say the version.
+// npm run release:version: new versions and changelogs from the changesets, then the constants that contain the
+// version.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readJson } from "./lib/lock-file.mjs";
@@ -13,6 +14,6 @@ await main(async () => {
   const { version } = readJson("packages/store/package.json");
   const text = readFileSync(CONSTANT, "utf8");
   writeFileSync(CONSTANT, text.replace(/(VERSION: string = ")[^"]*/, `$1${version}`));
-  // The lock file says our versions too.
+  // The lock file contains our versions too.
   return (await run("npm", ["install", "--package-lock-only"])).code;
 });

@@ -1,4 +1,4 @@
-// npm run test:seeds: runs test/seeds and says which promised behaviour holds. Arguments are vitest's.
+// npm run test:seeds: runs test/seeds and reports which promised behaviour holds. Arguments are vitest's.
 import { readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { main, root, say, stateDir, Trouble } from "./lib/project.mjs";
@@ -22,7 +22,7 @@ await main(async () => {
   }
   console.log("");
 
-  // A misspelt row is a row without a test; a file that cannot be loaded takes its rows with it.
+  // A misspelt row looks like a row without a test, and a file that cannot be loaded loses its rows.
   const strays = tests.filter(({ row }) => !rows.some(({ id }) => id === row));
   for (const { title, file } of strays) say(`${file}: "${title}" names no row`);
   for (const file of broken) say(`${file} could not be run`);
@@ -33,7 +33,7 @@ await main(async () => {
   return code === 0 && passed === rows.length && strays.length + broken.length === 0 ? 0 : 1;
 });
 
-/** A row passes when it has a test and all of its tests passed; one that was skipped did not. */
+/** A row passes if it has tests and all of them passed; a skipped one did not. */
 function judge(tests) {
   if (tests.length === 0) return { passed: false, why: " (no test)", reason: "has no test" };
   const bad = tests.filter(({ status }) => status !== "passed");
@@ -45,7 +45,7 @@ function judge(tests) {
   };
 }
 
-/** The table is TypeScript, which this version of Node does not read: vitest's own loader does. */
+/** The table is TypeScript, which this version of Node.js does not read, but vitest's loader does. */
 async function readRows() {
   const { createViteServer } = await import("vitest/node");
   const loader = await createViteServer({
@@ -65,7 +65,7 @@ async function readRows() {
 
 async function runTests() {
   const file = join(stateDir(), "seeds-report.json");
-  rmSync(file, { force: true }); // an old one must not speak for a run that never was
+  rmSync(file, { force: true }); // an old report must not stand for a run that never started
   const args = process.argv.slice(2);
   const some = args.some((arg) => arg.startsWith(FOLDER));
   const { code } = await runTool(
@@ -74,7 +74,7 @@ async function runTests() {
       ...["run", ...(some ? [] : [`${FOLDER}/`]), ...args],
       ...["--reporter=default", "--reporter=json", `--outputFile.json=${file}`],
     ],
-    // The tests start and kill servers of their own: never on the Redis that we were pointed at.
+    // The tests start and kill their own servers, never the Redis of the environment.
     { env: { CARILLON_REDIS_SERVER: await redisBinary(), REDIS_URL: undefined } },
   );
   const report = read(file);

@@ -8,11 +8,11 @@ import { setUp } from "./lib/setup.mjs";
 await main(async () => {
   const { values } = parseArgs({
     options: {
-      /** How many histories; default 1,000. */
+      /** Number of histories; default 1,000. */
       seeds: { type: "string" },
-      /** The first one's seed; default 1. */
+      /** Seed of the first one; default 1. */
       from: { type: "string" },
-      /** One history, with all that happened in it. */
+      /** Runs one history, and prints every event of it. */
       seed: { type: "string" },
     },
   });

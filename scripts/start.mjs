@@ -1,4 +1,4 @@
-// npm start: three scheduler replicas, workers and the console, on a Redis of their own.
+// npm start: three scheduler replicas, workers and the console, on a private Redis.
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ async function findRedis() {
   return redis;
 }
 
-/** Runs the demo and hands on what we are told; resolves to its exit code. */
+/** Runs the demo and forwards signals; resolves to its exit code. */
 function supervise(url, stopping) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [SUPERVISOR, ...process.argv.slice(2)], {
@@ -58,8 +58,8 @@ function supervise(url, stopping) {
 }
 
 /**
- * From now on signals do not end us: the demo stops first, then its Redis. A terminal and npm both send Ctrl-C,
- * so what comes within a second of the first counts as the same; a later one is handed on again.
+ * From now on signals do not end this process: the demo stops first, then its Redis. A terminal and npm both send
+ * Ctrl-C, so signals within a second of the first count as one; later ones are forwarded.
  */
 function untilAskedToStop() {
   const state = { asked: undefined, onSignal: (/** @type {NodeJS.Signals} */ _signal) => {} };
@@ -72,7 +72,7 @@ function untilAskedToStop() {
   };
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, ask);
   process.on("SIGHUP", () => ask("SIGTERM"));
-  // npm may die without a word to the shell between it and us; then our parent changes.
+  // npm may die without notifying the shell between it and this process; then the parent changes.
   const parent = process.ppid;
   const watch = setInterval(() => {
     if (process.env.npm_lifecycle_event !== "start" || process.ppid === parent) return;

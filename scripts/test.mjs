@@ -22,7 +22,7 @@ await main(async () => {
       ...args,
       ...(report ? ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`] : []),
     ],
-    // The tests start and kill servers of their own: never on the Redis that we were pointed at.
+    // The tests start and kill their own servers, never the Redis of the environment.
     {
       env: {
         CARILLON_REDIS_SERVER: await redisBinary(),

@@ -1,7 +1,7 @@
 import { ReferenceType } from "typedoc";
 import { MarkdownTheme } from "typedoc-plugin-markdown";
 
-/** Leaves out what the code block of a signature says already, and headlines that only clutter an outline. */
+/** Leaves out what the code block of a signature already says, and headlines that clutter an outline. */
 export class BriefTheme extends MarkdownTheme {
   /** @override */
   getRenderContext(page) {
@@ -14,7 +14,7 @@ export class BriefTheme extends MarkdownTheme {
       constructor: ({ signatures = [] }, { headingLevel }) =>
         signatures.map((one) => context.partials.signature(one, { headingLevel })).join("\n\n"),
       declarationTitle(model) {
-        // A schema's type is inferred, and long.
+        // The type of a schema is inferred and long, so it is left out.
         const { type } = model;
         if (type instanceof ReferenceType && type.package === "zod") type.typeArguments = undefined;
         return declarationTitle(model);
@@ -31,7 +31,7 @@ export class BriefTheme extends MarkdownTheme {
         return `${title}\n\n${rest}`;
       },
       signatureReturns: () => "",
-      /** Overloads have one description, unless they differ in it. */
+      /** Overloads share one description, unless theirs differ. */
       signatures({ signatures = [] }, { headingLevel }) {
         const options = { headingLevel, hideTitle: true, multipleSignatures: signatures.length > 1 };
         const rests = signatures.map((one) => context.partials.signature(one, options));

@@ -27,7 +27,7 @@ const OPTIONS = {
   outputFileStrategy: "modules",
   hidePageHeader: true,
   hideGroupHeadings: true,
-  // GitHub counts equal headlines in another way than the plugin does.
+  // GitHub numbers equal headlines in another way than the plugin does.
   useHTMLAnchors: true,
   anchorPrefix: "api-",
   useCodeBlocks: true,
@@ -60,10 +60,10 @@ async function writePage(name, out) {
   const folder = join("packages", name);
   const entry = join(root, folder, "dist", "index.d.ts");
   const own = { name: `@carillon/${name}`, entryPoints: [entry], entryFileName: `${name}.md`, out };
-  // Without readers of files: a tsconfig.json names sources, and these are declarations.
+  // Without readers of configuration files: a tsconfig.json names sources, and these are declarations.
   const app = await Application.bootstrapWithPlugins({ ...OPTIONS, ...own }, []);
   app.renderer.defineTheme("brief", BriefTheme);
-  // A type as it is written: `ErrorCode`, not the 30 codes.
+  // A type as written in the source: `ErrorCode`, not the 30 codes.
   const convertType = app.converter.convertType.bind(app.converter);
   app.converter.convertType = (context, type, node = type) => convertType(context, node);
   const project = await app.convert();

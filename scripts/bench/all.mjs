@@ -1,4 +1,4 @@
-// All benches, one after the other, each with its own servers. Arguments (`--smoke`, `--json`) go to each.
+// Runs all benches, one after the other, each with its own servers. Arguments (`--smoke`, `--json`) go to each.
 
 import { fileURLToPath } from "node:url";
 import { run } from "../lib/run.mjs";

@@ -1,5 +1,6 @@
-// 10,000 tasks due at one instant: three nodes as processes, everything on that is on by default, no workers, from the first
-// due time to the last commit; beside BullMQ's own addBulk of the same job data by one client. Rounds take turns on one Redis.
+// 10,000 tasks due at one instant: three nodes as processes, with all defaults and without workers, from the first due
+// time to the last commit; compared with BullMQ's addBulk of the same job data by one client. Rounds alternate on one
+// Redis.
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -15,7 +16,7 @@ const options = readOptions({ tasks: [10_000, 600], nodes: 3, rounds: [5, 1], wa
 const TASKS = options.tasks;
 const ROUNDS = options.rounds;
 const CHUNK = options.chunk;
-/** Before the instant, when all that is prepared is prepared, in ms. */
+/** Time before the instant at which all preparation is done, in ms. */
 const SHORTLY = 20;
 const namespace = "burst";
 const QUEUE = "reports";
@@ -34,7 +35,7 @@ const queue = new Queue(QUEUE, { connection, prefix });
 const plain = new Queue(QUEUE, { connection, prefix: "plain" });
 await Promise.all([queue.waitUntilReady(), plain.waitUntilReady()]);
 
-/** Schedules of several kinds and zones that all come to the same instant, once a day. */
+/** Schedules of several kinds and zones that share one instant, once a day. */
 function schedulesAt(instant) {
   const number = (text) => String(Number(text));
   return ["UTC", "Europe/Paris", "America/New_York", "Asia/Kolkata"].flatMap((timezone) => {
@@ -54,7 +55,7 @@ function schedulesAt(instant) {
   });
 }
 
-/** @param seconds that the put is given; on a machine that is too busy for it, twice as many */
+/** @param seconds for the put; on a busy machine, twice as many */
 async function ours(seconds = TASKS / 8_000 + 1.5) {
   const instant = Math.ceil((await server.time()) / 1000 + seconds) * 1000;
   const schedules = schedulesAt(instant);
@@ -115,7 +116,7 @@ async function theirs(jobs) {
 }
 
 const rounds = [];
-// Node compiles what is used much: the first rounds are that work.
+// Node.js compiles hot code first, which the warm-up rounds leave out.
 for (let round = -options.warmup; round < ROUNDS; round++) {
   const { result: mine, jobs } = await ours();
   const peer = await theirs(jobs);

@@ -1,6 +1,6 @@
-// The same occurrences, due at one instant on six queues: on a cluster of three masters, two queues each, and on one server. The
-// machine does not grow with the masters, so look at how evenly they share the work and what an occurrence costs, not only at how
-// many a second there are. Rounds take turns; both sites stay up.
+// The same occurrences, due at one instant on six queues: on a cluster of three masters, with two queues each, and on
+// one server. The machine does not grow with the masters, so the evenness of the load and the cost of an occurrence
+// matter, not only the rate. Rounds alternate; both sites stay up.
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -18,7 +18,7 @@ const ROUNDS = options.rounds;
 const QUEUES = 6;
 const namespace = "cluster";
 
-/** So many names for each master. */
+/** Finds this many queue names for each master. */
 async function queueNames(cluster) {
   const names = Array.from({ length: MASTERS }, () => []);
   const wanted = QUEUES / MASTERS;
@@ -56,7 +56,7 @@ const usage = async ({ masters, nodes }) => ({
 });
 const less = (after, before) => after.map((value, i) => value - before[i]);
 
-/** @param seconds that the put is given; on a machine that is too busy for it, twice as many */
+/** @param seconds for the put; on a busy machine, twice as many */
 async function round(site, seconds = TASKS / 8_000 + 1.5) {
   const { masters, client, queues } = site;
   const instant = Math.ceil(((await masters[0].time()) + seconds * 1000) / 1000) * 1000;
@@ -103,7 +103,7 @@ const several = await startSite(cluster.url, cluster.masters, names);
 const rounds = [];
 for (let i = -1; i < ROUNDS; i++) {
   const pair = { one: await round(single), many: await round(several) };
-  // The first warms both up.
+  // The first round warms both up.
   if (i >= 0) rounds.push(pair);
 }
 

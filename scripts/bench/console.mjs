@@ -1,5 +1,5 @@
-// The console beside 100,000 tasks: how long a list, a search and a task's ticks take, when the first page can be used, what 200 browsers
-// that follow events cost Redis and a node, and how much memory the process takes.
+// The console with 100,000 tasks: times of a list, a search and a task's ticks, time until the first page is usable,
+// cost of 200 browsers that follow events for Redis and a node, and memory of the process.
 import { spawn } from "node:child_process";
 import { setMaxListeners } from "node:events";
 import { readFileSync } from "node:fs";
@@ -25,7 +25,7 @@ const options = readOptions({
 });
 const MAIN = fileURLToPath(new URL("../../apps/console/dist/main.js", import.meta.url));
 const TOKEN = "the-token-of-this-bench";
-/** The console reads events for so long after the last listener, in ms. */
+/** How long the console reads events after the last listener has left, in ms. */
 const LINGER = 35_000;
 const QUEUES = ["mail", "reports", "sync"];
 const namespace = "console-bench";
@@ -78,7 +78,7 @@ async function putTasks(from, to) {
   }
 }
 
-/** One of many, as a platform with tenants has them. */
+/** One task of a platform with many tenants. */
 function taskOf(n) {
   return {
     id: `${["nightly-report", "invoice-run", "sync-contacts", "cleanup"][n % 4]}-${n}`,
@@ -91,7 +91,10 @@ function taskOf(n) {
   };
 }
 
-/** Tasks with a history. @returns their names */
+/**
+ * Runs tasks, so that they have a history.
+ * @returns their names
+ */
 async function ranTasks() {
   const type = defineTask("quick", { queue: "quick", payload: z.object({}), handler: async () => {} });
   const worker = new Worker({
@@ -143,7 +146,7 @@ async function call(path) {
   return { ms: performance.now() - begin, body };
 }
 
-/** Each kind of call, one after the other. */
+/** Times each kind of call, one after the other. */
 async function callTimes() {
   const pick = (list, i) => list[i % list.length];
   const now = await server.time();
@@ -194,7 +197,7 @@ async function callTimes() {
   return times;
 }
 
-/** How long after it is opened the list of tasks shows tasks, in a browser that knows nothing of the console yet. */
+/** Time from opening the list of tasks until it shows tasks, in a browser without cached files. */
 async function browserTimes() {
   const binary = await chromiumBinary();
   if (!binary) return [];
@@ -228,7 +231,7 @@ async function listenerCost() {
   const node = new Node("node-1", env);
   await node.running;
   await pause(2_000);
-  // The browser is gone, and with it, after a while, whoever reads events for it.
+  // The browser has closed, and after a while the reader of its events stops.
   if (!options.smoke) await pause(LINGER);
   const quiet = await cost(node.child?.pid);
   const ends = new AbortController();
@@ -249,12 +252,12 @@ async function listenerCost() {
   await node.stop();
   return {
     commands: Math.max(0, followed.commands - quiet.commands),
-    // Of what takes next to nothing, the difference is noise.
+    // Differences between tiny values are noise, so a small constant is added.
     node: (followed.cpu + 0.01) / (quiet.cpu + 0.01),
   };
 }
 
-/** Per second. */
+/** Cost per second. */
 async function cost(pid) {
   const [before, cpu] = [await server.work(), processCpu(pid)];
   await pause(options.seconds * 1_000);

@@ -1,4 +1,5 @@
-// Cost of idle nodes: commands that Redis counts, calls inside Lua included, by second and node; and how much each further queue adds.
+// Cost of idle nodes: commands that Redis counts, including calls in Lua, by second and node; and the additional cost
+// of each queue.
 import { Client } from "@carillon/sdk";
 import { Node, pause } from "../measure/nodes.mjs";
 import { readOptions } from "./lib/options.mjs";
@@ -17,7 +18,7 @@ const SECONDS = options.seconds;
 const WARMUP = options.warmup;
 const namespace = "idle";
 
-/** With so many queues, the tasks dealt among them. Two servers are watched side by side. */
+/** Starts nodes with this number of queues, which share the tasks. Two servers are measured at the same time. */
 async function start(queues) {
   const server = await startServer();
   const client = new Client({ connection: server.url, namespace });

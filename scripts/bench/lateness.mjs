@@ -1,6 +1,6 @@
-// So many occurrences a second, for a while, with workers: how late is the commit (by the script's own time), and how late does the
-// handler start? Once spread over the second, once all at the full second; and the same with BullMQ's Job Schedulers and as many of
-// the same workers. Each part has a Redis of its own, one after the other.
+// A constant rate of occurrences, with workers: lateness of the commit (by the script's own time) and of the handler's
+// start. Once spread over the second, once all at the full second; and the same with BullMQ's Job Schedulers and the
+// same number of workers. Each part has its own Redis, one after the other.
 import { writeChart } from "./lib/chart.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { everySecond, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
@@ -32,7 +32,7 @@ async function part(start, options) {
 
 const ours = (spread) => part(startOurs, { nodes: NODES, schedule: (i) => everySecond(offset(spread, i)) });
 
-/** Their `every` begins when it is put: spread or together as the puts are. */
+/** Their `every` counts from the put, so the puts are spread or together. */
 const theirs = (spread) =>
   part(startTheirs, {
     repeat: (i, second) => ({ every: 1_000, startDate: second + offset(spread, i) }),

@@ -1,5 +1,5 @@
-// The same tasks, all due each full second, on three replicas each: Carillon and what else one would take for it. How many of the
-// occurrences began once, twice or never, how late did they begin, and what did that cost Redis? Each has a Redis of its own, one
+// The same tasks, all due at each full second, on three replicas each: Carillon and its alternatives. Measures how many
+// occurrences began once, twice or never, how late they began, and the cost for Redis. Each has its own Redis, one
 // after the other.
 import { readOptions } from "./lib/options.mjs";
 import { count, startOurs, startPeer, startTheirs, watch } from "./lib/pulse.mjs";
@@ -17,7 +17,7 @@ const REPLICAS = options.replicas;
 const EACH_SECOND = "* * * * * *";
 let redis;
 
-/** Those of BullMQ, and ours, have workers beside: as many processes as there are replicas. */
+/** BullMQ's side and ours also have workers: as many processes as there are replicas. */
 const size = { nodes: REPLICAS, workers: REPLICAS, tasks: TASKS };
 const schedule = () => ({ cron: EACH_SECOND, timezone: "UTC" });
 const peer = (name) => (server) => startPeer(server, name, { replicas: REPLICAS, tasks: TASKS });

@@ -1,5 +1,6 @@
-// No node ran while 100,000 tasks came due (catchUp: one). Then three start: how fast is the backlog drained, beside addBulk of as
-// many jobs; how late is what comes due meanwhile; and how long does one script hold Redis?
+// No node ran while 100,000 tasks became due (catchUp: one). Then three nodes start: how fast the backlog is drained,
+// compared with addBulk of the same number of jobs; how late occurrences are that become due meanwhile; and how long
+// one script blocks Redis.
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -10,7 +11,7 @@ import { startServer } from "./lib/server.mjs";
 
 const options = readOptions({ tasks: [100_000, 1_000], nodes: 3 });
 const TASKS = options.tasks;
-/** Tasks that come due while the backlog is drained: so many, one each few ms from the nodes' start on. */
+/** Number of tasks that become due while the backlog is drained, one every few ms from the nodes' start on. */
 const MEANWHILE = options.smoke ? 20 : 500;
 const EACH = 10;
 const START_WITHIN = 3_000;
@@ -55,7 +56,7 @@ await Promise.all(nodes.map((node) => node.stop()));
 const jobs = await queue.getJobs(["wait"], 0, -1);
 const occurrences = jobs.map(({ data }) => data.occurrence);
 const backlog = occurrences.filter(({ owner }) => owner !== "fresh").map(({ enqueued }) => enqueued);
-// Not Math.max(...): that many arguments are too many.
+// Not Math.max(...), which does not accept that many arguments.
 const began = backlog.reduce((a, b) => Math.min(a, b));
 const ended = backlog.reduce((a, b) => Math.max(a, b));
 const late = occurrences

@@ -1,5 +1,5 @@
-// A million stored tasks: what a put costs, what a task weighs, and whether anybody who is not about all of them notices. Two
-// servers, one with a thousand tasks and one with all, are asked in turns; beside BullMQ's Job Schedulers.
+// A million stored tasks: cost of a put, size of a task, and whether operations on few tasks become slower. Two
+// servers, one with a thousand tasks and one with all, are measured in turns; compared with BullMQ's Job Schedulers.
 import { execFileSync } from "node:child_process";
 import { decide, shardOf } from "@carillon/core/internal";
 import { Client } from "@carillon/sdk";
@@ -51,7 +51,7 @@ async function fill(client, server, count) {
   const now = await server.time();
   let ms = 0;
   for (let from = 0; from < count; from += SLICE) {
-    // Making the definitions is the bench's own affair.
+    // Creating the definitions is not part of the measurement.
     const tasks = Array.from({ length: Math.min(SLICE, count - from) }, (_, i) => task(from + i, now));
     const begin = performance.now();
     await client.putMany(tasks);
@@ -101,7 +101,7 @@ async function claim(client, server, n) {
   const shard = shardOf(`system/${id}`);
   const begin = performance.now();
   const { now, entries } = await store.claims.readDue(QUEUE, shard, 40);
-  // The task was put by this version.
+  // The task can be read, because this version put it.
   const readable = /** @type {import("@carillon/store").ClaimItem["entry"][]} */ (entries);
   const items = readable.map((entry) => ({
     entry,

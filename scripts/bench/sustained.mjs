@@ -23,7 +23,7 @@ const FROM = options.from;
 const FACTOR = options.factor;
 const STEPS = options.steps;
 const REFINE = options.refine;
-/** On a machine that does other things too, a step may fail by chance; it counts if it fails each time. */
+/** On a busy machine a step may fail by chance; it counts as failed only if it fails each time. */
 const TRIES = options.tries;
 const SECONDS = options.seconds;
 const WARMUP = options.warmup;
@@ -33,7 +33,10 @@ const LIMIT = 1_000;
 let redis;
 
 const ZONES = options.zones?.split(",");
-/** Seconds between two times of a task; usually longer than is looked at, so that what nobody works is in no task's way. */
+/**
+ * Seconds between two times of a task; usually longer than the measurement, so that a task without workers never blocks
+ * itself.
+ */
 const PERIOD = options.period || (ZONES ? 20 : WARMUP + SECONDS + 5);
 if (ZONES && 60 % PERIOD !== 0) throw new Error("With --zones a minute is a multiple of --period.");
 const begin = (i, second, rate) => second + Math.floor((i * 1000) / rate);
@@ -84,7 +87,7 @@ async function step(who, start, rate) {
   };
 }
 
-/** The least and the most. */
+/** The shards that are least and most behind. */
 function ofShards(rows) {
   const late = new Map();
   for (const [due, , produced, task] of rows) {
@@ -96,7 +99,7 @@ function ofShards(rows) {
   return each.length > 0 ? `${Math.min(...each)} to ${Math.max(...each)}` : "none";
 }
 
-/** Up while it holds, or down until it does, then between the two. */
+/** Raises the rate while it holds, or lowers it until it does, then searches between the two. */
 async function highest(who, start, from) {
   const steps = [];
   const bounds = { good: 0, bad: Number.POSITIVE_INFINITY };

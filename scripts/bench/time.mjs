@@ -1,5 +1,5 @@
-// The schedule engine beside croner and cron-parser, in one process: rounds take turns, so that a busy machine hits all
-// three alike, and medians count. Ratios are the point; nanoseconds are this machine's.
+// The schedule engine compared with croner and cron-parser, in one process. Rounds alternate, so that a busy machine
+// affects all three alike, and medians count. The ratios matter; nanoseconds depend on the machine.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { cpus } from "node:os";
@@ -14,7 +14,7 @@ const { compileSchedule } = await import(new URL("../../packages/core/dist/index
 const { Cron } = await import("croner");
 const { CronExpressionParser } = await import("cron-parser");
 
-/** From minutes to Feb 29: what the three understand alike. */
+/** From minutes to Feb 29: expressions that all three read alike. */
 const EXPRESSIONS = [
   "* * * * *",
   "*/5 * * * *",
@@ -37,7 +37,7 @@ const BASES = options.smoke ? 3 : 12;
 const FROM = Date.UTC(2020, 0, 1);
 const TO = Date.UTC(2035, 0, 1);
 
-/** mulberry32: the same bases in each run of a seed. */
+/** The generator mulberry32: the same bases in each run of a seed. */
 function generator(seed) {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
@@ -73,7 +73,7 @@ const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length 
 /** Sum of all results, so that no call can be optimised away. */
 let sink = 0;
 
-/** Compilers in the engine settle after a while; measured is how it runs then. */
+/** Compilers in the engine settle after a while; only the time after that is measured. */
 function warmUp(compiled, next) {
   const until = performance.now() + 300;
   while (performance.now() < until) {
@@ -81,7 +81,7 @@ function warmUp(compiled, next) {
   }
 }
 
-/** ns a call, by engine and expression, one list of rounds each. */
+/** ns per call, by engine and expression, a list of rounds for each. */
 function measureNext() {
   const compiled = ENGINES.map((engine) => MIX.map((entry) => engine.compile(entry)));
   const samples = ENGINES.map(() => MIX.map(() => /** @type {number[]} */ ([])));
@@ -168,7 +168,7 @@ const { typical, disagreements } = measureNext();
 const perEngine = typical.map(median);
 const ratio = (e) => perEngine[e] / perEngine[0];
 const compileMicros = measureCompile();
-// The target is of 100,000; in a smoke test as many as tell that it works, scaled up.
+// The target is for 100,000; a smoke test computes fewer and scales the result.
 const many = options.smoke ? 10_000 : 100_000;
 const { bytes, kept } = measureHeap(distinctDaily(many));
 const manySeconds = (measureMany(kept) * 100_000) / many;

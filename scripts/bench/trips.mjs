@@ -1,5 +1,5 @@
-// One task comes due, three nodes, a link of 2 ms: how many times does whoever claims it ask Redis, what do the others cost, and how
-// late is the commit? Counted from what Redis itself is asked (MONITOR), by connection.
+// One task becomes due, with three nodes and a link of 2 ms: round trips to Redis of the node that claims it, cost of
+// the other nodes, and lateness of the commit. Counted from MONITOR, by connection.
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -21,18 +21,18 @@ const client = new Client({ connection: server.url, namespace });
 const connection = new Redis(server.url, { maxRetriesPerRequest: null });
 const queue = new Queue("q", { connection, prefix: bullPrefix(namespace, "q") });
 await queue.waitUntilReady();
-// Quiet, for once: what arrives together with the answer to MONITOR confuses the client.
+// Waits until no other replies are due: a reply together with that of MONITOR confuses the client.
 await pause(500);
 const monitor = await new Redis(server.url).monitor();
 let log = [];
-// From scripts the source is "lua"; the nodes' own asking has an address.
+// Commands of scripts have the source "lua"; those that nodes send have an address.
 monitor.on("monitor", (time, args, source) => {
   const command = args[0].toLowerCase();
   if (source !== "lua" && !["info", "client", "hset"].includes(command))
     log.push({ source, command, at: Number(time) });
 });
 
-/** Commands that a client sends in one go are one trip: at most this far apart, in seconds. */
+/** Commands that a client sends together count as one trip: they are at most this far apart, in seconds. */
 const TOGETHER = 0.0005;
 const trips = (entries) => entries.filter(({ at }, i) => i === 0 || at - entries[i - 1].at > TOGETHER).length;
 
@@ -53,14 +53,14 @@ for (let round = -1; round < ROUNDS; round++) {
   log = [];
   const jobs = await queue.getJobs(["wait"]);
   const { due, enqueued } = jobs.map(({ data }) => data.occurrence).find(({ task }) => task === id);
-  // Else its run would be reconciled while a later one is watched.
+  // Otherwise its run would be reconciled during a later measurement.
   await client.delete({ queue: "q", id });
   const bySource = group(seen);
   const each = [...bySource.values()].map((entries) => ({
     entries,
     scripts: entries.filter(({ command }) => command.startsWith("eval")).length,
   }));
-  // The winner locks, reads, commits and releases: it ran the most scripts.
+  // The winner locks, reads, commits and releases, so it ran the most scripts.
   each.sort((a, b) => b.scripts - a.scripts);
   const [winner, ...losers] = each;
   if (round >= 0) {

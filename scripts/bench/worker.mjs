@@ -1,5 +1,5 @@
-// Cost of run records in a worker: a Carillon worker drains a queue, compared with BullMQ's own worker on the same jobs. Handlers
-// do nothing and no node is running. Rounds alternate on one Redis.
+// Cost of run records in a worker: a Carillon worker drains a queue, compared with BullMQ's own worker on the same
+// jobs. Handlers do nothing and no node is running. Rounds alternate on one Redis.
 import { drainRounds } from "./lib/drain.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { median, print, target } from "./lib/report.mjs";

@@ -1,4 +1,4 @@
-// One run of the battery: servers, nodes, workers and a client as they are in production; faults by plan; then the checks.
+// One run of the battery: servers, nodes, workers and a client as in production; planned faults; then the checks.
 import { join } from "node:path";
 import { Client } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
@@ -107,7 +107,7 @@ class Battery {
     this.#freezer = new Freezer(this.#client, random(seed + 3), onUnexpected);
   }
 
-  /** A clock of Redis that can be wrong, where the library is there and this Redis bears it. */
+  /** A Redis clock that can be wrong, if the library is installed and this Redis works with it. */
   #redisEnv(library) {
     const { topology, dir, redisBinary } = this.#options;
     if (!library || topology !== "single") return {};
@@ -136,7 +136,7 @@ class Battery {
     await this.#storm.run(plan, ms);
   }
 
-  /** Until all that is due now is claimed, or looked at. */
+  /** Resolves when everything that is due now is claimed or checked. */
   async #untilClaimed() {
     const { admin } = this.#servers;
     const now = await this.#client.serverTime();
@@ -150,7 +150,7 @@ class Battery {
     }
   }
 
-  /** All is well again: what is owed is done, and what waits goes on. */
+  /** After the faults: lets nodes claim owed occurrences, and pending ones run. */
   async settle() {
     await this.#editing.stop();
     await this.#freezer.stop(PATIENCE);
@@ -218,7 +218,7 @@ class Battery {
     };
   }
 
-  /** Replicas that took over, of the queue with the most. */
+  /** Replicas that took over, counted for the queue with the most. */
   #failovers() {
     const count = (queue, ordered) =>
       this.#observer.failovers.filter((one) => one.queue === queue && one.ordered === ordered).length;
@@ -227,8 +227,8 @@ class Battery {
   }
 
   /**
-   * From due to enqueued, under all these faults. What the Redis clock jumped over was never due on time, and what waits for a limit is
-   * late on purpose.
+   * Lateness from due to enqueued, under all these faults. Leaves out times that the Redis clock jumped over, and
+   * occurrences that waited for a limit.
    */
   #lateness(held) {
     const jumpedOver = (due) => this.#jumps.some(({ at, forward = 0 }) => due > at && due < at + forward);

@@ -1,9 +1,9 @@
-// npm run chaos: see docs/chaos.md. What it imports must be installed and built first.
+// npm run chaos: see docs/chaos.md. Its imports must be installed and built first.
 import { main } from "../lib/project.mjs";
 import { setUp } from "../lib/setup.mjs";
 
 const args = process.argv.slice(2);
-/** For the tests: all is installed and built. */
+/** For the tests, where everything is installed and built. */
 const ready = args.includes("--ready");
 
 await main(async () => {

@@ -1,4 +1,5 @@
-// The invariants of the design, from what Redis holds at the end, what was seen of it meanwhile, and what it acknowledged to nodes.
+// Checks the invariants of the design against the data in Redis at the end, observations during the run, and
+// acknowledgements to nodes.
 import { SKIP_REASONS } from "@carillon/core";
 import { compileSchedule, OUTCOMES } from "@carillon/sdk";
 import { heldStill } from "./freezes.mjs";
@@ -72,8 +73,8 @@ export function check(known) {
 }
 
 /**
- * Runs by task, of records and jobs together: they have the same ids. A run is over when its job is, or its record says so: the job
- * of one that could not be settled is settled later.
+ * Runs by task, from records and jobs together, which have the same ids. A run is final if its job or its record says
+ * so: a job that could not be settled is settled later.
  */
 function occurrencesByTask({ runs, jobs }, jumps) {
   const all = new Map();
@@ -92,7 +93,7 @@ function occurrencesByTask({ runs, jobs }, jumps) {
   return byTask;
 }
 
-/** A worker's clock is the machine's; that of Redis was put forward and back. */
+/** Converts a time of a worker, whose clock is the machine's, to Redis time, which was put forward and back. */
 function redisTime(time, jumps) {
   if (time === undefined) return undefined;
   let offset = 0;
@@ -122,30 +123,33 @@ function decidedOnce(found, name, runs, skips) {
   }
 }
 
-/** By the Redis clock. What was due, and waited, when that was put back is not early. */
+/** Nothing is early by the Redis clock. A pending occurrence that was due when the clock was put back is not early. */
 function neverEarly(found, { jumps }, { queue }, { id, due, enqueued }) {
   if (enqueued >= due) return;
   if (jumps.some(({ at, back = 0 }) => due <= at + 1 && enqueued >= at - back - 1_000)) found.undecided += 1;
   else found.early.push(`${queue} ${id}: ${due - enqueued} ms`);
 }
 
-/** Its job was taken away before a worker had it, and that was written down a little later: nobody can tell when it was over. */
+/** Its job was removed before a worker had it, and that was recorded a little later: its end is unknown. */
 const vanished = (run) =>
   run.started === undefined && run.list === undefined && ["cancelled", "lost"].includes(run.outcome);
 
-/** The reconciler looks again after so many ms (`LOOK_AGAIN` of the store) where nobody heard what it saw. */
+/** The reconciler checks again after this many ms (`LOOK_AGAIN` of the store) if its answer was lost. */
 const LOOK_AGAIN = 5_000;
 
 /**
- * The same between two attempts: a look takes the job of a run that is to be cancelled away, the node that made it dies, and the
- * next look writes the end down.
+ * The same between two attempts: a check removes the job of a run that is to be cancelled, its node dies, and the next
+ * check records the end.
  */
 const vanishedBetween = (run, over) =>
   run.started !== undefined && run.list === undefined && run.outcome === "cancelled" && over <= LOOK_AGAIN;
 
-/** By the times of records and jobs. A clock that was put back, or a node that died in between, makes some pairs impossible to tell. */
+/**
+ * Checked by the times of records and jobs. If a clock was put back, or a node died in between, the order of some pairs
+ * is unknown.
+ */
 function oneAtATime(found, { jumps }, name, runs) {
-  // In the order of the claims: each made a generation of its own.
+  // In the order of the claims, each of which created a generation.
   const sorted = [...runs].sort((a, b) => a.generation - b.generation || a.enqueued - b.enqueued);
   for (const [i, run] of sorted.entries()) {
     const next = sorted[i + 1];
@@ -158,7 +162,7 @@ function oneAtATime(found, { jumps }, name, runs) {
   }
 }
 
-/** Each nominal time up to the cursor has a run, a ledger entry, or waits. */
+/** Each nominal time up to the cursor has a run or a ledger entry, or is pending. */
 function nothingMissing(found, known, held, { name, hash }, spec, runs) {
   if (spec.edited === "schedule" || spec.schedule.anchor) return;
   const schedule = compileSchedule({ ...spec.schedule, except: undefined }, spec.id);
@@ -198,7 +202,7 @@ function queueCountsAll(found, { queue, outcomes, tasks }) {
   }
 }
 
-/** Nothing that was due is still to be decided, nothing waits for ever, no run stays open where there are workers. */
+/** Nothing that was due is undecided, nothing waits for ever, and no run stays open if there are workers. */
 function atRest(found, { deadline }, held, { name, hash }, spec) {
   const worked = spec.type !== "none";
   const due = Number(hash.due ?? hash.nominal);
@@ -215,7 +219,7 @@ function atRest(found, { deadline }, held, { name, hash }, spec) {
   }
 }
 
-/** Each run has its job, each job its run, and BullMQ knows where each job stands. */
+/** Each run has its job, each job its run, and each job is in one of BullMQ's lists. */
 function jobsAndRuns(found, held, specs) {
   const jobs = new Map(held.jobs.map((job) => [job.id, job]));
   const runs = new Set(held.runs.map((run) => run.id));

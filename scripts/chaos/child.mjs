@@ -1,5 +1,5 @@
-// A node or a worker as the battery sees it: a process that can be killed, frozen, told to fail at a point, and whose black box
-// says where it was.
+// A process of a node or a worker that can be killed, frozen, or told to fail at a point. Its black box shows its
+// position.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ export class Child {
   constructor({ id, script, env, dir, onEvent }) {
     this.id = id;
     this.env = env;
-    /** The fault that it undergoes, or undefined. */
+    /** The fault in progress, or undefined. */
     this.busy = undefined;
     this.frozen = false;
     this.down = true;
@@ -52,7 +52,7 @@ export class Child {
     child.stdin.on("error", () => {});
     this.ready = new Promise((resolve, reject) => {
       this.on("ready", resolve);
-      // Killed before it was ready it has a successor; ended by itself it has none.
+      // A process that was killed before it was ready is replaced; one that ended on its own is not.
       child.once("exit", (code) => code && reject(new Error(`${this.id} ended with ${code}.`)));
     });
     this.ready.catch(() => {});
@@ -89,7 +89,7 @@ export class Child {
     return () => this.#waiters.delete(waiter);
   }
 
-  /** Orders something at a point; resolves with the event when it was hit, or with undefined after `within` ms. */
+  /** Orders a fault at a point; resolves with the event when it was hit, or with undefined after `within` ms. */
   order(order, within) {
     serial += 1;
     const id = serial;
@@ -107,7 +107,10 @@ export class Child {
     });
   }
 
-  /** The point that it has reached, or had when it died. @returns {{ critical: boolean, mono: number, text: string }} */
+  /**
+   * The point that it has reached, or had reached when it died.
+   * @returns {{ critical: boolean, mono: number, text: string }}
+   */
   where() {
     const [critical, mono, ...rest] = readFileSync(this.box, "utf8").trim().split(" ");
     return { critical: critical === "1", mono: Number(mono), text: rest.join(" ") };
@@ -129,7 +132,7 @@ export class Child {
     this.#process.kill("SIGCONT");
   }
 
-  /** In good order; killed when that takes longer than `within` ms. */
+  /** Stops it gracefully; kills it if that takes longer than `within` ms. */
   async stop(within = 15_000) {
     if (this.down) return;
     this.#process.kill("SIGCONT");

@@ -29,7 +29,7 @@ function readOptions(args) {
     options: {
       seconds: { type: "string", default: "60" },
       nodes: { type: "string", default: "5" },
-      /** In each of the three queues that are only counted, due once a second. */
+      /** In each of the three queues that are only counted; each task is due once a second. */
       tasks: { type: "string", default: "40" },
       seed: { type: "string", default: String(Date.now() % 100_000) },
       topology: { type: "string", default: "single" },

@@ -13,10 +13,10 @@ import { openServers } from "./servers.mjs";
 import { watchMulti } from "./watch-multi.mjs";
 
 const QUEUE = "control";
-/** Short, so that a frozen node's mutex is soon gone; in ms. */
+/** Short, in ms, so that the mutex of a frozen node expires soon. */
 const TTL = 300;
 const PATIENCE = { timeoutMs: 30_000, intervalMs: 50 };
-/** On a busy machine a node may give up a commit before it is thawed: then there was nothing to catch. */
+/** On a busy machine a node may give up a commit before it is thawed: then there is nothing to catch. */
 const ATTEMPTS = 3;
 
 /** @returns {Promise<Record<string, { caught: boolean, found: string }>>} */
@@ -57,7 +57,7 @@ const FINDS = {
 };
 
 const CONTROLS = {
-  /** A holder that was frozen wakes up after its mutex has gone to another one. */
+  /** A frozen holder of the mutex wakes up after another node has taken it. */
   async "mutex only"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
     const [frozen] = await stage.nodes(2, "fence");
@@ -68,7 +68,7 @@ const CONTROLS = {
     await stage.another(hit.mono, frozen.id);
   },
 
-  /** Two nodes claim what both have read. */
+  /** Two nodes claim the same due tasks. */
   async "fence removed"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
     const [slow] = await stage.nodes(2, "mutex,fence");
@@ -85,7 +85,7 @@ const CONTROLS = {
     await watchMulti(stage.servers, stage.namespace, QUEUE);
   },
 
-  /** A job that failed is retried from outside between a node's read and its commit. */
+  /** A failed job is retried from outside between a node's read and its commit. */
   async "overlap guard removed"(stage) {
     await stage.put({ overlap: "skip", catchUp: "one" });
     const [node] = await stage.nodes(1, "overlap-guard");
@@ -108,7 +108,7 @@ const CONTROLS = {
     await stage.another(hit.mono);
   },
 
-  /** Redis loses what it acknowledged, and no replica took over. */
+  /** Redis loses acknowledged writes without a failover. */
   async "writes lost"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
     const [node] = await stage.nodes(1, "");
@@ -122,7 +122,7 @@ const CONTROLS = {
     await stage.looked();
   },
 
-  /** A node enqueues a second run of an owner that may have one. */
+  /** A node enqueues a second run of an owner whose limit is one. */
   async "limit removed"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
     await stage.limit(1);
@@ -164,7 +164,7 @@ class Stage {
     this.#freezes.push({ id, scope: { all: true }, from, to: Number.POSITIVE_INFINITY, mono: 0 });
   }
 
-  /** @returns takes the task back to its state of now, and its runs */
+  /** @returns a function that restores the task and its runs to their present state */
   async snapshot() {
     const { admin } = this.servers;
     const tag = `{${this.namespace}:${QUEUE}}`;
@@ -180,7 +180,7 @@ class Stage {
     };
   }
 
-  /** Until the observer has read the queue. */
+  /** Resolves when the observer has read the queue. */
   async looked() {
     const { looks } = this.observer;
     await eventually(() => {
@@ -211,7 +211,7 @@ class Stage {
     return this.#children;
   }
 
-  /** A commit after this moment, of this node. Returns when that was. */
+  /** Waits for a commit of this node after this moment. Returns its time. */
   async another(mono, node) {
     return eventually(() => {
       const found = this.#acks.find((ack) => ack.mono > mono && (node === undefined || ack.node === node));

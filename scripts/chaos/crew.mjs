@@ -1,11 +1,12 @@
-// The processes of a run: nodes and workers, each behind a proxy of its own where there can be one, and all that they tell.
+// The processes of a run: nodes and workers, each behind its own proxy if the topology allows it, and everything that
+// they report.
 import { join } from "node:path";
 import { Child } from "./child.mjs";
 import { WrongClock } from "./faketime.mjs";
 
 /** The node's default, in ms. */
 const MUTEX_TTL = 3_000;
-/** A worker's lock, in ms: short, so that a run can see many outlived. */
+/** Duration of a worker's lock, in ms: short, so that many expire during a run. */
 const LOCK = 2_000;
 
 export class Crew {
@@ -14,11 +15,11 @@ export class Crew {
   workers = [];
   /** Runs that Redis acknowledged to nodes as enqueued, by id. */
   acks = new Map();
-  /** Warnings and errors that they logged. */
+  /** Warnings and errors from their logs. */
   errors = [];
   /** Violations. */
   problems = [];
-  /** A failover may have taken fences back: they are no longer compared. */
+  /** Whether a failover may have taken fences back: they are no longer compared. */
   fencesMayRepeat = false;
   #fences = new Map();
   #options;
@@ -46,7 +47,7 @@ export class Crew {
     this.nodes.push(Object.assign(this.#child(id, "node.mjs", url, env), { proxy, clock, acks: 0 }));
   }
 
-  /** @param {Record<string, string>} env what it works: see worker.mjs */
+  /** @param {Record<string, string>} env its configuration, see worker.mjs */
   async addWorker(id, env) {
     const { url, proxy } = await this.#options.servers.wayFor("default");
     const child = this.#child(id, "worker.mjs", url, { CHAOS_LOCK_MS: String(LOCK), ...env });
@@ -81,7 +82,7 @@ export class Crew {
     if (event.fatal) this.problems.push(`${from.id} ended: ${event.message}`);
   }
 
-  /** An attempt's fence is its own. */
+  /** Each attempt has its own fence. */
   #compareFence({ queue, task, fence, run, attempt }) {
     if (this.fencesMayRepeat) return;
     const key = `${queue} ${task} ${fence}`;
@@ -92,7 +93,7 @@ export class Crew {
     this.#fences.set(key, own);
   }
 
-  /** All is well again, and everyone alive. */
+  /** Ends all faults, and restarts dead processes. */
   async heal() {
     for (const { proxy } of this.all) await proxy?.heal();
     for (const child of this.all) {
@@ -102,7 +103,7 @@ export class Crew {
     await Promise.all(this.all.map((child) => child.ready));
   }
 
-  /** In good order: nodes first. */
+  /** Stops gracefully: nodes first. */
   async stop() {
     await Promise.all(this.nodes.map((node) => node.stop()));
     await Promise.all(this.workers.map((worker) => worker.stop()));

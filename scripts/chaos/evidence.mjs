@@ -19,7 +19,10 @@ async function each(admin, keys, command) {
   return answers;
 }
 
-/** `owner/id` of the tasks of a queue; the index has their type behind it. @returns {Promise<string[]>} */
+/**
+ * `owner/id` of the tasks of a queue; in the index the type follows.
+ * @returns {Promise<string[]>}
+ */
 export async function namesOf(admin, ours) {
   return (await admin.zrange(`${ours}tasks`, 0, "-1")).map((member) => member.split(" ")[0]);
 }
@@ -29,7 +32,7 @@ function countsOf(stats) {
   return Object.fromEntries(Object.entries(stats).map(([field, text]) => [field, Number.parseInt(text, 10)]));
 }
 
-/** @returns what one queue holds; times are numbers, all else as it is stored */
+/** @returns the content of one queue; times are numbers, all else is as stored */
 export async function readQueue(servers, namespace, queue) {
   const { admin } = servers;
   const tag = `{${namespace}:${queue}}`;
@@ -98,11 +101,11 @@ export function ledgerEntry(line) {
 }
 
 function runOf(queue, id, hash) {
-  // Another layout of records must not pass for records in which nothing is wrong.
+  // Another layout of records must not look like records without faults.
   if (!hash.of || !hash.info || !hash.state)
     throw new Error(`${id} is no record of a run: ${JSON.stringify(hash)}`);
   const [task, enqueued, node] = hash.of.split(" ");
-  // Defaults are not stored.
+  // Defaults are not stored, so they are filled in.
   const info = JSON.parse(hash.info);
   const { nominal, key = `${queue}/${task}@${nominal}`, due = nominal, trigger = "schedule" } = info;
   return {

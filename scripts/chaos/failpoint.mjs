@@ -1,12 +1,13 @@
-// Inside a node or worker process: what its parent hears of it (a pipe, file descriptor 3, written at once), its black box
-// (a small file that says where it is; it can be read when the process is dead or frozen), and the failpoint that obeys.
+// Runs in a node or worker process. Reports events to the parent (a pipe, file descriptor 3, written at once), keeps a
+// black box (a small file with its position, which can be read when the process is dead or frozen), and has a failpoint
+// that obeys the parent.
 import { openSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 /** The monotonic clock of the machine, in ms: the same in all processes, whatever their wall clocks say. */
 export const monotonic = () => Number(process.hrtime.bigint() / 1_000n) / 1_000;
 
-/** One line to the parent, before anything else happens. */
+/** Writes one line to the parent, before anything else happens. */
 export function tell(event) {
   const line = Buffer.from(`${JSON.stringify({ ...event, mono: monotonic() })}\n`);
   for (let at = 0; at < line.length; ) {
@@ -18,12 +19,12 @@ export function tell(event) {
   }
 }
 
-/** Blocks the event loop, and takes no processor time for it. */
+/** Blocks the event loop without using processor time. */
 function stall(ms) {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** Between these and what follows them a claim, a settle or a reconcile is half way, although no script is under way. */
+/** Points between which a claim, a settle or a reconcile is incomplete, although no script is running. */
 const HALF_WAY = new Set([
   "after read-due",
   "after commit",
@@ -35,8 +36,8 @@ const HALF_WAY = new Set([
 const WIDTH = 96;
 
 /**
- * The failpoint of this process. Orders come from the parent as lines of JSON: `{ id, at, do, ms }` waits for a point,
- * `{ stall }` blocks the event loop now.
+ * The failpoint of this process. Orders of the parent are lines of JSON: `{ id, at, do, ms }` waits for a point, `{
+ * stall }` blocks the event loop now.
  */
 export function obeyingFailpoint() {
   const box = openSync(String(process.env.CHAOS_BOX), "w+");
@@ -98,7 +99,7 @@ function act({ do: what, ms }) {
       return process.kill(process.pid, "SIGSTOP");
     case "stall":
       return stall(ms);
-    // After a script: its answer is lost. Before it: it was never sent.
+    // After a script its answer is lost; before a script it is never sent.
     case "lose":
       throw new Error("Connection is closed.");
     default:

@@ -1,4 +1,5 @@
-// Wrong clocks: libfaketime shifts the wall clock of a process by what a file says, while it runs. The monotonic clock stays.
+// Wrong clocks: libfaketime shifts the wall clock of a running process by the offset in a file. The monotonic clock
+// stays.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +22,7 @@ function find() {
     .find((file) => existsSync(file));
 }
 
-/** The library, installed where that is possible; undefined: faults of clocks cannot be run. */
+/** The library, installed if possible; undefined: faults of clocks cannot run. */
 export async function faketimeLibrary() {
   const present = find();
   if (present || process.platform !== "linux" || !onPath("apt-get")) return present;
@@ -32,7 +33,7 @@ export async function faketimeLibrary() {
   return find();
 }
 
-/** A wall clock that is off by what it is told. */
+/** A wall clock with a changeable error. */
 export class WrongClock {
   /** @param {string} library @param {string} file */
   constructor(library, file) {
@@ -41,7 +42,7 @@ export class WrongClock {
       LD_PRELOAD: library,
       FAKETIME_DONT_FAKE_MONOTONIC: "1",
       FAKETIME_TIMESTAMP_FILE: file,
-      // Read again once a second.
+      // The file is read again once a second.
       FAKETIME_CACHE_DURATION: "1",
     };
     this.offset = 0;
@@ -51,17 +52,18 @@ export class WrongClock {
   /** @param {number} seconds ahead of the machine's */
   set(seconds) {
     this.offset = seconds;
-    // Never half written.
+    // Written in one step, so that it is never read half-written.
     writeFileSync(`${this.file}.new`, `${seconds < 0 ? "-" : "+"}${Math.abs(seconds)}\n`);
     renameSync(`${this.file}.new`, this.file);
   }
 }
 
 /**
- * The environment of a Redis whose clock obeys the file. Before jemalloc is ready it asks for the time, and the library for memory:
- * with the C library's own allocator in its place neither waits for the other. Undefined: that does not work here.
- *
- * @param {WrongClock} clock @param {string} binary
+ * The environment of a Redis whose clock obeys the file. Before jemalloc is ready it asks for the time, and the library
+ * for memory; with the C library's allocator instead, neither waits for the other. Undefined if that does not work
+ * here.
+ * @param {WrongClock} clock
+ * @param {string} binary
  */
 export function redisClockEnv(clock, binary) {
   const env = { ...clock.env, LD_PRELOAD: `${clock.env.LD_PRELOAD} libc.so.6` };

@@ -5,7 +5,7 @@ import { pause } from "../measure/nodes.mjs";
 import { monotonic } from "./failpoint.mjs";
 import { COLD, EXPECTED, FROZEN, ICE } from "./load.mjs";
 
-/** Scopes in turn; all tasks are frozen less often. */
+/** Scopes in turn; a freeze of all tasks is rarer. */
 const SCOPES = [
   { queue: FROZEN },
   { owner: ICE },
@@ -14,11 +14,12 @@ const SCOPES = [
   { all: true },
 ];
 const [SHORTEST, LONGEST] = [300, 2_500];
-/** Between two freezes, in ms. */
+/** Pause between two freezes, in ms. */
 const REST = 1_200;
 
 /**
- * Puts and lifts freezes until it is told to stop; some end by themselves. A call that failed may have frozen or lifted all the same.
+ * Puts and lifts freezes until it is stopped; some end on their own. A call that failed may still have frozen or
+ * lifted.
  */
 export class Freezer {
   /**
@@ -49,7 +50,7 @@ export class Freezer {
   }
 
   async #freeze(scope) {
-    // An earlier call may have frozen, or failed to lift.
+    // An earlier call may have frozen without an answer, or failed to lift.
     await this.#liftAll();
     const ms = SHORTEST + this.#dice() * (LONGEST - SHORTEST);
     const ends = this.#dice() < 0.5;
@@ -59,7 +60,7 @@ export class Freezer {
       ...(ends && { until: Math.round(now + ms) }),
     });
     const mono = monotonic();
-    // Runs enqueued within this millisecond may have come before it.
+    // Runs enqueued within this millisecond may have been committed before it.
     const freeze = { id, scope, from: (await this.#client.serverTime()) + 1, to: until, mono };
     await pause(ms);
     freeze.to = Math.min(until, await this.#client.serverTime());
@@ -70,7 +71,7 @@ export class Freezer {
     for (const { id } of await this.#client.freezes.list()) await this.#client.freezes.delete(id);
   }
 
-  /** Ends with nothing frozen. */
+  /** Ends without any freeze. */
   async stop(patience) {
     this.#running = false;
     await this.#done;

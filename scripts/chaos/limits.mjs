@@ -1,4 +1,4 @@
-// The limits by owner held, by the times in the records.
+// Checks the limits by owner against the times in the records.
 
 /** Text about a run, for reports. */
 export function told({ id, node, generation, trigger, enqueued, started, finished, finishedOn, outcome }) {
@@ -7,8 +7,9 @@ export function told({ id, node, generation, trigger, enqueued, started, finishe
 }
 
 /**
- * When a run was enqueued, its owner had fewer open than its limit, by the times in the records. A run whose worker stalled is open until
- * its end is recorded. Runs that were reopened come on top of the limit. And who holds a place is open.
+ * When a run was enqueued, its owner had fewer open runs than its limit, by the times in the records. A run whose
+ * worker stalled is open until its end is recorded. Reopened runs come on top of the limit. And runs that hold a place
+ * are open.
  */
 export function withinLimits(found, { limits, jumps }, { queue, placed, runs: records }, runs) {
   for (const [owner, limit] of Object.entries(limits[queue] ?? {})) {
@@ -29,7 +30,7 @@ export function withinLimits(found, { limits, jumps }, { queue, placed, runs: re
     if (over.has(id) || !known.has(id)) found.limits.push(`${queue}: ${id} is over, and holds a place`);
 }
 
-/** The Redis clock was put back between the two: nobody can tell whether the end came first. */
+/** Whether the Redis clock was put back between the two, so that their order is unknown. */
 export function isBlurred(jumps, ended, began) {
   const over = ended - began;
   return jumps.some(({ at, back = 0 }) => over <= back && Math.abs(ended - at) <= back + 5_000);

@@ -1,18 +1,18 @@
-// The tasks of a run, and what a client does to them meanwhile.
+// The tasks of a run, and the client that edits them meanwhile.
 import { isCarillonError } from "@carillon/sdk";
 import { pause } from "../measure/nodes.mjs";
 
-/** Nobody works these: every job stays, and all are counted. */
+/** Queues without workers: every job stays, and all are counted. */
 export const COUNT_QUEUES = ["count-a", "count-b", "count-c"];
-/** Worked by the SDK's workers, and by a plain BullMQ worker. */
+/** A queue with the SDK's workers and a plain BullMQ worker. */
 export const WORK = "work";
 const EDIT = "edit";
 export const PLAIN = "plain";
-/** Worked too; its owners may have a number of runs at once. */
+/** A queue with workers, and with limits of concurrent runs by owner. */
 const LIMITED = "limited";
 /** Most runs of each owner that its limit ever allows. The client sets the limit of beta to 1, 2 or 3 all the time. */
 export const LIMITS = { [LIMITED]: { acme: 2, beta: 3 } };
-/** Worked too; its tasks are frozen as a queue, by their owner and by their tag. */
+/** A queue with workers, whose tasks are frozen by queue, owner and tag. */
 export const FROZEN = "frozen";
 export const ICE = "ice";
 export const COLD = "cold";
@@ -26,8 +26,8 @@ const CRASH = { crash: { delay: "300ms", attempts: 100 } };
 const work = (least, most = least, fails = 0) => ({ least, most, fails });
 
 /**
- * Facts about each task for the checks. `edited`: the edit that the client makes; if the schedule changes or the task is deleted,
- * gaps cannot be derived from its last definition. `origin` shifts a task within its second.
+ * Facts about each task for the checks. `edited`: the edit that the client makes; if the schedule changes or the task
+ * is deleted, gaps cannot be derived from its last definition. `origin` shifts a task within its second.
  */
 function countTasks(each) {
   return COUNT_QUEUES.flatMap((queue) =>
@@ -127,7 +127,7 @@ function plainTasks() {
   }));
 }
 
-/** Each owner alone has more to do than its limit lets it do in a busy second. */
+/** Each owner alone has more work than its limit allows in a busy second. */
 function limitedTasks() {
   return Object.keys(LIMITS[LIMITED]).flatMap((owner) =>
     times(4, (i) => ({
@@ -145,7 +145,7 @@ function limitedTasks() {
   );
 }
 
-/** Freezes skip what their schedules owe, and hold their pending occurrences and retries. */
+/** Freezes skip due times of these schedules, and hold pending occurrences and retries. */
 function frozenTasks() {
   const task = (id, more) => ({
     ...{ id, type: "job", queue: FROZEN, schedule: { every: "1s" }, overlap: "allow", catchUp: "all" },
@@ -172,7 +172,7 @@ export function makeTasks(each) {
   ];
 }
 
-/** As a client puts it. */
+/** The task in the form that a client puts. */
 function inputOf({ edited: _, ...input }) {
   return input;
 }
@@ -204,7 +204,7 @@ const EDITS = {
     client.calendars.put(CALENDAR, [`20${30 + Math.floor(dice() * 60)}-01-01`]),
 };
 
-/** Edits until told to stop. What fails for want of Redis is tried again some other time. */
+/** Edits until it is stopped. Edits that fail because of Redis are tried again later. */
 export function startEditing(client, tasks, dice, onUnexpected) {
   const editable = tasks.filter(({ edited }) => edited);
   let running = true;
@@ -232,7 +232,7 @@ export function startEditing(client, tasks, dice, onUnexpected) {
   };
 }
 
-/** Faults, and a task that was deleted a moment ago, or that many change at once. */
+/** Errors caused by faults, by a task that was just deleted, or by concurrent changes. */
 export const EXPECTED = new Set([
   "FREEZE_NOT_FOUND",
   "FROZEN",
@@ -244,7 +244,10 @@ export const EXPECTED = new Set([
   "CONFLICT",
 ]);
 
-/** Nothing new comes any more: what is owed is done or passed over, what waits goes on. Repeats until Redis has taken it. */
+/**
+ * Ends all schedules: owed occurrences are claimed or passed over, pending ones continue. Repeats until Redis has
+ * accepted it.
+ */
 export async function endSchedules(client, tasks, now) {
   const end = new Date(now).toISOString();
   const ended = tasks.filter(({ queue }) => [...WORKED_QUEUES, PLAIN].includes(queue));

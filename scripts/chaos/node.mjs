@@ -1,4 +1,5 @@
-// A scheduler node as a process: apps/scheduler's own, of the version that CHAOS_VERSION names, with a failpoint that obeys.
+// A scheduler node in its own process: the program of apps/scheduler, of the version in CHAOS_VERSION, with a failpoint
+// that obeys the parent.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { obeyingFailpoint, tell } from "./failpoint.mjs";

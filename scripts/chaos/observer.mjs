@@ -1,10 +1,11 @@
-// Looks at Redis all through a run, because some of it is gone at the end: generations and cursors only grow, a task never has two
-// live runs where its policy forbids that, and what the ledger said (it keeps 50 entries a task).
+// Reads Redis throughout a run, because some data are deleted by its end. Checks that generations and cursors only
+// grow, and that no task has two live runs if its policy forbids that; keeps ledger entries, of which Redis keeps 50
+// for each task.
 import { pause } from "../measure/nodes.mjs";
 import { ledgerEntry } from "./evidence.mjs";
 import { monotonic } from "./failpoint.mjs";
 
-/** In one script, so that all is of one moment. A run lives while its job is there and not finished. */
+/** One script, so that all data are of one moment. A run is live while its job exists and is not finished. */
 const LOOK = `
 local ours, bull, out = ARGV[1], ARGV[2], {}
 redis.call("DEL", KEYS[1] .. ":none") -- nothing; and a replica, which may lag, refuses it
@@ -30,11 +31,14 @@ end
 return { redis.call("INFO", "replication"), out }`;
 
 const EVERY = 400;
-/** The ledger is read with each n-th look. */
+/** Number of reads after which the ledger is read too. */
 const LEDGER_EVERY = 5;
 /** Ledger entries of this many ms before a failover that cannot be traced may be lost with it. Longer than a failover takes. */
 const IN_DOUBT = 30_000;
-/** A master that was replaced may answer for this long after the new one did, in ms: it was frozen, or nobody has told it. */
+/**
+ * How long a master that was replaced may still answer after the new one did, in ms: it was frozen, or has not learnt
+ * of it.
+ */
 const LINGERS = 15_000;
 
 /**
@@ -54,14 +58,14 @@ export class Observer {
   #namespace;
   #queues;
   #onFailover;
-  /** By queue: the history that was read last, and the looks at it. */
+  /** By queue: the history of the last read, and the reads of it. */
   #histories = new Map();
   /** By queue and name. */
   #seen = new Map();
   #running = true;
   #done;
   #inDoubt = false;
-  /** Queues that have not been read since a failover that was ordered. */
+  /** Queues that have not been read since an ordered failover. */
   #suspect = new Set();
   #wentBack = 0;
   looks = 0;
@@ -86,20 +90,23 @@ export class Observer {
     this.#done = this.#run();
   }
 
-  /** From `true` to `false` a failover is under way: what is read may be of the old master. @param {boolean} now */
+  /**
+   * Set to true before a failover and to false after it: meanwhile, reads may reach the old master.
+   * @param {boolean} now
+   */
   redisMayLose(now) {
     this.#inDoubt = now;
     if (!now) for (const queue of this.#queues) this.#suspect.add(queue);
   }
 
-  /** The clock of Redis is put back, by so many ms. */
+  /** Call it when the clock of Redis is put back, with the ms. */
   clockGoesBack(ms) {
     this.#wentBack += ms;
   }
 
   async #run() {
     for (let round = 0; this.#running; round++) {
-      // If Redis is down or refuses, the next look reads it.
+      // If Redis is down or refuses, the next read retries.
       for (const queue of this.#queues) await this.#look(queue, round % LEDGER_EVERY === 0).catch(() => {});
       await pause(EVERY);
     }
@@ -115,7 +122,7 @@ export class Observer {
     const point = pointOf(info);
     this.#follow(queue, point, mono);
     for (const [name, gen, cursor, live, ledger, created] of found) {
-      // While a slot moves, a task may be with the other master already: this look says nothing of it.
+      // While a slot moves, the task may be on the other master already: this read is inconclusive.
       if (!gen) continue;
       const key = `${queue} ${name}`;
       this.#compare(key, { gen: BigInt(gen), cursor: Number(cursor), created, offset: point.offset });
@@ -124,7 +131,7 @@ export class Observer {
     }
   }
 
-  /** Forgets what was read of a history and is not part of the one that continues it. */
+  /** Forgets reads of a history that the present one does not continue. */
   #follow(queue, { id, offset, parent, until }, mono) {
     const before = this.#histories.get(queue);
     const suspect = this.#suspect.delete(queue) || this.#inDoubt;
@@ -135,7 +142,8 @@ export class Observer {
     this.#histories.set(queue, { id, looks: [{ mono, offset }] });
     if (!before) return;
     const continued = parent === before.id;
-    // Another history without a failover: a single server restarted or was a replica for a moment, or the slot moved. Nothing is lost.
+    // Another history without a failover: a single server restarted or was a replica for a moment, or the slot moved.
+    // Nothing is lost.
     const alone = this.#servers.topology === "single";
     if (alone || (!continued && !suspect)) return this.#forget(queue, () => true);
     const last = before.looks.findLast((look) => continued && look.offset < until);
@@ -148,7 +156,7 @@ export class Observer {
     this.#forget(queue, continued ? survives : isOld);
   }
 
-  /** Forgets what was read of a queue, except what is kept: that is certain from now on. Offsets of another history mean nothing. */
+  /** Forgets the reads of a queue, except those that are certain. Offsets of another history have no meaning. */
   #forget(queue, isKept) {
     const sift = (records, key, record) => {
       if (isKept(record)) record.offset = -1;
@@ -166,7 +174,8 @@ export class Observer {
     if (!before) return;
     const problems = [];
     const same = now.created === before.created;
-    // Deleted and put again it starts at the clock of Redis: above where it was, unless that was put back meanwhile.
+    // A task that was deleted and put again starts at the clock of Redis: above its old generation, unless the clock
+    // was put back meanwhile.
     const lowest = same ? before.gen : before.gen - BigInt(this.#wentBack * 1_000);
     if (now.gen < lowest) problems.push(`${key}: generation ${before.gen}, then ${now.gen}`);
     if (same && now.cursor < before.cursor)

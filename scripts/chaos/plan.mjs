@@ -1,18 +1,18 @@
-// The plan of a run: what happens when, from the seed alone. Storms, in which faults come one upon the other, take turns with
-// probes: one fault, then quiet, so that the time to recover is of this fault and no other.
+// The plan of a run, derived from the seed alone. Storms, in which faults follow each other closely, alternate with
+// probes: one fault, then quiet, so that the recovery time belongs to this fault.
 import { random } from "../measure/nodes.mjs";
 
-/** Between two faults of a storm, by what they happen to, in ms. */
+/** Time between two faults of a storm, by their scope, in ms. */
 const PACE = { node: 300, worker: 1_000, redis: 3_200 };
 const STORM = 12_000;
-/** How long a probe has. */
+/** Duration of a probe, in ms. */
 export const QUIET = 4_000;
 const WARM_UP = 1_500;
 /** Time for the faults that come last, in ms; a shorter run omits them. */
 const LAST = 12_000;
 const LAST_FROM = 40_000;
 
-/** Deals all cards before it begins anew: a short run meets as many kinds as it can. */
+/** Deals all cards before it starts again, so that a short run meets many kinds. */
 function deck(cards, dice) {
   let left = [];
   return () => {
@@ -30,7 +30,7 @@ function shuffled(cards, dice) {
   return all;
 }
 
-/** Kinds in turn, then one of each kind's variants: points must not crowd out what has no variants. */
+/** Deals kinds in turn, then one variant of each, so that kinds with many variants do not crowd out the others. */
 function byKind(faults, dice) {
   const kinds = groupBy(faults);
   const draws = new Map([...kinds].map(([kind, variants]) => [kind, deck(variants, dice)]));
@@ -80,7 +80,7 @@ export function makePlan({ faults, probes, ms, seed, pace = PACE }) {
     }
     begin = end;
     if (!withProbe) continue;
-    // Most effects of the storm are over by then.
+    // Most effects of the storm have ended by then.
     add(begin + 300, probe(), { storm: begin + QUIET, probe: true });
     begin += QUIET;
   }

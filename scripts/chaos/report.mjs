@@ -1,6 +1,6 @@
 // Results of a run, as an object and as text.
 
-/** With no failure in n trials the chance of one is, at 95 %, below 3/n: the rule of three. */
+/** Without a failure in n trials its probability is, at 95 %, below 3/n (the rule of three). */
 function bound(n) {
   return n === 0 ? 1 : Math.min(1, 3 / n);
 }
@@ -71,7 +71,10 @@ const VIOLATIONS = [
   "indexes",
 ];
 
-/** Why this run is no proof; empty: it is one. @returns {string[]} */
+/**
+ * Reasons why this run proves nothing; empty if it is a proof.
+ * @returns {string[]}
+ */
 export function verdict(report) {
   const reasons = VIOLATIONS.filter((name) => report[name] > 0).map((name) => `${report[name]} ${name}`);
   reasons.push(...report.problems);

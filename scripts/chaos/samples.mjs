@@ -12,7 +12,7 @@ function residentMb(pid) {
 }
 
 export class Samples {
-  /** By what is measured: values in order. */
+  /** Values in order, by series. */
   series = new Map();
 
   #add(name, value) {
@@ -20,7 +20,7 @@ export class Samples {
     this.series.set(name, [...(this.series.get(name) ?? []), Math.round(value * 10) / 10]);
   }
 
-  /** @param {any[]} children whose processes live all through */
+  /** @param {any[]} children processes that live throughout the run */
   async take(children, masters) {
     for (const child of children) if (!child.down) this.#add(`${child.id} MB`, residentMb(child.pid));
     let [used, keys] = [0, 0];

@@ -1,8 +1,8 @@
-// The Redis of a run, by topology: what the faults need to know of it.
+// The Redis servers of a run, by topology, with the functions that faults need.
 import { startCluster, startFaultProxy, startRedis, startSentinel } from "@carillon/testing";
 import { Cluster, Redis } from "ioredis";
 
-/** Nodes have a user of their own, so that an ACL can be taken from them alone. */
+/** Nodes have their own user, so that an ACL can be taken from them alone. */
 const ACL = ["user default on nopass ~* &* +@all", "user node on nopass ~* &* +@all"].join("\n");
 
 /**
@@ -15,7 +15,7 @@ export async function ask(server, ...command) {
     host: server.host,
     port: server.port,
     lazyConnect: true,
-    enableReadyCheck: false, // one that is busy with a script would not be ready
+    enableReadyCheck: false, // the default check would fail on a server that is busy with a script
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
     commandTimeout: 5_000,
@@ -29,7 +29,7 @@ export async function ask(server, ...command) {
   }
 }
 
-/** How often Redis answered with these errors (`OOM`, `NOSCRIPT`, …). */
+/** Number of these errors that Redis has answered (`OOM`, `NOSCRIPT`, …). */
 export async function errorCount(servers, ...kinds) {
   const infos = await Promise.all(servers.map((server) => ask(server, "INFO", "errorstats")));
   const counts = infos.flatMap((info) =>
@@ -50,8 +50,8 @@ function watched(client) {
 
 /** One server with AOF, each process behind a proxy of its own. */
 async function single(options) {
-  // Each answer stands: what a killed Redis had not written yet would be its own loss.
-  // The folder of that name is in the way of a snapshot, when one is asked for.
+  // `always`, because a killed Redis must not lose acknowledged writes. The folder blocks snapshots, when one is
+  // requested.
   const config = { appendfsync: "always", dbfilename: "appendonlydir", ...options.config };
   const redis = await startRedis({ ...options, config });
   const proxies = [];
@@ -59,7 +59,7 @@ async function single(options) {
     topology: "single",
     url: redis.url,
     masters: async () => [redis],
-    /** A URL of one's own, with the proxy that it leads through. */
+    /** A URL through a proxy of its own. */
     async wayFor(user) {
       const proxy = await startFaultProxy(redis);
       proxies.push(proxy);
@@ -120,7 +120,7 @@ function as(user, url) {
   return url.replaceAll("://", `://${user}:x@`);
 }
 
-/** Those that answer, and say that they are. */
+/** The servers that answer, and report that they are masters. */
 async function mastersOf(servers) {
   const roles = await Promise.all(
     servers.map((server) => (server.pid === undefined ? [] : ask(server, "ROLE").catch(() => []))),

@@ -15,18 +15,18 @@ import { copies, runDir } from "./versions.mjs";
 const NAMESPACE = "soak";
 const QUEUES = ["soak-a", "soak-b", "soak-c", "soak-d"];
 const WORKERS = 3;
-/** Between two faults, in ms: now and then, as in a bad night, not as in the battery. */
+/** Time between two faults, in ms: occasional, as in a bad night, not as in the battery. */
 const PACE = { node: 2_000, worker: 30_000, redis: 45_000 };
-/** A second run for a time so long ago would not be noticed, in ms. */
+/** A second run for an occurrence older than this, in ms, would not be noticed. */
 const REMEMBER = 120_000;
 const SAMPLE_EVERY = 5_000;
 /** Short retention, so that growth shows: jobs for 20 s, and ten runs per task. */
 const RETENTION = { completedJobs: 20_000, failedJobs: 20_000, successes: 10, failures: 10 };
-/** Late against early: more than this is growth. */
+/** Ratio of late to early values above which a series grows. */
 const GROWTH = 1.3;
 /** Allowance on top of that: MB, or keys. */
 const SLACK = 30;
-/** So long without one of the missing turning up, and they are lost; in ms. */
+/** Time without progress after which missing occurrences count as lost, in ms. */
 const PATIENCE = 120_000;
 
 export async function soak(args) {
@@ -78,7 +78,7 @@ async function run({ minutes, nodes, rate, seed, only, verbose }) {
         CHAOS_CONCURRENCY: "10",
       });
     }
-    // Processes whose memory is measured are never killed; other faults may hit them.
+    // The processes whose memory is measured are never killed; other faults may hit them.
     const watched = [...crew.nodes.slice(0, 2), crew.workers[0]];
     for (const child of watched) child.spared = true;
     await crew.start();
@@ -121,7 +121,7 @@ async function run({ minutes, nodes, rate, seed, only, verbose }) {
   }
 }
 
-/** Due in four parts of each second. */
+/** Tasks due in four parts of each second. */
 /** @returns {import("@carillon/sdk").TaskInput[]} */
 function tasks(rate) {
   return Array.from({ length: rate }, (_, i) => ({
@@ -140,7 +140,10 @@ function tasks(rate) {
   }));
 }
 
-/** Waits until all that was due by the deadline was given to a worker. @returns {Promise<Map<string, number>>} the cursors by then */
+/**
+ * Waits until a worker has received all occurrences due by the deadline.
+ * @returns {Promise<Map<string, number>>} the cursors at that time
+ */
 async function comeToRest(client, tally, deadline) {
   const cursors = new Map();
   for (const queue of QUEUES) {
@@ -151,9 +154,9 @@ async function comeToRest(client, tally, deadline) {
       if (!cursor) break;
     }
   }
-  // A task is due once a second: the last of its times up to the deadline.
+  // A task is due once a second, so its last time is within a second before the deadline.
   for (const key of cursors.keys()) cursors.set(key, deadline - 1_000);
-  // Jobs whose worker died come back a few a second: what counts is that they do come.
+  // Jobs whose worker died return a few per second: progress counts.
   let [fewest, since] = [Number.POSITIVE_INFINITY, performance.now()];
   while (fewest > 0 && performance.now() - since < PATIENCE) {
     await pause(500);

@@ -1,5 +1,5 @@
-// npm run soak: half an hour under load and faults. Nothing is lost or done twice, the memory of nodes stays flat, and what Redis
-// holds stays bounded. See docs/chaos.md.
+// npm run soak: half an hour under load and faults. Nothing is lost or run twice, the memory of nodes stays flat, and
+// the data in Redis stays bounded. See docs/chaos.md.
 import { main } from "../lib/project.mjs";
 import { setUp } from "../lib/setup.mjs";
 

@@ -1,4 +1,4 @@
-// Carries out a plan: who is hit by what, one after the other or at once, and what became of it.
+// Executes a plan: chooses targets, runs faults alone or concurrently, and records their effects.
 import { pause } from "../measure/nodes.mjs";
 import { monotonic } from "./failpoint.mjs";
 import { QUIET } from "./plan.mjs";
@@ -39,7 +39,7 @@ export class Storm {
     for (const entry of plan) {
       await pause(left(entry.at));
       if (entry.probe) {
-        // Alone: what the storm began is over first, and the next one waits for the end of this.
+        // A probe runs alone: it waits for the end of the storm, and the next storm waits for its end.
         await Promise.all(this.#underWay);
         await this.#do(entry, () => QUIET);
         await pause(left(entry.storm));
@@ -84,7 +84,7 @@ export class Storm {
     }
   }
 
-  /** One to which nothing happens just now; one of them is always left alone. */
+  /** A process without a fault in progress; one of them is always spared. */
   #target(fault, dice) {
     if (fault.scope === "redis") return this.#redis.busy ? undefined : this.#redis;
     const children = fault.scope === "node" ? this.#crew.nodes : this.#crew.workers;

@@ -9,13 +9,16 @@ export class Tally {
   #remember;
   #tasks = new Map();
 
-  /** @param {number} every between two nominal times of a task, in ms @param {number} remember runs so far back, in ms */
+  /**
+   * @param {number} every time between two nominal times of a task, in ms
+   * @param {number} remember how long runs are remembered, in ms
+   */
   constructor(every, remember) {
     this.#every = every;
     this.#remember = remember;
   }
 
-  /** An attempt started; attempts of one run have its id. */
+  /** Call it when an attempt starts; attempts of one run have its id. */
   started({ queue, task, nominal, run }) {
     const key = `${queue}/${task}`;
     const seen = this.#tasks.get(key) ?? { first: nominal, upTo: undefined, runs: new Map() };
@@ -28,7 +31,7 @@ export class Tally {
     seen.first = Math.min(seen.first, nominal);
   }
 
-  /** Forgets what is complete and old. Called now and then. */
+  /** Forgets complete and old entries. Called from time to time. */
   tidy() {
     for (const seen of this.#tasks.values()) {
       this.#advance(seen);
@@ -42,7 +45,10 @@ export class Tally {
     while (seen.runs.has(seen.upTo + this.#every)) seen.upTo += this.#every;
   }
 
-  /** Nominal times of each task up to its cursor that nobody was given. @param {Map<string, number>} cursors by queue and task */
+  /**
+   * Nominal times of each task up to its cursor that no worker received.
+   * @param {Map<string, number>} cursors by queue and task
+   */
   gaps(cursors) {
     const gaps = [];
     for (const [key, cursor] of cursors) {

@@ -12,7 +12,7 @@ const PARTS = {
 };
 const FORMAT = /(export const FORMAT_VERSION = )(\d+)/;
 
-/** A folder of this run below the checkout, so that dependencies are found; it goes with the process. */
+/** A folder of this run below the checkout, so that dependencies are found; it is deleted with the process. */
 export function runDir() {
   const dir = stateDir("chaos", String(process.pid));
   process.on("exit", () => rmSync(dir, { recursive: true, force: true }));

@@ -7,7 +7,10 @@ import { Redis } from "ioredis";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A node whose commits go through WATCH, a look at each task's generation, MULTI and EXEC. The script itself checks no generation. */
+/**
+ * A node that commits with WATCH, a check of each task's generation, MULTI and EXEC. The script itself checks no
+ * generation.
+ */
 function optimisticNode(url, namespace, nodeId) {
   const store = new Store(withSeams({ connection: url, namespace }, { sabotage: ["fence", "mutex"] }));
   const client = new Redis(url);
@@ -49,14 +52,17 @@ function optimisticNode(url, namespace, nodeId) {
   };
 }
 
-/** One node's connection is cut while its MULTI is on the way; another node claims; the first one's client sends it again. */
+/**
+ * The connection of one node is cut while its MULTI is on the way; another node claims; the first node's client sends
+ * it again.
+ */
 export async function watchMulti(servers, namespace, queue) {
   const proxy = await startFaultProxy(servers.redis);
   const unlucky = optimisticNode(proxy.url, namespace, "unlucky");
   const other = optimisticNode(servers.url, namespace, "other");
   const jobs = async () => Number(await servers.admin.llen(`{${namespace}:${queue}}:${queue}:wait`));
   try {
-    // Claims all that is due now, so that the next claim is of a time that neither has seen.
+    // Claims everything that is due, so that the next claim is about a time that neither node has seen.
     await other.tick();
     const before = await jobs();
     const withheld = proxy.withhold("question", "$5\r\nmulti\r\n");

@@ -1,5 +1,5 @@
-// A worker as a process: the SDK's, and a plain BullMQ worker for one queue that knows nothing of Carillon. Its handlers tell
-// what they see: idempotency key, fence, run; what they do follows from the payload, the key and the run alone.
+// A worker in its own process: the SDK's, and for one queue a plain BullMQ worker that knows nothing of Carillon.
+// Handlers report idempotency key, fence and run; their behaviour depends on payload, key and run alone.
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { bullPrefix, defineTask, Worker } from "@carillon/sdk";
@@ -20,7 +20,7 @@ const {
 } = process.env;
 const lockDuration = Number(CHAOS_LOCK_MS);
 
-/** 0 to 1, the same for the same text. */
+/** A number from 0 to 1, the same for the same text. */
 const share = (text) => createHash("sha1").update(text).digest().readUInt32BE(0) / 2 ** 32;
 
 const job = defineTask("job", {

@@ -5,8 +5,7 @@ import { pack, publishedPackages } from "../lib/packages.mjs";
 import { root, Trouble } from "../lib/project.mjs";
 
 /**
- * One step for each package that is published: its tarball, as npm makes it, must be usable.
- *
+ * One step for each published package: its tarball, as npm makes it, must be usable.
  * @returns {import("../lib/run.mjs").Step[]}
  */
 export function packageSteps(tool) {
@@ -22,13 +21,13 @@ async function checkPackage(one, tool) {
   try {
     const tarball = await pack(one, scratch);
     const lint = await tool("publint/src/cli.js", "run", tarball, "--strict");
-    // A package with only a program exports nothing that could be resolved.
+    // A package with only a program has no exports to resolve.
     if (lint.code !== 0 || manifest.exports === undefined) return lint;
     return await tool(
       "@arethetypeswrong/cli/dist/index.js",
       tarball,
-      // CommonJS files load the packages by require(esm), which this tool does not know of.
-      // Old resolvers know no subpaths; ours serve our own packages and tests.
+      // CommonJS files load the packages by require(esm), which this tool does not know. Old resolvers do not support
+      // subpaths; ours serve our own packages and tests.
       "--exclude-entrypoints",
       "internal",
       "--ignore-rules",

@@ -4,7 +4,7 @@ import { root } from "../lib/project.mjs";
 import { run } from "../lib/run.mjs";
 import { makeSbom } from "../lib/sbom.mjs";
 
-/** May be part of what users install. */
+/** Allowed in what users install. */
 const LICENCES = [
   "0BSD",
   "Apache-2.0",
@@ -15,19 +15,25 @@ const LICENCES = [
   "MIT",
   "MIT-0",
 ];
-/** May only be used to build and test. */
+/** Allowed only for building and testing. */
 const DEVELOPMENT_LICENCES = [...LICENCES, "MPL-2.0", "Python-2.0", "Unlicense"];
-/** Licences that a manifest does not name, read by a person. */
+/** Packages without a licence in the manifest; a person has read it. */
 const READ = { spawndamnit: "MIT" };
 
-/** May run code when they are installed, and why. Everything works without (`npm ci --ignore-scripts`). */
+/**
+ * Packages that may run code during installation, with the reason. Everything works without (`npm ci
+ * --ignore-scripts`).
+ */
 const INSTALL_SCRIPTS = {
   esbuild: "checks its native build",
   "msgpackr-extract": "chooses a native build for BullMQ's msgpackr",
 };
 const AT_INSTALL = ["preinstall", "install", "postinstall"];
 
-/** One version, written out wherever it is asked for: their insides, or their exact behaviour, are relied upon. */
+/**
+ * Packages that must have one exact version wherever they are named, because we rely on their internals or their exact
+ * behaviour.
+ */
 const PINNED = ["bullmq", "redlock", "@biomejs/biome"];
 
 const HASH = /^sha512-[A-Za-z0-9+/]{86}==$/;
@@ -49,7 +55,7 @@ function verdict(problems) {
   return { code: problems.length === 0 ? 0 : 1, output: problems.join("\n") };
 }
 
-/** npm's own view of it, then what npm lets pass: a range that was changed or taken out of a manifest. */
+/** npm's own check, then what npm accepts: a range that was changed in a manifest, or removed from it. */
 async function checkLockFile() {
   const args = ["ls", "--all", "--package-lock-only", "--json", "--loglevel", "error"];
   const { code, output } = await run("npm", args, { cwd: root, capture: true, timeoutMs: 60_000 });
@@ -68,7 +74,7 @@ function manifestProblems(at, entry, manifest) {
     .map((field) => `${at || "."}: ${field} of package.json and package-lock.json differ. Run npm install.`);
 }
 
-/** From the registry that the user has, and nowhere else, and with a hash: no URL of any kind. */
+/** Each package comes from the user's registry only, with a hash, not from a URL. */
 export function originProblems({ foreign, links }) {
   const wrong = foreign.flatMap(({ at, version, resolved, integrity }) => [
     ...(resolved === undefined ? [] : [`${at}: resolved names an address: ${resolved}`]),
@@ -107,14 +113,14 @@ function textOf(licence) {
   return typeof licence === "object" ? licence?.type : licence;
 }
 
-/** `A OR B`: one of them; `A AND B`: both. What is more involved, a person reads. */
+/** `A OR B` needs one of them, `A AND B` both. More complex expressions need a person. */
 function isAllowed(expression, allowed) {
   const words = (expression ?? "").replace(/^\((.*)\)$/, "$1");
   const parts = (text, by) => text.split(` ${by} `);
   return parts(words, "OR").some((choice) => parts(choice, "AND").every((one) => allowed.includes(one)));
 }
 
-/** Not under an alias, such as `bullmq-5`: only tests use those. */
+/** Whether the package is installed under its own name. Aliases such as `bullmq-5` are used by tests only. */
 function isNamed(at, name) {
   return at.endsWith(`node_modules/${name}`);
 }
@@ -142,7 +148,10 @@ async function checkSbom() {
   ]);
 }
 
-/** All that is there when it runs is in it, by version and hash, and is not called a thing of development. */
+/**
+ * The SBOM has every package that is present at run time, with version and hash, and not marked as a development
+ * dependency.
+ */
 export function sbomProblems({ foreign }, components) {
   const known = new Map(components.map((component) => [component["bom-ref"], component]));
   return foreign

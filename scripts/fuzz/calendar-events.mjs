@@ -22,7 +22,7 @@ const SHORTHANDS = [
 ];
 const DAYS = ["Mon", "tue", "Wednesday", "Thu", "FRI", "Sat", "sunday"];
 
-/** @param random a function that gives numbers from 0 to below 1 */
+/** @param random returns numbers from 0 to below 1 */
 export function randomEvent(random) {
   const below = (n) => Math.floor(random() * n);
   const chance = (p) => random() < p;
@@ -61,7 +61,7 @@ export function randomEvent(random) {
   return chance(0.05) ? broken(text, below) : text;
 }
 
-/** One character too few, too many, or another one. */
+/** Breaks a text: one character removed, added, or replaced. */
 function broken(text, below) {
   const at = below(text.length);
   const other = "0123456789*/-~.:, aZ"[below(20)];

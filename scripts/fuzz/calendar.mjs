@@ -26,7 +26,7 @@ if (version.error || version.status !== 0) {
 const BATCH = 40;
 const COUNT = 5;
 const DAY = 86_400_000;
-/** Around a clock change by so much, systemd's answers are not to be trusted. */
+/** Distance from a clock change below which systemd's answers cannot be trusted. */
 const NEAR = 26 * 3_600_000;
 
 const random = generator(Number(options.seed));

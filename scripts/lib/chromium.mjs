@@ -3,7 +3,10 @@ import { onPath, run } from "./run.mjs";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
-/** The browser for tests of the pages: `CARILLON_CHROMIUM`, what is on PATH, or what apt-get gives. Undefined if there is none. */
+/**
+ * The browser for tests of the pages: `CARILLON_CHROMIUM`, a browser on PATH, or one that apt-get installs. Undefined
+ * if there is none.
+ */
 export async function chromiumBinary() {
   const found = process.env.CARILLON_CHROMIUM ?? locate();
   if (found) return found;

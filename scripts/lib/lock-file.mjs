@@ -6,7 +6,7 @@ export function readJson(...path) {
   return JSON.parse(readFileSync(join(root, ...path), "utf8"));
 }
 
-/** The packages of the lock file: ours (by folder) and those from the registry (by where they are installed). */
+/** The packages of the lock file: ours (by folder) and those from the registry (by their place of installation). */
 export function readLock() {
   const entries = Object.entries(readJson("package-lock.json").packages);
   return {
@@ -22,7 +22,7 @@ function nameOf(at) {
   return at.slice(at.lastIndexOf("node_modules/") + "node_modules/".length);
 }
 
-/** The manifest of an installed package. Undefined: it is for another system, and not installed. */
+/** The manifest of an installed package. Undefined if it is for another system, and not installed. */
 export function installed(at) {
   return existsSync(join(root, at, "package.json")) ? readJson(at, "package.json") : undefined;
 }

@@ -4,8 +4,8 @@ import { processIdentity } from "./process.mjs";
 import { stateDir } from "./project.mjs";
 
 /**
- * Takes a lock of this checkout. Returns the function that releases it, or, when a living process has it,
- * that process's id as `heldBy`.
+ * Takes a lock of this checkout. Returns the function that releases it or, if a living process has it, that process's
+ * id as `heldBy`.
  */
 export function tryLock(name) {
   const file = join(stateDir(), `${name}.lock`);
@@ -18,13 +18,13 @@ export function tryLock(name) {
   }
 }
 
-/** Links the finished file into its place: nobody ever reads half a lock. */
+/** Links the finished file into its place, so that nobody reads an incomplete lock. */
 function place(draft, file) {
   for (;;) {
     try {
       linkSync(draft, file);
       const release = () => {
-        process.off("exit", release); // by then it may be another's
+        process.off("exit", release); // by then it may belong to another process
         rmSync(file, { force: true });
       };
       process.once("exit", release);

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
 /**
- * Says which process has this id, or undefined when none has. Two different processes never give the same answer, while
- * ids alone repeat: after a reboot, and in every container.
+ * Identifies the process that has this id; undefined if none has. Two different processes never give the same answer,
+ * while ids alone repeat: after a reboot, and in every container.
  */
 export function processIdentity(pid) {
   try {
@@ -15,7 +15,7 @@ export function processIdentity(pid) {
     if (process.platform === "linux") {
       const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
       const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-      // The name, in parentheses, may hold anything; what follows it is state, parent, … start time.
+      // The name, in parentheses, may contain anything; state, parent, … start time follow.
       const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
       return fields[0] === "Z" ? undefined : `${boot}/${fields[19]}`;
     }
@@ -35,13 +35,13 @@ async function ended(pid, identity, timeoutMs) {
   return true;
 }
 
-/** SIGTERM, and SIGKILL when that is not obeyed. */
+/** Sends SIGTERM, then SIGKILL if the process does not end. */
 export async function terminate(pid, identity, timeoutMs = 8_000) {
   for (const signal of ["SIGTERM", "SIGKILL"]) {
     try {
       process.kill(pid, signal);
     } catch {
-      return; // gone already
+      return; // has ended already
     }
     if (await ended(pid, identity, timeoutMs)) return;
   }

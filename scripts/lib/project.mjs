@@ -20,7 +20,7 @@ export function privateDir(dir) {
   if (statSync(dir).mode & 0o077) chmodSync(dir, 0o700);
 }
 
-/** The tools that we run report to nobody and ask nothing. */
+/** Settings with which the tools send no telemetry and ask nothing. */
 export const quietTools = {
   TURBO_TELEMETRY_DISABLED: "1",
   TURBO_NO_UPDATE_NOTIFIER: "1",
@@ -28,15 +28,15 @@ export const quietTools = {
   npm_config_update_notifier: "false",
 };
 
-/** A message of our own, one line. */
+/** Prints a message of ours, one line. */
 export function say(text) {
   console.log(`carillon: ${text}`);
 }
 
-/** Something the reader can act upon: printed without a stack. */
+/** A problem that the reader can solve: printed without a stack. */
 export class Trouble extends Error {}
 
-/** Runs a command's main function: its result is the exit code, trouble is told in one message. */
+/** Runs a command's main function. Its result is the exit code; `Trouble` is printed as one message. */
 export async function main(run) {
   try {
     process.exitCode = await run();

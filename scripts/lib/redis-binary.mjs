@@ -9,8 +9,8 @@ const SERVERS = ["redis-server", "valkey-server"];
 const TOOLS = ["redis-check-rdb", "valkey-check-rdb"];
 
 /**
- * The Redis server program: `CARILLON_REDIS_SERVER`, what is on PATH, or what the package manager gives.
- * Only programs are looked for; no running server is touched, and none is left running.
+ * The Redis server program: `CARILLON_REDIS_SERVER`, one on PATH, or one that the package manager installs. Only
+ * programs are used; no running server is touched, and none is left running.
  */
 export async function redisBinary() {
   const told = process.env.CARILLON_REDIS_SERVER;
@@ -57,8 +57,8 @@ async function locate() {
 }
 
 /**
- * Server and tools are one program that goes by the name it is called with. Debian packages the tools apart from the
- * service, so this gets the server without a service that starts by itself on port 6379.
+ * Server and tools are one program, whose behaviour depends on its name. Debian packages the tools without the service,
+ * so this gives a server without a service that starts on port 6379.
  */
 function linkAsServer(tool) {
   const link = join(stateDir("bin"), "redis-server");

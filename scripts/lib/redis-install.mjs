@@ -5,7 +5,7 @@ import { onPath, run } from "./run.mjs";
 const APT = "apt-get -o DPkg::Lock::Timeout=120";
 const INSTALL = `${APT} install -y --no-install-recommends`;
 
-/** A package that brings a service would start it on port 6379, now and after each boot; it shall not. */
+/** Prevents a package with a service from starting it on port 6379, now and after each boot. */
 const WITHOUT_SERVICE = `
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
@@ -25,7 +25,7 @@ export async function installWithApt({ say, locate }) {
     return run(root ? shell[0] : "sudo", root ? shell.slice(1) : ["-n", ...shell], { capture: true });
   };
   say("no Redis on this machine: installing redis-tools with apt-get (no service is started)");
-  // Lists that are partly out of reach are often good enough, so only the installation has to succeed.
+  // Package lists are often good enough even if some cannot be reached, so only the installation has to succeed.
   const tools = await asRoot(`${APT} update -q; ${INSTALL} redis-tools`);
   if (await locate()) return undefined;
   say("redis-tools does not bring the server here: installing redis-server, with its service off");
@@ -46,8 +46,8 @@ export async function installWithBrew({ say }) {
 }
 
 /**
- * The program out of the official image, run without Docker: tests freeze and kill their servers, which
- * does not reach a process in a container. `locate` decides whether it runs here.
+ * Takes the program out of the official image and runs it without Docker: tests freeze and kill their servers, which
+ * does not reach a process in a container. `locate` checks whether it runs here.
  */
 export async function takeFromDocker({ say }) {
   if (!onPath("docker")) return undefined;

@@ -19,7 +19,7 @@ export async function startPrivateRedis(binary) {
 
   const port = await freePort();
   const log = join(dir, "redis.log");
-  // Detached: Ctrl-C must reach those who use it first, and it only after them.
+  // Detached: Ctrl-C must reach its users first, and the server after them.
   const child = spawn(binary, serverArguments({ port, dir, log }), { stdio: "ignore", detached: true });
   let over;
   child.once("error", (error) => {
@@ -59,7 +59,10 @@ function serverArguments({ port, dir, log }) {
   }).flatMap(([name, value]) => [`--${name}`, String(value)]);
 }
 
-/** We may have been killed before we could stop ours; two servers on one folder would spoil its data. */
+/**
+ * An earlier command may have been killed before it could stop its server; two servers on one folder would corrupt the
+ * data.
+ */
 async function stopLeftover(pidFile) {
   let left;
   try {
@@ -74,7 +77,7 @@ async function stopLeftover(pidFile) {
   rmSync(pidFile, { force: true });
 }
 
-/** Below the ports of outgoing connections, so that no client is ever given the port of a server that is down. */
+/** Below the ports of outgoing connections, so that no client ever gets the port of a server that is down. */
 async function freePort() {
   for (;;) {
     const port = 22_000 + Math.floor(Math.random() * 9_000);

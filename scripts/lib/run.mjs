@@ -37,7 +37,7 @@ export function run(command, args, { env = {}, cwd = root, capture = false, time
       env: { ...process.env, ...quietTools, ...env },
       stdio: capture ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"],
     });
-    // Not spawn's own `timeout`: its timer goes on, and keeps us alive, when the program cannot be started.
+    // Not spawn's own `timeout`, whose timer keeps this process alive if the program cannot be started.
     const limit = timeoutMs && setTimeout(() => child.kill(), timeoutMs);
     const finish = (result) => {
       clearTimeout(limit);
@@ -56,8 +56,7 @@ export function run(command, args, { env = {}, cwd = root, capture = false, time
 }
 
 /**
- * Runs a program of a dependency, by its file, so that nothing depends on PATH or a shell.
- *
+ * Runs a program of a dependency by its file, so that nothing depends on PATH or a shell.
  * @param {string} file
  * @param {string[]} args
  * @param {RunOptions} [options]
@@ -66,7 +65,7 @@ export function runTool(file, args, options) {
   return run(process.execPath, [join(root, "node_modules", file), ...args], options);
 }
 
-/** Exit code as a shell reports it. */
+/** Exit code in a shell's convention. */
 export function exitCode(code, signal) {
   return code ?? 128 + (constants.signals[signal] ?? 0);
 }

@@ -4,17 +4,20 @@ import { run } from "./run.mjs";
 
 const DEVELOPMENT = "cdx:npm:package:development";
 
-/** The software bill of materials of the lock file, CycloneDX. Needs no network. What is for development only says so. */
+/**
+ * The software bill of materials of the lock file, CycloneDX. Needs no network. Development dependencies are marked as
+ * such.
+ */
 export async function makeSbom() {
   const args = ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only", "--loglevel", "error"];
   const { code, output } = await run("npm", args, { cwd: root, capture: true, timeoutMs: 60_000 });
-  // Warnings about the user's own settings may stand before it.
+  // Warnings about the user's settings may precede it.
   const text = output.slice(Math.max(0, output.indexOf("{")));
   if (code !== 0) throw new Trouble(`npm sbom failed: ${output.trim().slice(0, 500)}`);
   const sbom = JSON.parse(text);
-  // npm takes the folder's name for the project's.
+  // npm uses the name of the folder as that of the project.
   sbom.metadata.component.name = readJson("package.json").name;
-  // Nor does it see that of two copies of one version only one is for development.
+  // npm marks both copies of a version as development if only one of them is.
   const used = new Set(
     readLock()
       .foreign.filter(({ development }) => !development)

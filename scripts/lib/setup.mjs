@@ -6,7 +6,7 @@ import { run, runTool } from "./run.mjs";
 
 const NODE = [20, 19];
 
-/** Dependencies installed, packages built, unless that is left to the caller. Quick when there is nothing to do. */
+/** Installs dependencies, and builds packages unless the caller does. Quick if there is nothing to do. */
 export async function setUp({ withBuild = true } = {}) {
   checkNode();
   await withLock(
@@ -34,14 +34,14 @@ async function installDependencies() {
   const [command, ...first] = npm;
   const { code, output } = await run(
     command,
-    // Without its development dependencies nothing here builds, whatever NODE_ENV says.
+    // Development dependencies are needed for the build, whatever NODE_ENV says.
     [...first, "ci", "--include=dev", "--no-audit", "--no-fund"],
     { capture: true },
   );
   if (code !== 0) throw new Trouble(`npm ci failed:\n${output.split("\n").slice(0, 30).join("\n")}`);
 }
 
-/** Compares the tree that npm wrote down in node_modules with the lock file, so an `npm install` by hand counts. */
+/** Compares the tree that npm recorded in node_modules with the lock file, so that a manual `npm install` counts. */
 function isInstalled() {
   const wanted = packagesOf("package-lock.json");
   const present = packagesOf("node_modules/.package-lock.json");
@@ -51,7 +51,7 @@ function isInstalled() {
     if (!path.includes("node_modules/")) return true;
     const found = present[path];
     if (found) return found.version === entry.version && found.integrity === entry.integrity;
-    // A native build for other machines, or something only such a build needs.
+    // A native build for other machines, or a dependency of one.
     return entry.optional === true && !isForThisMachine(entry);
   });
 }
@@ -82,7 +82,7 @@ async function buildWithTurbo() {
   const works = await runTool(turbo, ["--version"], { capture: true });
   if (works.code === 0)
     return runTool(turbo, ["run", "build", "--output-logs=errors-only"], { capture: true });
-  // No turbo for this machine: what the packages' build scripts do, without its cache.
+  // Without turbo for this machine: the same build steps, without its cache.
   await import("../../packages/store/lua/generate.mjs");
   const built = await runTool("typescript/bin/tsc", ["-b"], { capture: true });
   if (built.code !== 0) return built;

@@ -1,5 +1,5 @@
-// Exactly once, from outside: replicas as processes, each killed with -9 and started again at random; then the queue's
-// jobs alone are checked. `--sabotage mutex` must still hold, `--sabotage mutex,fence` must fail.
+// Exactly once, seen from outside: replicas as processes, killed with -9 and restarted at random; then the queue's jobs
+// alone are checked. `--sabotage mutex` must still hold, `--sabotage mutex,fence` must fail.
 import { parseArgs } from "node:util";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { checkOccurrences, startCluster, startRedis } from "@carillon/testing";
@@ -54,7 +54,7 @@ while (Date.now() < end) {
   victim.start();
 }
 
-// Let the survivors catch up, then stop them; what is due by then must be there.
+// Lets the survivors catch up, then stops them; everything due by then must be enqueued.
 const client = new Client({ connection: url, namespace });
 const deadline = await client.serverTime();
 for (let open = tasks.length; open > 0; ) {

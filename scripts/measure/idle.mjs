@@ -1,4 +1,4 @@
-// Cost of idle nodes: commands that Redis counts, calls inside Lua included, by second and node.
+// Cost of idle nodes: commands that Redis counts, including calls in Lua, by second and node.
 import { parseArgs } from "node:util";
 import { startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";

@@ -1,4 +1,4 @@
-// Scheduler replicas as real processes, for the measurements beside this file.
+// Scheduler replicas as real processes, for the measurements in this folder.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 const SCHEDULER = fileURLToPath(new URL("../../apps/scheduler/dist/main.js", import.meta.url));
 const CLI = fileURLToPath(new URL("../../apps/cli/bin/carillon.js", import.meta.url));
 
-/** Nodes that run. They end with this program, also where it gives up. */
+/** Running nodes. They end with this program, even if it gives up. */
 const running = new Set();
 process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
@@ -34,7 +34,7 @@ export class Node {
     this.child = child;
     running.add(child);
     child.once("exit", () => running.delete(child));
-    /** Settles when this process is armed. */
+    /** Settles when the timer of this process is set. */
     this.running = new Promise((resolve) => {
       createInterface({ input: child.stdout }).on("line", (line) => {
         if (line.includes("node is running")) resolve(undefined);
@@ -70,7 +70,7 @@ export async function carillon(args, env, input = "") {
   return out;
 }
 
-/** mulberry32: the same faults for the same seed. */
+/** The generator mulberry32: the same faults for the same seed. */
 export function random(seed) {
   let state = seed >>> 0;
   return () => {

@@ -1,5 +1,5 @@
-// How late an unloaded node is: tasks put 2 s ahead while nothing else is due for an hour. `--mute`: the nodes may not
-// subscribe, so no message reaches them, and they find the task at their next re-read.
+// Lateness of an unloaded node: tasks put 2 s ahead while nothing else is due for an hour. `--mute`: the nodes may not
+// subscribe, so they find the task at their next re-read.
 import { parseArgs } from "node:util";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { startRedis } from "@carillon/testing";

@@ -1,4 +1,4 @@
-// Takes a core for as long as its parent lives: a neighbour of what is measured.
+// Uses a core for as long as its parent lives, as a noisy neighbour of the measurement.
 let alive = true;
 process.once("disconnect", () => {
   alive = false;

@@ -1,13 +1,13 @@
-// Programs that say "ready", then send home what they saw: workers, and replicas of peers.
+// Programs that report "ready", then send rows of results: workers, and replicas of peers.
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const BUSY_LOOP = fileURLToPath(new URL("./busy-loop.mjs", import.meta.url));
 
 /**
- * One after the other, as some prepare what those after them find.
- *
- * @param {string} file @param {string[][]} argLists one for each program
+ * Starts one after the other, because some prepare data that the next ones need.
+ * @param {string} file
+ * @param {string[][]} argLists one for each program
  * @returns {Promise<{ seen: unknown[][], pids: number[], stop: () => Promise<unknown> }>} rows, growing until `stop`
  */
 export async function startCrew(file, argLists) {
@@ -32,13 +32,13 @@ function end(child) {
   return new Promise((resolve) => child.once("exit", resolve));
 }
 
-/** Programs that only take CPU, until `stop`. */
+/** Starts programs that only use CPU, until `stop`. */
 export function startBusyLoops(count) {
   const loops = Array.from({ length: count }, () => fork(BUSY_LOOP));
   return { stop: () => Promise.all(loops.map(end)) };
 }
 
-/** In such a program: `ready` when all is set up, `add` for each row, which is sent within 200 ms. */
+/** For use in such a program: call `ready` after the set-up, and `add` for each row, which is sent within 200 ms. */
 export function home() {
   let rows = [];
   const flush = () => {
@@ -46,11 +46,11 @@ export function home() {
     rows = [];
   };
   setInterval(flush, 200);
-  // The bench was killed: who would stop this program?
+  // The bench was killed, so nothing else would stop this program.
   process.once("disconnect", () => process.exit());
   return {
     add: (row) => rows.push(row),
-    /** @param {() => unknown} stop what is to be done before the end */
+    /** @param {() => unknown} stop called before the end */
     ready(stop) {
       process.send?.("ready");
       process.on("SIGTERM", async () => {

@@ -8,11 +8,11 @@ import { Node, pause } from "../../measure/nodes.mjs";
 const namespace = "worker";
 const QUEUE = "reports";
 const prefix = bullPrefix(namespace, QUEUE);
-/** Puts a second that may be expected; slower ones are put again, further ahead. */
+/** Expected puts per second; if they are slower, the tasks are put again, further ahead. */
 const PUTS = 8_000;
 const SPARE = 1_000;
 
-/** Fills the queue as production does: tasks come due, and a node enqueues them. */
+/** Fills the queue as in production: tasks become due, and a node enqueues them. */
 async function fill(server, client, queue, runs) {
   const node = new Node("node", { REDIS_URL: server.url, CARILLON_NAMESPACE: namespace });
   await node.running;
@@ -29,7 +29,7 @@ async function fill(server, client, queue, runs) {
         payload: { customer: i, format: "pdf" },
       })),
     );
-    // A task that was put later than that is due in an hour.
+    // A task that was put after that time is due in an hour.
     if ((await server.time()) < due) break;
     await server.clear();
   }
@@ -58,8 +58,7 @@ const kinds = {
 };
 
 /**
- * Rounds that alternate on one Redis, and how they compare.
- *
+ * Rounds that alternate on one Redis, and their comparison.
  * @param {any} server
  * @param {{ runs: number, rounds: number, warmup: number, concurrency: number }} options
  */
@@ -73,7 +72,7 @@ export async function drainRounds(server, { runs, rounds, warmup, concurrency })
   return pairs;
 }
 
-/** @returns a second, and CPU µs, commands and scripts of a run, from its start to the end of its job */
+/** @returns runs per second; and CPU µs, commands and scripts per run, from its start to the end of its job */
 async function drain(server, kind, runs, concurrency) {
   const client = new Client({ connection: server.url, namespace });
   const connection = new Redis(server.url, { maxRetriesPerRequest: null });
@@ -96,7 +95,7 @@ async function drain(server, kind, runs, concurrency) {
   const begin = performance.now();
   await worker.start();
   await all;
-  // The last ends too.
+  // Waits for the last ends too.
   while ((await queue.getCompletedCount()) < runs) await pause(2);
   const ms = performance.now() - begin;
   const { user, system } = process.cpuUsage(own);

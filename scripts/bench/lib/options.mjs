@@ -3,9 +3,8 @@ import { parseArgs } from "node:util";
 const LIMIT = 30;
 
 /**
- * Options of a bench: `--smoke`, `--json`, numbers and texts of its own, and `--limit`, the minutes after which it gives up: a bench that
- * waits for what never comes must not wait for ever.
- *
+ * Options of a bench: `--smoke`, `--json`, its own numbers and texts, and `--limit`, the minutes after which it gives
+ * up, because a bench that waits for something that never comes must end.
  * @param {Record<string, number | [usual: number, smoke: number]>} numbers by name, with the default
  * @param {string[]} texts undefined if not given
  * @returns {any}

@@ -1,5 +1,5 @@
-// A Carillon worker as a process of its own: sends home what plain-worker.mjs does. Jobs and records are kept for so short a time that
-// a bench runs past it: what is measured includes their removal.
+// A Carillon worker in its own process; sends the same rows as plain-worker.mjs. Retention of jobs and records is so
+// short that their removal is part of the measurement.
 import { defineTask, Worker } from "@carillon/sdk";
 import { z } from "zod";
 import { home } from "./crew.mjs";

@@ -1,12 +1,13 @@
-// One replica of a peer, as a process of its own: tasks that are due each full second, each to begin on one replica only. Sends home
-// rows as lib/pulse.mjs reads them. These have no queue between: produced is when the handler begins.
+// One replica of a peer in its own process: tasks that are due at each full second, each of which should begin on one
+// replica only. Sends rows as lib/pulse.mjs reads them. These peers have no queue, so `produced` is the time at which
+// the handler begins.
 import { Redis } from "ioredis";
 import { home } from "./crew.mjs";
 
 const EACH_SECOND = "* * * * * *";
-/** As node-cron has it by default: so long does nobody else take the occurrence. */
+/** node-cron's default: how long no other replica takes the occurrence. */
 const LOCK_MS = "30000";
-/** Agenda looks for work every five seconds by default: too seldom for this. */
+/** Agenda polls every five seconds by default, which is too seldom for this bench. */
 const AGENDA_LOOKS = 500;
 
 const [peer, url, index, tasks] = process.argv.slice(2);
@@ -24,7 +25,7 @@ function locks() {
   return { take, end: () => redis.quit() };
 }
 
-/** Its own coordination, by the lock. */
+/** Uses node-cron's own coordination, with this lock. */
 async function nodeCron() {
   const { schedule } = await import("node-cron");
   const { take, end } = locks();
@@ -42,12 +43,12 @@ async function nodeCron() {
   };
 }
 
-/** It has no coordination: the lock is in the handler. */
+/** croner has no coordination, so the handler takes the lock. */
 async function croner() {
   const { Cron } = await import("croner");
   const { take, end } = locks();
   const jobs = ids.map((task) => {
-    // It does not tell its handler for which time it was called: that is the one it named before.
+    // croner does not pass the occurrence's time to its handler: it is the time that it named before as the next one.
     let next = 0;
     const job = new Cron(EACH_SECOND, async (self) => {
       const due = next;
@@ -63,7 +64,7 @@ async function croner() {
   };
 }
 
-/** One name for each task: its script reads all jobs of a name. The first replica stores them. */
+/** One name for each task, because Agenda's script reads all jobs of a name. The first replica stores them. */
 async function agenda() {
   const { Agenda } = await import("agenda");
   const { RedisBackend } = await import("@agendajs/redis-backend");
@@ -79,7 +80,9 @@ async function agenda() {
   return () => scheduler.stop();
 }
 
-/** When its handler begins, a job of Agenda's names its next time already. The time it runs for is read where it is locked. */
+/**
+ * When its handler begins, a job of Agenda already has its next time. The time it runs for is read when it is locked.
+ */
 function noteDues(store) {
   const dues = new Map();
   const lock = store.getNextJobToRun.bind(store);

@@ -1,5 +1,5 @@
-// A plain BullMQ worker as a process of its own: sends home, for each job, when it was due, when its handler began, when it was
-// produced, and whose it is. Its clock is the machine's, as is that of Redis here.
+// A plain BullMQ worker in its own process: sends, for each job, when it was due, when its handler began, when it was
+// produced, and its task. Uses the machine's clock, as Redis does here.
 import { Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { home } from "./crew.mjs";
@@ -9,8 +9,8 @@ const connection = new Redis(url, { maxRetriesPerRequest: null });
 const { add, ready } = home();
 
 /**
- * Our jobs say it themselves. A job of BullMQ's schedulers is called `repeat:<scheduler>:<time>`, and produced when it is taken.
- *
+ * Our jobs contain these values. A job of BullMQ's schedulers is called `repeat:<scheduler>:<time>`, and produced when
+ * it is taken.
  * @param {import("bullmq").Job} job
  */
 function told({ id, data, processedOn }) {

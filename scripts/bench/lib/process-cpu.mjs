@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 
-/** Linux says it in hundredths of a second, whatever its clock. */
+/** Linux reports CPU time in hundredths of a second, whatever its clock. */
 const TICKS = 100;
 
-/** CPU seconds of a process so far; NaN where the system does not tell. */
+/** CPU seconds of a process so far; NaN if the system does not report them. */
 export function processCpu(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -1,6 +1,7 @@
-// Tasks that are due again and again, ours or those of BullMQ's Job Schedulers, or of another peer; and the look at one window of
-// it. Workers on our side are ours or, with `plain`, those of BullMQ. A row is one job: when it was due, when its handler began, when it was produced, whose it is. Ours need no workers to be
-// produced; without any, they are read from the queue at the end.
+// Tasks that are due repeatedly, ours, those of BullMQ's Job Schedulers, or those of another peer, and the measurement
+// of one window. Workers on our side are ours or, with `plain`, BullMQ's. A row is one job: when it was due, when its
+// handler began, when it was produced, and its task. Ours are produced without workers; if there are none, they are
+// read from the queue at the end.
 import { fileURLToPath } from "node:url";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
@@ -14,13 +15,16 @@ const [PLAIN_WORKER, OUR_WORKER, REPLICA] = ["plain-worker", "our-worker", "peer
   fileURLToPath(new URL(`./${name}.mjs`, import.meta.url)),
 );
 const CONCURRENCY = "100";
-/** Nothing more came for so long: that was all; sooner where all are there, and only what is doubled could still come. */
+/**
+ * A window is complete after this many ms without a row; sooner if all rows are there, and only duplicates could still
+ * come.
+ */
 const QUIET = { short: 2_000, complete: 500 };
 const PATIENCE = 20_000;
 /** Runs later than this many ms are missed. */
 const LATEST = 2_000;
 const PAGE = 1_000;
-/** Puts a second that may be expected of both on a slow machine. */
+/** Expected puts per second of both on a slow machine. */
 const [OUR_PUTS, THEIR_PUTS] = [8_000, 2_000];
 
 /** @param where BullMQ's prefix for a plain worker, the namespace for ours */
@@ -30,7 +34,7 @@ const startWorkers = (file, server, count, where) =>
     Array.from({ length: count }, () => [server.url, QUEUE, where, CONCURRENCY]),
   );
 
-/** Ours, so many ms into each second. */
+/** A schedule of ours that is due this many ms into each second. */
 export const everySecond = (offset) => ({
   every: "1s",
   origin: new Date(Date.UTC(2020, 0, 1) + offset).toISOString(),
@@ -74,7 +78,10 @@ export async function startOurs(server, { nodes, workers, plain = false, tasks, 
   };
 }
 
-/** Occurrences that the ledgers say were not enqueued, by the reason, of tasks that are due each second; `from` and `to`: ms. */
+/**
+ * Occurrences that were not enqueued according to the ledgers, by reason, of tasks that are due every second; `from`
+ * and `to`: ms.
+ */
 async function skipsOf({ url }, tasks, from, to) {
   const client = new Client({ connection: url, namespace: NAMESPACE });
   const found = {};
@@ -107,14 +114,15 @@ function left({ admin }, bull) {
   };
 }
 
-/** A full second by which so many seconds of puts, and some more, are over. */
+/** A full second by which this many seconds of puts, and some more, have passed. */
 async function secondAfter(server, seconds) {
   return Math.ceil((await server.time()) / 1000 + seconds) * 1000 + 2_000;
 }
 
 /**
  * @param {any} server
- * @param {{ workers: number, tasks: number, repeat: (i: number, second: number) => object }} options `second`: soon, a full one
+ * @param {{ workers: number, tasks: number, repeat: (i: number, second: number) => object }} options `second`: a full
+ * second in the near future
  */
 export async function startTheirs(server, { workers, tasks, repeat }) {
   const queue = new Queue(QUEUE, { connection: { url: server.url } });
@@ -136,7 +144,7 @@ export async function startTheirs(server, { workers, tasks, repeat }) {
   return { ...crew, second };
 }
 
-/** Replicas of a peer that needs no queue (peer-replica.mjs): its tasks are due each full second. */
+/** Starts replicas of a peer that needs no queue (peer-replica.mjs): its tasks are due at each full second. */
 export function startPeer(server, peer, { replicas, tasks }) {
   return startCrew(
     REPLICA,
@@ -145,9 +153,9 @@ export function startPeer(server, peer, { replicas, tasks }) {
 }
 
 /**
- * The rows due within so many full seconds after the warm-up, once all had time to come; and the work of those seconds: commands of
- * Redis, and CPU seconds of Redis, the workers (or replicas) and the nodes; and what our ledgers say was skipped. Stops whoever was watched.
- *
+ * The rows due within this many full seconds after the warm-up, once all had time to arrive; the cost of those seconds:
+ * commands of Redis, and CPU seconds of Redis, the workers (or replicas) and the nodes; and the skips in our ledgers.
+ * Stops the crew.
  * @param {any} server
  * @param {any} crew from `startOurs`, `startTheirs` or `startPeer`
  * @param {{ rate: number, warmup: number, seconds: number }} options
@@ -191,7 +199,9 @@ async function settled(come, expected) {
   }
 }
 
-/** How often each occurrence came: `once` and more often, by task and time; what of `expected` never did. */
+/**
+ * Number of occurrences that came `once`, and more often, by task and time; and of those in `expected` that never came.
+ */
 export function count(rows, expected) {
   const times = new Map();
   for (const [due, , , task] of rows) {

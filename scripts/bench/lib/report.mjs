@@ -10,7 +10,7 @@ export function median(values) {
   return percentile(values, 0.5);
 }
 
-/** NaN of nothing. */
+/** NaN for an empty list. */
 export function percentile(values, share) {
   const sorted = [...values].sort((a, b) => a - b);
   if (sorted.length === 0) return Number.NaN;
@@ -24,10 +24,10 @@ export function target(metric, value, sense, bound) {
 }
 
 /**
- * Prints targets, then whatever else was seen, then a table if there is one, then the machine; with `json` one object on the
+ * Prints targets, then other figures, then a table if there is one, then the machine; with `json` one object on the
  * last line.
- *
- * @param {{ bench: string, targets: ReturnType<typeof target>[], seen?: object, table?: object[], redis?: string, smoke?: boolean }} report
+ * @param {{ bench: string, targets: ReturnType<typeof target>[], seen?: object, table?: object[], redis?: string,
+ * smoke?: boolean }} report
  * @param {boolean} json
  */
 export function print({ bench, targets, seen = {}, table = [], redis = "?", smoke = false }, json) {
@@ -42,7 +42,7 @@ export function print({ bench, targets, seen = {}, table = [], redis = "?", smok
   if (json) console.log(JSON.stringify({ bench, targets, seen, table, machine }));
 }
 
-/** The columns are those of the first row. */
+/** The first row determines the columns. */
 function tableLines(rows) {
   if (rows.length === 0) return [];
   const columns = Object.keys(rows[0]);

@@ -1,8 +1,8 @@
-// A Redis of the bench's own, set as in production, and what it tells of itself.
+// A private Redis of the bench, configured as in production, and its statistics.
 import { startCluster, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 
-/** AOF with a sync each second; it is never rewritten, so that no round has a fork that another has not. */
+/** AOF with a sync each second. It is never rewritten, so that no round has an additional fork. */
 const SETTINGS = {
   appendonly: true,
   config: { appendfsync: "everysec", "auto-aof-rewrite-percentage": 0, "slowlog-log-slower-than": 1_000 },
@@ -12,7 +12,7 @@ export async function startServer() {
   return ofServer(await startRedis(SETTINGS));
 }
 
-/** A cluster of so many masters, each set as the one of `startServer`. */
+/** A cluster with this many masters, each configured like the server of `startServer`. */
 export async function startMasters(count) {
   const cluster = await startCluster({ ...SETTINGS, masters: count });
   const masters = await Promise.all(cluster.nodes.map(ofServer));
@@ -49,7 +49,7 @@ class Server {
     return field(await this.admin.info("server"), "redis_version");
   }
 
-  /** CPU seconds of all its threads. */
+  /** CPU seconds of all of its threads. */
   async cpu() {
     const info = await this.admin.info("cpu");
     return Number(field(info, "used_cpu_user")) + Number(field(info, "used_cpu_sys"));
@@ -59,7 +59,7 @@ class Server {
     return Number(field(await this.admin.info("memory"), "used_memory"));
   }
 
-  /** Calls by command, those inside scripts included. */
+  /** Calls by command, including those in scripts. */
   async calls() {
     const info = await this.admin.info("commandstats");
     return new Map(
@@ -67,7 +67,7 @@ class Server {
     );
   }
 
-  /** Commands, those inside scripts included and the asking left out, and CPU seconds, since it started. */
+  /** Commands, including those in scripts and without these queries, and CPU seconds, since its start. */
   async work() {
     const [calls, cpu] = await Promise.all([this.calls(), this.cpu()]);
     const commands = [...calls]
@@ -76,7 +76,7 @@ class Server {
     return { commands, cpu };
   }
 
-  /** Milliseconds of each script that held Redis for 1 ms or more since the last call of this. */
+  /** Milliseconds of each script that blocked Redis for 1 ms or more since the last call. */
   async blocks() {
     const entries = await this.admin.slowlog("GET", 20_000);
     await this.admin.slowlog("RESET");
@@ -85,11 +85,11 @@ class Server {
       .map(([, , micros]) => micros / 1000);
   }
 
-  /** Nothing is left but the list of live nodes, and nobody waits for the memory to be freed. */
+  /** Deletes everything but the list of live nodes, and waits until the memory is freed. */
   async clear() {
     const lists = await this.admin.keys("*:nodes");
     const kept = await Promise.all(lists.map(async (key) => [key, await this.admin.dumpBuffer(key)]));
-    // At once: a node's heartbeat may come at any time.
+    // In one step, because a node's heartbeat may come at any time.
     const all = this.admin.multi().flushall("SYNC");
     for (const [key, dump] of kept) all.restore(key, 0, dump, "REPLACE");
     await all.exec();

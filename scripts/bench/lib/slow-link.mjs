@@ -1,4 +1,4 @@
-// A TCP proxy that hands everything on after a while: a Redis that is further away.
+// A TCP proxy that forwards everything with a delay, like a Redis that is further away.
 import { connect, createServer } from "node:net";
 
 /** @param {string} url of the Redis @param {number} oneWay ms in each direction */

@@ -1,9 +1,9 @@
-// Wrong wall clocks, that jump while their processes run.
+// Wrong wall clocks, which jump while their processes run.
 import { eventually } from "@carillon/testing";
 import { pause } from "../../measure/nodes.mjs";
 import { monotonic } from "../failpoint.mjs";
 
-/** In seconds. */
+/** Offsets in seconds. */
 const OFFSETS = [3, -3, 600, -600, 3_600, 0];
 
 export const clockFaults = OFFSETS.map((seconds) => ({
@@ -11,7 +11,7 @@ export const clockFaults = OFFSETS.map((seconds) => ({
   scope: "node",
   needs: "clock",
   beside: true,
-  /** It stays wrong: the node goes on, and the next one moves it again. Effective where the node claims by it. */
+  /** The clock stays wrong; the next fault moves it again. Effective if the node claims meanwhile. */
   async run({ target, acksOf }) {
     const before = acksOf(target);
     target.clock.set(seconds);
@@ -20,7 +20,7 @@ export const clockFaults = OFFSETS.map((seconds) => ({
   },
 }));
 
-/** By which a Redis clock is put forward: beyond what a node believes at once. */
+/** Seconds by which a Redis clock is put forward: more than a node accepts at once. */
 const FORWARD = 75;
 
 async function redisTime(servers) {
@@ -28,11 +28,14 @@ async function redisTime(servers) {
   return Number(seconds) * 1_000 + Number(micros) / 1_000;
 }
 
-/** The clock of Redis is the truth: after a jump the new time goes. @returns {Promise<number>} the last time before it */
+/**
+ * Sets the clock of Redis, which all nodes follow.
+ * @returns {Promise<number>} the last time before the jump
+ */
 async function jump({ servers, redisClock }, seconds) {
   let [at, seen] = [await redisTime(servers), monotonic()];
   redisClock.set(redisClock.offset + seconds);
-  // The library reads it once a second.
+  // The library reads the file once a second.
   const moved = async () => {
     const now = await redisTime(servers);
     if (Math.abs(now - at - (monotonic() - seen)) > Math.abs(seconds) * 900) return true;
@@ -66,12 +69,12 @@ export const redisClockFaults = [
     scope: "redis",
     topologies: ["single"],
     needs: "redisClock",
-    /** Every task then has a minute and more to catch up with. */
+    /** Each task then has more than a minute of backlog. */
     last: true,
     async run(world) {
       const at = await jump(world, FORWARD);
       world.jumps.push({ at, forward: FORWARD * 1_000 });
-      // Held until a second read, 5 s later, agrees.
+      // Claims are held until a second read, 5 s later, agrees.
       const held = await eventually(() => world.errorsOf(HELD) > 0, { timeoutMs: 4_000 }).catch(() => false);
       const before = world.acks();
       await pause(6_500);

@@ -5,7 +5,7 @@ import { COUNT_QUEUES, WORK } from "../load.mjs";
 import { ask, errorCount } from "../servers.mjs";
 import { lostMasters, PATIENCE } from "./failover.mjs";
 
-/** One of the queues, and who has it. */
+/** One of the queues, and its master. */
 async function someQueue({ servers: { cluster }, namespace, dice }) {
   const queues = [...COUNT_QUEUES, WORK];
   const queue = queues[Math.floor(dice() * queues.length)];

@@ -1,10 +1,10 @@
-// A rolling deploy: some nodes become those of a next version, which writes a newer format. Old nodes leave what is new alone, and
-// new nodes do what is old. The new version stays, and is then killed and frozen like the others.
+// A rolling deploy: some nodes are replaced by a next version, which writes a newer format. Old nodes leave its tasks
+// alone, and new nodes handle old tasks. The new nodes stay, and are then killed and frozen like the others.
 import { pause } from "../../measure/nodes.mjs";
 import { NEXT } from "../load.mjs";
 
 const TASKS = 5;
-/** How many nodes become new. */
+/** Number of nodes that are replaced. */
 const REPLACED = 2;
 
 export const deployFault = {
@@ -22,7 +22,7 @@ export const deployFault = {
         catchUp: "all",
       },
     }));
-    // Before there is a node that knows them: they wait.
+    // Put before a node can read them: they wait.
     await nextClient.putMany(added);
     tasks.push(...added);
     for (const node of nodes.slice(0, REPLACED)) {

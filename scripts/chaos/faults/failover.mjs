@@ -1,12 +1,12 @@
-// Common steps of failovers: a master stops, a replica takes its place, and the old one returns as a replica. Writes that the old
-// master had acknowledged and not yet replicated are lost.
+// Common steps of failovers: a master stops, a replica takes its place, and the old master returns as a replica. Writes
+// that the old master had acknowledged and not yet replicated are lost.
 import { eventually } from "@carillon/testing";
 import { pause } from "../../measure/nodes.mjs";
 import { ask } from "../servers.mjs";
 
 export const PATIENCE = { timeoutMs: 40_000, intervalMs: 50 };
 
-/** It follows the new master, and has all that this one has. */
+/** Waits until the server follows the new master and has all of its data. */
 export async function back(server) {
   const inSync = async () => {
     const info = String(await ask(server, "INFO", "replication"));
@@ -17,7 +17,7 @@ export async function back(server) {
 
 const WAYS = {
   "is killed": { go: (server) => server.kill(), comeBack: (server) => server.start() },
-  // When it goes on, it does not know yet that it is no master any more.
+  // When it continues, it does not know yet that it is no longer the master.
   freezes: { go: async (server) => server.pause(), comeBack: async (server) => server.continue() },
 };
 

@@ -8,10 +8,11 @@ import { sentinelFaults } from "./sentinel.mjs";
 import { workerFaults } from "./workers.mjs";
 
 /**
- * All faults. `scope`: node, worker or Redis (one of these at a time). `topologies`: those in which it can happen (default: all).
- * `needs`: what must be there (`clock`, `redisClock`). `ends`: its process dies. `once`: at most once a run. `last`: at the end of a run. `waits`: an order that waits until its
- * target comes by. `beside`: the target may have another one meanwhile. `run` resolves with whether it was effective: that it hit a claim, a settle or a reconcile half way, or that
- * commands failed; from evidence, never assumed.
+ * All faults. `scope`: node, worker or Redis (one of these at a time). `topologies`: those in which it can happen
+ * (default: all). `needs`: requirements (`clock`, `redisClock`). `ends`: its process dies. `once`: at most once a run.
+ * `last`: at the end of a run. `waits`: an order that waits until its target reaches the point. `beside`: the target
+ * may have another fault meanwhile. `run` resolves with whether the fault was effective: it hit a claim, a settle or a
+ * reconcile halfway, or commands failed. That is decided from evidence, never assumed.
  */
 const FAULTS = [
   ...nodeFaults,
@@ -28,7 +29,7 @@ const FAULTS = [
 ];
 
 /**
- * Those that a run can have. `missing`: kinds for which something is not there.
+ * Faults that a run can have. `missing`: kinds whose requirements are not met.
  * @param {{ topology: string, only: string[], has: Record<string, boolean> }} run
  */
 export function availableFaults({ topology, only, has }) {
@@ -43,7 +44,10 @@ export function availableFaults({ topology, only, has }) {
   };
 }
 
-/** Faults that are measured alone: the worst of a node for the others (it dies with a mutex and nothing claimed), and a restart of Redis. */
+/**
+ * Faults that are measured alone: the worst death of a node for the others (with a mutex, and nothing claimed), and a
+ * restart of Redis.
+ */
 export function probesAmong(faults) {
   const dies = ({ kind, point }) =>
     kind === "dies at a point" && (point === "after lock" || point === "before commit");

@@ -1,14 +1,14 @@
-// Faults of the network between a node and Redis, made by the node's own proxy.
+// Faults of the network between a node and Redis, injected by the node's own proxy.
 import { pause } from "../../measure/nodes.mjs";
 import { monotonic } from "../failpoint.mjs";
 import { ask } from "../servers.mjs";
 
-/** Only a commit names this channel, among all commands of a node. */
+/** Text that identifies a commit: no other command of a node names this channel. */
 const commitText = (namespace) => `{${namespace}}:cancel`;
 
 const network = (fault) => ({ scope: "node", topologies: ["single"], ...fault });
 
-/** Commands were under way, or the node was half way between two. */
+/** Whether commands were unanswered, or the node was halfway between two. */
 const caught = (target, unanswered) => unanswered > 0 || target.where().critical;
 
 export const networkFaults = [
@@ -88,7 +88,7 @@ export const networkFaults = [
   }),
 ];
 
-/** The servers end every connection: in any topology. Effective where a node had commands under way. */
+/** Servers close all connections; possible in any topology. Effective if a node had unanswered commands. */
 export const cutFaults = [
   {
     kind: "Redis ends all connections",

@@ -1,4 +1,5 @@
-// Faults of a node's process: killed, frozen, stalled; at any moment, or at a point of a claim, a settle or a reconcile.
+// Faults of a node's process: killed, frozen or stalled, at any moment or at a point of a claim, a settle or a
+// reconcile.
 import { pause } from "../../measure/nodes.mjs";
 
 const CLAIM = [
@@ -11,10 +12,10 @@ const CLAIM = [
 ];
 const RECONCILE = ["before reconcile", "after reconcile", "before settle-run", "after settle-run"];
 
-/** Longer than the mutex lives: whoever held it comes back to find that others went on. */
+/** Longer than the mutex lives: a holder returns to find that others have continued. */
 const beyondMutex = (dice, { mutexTtl }) => Math.round(mutexTtl * (1.1 + dice() * 0.3));
 
-/** Dead for a moment, then a new process takes its place. */
+/** Kills a process, and starts a new one after a moment. */
 export async function restart(child, dice) {
   await child.ended;
   await pause(50 + dice() * 500);
@@ -38,7 +39,7 @@ const freezeAtAnyTime = {
   scope: "node",
   async run({ target, dice, settings }) {
     target.freeze();
-    await pause(20); // the signal is delivered, and the box is written
+    await pause(20); // by now the signal is delivered, and the box is written
     const { critical, text } = target.where();
     await pause(beyondMutex(dice, settings));
     target.thaw();
@@ -65,7 +66,7 @@ const ACTIONS = {
   fail: { kind: "request lost at a point", at: (point) => point.startsWith("before") },
 };
 
-/** Each thing that can happen at each point. An order waits until its node comes by; only then is the node busy. */
+/** Every action at every point. An order waits until its node reaches the point; only then is the node busy. */
 function atPoints(scope, points, actions) {
   return actions.flatMap((what) =>
     points.filter(ACTIONS[what].at).map((point) => ({

@@ -3,7 +3,7 @@ import { eventually } from "@carillon/testing";
 import { pause } from "../../measure/nodes.mjs";
 import { ask, errorCount } from "../servers.mjs";
 
-/** Something that Redis refuses for a while. Effective where it refused commands of ours. */
+/** A fault during which Redis refuses commands. Effective if it refused ours. */
 function refusing(kind, error, inject, heal, more = {}) {
   return {
     kind,
@@ -20,7 +20,7 @@ function refusing(kind, error, inject, heal, more = {}) {
   };
 }
 
-/** Somebody's, on this server. */
+/** Runs a foreign script on this server. */
 async function begin(master) {
   await ask(master, "CONFIG", "SET", "lua-time-limit", "50");
   ask(master, "EVAL", "while true do end", "0").catch(() => {});
@@ -28,10 +28,10 @@ async function begin(master) {
 
 async function end(master) {
   await ask(master, "SCRIPT", "KILL").catch((error) => {
-    // A Sentinel that finds its master busy for long does that, too.
+    // A Sentinel that finds its master busy for long kills the script too.
     if (!String(error).includes("NOTBUSY")) throw error;
   });
-  // It is still busy for a moment.
+  // The server stays busy for a moment.
   await eventually(() => ask(master, "CONFIG", "SET", "lua-time-limit", "5000"));
 }
 
@@ -69,7 +69,7 @@ export const redisFaults = [
   refusing(
     "disk full",
     "MISCONF",
-    // As servers.mjs sets it up, no snapshot of it can be written.
+    // With the set-up of servers.mjs, no snapshot can be written.
     async (master) => {
       await ask(master, "CONFIG", "SET", "save", "900 1");
       await ask(master, "BGSAVE");

@@ -1,4 +1,4 @@
-// Failovers under Sentinel: on demand, and because the master is gone.
+// Failovers under Sentinel: on demand, and after the loss of the master.
 import { back, lostMasters } from "./failover.mjs";
 
 export const sentinelFaults = [
