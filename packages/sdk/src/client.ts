@@ -343,7 +343,7 @@ export class Client {
    * @throws `FORBIDDEN` for a bound client
    */
   async doctor(): Promise<Diagnosis> {
-    return doctor(this.#scope, this.runs);
+    return doctor(this.#scope, this.runs, this.alerts);
   }
 
   /** The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws `INVALID_OPTION` */

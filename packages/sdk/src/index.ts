@@ -62,6 +62,7 @@ export {
   type ConnectionSpec,
   connect,
   type IoredisClient,
+  type LackedType,
   type LedgerEntry,
   type Logger,
   type NodeState,

@@ -25,7 +25,7 @@ import { monotonicClock, type WorkerClock } from "./worker/clock.js";
 import { closeWorker } from "./worker/closing.js";
 import { captureConsole } from "./worker/console-capture.js";
 import { logEvent } from "./worker/event-log.js";
-import { workerHeartbeat, workerId } from "./worker/heartbeat.js";
+import { Lacking, workerHeartbeat, workerId } from "./worker/heartbeat.js";
 import { ItemQueues } from "./worker/item-queues.js";
 import { checkOptions, type StopOptions, type WorkerEvents, type WorkerOptions } from "./worker/options.js";
 import { OutputSaver } from "./worker/output-saver.js";
@@ -54,6 +54,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #logger: Logger;
   readonly #clock: WorkerClock;
   readonly #active = new ActiveJobs();
+  readonly #lacking = new Lacking();
   readonly #outputs: OutputSaver;
   readonly #items: ItemQueues;
   readonly #processor: Processor;
@@ -92,6 +93,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       types: options.types.map(({ type }) => type),
       every: this.#heartbeatEvery,
       active: this.#active,
+      lacking: this.#lacking,
       stopping: () => this.#stopping.signal.aborted,
     });
   }
@@ -103,6 +105,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       logger: this.#logger,
       clock: this.#clock,
       active: this.#active,
+      lacking: this.#lacking,
       outputs: this.#outputs,
       items: this.#items,
       maxOutput: this.#options.maxOutput ?? 64 * 1024,

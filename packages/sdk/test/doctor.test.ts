@@ -94,6 +94,14 @@ const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Pro
     "warning",
     () => node("m", { ready: false, why: "Redis refused the user carillon-node." }),
   ],
+  ["a node died", "NODE_DEAD", "warning", () => node("m", { beat: Date.now() - 90_000, every: 10_000 })],
+  ["a worker died", "WORKER_DEAD", "warning", () => worker("v", { beat: Date.now() - 90_000, every: 5_000 })],
+  [
+    "a worker lacks a type",
+    "NO_WORKER",
+    "error",
+    () => worker("v", { types: ["x"], lacking: [{ queue: QUEUE, type: "ring", since: Date.now() }] }),
+  ],
   ["two versions run", "VERSION_SKEW", "warning", () => node("m", { version: "9.9.9" })],
   [
     "two versions of BullMQ run",
@@ -114,6 +122,33 @@ const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Pro
     "NO_DELIVERER",
     "error",
     () => client.put(task("a", { alerts: [{ on: ["failed"], url: "https://example.com/hook" }] })),
+  ],
+  [
+    "alerts are not taken",
+    "ALERTS_FAIL",
+    "error",
+    async () => {
+      const queue = "carillon-alerts";
+      await worker("w", { queues: [QUEUE, queue] });
+      const payload = { url: "https://example.com/hook", alert: { kind: "failed" } };
+      await client.put({ ...task("d"), queue, schedule: { at: Date.now() - 120_000 }, payload });
+      await client.trigger({ id: "d", queue });
+      const { link, keys } = internalsOf(store);
+      const { bull, task: key } = keys.queue(queue);
+      // It waits for its next try.
+      const run = await link.client.rpop(`${bull}wait`);
+      await link.client.zadd(`${bull}delayed`, 1, `${run}`);
+      await link.client.hset(key("system/d"), "created", Date.now() - 120_000);
+    },
+  ],
+  [
+    "a time zone is gone",
+    "NOT_PLANNED",
+    "error",
+    async () => {
+      await client.put(task("a"));
+      await field("a", "schedule", JSON.stringify({ cron: "0 3 * * *", timezone: "Mars/Olympus" }));
+    },
   ],
   [
     "a task never ran",

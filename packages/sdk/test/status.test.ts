@@ -160,6 +160,31 @@ it("is `stopped` if no worker takes waiting jobs, or none has the type of a due 
   ]);
 });
 
+it("is `stopped` while a worker fails runs whose type it lacks, also if another worker has it", async () => {
+  await put("t");
+  const at = await store.serverTime();
+  const lacking = [{ queue: QUEUE, type: "ring", since: at - 60_000 }];
+  await store.registry.beatWorker({
+    ...WORKER,
+    id: "old",
+    queues: [QUEUE],
+    types: ["other"],
+    lacking,
+    beat: at,
+  });
+  const { state, reasons } = await client.status();
+  expect(state).toBe("stopped");
+  expect(reasons).toMatchObject([
+    {
+      code: "NO_WORKER",
+      queue: QUEUE,
+      type: "ring",
+      since: at - 60_000,
+      message: expect.stringMatching(/^the worker old /),
+    },
+  ]);
+});
+
 it("is `stopped` while the jobs of a dead worker are in a queue without workers, since its last heartbeat", async () => {
   await put("t", { queue: "lonely" });
   await client.trigger("t");

@@ -36,6 +36,7 @@ export {
   assertKnown,
   isAlive,
   isSilent,
+  type LackedType,
   type NodeInfo,
   type WorkerInfo,
   type WorkerRun,

@@ -73,6 +73,13 @@ export interface WorkerRun {
   readonly task: string;
 }
 
+/** A task type that a worker does not have, and whose runs in this queue it failed for that, first at `since`, UTC ms of Redis time. */
+export interface LackedType {
+  readonly queue: string;
+  readonly type: string;
+  readonly since: number;
+}
+
 /** Status that a worker process reports with each heartbeat. Times in UTC ms of Redis time. */
 export interface WorkerInfo {
   /** Also the `worker` of the runs that it works. */
@@ -94,6 +101,8 @@ export interface WorkerInfo {
   readonly running: number;
   /** The first 20 of these. */
   readonly runs: readonly WorkerRun[];
+  /** The types that it lacked within the last ten minutes; absent: none. */
+  readonly lacking?: readonly LackedType[];
 }
 
 /**
@@ -307,13 +316,24 @@ function isNode({ tzdata, ready }: Partial<NodeInfo>): boolean {
   return typeof tzdata === "string" && typeof ready === "boolean";
 }
 
-function isWorker({ host, queues, types, versions, started, running, runs }: Partial<WorkerInfo>): boolean {
+function isWorker({
+  host,
+  queues,
+  types,
+  versions,
+  started,
+  running,
+  runs,
+  lacking = [],
+}: Partial<WorkerInfo>): boolean {
   const lists = [queues, types].every((list) => Array.isArray(list) && list.every(isText));
   const versioned = [versions?.carillon, versions?.bullmq, versions?.node].every(isText);
   const counted = Number.isFinite(started) && Number.isFinite(running);
   const listed =
     Array.isArray(runs) && runs.every((one) => isText(one?.run) && isText(one.queue) && isText(one.task));
-  return lists && versioned && counted && listed && isText(host);
+  const lacked =
+    Array.isArray(lacking) && lacking.every((one) => isText(one?.queue) && isText(one.type) && one.since > 0);
+  return lists && versioned && counted && listed && lacked && isText(host);
 }
 
 function isText(value: unknown): value is string {

@@ -330,7 +330,7 @@ export const WORKERS = object({
         state: z.enum(["ready", "stopping", "silent", "dead"]),
         runs: list(object({ run: text, queue: text, task: text })),
       },
-      { running: count },
+      { running: count, lacking: list(object({ queue: text, type: text, since: z.number() })) },
     ),
   ),
 });

@@ -1,6 +1,8 @@
-import { type NodeInfo, nodeView, VERSION, type WorkerInfo } from "@carillon/store";
+import { isAlive, type NodeInfo, nodeView, VERSION, type WorkerInfo } from "@carillon/store";
 import { type Finding, type Severity, span } from "./doctor-finding.js";
 
+/** Dead processes that are named. */
+const NAMED = 5;
 /** Clock offset in ms from which a node's logs mislead. */
 const CLOCK = 1_000;
 
@@ -89,6 +91,26 @@ export function clocks(nodes: readonly NodeInfo[]): Finding[] {
       message: `The clock of node ${id} is ${span(Math.abs(clockOffset))} ${clockOffset > 0 ? "ahead of" : "behind"} Redis.`,
       remedy: "Synchronise the clocks of that host and of Redis (NTP).",
     }));
+}
+
+/** Processes that did not leave their list. */
+export function dead(
+  what: "node" | "worker",
+  all: readonly Pick<NodeInfo, "id" | "host" | "beat" | "every">[],
+  now: number,
+): Finding[] {
+  const gone = all.filter((one) => !isAlive(one, now));
+  if (gone.length === 0) return [];
+  const some = gone.slice(0, NAMED).map(({ id, host, beat }) => `${id} on ${host} (${span(now - beat)} ago)`);
+  const more = gone.length > NAMED ? ` and ${gone.length - NAMED} more` : "";
+  return [
+    {
+      code: what === "node" ? "NODE_DEAD" : "WORKER_DEAD",
+      severity: "warning",
+      message: `Last heard of, and not stopped in good order: ${what} ${some.join(", ")}${more}.`,
+      remedy: `It was killed, or is frozen or cut off: see its host. It is listed for an hour: carillon ${what}s.`,
+    },
+  ];
 }
 
 /** Nodes that do not claim while others do. If none does, the status says so. */

@@ -1,7 +1,8 @@
 import { ALERTS_QUEUE, type TaskName } from "@carillon/core";
 import { formatDuration, parseLocalName, type TaskSchedule } from "@carillon/core/internal";
 import { ALERT_TYPE, gapText, isAlive, type StoredTask, status } from "@carillon/store";
-import { clocks, notReady, redisFindings, skews } from "./doctor-environment.js";
+import type { Alerts } from "./alerts.js";
+import { clocks, dead, notReady, redisFindings, skews } from "./doctor-environment.js";
 import { type Diagnosis, type Finding, span } from "./doctor-finding.js";
 import type { Runs } from "./runs.js";
 import type { Scope } from "./scope.js";
@@ -14,6 +15,8 @@ const TIMED = 200;
 const NAMED = 5;
 /** Number of tasks due at one instant that count as a herd, and the rate to spread them to, per second. */
 const [HERD, SPREAD] = [100, 20];
+/** A failed delivery is reported for so long, and one that waits from this age on, in ms. */
+const UNDELIVERED = { failed: 3_600_000, late: 60_000 };
 /** A first occurrence may be this late, in ms. */
 const PATIENCE = 60_000;
 /** Codes of the status that were caused on purpose, or that pass. */
@@ -28,7 +31,11 @@ interface Sampled {
 }
 
 /** Examines a namespace: reads a bounded number of keys and changes nothing. */
-export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): Promise<Diagnosis> {
+export async function doctor(
+  scope: Scope,
+  runs: Pick<Runs, "stats" | "list">,
+  alerts: Pick<Alerts, "undelivered">,
+): Promise<Diagnosis> {
   scope.assertUnbound();
   const { store } = scope;
   const { reasons, at } = await status(scope);
@@ -54,13 +61,16 @@ export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): 
     queues.map((queue) => sample(scope, queue, Math.ceil(SAMPLE / 2 / queues.length))),
   );
   const tasks = samples.flatMap((one) => one.tasks).filter(({ state }) => state === "scheduled");
-  const schedules = schedulesOf(scope, tasks);
+  const [schedules, unplanned] = schedulesOf(scope, tasks);
   found.push(
     ...(infos ?? []).flatMap(redisFindings),
     ...skews(alive.nodes, alive.workers),
     ...clocks(alive.nodes),
     ...notReady(alive.nodes, at),
+    ...(writable ? [...dead("node", nodes, at), ...dead("worker", workers, at)] : []),
     ...(writable ? await uncovered(scope, tasks, new Set(found.map(({ queue }) => queue))) : []),
+    ...(found.some(({ code }) => code === "ALERTS_UNDELIVERED") ? [] : await undelivered(alerts, at)),
+    ...unplanned,
     ...neverRan(tasks, schedules, at),
     ...(await tooLong(tasks, schedules, runs, at)),
     ...samples.flatMap(({ queue, tasks: all }) => herds(queue, all)),
@@ -145,17 +155,44 @@ async function uncovered(
 
 type Schedules = ReadonlyMap<StoredTask, TaskSchedule>;
 
-/** Without schedules whose calendars were deleted: puts and claims report those. */
-function schedulesOf({ store }: Scope, tasks: readonly StoredTask[]): Schedules {
-  return new Map(
-    tasks.flatMap((task) => {
-      try {
-        return [[task, store.calendars.schedules.get(task.definition, task.scheduleJson)] as const];
-      } catch {
-        return [];
-      }
-    }),
+/** The schedules, and findings about those that cannot be computed: a time zone or a calendar is gone. */
+function schedulesOf({ store }: Scope, tasks: readonly StoredTask[]): [Schedules, Finding[]] {
+  const schedules = new Map<StoredTask, TaskSchedule>();
+  const failures = new Map<StoredTask, string>();
+  for (const task of tasks) {
+    try {
+      schedules.set(task, store.calendars.schedules.get(task.definition, task.scheduleJson));
+    } catch (error) {
+      failures.set(task, (error as Error).message);
+    }
+  }
+  const found = named("NOT_PLANNED", [...failures.keys()], (task) => ({
+    message: `Its schedule cannot be computed, so it does not run: ${failures.get(task)}`,
+    remedy: `Mend the schedule: carillon edit ${nameOf(task).owner}/${nameOf(task).id}. If a node can compute it, this program has older time zone data.`,
+  }));
+  return [schedules, found.map((one) => ({ ...one, severity: "error" }))];
+}
+
+/** Deliveries of alerts that failed within the last hour, or are late: their destination does not take them. */
+async function undelivered(alerts: Pick<Alerts, "undelivered">, now: number): Promise<Finding[]> {
+  const { deliveries } = await alerts.undelivered();
+  const failing = deliveries.filter(
+    ({ state, at }) =>
+      (state === "failed" && now - at < UNDELIVERED.failed) ||
+      (state === "waiting" && now - at > UNDELIVERED.late),
   );
+  if (failing.length === 0) return [];
+  const to = [...new Set(failing.map((one) => one.to))].slice(0, NAMED).join(", ");
+  const why = failing.find(({ error }) => error !== undefined)?.error?.split("\n")[0];
+  return [
+    {
+      code: "ALERTS_FAIL",
+      severity: "error",
+      message: `${failing.length} ${failing.length === 1 ? "delivery" : "deliveries"} of alerts failed or wait for another try, to ${to}${why === undefined ? "" : `: ${why}`}.`,
+      remedy: "See carillon alerts. Once the destination works, carillon alerts test URL proves it.",
+      queue: ALERTS_QUEUE,
+    },
+  ];
 }
 
 function neverRan(tasks: readonly StoredTask[], schedules: Schedules, now: number): Finding[] {

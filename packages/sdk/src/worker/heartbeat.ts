@@ -1,13 +1,46 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { bullVersion, Heartbeat, type Logger, type Store, VERSION, type WorkerInfo } from "@carillon/store";
+import {
+  bullVersion,
+  Heartbeat,
+  type LackedType,
+  type Logger,
+  type Store,
+  VERSION,
+  type WorkerInfo,
+} from "@carillon/store";
 import type { ActiveJobs } from "./active.js";
 
 /** What a worker's beats report, and what they need for it. */
 interface About extends Pick<WorkerInfo, "queues" | "types" | "every"> {
   readonly active: ActiveJobs;
+  readonly lacking: Lacking;
   /** Whether the worker takes no more jobs. */
   readonly stopping: () => boolean;
+}
+
+/** How long a type is reported after the last run that failed for it, in ms; and the most types. */
+const [LACKED_FOR, MOST_LACKED] = [600_000, 20];
+
+/** Types of runs that a worker failed because it does not have them. */
+export class Lacking {
+  /** By queue and type: when that was first and last, on the monotonic clock. */
+  readonly #seen = new Map<string, { queue: string; type: string; first: number; last: number }>();
+
+  note(queue: string, type: string): void {
+    const last = performance.now();
+    const { first } = this.#seen.get(`${queue} ${type}`) ?? { first: last };
+    this.#seen.set(`${queue} ${type}`, { queue, type, first, last });
+  }
+
+  /** @param now UTC ms of Redis time */
+  list(now: number): LackedType[] {
+    const mono = performance.now();
+    for (const [name, { last }] of this.#seen) if (mono - last > LACKED_FOR) this.#seen.delete(name);
+    return [...this.#seen.values()]
+      .slice(0, MOST_LACKED)
+      .map(({ queue, type, first }) => ({ queue, type, since: Math.round(now - mono + first) }));
+  }
 }
 
 /** The name of a worker of this process in the list of workers. */
@@ -18,7 +51,7 @@ export function workerId(): string {
 /** Announces regularly that a worker is alive, with its runs in progress. */
 export function workerHeartbeat(store: Store, logger: Logger, id: string, about: About): Heartbeat {
   const { registry } = store;
-  const { active, stopping, queues, types, every } = about;
+  const { active, lacking, stopping, queues, types, every } = about;
   const versions = { carillon: VERSION, bullmq: bullVersion(), node: process.versions.node };
   const own = { id, host: hostname(), pid: process.pid, queues, types, versions, every };
   let started: number | undefined;
@@ -32,7 +65,11 @@ export function workerHeartbeat(store: Store, logger: Logger, id: string, about:
       const now = await store.serverTime();
       started ??= now;
       const { count, runs } = active.underWay();
-      await registry.beatWorker({ ...own, started, beat: now, stopping: stopping(), running: count, runs });
+      const lacked = lacking.list(now);
+      await registry.beatWorker({
+        ...{ ...own, started, beat: now, stopping: stopping(), running: count, runs },
+        ...(lacked.length > 0 && { lacking: lacked }),
+      });
       return now;
     },
   });

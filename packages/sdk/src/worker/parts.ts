@@ -2,6 +2,7 @@ import type { Logger, Store } from "@carillon/store";
 import type { AnyTaskType } from "../task-type.js";
 import type { ActiveJobs } from "./active.js";
 import type { WorkerClock } from "./clock.js";
+import type { Lacking } from "./heartbeat.js";
 import type { ItemQueues } from "./item-queues.js";
 import type { WorkerEvents } from "./options.js";
 import type { OutputSaver } from "./output-saver.js";
@@ -13,6 +14,7 @@ export interface Parts {
   readonly logger: Logger;
   readonly clock: WorkerClock;
   readonly active: ActiveJobs;
+  readonly lacking: Lacking;
   readonly outputs: OutputSaver;
   readonly items: ItemQueues;
   /** Size limit of an attempt's output, in bytes. */

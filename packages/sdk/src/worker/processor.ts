@@ -87,6 +87,7 @@ function faultOf(
 /** Record started, resolve, run, normalise, record finished. */
 async function workRun(parts: Parts, taken: Taken<RunData>): Promise<JobEnd> {
   const type = parts.types.get(taken.job.name);
+  if (!type) parts.lacking.note(taken.queue, taken.job.name);
   const attempt = new RunAttempt(parts, taken);
   try {
     const started = await attempt.start();

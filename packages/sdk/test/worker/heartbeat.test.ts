@@ -63,6 +63,17 @@ it("a worker is listed with its runs, as stopping while it waits, and not after 
   expect((await bench.client.runs.get(run)).worker).toBe(worker.id);
 });
 
+it("a worker reports the types whose runs it fails because it lacks them, to a bound client too", async () => {
+  const worker = await bench.work([waits("other")], soon);
+  await bench.run("t", "ring");
+  const lacking = [{ queue: QUEUE, type: "ring", since: expect.any(Number) }];
+  await eventually(async () => expect(await list()).toMatchObject([{ id: worker.id, lacking }]));
+  expect((await fresh().status()).reasons).toMatchObject([
+    { code: "NO_NODE" },
+    { code: "NO_WORKER", queue: QUEUE, type: "ring" },
+  ]);
+});
+
 it("a worker that misses beats is silent, then dead, and forgotten after an hour", async () => {
   const type = waits("ring");
   const rarely = { heartbeatEvery: "5m" } as const;

@@ -120,6 +120,7 @@ async function readStatus(scope: StatusScope): Promise<Status> {
     ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
     ...read.flatMap(({ queue }) => pauseOf(queue)),
     ...noWorkers([...gaps.values()], read, workers),
+    ...(owner === undefined ? lackedTypes(workers, now, gaps.values()) : []),
     ...read.flatMap((one) => undelivered(one, [...gaps.values()], now)),
   ];
   const late = read
@@ -288,6 +289,24 @@ function noWorkers(
   });
 }
 
+/** Types that some workers of a queue do not have: those fail their runs. One reason for each type of a queue. */
+function lackedTypes(workers: readonly WorkerInfo[], now: number, gaps: Iterable<Gap>): StatusReason[] {
+  const alive = workers.filter((worker) => isAlive(worker, now));
+  const reasons = alive.flatMap(({ id, lacking = [] }) =>
+    lacking.map(({ queue, type, since }): [string, StatusReason] => [
+      `${queue} ${type}`,
+      {
+        code: "NO_WORKER",
+        message: `the worker ${id} fails the runs of type ${type} that it takes from the queue ${queue}: it does not have the type.`,
+        remedy: `Give the type ${type} to all workers of the queue ${queue}, or stop those that lack it.`,
+        ...{ queue, type, since },
+      },
+    ]),
+  );
+  const told = new Set(Array.from(gaps, ({ queue, type }) => `${queue} ${type}`));
+  return [...new Map(reasons)].flatMap(([name, reason]) => (told.has(name) ? [] : [reason]));
+}
+
 function undelivered({ queue, since }: QueueReading, gaps: readonly Gap[], now: number): StatusReason[] {
   if (queue.name !== ALERTS_QUEUE || since === undefined) return [];
   const gap = gaps.find((one) => one.queue === ALERTS_QUEUE);
@@ -307,7 +326,7 @@ function overdue({ name, behind }: QueueStatus, now: number): StatusReason {
   return {
     code: "OVERDUE",
     message: `the queue ${name} has occurrences that are due and that no node has claimed.`,
-    remedy: "While a backlog is drained, this shrinks by itself. If it grows, see the logs of the nodes.",
+    remedy: `While a backlog is drained, this shrinks by itself. If it grows: carillon list --overdue --queue ${name}, carillon doctor, and the logs of the nodes.`,
     queue: name,
     since: now - behind,
   };
