@@ -75,7 +75,7 @@ export function createConsole(options: ConsoleOptions): Console {
   const { client, basePath, bullBoard, redact, trustedProxies } = readAs(OPTIONS, options);
   const auth = readAuth(options.auth);
   if (client.owner !== undefined) {
-    const remedy = "Bind who may enter instead: by a named token, or by `owners` of what `auth` returns.";
+    const remedy = "Bind people instead: by named tokens, or by `owners` in the result of `auth`.";
     throw new CarillonError("INVALID_OPTION", "bound to an owner.", { field: "client", remedy });
   }
   const logger = options.logger ?? defaultLogger();

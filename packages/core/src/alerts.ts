@@ -124,7 +124,9 @@ export function assertSilenceScope({ owner, task, queue, kind, all }: SilenceSco
   if (given !== (all ?? false)) return;
   throw new CarillonError(
     "INVALID_OPTION",
-    all ? "all, and an owner, task, queue or kind as well." : "no owner, task, queue, kind or all.",
+    all
+      ? "all is given together with an owner, task, queue or kind."
+      : "no owner, task, queue, kind or all is given.",
     { remedy: "Select alerts by one of these." },
   );
 }

@@ -125,7 +125,7 @@ export function assertFreezeScope({ owner, tag, queue, all }: FreezeScope): void
   if (given.length > 0 !== (all ?? false)) return;
   throw new CarillonError(
     "INVALID_OPTION",
-    all ? "all, and an owner, tag or queue as well." : "no owner, tag, queue or all.",
+    all ? "all is given together with an owner, tag or queue." : "no owner, tag, queue or all is given.",
     { remedy: "Select tasks by one of these." },
   );
 }
@@ -136,7 +136,7 @@ export function parseWindows(
   length: Duration | undefined,
 ): { schedule: Schedule; length: number } {
   if (length === undefined)
-    throw new CarillonError("INVALID_OPTION", "windows have no length.", {
+    throw new CarillonError("INVALID_OPTION", "missing: windows need a length.", {
       field: "for",
       remedy: 'Give a duration, such as "2h".',
     });

@@ -218,7 +218,7 @@ onEveryEngine("the client", (connection) => {
     await expect(client.putMany([...many, noop("c", { priority: 2 })])).rejects.toMatchObject({
       code: "INVALID_TASK",
       field: "[4].id",
-      message: `[4].id: system/c in queue ${QUEUE} is [2] already. Give each task once.`,
+      message: `[4].id: system/c in queue ${QUEUE} is at [2] already. Give each task once.`,
     });
     await expect(client.putMany([noop("new"), noop("x:y")])).rejects.toMatchObject({
       code: "INVALID_NAME",

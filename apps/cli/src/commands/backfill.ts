@@ -67,7 +67,7 @@ export const registerBackfill: Register = (program, out) => {
       onlyTask(tasks, options);
       const [task] = tasks;
       if (task === undefined || tasks.length > 1) return beginMany(tasks, options, out);
-      if (options.rate !== undefined) throw misuse("rate", "is for many tasks.", "Give --every.");
+      if (options.rate !== undefined) throw misuse("rate", "applies to many tasks only.", "Give --every.");
       await withClient(options, async (client) => {
         const put = await begin(client, task, options, out);
         if (!options.wait || put.id === undefined) return answer(put, task, options, out);
@@ -151,7 +151,8 @@ async function rangeOf(
 async function beginMany(tasks: readonly string[], options: BackfillOptions, out: Output): Promise<void> {
   const { overlap, rate: perMinute, only, by, every, wait, dryRun } = options;
   for (const field of ["every", "wait"] as const)
-    if ({ every, wait }[field] !== undefined) throw misuse(field, "is for one task.", "Leave it out.");
+    if ({ every, wait }[field] !== undefined)
+      throw misuse(field, "applies to one task only.", "Leave it out.");
   assertRange(options);
   if (perMinute === undefined && !dryRun)
     throw misuse("rate", "missing.", "Give the occurrences a minute, or --dry-run to count them.");

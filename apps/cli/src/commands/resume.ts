@@ -67,7 +67,11 @@ export const registerResume: Register = (program, out) => {
       }
       for (const field of ["note", "pausedBy"] as const) {
         if (options[field] !== undefined)
-          throw misuse(field === "note" ? "note" : "paused-by", "is for many tasks.", "Leave it out.");
+          throw misuse(
+            field === "note" ? "note" : "paused-by",
+            "applies to many tasks only.",
+            "Leave it out.",
+          );
       }
       const changed = await withClient(options, (client) =>
         client.resume(taskRef(task, options.queue, options.owner), { from, ...given({ by: options.by }) }),

@@ -41,7 +41,7 @@ export const registerCancel: Register = (program, out) => {
       const { by } = options;
       if (id === undefined) return doToMany(cancelMany(by), [], options, out);
       onlyTask([id], options);
-      if (options.dryRun) throw misuse("dry-run", "is for many runs.", "Leave it out.");
+      if (options.dryRun) throw misuse("dry-run", "applies to many runs only.", "Leave it out.");
       const changed = await withClient(options, (client) =>
         client.runs.cancel(id, by === undefined ? {} : { by }),
       );

@@ -51,7 +51,7 @@ export const registerPause: Register = (program, out) => {
       const why = given({ note: options.note, by: options.by });
       if (task === undefined) {
         if (options.cancelQueued)
-          throw misuse("cancel-queued", "is for one task.", "Leave it out, or give a task.");
+          throw misuse("cancel-queued", "applies to one task only.", "Leave it out, or give a task.");
         const deed: Deed = {
           verb: "pause",
           past: "paused",

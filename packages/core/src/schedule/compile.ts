@@ -69,7 +69,7 @@ function compileWith(schedule: Schedule, around: Surroundings): CompiledSchedule
 
 export function partsOf(schedule: Schedule, around: Surroundings): Part[] {
   if (typeof schedule !== "object" || schedule === null) {
-    throw new CarillonError("INVALID_SCHEDULE", "A schedule is an object.", { field: "schedule" });
+    throw new CarillonError("INVALID_SCHEDULE", "The schedule is not an object.", { field: "schedule" });
   }
   if ("any" in schedule) return unionParts(schedule, around);
   const delay = delayOf(schedule);

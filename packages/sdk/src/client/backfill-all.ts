@@ -81,7 +81,7 @@ export async function timesOf(
   { from, to, only, now }: Given & { readonly now: number },
   slice: TimeSlice,
 ): Promise<Times> {
-  if (to > now) throw fault("to", "in the future.", "A backfill is of times that are past.");
+  if (to > now) throw fault("to", "in the future.", "A backfill runs past times only.");
   const schedule = scope.store.calendars.schedules.get(task.definition);
   if (schedule.delay !== undefined)
     throw fault("task", "its times follow from its runs.", "Trigger it instead.");
@@ -107,7 +107,7 @@ export async function backfillAll(
   const { store } = scope;
   await store.calendars.refresh();
   const now = await store.freezes.time();
-  if (given.to > now) throw fault("to", "in the future.", "A backfill is of times that are past.");
+  if (given.to > now) throw fault("to", "in the future.", "A backfill runs past times only.");
   const [found, refused, slice] = [[] as Times[], new Tally<BulkRefusal>(SAMPLE), new TimeSlice()];
   let total = 0;
   for await (const page of selected(scope, checked, undefined, refused)) {

@@ -181,7 +181,7 @@ export function checkedFilter<Filter extends BulkFilter>(
   checkedConditions(filter);
   if (tasks !== undefined) {
     if (given[0] !== undefined)
-      throw fault(given[0], "given with tasks.", "Give names, or conditions; not both.");
+      throw fault(given[0], "cannot be combined with tasks.", "Give names, or conditions; not both.");
     if (!Array.isArray(tasks)) throw fault("tasks", `got ${quote(tasks)}.`, "Give a list of tasks.");
     if (tasks.length > MOST_NAMED)
       throw fault("tasks", `more than ${MOST_NAMED}.`, "Name fewer, or give conditions.");

@@ -141,7 +141,7 @@ export function assertFirst({ queue, owner, id }: TaskName, names: Map<string, n
     names.set(name, names.size);
     return;
   }
-  throw new CarillonError("INVALID_TASK", `${owner}/${id} in queue ${queue} is [${before}] already.`, {
+  throw new CarillonError("INVALID_TASK", `${owner}/${id} in queue ${queue} is at [${before}] already.`, {
     field: "id",
     remedy: "Give each task once.",
   });

@@ -138,7 +138,7 @@ async function copyAndDelete({ store }: Scope, from: TaskName, to: TaskName, by:
     // The answer of the delete was lost.
     if (!source) return;
     if (source.moving === undefined)
-      throw conflict(`${from.id} was let go while it was moved.`, "Repeat the move.");
+      throw conflict(`${from.id} was released while it was moved.`, "Repeat the move.");
     const { definition, payloadJson } = source;
     const task = { definition: { ...definition, queue: to.queue, enabled: false }, payloadJson };
     await store.tasks.put(to.queue, [task], { once: source.fields.has("once"), by });

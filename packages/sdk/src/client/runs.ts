@@ -100,7 +100,7 @@ export class Runs {
     const { task } = await this.#find(id);
     const answer = await this.#scope.store.runs.cancel(task, id, by || this.#scope.actor);
     if (answer === "GONE") throw notFound(id);
-    if (answer === "FINAL") throw new CarillonError("CONFLICT", `run ${id} is over.`);
+    if (answer === "FINAL") throw new CarillonError("CONFLICT", `run ${id} has already ended.`);
     if (answer === "OK") this.#scope.log("cancel", task, by, { details: { run: id } });
     return answer === "OK";
   }
@@ -155,7 +155,7 @@ export class Runs {
     const { store } = this.#scope;
     const { queue } = run.task;
     if ((await store.items.count(queue, id)) === 0)
-      throw refused(id, "has no items", "Only runs of a fan-out have. Trigger its task instead.");
+      throw refused(id, "has no items", "Only runs of a fan-out have items. Trigger its task instead.");
     const failed = await store.items.page(queue, id, (status) => status === "failed", { from: 0, limit: 1 });
     if (failed.items.length === 0) throw refused(id, "has no failed items", "There is nothing to retry.");
     const task = await store.tasks.get(run.task);

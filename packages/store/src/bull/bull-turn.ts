@@ -113,6 +113,7 @@ end`;
 
 function split(text: string, cut: string): [before: string, from: string] {
   const found = text.indexOf(cut);
-  if (found < 0) throw new Error("BullMQ has changed a script: bull-turn.ts fits another version.");
+  if (found < 0)
+    throw new Error("BullMQ has changed a script: bull-turn.ts was written for another version.");
   return [text.slice(0, found), text.slice(found)];
 }

@@ -149,7 +149,7 @@ function addFunction(name: string, command: string): string {
   const text = bullScript(command);
   const [begin, end] = [text.indexOf(FUNCTIONS_BEGIN), text.indexOf(FUNCTIONS_END)];
   if (begin < 0 || end < begin)
-    throw new Error(`BullMQ has changed its script ${command}: bullmq.ts fits another version.`);
+    throw new Error(`BullMQ has changed its script ${command}: bullmq.ts was written for another version.`);
   return `do
   local redis, cmsgpack, cjson = bullRedis, bullPack, { encode = bullEncode }
   local rcall = redis.call
@@ -214,7 +214,8 @@ export function bullScript(command: string): string {
       scripts.set(key.split(":")[0] as string, lua);
   }
   const text = scripts.get(command);
-  if (text === undefined) throw new Error(`BullMQ has no script ${command}: bullmq.ts fits another version.`);
+  if (text === undefined)
+    throw new Error(`BullMQ has no script ${command}: bullmq.ts was written for another version.`);
   return text;
 }
 
@@ -276,12 +277,15 @@ export class JobPacker {
     };
     // Runs synchronously up to the recorder; its result is only the id.
     void job.addJob(recorder as unknown as Parameters<typeof job.addJob>[0]);
-    if (!recorded) throw new Error("BullMQ did not reach the recorder: bullmq.ts fits another version.");
+    if (!recorded)
+      throw new Error("BullMQ did not reach the recorder: bullmq.ts was written for another version.");
     const [packed, , opts] = recorded.args.slice(-3) as [Buffer, string, Buffer];
     const args = unpack(packed) as unknown[];
     const own = args.findIndex((arg) => arg === null || arg === undefined);
     if (own !== OWN_ARGUMENTS || args.slice(own).some((arg) => arg !== null && arg !== undefined)) {
-      throw new Error("BullMQ packs a job's arguments differently: bullmq.ts fits another version.");
+      throw new Error(
+        "BullMQ packs a job's arguments differently: bullmq.ts was written for another version.",
+      );
     }
     return {
       prioritized: recorded.command.startsWith("addPrioritizedJob:"),
@@ -298,7 +302,7 @@ export class JobPacker {
   /** A key of the recorder's queue as one of this queue. */
   #ours(key: unknown): string {
     if (typeof key !== "string" || !key.startsWith(RECORDED)) {
-      throw new Error("BullMQ names a queue's keys differently: bullmq.ts fits another version.");
+      throw new Error("BullMQ names a queue's keys differently: bullmq.ts was written for another version.");
     }
     return this.#bull + key.slice(RECORDED.length);
   }
