@@ -1,6 +1,7 @@
 import type { Pending } from "./decision.js";
 import { tokenOf } from "./job.js";
-import { afterFailure, type Policies } from "./policies.js";
+import type { Policies } from "./policies.js";
+import { afterFailure } from "./retry.js";
 import { isFailure, type Outcome } from "./run.js";
 import type { TaskSchedule } from "./task-schedule.js";
 

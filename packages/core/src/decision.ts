@@ -106,3 +106,8 @@ export interface Decision {
   /** A freeze holds due occurrences: they are checked again at its end, or when it is lifted. */
   readonly frozen?: Frozen;
 }
+
+/** The occurrence of a time of the schedule. */
+export function scheduled(task: DueTask, { nominal, due }: Slot, trigger: Trigger): Enqueue {
+  return { key: task.keyOf(nominal), nominal, due, trigger };
+}

@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 export * from "./alerts.js";
+export * from "./catch-up.js";
 export * from "./decide.js";
 export * from "./decide-end.js";
 export * from "./decide-items.js";
@@ -21,6 +22,7 @@ export * from "./options.js";
 export * from "./overlap.js";
 export * from "./policies.js";
 export * from "./quota.js";
+export * from "./retry.js";
 export * from "./run.js";
 export * from "./schedule/index.js";
 export * from "./schedule-cache.js";

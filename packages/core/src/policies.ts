@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { CarillonError } from "./errors.js";
-import { hashOf } from "./schedule/hash.js";
 import { reviewSchedule, type Schedule, scheduleSchema } from "./schedule/index.js";
 import { DURATION, type Duration, durationText, parseDuration } from "./schedule/text/duration.js";
 
@@ -185,44 +184,4 @@ export function minGapOf(
   if (minGap !== undefined) return parseDuration(minGap);
   if (tolerance === undefined || interval === undefined) return undefined;
   return Math.max(0, interval - parseDuration(tolerance)) || undefined;
-}
-
-/** The wait after n consecutive failures (n from 1), in ms, before cap and jitter. */
-export function backoffWait(kind: Backoff, period: number, n: number): number {
-  if (kind === "fixed") return period;
-  if (kind === "linear") return period * n;
-  return period * 2 ** Math.min(n - 1, 52);
-}
-
-/** The consequences of a failed run, by the policies of its task. */
-export interface AfterFailure {
-  /** Start again this many ms after the end; undefined: no retry, wait for the next occurrence. */
-  readonly retryIn: number | undefined;
-  /** Pause the task. */
-  readonly pause: boolean;
-}
-
-/**
- * Decides after n consecutive failures (n from 1). The wait is capped (default 5 intervals) and then jittered, both as TimescaleDB
- * documents it; the caller checks whether the next occurrence comes first.
- *
- * @param interval of the schedule in ms, called only if it is the default cap; undefined if unknown: there is then no cap
- * @param seed of the jitter: the same seed always gives the same jitter
- */
-export function afterFailure(
-  policies: Pick<Policies, "rerun" | "pauseAfterFailures">,
-  failures: number,
-  interval: () => number | undefined,
-  seed: string,
-): AfterFailure {
-  const { rerun, pauseAfterFailures } = policies;
-  if (pauseAfterFailures !== undefined && failures >= pauseAfterFailures) {
-    return { retryIn: undefined, pause: true };
-  }
-  if (rerun === undefined) return { retryIn: undefined, pause: false };
-  const most =
-    rerun.max === undefined ? 5 * (interval() ?? Number.POSITIVE_INFINITY) : parseDuration(rerun.max);
-  const wait = Math.min(backoffWait(rerun.backoff, parseDuration(rerun.delay), failures), most);
-  const spread = ((hashOf(seed) / 0x1_0000_0000) * 2 - 1) * (rerun.jitter / 100);
-  return { retryIn: Math.max(1, Math.round(wait * (1 + spread))), pause: false };
 }

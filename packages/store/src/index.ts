@@ -1,5 +1,13 @@
 export { ALERT_TYPE, type Alert, EMAIL_TYPE, type Incident } from "./alerts.js";
 export type { Backfill, NewBackfill } from "./backfills.js";
+export {
+  isAlive,
+  isSilent,
+  type LackedType,
+  type NodeInfo,
+  type WorkerInfo,
+  type WorkerRun,
+} from "./beats.js";
 export { bullChildren } from "./bull/bull-keys.js";
 export { bullVersion, jobOptions } from "./bull/bullmq.js";
 export { aboutPause, type QueuePause, type QueueState, type WorkerConnections } from "./bull/queues.js";
@@ -32,15 +40,7 @@ export type { ConnectionEars } from "./redis/link.js";
 export type { Lease, Mutex } from "./redis/mutex.js";
 export type { Subscription } from "./redis/subscription.js";
 export { untilRedisAnswers } from "./redis/until-redis-answers.js";
-export {
-  assertKnown,
-  isAlive,
-  isSilent,
-  type LackedType,
-  type NodeInfo,
-  type WorkerInfo,
-  type WorkerRun,
-} from "./registry.js";
+export { assertKnown } from "./registry.js";
 export { type Attempt, decodeOutcomes } from "./run/codec.js";
 export type { LedgerEntry } from "./run/ledger.js";
 export type { Recent } from "./run/recent.js";

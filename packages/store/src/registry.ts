@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { CarillonError, type DefaultsScope, type Policies, type PoliciesInput } from "@carillon/core";
 import { assertDefaultsScope, isName, parsePolicies, type Quotas } from "@carillon/core/internal";
+import { type NodeInfo, readNodes, readWorkers, type WorkerInfo } from "./beats.js";
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { FreezeRepository } from "./freezes.js";
 import type { NamespaceKeys } from "./keys.js";
@@ -40,70 +41,6 @@ const UNREGISTER_QUEUE = script("unregister-queue", {
   args: ["queue", "value"],
   answer: answers<0 | 1>(),
 });
-
-/** Status that a node reports with each heartbeat. Times in UTC ms of Redis time. */
-export interface NodeInfo {
-  id: string;
-  host: string;
-  pid: number;
-  version: string;
-  /** The version of BullMQ. */
-  bullmq: string;
-  started: number;
-  /** The last heartbeat. */
-  beat: number;
-  /** How often it beats, in ms. */
-  every: number;
-  /** The version of the time zone data that it computes with. */
-  tzdata: string;
-  /** How far its clock is ahead of Redis, in ms. */
-  clockOffset: number;
-  /** Whether it has an `onAlert`. */
-  onAlert?: boolean;
-  /** Whether it claims; if not, `why`. A node that cannot write cannot report that: its last heartbeat gets old. */
-  ready: boolean;
-  why?: string;
-}
-
-/** A run that a worker has under way. */
-export interface WorkerRun {
-  readonly run: string;
-  readonly queue: string;
-  /** `owner/id`. */
-  readonly task: string;
-}
-
-/** A task type that a worker does not have, and whose runs in this queue it failed for that, first at `since`, UTC ms of Redis time. */
-export interface LackedType {
-  readonly queue: string;
-  readonly type: string;
-  readonly since: number;
-}
-
-/** Status that a worker process reports with each heartbeat. Times in UTC ms of Redis time. */
-export interface WorkerInfo {
-  /** Also the `worker` of the runs that it works. */
-  readonly id: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly queues: readonly string[];
-  /** The task types that it handles. */
-  readonly types: readonly string[];
-  readonly versions: { readonly carillon: string; readonly bullmq: string; readonly node: string };
-  readonly started: number;
-  /** The last heartbeat. */
-  readonly beat: number;
-  /** How often it beats, in ms. */
-  readonly every: number;
-  /** It takes no more jobs, and waits for those under way. */
-  readonly stopping: boolean;
-  /** How many runs it has under way. */
-  readonly running: number;
-  /** The first 20 of these. */
-  readonly runs: readonly WorkerRun[];
-  /** The types that it lacked within the last ten minutes; absent: none. */
-  readonly lacking?: readonly LackedType[];
-}
 
 /**
  * The queues of a namespace, its nodes and workers, and the console's sessions that were ended. These live in another cluster slot than the queues themselves, so no
@@ -242,7 +179,7 @@ export class Registry {
 
   async nodes(): Promise<NodeInfo[]> {
     const all = await this.#link.ask((client) => client.hgetall(this.#keys.nodes));
-    return readBeats(all, isNode);
+    return readNodes(all);
   }
 
   async beatWorker(worker: WorkerInfo): Promise<void> {
@@ -251,7 +188,7 @@ export class Registry {
 
   async workers(): Promise<WorkerInfo[]> {
     const all = await this.#link.ask((client) => client.hgetall(this.#keys.workers));
-    return readBeats(all, isWorker);
+    return readWorkers(all);
   }
 
   async removeWorker(id: string): Promise<void> {
@@ -276,68 +213,6 @@ export class Registry {
   async removeNode(id: string): Promise<void> {
     await this.#link.ask((client) => client.hdel(this.#keys.nodes, id));
   }
-}
-
-/** Fields that nodes and workers have in common. */
-type Beat = Pick<NodeInfo, "id" | "beat" | "every">;
-
-/**
- * Whether a node or a worker has missed no more than three heartbeats. One whose last was so far in the future has not beaten since the
- * server's clock went back.
- * @param now in UTC ms of Redis time
- */
-export function isAlive({ beat, every }: Beat, now: number): boolean {
-  return Math.abs(now - beat) <= 3 * every;
-}
-
-/** Whether a node or a worker has missed a heartbeat: it hangs, is cut off, or its Redis accepts no writes. */
-export function isSilent({ beat, every }: Beat, now: number): boolean {
-  return Math.abs(now - beat) > 1.5 * every;
-}
-
-/** By id, without corrupt and foreign data. */
-function readBeats<Info extends Beat>(
-  all: Record<string, string>,
-  isSound: (info: Partial<Info>) => boolean,
-): Info[] {
-  return Object.entries(all)
-    .flatMap(([id, text]) => {
-      try {
-        const info = JSON.parse(text) as Info;
-        return info.id === id && Number.isFinite(info.beat + info.every) && isSound(info) ? [info] : [];
-      } catch {
-        return [];
-      }
-    })
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
-}
-
-function isNode({ tzdata, ready }: Partial<NodeInfo>): boolean {
-  return typeof tzdata === "string" && typeof ready === "boolean";
-}
-
-function isWorker({
-  host,
-  queues,
-  types,
-  versions,
-  started,
-  running,
-  runs,
-  lacking = [],
-}: Partial<WorkerInfo>): boolean {
-  const lists = [queues, types].every((list) => Array.isArray(list) && list.every(isText));
-  const versioned = [versions?.carillon, versions?.bullmq, versions?.node].every(isText);
-  const counted = Number.isFinite(started) && Number.isFinite(running);
-  const listed =
-    Array.isArray(runs) && runs.every((one) => isText(one?.run) && isText(one.queue) && isText(one.task));
-  const lacked =
-    Array.isArray(lacking) && lacking.every((one) => isText(one?.queue) && isText(one.type) && one.since > 0);
-  return lists && versioned && counted && listed && lacked && isText(host);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
 }
 
 /** @param known the types of the namespace; none: any @throws `UNKNOWN_TASK_TYPE` */

@@ -27,15 +27,14 @@ import { CANCEL_OPEN, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds, runInWay } from "./due.js";
 import { enqueueNow } from "./enqueue-now.js";
 import { readFrozen } from "./frozen.js";
+import { JobTexts, templatesText } from "./job-texts.js";
 import {
   type BackfillStep,
   type ClaimItem,
   COMMIT,
   CommitItems,
   type CommitOptions,
-  JobTexts,
   type Requester,
-  templatesText,
 } from "./pack.js";
 import { claimableAt, type DueEntry } from "./writes.js";
 

@@ -9,7 +9,8 @@ import { definitionFields, storedFields } from "../task/codec.js";
 import { clearDeletedRuns } from "../task/deleted-runs.js";
 import { addFailed, nameTaken } from "../task/errors.js";
 import { ENQUEUE_NEW } from "./claim-scripts.js";
-import { dataParts, JobTexts, type Requester, templatesText } from "./pack.js";
+import { dataParts, JobTexts, templatesText } from "./job-texts.js";
+import type { Requester } from "./pack.js";
 
 /** As `ClaimRepository.enqueueNow`. */
 export async function enqueueNow(

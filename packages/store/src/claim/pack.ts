@@ -1,23 +1,6 @@
-import {
-  type OverlapPolicy,
-  parseDuration,
-  type SkipReason,
-  type TaskDefinition,
-  type TaskState,
-} from "@carillon/core";
-import {
-  type Decision,
-  type Enqueue,
-  minGapOf,
-  occurrenceKey,
-  readyAt,
-  runId,
-  type ScheduleCache,
-  timeLimitOf,
-} from "@carillon/core/internal";
-import { type JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
+import type { OverlapPolicy, SkipReason, TaskState } from "@carillon/core";
+import { type Decision, type Enqueue, readyAt, runId } from "@carillon/core/internal";
 import type { QueueKeys } from "../keys.js";
-import { encodeDetails } from "../run/codec.js";
 import {
   ALERT,
   CANCEL,
@@ -32,6 +15,7 @@ import {
 } from "../script/libraries.js";
 import { answers, type Item, script } from "../script/script.js";
 import type { StoredTask } from "../task/codec.js";
+import { dataParts, type JobTexts } from "./job-texts.js";
 import { type DueEntry, type Writes, writesOf } from "./writes.js";
 
 export interface ClaimItem {
@@ -201,97 +185,12 @@ export class CommitItems {
   }
 }
 
-/** Texts of jobs and run records of one queue; parts shared within a commit are made once. */
-export class JobTexts {
-  readonly templates: JobTemplate[] = [];
-  readonly #packer: JobPacker;
-  readonly #schedules: ScheduleCache;
-  readonly #now: number;
-  readonly #known = new Map<string, number>();
-
-  /** @param now for the jobs' own timestamps */
-  constructor(packer: JobPacker, schedules: ScheduleCache, now: number) {
-    this.#packer = packer;
-    this.#schedules = schedules;
-    this.#now = now;
-  }
-
-  /** The place of its template, from 1. */
-  template(definition: TaskDefinition): number {
-    const { type, priority, retry } = definition;
-    const key = `${type} ${priority} ${retry === undefined ? "" : JSON.stringify(retry)}`;
-    let place = this.#known.get(key);
-    if (place === undefined) {
-      place = this.templates.push(this.#packer.template(type, jobOptions(definition, this.#now)));
-      this.#known.set(key, place);
-    }
-    return place;
-  }
-
-  /** Initial fields of the run's record; the limits, in ms, are enforced by the worker. */
-  details(definition: TaskDefinition, enqueue: Enqueue): string {
-    const { timeLimit, timeLimitGrace, minGap, tolerance, retry } = definition;
-    const interval =
-      timeLimit === undefined && tolerance === undefined ? undefined : this.#interval(definition, enqueue);
-    const gap = minGapOf({ minGap, tolerance }, interval);
-    return encodeDetails(definition, {
-      type: definition.type,
-      key: enqueue.key,
-      nominal: enqueue.nominal,
-      due: enqueue.due,
-      trigger: enqueue.trigger,
-      missed: enqueue.missed,
-      itemsOf: enqueue.itemsOf,
-      most: retry?.attempts,
-      limit: timeLimit === undefined ? undefined : timeLimitOf(timeLimit, interval),
-      grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
-      minGap: gap,
-      by: enqueue.by,
-    });
-  }
-
-  /** From the occurrence to the one that follows it, in ms; undefined if none does. */
-  #interval(definition: TaskDefinition, { trigger, nominal }: Enqueue): number | undefined {
-    const schedule = this.#schedules.get(definition);
-    // A manual trigger takes the interval between the schedule's next two times.
-    const from = trigger === "manual" ? (schedule.next(nominal) ?? Number.NaN) : nominal;
-    const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
-    return Number.isNaN(following) ? undefined : following;
-  }
-}
-
 /** The requester of a one-off task of `enqueue` is the author of its put. */
 function withRequester(enqueue: Enqueue, task: StoredTask): Enqueue {
   const { updatedBy } = task;
   // `fields` last: they are computed, and few tasks name an author.
   const asked = enqueue.by === undefined && updatedBy !== undefined && task.fields.has("once");
   return asked ? { ...enqueue, by: updatedBy } : enqueue;
-}
-
-/** As `bullAdd` takes them. Text: a command with binary arguments is much slower to send. */
-export function templatesText(templates: readonly JobTemplate[]): string {
-  return JSON.stringify(templates.map(({ prioritized, args, opts }) => [prioritized, args, opts]));
-}
-
-/** Parts of a job's data for `jobData` in `lib/enqueue.lua`. Defaults are undefined. */
-export function dataParts(
-  definition: TaskDefinition,
-  { key, nominal, due, trigger, missed, itemsOf }: Enqueue,
-  payload: string,
-) {
-  const { subject, submitter, group } = definition;
-  const few = missed ?? itemsOf ?? subject ?? submitter ?? group;
-  return {
-    key: key === occurrenceKey(definition, nominal) ? undefined : JSON.stringify(key),
-    nominal,
-    jobDue: due === nominal ? undefined : due,
-    trigger,
-    more:
-      few === undefined
-        ? undefined
-        : `,${JSON.stringify({ missed, itemsOf, subject, submitter, group }).slice(1, -1)}`,
-    payload,
-  };
 }
 
 /** @returns `undefined`: no such properties, as for nearly all */

@@ -1,5 +1,5 @@
+import { isAlive, type WorkerInfo } from "../beats.js";
 import type { WorkerConnections } from "../bull/queues.js";
-import { isAlive, type WorkerInfo } from "../registry.js";
 import type { Store } from "../store.js";
 
 /** A task type in a queue. */

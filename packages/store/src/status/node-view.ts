@@ -1,4 +1,4 @@
-import { isAlive, isSilent, type NodeInfo } from "../registry.js";
+import { isAlive, isSilent, type NodeInfo } from "../beats.js";
 
 /** `silent`: it missed a heartbeat. `dead`: it missed three. */
 export type NodeState = "ready" | "not-ready" | "silent" | "dead";

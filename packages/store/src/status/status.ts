@@ -1,8 +1,8 @@
 import { ALERTS_QUEUE, type ErrorCode, type Freeze } from "@carillon/core";
 import { frozenAt, frozenText } from "@carillon/core/internal";
+import { isAlive, type WorkerInfo } from "../beats.js";
 import { aboutPause, type QueuePause, type QueueState } from "../bull/queues.js";
 import { redisError } from "../redis/connection.js";
-import { isAlive, type WorkerInfo } from "../registry.js";
 import type { Store } from "../store.js";
 import { nextOf } from "../task/next-of.js";
 import { type Coverage, type Gap, gapText, type Work } from "./coverage.js";

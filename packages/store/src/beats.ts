@@ -1,0 +1,134 @@
+/** Status that a node reports with each heartbeat. Times in UTC ms of Redis time. */
+export interface NodeInfo {
+  id: string;
+  host: string;
+  pid: number;
+  version: string;
+  /** The version of BullMQ. */
+  bullmq: string;
+  started: number;
+  /** The last heartbeat. */
+  beat: number;
+  /** How often it beats, in ms. */
+  every: number;
+  /** The version of the time zone data that it computes with. */
+  tzdata: string;
+  /** How far its clock is ahead of Redis, in ms. */
+  clockOffset: number;
+  /** Whether it has an `onAlert`. */
+  onAlert?: boolean;
+  /** Whether it claims; if not, `why`. A node that cannot write cannot report that: its last heartbeat gets old. */
+  ready: boolean;
+  why?: string;
+}
+
+/** A run that a worker has under way. */
+export interface WorkerRun {
+  readonly run: string;
+  readonly queue: string;
+  /** `owner/id`. */
+  readonly task: string;
+}
+
+/** A task type that a worker does not have, and whose runs in this queue it failed for that, first at `since`, UTC ms of Redis time. */
+export interface LackedType {
+  readonly queue: string;
+  readonly type: string;
+  readonly since: number;
+}
+
+/** Status that a worker process reports with each heartbeat. Times in UTC ms of Redis time. */
+export interface WorkerInfo {
+  /** Also the `worker` of the runs that it works. */
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly queues: readonly string[];
+  /** The task types that it handles. */
+  readonly types: readonly string[];
+  readonly versions: { readonly carillon: string; readonly bullmq: string; readonly node: string };
+  readonly started: number;
+  /** The last heartbeat. */
+  readonly beat: number;
+  /** How often it beats, in ms. */
+  readonly every: number;
+  /** It takes no more jobs, and waits for those under way. */
+  readonly stopping: boolean;
+  /** How many runs it has under way. */
+  readonly running: number;
+  /** The first 20 of these. */
+  readonly runs: readonly WorkerRun[];
+  /** The types that it lacked within the last ten minutes; absent: none. */
+  readonly lacking?: readonly LackedType[];
+}
+
+/** Fields that nodes and workers have in common. */
+type Beat = Pick<NodeInfo, "id" | "beat" | "every">;
+
+/**
+ * Whether a node or a worker has missed no more than three heartbeats. A last beat too far in the future was written
+ * before the server's clock went back.
+ * @param now in UTC ms of Redis time
+ */
+export function isAlive({ beat, every }: Beat, now: number): boolean {
+  return Math.abs(now - beat) <= 3 * every;
+}
+
+/** Whether a node or a worker has missed a heartbeat: it hangs, is cut off, or its Redis accepts no writes. */
+export function isSilent({ beat, every }: Beat, now: number): boolean {
+  return Math.abs(now - beat) > 1.5 * every;
+}
+
+/** The nodes of a hash, sorted by id. Leaves out corrupt and foreign data. */
+export function readNodes(all: Record<string, string>): NodeInfo[] {
+  return readBeats(all, isNode);
+}
+
+/** As `readNodes`, the workers. */
+export function readWorkers(all: Record<string, string>): WorkerInfo[] {
+  return readBeats(all, isWorker);
+}
+
+function readBeats<Info extends Beat>(
+  all: Record<string, string>,
+  isSound: (info: Partial<Info>) => boolean,
+): Info[] {
+  return Object.entries(all)
+    .flatMap(([id, text]) => {
+      try {
+        const info = JSON.parse(text) as Info;
+        return info.id === id && Number.isFinite(info.beat + info.every) && isSound(info) ? [info] : [];
+      } catch {
+        return [];
+      }
+    })
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function isNode({ tzdata, ready }: Partial<NodeInfo>): boolean {
+  return typeof tzdata === "string" && typeof ready === "boolean";
+}
+
+function isWorker({
+  host,
+  queues,
+  types,
+  versions,
+  started,
+  running,
+  runs,
+  lacking = [],
+}: Partial<WorkerInfo>): boolean {
+  const lists = [queues, types].every((list) => Array.isArray(list) && list.every(isText));
+  const versioned = [versions?.carillon, versions?.bullmq, versions?.node].every(isText);
+  const counted = Number.isFinite(started) && Number.isFinite(running);
+  const listed =
+    Array.isArray(runs) && runs.every((one) => isText(one?.run) && isText(one.queue) && isText(one.task));
+  const lacked =
+    Array.isArray(lacking) && lacking.every((one) => isText(one?.queue) && isText(one.type) && one.since > 0);
+  return lists && versioned && counted && listed && lacked && isText(host);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
