@@ -183,7 +183,10 @@ async function undelivered(alerts: Pick<Alerts, "undelivered">, now: number): Pr
   );
   if (failing.length === 0) return [];
   const to = [...new Set(failing.map((one) => one.to))].slice(0, NAMED).join(", ");
-  const why = failing.find(({ error }) => error !== undefined)?.error?.split("\n")[0];
+  const why = failing
+    .find(({ error }) => error !== undefined)
+    ?.error?.split("\n")[0]
+    ?.replace(/\.$/, "");
   return [
     {
       code: "ALERTS_FAIL",
