@@ -1,10 +1,12 @@
-// How many occurrences a second can be kept up? Many tasks, each due once in a while, spread over the seconds. The rate rises until an
-// occurrence is missed or p99 of due to produced is over a second, then the last step is halved a few times; beside BullMQ's Job
-// Schedulers. Ours is produced when the claim commits, and needs no workers. Theirs is when a worker takes it, for that is what makes
-// their next one. Once more with workers on our side too: ours, and plain ones of BullMQ. Each step has a Redis of its own. Of our shards, the one that is least and
-// the one that is most behind tell whether the nodes share the work evenly.
-// With `--period 1` tasks come again each second (and so on); ours only with workers then, since a run is in the way of the next one.
-// With `--zones UTC,Europe/Paris` (and so on) they have cron expressions in these zones, and so are due at full seconds.
+// The highest rate of occurrences that can be sustained, compared with BullMQ's Job Schedulers. Many tasks, each due
+// once in a while, are spread over the seconds. The rate rises until an occurrence is missed or the p99 from due to
+// produced is over a second; then the last step is halved a few times. Ours is produced when the claim commits, and
+// needs no workers; theirs when a worker takes it, because that creates the next one. Measured once more with workers
+// on our side, ours and plain ones of BullMQ. Each step has its own Redis. The least and the most delayed of our shards
+// show whether the nodes share the work evenly.
+// With `--period 1` tasks are due again every second (and so on); ours then only with workers, because an open run
+// blocks the next occurrence. With `--zones UTC,Europe/Paris` they have cron expressions in these zones, and so are due
+// at full seconds.
 import { shardOf } from "@carillon/core/internal";
 import { writeChart } from "./lib/chart.mjs";
 import { readOptions } from "./lib/options.mjs";

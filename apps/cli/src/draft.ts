@@ -38,7 +38,7 @@ export class Draft {
   }
 }
 
-/** As git does: the shell reads what the variable says, so it may hold arguments. */
+/** Runs the editor through the shell, as git does, so that the variable may contain arguments. */
 async function run(editor: string, file: string, env: NodeJS.ProcessEnv): Promise<void> {
   const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit", env });
   const code = await new Promise<number | null>((resolve, reject) => {

@@ -3,7 +3,7 @@ import { type Ctx, clientAddress, type Middleware } from "./context.js";
 import { refuse } from "./errors.js";
 import { isForAdmins, isOwned, onlyActs, onlyAsks } from "./paths.js";
 
-/** Refuses what the role, or the owners, of the sender may not do. */
+/** Refuses requests that the sender's role or owners do not allow. */
 export const roleAllows: Middleware = async (c, next) => {
   const error = refusal(c);
   return error ? refuse(c, error) : next();

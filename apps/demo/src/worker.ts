@@ -6,7 +6,7 @@ import { demoTypes } from "./types.js";
 /** Most log text that is kept while it cannot be written, in bytes. */
 const UNWRITTEN_LOG = 64 * 1024;
 
-/** A worker process: two of these run beside the replicas, as in production. */
+/** A worker process: two of these run next to the replicas, as in production. */
 const { connection, namespace } = readEnvironment();
 const logger = pino(
   { name: process.env.DEMO_WORKER ?? "worker", level: process.env.CARILLON_LOG_LEVEL ?? "info" },

@@ -1,4 +1,4 @@
--- Deletes what is left of a queue without tasks and runs: our counts, and BullMQ's own keys unless it has jobs of others. BullMQ's
+-- Deletes the rest of a queue without tasks and runs: our counts, and BullMQ's own keys unless it has foreign jobs. BullMQ's
 -- settings (meta) stay if someone has made any: a pause, a concurrency, a rate limit.
 --
 -- K.bull: BullMQ's keys of a queue without jobs; K.jobs: those that exist while it has jobs

@@ -26,8 +26,8 @@ const COPY_FREEZES = script("copy-freezes", {
 const QUOTA = "~quota:";
 
 /**
- * The freezes of a namespace. Each queue has a copy in its own cluster slot, which claims read and their commits check: a freeze holds
- * everywhere as soon as it is copied, also against a node that decided before it came.
+ * The freezes of a namespace. Each queue has a copy in its own cluster slot, which claims read and their commits check: a
+ * freeze holds everywhere as soon as it is copied, also for a node that decided before.
  */
 export class FreezeRepository {
   readonly #link: Link;

@@ -8,7 +8,7 @@ export interface Logger {
   error(details: object, message: string): void;
 }
 
-/** Bytes of a log that cannot be written; what comes after them is dropped. */
+/** Bytes that are kept while a log cannot be written; further lines are dropped. */
 const UNWRITTEN_LOG = 64 * 1024;
 
 /** The default of nodes and workers: pino, as JSON lines on stdout, from level info. */

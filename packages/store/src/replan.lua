@@ -1,4 +1,4 @@
--- Gives tasks the next time that their schedule means now: a shared calendar or the time zone data has changed. A task that
+-- Sets the next times of tasks whose schedule has other times, because a shared calendar or the time zone data has changed. A task that
 -- has changed since the caller read it is left as it is, to be read again.
 --
 -- A.revision: of the shared calendars

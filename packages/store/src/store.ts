@@ -132,7 +132,7 @@ export class Store {
     return mutex.take(keys.queue(queue).mutex(part), ttl);
   }
 
-  /** How long whoever has the mutex of a queue's part may keep it, in ms; 0: nobody has it. */
+  /** Remaining lease of the mutex of a queue's part, in ms; 0: it is free. */
   leasedFor(queue: string, part: string): Promise<number> {
     const { mutex, keys } = this.#internals;
     return mutex.remaining(keys.queue(queue).mutex(part));

@@ -35,7 +35,7 @@ function open(): Scratch {
     detached: true,
   });
   guard.unref();
-  guard.stdin.on("error", () => {}); // the guard was killed: nothing to tell it any more
+  guard.stdin.on("error", () => {}); // the guard was killed, so it cannot be notified
   (guard.stdin as unknown as { unref(): void }).unref();
   scratch = { dir, guard };
   return scratch;

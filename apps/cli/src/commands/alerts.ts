@@ -7,7 +7,7 @@ import { type Column, table } from "../table.js";
 import { cut, printable } from "../text.js";
 import { HERE, when } from "../times.js";
 
-/** Time between two looks at the run of a test, in ms. */
+/** Interval at which the run of a test is read, in ms. */
 const EVERY = 200;
 
 interface ListOptions extends Globals {

@@ -26,8 +26,8 @@ export interface BackfillOptions {
   /** At most one occurrence in this time, `10s`; default: as fast as they can be. */
   readonly every?: Duration | undefined;
   /**
-   * Only occurrences whose runs failed (and none went well since), or that were skipped for this reason; as far as records are kept.
-   * Default: all.
+   * Only occurrences whose runs failed (and none succeeded since), or that were skipped for this reason, as far as
+   * records are kept. Default: all.
    */
   readonly only?: BackfillOnly | undefined;
   /** The name to record as the requester; default: this client's. */

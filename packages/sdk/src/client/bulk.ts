@@ -164,10 +164,9 @@ async function inOrder<One>(calls: readonly Promise<One>[]) {
 
 /**
  * A filter with the bound owner.
- *
  * @param more further fields, each of which is a condition too
  * @param may `any`: all tasks of the namespace too, for calls that change nothing
- * @throws `INVALID_OPTION` for a filter without any condition: nobody means all tasks of a namespace by accident
+ * @throws `INVALID_OPTION` for a filter without any condition, which would select a whole namespace by accident
  */
 export function checkedFilter<Filter extends BulkFilter>(
   scope: Scope,

@@ -338,7 +338,7 @@ async function skipEvent(store: Store, queue: string, entry: LedgerEntry): Promi
     ? `; in the way was the run of ${iso(seen.nominal)}, then not over (now ${seen.outcome ?? seen.state})`
     : "";
   const ofRetry = reason === RETRY;
-  // By the end of a run: that of this occurrence, or of the last one in the range.
+  // The run whose end decided: that of this occurrence, or of the last one in the range.
   if (ofRetry && by.includes("@")) {
     return { at, what: "skipped", text: `its retry was given up (${reason})${range}` };
   }

@@ -30,7 +30,7 @@ export interface Tick {
   readonly until?: number;
   /** How many decisions a range stands for. */
   readonly decisions?: number;
-  /** When it was or is to be acted on: later than `nominal` by the jitter. Absent: unknown. */
+  /** When it was due, or will be: later than `nominal` by the jitter. Absent: unknown. */
   readonly due?: number;
   /** Why it was skipped: as in the ledger. */
   readonly reason?: string;
@@ -53,7 +53,7 @@ export interface Tick {
 /** Ticks in the order of their nominal times. */
 export interface TickList {
   readonly ticks: Tick[];
-  /** UTC ms of Redis time: what is before has been decided, or is due. */
+  /** UTC ms of Redis time: earlier occurrences are decided, or due. */
   readonly now: number;
   /** Begin the next call here: there are more than `limit`. */
   readonly next?: number;
@@ -241,7 +241,7 @@ async function plannedTicks(store: Store, task: StoredTask, now: number, window:
   return found;
 }
 
-/** The times of a paused task, from the first that is owed. */
+/** The times of a paused task, from the first owed one. */
 function* heldBy(store: Store, task: StoredTask): Generator<Tick | undefined> {
   const { definition, nominal, paused } = task;
   const schedule = store.calendars.schedules.get(definition);

@@ -66,10 +66,10 @@ function frozenBy(freezes: readonly Freeze[], { definition }: StoredTask, at: nu
 }
 
 /**
- * Each occurrence that is enqueued from now until `within` is over, by the current schedules, earliest first; also what is tried again, or was
- * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. What a freeze skips, or holds beyond that, is
- * marked. A fixed delay after finish is foreseen as if runs took no time. With more than `limit`: the earliest of all tasks.
- *
+ * Each occurrence that is enqueued from now until the end of `within`, by the current schedules, earliest first.
+ * Includes retries and requested runs that are due by then, and owed occurrences that the catch-up policy keeps, now.
+ * Occurrences that a freeze skips, or holds beyond that time, are marked. A fixed delay after finish is computed as if
+ * runs took no time. With more than `limit`: the earliest of all tasks.
  * @throws `INVALID_OPTION` if the forecast takes too many steps
  */
 export async function forecast(scope: Scope, options: ForecastOptions): Promise<Upcoming[]> {

@@ -77,7 +77,10 @@ export interface Task extends Policies {
   readonly updatedBy?: string | undefined;
 }
 
-/** TimescaleDB's word for a task and its runs, for display: a run is `STARTING` as long as it runs, and what is paused or finished is `DISABLED`. */
+/**
+ * TimescaleDB's word for a task and its runs, for display: a run is `STARTING` while it runs, and a paused or finished
+ * task is `DISABLED`.
+ */
 export type DisplayState = "SCHEDULED" | "STARTING" | "TERMINATING" | "DISABLED";
 
 /** Derived from the two machines of a task and its runs, which are never mixed. */

@@ -104,7 +104,7 @@ function exchange(
       headers,
       lookup: always(addresses),
       signal,
-      // An address has no server name; its certificate is checked all the same.
+      // An IP address has no server name; its certificate is checked nevertheless.
       ...(secure ? { servername: isIP(host) === 0 ? host : "", rejectUnauthorized: true } : {}),
       ...(request.ca === undefined ? {} : { ca: request.ca }),
     });

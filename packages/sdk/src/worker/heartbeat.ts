@@ -11,7 +11,7 @@ import {
 } from "@carillon/store";
 import type { ActiveJobs } from "./active.js";
 
-/** What a worker's beats report, and what they need for it. */
+/** Parts of a worker that its beats report. */
 interface About extends Pick<WorkerInfo, "queues" | "types" | "every"> {
   readonly active: ActiveJobs;
   readonly lacking: Lacking;

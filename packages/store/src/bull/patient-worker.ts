@@ -6,7 +6,7 @@ import { failsForAll } from "../redis/redis-error.js";
 const PAUSE = 1_000;
 /** Attempts to write the end of a job. */
 const TRIES = 30;
-/** Thrown by the processor for a job that it has moved elsewhere: there is no end to write. */
+/** Thrown by the processor for a job that it has moved elsewhere: no end must be written. */
 const MOVED = [DelayedError, WaitingError, WaitingChildrenError];
 
 /**

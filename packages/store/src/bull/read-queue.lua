@@ -1,4 +1,4 @@
--- Reads what waits in a queue, and whether workers may take it.
+-- Reads the number of waiting jobs of a queue, and whether workers may take them.
 --
 -- Returns: { paused ("" or what is stored), what our pause has stored ("" none), jobs that wait, active jobs, age in ms of the one that
 --          has waited longest ("" none) }

@@ -22,7 +22,7 @@ export interface DueBatch {
 export interface WhichDue {
   /** Number of tasks to skip, in the order of their times: those that this version cannot decide. */
   readonly pass?: number | undefined;
-  /** Names to read, as far as they are still due. */
+  /** Names to read, if they are still due. */
   readonly names?: readonly string[] | undefined;
   /** Also reads tasks that become due until then, in UTC ms of Redis time. */
   readonly by?: number | undefined;
@@ -42,7 +42,7 @@ const READ_DUE = script("read-due", {
   answer: answers<[now: number, more: string, rest: string, frozen: FrozenReply, ...tasks: string[]]>(),
 });
 
-/** Reads what is due. */
+/** Reads due tasks. */
 export class DueReads {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;

@@ -1,6 +1,6 @@
 -- Creates the one-off task of "enqueue now" and its job in one step. The task is finished from the start, and is deleted with its run.
 --
--- K.gone: runs that a deleted task of that name left
+-- K.gone: runs left by a deleted task of that name
 -- A.by: who asked, "" unknown; A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
 -- definition
 -- Returns: { "OK" | "DONE" | "TAKEN" | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua; or there are freezes: a node finds out whether one holds it) | "ERROR <text>", now }

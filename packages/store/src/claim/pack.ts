@@ -120,7 +120,7 @@ export const COMMIT = script("commit", {
 
 type CommitItem = Item<(typeof COMMIT)["signature"]>;
 
-/** Packs decisions about tasks of one queue for `commit.lua`, which says what is where. */
+/** Packs decisions about tasks of one queue for `commit.lua`, whose header describes the items. */
 export class CommitItems {
   readonly items: CommitItem[] = [];
   readonly #queue: QueueKeys;
@@ -243,7 +243,7 @@ function flat(fields: Record<string, string | number | undefined>): string[] {
   );
 }
 
-/** Policy of the enqueued occurrence: except with `allow`, there must be no live run at the commit either. */
+/** Policy of the enqueued occurrence. Except with `allow`, no live run may exist at the commit. */
 function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): OverlapPolicy {
   const own = task.pending.find(({ key }) => key === enqueue?.key)?.overlap;
   return own ?? task.definition.overlap;

@@ -1,8 +1,8 @@
 import { CarillonError, type ErrorCode, isCarillonError } from "@carillon/core";
 
 /**
- * Takes the arguments out of an error about signing in: ioredis keeps the command in it, and whoever prints the error would
- * print the password.
+ * Removes the arguments from an error about signing in: ioredis keeps the command in it, so a printed error would
+ * contain the password.
  */
 export function withoutPassword(error: unknown): void {
   const { command, lastNodeError } = (error ?? {}) as {

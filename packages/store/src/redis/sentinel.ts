@@ -17,7 +17,7 @@ export function sentinelOptions(
   return {
     // Your client may read from replicas; decisions need the newest data.
     role: "master",
-    // Must give a number for ever: without one the client ends for good when no Sentinel answers.
+    // Must always return a number: otherwise the client gives up when no Sentinel answers.
     sentinelRetryStrategy: reconnectAfter,
     // A frozen Sentinel must not delay the search: its connection is open, but it never answers.
     sentinelCommandTimeout: 2_000,
@@ -32,11 +32,10 @@ export function sentinelOptions(
 }
 
 /**
- * Drops the connection as soon as a Sentinel tells of a new master; the client then asks for its address. A master that was
- * demoted hangs up by itself, but one that is frozen, or cut off from the Sentinels only, does not, and would go on
- * taking writes that are lost. ioredis' own `failoverDetector` prints to the console when a Sentinel is down, and drops the connection
- * for each failover of any master.
- *
+ * Drops the connection as soon as a Sentinel reports a new master; the client then asks for its address. A demoted
+ * master closes connections itself. One that is frozen, or cut off from the Sentinels only, does not, and would
+ * continue to accept writes that are lost. ioredis' own `failoverDetector` prints to the console when a Sentinel is
+ * down, and drops the connection for each failover of any master.
  * @param pace for tests only
  */
 export function followFailovers(client: Redis, pace = PACE): Redis {

@@ -1,5 +1,6 @@
--- Checks the runs of a queue whose time has come. A run that no Carillon worker settled ends as its job's own state says: here if
--- it succeeded and its task waits for nothing, otherwise it is named with that, for settle-run.lua, because its consequences must be decided.
+-- Checks the runs of a queue whose time has come. A run that no Carillon worker settled ends by the state of its job: here
+-- if it succeeded and its task waits for nothing; otherwise it is returned with that state, for settle-run.lua, because its
+-- consequences must be decided.
 -- A final run's job is removed after its grace; one that was retried from outside is open again.
 --
 -- A member of K.runs without `@` is a task that is finished, and is deleted when it has lingered; or, with F.gone, the runs that a
@@ -10,7 +11,8 @@
 --            { run id, "over", local name, outcome, error } or { local name, "lingered" } or { a set's name, "cleared" } … }
 local now = nowMs()
 local CLEAR_AT_MOST = 50
--- Bytes of an error that are sent: 16 * 1024 characters are kept (runs.ts). BullMQ keeps all: of so many bytes no more are read.
+-- Bytes of an error that are sent, of which runs.ts keeps 16 * 1024 characters. BullMQ keeps whole texts: after this
+-- many bytes no further ones are read.
 local ERROR_AT_MOST = 64 * 1024
 local READ_AT_MOST = 1024 * 1024
 local shortest, longest = F.lookAgain, tonumber(A.longest)
@@ -91,7 +93,7 @@ local function look(id)
       nextStep(id)
       return say(id, "removed")
     end
-    -- Settled, and its worker has not ended the job yet: nobody has retried it.
+    -- Settled by its worker, which has not ended the job yet: it was not retried.
     if not wasRetried(jobKey, made, trace, attemptsMade(jobKey) or "0") then return later(id, shortest) end
     reopen(run, redis.call("HGET", runKey, "outcome") or "lost", now)
     redis.call("HSET", runKey, "state", "queued")
@@ -99,7 +101,7 @@ local function look(id)
     return say(id, "reopened")
   end
   local waits = wait or pending
-  -- Cancelled before a worker took it: nobody else will end it.
+  -- Cancelled before a worker took it, so the run must be ended here.
   if free and bullRemove(id) then job = "missing" end
   if job == "live" then
     -- Check less often the longer it takes: a backlog of queued jobs must not keep the reconciler busy. If the task waits for the
@@ -121,7 +123,7 @@ local function look(id)
   -- A run with a cancel request ends as cancelled. (Plain workers get no cancel message: their runs keep their own outcome.)
   if cancel and state ~= "queued" then outcome = "cancelled" end
   if outcome == "succeeded" and settled(run, state, waits) then return say(id, outcome) end
-  -- Checked again, in case nobody settles it.
+  -- Checks again, in case the run is not settled meanwhile.
   later(id, shortest)
   named[name] = true
   out[#out + 1] = { id, "over", name, outcome, string.sub(reason or "", 1, ERROR_AT_MOST) }

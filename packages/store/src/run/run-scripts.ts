@@ -21,7 +21,7 @@ export interface Worked {
   worker: string;
   pid: number;
   host: string;
-  /** The worker's own number for this start, which tells it from the same one sent again. Attempts are numbered by `start`. */
+  /** The worker's own number for this start, which distinguishes it from a resend. Attempts are numbered by `start`. */
   attempt: number;
   /** Attempts that BullMQ counts as made (`job.attemptsMade`). */
   made: number;

@@ -246,7 +246,7 @@ export class RunRepository extends RunReads {
     };
   }
 
-  /** Keeps what a handler saved for the next run of its task. */
+  /** Keeps a handler's checkpoint for the next run of its task. */
   async checkpoint(name: TaskName, run: string, fence: number, value: Json): Promise<SettleWord> {
     const { key, task, stats } = this.#keysOf({ name, run });
     return this.#scripts.run(CHECKPOINT, { run: key, task, stats }, { fence, value: JSON.stringify(value) });
@@ -311,7 +311,7 @@ export class RunRepository extends RunReads {
     );
     const named = (local: string): TaskName => ({ queue, ...parseLocalName(local) });
     const lingered = found.filter(([, what]) => what === "lingered").map(([local]) => named(local));
-    // One at a time per task: each end invalidates what was read for another.
+    // One at a time per task, because each end invalidates what was read for another.
     const lock = new KeyedLock();
     const seen = await Promise.all(
       found
@@ -325,7 +325,7 @@ export class RunRepository extends RunReads {
             return [run, answer === "OK" ? outcome : ""];
           } catch (failure) {
             if (failsForAll(failure)) throw failure;
-            // Corrupt data: the others are settled all the same.
+            // Corrupt data must not stop the settling of the others.
             return [run, "unreadable"];
           }
         }),

@@ -44,7 +44,7 @@ local function settle(run)
     if error ~= "" then
       redis.call("HSET", run.key, "state", "queued", "error", error)
     elseif was[1] ~= "queued" then
-      -- It was handed back, or its items are waited for: the next start goes on with this attempt.
+      -- Handed back, or waiting for its items: the next start continues this attempt.
       redis.call("HSET", run.key, "state", "queued", "again", "1")
     end
     return "OK"

@@ -1,6 +1,6 @@
--- A worker's turn at its queue: ends runs together with their jobs, and takes new jobs together with the starts of their runs. Only what needs no
--- decision: a run that succeeds, and the first attempt of a run. For the rest the answer is "ASK" or a job without a start: the scripts that
--- know all cases do it (settle-run, start-run).
+-- A worker's turn at its queue: ends runs together with their jobs, and takes new jobs together with the starts of their
+-- runs. Handles only cases without a decision: a run that succeeds, and the first attempt of a run. For others the answer is
+-- "ASK", or a job without a start: the general scripts handle them (settle-run, start-run).
 --
 -- A turn whose answer was lost is sent again under its number. It then takes nothing: it returns what it took, as far as those locks are
 -- still held. K.turn: number of the newest turn, words of its ends (letters), and for each job that it took its id and fence ("-" not started).

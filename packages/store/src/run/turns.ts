@@ -37,7 +37,7 @@ export interface TurnAnswer {
   readonly limit: number;
   /** Time of the next delayed job, UTC ms; 0: none. */
   readonly delay: number;
-  /** Jobs may wait, but the queue is paused, or has as many active ones as it may. */
+  /** Jobs may wait, but the queue is paused, or at its limit of active jobs. */
   readonly held: boolean;
   /** Why no more jobs could be taken; "" if they could. */
   readonly error: string;

@@ -112,7 +112,7 @@ function argument(value: Value): string | number | Buffer {
   return value === true ? "1" : value;
 }
 
-/** Lua that defines `K`, `A` and, where there are items, `eachItem`. */
+/** Lua that defines `K`, `A` and, if there are items, `eachItem`. */
 export function readingLua({ own, each }: Layout): string {
   const shaped = varies(own) || each !== undefined;
   const lines: string[] = [];

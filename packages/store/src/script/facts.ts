@@ -13,7 +13,7 @@ export const FACTS = {
   failures: FAILURES,
   successes: SUCCESSES,
 
-  /** Reasons of skips that are alerted of if there are many in a row: nobody asked for them. */
+  /** Reasons of skips that nobody asked for: many in a row raise an alert. */
   alertedSkips: new Set<SkipReason>(["overlap", "behind", "missed"]),
 
   alertsQueue: ALERTS_QUEUE,

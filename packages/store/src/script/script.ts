@@ -112,7 +112,10 @@ export function answers<Answer>(): Answer {
   return undefined as Answer;
 }
 
-/** The text of a Lua file by its name. @throws where there is none */
+/**
+ * The text of a Lua file by its name.
+ * @throws if there is none
+ */
 export function luaText(name: string): string {
   const text = TEXTS[`${name}.lua`];
   if (text === undefined) throw new Error(`no Lua file is called ${name}.lua.`);

@@ -75,7 +75,7 @@ const ALERT_PATIENCE = 60_000;
 /** Waiting runs, and due tasks, of a queue that are read for their types. */
 const SAMPLE = 50;
 
-/** The work that is asked about: all of a namespace, or that of one owner. */
+/** Scope of a status: a whole namespace, or one owner. */
 export interface StatusScope {
   readonly store: Store;
   readonly coverage: Coverage;

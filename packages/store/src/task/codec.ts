@@ -85,7 +85,7 @@ export interface StoredTask {
   readonly createdBy: string | undefined;
   readonly updatedBy: string | undefined;
   readonly paused: { at: number; by?: string; note?: string } | undefined;
-  /** The fields of the definition: what a put compares and writes. */
+  /** The fields of the definition, which a put compares and writes. */
   readonly fields: ReadonlyMap<string, string>;
 }
 

@@ -2,7 +2,7 @@ import { OUTCOMES, type Outcome, type TaskState } from "@carillon/core";
 import type { QueueKeys } from "../keys.js";
 import { type Condition, type NameSets, sum } from "./name-sets.js";
 
-/** Number of tasks by what a filter can ask for. */
+/** Number of tasks by filter. */
 export interface TaskCounts {
   readonly all: number;
   readonly states: Readonly<Record<TaskState, number>>;
@@ -15,7 +15,7 @@ export interface TaskCounts {
 /** Numbers of tasks: all, paused, finished, overdue, then by outcome. */
 type Row = readonly number[];
 
-/** Counts all tasks of a queue: as many commands as there are indexes. */
+/** Counts all tasks of a queue, with one command per index. */
 export async function countAll(sets: NameSets, keys: QueueKeys, dueBefore: number): Promise<Row> {
   const conditions = [{ sets: [keys.tasks], wanted: true }, ...groupsOf(keys, dueBefore)];
   return Promise.all(conditions.map((one) => sets.size(one)));

@@ -147,7 +147,7 @@ export class TaskListing {
     return (await this.#registry.queues()).filter((one) => one !== except);
   }
 
-  /** All names that can match, if an index tells that they are few. */
+  /** All names that can match, if an index shows that they are few. */
   async #few(queues: readonly string[], filter: TaskFilter, order: TaskOrder): Promise<Entry[] | undefined> {
     const { text } = filter;
     const found = await Promise.all(queues.map((queue) => this.#smallest(queue, filter, order)));
@@ -326,7 +326,7 @@ export class TaskListing {
     );
   }
 
-  /** The names that match, as far as indexes tell. */
+  /** The names that match, as far as indexes can decide. */
   async #narrowed(entries: readonly Entry[], filter: TaskFilter): Promise<Entry[]> {
     const found = await Promise.all(
       [...byQueue(entries)].map(async ([queue, locals]) => {

@@ -359,7 +359,9 @@ function assertRevision(local: string, stored: StoredTask | undefined, asked: st
   if (stored && asked !== revisionOf(stored.fields)) throw notAsAsked(local, "has changed since");
 }
 
-/** Two definitions of one name go into two batches: the later put must see what the earlier one stored. */
+/**
+ * Two definitions of one name are put into two batches, because the later put must see the result of the earlier one.
+ */
 function* batches(tasks: readonly ParsedTask[]): Generator<ParsedTask[], undefined> {
   let batch: ParsedTask[] = [];
   let names = new Set<string>();

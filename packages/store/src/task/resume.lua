@@ -23,6 +23,6 @@ if ends then redis.call("HSET", K.stats, "ends", (string.gsub(ends, "^%S+", "0")
 local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
 moveTask(task, readTask(task), now, { state = A.state, nominal = A.nominal, due = A.due, cursor = A.passedTo })
 wakeForMoved()
--- A job that a worker holds now is not delayed, and stays as it is. A fault of a job never fails the resume.
+-- A job that a worker holds now is not delayed, so it stays unchanged. A fault of a job never fails the resume.
 for _, id in ipairs(held) do pcall(bullPromote, BULL, id) end
 return "OK"

@@ -181,7 +181,8 @@ export class TaskRepository extends TaskReads {
 
   /**
    * Resumes a paused task. `from: "now"`: times that fell due during the pause are skipped, with a ledger entry.
-   * `"catch-up"`: the catch-up policy decides about them. A time: those up to it are skipped, and the schedule goes on after it.
+   * `"catch-up"`: the catch-up policy decides about them. A time: those up to it are skipped, and the schedule continues
+   * after it.
    *
    * @param after delay before an owed time is claimed, in ms; its catch-up policy takes it as due then. Default: it stays overdue
    */

@@ -11,7 +11,7 @@ const TONES: Record<Diagnosis["state"], Tone> = { healthy: "ok", warnings: "warn
 /** Long, because each call reads up to 2,000 tasks. */
 const REFRESH_MS = 60_000;
 
-/** Faults of the whole namespace: what is wrong, what was seen, what to do. */
+/** Faults of the whole namespace, each with its proof and its remedy. */
 export default function Doctor() {
   const doctor = useGet<Diagnosis>("/doctor", {}, { refresh: REFRESH_MS });
   const { data } = doctor;

@@ -20,7 +20,7 @@ type Plan = Readonly<Record<string, string | undefined>>;
 
 interface Props {
   target: Target;
-  /** Text about what is selected. */
+  /** Description of the selection. */
   text: string;
   /** Selects all tasks that match the filter; absent: they are selected, or cannot be. */
   onAll: (() => void) | undefined;

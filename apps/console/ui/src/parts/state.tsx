@@ -13,7 +13,7 @@ export function toneOf(outcome: Outcome | undefined): Tone {
   return outcome === undefined ? "none" : OUTCOME_TONES[outcome];
 }
 
-/** A word about a state; the colour repeats what it says. */
+/** A label for a state; the colour only repeats the text. */
 export function Badge({ tone = "none", children }: { tone?: Tone; children: React.ReactNode }) {
   return (
     <span className="badge" data-tone={tone}>

@@ -150,7 +150,7 @@ function startOf(time: number, segment: Segment, local: number): number {
   return time - segment.start <= MAX_CHANGE ? first : Math.min(first, local + MAX_OFFSET);
 }
 
-/** Start of the local times that a segment decides: a time that runs late after a gap stands for one before it. */
+/** Start of the local times that a segment decides: a time that a gap delays counts as one before it. */
 function firstOf(time: number, segment: Segment): number {
   return time > segment.start && segment.offset > segment.before ? segment.start + 1 : segment.start;
 }

@@ -133,7 +133,7 @@ function canonicalText(plan: Plan, { timezone, dialect, dst }: Spec, place: Plac
   if (place === "exclusion") {
     // The missing time distinguishes whole days from midnight.
     const text = daysOnly ? canonical.replace(" 00:00:00", "") : canonical;
-    // Without a zone an exclusion uses that of its schedule, UTC included.
+    // Without a zone an exclusion is read in the zone of its schedule, even if that is UTC.
     return text + (!ownZone && timezone ? ` ${zone}` : "");
   }
   const clock = place === "member" && !ownZone && zone !== "UTC" ? ` ${zone}` : "";

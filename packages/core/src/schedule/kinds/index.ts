@@ -8,7 +8,7 @@ import { cron } from "./cron.js";
 import { every } from "./every.js";
 import type { Kind } from "./kind.js";
 
-/** The kinds of schedules, by their own field. A new kind is a file beside these, an entry here, and its types. */
+/** The kinds of schedules, by their own field. A new kind is a file in this folder, an entry here, and its types. */
 const BY_KEY = { cron, calendar, every, at } satisfies Record<Key, Kind>;
 
 type Key = Exclude<ScheduleKind, "any">;

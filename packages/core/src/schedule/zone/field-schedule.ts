@@ -52,7 +52,7 @@ export class FieldSchedule implements CompiledSchedule {
 
   /** The first occurrence at or after `from`, segment by segment, or Infinity. */
   #next(from: number, zone: Zone): number {
-    // The `later` rule looks at local times later than that of its base, whichever pass it is in.
+    // The `later` rule compares local times with that of its base, in either pass.
     const base = zone.at(from - 1);
     const floor = this.#rule.overlap === "later" ? from + base.offset : Number.NEGATIVE_INFINITY;
     let cursor = from;

@@ -6,7 +6,7 @@ export interface Segment {
   /** UTC ms, inclusive and exclusive. */
   readonly start: number;
   readonly end: number;
-  /** Local minus UTC, in ms, and what it was just before `start`. */
+  /** Local minus UTC, in ms, in this segment and just before `start`. */
   readonly offset: number;
   readonly before: number;
 }

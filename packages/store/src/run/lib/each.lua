@@ -1,5 +1,5 @@
--- Answers by run: its result; an error reply, because corrupt data is in its way or Redis accepts no writes; or false if it was not
--- processed because this script has already deleted as many records as one may.
+-- Answers by run: its result; an error reply, because of corrupt data or because Redis accepts no writes; or false if
+-- it was not processed, because this script has already deleted its maximum of records.
 local function each(step)
   if itemCount == 1 then return { step(eachItem()) } end
   local answers = {}

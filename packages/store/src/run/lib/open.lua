@@ -23,7 +23,7 @@ local function checkOpen(named, openKey, id)
   if not isAlone(named, id) or #id > F.longestSmallValue then redis.call("ZCARD", openKey) end
 end
 
--- Returns what the task's `open` must say from here on.
+-- Returns the new value of the task's `open`.
 local function addOpen(named, openKey, id, now)
   local alone = isAlone(named, id)
   if alone and #id <= F.longestSmallValue then return id end

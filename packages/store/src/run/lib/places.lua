@@ -58,8 +58,8 @@ local function waitNoMore(owner, shard, name)
   if limitOf(owner) then redis.call("ZREM", ours(F.keys.waiting, owner), shard .. " " .. name) end
 end
 
--- Leaves a run's place, if it may hold one, and calls `wake(shard, name)` for as many of the tasks that wait as there are places. Places are left without a
--- limit too: it may come back while other runs that counted are open.
+-- Frees a run's place, if it may hold one, and calls `wake(shard, name)` for one waiting task per free place. Places
+-- are freed without a limit too: a limit may be set again while other counted runs are open.
 local WOKEN = 16
 local function leavePlace(name, run, held, wake)
   local owner = ownerOf(name)

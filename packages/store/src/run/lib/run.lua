@@ -1,5 +1,5 @@
--- How a run ends. `run` has its keys and its task's: key (its record), job, task, open, history, failures, stats, ledger, due; and id,
--- name and shard of its task. Scripts receive it (RUN_ITEM in run-scripts.ts), or build it (runOf).
+-- The end of a run. `run` holds keys of the run and its task (key: its record, job, task, open, history, failures, stats,
+-- ledger, due), and id, name and shard of the task. Scripts receive it (RUN_ITEM in run-scripts.ts), or build it (runOf).
 -- A: how long jobs stay (completedJobs, failedJobs, ms), and the default retention of runs (successes, failures,
 -- successesFor, failuresFor).
 
@@ -261,14 +261,14 @@ local function finish(run, outcome, now, more)
   prune(run.failures, failedBefore, failedBefore + (failed and added or 0), failures, failuresFor, now)
   local over = now + (failed and A.failedJobs or A.completedJobs)
   runChecks[run.id] = whole(over)
-  -- A one-off task is deleted with its run, by the run's record; if that is not kept, nobody else would know.
+  -- A one-off task is deleted with the record of its run. If that is not kept, the task must be deleted here.
   if once and redis.call("EXISTS", run.key) == 0 then lingerUntil(run, over) end
   if expect and F.successes[outcome] and state == "scheduled" then expectBy(run, now + expect) end
   local awaited, delay
   if wait then awaited, delay = string.match(wait, "^(%S+) (%d+)$") end
   if awaited == run.id then
     redis.call("HDEL", run.task, "wait")
-    -- Whoever read the task while it waited must not write that it has no next time.
+    -- A stale writer that read the task while it waited must not write that it has no next time.
     redis.call("HINCRBY", run.task, "gen", 1)
     if not more.retried then
       local due = afterEnd(run, now, delay)

@@ -1,5 +1,5 @@
--- The runs that a deleted task left belong to nobody: each sorted set of them (`gone`) is cleared in bounded steps, by whoever
--- deletes, or by a node if that one has died.
+-- Runs that a deleted task left: each sorted set of them (`gone`) is cleared in bounded steps, by the process that
+-- deletes, or by a node if that process has died.
 
 -- Deletes records and jobs of the set's first runs. A job that a worker holds is left to the reconciler: it has an entry in K.runs, as
 -- the set itself has by its name (`mark`) until it is empty. `again`: when a held job is checked again. Returns how many runs it took.
