@@ -10,8 +10,8 @@ export const reminder = defineTask("reminder", {
 });
 
 /**
- * Call it whenever a user saves their settings. A put creates the task, changes it, or finds nothing to change. The user owns the task, so
- * every user can have one with the same id.
+ * Call it whenever a user saves their settings. A put creates the task, changes it, or finds nothing to change. The
+ * user owns the task, so every user can have one with the same id.
  *
  * @param {import("@carillon/sdk").Client} client
  * @param {string} user

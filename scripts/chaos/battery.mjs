@@ -34,7 +34,8 @@ const WORKERS = 2;
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 500 };
 
 /**
- * @param {{ seconds: number, nodes: number, seed: number, topology: string, only: string[], tasks: number, redisBinary: string, dir: string, versions: { current: string, next: string }, verbose?: boolean }} options
+ * @param {{ seconds: number, nodes: number, seed: number, topology: string, only: string[], tasks: number, redisBinary:
+ * string, dir: string, versions: { current: string, next: string }, verbose?: boolean }} options
  */
 export async function runBattery(options) {
   const battery = new Battery(options);

@@ -15,7 +15,8 @@ let serial = 0;
 
 export class Child {
   /**
-   * @param {{ id: string, script: "node.mjs" | "worker.mjs", env: Record<string, string>, dir: string, onEvent: (event: any, child: Child) => void }} options
+   * @param {{ id: string, script: "node.mjs" | "worker.mjs", env: Record<string, string>, dir: string, onEvent: (event:
+   * any, child: Child) => void }} options
    */
   constructor({ id, script, env, dir, onEvent }) {
     this.id = id;

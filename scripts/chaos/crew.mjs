@@ -25,8 +25,8 @@ export class Crew {
   #options;
 
   /**
-   * @param {{ servers: any, namespace: string, dir: string, version: string, library?: string, verbose?: boolean, onStarted?: (event: any) => void, onAck?: (event: any) => void }} options
-   * `onAck`: instead of keeping them
+   * @param {{ servers: any, namespace: string, dir: string, version: string, library?: string, verbose?: boolean,
+   * onStarted?: (event: any) => void, onAck?: (event: any) => void }} options `onAck`: instead of keeping them
    */
   constructor(options) {
     this.#options = options;

@@ -23,7 +23,8 @@ const REST = 1_200;
  */
 export class Freezer {
   /**
-   * Freezes that were acknowledged. Each holds from `from` until `to`, UTC ms of Redis time: afterwards somebody may have begun to lift it.
+   * Freezes that were acknowledged. Each holds from `from` until `to`, UTC ms of Redis time: afterwards somebody may
+   * have begun to lift it.
    * @type {{ id: string, scope: any, from: number, to: number, mono: number }[]}
    */
   freezes = [];
@@ -80,8 +81,8 @@ export class Freezer {
 }
 
 /**
- * No run of a task was enqueued while a freeze of it held, by the times in the records. A failover may lose a freeze, and one that has
- * ended does not hold again if the clock goes back.
+ * No run of a task was enqueued while a freeze of it held, by the times in the records. A failover may lose a freeze,
+ * and one that has ended does not hold again if the clock goes back.
  */
 export function heldStill(found, { freezes, specs, jumps, observer }, { queue }, runs) {
   const isLost = ({ mono }) => observer.failovers.some(({ from, to }) => from <= mono && mono <= to);

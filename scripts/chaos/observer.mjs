@@ -42,8 +42,8 @@ const IN_DOUBT = 30_000;
 const LINGERS = 15_000;
 
 /**
- * A moment in a master's replication history, as `INFO replication` reports it. `parent` is the history that it continues, and `until`
- * the first offset of that one that it does not have.
+ * A moment in a master's replication history, as `INFO replication` reports it. `parent` is the history that it
+ * continues, and `until` the first offset of that one that it does not have.
  */
 function pointOf(info) {
   const field = (name) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
@@ -76,7 +76,8 @@ export class Observer {
   /** By queue and name: entries by reason and beginning. */
   ledgers = new Map();
   /**
-   * Replicas that took over, by queue. Writes that were acknowledged between `from` and `to`, on the monotonic clock, may be lost.
+   * Replicas that took over, by queue. Writes that were acknowledged between `from` and `to`, on the monotonic clock,
+   * may be lost.
    * @type {{ queue: string, from: number, to: number, ordered: boolean }[]}
    */
   failovers = [];

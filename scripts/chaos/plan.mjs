@@ -48,7 +48,8 @@ function groupBy(faults) {
 
 /**
  * @param {{ faults: any[], probes: any[], ms: number, seed: number, pace?: Record<string, number> }} options
- * @returns {{ at: number, fault: any, dice: () => number, storm: number, probe?: true }[]} in order; `storm` is when the storm ends
+ * @returns {{ at: number, fault: any, dice: () => number, storm: number, probe?: true }[]} in order; `storm` is when
+ * the storm ends
  */
 export function makePlan({ faults, probes, ms, seed, pace = PACE }) {
   const dice = random(seed);

@@ -16,8 +16,8 @@ export class Storm {
   /**
    * @param {any} crew
    * @param {any} world what faults get besides
-   * @param {{ verbose?: boolean, untilClaimed?: () => Promise<number> }} options `untilClaimed`: resolves with the monotonic time at
-   * which all that was due at its call is claimed
+   * @param {{ verbose?: boolean, untilClaimed?: () => Promise<number> }} options `untilClaimed`: resolves with the
+   * monotonic time at which all that was due at its call is claimed
    */
   constructor(crew, world, { verbose = false, untilClaimed } = {}) {
     this.#crew = crew;

@@ -35,8 +35,8 @@ export function widthOf(stream: { isTTY?: boolean; columns?: number }): number |
 }
 
 /**
- * Aligned columns. On a terminal times are short, and columns are cut or left out until lines fit; a first line names the zone and the
- * columns left out.
+ * Aligned columns. On a terminal times are short, and columns are cut or left out until lines fit; a first line names
+ * the zone and the columns left out.
  *
  * @param layout kept by the caller between the pages of one listing
  */

@@ -29,8 +29,8 @@ export type Colour = keyof typeof COLOURS;
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
 /**
- * Colours on a terminal, unless NO_COLOR is set. FORCE_COLOR takes precedence: 1, 2, 3, true or empty means colours, anything else none.
- * As node:util styleText decides since Node 22, on every Node.
+ * Colours on a terminal, unless NO_COLOR is set. FORCE_COLOR takes precedence: 1, 2, 3, true or empty means colours,
+ * anything else none. As node:util styleText decides since Node 22, on every Node.
  */
 export function painter(
   stream: { isTTY?: boolean },

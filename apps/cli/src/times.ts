@@ -94,7 +94,10 @@ export interface TimeTexts {
 /** ISO 8601 with offset, for programs and for details. */
 export const LONG_TIMES: TimeTexts = { when: (ms) => when(ms), at: (ms) => localIso(ms) };
 
-/** `14:39:10 in 2 h`, `11-25 03:00`, `2027-01-01 00:00`: a time in this machine's zone, without the parts that are the same as now. */
+/**
+ * `14:39:10 in 2 h`, `11-25 03:00`, `2027-01-01 00:00`: a time in this machine's zone, without the parts that are the
+ * same as now.
+ */
 export function shortTimes(now: number, used: () => void): TimeTexts {
   const today = localIso(now);
   const at = (ms: number) => {

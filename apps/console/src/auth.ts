@@ -44,10 +44,10 @@ export interface Session {
 }
 
 /**
- * Checks tokens and sessions. A session is `name.expiry.id.mac`: it survives a restart, is valid on every console with the same
- * tokens, and ends when the token that opened it is removed. Sessions of a token of the environment are signed with a key stretched from
- * that token, so that a viewer learns nothing about the admin's token. Those of a named token are signed with a key made from an admin's
- * key and the stored hash, so that the hash alone opens nothing.
+ * Checks tokens and sessions. A session is `name.expiry.id.mac`: it survives a restart, is valid on every console with
+ * the same tokens, and ends when the token that opened it is removed. Sessions of a token of the environment are signed
+ * with a key stretched from that token, so that a viewer learns nothing about the admin's token. Those of a named token
+ * are signed with a key made from an admin's key and the stored hash, so that the hash alone opens nothing.
  */
 export class Auth {
   readonly cookie: string;

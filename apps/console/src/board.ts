@@ -15,7 +15,10 @@ export type Connection = ReturnType<typeof connect>;
 export interface BoardOptions {
   client: Client;
   store: Store;
-  /** Shared by all queues. Of the profile "safe", so that an operator's command is never sent twice. Undefined: without Bull Board. */
+  /**
+   * Shared by all queues. Of the profile "safe", so that an operator's command is never sent twice. Undefined: without
+   * Bull Board.
+   */
   connection: Connection | undefined;
   logger: Logger;
   redactor: Redactor;

@@ -83,7 +83,10 @@ export function queryOf(c: Ctx): Record<string, string | string[] | undefined> {
   );
 }
 
-/** The client's network address: as many entries before the end of `X-Forwarded-For` as there are trusted proxies. "" if unknown. */
+/**
+ * The client's network address: as many entries before the end of `X-Forwarded-For` as there are trusted proxies. "" if
+ * unknown.
+ */
 export function clientAddress(c: Ctx): string {
   const forwarded = (c.req.header("x-forwarded-for") ?? "").split(",").map((one) => one.trim());
   const env = c.env as Env["Bindings"] | undefined;

@@ -17,8 +17,9 @@ export interface ConsoleOptions {
   /** Whose namespace is shown. Not bound to an owner. The console does not close it. */
   readonly client: Client;
   /**
-   * Tokens of each role, with which people and programs sign in; named tokens work too. Or a function that says who sent a request, for example
-   * from headers of a proxy that has signed people in; then the console has no sign-in of its own.
+   * Tokens of each role, with which people and programs sign in; named tokens work too. Or a function that says who
+   * sent a request, for example from headers of a proxy that has signed people in; then the console has no sign-in of
+   * its own.
    */
   readonly auth: Tokens | OwnAuth;
   /** Where the console is mounted, for example `/ops/carillon`. Default: at the root. */

@@ -27,8 +27,8 @@ const list = z
 /** Most tokens of a role. A rotation needs few, and each takes time at the start. */
 const MAX_TOKENS = 10;
 /**
- * No control characters, because they cannot be typed into a form or sent in a header. Not short, because wrong tokens never lock out
- * a right one, so a short one could be guessed.
+ * No control characters, because they cannot be typed into a form or sent in a header. Not short, because wrong tokens
+ * never lock out a right one, so a short one could be guessed.
  */
 const TOKEN = /^[\x21-\x7e]{16,512}$/;
 const WANTED = "a token must be 16 to 512 visible ASCII characters without spaces";

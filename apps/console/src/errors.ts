@@ -52,7 +52,10 @@ export function coded(error: unknown): CarillonError {
   return new CarillonError("INTERNAL", text, { cause: error });
 }
 
-/** Recognises other errors of BullMQ by number or first word: their texts name jobs, and a job `connector-sync` is not a connection. */
+/**
+ * Recognises other errors of BullMQ by number or first word: their texts name jobs, and a job `connector-sync` is not a
+ * connection.
+ */
 function isBull(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return typeof (error as { code?: unknown }).code === "number" || error.message.startsWith("Job ");

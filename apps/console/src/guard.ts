@@ -37,7 +37,10 @@ export class Guard {
     this.#logger = logger;
   }
 
-  /** `?token=…` opens a session and redirects to the address without it, which keeps the token out of the address bar and the history. */
+  /**
+   * `?token=…` opens a session and redirects to the address without it, which keeps the token out of the address bar
+   * and the history.
+   */
   readonly link: Middleware = async (c, next) => {
     const [path = "/", query = ""] = addressOf(c).split(/\?(.*)/s, 2);
     const params = new URLSearchParams(query);
@@ -171,7 +174,10 @@ function opensPage({ req }: Ctx): boolean {
   return (req.header("sec-fetch-dest") ?? "document") === "document";
 }
 
-/** Whether a page of another site made the browser open this one. Browsers do not send this to `http:` addresses of other machines. */
+/**
+ * Whether a page of another site made the browser open this one. Browsers do not send this to `http:` addresses of
+ * other machines.
+ */
 function isFromElsewhere({ req }: Ctx): boolean {
   return !["none", "same-origin", undefined].includes(req.header("sec-fetch-site"));
 }

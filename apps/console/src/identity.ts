@@ -38,7 +38,10 @@ async function ask(auth: OwnAuth, request: Request, logger: Logger): Promise<Per
   }
 }
 
-/** Whether a page of another site could have made the browser send it: a write without an Origin, and without a token in its header. */
+/**
+ * Whether a page of another site could have made the browser send it: a write without an Origin, and without a token in
+ * its header.
+ */
 export function isForgeable(c: Ctx): boolean {
   if (isRead(c) || c.req.header("origin") !== undefined) return false;
   return !/^bearer /i.test(c.req.header("authorization") ?? "");

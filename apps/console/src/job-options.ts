@@ -25,7 +25,10 @@ const OPTIONS = z.looseObject({
 
 const ADDED = z.object({ options: OPTIONS });
 
-/** @throws `INVALID_OPTION` for options of a new job that would make BullMQ's script fail, with the field: `options.deduplication.id` */
+/**
+ * @throws `INVALID_OPTION` for options of a new job that would make BullMQ's script fail, with the field:
+ * `options.deduplication.id`
+ */
 export function assertJobOptions(options: unknown): void {
   readAs(ADDED, { options });
 }

@@ -63,8 +63,8 @@ export function onlyAsks(c: Ctx): boolean {
 }
 
 /**
- * Requests that act on existing tasks and jobs, but do not define, edit or remove any. A name may be any part of a path, except a job
- * id `clean`, which is another route of the board.
+ * Requests that act on existing tasks and jobs, but do not define, edit or remove any. A name may be any part of a
+ * path, except a job id `clean`, which is another route of the board.
  */
 const ACTS: readonly RegExp[] = [
   /^POST \/api\/v1\/tasks\/(pause|resume|trigger)$/,
@@ -94,8 +94,8 @@ export function isForAdmins({ req }: Ctx): boolean {
 }
 
 /**
- * Paths for tokens that are bound to owners. The API answers them with a client that is bound to one of these owners, which hides the
- * tasks of others. All other paths concern the whole namespace.
+ * Paths for tokens that are bound to owners. The API answers them with a client that is bound to one of these owners,
+ * which hides the tasks of others. All other paths concern the whole namespace.
  */
 const OWNED: readonly RegExp[] = [
   /^\/api\/v1\/tasks(\/(counts|pause|resume|trigger|tag|delete))?$/,

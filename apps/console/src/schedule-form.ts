@@ -29,8 +29,8 @@ export interface ScheduleForm extends ScheduleEdit {
 }
 
 /**
- * The page supports cron and fixed intervals. Every other kind is shown as a pattern that begins with its name, and read back from
- * it; no cron expression begins with these words.
+ * The page supports cron and fixed intervals. Every other kind is shown as a pattern that begins with its name, and
+ * read back from it; no cron expression begins with these words.
  */
 const NAMED = ["at", "calendar", "every"] as const;
 const UTC = "UTC";
@@ -70,8 +70,8 @@ function showSyntax(schedule: Schedule, seed: string): Syntax {
 }
 
 /**
- * The schedule after an edit. Fields that the page cannot show (an origin, for example) stay as they were. If its kind changes, it
- * keeps the fields of all kinds: start, end, except, jitter and maxRuns.
+ * The schedule after an edit. Fields that the page cannot show (an origin, for example) stay as they were. If its kind
+ * changes, it keeps the fields of all kinds: start, end, except, jitter and maxRuns.
  *
  * @param seed of the task, as it was shown
  * @throws `INVALID_SCHEDULE` for a pattern that is not valid, or that cannot be edited here

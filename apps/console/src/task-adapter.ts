@@ -85,9 +85,9 @@ export class TaskAdapter extends BullMQAdapter {
   }
 
   /**
-   * @throws `INVALID_OPTION` for an id that BullMQ refuses or that is one of its key names (a job `active` would replace the list of
-   * active jobs, and break the queue), and for other options that make its script fail; `INVALID_PAYLOAD` for `[redacted]` in a
-   * hidden field
+   * @throws `INVALID_OPTION` for an id that BullMQ refuses or that is one of its key names (a job `active` would
+   * replace the list of active jobs, and break the queue), and for other options that make its script fail;
+   * `INVALID_PAYLOAD` for `[redacted]` in a hidden field
    */
   override async addJob(name: string, data: unknown, options: QueueJobOptions): Promise<Job> {
     const { jobId = "" } = (options ?? {}) as { jobId?: unknown };

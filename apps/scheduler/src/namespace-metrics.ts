@@ -14,7 +14,10 @@ const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}`>, 0> = {
   OVERDUE: 0,
 };
 
-/** The state of the whole namespace, read once at each scrape. Omitted if Redis does not answer, because it is not this node's own. */
+/**
+ * The state of the whole namespace, read once at each scrape. Omitted if Redis does not answer, because it is not this
+ * node's own.
+ */
 export function namespaceMetrics(store: Store, registers: Registry[]): void {
   const client = new Client({ store });
   const metric = scraped(

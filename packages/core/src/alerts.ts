@@ -18,8 +18,9 @@ interface About {
 }
 
 /**
- * The destinations of an alert: those that its task names, else the defaults of its type, its owner, or all tasks. An alert about the
- * namespace goes to the defaults of all tasks. A `recovered` goes to those that get the kinds that it ends.
+ * The destinations of an alert: those that its task names, else the defaults of its type, its owner, or all tasks. An
+ * alert about the namespace goes to the defaults of all tasks. A `recovered` goes to those that get the kinds that it
+ * ends.
  *
  * @param definition of its task
  */

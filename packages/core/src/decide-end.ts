@@ -38,8 +38,8 @@ export interface EndDecision {
 }
 
 /**
- * Decides what follows from the end of a run: a retry, a pause, a run at a time that the handler requested. Undefined if nothing does,
- * and the end does not depend on the task.
+ * Decides what follows from the end of a run: a retry, a pause, a run at a time that the handler requested. Undefined
+ * if nothing does, and the end does not depend on the task.
  *
  * @param now when the run ends, UTC ms of Redis time
  */

@@ -35,8 +35,8 @@ export function nextStep(
 }
 
 /**
- * The next step of a backfill: one past occurrence, under the backfill's overlap policy. A decision that neither enqueues nor skips waits
- * for the run that blocks it. Undefined if no time is left, or `maxRuns` is used up.
+ * The next step of a backfill: one past occurrence, under the backfill's overlap policy. A decision that neither
+ * enqueues nor skips waits for the run that blocks it. Undefined if no time is left, or `maxRuns` is used up.
  */
 export function decideStep(
   task: DueTask,

@@ -2,7 +2,10 @@ import type { Decision, DueTask, Enqueue } from "./decision.js";
 import { counted, settleOverlap } from "./overlap.js";
 import type { OverlapPolicy } from "./policies.js";
 
-/** Decides a manual occurrence, now. The schedule is unchanged, unless its next time depends on an occurrence that is superseded. */
+/**
+ * Decides a manual occurrence, now. The schedule is unchanged, unless its next time depends on an occurrence that is
+ * superseded.
+ */
 export function decideTrigger(
   task: DueTask,
   now: number,

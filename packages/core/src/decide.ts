@@ -7,8 +7,9 @@ import type { Slot, TaskSchedule } from "./task-schedule.js";
 /** With catch-up `skip`, a single occurrence that is later than this counts as missed. Milliseconds. */
 export const DEFAULT_CATCH_UP_GRACE = 60_000;
 /**
- * The claim's decision. Pure: every node decides the same for the same task at the same time. Pending occurrences that are ready come
- * first, then the schedule. Retries are an exception: they give way to a due time of the schedule, even if that is skipped.
+ * The claim's decision. Pure: every node decides the same for the same task at the same time. Pending occurrences that
+ * are ready come first, then the schedule. Retries are an exception: they give way to a due time of the schedule, even
+ * if that is skipped.
  */
 export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH_UP_GRACE): Decision {
   const decision = decideDue(task, now, grace);
@@ -40,8 +41,8 @@ function decideDue(task: DueTask, now: number, grace: number): Decision {
 }
 
 /**
- * During a freeze: skips the due times of a schedule, and holds what would be lost, a single time and pending occurrences. The cursor moves
- * on, so that nothing is owed at the end.
+ * During a freeze: skips the due times of a schedule, and holds what would be lost, a single time and pending
+ * occurrences. The cursor moves on, so that nothing is owed at the end.
  */
 function decideFrozen(task: DueTask, frozen: Frozen, now: number): Decision {
   const { slot, pending } = task;

@@ -21,8 +21,9 @@ export const CATCH_UP_POLICIES = ["skip", "one", "all"] as const;
 export type CatchUpPolicy = (typeof CATCH_UP_POLICIES)[number];
 
 /**
- * Kinds of alerts. `missed-deadline`: no run succeeded within `expectWithin`; `late-start`, `slow` and `skipped`: beyond `startWithin`,
- * `slowAfter` and `alertAfterSkips`; `recovered`: a run went well after another alert. Of the whole namespace: `no-worker` and `stopped`.
+ * Kinds of alerts. `missed-deadline`: no run succeeded within `expectWithin`; `late-start`, `slow` and `skipped`:
+ * beyond `startWithin`, `slowAfter` and `alertAfterSkips`; `recovered`: a run went well after another alert. Of the
+ * whole namespace: `no-worker` and `stopped`.
  */
 export const ALERT_KINDS = [
   ...(["failed", "crashed", "paused", "missed-deadline", "late-start", "slow", "skipped"] as const),
@@ -34,7 +35,10 @@ export type AlertKind = (typeof ALERT_KINDS)[number];
 export const BACKOFFS = ["fixed", "linear", "exponential"] as const;
 export type Backoff = (typeof BACKOFFS)[number];
 
-/** Schema of a policy's duration, checked by the parser that reads it later; the issue carries the parser's code. Stored as text. */
+/**
+ * Schema of a policy's duration, checked by the parser that reads it later; the issue carries the parser's code. Stored
+ * as text.
+ */
 function duration(check: (value: Duration) => void) {
   return DURATION.transform((value, context): string => {
     try {

@@ -18,10 +18,11 @@ export interface AfterFailure {
 }
 
 /**
- * Decides after n consecutive failures (n from 1). The wait is capped (default 5 intervals) and then jittered, both as TimescaleDB
- * documents it; the caller checks whether the next occurrence comes first.
+ * Decides after n consecutive failures (n from 1). The wait is capped (default 5 intervals) and then jittered, both as
+ * TimescaleDB documents it; the caller checks whether the next occurrence comes first.
  *
- * @param interval of the schedule in ms, called only if it is the default cap; undefined if unknown: there is then no cap
+ * @param interval of the schedule in ms, called only if it is the default cap; undefined if unknown: there is then no
+ * cap
  * @param seed of the jitter: the same seed always gives the same jitter
  */
 export function afterFailure(

@@ -48,8 +48,8 @@ export interface PoliciesInput {
   /** Least time between the starts of two runs; a run that would start sooner is dropped. Default: none. */
   minGap?: Duration | undefined;
   /**
-   * Instead of `minGap`: a run that would start sooner than one interval after the start of the run before is dropped, unless it is early
-   * by no more than this. Follows the schedule when that changes. Default: none.
+   * Instead of `minGap`: a run that would start sooner than one interval after the start of the run before is dropped,
+   * unless it is early by no more than this. Follows the schedule when that changes. Default: none.
    */
   tolerance?: Duration | undefined;
   /** Time limit of an attempt: a duration, or a part of the interval, `"50%"`. Default: no limit. */
@@ -69,11 +69,14 @@ export interface PoliciesInput {
   /** Alert if a run has not started this long after it was due. Default: never. */
   startWithin?: Duration | undefined;
   /**
-   * Alert if a run takes longer: a duration, or a part of the usual duration, `"300%"`. The usual one is the mean of the runs that
-   * succeeded, from the fifth on. Default: never.
+   * Alert if a run takes longer: a duration, or a part of the usual duration, `"300%"`. The usual one is the mean of
+   * the runs that succeeded, from the fifth on. Default: never.
    */
   slowAfter?: Duration | undefined;
-  /** Alert after this many decisions in a row to skip an occurrence, as `overlap`, `behind` or `missed`: 1 to 1,000,000. Default: never. */
+  /**
+   * Alert after this many decisions in a row to skip an occurrence, as `overlap`, `behind` or `missed`: 1 to 1,000,000.
+   * Default: never.
+   */
   alertAfterSkips?: number | undefined;
   /** Which final runs are kept. */
   retention?: RetentionInput | undefined;
@@ -140,8 +143,8 @@ export interface RetentionInput {
 /** A signed webhook, or an e-mail address. */
 export interface AlertInput {
   /**
-   * Events that it reports, at least one: `"failed"`, `"crashed"`, `"paused"`, `"missed-deadline"`, `"late-start"`, `"slow"`, `"skipped"`,
-   * `"recovered"`; in the defaults of all tasks also `"no-worker"` and `"stopped"`.
+   * Events that it reports, at least one: `"failed"`, `"crashed"`, `"paused"`, `"missed-deadline"`, `"late-start"`,
+   * `"slow"`, `"skipped"`, `"recovered"`; in the defaults of all tasks also `"no-worker"` and `"stopped"`.
    */
   on: AlertKind[];
   /** An http or https URL of at most 2,048 characters. Default: none. */

@@ -12,8 +12,8 @@ export interface Decided {
   /** When it was committed. */
   readonly at: number;
   /**
-   * Earliest time at which it could have been enqueued: its due time, the time of its retry, the end of the run that it waited for,
-   * or the task's last change (a resume) if that is later. `at - claimable` is the scheduler's lateness.
+   * Earliest time at which it could have been enqueued: its due time, the time of its retry, the end of the run that it
+   * waited for, or the task's last change (a resume) if that is later. `at - claimable` is the scheduler's lateness.
    */
   readonly claimable?: number;
   readonly outcome: "enqueued" | "skipped";
@@ -33,9 +33,15 @@ export interface Reconciled {
 /** Events of a running node; for metrics and tests. */
 export interface SchedulerEvents {
   decided: [Decided];
-  /** A claim that was not committed: the task or its runs changed meanwhile (`STALE`, `OVERLAP`), or it is not due yet (`EARLY`). */
+  /**
+   * A claim that was not committed: the task or its runs changed meanwhile (`STALE`, `OVERLAP`), or it is not due yet
+   * (`EARLY`).
+   */
   refused: [{ queue: string; task: string; status: string }];
-  /** A claim of one task failed; without `task`, the claim of everything that is due in one part of the queue, or in all parts. */
+  /**
+   * A claim of one task failed; without `task`, the claim of everything that is due in one part of the queue, or in all
+   * parts.
+   */
   failed: [{ queue: string; task?: string; code: ErrorCode }];
   reconciled: [Reconciled];
   /** A part of a queue was due and another node held its mutex. Not an error. */

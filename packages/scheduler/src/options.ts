@@ -44,7 +44,10 @@ export interface SchedulerOptions {
    * (managed servers hide them) is a warning in either case.
    */
   unsafeRedis?: "refuse" | "warn" | undefined;
-  /** Default retention for runs that this node settles; the task's own retention comes first. Not used with `store`, which has its own. */
+  /**
+   * Default retention for runs that this node settles; the task's own retention comes first. Not used with `store`,
+   * which has its own.
+   */
   retention?: Partial<Retention> | undefined;
   /**
    * Called for each alert: once for an incident, such as runs that fail, and when it is over. One of the nodes that
@@ -55,9 +58,9 @@ export interface SchedulerOptions {
   /** Address of the console, for links in webhooks and mails: `https://carillon.example.com`. Default: no links. */
   consoleUrl?: string | undefined;
   /**
-   * A watchdog outside, such as a check of healthchecks.io: it gets a POST each minute (`every`, 1 s to 1 d), sent by a worker with
-   * `alertWebhook` that handles a task which nodes enqueue. If that fails anywhere, nothing is sent, and the watchdog raises the alarm.
-   * Default: none.
+   * A watchdog outside, such as a check of healthchecks.io: it gets a POST each minute (`every`, 1 s to 1 d), sent by a
+   * worker with `alertWebhook` that handles a task which nodes enqueue. If that fails anywhere, nothing is sent, and
+   * the watchdog raises the alarm. Default: none.
    */
   watchdog?: WatchdogOptions | undefined;
 }

@@ -7,8 +7,8 @@ export interface SafetyFinding {
 }
 
 /**
- * Checks whether this Redis keeps its data. Reads INFO, because managed servers often forbid CONFIG; a field that is missing there
- * is a finding of its own.
+ * Checks whether this Redis keeps its data. Reads INFO, because managed servers often forbid CONFIG; a field that is
+ * missing there is a finding of its own.
  */
 export async function inspectRedis(store: Store): Promise<SafetyFinding[]> {
   const infos = await store.info();

@@ -329,8 +329,9 @@ export class Client {
   }
 
   /**
-   * Whether the work of the namespace is on time, behind, or stopped, and why; for a bound client, the work of its owner. Never throws
-   * because of Redis: a Redis that cannot be reached is a reason too. A bounded number of reads for each queue.
+   * Whether the work of the namespace is on time, behind, or stopped, and why; for a bound client, the work of its
+   * owner. Never throws because of Redis: a Redis that cannot be reached is a reason too. A bounded number of reads for
+   * each queue.
    */
   async status(): Promise<Status> {
     return status(this.#scope);
@@ -346,7 +347,10 @@ export class Client {
     return doctor(this.#scope, this.runs, this.alerts);
   }
 
-  /** The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws `INVALID_OPTION` */
+  /**
+   * The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws
+   * `INVALID_OPTION`
+   */
   async upNext(options: UpNextOptions = {}): Promise<Upcoming[]> {
     return upNext(this.#scope, options);
   }

@@ -41,9 +41,10 @@ const MOST_TIMES = 10_000;
 const OPTIONS = ["timezone", "from", "count", "dialect"];
 
 /**
- * Compares when Carillon and the library cron-parser, with which BullMQ computes, fire for a cron expression. Each next time of the
- * library is computed from its last one, as a BullMQ job scheduler does it.
- * @throws `INVALID_SCHEDULE` if both refuse the expression, or for an unknown dialect; `INVALID_TIMEZONE`; `INVALID_OPTION`
+ * Compares when Carillon and the library cron-parser, with which BullMQ computes, fire for a cron expression. Each next
+ * time of the library is computed from its last one, as a BullMQ job scheduler does it.
+ * @throws `INVALID_SCHEDULE` if both refuse the expression, or for an unknown dialect; `INVALID_TIMEZONE`;
+ * `INVALID_OPTION`
  */
 export function compareCron(expression: string, options: CompareCronOptions = {}): CronComparison {
   const { timezone = "UTC", from = new Date(), count = 1_000, dialect } = checked(options);

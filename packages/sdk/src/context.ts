@@ -37,8 +37,9 @@ export interface Context extends AttemptContext {
    */
   saveCheckpoint(value: Json): Promise<void>;
   /**
-   * Asks for one more run at this time, recorded with this run's end; the last call counts. A time that is past means at once. Of a
-   * task one such run waits: one that another run asked for before, for another time, is given up (`superseded` in the ledger).
+   * Asks for one more run at this time, recorded with this run's end; the last call counts. A time that is past means
+   * at once. Of a task one such run waits: one that another run asked for before, for another time, is given up
+   * (`superseded` in the ledger).
    * @param time epoch ms, a Date, or ISO 8601 with an offset
    * @throws `INVALID_OPTION`
    */

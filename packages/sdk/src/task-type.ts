@@ -43,8 +43,8 @@ export interface FanOutHandlers<Schema extends StandardSchemaV1, Item> {
    */
   generate: (payload: StandardSchemaV1.InferOutput<Schema>, context: Context) => Awaitable<readonly Item[]>;
   /**
-   * Processes one item, as a job of its own: its failure does not stop the other items. The run succeeds if all items do. The task's
-   * time limit bounds `generate` and each attempt at an item, not their sum.
+   * Processes one item, as a job of its own: its failure does not stop the other items. The run succeeds if all items
+   * do. The task's time limit bounds `generate` and each attempt at an item, not their sum.
    */
   process: (item: Item, context: ItemContext) => Awaitable<Result>;
   /**
@@ -53,8 +53,8 @@ export interface FanOutHandlers<Schema extends StandardSchemaV1, Item> {
    */
   concurrency?: number | undefined;
   /**
-   * Attempts at each item, as a task's `retry` has those of a run. Default: one attempt. A worker that dies does not count; the third time,
-   * the item failed.
+   * Attempts at each item, as a task's `retry` has those of a run. Default: one attempt. A worker that dies does not
+   * count; the third time, the item failed.
    */
   itemRetry?: RetryInput | undefined;
 }

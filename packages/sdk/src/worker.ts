@@ -132,8 +132,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   /**
-   * Begins to take jobs. Resolves when Redis has answered, or when the worker is stopped before. While Redis cannot be reached, or
-   * refuses the password, it keeps trying and logs that. A stopped worker cannot be started again: create a new one.
+   * Begins to take jobs. Resolves when Redis has answered, or when the worker is stopped before. While Redis cannot be
+   * reached, or refuses the password, it keeps trying and logs that. A stopped worker cannot be started again: create a
+   * new one.
    */
   start(): Promise<void> {
     this.#started ??= this.#begin();

@@ -30,7 +30,10 @@ export interface WorkerRun {
   readonly task: string;
 }
 
-/** A task type that a worker does not have, and whose runs in this queue it failed for that, first at `since`, UTC ms of Redis time. */
+/**
+ * A task type that a worker does not have, and whose runs in this queue it failed for that, first at `since`, UTC ms of
+ * Redis time.
+ */
 export interface LackedType {
   readonly queue: string;
   readonly type: string;

@@ -16,8 +16,8 @@ export interface StoredChange {
 }
 
 /**
- * The change log of a namespace: one capped stream, in another cluster slot than the queues. So an entry is written after its change, and
- * is lost if the process dies between the two.
+ * The change log of a namespace: one capped stream, in another cluster slot than the queues. So an entry is written
+ * after its change, and is lost if the process dies between the two.
  */
 export class ChangeLog {
   readonly #link: Link;
@@ -48,7 +48,10 @@ export class ChangeLog {
     await Promise.all(this.#underWay);
   }
 
-  /** Entries, newest first; those that this store has sent are among them. @param before id of the last entry of the page before; undefined: from the newest */
+  /**
+   * Entries, newest first; those that this store has sent are among them. @param before id of the last entry of the
+   * page before; undefined: from the newest
+   */
   async page(before: string | undefined, most: number): Promise<StoredChange[]> {
     await this.settled();
     const start = before === undefined ? "+" : `(${before}`;

@@ -24,7 +24,10 @@ export interface QueuePosition {
   skips: string;
 }
 
-/** Reads what has happened since. Each stream is read from its end, so that a reader that was away does not read all it missed. */
+/**
+ * Reads what has happened since. Each stream is read from its end, so that a reader that was away does not read all it
+ * missed.
+ */
 export class EventReads {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;

@@ -101,9 +101,9 @@ export class FreezeRepository {
   }
 
   /**
-   * Replaces only the copy that was there before the freezes were read: another process may have made a newer one meanwhile, and a
-   * freeze that was acknowledged must hold. One that came and was lifted meanwhile leaves no copy to differ from, so the revision is
-   * read again.
+   * Replaces only the copy that was there before the freezes were read: another process may have made a newer one
+   * meanwhile, and a freeze that was acknowledged must hold. One that came and was lifted meanwhile leaves no copy to
+   * differ from, so the revision is read again.
    */
   async #copy(queue: string): Promise<void> {
     const { frozen, held, next } = this.#keys.queue(queue);

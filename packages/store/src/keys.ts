@@ -15,7 +15,10 @@ export interface QueueKeys {
   readonly bull: string;
   /** Sorted set: `owner/id type` of every task, all scores 0, so ranges by owner are ranges by name. */
   readonly tasks: string;
-  /** Sorted set: shard number, `r` the reconciler, `a` alerts, `e` what is expected, `b` backfills, by the earliest time at which each must be checked. */
+  /**
+   * Sorted set: shard number, `r` the reconciler, `a` alerts, `e` what is expected, `b` backfills, by the earliest time
+   * at which each must be checked.
+   */
   readonly next: string;
   /** Sorted set: run id by the time the reconciler must check it. */
   readonly runs: string;
@@ -70,14 +73,17 @@ export interface QueueKeys {
   run(id: string): string;
   /** Hash: captured output by attempt. */
   output(id: string): string;
-  /** Hash: the items of a run. By index their records, as note-item.lua writes them; by `d` and index their data, as JSON; `n` and `most`. */
+  /**
+   * Hash: the items of a run. By index their records, as note-item.lua writes them; by `d` and index their data, as
+   * JSON; `n` and `most`.
+   */
   items(id: string): string;
   job(id: string): string;
   /** Hash: how many runs an owner may have open, by owner; `*`: any other owner. */
   readonly limits: string;
   /**
-   * Hash: the namespace's freezes and quotas for this queue's scripts: `list` as JSON, `rev` the revision that it is of, `at` when it was
-   * copied, `most` how many jobs may wait, by owner, as JSON.
+   * Hash: the namespace's freezes and quotas for this queue's scripts: `list` as JSON, `rev` the revision that it is
+   * of, `at` when it was copied, `most` how many jobs may wait, by owner, as JSON.
    */
   readonly frozen: string;
   /** Sorted set: `shard owner/id` of the tasks with something that a freeze holds, by the time of their last check. */

@@ -5,8 +5,8 @@ import { KeyedLock } from "./keyed-lock.js";
 const TRIES = 20;
 
 /**
- * Optimistic writes to one task invalidate each other. Losers within this process retry one at a time, with random backoff against
- * other processes.
+ * Optimistic writes to one task invalidate each other. Losers within this process retry one at a time, with random
+ * backoff against other processes.
  */
 export class OptimisticWrites {
   #lock = new KeyedLock();

@@ -43,9 +43,9 @@ const UNREGISTER_QUEUE = script("unregister-queue", {
 });
 
 /**
- * The queues of a namespace, its nodes and workers, and the console's sessions that were ended. These live in another cluster slot than the queues themselves, so no
- * script can hold both: a put marks its queue before it writes and takes the mark off after, and a delete takes a
- * queue out only if its value has not moved since it saw the queue empty.
+ * The queues of a namespace, its nodes and workers, and the console's sessions that were ended. These live in another
+ * cluster slot than the queues themselves, so no script can hold both: a put marks its queue before it writes and takes
+ * the mark off after, and a delete takes a queue out only if its value has not moved since it saw the queue empty.
  */
 export class Registry {
   readonly #link: Link;
@@ -70,7 +70,10 @@ export class Registry {
     return (await this.#link.ask((client) => client.hexists(this.#keys.queues, queue))) === 1;
   }
 
-  /** Marks that a put into the queue begins. Returns the mark, which is random: a queue that was removed and registered again has another one. */
+  /**
+   * Marks that a put into the queue begins. Returns the mark, which is random: a queue that was removed and registered
+   * again has another one.
+   */
   async enter(queue: string): Promise<string> {
     const mark = randomBytes(8).toString("hex");
     const frozen = await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: true });

@@ -15,7 +15,10 @@ interface Subject {
 /** Valid for longer than any test runs. Fixed, so that the clock does not matter. */
 const VALID = ["20200101000000Z", "21191231235959Z"] as const;
 
-/** An authority, and certificates that it signs for a server (`localhost`, `127.0.0.1`, `::1`) and a client. Its key is discarded. */
+/**
+ * An authority, and certificates that it signs for a server (`localhost`, `127.0.0.1`, `::1`) and a client. Its key is
+ * discarded.
+ */
 export function makeIdentities(): { ca: string; server: Identity; client: Identity } {
   const authority = { name: "Carillon test authority", ...keyPair() };
   const issue = (subject: Subject) => pem("CERTIFICATE", certificate(subject, authority));

@@ -2,8 +2,8 @@ import { type ConnectionSpec, namespaceKeys, Store, type StoreOptions } from "@c
 import { internalsOf, seamsOf, withSeams } from "@carillon/store/internal";
 
 /**
- * Lua that reads the time from a key in the queue's own slot. This is the only way to load Carillon's scripts with another time than
- * that of Redis; no option of a node can enable it.
+ * Lua that reads the time from a key in the queue's own slot. This is the only way to load Carillon's scripts with
+ * another time than that of Redis; no option of a node can enable it.
  */
 const CLOCK_KEY_LUA = `local clock = tonumber(redis.call("GET", string.match(KEYS[1], "^{[^}]*}") .. ":~clock"))
 local function nowMs() return clock end

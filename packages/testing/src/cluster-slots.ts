@@ -4,8 +4,8 @@ import { type RedisServer, withConnection } from "./redis.js";
 
 export interface SlotMove {
   /**
-   * Called after each step: both masters know of the move (`"migrating"`), some keys were moved (`"keys"`), the slot belongs to the
-   * other master (`"moved"`). The move waits for it.
+   * Called after each step: both masters know of the move (`"migrating"`), some keys were moved (`"keys"`), the slot
+   * belongs to the other master (`"moved"`). The move waits for it.
    */
   onStep?: (step: "migrating" | "keys" | "moved") => void | Promise<void>;
 }

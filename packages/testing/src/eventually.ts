@@ -3,7 +3,10 @@ const later = globalThis.setTimeout;
 const now = performance.now.bind(performance);
 
 export interface EventuallyOptions {
-  /** How long to keep trying, in ms; default 180,000. If the test runner's own time limit is shorter, its message is shown instead. */
+  /**
+   * How long to keep trying, in ms; default 180,000. If the test runner's own time limit is shorter, its message is
+   * shown instead.
+   */
   timeoutMs?: number;
   /** Pause between two tries, in ms; default 20. */
   intervalMs?: number;

@@ -42,7 +42,8 @@ export const everySecond = (offset) => ({
 
 /**
  * @param {any} server
- * @param {{ nodes: number, workers: number, plain?: boolean, tasks: number, schedule: (i: number, second: number) => import("@carillon/sdk").ScheduleInput }} options
+ * @param {{ nodes: number, workers: number, plain?: boolean, tasks: number, schedule: (i: number, second: number) =>
+ * import("@carillon/sdk").ScheduleInput }} options
  */
 export async function startOurs(server, { nodes, workers, plain = false, tasks, schedule }) {
   const env = { REDIS_URL: server.url, CARILLON_NAMESPACE: NAMESPACE };

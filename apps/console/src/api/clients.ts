@@ -7,8 +7,8 @@ import { type Ctx, type Middleware, queryOf } from "../context.js";
 const KEPT = 1_000;
 
 /**
- * Gives requests the client of their token: it records the token's name as the author, and is bound to an owner if the token is. So no
- * route needs a check of its own.
+ * Gives requests the client of their token: it records the token's name as the author, and is bound to an owner if the
+ * token is. So no route needs a check of its own.
  */
 export function clientsOf(store: Store): Middleware {
   const kept = new Map<string, Client>();

@@ -89,7 +89,10 @@ const FINDINGS = `axe.run(document, { resultTypes: ["violations"] }).then(({ vio
     .map(({ id, nodes }) => id + ": " + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | "))))`;
 const AXE_TEXT = readFileSync(AXE, "utf8");
 
-/** Problems of pages that must not be there: violations of the CSP, uncaught errors, and dialogs, which only injected script opens. */
+/**
+ * Problems of pages that must not be there: violations of the CSP, uncaught errors, and dialogs, which only injected
+ * script opens.
+ */
 export const problems: string[] = [];
 
 async function visit(browser: Browser, url: string, token: string): Promise<Visit> {

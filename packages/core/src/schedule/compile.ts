@@ -38,8 +38,8 @@ const NOTHING: ScheduleContext = {};
 /**
  * Compiles a schedule. Compile once and keep the result: `next` then takes microseconds.
  *
- * A search is bounded. If exclusions remove more consecutive times than it passes over, it returns undefined, as if no time was left;
- * `lintSchedule` warns about this.
+ * A search is bounded. If exclusions remove more consecutive times than it passes over, it returns undefined, as if no
+ * time was left; `lintSchedule` warns about this.
  * @param seed of the task, from `seedOf`; `H` in a cron expression derives its values from it, always the same
  * @param context calendars that the schedule refers to by name; compile again when these change
  * @throws `INVALID_SCHEDULE` (a calendar that the context does not have included), `INVALID_TIMEZONE`,

@@ -21,13 +21,19 @@ export interface WholeInput {
    * following time, `"10%"`. Derived from owner, id and time, so each node computes the same. Default: none.
    */
   jitter?: Duration | undefined;
-  /** The task is finished after this many enqueued occurrences, 1 to 1,000,000,000. Skips, retries and triggers do not count. Default: no limit. */
+  /**
+   * The task is finished after this many enqueued occurrences, 1 to 1,000,000,000. Skips, retries and triggers do not
+   * count. Default: no limit.
+   */
   maxRuns?: number | undefined;
 }
 
 /** The fields of a schedule, and of each member of a union. */
 export interface LimitsInput extends BoundsInput {
-  /** Times that are removed: whole days (`{ calendar: "Sat,Sun" }`), single times, or a shared calendar (`{ named: "holidays" }`). Default: none. */
+  /**
+   * Times that are removed: whole days (`{ calendar: "Sat,Sun" }`), single times, or a shared calendar (`{ named:
+   * "holidays" }`). Default: none.
+   */
   except?: ExclusionInput[] | undefined;
 }
 
@@ -44,8 +50,8 @@ export interface CronInput extends LimitsInput, NoOther<"cron", "origin" | "anch
   /** Five fields, or six with seconds first: `"0 9 * * 1-5"`. `H` is a value of the task's own. */
   cron: string;
   /**
-   * Rules by which `cron` is read: `"cron-parser"` for exactly the times at which BullMQ's job schedulers fire. Takes no `dst` and no `H`.
-   * Default: cronie's rules.
+   * Rules by which `cron` is read: `"cron-parser"` for exactly the times at which BullMQ's job schedulers fire. Takes
+   * no `dst` and no `H`. Default: cronie's rules.
    */
   dialect?: CronDialect | undefined;
   /** IANA zone, `"Europe/Berlin"`. Default: `"UTC"`. */
@@ -67,7 +73,8 @@ export interface CalendarInput extends LimitsInput, NoOther<"calendar", "origin"
 /** A fixed rate. */
 export interface EveryInput extends LimitsInput, NoOther<"every", "dst" | "dialect"> {
   /**
-   * Text with units, `"10s"`, `"1h30m"`, `"PT5M"`, or whole milliseconds, `10_000`. Or by the calendar: `"1 month"`, `"2 weeks"`, `"P1Y"`.
+   * Text with units, `"10s"`, `"1h30m"`, `"PT5M"`, or whole milliseconds, `10_000`. Or by the calendar: `"1 month"`,
+   * `"2 weeks"`, `"P1Y"`.
    */
   every: Duration;
   /** Start of the count of intervals: ISO 8601 with an offset. Default: the Unix epoch. */

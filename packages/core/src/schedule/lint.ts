@@ -36,7 +36,8 @@ export interface ScheduleReview {
 }
 
 /**
- * Warns about a schedule that is valid but probably not intended. Warnings about a member of a union begin with its place, `any[2]: …`.
+ * Warns about a schedule that is valid but probably not intended. Warnings about a member of a union begin with its
+ * place, `any[2]: …`.
  * @throws as `compileSchedule`, except for calendars that the context does not have
  */
 export function lintSchedule(schedule: Schedule, context: ScheduleContext = {}): ScheduleWarning[] {
@@ -109,8 +110,8 @@ function read(spec: ScheduleExclusion): Exclusion {
 }
 
 /**
- * Tries searches from the starts of exclusions of single times. A search is bounded: if they remove too many consecutive times, it
- * finds nothing.
+ * Tries searches from the starts of exclusions of single times. A search is bounded: if they remove too many
+ * consecutive times, it finds nothing.
  */
 function lintSearches(schedule: Schedule, parts: readonly Part[], warn: Warn): void {
   for (const [i, part] of parts.entries()) {

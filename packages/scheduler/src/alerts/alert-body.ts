@@ -1,8 +1,8 @@
 import type { Alert, Store } from "@carillon/store";
 
 /**
- * The content of a webhook or a mail: the alert, with the current run record and task statistics. The error has no stack, which is useless
- * outside this process.
+ * The content of a webhook or a mail: the alert, with the current run record and task statistics. The error has no
+ * stack, which is useless outside this process.
  */
 export async function alertBody(
   store: Store,

@@ -26,8 +26,8 @@ interface Batch {
 }
 
 /**
- * Collects alerts by owner and destination: those of a minute for an e-mail address, those of a quiet time for any destination. A digest is
- * a one-off task whose payload grows until it is due.
+ * Collects alerts by owner and destination: those of a minute for an e-mail address, those of a quiet time for any
+ * destination. A digest is a one-off task whose payload grows until it is due.
  */
 export class AlertDigests {
   readonly #store: Store;

@@ -15,8 +15,8 @@ import type { Settings } from "../options.js";
 const MINUTE = 60_000;
 
 /**
- * Warns while alerts wait for a worker that delivers them; otherwise nobody would notice. And raises the alerts about the whole namespace:
- * for each reason of its status that has lasted for a minute.
+ * Warns while alerts wait for a worker that delivers them; otherwise nobody would notice. And raises the alerts about
+ * the whole namespace: for each reason of its status that has lasted for a minute.
  */
 export class AlertWatch {
   readonly #store: Store;

@@ -40,7 +40,10 @@ interface Rules {
   readonly defaults: ReadonlyMap<string, Policies>;
 }
 
-/** Delivers alerts: to this node's `onAlert`, and as jobs to webhooks and e-mail addresses. Those that are silenced are only recorded. */
+/**
+ * Delivers alerts: to this node's `onAlert`, and as jobs to webhooks and e-mail addresses. Those that are silenced are
+ * only recorded.
+ */
 export class Alerter {
   readonly #store: Store;
   readonly #settings: Settings;

@@ -23,9 +23,10 @@ interface Burst {
 }
 
 /**
- * Prepares bursts: when all shards of a queue come due at one instant, the nodes share them out shortly before, and each
- * reads and decides its own in advance, so that only the commits are left for the instant itself. This is only a head start: shares
- * follow from the list of live nodes and bind nobody, and tasks that are not prepared, or have changed, are claimed as usual.
+ * Prepares bursts: when all shards of a queue come due at one instant, the nodes share them out shortly before, and
+ * each reads and decides its own in advance, so that only the commits are left for the instant itself. This is only a
+ * head start: shares follow from the list of live nodes and bind nobody, and tasks that are not prepared, or have
+ * changed, are claimed as usual.
  */
 export class Lookahead {
   readonly #store: Store;

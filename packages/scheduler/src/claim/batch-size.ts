@@ -4,8 +4,8 @@ const SMALLEST = 10;
 const LARGEST = 60;
 
 /**
- * Number of tasks in one commit. The round trip is an upper bound for the time that the script blocked Redis: halves the size when it
- * was too long, and grows it slowly while it is below the target.
+ * Number of tasks in one commit. The round trip is an upper bound for the time that the script blocked Redis: halves
+ * the size when it was too long, and grows it slowly while it is below the target.
  */
 export class BatchSize {
   #size = 40;

@@ -28,7 +28,10 @@ import { Timer } from "./timer.js";
 const REST = 1_000;
 /** Longest turn of one part, in ms: a backlog must not delay other parts that are due. */
 const TURN = 200;
-/** How long the shards of a burst are left to the node that has prepared them, in ms. `Reader.glanceSoon` reads a little sooner. */
+/**
+ * How long the shards of a burst are left to the node that has prepared them, in ms. `Reader.glanceSoon` reads a little
+ * sooner.
+ */
 const HEAD_START = 200;
 
 /**

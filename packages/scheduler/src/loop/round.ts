@@ -50,8 +50,8 @@ export class Round {
   }
 
   /**
-   * Shards of a queue that came due at different times have their turn together, in the place of the first one. Shards that are due at
-   * one instant need no order, and the nodes share them out.
+   * Shards of a queue that came due at different times have their turn together, in the place of the first one. Shards
+   * that are due at one instant need no order, and the nodes share them out.
    */
   #turns(due: readonly Appointment[]): (readonly Appointment[])[] {
     const times = new Map<string, number>();

@@ -17,8 +17,8 @@ interface Work {
 }
 
 /**
- * The work in progress. Work that hangs gives its place to other queues, but not to its own, whose server does not answer. Work that
- * waits for the user's code blocks nothing else.
+ * The work in progress. Work that hangs gives its place to other queues, but not to its own, whose server does not
+ * answer. Work that waits for the user's code blocks nothing else.
  */
 export class Slots {
   readonly #working = new Map<string, Work>();

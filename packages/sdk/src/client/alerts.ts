@@ -116,7 +116,10 @@ export class Alerts {
     }
   }
 
-  /** Alerts that wait for a node, deliveries that wait for a worker or failed, and digests that are collected: the first hundred of each. */
+  /**
+   * Alerts that wait for a node, deliveries that wait for a worker or failed, and digests that are collected: the first
+   * hundred of each.
+   */
   async undelivered(): Promise<Undelivered> {
     const { owner, store } = this.#scope;
     const queues = [...new Set([...(await this.#scope.queues()), ALERTS_QUEUE])];

@@ -8,8 +8,9 @@ import type { TaskWriter } from "./task-writer.js";
 import type { AuthorOptions, DeleteOptions, PauseOptions } from "./types.js";
 
 /**
- * Calls that change many tasks, at `client.bulk`: those that a filter selects, or a list of names. Each says how many it changed, and which it
- * could not; with `dryRun` how many it would change. A filter without any condition is refused.
+ * Calls that change many tasks, at `client.bulk`: those that a filter selects, or a list of names. Each says how many
+ * it changed, and which it could not; with `dryRun` how many it would change. A filter without any condition is
+ * refused.
  */
 export class BulkCalls {
   readonly #scope: Scope;

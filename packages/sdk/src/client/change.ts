@@ -53,8 +53,8 @@ export interface ChangeFacts {
   /** The first ten of them. */
   readonly sample?: readonly TaskName[] | undefined;
   /**
-   * The fields that were replaced or deleted, and their new values: of a task's definition, a calendar or policies. A value of more than
-   * 1,000 characters of JSON is replaced by its size.
+   * The fields that were replaced or deleted, and their new values: of a task's definition, a calendar or policies. A
+   * value of more than 1,000 characters of JSON is replaced by its size.
    */
   readonly before?: Readonly<Record<string, Json>> | undefined;
   readonly after?: Readonly<Record<string, Json>> | undefined;

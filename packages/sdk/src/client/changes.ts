@@ -42,7 +42,10 @@ export interface ChangePage {
 /** Entries read at once. */
 const STEP = 500;
 
-/** The log of changes with their authors, at `client.changes`: the last 10,000 changes of the namespace, made by clients, the CLI and the console. */
+/**
+ * The log of changes with their authors, at `client.changes`: the last 10,000 changes of the namespace, made by
+ * clients, the CLI and the console.
+ */
 export class Changes {
   readonly #scope: Scope;
 

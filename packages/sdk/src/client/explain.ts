@@ -64,7 +64,10 @@ export interface Explanation {
   /** The answer in one sentence. */
   readonly summary: string;
   readonly events: readonly ExplainedEvent[];
-  /** Why no worker takes a run that waits, this one or the one in its way: the queue is paused, or has no worker, or none for its type. */
+  /**
+   * Why no worker takes a run that waits, this one or the one in its way: the queue is paused, or has no worker, or
+   * none for its type.
+   */
   readonly hold?: string;
   /** The occurrences before and after, if `time` is not one. */
   readonly nearest?: { readonly before: number | undefined; readonly after: number | undefined };

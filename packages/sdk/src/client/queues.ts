@@ -11,8 +11,8 @@ export interface QueueView extends Partial<Omit<QueueState, "paused">> {
   /** Number of tasks; for a bound client, those of its owner. */
   readonly tasks: number;
   /**
-   * Workers take no jobs. Since when (UTC ms), by whom and why, as far as the pause recorded it: one by plain BullMQ does not. Absent: it is
-   * not paused.
+   * Workers take no jobs. Since when (UTC ms), by whom and why, as far as the pause recorded it: one by plain BullMQ
+   * does not. Absent: it is not paused.
    */
   readonly paused?: QueuePause | undefined;
   /** BullMQ workers that are connected, plain ones included. Undefined: Redis does not say. */
@@ -33,8 +33,9 @@ export class Queues {
   }
 
   /**
-   * The queues that have tasks or runs: whether each is paused, its jobs, and how many workers it has. A bound client gets those that hold
-   * tasks of its owner, without the jobs and runs of all owners. Counting workers takes a `CLIENT LIST`; for names alone use `names`.
+   * The queues that have tasks or runs: whether each is paused, its jobs, and how many workers it has. A bound client
+   * gets those that hold tasks of its owner, without the jobs and runs of all owners. Counting workers takes a `CLIENT
+   * LIST`; for names alone use `names`.
    */
   async list(): Promise<QueueView[]> {
     const { store, owner } = this.#scope;

@@ -23,8 +23,8 @@ import type { ResumeOptions } from "./types.js";
 
 export interface ResumeAllOptions extends Omit<ResumeOptions, "from"> {
   /**
-   * As for one task; also `latest` and `all`: the last occurrence that each task owes, or each of them, whatever its catch-up policy
-   * says. Default `now`.
+   * As for one task; also `latest` and `all`: the last occurrence that each task owes, or each of them, whatever its
+   * catch-up policy says. Default `now`.
    */
   readonly from?: ResumeOptions["from"] | "latest" | "all";
   /** For `latest` and `all`: occurrences a minute, of all tasks together; above 0, at most 60,000. Required for `all`. */

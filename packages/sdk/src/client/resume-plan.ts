@@ -23,9 +23,15 @@ export interface ResumePlan {
   readonly starts: Readonly<Record<"now" | "latest" | "catch-up" | "all", Counted>>;
   /** The ten tasks that owe most. */
   readonly most: readonly OwedTask[];
-  /** Tasks that match and are overdue, but not paused: once a node claims them, their catch-up policies decide. To choose, pause them first. */
+  /**
+   * Tasks that match and are overdue, but not paused: once a node claims them, their catch-up policies decide. To
+   * choose, pause them first.
+   */
   readonly unpaused: OwedCount;
-  /** Occurrences that freezes skipped in the last day. They are not owed: to run them, use `backfills.startAll` with `only: "frozen"`. */
+  /**
+   * Occurrences that freezes skipped in the last day. They are not owed: to run them, use `backfills.startAll` with
+   * `only: "frozen"`.
+   */
   readonly frozen: OwedCount & { readonly from?: number | undefined; readonly to?: number | undefined };
   /** The number of tasks that a freeze holds now; resumed ones are held until it ends. */
   readonly held: number;

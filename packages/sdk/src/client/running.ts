@@ -5,7 +5,10 @@ import { statsView } from "./stats.js";
 
 /** Which runs that are under way to list: those of all tasks, or of one task or queue. */
 export interface RunningFilter {
-  /** The only state that can be listed. It includes runs that are `terminating`, and fan-outs whose items are not done (`queued`). */
+  /**
+   * The only state that can be listed. It includes runs that are `terminating`, and fan-outs whose items are not done
+   * (`queued`).
+   */
   readonly state: "running";
   readonly task?: TaskRef | undefined;
   readonly queue?: string | undefined;

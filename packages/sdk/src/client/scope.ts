@@ -57,7 +57,10 @@ export class Scope {
     return this.store.tasks.locate(this.resolve(ref));
   }
 
-  /** As `locate`, but the task need not exist: then the queue is undefined unless it is given. @throws `INVALID_NAME`, `AMBIGUOUS_TASK` */
+  /**
+   * As `locate`, but the task need not exist: then the queue is undefined unless it is given. @throws `INVALID_NAME`,
+   * `AMBIGUOUS_TASK`
+   */
   async nameOf(ref: TaskRef): Promise<ResolvedRef> {
     const resolved = this.resolve(ref);
     if (resolved.queue !== undefined) return resolved;
@@ -67,7 +70,10 @@ export class Scope {
     });
   }
 
-  /** The owner of a reference that names none. @throws `INVALID_NAME`, `TASK_NOT_FOUND` for a task of another owner than the bound one */
+  /**
+   * The owner of a reference that names none. @throws `INVALID_NAME`, `TASK_NOT_FOUND` for a task of another owner than
+   * the bound one
+   */
   resolve(ref: TaskRef): ResolvedRef {
     assertRef(ref);
     const resolved = parseRef(ref, this.owner ?? DEFAULT_OWNER);

@@ -41,7 +41,10 @@ export interface TaskStats {
   readonly lastRun: string | undefined;
   /** Milliseconds from the start of `lastRun` to its end; undefined: it never started. */
   readonly lastMs: number | undefined;
-  /** How late `lastRun` was enqueued, and how long it then waited for a worker, in ms; undefined: not known, or its record is gone. */
+  /**
+   * How late `lastRun` was enqueued, and how long it then waited for a worker, in ms; undefined: not known, or its
+   * record is gone.
+   */
   readonly lastLateMs: number | undefined;
   readonly lastWaitMs: number | undefined;
   /** The usual duration: mean of the runs that succeeded, in ms; undefined: there are none. */
@@ -53,7 +56,10 @@ export interface TaskStats {
   readonly failureMs: number;
 }
 
-/** A task with its statistics. Crashes are left out: to count them, the runs that are open must be read; see `client.runs.stats`. */
+/**
+ * A task with its statistics. Crashes are left out: to count them, the runs that are open must be read; see
+ * `client.runs.stats`.
+ */
 export interface TaskStatsRow extends Omit<TaskStats, "crashes" | "consecutiveCrashes"> {
   readonly task: TaskName;
   readonly state: TaskState;

@@ -17,8 +17,8 @@ import type { Scope } from "./scope.js";
 import { TimeSlice } from "./time-slice.js";
 
 /**
- * The fate of one nominal time of a task, past or future. `held`: the task is paused, or a freeze holds or skips it; `due`: no node has
- * claimed it yet; `waiting`: for a run's end, or to be tried again.
+ * The fate of one nominal time of a task, past or future. `held`: the task is paused, or a freeze holds or skips it;
+ * `due`: no node has claimed it yet; `waiting`: for a run's end, or to be tried again.
  */
 export type TickState = Extract<Verdict, "enqueued" | "skipped" | "waiting" | "due" | "held" | "planned">;
 
@@ -108,7 +108,10 @@ export async function listTicks(scope: Scope, ref: TaskRef, options: TickOptions
   return { ticks: found.slice(0, limit), now, ...(rest && { next: rest.nominal }) };
 }
 
-/** The newest decided ticks of many tasks, for a strip of each: two round trips for each of their queues. Unknown tasks have none. */
+/**
+ * The newest decided ticks of many tasks, for a strip of each: two round trips for each of their queues. Unknown tasks
+ * have none.
+ */
 export async function tickStrips(
   { store, owner }: Scope,
   refs: readonly TaskName[],

@@ -5,7 +5,10 @@ const SLICE = 20;
 /** Steps of schedules in one call. Counted, so that the same question has the same answer however busy the machine is. */
 const MOST_STEPS = 250_000;
 
-/** Divides long work into slices, so that timers, jobs and requests of the process go on between them, and no call works for ever. */
+/**
+ * Divides long work into slices, so that timers, jobs and requests of the process go on between them, and no call works
+ * for ever.
+ */
 export class TimeSlice {
   #since = performance.now();
   #left: number;

@@ -9,7 +9,10 @@ import type { DeleteOptions } from "./types.js";
 
 /** A token to create. */
 export interface TokenInput {
-  /** Letters, digits, dots, dashes and underscores, at most 128; not the name of a role. It is the author of all changes made with it. */
+  /**
+   * Letters, digits, dots, dashes and underscores, at most 128; not the name of a role. It is the author of all changes
+   * made with it.
+   */
   readonly name: string;
   readonly role: TokenRole;
   /** The owners whose tasks it may see and touch, 1 to 100. Default: all, and the whole namespace. */

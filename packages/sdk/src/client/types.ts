@@ -29,8 +29,8 @@ export interface ClientOptions {
 /** Something that is valid, but probably not intended. */
 export interface Warning {
   /**
-   * Stable, for programs: `NO_NEXT` (all times are past), `ALERT_NOT_PUBLIC`, `NO_WORKER` (no live worker handles the task's type in its
-   * queue), and those of `lintSchedule`.
+   * Stable, for programs: `NO_NEXT` (all times are past), `ALERT_NOT_PUBLIC`, `NO_WORKER` (no live worker handles the
+   * task's type in its queue), and those of `lintSchedule`.
    */
   readonly code: string;
   readonly message: string;
@@ -40,16 +40,17 @@ export interface Warning {
 
 export interface AuthorOptions {
   /**
-   * The name to record with the task as its author, at most 500 characters: `updatedBy`, and `createdBy` of a new task. Default: the
-   * client's `by`. A put that changes nothing records no author.
+   * The name to record with the task as its author, at most 500 characters: `updatedBy`, and `createdBy` of a new task.
+   * Default: the client's `by`. A put that changes nothing records no author.
    */
   by?: string | undefined;
 }
 
 export interface PutOptions extends AuthorOptions {
   /**
-   * The `revision` of the task that you changed: the put is refused if someone else has changed or deleted it since. `absent`: refused
-   * if the task exists. A task that is stored exactly as it is put is `unchanged`, whatever the revision. Default: no condition.
+   * The `revision` of the task that you changed: the put is refused if someone else has changed or deleted it since.
+   * `absent`: refused if the task exists. A task that is stored exactly as it is put is `unchanged`, whatever the
+   * revision. Default: no condition.
    */
   ifRevision?: string | undefined;
 }
@@ -80,7 +81,10 @@ export interface PauseOptions {
 }
 
 export interface ResumeOptions {
-  /** `now` skips occurrences that fell due meanwhile; with `catch-up` the task's catch-up policy decides about them. Default `now`. */
+  /**
+   * `now` skips occurrences that fell due meanwhile; with `catch-up` the task's catch-up policy decides about them.
+   * Default `now`.
+   */
   from?: "now" | "catch-up" | undefined;
   /** The author to record. Default: the client's `by`. */
   by?: string | undefined;
@@ -98,19 +102,25 @@ export interface ListOptions {
   outcome?: Outcome | readonly Outcome[] | undefined;
   /** Only tasks whose last run is a failure: failed, timed-out, crashed or lost. Not together with `outcome`. */
   failing?: boolean | undefined;
-  /** Only tasks with an occurrence that is due for more than a second and that no node has claimed. What a freeze holds is not overdue. */
+  /**
+   * Only tasks with an occurrence that is due for more than a second and that no node has claimed. What a freeze holds
+   * is not overdue.
+   */
   overdue?: boolean | undefined;
   /** Only tasks of which no run has ended. Not together with `outcome`, `failing` or `sort: "last"`. */
   neverRan?: boolean | undefined;
   /** Only tasks whose `owner/id` or type contains this text, in any case of letters. */
   search?: string | undefined;
   /**
-   * `next`: by next time, earliest first, without tasks that have none; a task with an occurrence that waits, for a run's end for example,
-   * comes at the time of its next check. `last`: by the end of the last run, newest first, without tasks that have none. Default `name`: by
-   * queue, owner, id.
+   * `next`: by next time, earliest first, without tasks that have none; a task with an occurrence that waits, for a
+   * run's end for example, comes at the time of its next check. `last`: by the end of the last run, newest first,
+   * without tasks that have none. Default `name`: by queue, owner, id.
    */
   sort?: "name" | "next" | "last" | undefined;
-  /** Also the deliveries of alerts to webhooks: one-off tasks of the queue `carillon-alerts`. Naming that queue shows them too. */
+  /**
+   * Also the deliveries of alerts to webhooks: one-off tasks of the queue `carillon-alerts`. Naming that queue shows
+   * them too.
+   */
   deliveries?: boolean | undefined;
   /** At most this many; default 100, at most 1,000. */
   limit?: number | undefined;
@@ -119,8 +129,8 @@ export interface ListOptions {
 }
 
 /**
- * A page of `list`. One page checks at most some thousand names: if a filter matches few of very many tasks, a page may be short or even
- * empty, and has a cursor.
+ * A page of `list`. One page checks at most some thousand names: if a filter matches few of very many tasks, a page may
+ * be short or even empty, and has a cursor.
  */
 export interface TaskPage {
   readonly tasks: Task[];
@@ -134,8 +144,9 @@ export interface EnqueueOptions {
   /** From now; instead of `at`: `"5m"`, or milliseconds. */
   delay?: Duration | undefined;
   /**
-   * Default: the type's name with a random end. Asked for again with a time to come, a one-off of this id has the new time and payload;
-   * without one it is `CONFLICT` while the task exists. It is always `CONFLICT` if the task is not a one-off.
+   * Default: the type's name with a random end. Asked for again with a time to come, a one-off of this id has the new
+   * time and payload; without one it is `CONFLICT` while the task exists. It is always `CONFLICT` if the task is not a
+   * one-off.
    */
   id?: string | undefined;
   queue?: string | undefined;

@@ -36,8 +36,8 @@ export interface Task extends Policies {
   readonly payload: Json;
   readonly state: TaskState;
   /**
-   * When it is next acted on: its schedule's due time, or that of an occurrence which was asked for or is tried again before. Undefined
-   * while paused or finished. Computed, never stored.
+   * When it is next acted on: its schedule's due time, or that of an occurrence which was asked for or is tried again
+   * before. Undefined while paused or finished. Computed, never stored.
    */
   readonly nextExecution: number | undefined;
   /** The last decided nominal time. */
@@ -163,7 +163,10 @@ export function taskView(stored: StoredTask): Task {
 /** The stored definition of a task, in the form that a put accepts. */
 export type Definition = Omit<TaskInput, "schedule" | "owner"> & { schedule: Schedule; owner: string };
 
-/** A task as `put` takes it, without what is computed: to change it, to export it, or to put it elsewhere. A paused one has `enabled: false`. */
+/**
+ * A task as `put` takes it, without what is computed: to change it, to export it, or to put it elsewhere. A paused one
+ * has `enabled: false`.
+ */
 export function definitionOf(task: Task): Definition {
   return { ...inputOf(task), enabled: task.state !== "paused" };
 }

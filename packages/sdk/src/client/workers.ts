@@ -1,7 +1,10 @@
 import type { Scope } from "./scope.js";
 import { type WorkerView, workerView } from "./view.js";
 
-/** The worker processes of a namespace, at `client.workers`. Plain BullMQ workers do not register: `client.queues` counts them. */
+/**
+ * The worker processes of a namespace, at `client.workers`. Plain BullMQ workers do not register: `client.queues`
+ * counts them.
+ */
 export class Workers {
   readonly #scope: Scope;
 

@@ -24,7 +24,10 @@ export interface HttpRequestPayload {
   body?: Json | undefined;
   /** `200`, `"2xx"`, `["2xx", 404]`; default `"2xx"`. */
   expectStatus?: Statuses | undefined;
-  /** Timeout of the whole exchange, from the DNS lookup to the end of the response: `10s`; at most `1h`; default the task type's. */
+  /**
+   * Timeout of the whole exchange, from the DNS lookup to the end of the response: `10s`; at most `1h`; default the
+   * task type's.
+   */
   timeout?: string | undefined;
 }
 

@@ -21,7 +21,10 @@ const HEADERS = [
 export type HttpResult = {
   status: number;
   durationMs: number;
-  /** Headers that help to understand the response: content type, length and encoding, dates, etag, location, retry-after, x-request-id. */
+  /**
+   * Headers that help to understand the response: content type, length and encoding, dates, etag, location,
+   * retry-after, x-request-id.
+   */
   headers: Record<string, string>;
   /** Read as UTF-8. */
   body: string;

@@ -44,10 +44,11 @@ const AGENT = new Agent({ keepAlive: false });
 const SECURE_AGENT = new SecureAgent({ keepAlive: false, maxCachedSessions: 0 });
 
 /**
- * Sends one request to an address that the guard has passed, signed where there are keys. Follows no redirect, uses no proxy,
- * keeps no connection.
+ * Sends one request to an address that the guard has passed, signed where there are keys. Follows no redirect, uses no
+ * proxy, keeps no connection.
  *
- * @throws `INVALID_OPTION`, `INVALID_PAYLOAD` (the URL), `FORBIDDEN` (the guard), `HTTP_TIMEOUT`, `HTTP_UNREACHABLE`, `HTTP_ABORTED`
+ * @throws `INVALID_OPTION`, `INVALID_PAYLOAD` (the URL), `FORBIDDEN` (the guard), `HTTP_TIMEOUT`, `HTTP_UNREACHABLE`,
+ * `HTTP_ABORTED`
  */
 export async function sendSigned(request: SignedRequest, guard: Guard): Promise<HttpResponse> {
   const { timeout = DEFAULT_TIMEOUT, maxResponseBytes = DEFAULT_RESPONSE_BYTES } = request;
@@ -120,7 +121,10 @@ function exchange(
   });
 }
 
-/** A lookup with one fixed answer: the connection goes to the checked address, even if the name resolves to another one by now. */
+/**
+ * A lookup with one fixed answer: the connection goes to the checked address, even if the name resolves to another one
+ * by now.
+ */
 function always(addresses: readonly LookupAddress[]): LookupFunction {
   return (_hostname, options, done) => {
     const [first] = addresses;

@@ -20,7 +20,8 @@ export interface VerifyOptions {
 }
 
 /**
- * The value of `Carillon-Signature` for a body: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<body>">`, with a `v1` for each key.
+ * The value of `Carillon-Signature` for a body: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<body>">`, with a `v1`
+ * for each key.
  *
  * @param now epoch ms; default now
  * @throws `INVALID_OPTION` for a key shorter than 16 characters, or none

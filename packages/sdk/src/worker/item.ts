@@ -106,7 +106,10 @@ async function inTurn(
 /** Used if Redis did not answer. */
 const LATER: JobEnd = { end: "delay", until: 0 };
 
-/** Whether the item should run: not if its task is deleted, or its run is final or cancelled. Undefined: unknown, because Redis failed. */
+/**
+ * Whether the item should run: not if its task is deleted, or its run is final or cancelled. Undefined: unknown,
+ * because Redis failed.
+ */
 async function isWanted({ store, logger }: Parts, queue: string, run: string): Promise<boolean | undefined> {
   try {
     const record = await store.runs.get(queue, run);

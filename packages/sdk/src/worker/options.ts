@@ -37,8 +37,8 @@ export interface WorkerOptions {
   /** Time between two checks for jobs whose worker died; default 30 s. The second check takes them over. */
   stalledInterval?: Duration | undefined;
   /**
-   * Time between two entries of this worker in the list of workers (`client.workers`); 100 ms to 5 min, default 5 s. A worker that died is
-   * shown as dead after three.
+   * Time between two entries of this worker in the list of workers (`client.workers`); 100 ms to 5 min, default 5 s. A
+   * worker that died is shown as dead after three.
    */
   heartbeatEvery?: Duration | undefined;
   /** Keep the `console` output of handlers as their run's output; it is still printed. Default true. */
@@ -46,8 +46,8 @@ export interface WorkerOptions {
   /** Size limit of an attempt's output, in bytes; the newest is kept. Default 65,536. */
   maxOutput?: number | undefined;
   /**
-   * Failed attempts are warnings, failed and crashed runs errors; runs that go well are only logged at debug. Default: pino, as JSON
-   * lines on stdout.
+   * Failed attempts are warnings, failed and crashed runs errors; runs that go well are only logged at debug. Default:
+   * pino, as JSON lines on stdout.
    */
   logger?: Logger | undefined;
 }

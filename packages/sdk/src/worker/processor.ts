@@ -71,7 +71,10 @@ export class Processor {
   }
 }
 
-/** Validates the job, because any Redis client can add one: its names become parts of keys, and it may only affect its own run. */
+/**
+ * Validates the job, because any Redis client can add one: its names become parts of keys, and it may only affect its
+ * own run.
+ */
 function faultOf(
   queue: string,
   { id }: Job,

@@ -69,7 +69,10 @@ export function bullWorkerName(namespace: string, queue: string): string {
   return `${bullPrefix(namespace, queue)}:${Buffer.from(queue).toString("base64")}`;
 }
 
-/** The keys that BullMQ keeps of a job's children: a set of those that are left, and hashes of those that ended well or failed. */
+/**
+ * The keys that BullMQ keeps of a job's children: a set of those that are left, and hashes of those that ended well or
+ * failed.
+ */
 export function bullChildren(job: string): { left: string; succeeded: string; failed: string } {
   return { left: `${job}:dependencies`, succeeded: `${job}:processed`, failed: `${job}:failed` };
 }

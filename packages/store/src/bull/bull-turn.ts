@@ -30,9 +30,10 @@ const at = (name: (typeof TURN_KEYS)[number]) => `K.bull[${TURN_KEYS.indexOf(nam
 const TAKE_KEYS = TURN_KEYS.slice(0, 11).map(at).join(", ");
 
 /**
- * While a script runs nobody else changes the queue: its settings (`meta`) are read once, and delayed jobs are looked for until none is due. A
- * job's new fields are written together once it is read. The marker, which wakes a worker, is set once at the end, and only if a job waits.
- * Options come unpacked. `bullPlaces`: places of the fields in the hash of the newest job.
+ * While a script runs nobody else changes the queue: its settings (`meta`) are read once, and delayed jobs are looked
+ * for until none is due. A job's new fields are written together once it is read. The marker, which wakes a worker, is
+ * set once at the end, and only if a job waits. Options come unpacked. `bullPlaces`: places of the fields in the hash
+ * of the newest job.
  */
 const STAND_INS = `
 local bullMeta, bullMarker, bullDelayed = ${["meta", "marker", "delayed"].map((name) => at(name as "meta")).join(", ")}

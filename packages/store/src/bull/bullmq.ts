@@ -236,8 +236,8 @@ let recorder: Queue | undefined;
 const RECORDED = "{none}:none:";
 
 /**
- * A queue on a connection that is never opened: BullMQ registers its scripts and builds keys without a server. One for all: each would
- * hold listeners and keys for as long as the process lives, and namespaces see ever new queues.
+ * A queue on a connection that is never opened: BullMQ registers its scripts and builds keys without a server. One for
+ * all: each would hold listeners and keys for as long as the process lives, and namespaces see ever new queues.
  */
 function recordingQueue(): Queue {
   if (!recorder) {

@@ -24,7 +24,10 @@ export interface QueueState {
   readonly waiting: number;
   /** Jobs that workers hold. */
   readonly active: number;
-  /** Age of the job that has waited longest, in ms: since it was enqueued, or since its last attempt began. Undefined: none waits. */
+  /**
+   * Age of the job that has waited longest, in ms: since it was enqueued, or since its last attempt began. Undefined:
+   * none waits.
+   */
   readonly oldestWaitingMs: number | undefined;
 }
 
@@ -78,8 +81,8 @@ export class QueueRepository {
   }
 
   /**
-   * How many BullMQ workers are connected, plain ones included, by queue: one `CLIENT LIST` (of each master) for all queues. Undefined if
-   * Redis does not allow it, or has too many connections to list them.
+   * How many BullMQ workers are connected, plain ones included, by queue: one `CLIENT LIST` (of each master) for all
+   * queues. Undefined if Redis does not allow it, or has too many connections to list them.
    */
   async workers(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined> {
     const connections = await this.connections();

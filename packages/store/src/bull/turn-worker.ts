@@ -31,9 +31,10 @@ interface Lane {
 const NO_NEXT = () => false;
 
 /**
- * BullMQ's worker with a loop of our own. BullMQ fetches jobs one after the other, each with a script, ends each with another one, and knows no
- * start of a run; here one script ends many and takes as many. Everything else is BullMQ's: connections, the wait for a job, locks, the check for stalled jobs, and
- * the end of a job that does not end with its run.
+ * BullMQ's worker with a loop of our own. BullMQ fetches jobs one after the other, each with a script, ends each with
+ * another one, and knows no start of a run; here one script ends many and takes as many. Everything else is BullMQ's:
+ * connections, the wait for a job, locks, the check for stalled jobs, and the end of a job that does not end with its
+ * run.
  */
 export class TurnWorker extends PatientWorker {
   readonly #lanes: readonly Lane[];

@@ -1,10 +1,10 @@
 import type { Lease, Mutex } from "./mutex.js";
 
 /**
- * Points at which a test makes a process stop, die or stall: `before <script>` and `after <script>` for each script that changes or
- * reads Redis (after: it ran, its reply is not processed yet), and the same for `lock` and `unlock` of a mutex. A transition is
- * one script, so nothing can be half done between these points. `key`: the script's first key, or the mutex's. An exception
- * counts as a connection error: after a script, as a lost reply.
+ * Points at which a test makes a process stop, die or stall: `before <script>` and `after <script>` for each script
+ * that changes or reads Redis (after: it ran, its reply is not processed yet), and the same for `lock` and `unlock` of
+ * a mutex. A transition is one script, so nothing can be half done between these points. `key`: the script's first key,
+ * or the mutex's. An exception counts as a connection error: after a script, as a lost reply.
  */
 export type Failpoint = (point: string, key: string) => void | Promise<void>;
 

@@ -25,8 +25,8 @@ export interface ConnectionEars {
 const PAUSE = 20;
 
 /**
- * Messages that only repeat an earlier error of the connection: the earlier one says why. A connection that Redis refuses may also
- * close before the reason arrives; the previous attempt may have received it.
+ * Messages that only repeat an earlier error of the connection: the earlier one says why. A connection that Redis
+ * refuses may also close before the reason arrives; the previous attempt may have received it.
  */
 const ECHO = /Stream isn't writeable|ECONNRESET/;
 

@@ -13,7 +13,10 @@ export function withoutPassword(error: unknown): void {
   if (lastNodeError && lastNodeError !== error) withoutPassword(lastNodeError);
 }
 
-/** Errors of the connection, of a command, and of a command in a script, in the wording of Redis up to 7.0 and from 7.2 on (and Valkey). */
+/**
+ * Errors of the connection, of a command, and of a command in a script, in the wording of Redis up to 7.0 and from 7.2
+ * on (and Valkey).
+ */
 const REFUSED =
   /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (username-)?password|AUTH failed|The user executing the script can't|ACL failure in script/i;
 

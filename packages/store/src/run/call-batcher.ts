@@ -5,8 +5,8 @@ interface Call<Item, Answer> {
 }
 
 /**
- * Batches the calls for one key that are made within one event-loop turn. Such calls are common, because the answers to many commands
- * arrive in one packet; a batch costs Redis and this process a fraction of the single calls.
+ * Batches the calls for one key that are made within one event-loop turn. Such calls are common, because the answers to
+ * many commands arrive in one packet; a batch costs Redis and this process a fraction of the single calls.
  */
 export class CallBatcher<Item, Answer> {
   readonly #most: number;

@@ -21,7 +21,8 @@ type Reply = [error: Error | null, reply: unknown];
 /**
  * What is recorded about tasks of one queue: two round trips, however many they are. Corrupt data counts as none.
  *
- * @param most of each task: its newest open runs, final runs and ledger entries @param since only runs that have not ended before this time
+ * @param most of each task: its newest open runs, final runs and ledger entries @param since only runs that have not
+ * ended before this time
  */
 export async function readRecent(
   link: Link,

@@ -189,7 +189,10 @@ export class RunReads {
     return decodeOutcomes(await this.#link.ask((client) => client.hgetall(outcomes)));
   }
 
-  /** The ms that the ended runs of a queue took: those that succeeded, and those that failed. They restart at 0 as `outcomes` does. */
+  /**
+   * The ms that the ended runs of a queue took: those that succeeded, and those that failed. They restart at 0 as
+   * `outcomes` does.
+   */
   async durations(queue: string): Promise<{ successMs: number; failureMs: number }> {
     const { outcomes } = this.#keys.queue(queue);
     const [success, failure] = await this.#link.ask((client) =>
@@ -224,7 +227,10 @@ export class RunReads {
     });
   }
 
-  /** The runs of a task that are not final, oldest first: one is named by the task itself, more are in a set. @param most at least 1; default all */
+  /**
+   * The runs of a task that are not final, oldest first: one is named by the task itself, more are in a set. @param
+   * most at least 1; default all
+   */
   async open(name: TaskName, most?: number): Promise<string[]> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);

@@ -61,7 +61,10 @@ export type StartResult =
   | { readonly word: "CANCELLED" }
   /** Its worker died too often; recorded. */
   | { readonly word: "CRASHED"; readonly error: string }
-  /** The wait after a crash, or the pause of its task, is not over before `until`; now it is `now`. Both by the clock of Redis. */
+  /**
+   * The wait after a crash, or the pause of its task, is not over before `until`; now it is `now`. Both by the clock of
+   * Redis.
+   */
   | { readonly word: "WAIT"; readonly until: number; readonly now: number };
 
 /**

@@ -1,12 +1,12 @@
 import type { Signature, Value } from "./script.js";
 
 /**
- * How named keys and arguments get from TypeScript to Lua. This file has both ends: `writeLevel` puts them into the numbered
- * `KEYS` and `ARGV`, and `readingLua` makes the Lua that gets them back.
+ * How named keys and arguments get from TypeScript to Lua. This file has both ends: `writeLevel` puts them into the
+ * numbered `KEYS` and `ARGV`, and `readingLua` makes the Lua that gets them back.
  *
- * A script's own names come first, then each item's. Where a level has names that vary in number, one text goes before its arguments:
- * the positions, counted from the level's beginning, at which each of these ends, keys first. For the script itself the number of items
- * is the last of them.
+ * A script's own names come first, then each item's. Where a level has names that vary in number, one text goes before
+ * its arguments: the positions, counted from the level's beginning, at which each of these ends, keys first. For the
+ * script itself the number of items is the last of them.
  */
 
 export type Values = Readonly<Record<string, unknown>>;

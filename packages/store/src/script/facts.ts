@@ -5,8 +5,8 @@ import { FAILURES, FORMAT_VERSION, SHARDS, SUCCESSES } from "@carillon/core/inte
 export const PARTS = { runs: "r", alerts: "a", expected: "e", backfills: "b" } as const;
 
 /**
- * Everything that both TypeScript and Lua know. Scripts read it as `F.parts.runs`: a text or a number is put into the script in its
- * place, and a set is a table by member (`F.failures[outcome]`).
+ * Everything that both TypeScript and Lua know. Scripts read it as `F.parts.runs`: a text or a number is put into the
+ * script in its place, and a set is a table by member (`F.failures[outcome]`).
  */
 export const FACTS = {
   /** Outcomes of runs that count as failures, and as successes. */
@@ -51,7 +51,10 @@ export const FACTS = {
 
   /** Marks of runs that deleted tasks left: members of `runs`, and names of the sets that hold these runs. */
   gone: "gone:",
-  /** The mark of the runs that were open begins with this, before the task's name: no task of that name is put before they are cleared. */
+  /**
+   * The mark of the runs that were open begins with this, before the task's name: no task of that name is put before
+   * they are cleared.
+   */
   goneOpen: "gone:open:",
 
   /** Newest format of a task's hash that this version knows. */
@@ -112,7 +115,10 @@ export const FACTS = {
   firstLook: 10_000,
   /** It repeats an unfinished check after this many ms. */
   lookAgain: 5_000,
-  /** Delay and interval of its checks of a run that the task waits for, in ms. A job that was retried outside does not report its end. */
+  /**
+   * Delay and interval of its checks of a run that the task waits for, in ms. A job that was retried outside does not
+   * report its end.
+   */
   waitedFor: 1_000,
   /** The same, at least, once a Carillon worker has started that run, in ms. */
   waitedForStarted: 30_000,

@@ -14,12 +14,12 @@ type Given<Name extends string, One> = {
 };
 
 /**
- * Keys and arguments of a script, by name. Its Lua reads keys as `K.task` and arguments as `A.now`. A key `name?` may be absent (nil in
- * Lua); `name[]` is a list.
+ * Keys and arguments of a script, by name. Its Lua reads keys as `K.task` and arguments as `A.now`. A key `name?` may
+ * be absent (nil in Lua); `name[]` is a list.
  *
- * `each`: the keys and arguments of each item of a list. In Lua `for item in eachItem do` reads one after the other, keys and arguments in one
- * table. `packed`: the arguments of an item, none of which holds a zero byte or is a list, are sent as one text, which Redis reads
- * several times faster; and the next item comes in the same table.
+ * `each`: the keys and arguments of each item of a list. In Lua `for item in eachItem do` reads one after the other,
+ * keys and arguments in one table. `packed`: the arguments of an item, none of which holds a zero byte or is a list,
+ * are sent as one text, which Redis reads several times faster; and the next item comes in the same table.
  */
 export interface Signature {
   readonly keys: readonly string[];

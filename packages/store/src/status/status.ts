@@ -40,8 +40,8 @@ export interface StatusReason {
 export interface QueueStatus extends Partial<Omit<QueueState, "paused">> {
   readonly name: string;
   /**
-   * Workers take no jobs. Since when (UTC ms), by whom and why, as far as the pause recorded it: one by plain BullMQ does not. Absent: it is
-   * not paused.
+   * Workers take no jobs. Since when (UTC ms), by whom and why, as far as the pause recorded it: one by plain BullMQ
+   * does not. Absent: it is not paused.
    */
   readonly paused?: QueuePause | undefined;
   /** BullMQ workers that are connected, plain ones included. Undefined: Redis does not say. */
@@ -55,7 +55,10 @@ export interface Status {
   readonly state: StatusState;
   /** The largest `behind` of the queues, in ms. */
   readonly behind: number;
-  /** When the oldest due occurrence that no node has claimed was due; absent if there is none, or it is less than a second late. */
+  /**
+   * When the oldest due occurrence that no node has claimed was due; absent if there is none, or it is less than a
+   * second late.
+   */
   readonly since?: number;
   /** The time of Redis; absent if Redis does not answer. */
   readonly at?: number;

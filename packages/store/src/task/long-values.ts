@@ -1,8 +1,8 @@
 import { FACTS } from "../script/facts.js";
 
 /**
- * A longer value is stored in parts, so that Redis packs the hash: `payload`, `payload:1`, … A task with a payload of 200 bytes takes 838
- * bytes instead of 1,207.
+ * A longer value is stored in parts, so that Redis packs the hash: `payload`, `payload:1`, … A task with a payload of
+ * 200 bytes takes 838 bytes instead of 1,207.
  */
 const LONGEST = FACTS.longestSmallValue;
 /** In bytes. Longer values, and those next to one, are stored in one piece: the hash is large anyway. */

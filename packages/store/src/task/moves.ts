@@ -66,8 +66,9 @@ export class MoveRepository {
   }
 
   /**
-   * Copies all data of a held task except its definition to the task that was put in the other queue, which is held too. Repeated, it copies
-   * again what has changed. Returns the generation that was copied. `TAKEN`: the other one is in use.
+   * Copies all data of a held task except its definition to the task that was put in the other queue, which is held
+   * too. Repeated, it copies again what has changed. Returns the generation that was copied. `TAKEN`: the other one is
+   * in use.
    */
   async adopt(
     from: TaskName,

@@ -21,7 +21,10 @@ export interface TaskFilter {
   except?: string | undefined;
 }
 
-/** By queue, owner, id; by the next check, without tasks that have none; by the end of the last run, newest first, without tasks that have none. */
+/**
+ * By queue, owner, id; by the next check, without tasks that have none; by the end of the last run, newest first,
+ * without tasks that have none.
+ */
 export type TaskOrder = "name" | "next" | "last";
 
 /** Names that one command handles. */

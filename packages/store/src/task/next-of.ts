@@ -1,7 +1,10 @@
 import { type Pending, readyAt } from "@carillon/core/internal";
 import type { StoredTask } from "./codec.js";
 
-/** The next timed event of a task; occurrences that wait for the end of a run have no time. Undefined while paused or finished. */
+/**
+ * The next timed event of a task; occurrences that wait for the end of a run have no time. Undefined while paused or
+ * finished.
+ */
 export function nextOf({
   state,
   nominal,

@@ -120,7 +120,10 @@ export class TaskReads {
     return scored.sort((a, b) => a.at - b.at).slice(0, limit);
   }
 
-  /** Local names of a queue's tasks, those that this version cannot read included: pages in their order, only the last one shorter than `size`. */
+  /**
+   * Local names of a queue's tasks, those that this version cannot read included: pages in their order, only the last
+   * one shorter than `size`.
+   */
   async *names(queue: string, size: number): AsyncGenerator<string[]> {
     const keys = this.#keys.queue(queue);
     let page: string[] = [];

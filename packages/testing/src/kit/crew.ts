@@ -2,7 +2,10 @@ import { bullPrefix, type Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { KitBullWorker } from "./bull-worker.js";
 
-/** BullMQ's default for the length of a lock and the time between two checks for stalled jobs, in ms; Carillon's worker keeps it. */
+/**
+ * BullMQ's default for the length of a lock and the time between two checks for stalled jobs, in ms; Carillon's worker
+ * keeps it.
+ */
 const STALLED_INTERVAL = 30_000;
 
 interface Orphan {

@@ -77,7 +77,10 @@ export class Expectation implements PromiseLike<void> {
     );
   }
 
-  /** Exactly this number of occurrences was skipped, for this reason or for any. @throws `INVALID_OPTION` for an unknown reason */
+  /**
+   * Exactly this number of occurrences was skipped, for this reason or for any. @throws `INVALID_OPTION` for an unknown
+   * reason
+   */
   skipped(reason: SkipReason, times: number): this;
   skipped(times: number): this;
   skipped(first: SkipReason | number, second?: number): this {

@@ -30,7 +30,10 @@ function chain(components: readonly Component[] | undefined, width: number, unit
   return components.map((component) => format(component, width, unit)).join(",");
 }
 
-/** Whether the seconds are just `*`: `0/1` covers all other whole seconds. Systemd simplifies only seconds, so nothing else is. */
+/**
+ * Whether the seconds are just `*`: `0/1` covers all other whole seconds. Systemd simplifies only seconds, so nothing
+ * else is.
+ */
 function isEachSecond(components: readonly Component[]): boolean {
   const whole = components.every(({ start, repeat }) => start % MICROS === 0 && repeat % MICROS === 0);
   return whole && components.some(({ start, stop, repeat }) => start === 0 && stop < 0 && repeat === MICROS);

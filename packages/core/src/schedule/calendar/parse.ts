@@ -18,7 +18,10 @@ export interface CalendarEvent {
   seconds?: readonly Component[];
   /** The expression's own zone, after its last space. */
   zone?: string;
-  /** It names days and no time: a schedule fires at midnight, an exclusion removes the whole day. Not set for `daily` and the like. */
+  /**
+   * It names days and no time: a schedule fires at midnight, an exclusion removes the whole day. Not set for `daily`
+   * and the like.
+   */
   daysOnly?: boolean;
 }
 

@@ -2,8 +2,9 @@ import { quote } from "../../errors.js";
 import { type CronFieldKind, type CronItem, cronFault, DAY_FIELD, WEEKDAY_FIELD } from "./item.js";
 
 /*
- * The dialect of cron-parser, with which BullMQ computes. It has its own day rule (only a bare `*` or `?` is no restriction), its own
- * DST rule (`zone/landing.ts`) and less syntax. What the library accepts by accident (`5`, `5*`, `1-5-9`) is refused too.
+ * The dialect of cron-parser, with which BullMQ computes. It has its own day rule (only a bare `*` or `?` is no
+ * restriction), its own DST rule (`zone/landing.ts`) and less syntax. What the library accepts by accident (`5`, `5*`,
+ * `1-5-9`) is refused too.
  */
 
 export const CRON_PARSER_MACROS: Readonly<Record<string, string>> = {

@@ -21,9 +21,9 @@ import {
 } from "./item.js";
 
 /*
- * Cron by cronie's rules, or in the dialect of cron-parser. Has its own parser, because cron-parser accepts '', '5' and '* *' as
- * every-minute schedules, refuses valid lists (`0,7`, `1,1-3`), and does not report whether a field started with `*`, on which both
- * the day rule and the DST rule of cronie depend.
+ * Cron by cronie's rules, or in the dialect of cron-parser. Has its own parser, because cron-parser accepts '', '5' and
+ * '* *' as every-minute schedules, refuses valid lists (`0,7`, `1,1-3`), and does not report whether a field started
+ * with `*`, on which both the day rule and the DST rule of cronie depend.
  */
 
 export interface ParsedCron {

@@ -35,8 +35,8 @@ export const calendar: Kind<CalendarSchedule, z.ZodString> = expressionKind<Cale
 });
 
 /**
- * The zone that a calendar event itself names, after its last space, or implies (an `@` timestamp is UTC). It takes precedence over
- * the `timezone` of its schedule. Undefined if there is none, or if the expression is not valid.
+ * The zone that a calendar event itself names, after its last space, or implies (an `@` timestamp is UTC). It takes
+ * precedence over the `timezone` of its schedule. Undefined if there is none, or if the expression is not valid.
  */
 export function calendarZone(expression: string): string | undefined {
   try {

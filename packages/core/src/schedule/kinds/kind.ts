@@ -26,7 +26,10 @@ export interface ExclusionKind<Spec extends object = object, Shape extends z.Zod
   readonly takes: readonly (keyof KindFields)[];
   /** Shape of the value of `key`. */
   readonly shape: Shape;
-  /** The part of its value that counts in the size of a schedule, see `checkSize`: its characters, or a reference to a calendar. Default: nothing. */
+  /**
+   * The part of its value that counts in the size of a schedule, see `checkSize`: its characters, or a reference to a
+   * calendar. Default: nothing.
+   */
   readonly counts?: "characters" | "reference";
   /** Its fields as they are stored, from `key`'s value and the others that it takes. @throws as `exclude` */
   normalise(value: z.output<Shape>, fields: KindFields): Spec;
