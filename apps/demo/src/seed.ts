@@ -70,8 +70,8 @@ function toBeFound(client: Client, types: ReturnType<typeof demoTypes>): Promise
     client.put(httpCheck, {
       id: "partner-check",
       schedule: { every: "30s" },
-      // The port "discard", where nothing answers.
-      payload: { url: "http://127.0.0.1:9/health" },
+      // A port on which nothing listens; `fetch` refuses some others by itself.
+      payload: { url: "http://127.0.0.1:2/health" },
       description: "Fails: the partner's server is down",
     }),
     client.put({

@@ -42,7 +42,7 @@ export const opsWords = {
   resumePage: {
     title: "Resume with a plan",
     which: "Which paused tasks",
-    filters: { owner: "Owner", tag: "Tag", queue: "Queue", note: "Note of the pause" },
+    filters: { owner: "Owner", tag: "Tag", queue: "Queue", note: "Pause note" },
     plan: "Show the plan",
     hint: "Name an owner, a tag or a queue, and perhaps the note of the pause. You see what the tasks owe, then choose.",
     none: "No paused task matches.",

@@ -103,7 +103,7 @@ export const taskWords = {
     note: "Note",
     noteHint: "Shown wherever the pause shows: in lists, in the ledger, and by explain.",
     cancelQueued: "Also cancel runs that wait for a worker",
-    missed: "Times that passed while it was paused",
+    missed: "Times that passed while paused",
     missedHint: (policy: unknown) => `Its catch-up policy: ${JSON.stringify(policy)}`,
     resumeFrom: { now: "drop them", "catch-up": "let the catch-up policy decide" },
     from: (zone: string) => `From (${zone})`,

@@ -142,26 +142,41 @@ interface ConflictProps {
 
 /** Shown if someone else changed the task meanwhile: both definitions, and a choice between them. */
 function Conflict({ theirs, mine, onMine, onTheirs }: ConflictProps) {
+  const stored = pretty(definitionOf(theirs));
   return (
     <section className="note" data-tone="warn" role="alert">
       <h2>{w.conflict(theirs.updatedBy)}</h2>
       <div className="panels">
         <div className="stack">
           <h3>{w.theirs}</h3>
-          <pre>{pretty(definitionOf(theirs))}</pre>
+          <Marked text={stored} other={mine} />
           <button type="button" className="button" onClick={onTheirs}>
             {w.takeTheirs}
           </button>
         </div>
         <div className="stack">
           <h3>{w.mine}</h3>
-          <pre>{mine}</pre>
+          <Marked text={mine} other={stored} />
           <button type="button" className="button" onClick={onMine}>
             {w.takeMine}
           </button>
         </div>
       </div>
     </section>
+  );
+}
+
+/** A text in which the lines that the other does not have stand out. */
+function Marked({ text, other }: { text: string; other: string }) {
+  const known = new Set(other.split("\n"));
+  return (
+    <pre>
+      {text.split("\n").map((line, i) => {
+        const Line = known.has(line) ? "span" : "mark";
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines may repeat, and do not move
+        return <Line key={i}>{`${line}\n`}</Line>;
+      })}
+    </pre>
   );
 }
 
