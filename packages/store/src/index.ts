@@ -43,7 +43,7 @@ export { untilRedisAnswers } from "./redis/until-redis-answers.js";
 export { assertKnown } from "./registry.js";
 export { type Attempt, decodeOutcomes } from "./run/codec.js";
 export type { LedgerEntry } from "./run/ledger.js";
-export type { Recent } from "./run/recent.js";
+export type { Recent, ShortRun } from "./run/recent.js";
 export {
   begunOf,
   type EndWord,

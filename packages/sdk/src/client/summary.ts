@@ -1,5 +1,6 @@
-import type { Outcome, Run } from "@carillon/core";
+import type { Outcome } from "@carillon/core";
 import { assertOptions } from "@carillon/core/internal";
+import type { ShortRun } from "@carillon/store";
 import { wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 
@@ -78,7 +79,7 @@ export async function summarize(scope: Scope, options: SummaryOptions): Promise<
   };
 }
 
-function outcomesOf(runs: readonly Run[]): Partial<Record<Outcome, number>> {
+function outcomesOf(runs: readonly ShortRun[]): Partial<Record<Outcome, number>> {
   const counts: Partial<Record<Outcome, number>> = {};
   for (const { outcome } of runs) if (outcome) counts[outcome] = (counts[outcome] ?? 0) + 1;
   return counts;
@@ -87,8 +88,8 @@ function outcomesOf(runs: readonly Run[]): Partial<Record<Outcome, number>> {
 /** By the nearest rank. */
 function percentiles<Name extends string>(
   name: Name,
-  runs: readonly Run[],
-  of: (run: Run) => number | undefined,
+  runs: readonly ShortRun[],
+  of: (run: ShortRun) => number | undefined,
 ): Partial<Record<Name, Percentiles>> {
   const sorted = runs.flatMap((run) => of(run) ?? []).sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;

@@ -1,14 +1,13 @@
 import {
   CarillonError,
   type Outcome,
-  type Run,
   type RunState,
   type TaskName,
   type TaskRef,
   type Trigger,
 } from "@carillon/core";
 import { assertName, assertOptions, covers, frozenText, quote, scheduleSteps } from "@carillon/core/internal";
-import type { LedgerEntry, Recent, Store, StoredTask } from "@carillon/store";
+import type { LedgerEntry, Recent, ShortRun, Store, StoredTask } from "@carillon/store";
 import { roundedInstant } from "../instant.js";
 import type { Verdict } from "./explain.js";
 import { foresee } from "./forecast.js";
@@ -202,7 +201,7 @@ function skipTick({ reason, from, to, decisions, run, note }: LedgerEntry): Tick
   };
 }
 
-function runTick(run: Run): Tick {
+function runTick(run: ShortRun): Tick {
   const { id, nominal, due, trigger, state, outcome, enqueued, started, finished, lateMs } = run;
   return {
     nominal,

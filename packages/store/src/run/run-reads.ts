@@ -7,7 +7,7 @@ import { FACTS } from "../script/facts.js";
 import { noHash } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun, decodeStats } from "./codec.js";
 import { decodeLedger, type LedgerEntry } from "./ledger.js";
-import { type Recent, readBriefly, readRecent } from "./recent.js";
+import { type Recent, readRecent, readShort, type ShortRun } from "./recent.js";
 
 /** Runs read, or cancelled, at once. */
 const AT_ONCE = 500;
@@ -177,9 +177,9 @@ export class RunReads {
     return this.#link.ask((client) => client.zcount(this.#keys.queue(queue).journal, from, to));
   }
 
-  /** Runs without results and errors: one round trip. Those whose records are gone are left out. */
-  async brief(queue: string, ids: readonly string[]): Promise<Run[]> {
-    const runs = await readBriefly(this.#link, this.#keys.queue(queue), queue, ids);
+  /** Runs with what a sum needs: one round trip. Those whose records are gone are left out. */
+  async brief(queue: string, ids: readonly string[]): Promise<ShortRun[]> {
+    const runs = await readShort(this.#link, this.#keys.queue(queue), queue, ids);
     return runs.filter((run) => run !== undefined);
   }
 
