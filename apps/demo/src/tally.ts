@@ -6,13 +6,16 @@ const MEMORY = 500;
 interface History {
   /** By nominal time: the runs that were enqueued for it. */
   readonly runs: Map<number, Set<string>>;
+  /** Entries of the ledger by their begin; itself it keeps the newest 50 only. */
+  readonly skips: Map<number, LedgerEntry>;
+  /** Times before this are not checked: their entries may have been lost before the tally began. */
+  readonly since: number;
   missed: Set<number>;
-  skipped: number;
 }
 
 /**
  * Checks the promise while the demo runs, from records alone: each nominal time has one run, a ledger entry that says
- * why not, or waits for a run.
+ * why not, or it waits for another run to end.
  */
 export class Tally {
   readonly #tasks = new Map<string, History>();
@@ -30,7 +33,7 @@ export class Tally {
   }
 
   get skipped(): number {
-    return this.#sum((history) => history.skipped);
+    return this.#sum(({ skips }) => [...skips.values()].reduce((sum, { decisions }) => sum + decisions, 0));
   }
 
   #sum(of: (history: History) => number): number {
@@ -51,7 +54,11 @@ export class Tally {
 
   learn(task: Task, runs: readonly Run[], ledger: readonly LedgerEntry[]): void {
     const key = `${task.queue} ${task.owner}/${task.id}`;
-    const history = this.#tasks.get(key) ?? { runs: new Map(), missed: new Set(), skipped: 0 };
+    const since = Math.min(...ledger.map(({ from }) => from));
+    const history = this.#tasks.get(key) ?? {
+      ...{ runs: new Map(), skips: new Map(), missed: new Set() },
+      since: Number.isFinite(since) ? since : 0,
+    };
     this.#tasks.set(key, history);
     for (const run of runs) {
       if (run.trigger === "manual") continue;
@@ -59,17 +66,18 @@ export class Tally {
       known.add(run.id);
       history.runs.set(run.nominal, known);
     }
-    history.skipped = ledger.reduce((sum, entry) => sum + entry.decisions, 0);
+    for (const entry of ledger) history.skips.set(entry.from, entry);
     if (history.runs.size === 0 || task.cursor === undefined) return;
 
     const schedule = compileSchedule(task.schedule, seedOf(task));
     const recorded = (time: number) =>
       history.runs.has(time) ||
-      ledger.some(({ from, to }) => from <= time && time <= to) ||
+      [...history.skips.values()].some(({ from, to }) => from <= time && time <= to) ||
       task.pending.some(({ nominal }) => nominal === time);
     const nominals = [...history.runs.keys()].sort((a, b) => a - b).slice(-MEMORY);
     history.missed = new Set();
-    let time: number | undefined = nominals[0];
+    let time: number | undefined = Math.max(history.since, nominals[0] as number);
+    for (const [from, { to }] of history.skips) if (to < time) history.skips.delete(from);
     while (time !== undefined && time <= task.cursor) {
       if (!recorded(time)) history.missed.add(time);
       time = schedule.next(time);

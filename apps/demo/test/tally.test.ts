@@ -29,10 +29,18 @@ describe("the demo's tally, from records alone", () => {
     expect([tally.missed, tally.doubled]).toEqual([1, 1]);
   });
 
-  it("remembers runs that the history no longer has", () => {
+  it("remembers runs and skips that the records no longer have", () => {
     const tally = new Tally();
-    tally.learn(task(10_000), [run(10_000)], []);
-    tally.learn(task(20_000), [run(20_000)], []);
+    tally.learn(task(20_000), [run(10_000)], [skip(20_000, 20_000)]);
+    tally.learn(task(30_000), [run(30_000)], []);
     expect([tally.enqueued, tally.missed]).toEqual([2, 0]);
+  });
+
+  it("checks nothing from before the oldest entry that the ledger had when the tally began", () => {
+    const tally = new Tally();
+    tally.learn(task(50_000), [run(50_000), run(10_000)], [skip(40_000, 40_000)]);
+    expect(tally.missed).toBe(0);
+    tally.learn(task(70_000), [run(70_000)], []);
+    expect(tally.missed).toBe(1);
   });
 });
