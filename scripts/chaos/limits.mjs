@@ -8,8 +8,8 @@ export function told({ id, node, generation, trigger, enqueued, started, finishe
 
 /**
  * When a run was enqueued, its owner had fewer open runs than its limit, by the times in the records. A run whose
- * worker stalled is open until its end is recorded. Reopened runs come on top of the limit. And runs that hold a place
- * are open.
+ * worker stalled is open until its end is recorded. Reopened runs are allowed in addition to the limit. Runs that hold
+ * a place are open.
  */
 export function withinLimits(found, { limits, jumps }, { queue, placed, runs: records }, runs) {
   for (const [owner, limit] of Object.entries(limits[queue] ?? {})) {

@@ -121,7 +121,7 @@ describe("edit in an editor", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  /** Runs it with an editor of this script, which finds the file's path in $1. */
+  /** Runs `carillon edit` with an editor that executes this shell script; $1 is the path of the file. */
   function edit(script: string, args: string[] = [], more: Record<string, string> = {}) {
     const editor = join(folder, "my editor");
     writeFileSync(editor, `#!/bin/sh\necho "$1" > '${folder}/path'\n${script}\n`, { mode: 0o755 });

@@ -6,7 +6,7 @@ import { scraped, shared, withinASecond } from "./scrape.js";
 /** Most tasks with series of their own: each has up to four. */
 const MOST_TASKS = 200;
 
-/** Metrics of each task with a tag, of the first by queue, owner and id. Omitted if Redis does not answer. */
+/** Metrics of each task with a tag, up to a limit in order of queue, owner and id. Omitted if Redis does not answer. */
 export function taskMetrics(store: Store, tag: string, registers: Registry[]): void {
   const client = new Client({ store });
   const metric = scraped(

@@ -27,7 +27,7 @@ function endOfValue(bytes: Buffer, start: number): number | undefined {
     if (end < 0) return undefined;
     const count = inner || bulk ? Number(bytes.toString("latin1", at + 1, end)) : 0;
     at = end + 2;
-    // -1: there is no value.
+    // A count of -1 stands for a null value.
     if (count > 0 && inner) missing += inner(count);
     if (count >= 0 && bulk) at += count + 2;
     if (at > bytes.length) return undefined;

@@ -121,7 +121,7 @@ async function* endsOf(
     const last = found.at(-1);
     if (found.length < STEP || !last) return;
     const next = { queue, ...last };
-    // Only with more than a page of ends in one millisecond does the reader continue by number.
+    // The reader continues by offset only if one millisecond holds more ends than a page.
     offset = last.at === here?.at ? offset + STEP : 0;
     here = here === undefined || order(here, next) < 0 ? next : here;
   }

@@ -64,7 +64,7 @@ export interface BusyStep {
 export interface Collision {
   readonly at: number;
   readonly count: number;
-  /** The schedules that meet there, those of most tasks first; at most ten. */
+  /** At most ten schedules that are due at this instant, the schedules of most tasks first. */
   readonly schedules: Contributor[];
 }
 

@@ -7,8 +7,8 @@ import { keyList } from "./signature.js";
 import { PERMANENT_STATUSES, type Statuses, statusesSchema } from "./status.js";
 
 /**
- * One key or several (each signs: for as long as keys are being exchanged), or a function that gives them for a request;
- * `undefined` from it sends unsigned. A key has at least 16 characters.
+ * One key, several keys (each signs the request, for example while keys are rotated), or a function that returns the
+ * keys for a request; if it returns `undefined`, the request is not signed. A key has at least 16 characters.
  */
 export type SigningKey =
   | string

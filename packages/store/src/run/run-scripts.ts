@@ -124,7 +124,7 @@ export type EndWord = SettleWord | "CANCELLED";
 
 export type CancelWord = "OK" | "UNCHANGED" | "FINAL" | "GONE";
 
-/** Keys and arguments of all scripts that end runs, besides the runs (lib/run.lua). */
+/** Keys and arguments that every script that ends runs takes in addition to the runs themselves (lib/run.lua). */
 const ENDING = {
   keys: ["runs", "next", "journal", "alerts", "expected", "outcomes"],
   args: ["completedJobs", "failedJobs", "successes", "failures", "successesFor", "failuresFor"],

@@ -22,7 +22,10 @@ const FIELDS = ["state", "nominal", "fired", "tags", "schedule", "schedule:1"];
 /** Further parts of a long schedule, which few tasks have. */
 const MORE = ["schedule:2", "schedule:3", "schedule:4", "schedule:5"];
 
-/** The plans of the tasks of these names that are scheduled. Leaves out corrupt ones. @param known schedules by their text */
+/**
+ * Reads the plans of the scheduled tasks among these names. Leaves out corrupt plans.
+ * @param known schedules by their text
+ */
 export async function readPlans(
   link: Link,
   keys: QueueKeys,
