@@ -25,9 +25,9 @@ export interface FreezeScope {
 /** A freeze as stored. Times in UTC ms. */
 export interface Freeze extends FreezeScope {
   readonly id: string;
-  /** Begin; for recurring windows the time from which windows count. */
+  /** Begin of the freeze. Recurring windows before it do not count. */
   readonly from: number;
-  /** End. Absent: until it is lifted. */
+  /** End of the freeze. Absent: it lasts until someone lifts it. */
   readonly until?: number;
   /** Begins of recurring windows. */
   readonly schedule?: Schedule;

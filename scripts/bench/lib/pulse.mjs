@@ -115,7 +115,7 @@ function left({ admin }, bull) {
   };
 }
 
-/** A full second by which this many seconds of puts, and some more, have passed. */
+/** A full second in the future, late enough for puts that take this many seconds, with two seconds to spare. */
 async function secondAfter(server, seconds) {
   return Math.ceil((await server.time()) / 1000 + seconds) * 1000 + 2_000;
 }

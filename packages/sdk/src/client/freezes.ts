@@ -80,9 +80,9 @@ export class Freezes {
     const now = await freezes.time();
     const from = given.from === undefined ? now : instant(given.from, "from");
     if (times.until !== undefined && times.until <= Math.max(from, now))
-      throw new CarillonError("INVALID_OPTION", "the end is in the past or before the begin.", {
+      throw new CarillonError("INVALID_OPTION", "the end is in the past or before the beginning.", {
         field: "until",
-        remedy: "Give a time after the begin and after now.",
+        remedy: "Give a time after the beginning and after now.",
       });
     const freeze: Freeze = {
       id: randomBytes(6).toString("hex"),

@@ -2,7 +2,7 @@ import { Redis, type RedisOptions } from "ioredis";
 
 /** Timing of the subscriptions to Sentinels, in ms. */
 const PACE = {
-  /** Wait before one that does not answer is tried again: the others report as well. */
+  /** Wait before a Sentinel that does not answer is tried again. It may be long, because the others report as well. */
   reconnect: 10_000,
   /** Ping interval: a subscriber that never sends would not notice a dead connection. */
   askEvery: 20_000,

@@ -15,7 +15,7 @@ export interface RunDetails {
   /** How long an attempt may take, and to end by itself after that, in ms. */
   limit?: number;
   grace?: number;
-  /** Starts closer than this to the start of the run before are dropped, in ms. */
+  /** Minimum time between the starts of two runs, in ms. A run that would start sooner is dropped. */
   minGap?: number;
   /** The name of the requester. */
   by?: string;
