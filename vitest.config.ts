@@ -38,7 +38,9 @@ const LONG = [
   "apps/console/test/main.test.ts",
   "apps/scheduler/test/{exactly-once,outages,process}.test.ts",
   "packages/sdk/test/worker/{crash,frozen,refused,stop-without-redis}.test.ts",
+  "packages/scheduler/test/{exactly-once,liveness}.test.ts",
   "packages/scheduler/test/model/*.test.ts",
+  "packages/store/test/adversary.test.ts",
 ];
 /** As well, but it replaces modules, and settings of BullMQ. */
 const LONG_ISOLATED = ["packages/scheduler/test/simulation/*.test.ts"];

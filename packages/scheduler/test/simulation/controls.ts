@@ -50,6 +50,7 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["freeze"],
     faults: [],
     breaks: /during the freeze/,
+    from: 67,
   },
   {
     name: "places are not left",
@@ -62,6 +63,7 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["wake"],
     faults: [],
     breaks: /did not wake/,
+    from: 35,
   },
   {
     name: "WATCH and MULTI",
