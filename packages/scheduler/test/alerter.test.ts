@@ -326,6 +326,8 @@ describe("the alerter", () => {
       const logger = { ...SILENT, warn: (details: object) => void warned.push(details) };
       const watch = new AlertWatch(store, settle({ store, nodeId: "n1", logger }));
       const now = await store.serverTime();
+      // It is the only node, so it watches.
+      await store.registry.beat(nodeInfo("n1", { beat: now + 60_000, every: 200_000 }));
       await watch.check(now);
       expect(warned).toEqual([]);
       const { link, keys } = internalsOf(store);

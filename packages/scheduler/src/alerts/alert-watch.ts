@@ -15,8 +15,8 @@ import type { Settings } from "../options.js";
 const MINUTE = 60_000;
 
 /**
- * Warns while alerts wait for a worker that delivers them; otherwise nobody would notice. And raises the alerts about
- * the whole namespace: for each reason of its status that has lasted for a minute.
+ * On one of the nodes: warns while alerts wait for a worker that delivers them; otherwise nobody would notice. And raises
+ * the alerts about the whole namespace: for each reason of its status that has lasted for a minute.
  */
 export class AlertWatch {
   readonly #store: Store;
@@ -37,8 +37,9 @@ export class AlertWatch {
     if (Math.abs(now - this.#checkedAt) < MINUTE) return;
     this.#checkedAt = now;
     await this.#putWatchdog();
+    if (!(await this.#watches(now))) return;
     await this.#warn();
-    if (await this.#watches(now)) await this.#raise(now);
+    await this.#raise(now);
   }
 
   /** A task whose every run is a heartbeat: it takes a node, Redis and a worker. Put again, it changes nothing. */
