@@ -4,7 +4,6 @@
  * @packageDocumentation
  */
 export * from "./alerts.js";
-export * from "./catch-up.js";
 export * from "./decide.js";
 export * from "./decide-end.js";
 export * from "./decide-items.js";

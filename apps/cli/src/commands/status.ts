@@ -43,7 +43,8 @@ export const registerStatus: Register = (program, out) => {
           const status = await client.status();
           out.exitCode = EXIT_BY_STATE[status.state];
           await (options.json ? out.json(status) : out.write(clear + page(status, out)));
-          if (!options.watch && !options.json && status.at !== undefined) await noteIfEmpty(client, out);
+          if (!options.watch && !options.json && status.at !== undefined && status.queues.length === 0)
+            await noteIfEmpty(client, out);
           if (!options.watch || out.closed) return;
           await pause(EVERY);
         }

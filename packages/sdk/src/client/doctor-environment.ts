@@ -1,8 +1,6 @@
 import { isAlive, type NodeInfo, nodeView, VERSION, type WorkerInfo } from "@carillon/store";
-import { type Finding, type Severity, span } from "./doctor-finding.js";
+import { type Finding, NAMED, type Severity, span } from "./doctor-finding.js";
 
-/** Dead processes that are named. */
-const NAMED = 5;
 /** Clock offset in ms from which a node's logs mislead. */
 const CLOCK = 1_000;
 

@@ -27,6 +27,9 @@ export interface Diagnosis {
   readonly skipped: readonly string[];
 }
 
+/** Names in findings of one code; the rest are counted. */
+export const NAMED = 5;
+
 /** A duration for people: without the milliseconds of a second. */
 export function span(ms: number): string {
   return formatDuration(ms < 1_000 ? Math.round(ms) : Math.round(ms / 1_000) * 1_000);

@@ -3,7 +3,7 @@ import { formatDuration, parseLocalName, type TaskSchedule } from "@carillon/cor
 import { ALERT_TYPE, gapText, isAlive, type StoredTask, status } from "@carillon/store";
 import type { Alerts } from "./alerts.js";
 import { clocks, dead, notReady, redisFindings, skews } from "./doctor-environment.js";
-import { type Diagnosis, type Finding, span } from "./doctor-finding.js";
+import { type Diagnosis, type Finding, NAMED, span } from "./doctor-finding.js";
 import type { Runs } from "./runs.js";
 import type { Scope } from "./scope.js";
 
@@ -11,8 +11,6 @@ import type { Scope } from "./scope.js";
 const SAMPLE = 2_000;
 /** Tasks whose last run is compared with their interval. */
 const TIMED = 200;
-/** Findings of one code that name a task; the rest are counted. */
-const NAMED = 5;
 /** Number of tasks due at one instant that count as a herd, and the rate to spread them to, per second. */
 const [HERD, SPREAD] = [100, 20];
 /** A failed delivery is reported for so long, and one that waits from this age on, in ms. */
@@ -167,10 +165,11 @@ function schedulesOf({ store }: Scope, tasks: readonly StoredTask[]): [Schedules
     }
   }
   const found = named("NOT_PLANNED", [...failures.keys()], (task) => ({
+    severity: "error",
     message: `Its schedule cannot be computed, so it does not run: ${failures.get(task)}`,
-    remedy: `Mend the schedule: carillon edit ${nameOf(task).owner}/${nameOf(task).id}. If a node can compute it, this program has older time zone data.`,
+    remedy: `Mend the schedule: carillon edit ${task.definition.owner}/${task.definition.id}. If a node can compute it, this program has older time zone data.`,
   }));
-  return [schedules, found.map((one) => ({ ...one, severity: "error" }))];
+  return [schedules, found];
 }
 
 /** Deliveries of alerts that failed within the last hour, or are late: their destination does not take them. */
@@ -298,14 +297,14 @@ function nameOf({ definition: { queue, owner, id } }: StoredTask): TaskName {
 function named(
   code: string,
   tasks: readonly StoredTask[],
-  about: (task: StoredTask) => Pick<Finding, "message" | "remedy">,
+  about: (task: StoredTask) => Pick<Finding, "message" | "remedy"> & Partial<Pick<Finding, "severity">>,
 ): Finding[] {
   return tasks.slice(0, NAMED).map((task, i) => {
     const name = nameOf(task);
-    const { message, remedy } = about(task);
+    const { message, remedy, severity = "warning" } = about(task);
     const more = i === NAMED - 1 && tasks.length > NAMED ? ` (So do ${tasks.length - NAMED} others.)` : "";
     return {
-      ...{ code, severity: "warning", remedy, queue: name.queue, task: name },
+      ...{ code, severity, remedy, queue: name.queue, task: name },
       message: `${name.owner}/${name.id}: ${message}${more}`,
     };
   });

@@ -81,8 +81,7 @@ type Stored = Record<string, string> & { readonly info: string; readonly of: str
 function readRun(queue: string, id: string, hash: Stored): Run {
   const [local, enqueued, node = hash.node] = hash.of.split(" ") as [string, string, string | undefined];
   const task = { queue, ...parseLocalName(local) };
-  const stored = JSON.parse(hash.info) as Pick<RunDetails, "type" | "nominal"> & Partial<RunDetails>;
-  const { nominal } = stored;
+  const details = decodeDetails(task, hash.info);
   const run = {
     id,
     task,
@@ -90,16 +89,16 @@ function readRun(queue: string, id: string, hash: Stored): Run {
     enqueued: Number(enqueued),
     node,
     attempts: Number(hash.attempts ?? 0),
-    type: hash.type ?? stored.type,
-    key: stored.key ?? occurrenceKey(task, nominal),
-    nominal,
-    due: stored.due ?? nominal,
-    trigger: stored.trigger ?? "schedule",
+    type: hash.type ?? details.type,
+    key: details.key,
+    nominal: details.nominal,
+    due: details.due,
+    trigger: details.trigger,
   } as { -readonly [Field in keyof Run]: Run[Field] };
-  if (stored.missed !== undefined) run.missed = stored.missed;
-  if (stored.itemsOf !== undefined) run.itemsOf = stored.itemsOf;
-  if (stored.by !== undefined) run.by = stored.by;
-  if (stored.most !== undefined) run.maxAttempts = stored.most;
+  if (details.missed !== undefined) run.missed = details.missed;
+  if (details.itemsOf !== undefined) run.itemsOf = details.itemsOf;
+  if (details.by !== undefined) run.by = details.by;
+  if (details.most !== undefined) run.maxAttempts = details.most;
   if (hash.outcome !== undefined) run.outcome = hash.outcome as Outcome;
   if (hash.started !== undefined) run.started = Number(hash.started);
   if (hash.finished !== undefined) run.finished = Number(hash.finished);

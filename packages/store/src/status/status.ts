@@ -110,10 +110,11 @@ async function readStatus(scope: StatusScope): Promise<Status> {
   // Nodes and workers cannot report while Redis refuses writes: they are not missing.
   const heard = refused.length === 0;
   const works = heard ? read.flatMap((one) => one.works) : [];
-  const gaps = await scope.coverage.gaps(works);
+  const gaps = [...(await scope.coverage.gaps(works)).values()];
   const views = nodes.map((node) => nodeView(node, now));
   const alive = views.filter((node) => node.alive);
   const ready = alive.filter((node) => node.ready);
+  const working = workers.filter((worker) => isAlive(worker, now));
 
   // In the order of severity.
   const stops = [
@@ -122,9 +123,9 @@ async function readStatus(scope: StatusScope): Promise<Status> {
     ...(heard && alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
     ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
     ...read.flatMap(({ queue }) => pauseOf(queue)),
-    ...noWorkers([...gaps.values()], read, workers),
-    ...(owner === undefined ? lackedTypes(workers, now, gaps.values()) : []),
-    ...read.flatMap((one) => undelivered(one, [...gaps.values()], now)),
+    ...noWorkers(gaps, read, workers),
+    ...(owner === undefined ? lackedTypes(working, gaps) : []),
+    ...read.flatMap((one) => undelivered(one, gaps, now)),
   ];
   const late = read
     .filter(({ queue }) => queue.behind >= LATE)
@@ -139,7 +140,7 @@ async function readStatus(scope: StatusScope): Promise<Status> {
     reasons: owner === undefined ? reasons : reasons.map((reason) => ({ ...reason, owner })),
     queues: read.map(({ queue }) => queue),
     nodes: { alive: alive.length, ready: ready.length },
-    workers: { alive: workers.filter((worker) => isAlive(worker, now)).length },
+    workers: { alive: working.length },
   };
 }
 
@@ -197,6 +198,10 @@ function waitsSince(times: readonly number[]): number | undefined {
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
+function newest(times: readonly number[]): number | undefined {
+  return times.length > 0 ? Math.max(...times) : undefined;
+}
+
 /**
  * Why Redis refuses writes, if it does. For a user that may only read, the ACL refuses them anyway; the nodes report it
  * then.
@@ -220,11 +225,12 @@ function redisReason(error: unknown): StatusReason {
 
 /** @param beats the last one of each dead node */
 function noNode(beats: readonly number[]): StatusReason {
+  const since = newest(beats);
   return {
     code: "NO_NODE",
     message: "no scheduler node is alive.",
     remedy: "Start one: nothing is lost that the catch-up policies keep.",
-    ...(beats.length > 0 && { since: Math.max(...beats) }),
+    ...(since !== undefined && { since }),
   };
 }
 
@@ -282,7 +288,7 @@ function noWorkers(
     if (queue === ALERTS_QUEUE || told.has(queue)) return [];
     if (workers === 0) told.add(queue);
     const beats = known.flatMap((worker) => (worker.queues.includes(queue) ? [worker.beat] : []));
-    const since = read.find((one) => one.queue.name === queue)?.since ?? waitsSince([Math.max(...beats)]);
+    const since = read.find((one) => one.queue.name === queue)?.since ?? newest(beats);
     const remedy =
       workers === 0
         ? `Start a worker of the queue ${queue}.`
@@ -293,8 +299,7 @@ function noWorkers(
 }
 
 /** Types that some workers of a queue do not have: those fail their runs. One reason for each type of a queue. */
-function lackedTypes(workers: readonly WorkerInfo[], now: number, gaps: Iterable<Gap>): StatusReason[] {
-  const alive = workers.filter((worker) => isAlive(worker, now));
+function lackedTypes(alive: readonly WorkerInfo[], gaps: readonly Gap[]): StatusReason[] {
   const reasons = alive.flatMap(({ id, lacking = [] }) =>
     lacking.map(({ queue, type, since }): [string, StatusReason] => [
       `${queue} ${type}`,
@@ -306,7 +311,7 @@ function lackedTypes(workers: readonly WorkerInfo[], now: number, gaps: Iterable
       },
     ]),
   );
-  const told = new Set(Array.from(gaps, ({ queue, type }) => `${queue} ${type}`));
+  const told = new Set(gaps.map(({ queue, type }) => `${queue} ${type}`));
   return [...new Map(reasons)].flatMap(([name, reason]) => (told.has(name) ? [] : [reason]));
 }
 

@@ -28,6 +28,8 @@ const CHIPS = {
 type Chip = keyof typeof CHIPS;
 /** Filters that the address keeps. */
 const KEPT = ["search", "owner", "tag", "queue", "sort"] as const;
+/** Filters in the bar; the owner only where there is room. */
+const FILTERS = ["queue", "owner", "tag"] as const;
 
 interface TaskPage {
   tasks: Task[];
@@ -93,7 +95,7 @@ export default function Tasks() {
               </button>
             ))}
           </div>
-          {(wide ? (["queue", "owner", "tag"] as const) : (["queue", "tag"] as const)).map((name) => (
+          {FILTERS.filter((name) => wide || name !== "owner").map((name) => (
             <Filter
               key={name}
               label={words.list[name]}
