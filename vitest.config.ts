@@ -8,7 +8,7 @@ const conditions = ["carillon-source", "module", "node", "development|production
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Which of its parts a file runs: `short` in `npm test`, `long` in `npm run test:long`. */
+    /** Part that a file runs: `short` in `npm test`, `long` in `npm run test:long`. */
     battery: "short" | "long";
   }
 }
@@ -42,7 +42,7 @@ const LONG = [
   "packages/scheduler/test/model/*.test.ts",
   "packages/store/test/adversary.test.ts",
 ];
-/** As well, but it replaces modules, and settings of BullMQ. */
+/** The same, for files that replace modules, and settings of BullMQ. */
 const LONG_ISOLATED = ["packages/scheduler/test/simulation/*.test.ts"];
 
 /** The longest files: started last, they would end long after all others. */

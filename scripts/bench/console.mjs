@@ -25,7 +25,7 @@ const options = readOptions({
 });
 const MAIN = fileURLToPath(new URL("../../apps/console/dist/main.js", import.meta.url));
 const TOKEN = "the-token-of-this-bench";
-/** How long the console reads events after the last listener has left, in ms. */
+/** Time in ms for which the console reads events after the last listener has left. */
 const LINGER = 35_000;
 const QUEUES = ["mail", "reports", "sync"];
 const namespace = "console-bench";

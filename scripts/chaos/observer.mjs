@@ -36,7 +36,7 @@ const LEDGER_EVERY = 5;
 /** Ledger entries of this many ms before a failover that cannot be traced may be lost with it. Longer than a failover takes. */
 const IN_DOUBT = 30_000;
 /**
- * How long a master that was replaced may still answer after the new one did, in ms: it was frozen, or has not learnt
+ * Time in ms for which a master that was replaced may still answer after the new one did: it was frozen, or has not learnt
  * of it.
  */
 const LINGERS = 15_000;

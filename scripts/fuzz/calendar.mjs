@@ -104,7 +104,7 @@ function nearClockChange(utc, zone) {
 }
 
 /**
- * Why a difference is no fault of ours, or undefined.
+ * Reason why a difference is no fault of ours, or undefined.
  *
  * - `sub-millisecond`: our times are milliseconds; finer seconds are refused, with a reason.
  * - `shrinking-month`: in a list of days from the end of the month, systemd takes 3 off the largest day for each entry

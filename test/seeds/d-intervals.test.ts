@@ -14,7 +14,7 @@ function task(handler: (context: Context) => unknown = () => {}) {
   });
 }
 
-/** When each run started, in order. */
+/** Start of each run, in order. */
 async function starts(id: string): Promise<number[]> {
   const { runs } = await kit.history(id);
   return runs.flatMap(({ started }) => started ?? []).sort((a, b) => a - b);

@@ -25,11 +25,11 @@ export interface AppOptions {
   connection: Connection | undefined;
   logger: Logger;
   auth: Tokens | OwnAuth;
-  /** Where it is mounted, for example `/ops/carillon`; default "": at the root. */
+  /** Path at which it is mounted, for example `/ops/carillon`; default "": at the root. */
   basePath?: string | undefined;
   /** Fields of payloads whose values are hidden from everyone; default none. */
   redact?: readonly string[] | undefined;
-  /** How often the list of queues is read, in ms; default 3,000. */
+  /** Interval in ms at which the list of queues is read; default 3,000. */
   refreshEvery?: number | undefined;
   /** Number of proxies in front of the console that add to `X-Forwarded-For`; default 0: the header is ignored. */
   trustedProxies?: number | undefined;

@@ -21,7 +21,7 @@ export interface AuthOptions {
   now?: (() => number) | undefined;
 }
 
-/** How long a session lasts, in ms. */
+/** Duration of a session, in ms. */
 export const SESSION_MS = 12 * 3_600_000;
 
 /** A token as the console stores it. */
@@ -173,7 +173,7 @@ interface Bucket {
   readonly at: number;
 }
 
-/** How a wrong token is answered: at once, late, or with an error because too many answers are delayed. */
+/** Answers to a wrong token: at once, late, or with an error because too many answers are delayed. */
 type Answered = "at once" | "late" | "too many";
 
 /**

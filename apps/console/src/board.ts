@@ -23,7 +23,7 @@ export interface BoardOptions {
   logger: Logger;
   redactor: Redactor;
   site: Site;
-  /** How often the list of queues is read, in ms; default 3,000. */
+  /** Interval in ms at which the list of queues is read; default 3,000. */
   refreshEvery?: number | undefined;
 }
 
@@ -63,13 +63,13 @@ export class Board {
     return this.#views?.[role].app;
   }
 
-  /** Why the board cannot answer now, if it cannot. */
+  /** Reason why the board cannot answer now, if it cannot. */
   get problem(): CarillonError | undefined {
     const isReady = this.#connection ? this.#connection.status === "ready" : this.#store.ready;
     return this.#problem ?? (isReady ? undefined : unreachable());
   }
 
-  /** Why Redis accepts no writes now, if that is so: nothing is scheduled meanwhile, and the board is read-only. */
+  /** Reason why Redis accepts no writes now, if that is so: nothing is scheduled meanwhile, and the board is read-only. */
   get writeProblem(): CarillonError | undefined {
     return this.#writeProblem;
   }

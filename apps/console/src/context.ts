@@ -5,7 +5,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 
 /** Properties that all requests of one console share. */
 export interface Site {
-  /** Where it is mounted: "" or `/ops/carillon`. */
+  /** Path at which it is mounted: "" or `/ops/carillon`. */
   readonly basePath: string;
   /** Number of proxies in front of it that add to `X-Forwarded-For`. */
   readonly trustedProxies: number;
@@ -36,7 +36,7 @@ export interface Identity extends Person {
 }
 
 export interface Env {
-  /** Of `@hono/node-server`. */
+  /** The request and response of `@hono/node-server`. */
   Bindings: { readonly incoming?: IncomingMessage };
   Variables: {
     site: Site;

@@ -14,7 +14,7 @@ import type { OwnAuth } from "./identity.js";
 import { nodeHandler } from "./server.js";
 
 export interface ConsoleOptions {
-  /** Whose namespace is shown. Not bound to an owner. The console does not close it. */
+  /** Client of the namespace that is shown. Not bound to an owner. The console does not close it. */
   readonly client: Client;
   /**
    * Tokens of each role, with which people and programs sign in; named tokens work too. Or a function that says who
@@ -22,7 +22,7 @@ export interface ConsoleOptions {
    * its own.
    */
   readonly auth: Tokens | OwnAuth;
-  /** Where the console is mounted, for example `/ops/carillon`. Default: at the root. */
+  /** Path at which the console is mounted, for example `/ops/carillon`. Default: at the root. */
   readonly basePath?: string | undefined;
   /** Whether Bull Board is served below `/queues`. Default true. */
   readonly bullBoard?: boolean | undefined;

@@ -41,7 +41,7 @@ export const tokensOfRole = z
 
 const tokens = z.preprocess(optional, list.pipe(tokensOfRole));
 
-/** Where the console is mounted; "" at the root. */
+/** Path at which the console is mounted; "" at the root. */
 export const BASE_PATH = z
   .string("not a path")
   .regex(/^\/?$|^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~-]+)+$/, "not a path such as /ops/carillon")

@@ -10,7 +10,7 @@ import { type Config, cannotListen, readConfig } from "./environment.js";
 import { EXIT } from "./exit-codes.js";
 import { consoleServer } from "./server.js";
 
-/** How long pending requests may take once the console stops. */
+/** Time that pending requests may take once the console stops. */
 const GRACE_MS = 3_000;
 /** Most log text that is kept while it cannot be written, in bytes. */
 const UNWRITTEN_LOG = 64 * 1024;

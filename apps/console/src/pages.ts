@@ -27,7 +27,7 @@ small { display: block; margin-top: 1rem; color: #5b6b72 }
 }`;
 
 export interface LoginPage {
-  /** Where the console is mounted. */
+  /** Path at which the console is mounted. */
   base: string;
   /** Path below `base` to go to afterwards. */
   next: string;

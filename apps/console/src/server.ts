@@ -27,9 +27,9 @@ function unreadable(cause: unknown): Response {
 }
 
 export interface ServerLimits {
-  /** How long a request may take to arrive, its body included, in ms; default 30 s. */
+  /** Time in ms that a request may take to arrive, its body included; default 30 s. */
   requestMs?: number;
-  /** How often that is checked, in ms; default 5 s. */
+  /** Interval in ms at which that is checked; default 5 s. */
   checkMs?: number;
   /**
    * Most open connections; default 1,000, so that some of the usual 1,024 open files are left. Further ones are closed.

@@ -41,7 +41,7 @@ export class Ui {
 
   readonly asset: Middleware = async (c, next) => {
     const asset = this.#files.assets.get(c.req.param("file") ?? "");
-    // As for every unknown address, so that a visitor who is not signed in learns nothing.
+    // The answer of every unknown address, so that a visitor who is not signed in learns nothing.
     if (!asset) return next();
     const supports = ["gzip", "identity"];
     const encoding = accepts(c, { header: "Accept-Encoding", supports, default: "identity" });

@@ -10,7 +10,7 @@ export interface EndingTask {
   readonly policies: Pick<Policies, "rerun" | "pauseAfterFailures">;
   /** Compiled only if a decision needs it: it may name a calendar that is missing. */
   readonly schedule: () => TaskSchedule;
-  /** When the schedule's next occurrence is claimed, UTC ms. Undefined if the schedule has none, or the task is paused. */
+  /** Time at which the schedule's next occurrence is claimed, UTC ms. Undefined if the schedule has none, or the task is paused. */
   readonly due: number | undefined;
   readonly pending: readonly Pending[];
   /** Failures in a row before this end. */
@@ -21,7 +21,7 @@ export interface EndingTask {
 export interface EndingRun extends Omit<Pending, "at" | "overlap"> {
   readonly id: string;
   readonly outcome: Outcome;
-  /** When its handler asks to run again, UTC ms. */
+  /** Time at which its handler asks to run again, UTC ms. */
   readonly nextAt: number | undefined;
 }
 

@@ -17,7 +17,7 @@ export const SKIP_REASONS = [
   "retry-superseded",
 ] as const;
 /**
- * Why an occurrence was skipped. `behind`: as `overlap`, but workers had not begun the run in the way, or only just;
+ * Reason why an occurrence was skipped. `behind`: as `overlap`, but workers had not begun the run in the way, or only just;
  * `frozen`: a freeze held its task; `quota`: a quota of its owner or of the namespace was used up; `manual-overlap`:
  * the overlap policy refused a manual trigger; `superseded`: another occurrence took its place; `retry-superseded`: the
  * next occurrence came before the retry of a failed run.

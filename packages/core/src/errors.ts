@@ -77,7 +77,7 @@ const BRAND = Symbol.for("carillon.error");
 export interface CarillonErrorOptions {
   /** The input at fault, as a path: `schedule.cron`, `tags[2]`. */
   field?: string;
-  /** How to fix it, in one sentence. */
+  /** Remedy, in one sentence. */
   remedy?: string;
   cause?: unknown;
 }

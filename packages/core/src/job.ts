@@ -2,7 +2,7 @@ import type { Json } from "./json.js";
 import type { OverlapPolicy } from "./policies.js";
 
 export const TRIGGERS = ["schedule", "catch-up", "retry", "manual", "backfill", "self"] as const;
-/** Why an occurrence was enqueued. */
+/** Reason why an occurrence was enqueued. */
 export type Trigger = (typeof TRIGGERS)[number];
 
 /**
@@ -21,9 +21,9 @@ export interface Occurrence {
   queue: string;
   /** The time that the schedule gives. */
   nominal: number;
-  /** When it was due: the nominal time plus jitter. */
+  /** Time at which it was due: the nominal time plus jitter. */
   due: number;
-  /** When the claim committed. */
+  /** Time of the claim's commit. */
   enqueued: number;
   /** The task's generation after this claim. */
   generation: number;

@@ -17,7 +17,7 @@ export interface TaskName {
   readonly id: string;
 }
 
-/** How a caller names a task: `"id"`, `"owner/id"`, or the parts. Without a queue it is searched for. */
+/** Name of a task as callers write it: `"id"`, `"owner/id"`, or the parts. Without a queue it is searched for. */
 export type TaskRef = string | { id: string; owner?: string | undefined; queue?: string | undefined };
 
 /** A ref whose owner is known; the queue may still be unknown. */

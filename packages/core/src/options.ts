@@ -65,7 +65,7 @@ export function durationOption(
   });
 }
 
-/** As `parseDuration`, but with the error code of options. */
+/** Parses like `parseDuration`, but with the error code of options. */
 function millisecondsOf(text: string, field: string): number {
   try {
     return parseDuration(text, field);

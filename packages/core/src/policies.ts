@@ -31,7 +31,7 @@ export const ALERT_KINDS = [
 ] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
-/** How the wait grows with consecutive failures: it stays the same, is multiplied by their number, or doubles each time. */
+/** Growth of the wait with consecutive failures: it stays the same, is multiplied by their number, or doubles each time. */
 export const BACKOFFS = ["fixed", "linear", "exponential"] as const;
 export type Backoff = (typeof BACKOFFS)[number];
 

@@ -1,7 +1,7 @@
 import type { Trigger } from "./job.js";
 import type { Json } from "./json.js";
 
-/** How a run ended. `lost`: its job was removed before its end was recorded. */
+/** End of a run. `lost`: its job was removed before its end was recorded. */
 export const OUTCOMES = [
   "succeeded",
   "failed",
@@ -77,9 +77,9 @@ export interface RunItem {
    * characters.
    */
   data: Json;
-  /** When it was ready for a worker. */
+  /** Time from which it was ready for a worker. */
   planned: number;
-  /** When its first attempt started. */
+  /** Start of its first attempt. */
   started?: number;
   finished?: number;
   /** Attempts that were started, including those whose worker died. */
@@ -130,7 +130,7 @@ export interface Run {
   maxAttempts?: number;
   /** Attempts whose worker died. */
   crashes?: number;
-  /** When it was asked to cancel, and by whom. */
+  /** Time of the request to cancel it, and its author. */
   cancel?: { at: number; by: string };
   /** End of the wait after a crash. */
   notBefore?: number;

@@ -42,7 +42,7 @@ export class ScheduleCache {
     return new TaskSchedule(task, this.compiled(task.schedule, seedOf(task), text));
   }
 
-  /** As `get`, without the parts that depend on the task: one object for all tasks that share it. */
+  /** The same as `get`, without the parts that depend on the task: one object for all tasks that share it. */
   compiled(schedule: Schedule, seed: string, text?: string): CompiledSchedule {
     try {
       return this.#compiled(schedule, seed, text ?? JSON.stringify(schedule));

@@ -13,7 +13,7 @@ export interface TaskInput extends PoliciesInput {
   type: string;
   /** The queue that its jobs go to. */
   queue: string;
-  /** When it runs: one of `cron`, `calendar`, `every`, `at` and `any`. */
+  /** Times of its runs: one of `cron`, `calendar`, `every`, `at` and `any`. */
   schedule: ScheduleInput;
   /** Input of the handler: plain JSON, at most 262,144 bytes. Default: `{}`. */
   payload?: unknown;
@@ -78,15 +78,15 @@ export interface PoliciesInput {
    * Default: never.
    */
   alertAfterSkips?: number | undefined;
-  /** Which final runs are kept. */
+  /** Final runs that are kept. */
   retention?: RetentionInput | undefined;
-  /** How long a finished task stays. Default: `"30d"`. */
+  /** Time for which a finished task stays. Default: `"30d"`. */
   linger?: Duration | undefined;
   /** Signed webhooks and e-mail addresses, at most 8. Default: none. */
   alerts?: AlertInput[] | undefined;
 }
 
-/** How far back, how many and how fast a task catches up. */
+/** Age, number and rate of the occurrences that a task catches up on. */
 export interface CatchUpLimitsInput {
   /** Missed times that are older than this are skipped. Default: no limit. */
   window?: Duration | undefined;
@@ -100,7 +100,7 @@ export interface CatchUpLimitsInput {
 export interface RetryInput {
   /** Attempts in all, 1 to 100. Default: 3. */
   attempts?: number | undefined;
-  /** How the wait grows: `"fixed"`, `"linear"`, `"exponential"`. Default: `"exponential"`. */
+  /** Growth of the wait: `"fixed"`, `"linear"`, `"exponential"`. Default: `"exponential"`. */
   backoff?: Backoff | undefined;
   /** The first wait. Default: `"1s"`. */
   delay?: Duration | undefined;
@@ -112,7 +112,7 @@ export interface RetryInput {
 export interface RerunInput {
   /** The wait after the first failure. */
   delay: Duration;
-  /** How the wait grows: `"fixed"`, `"linear"`, `"exponential"`. Default: `"exponential"`. */
+  /** Growth of the wait: `"fixed"`, `"linear"`, `"exponential"`. Default: `"exponential"`. */
   backoff?: Backoff | undefined;
   /** No wait is longer. Default: 5 times the schedule's interval. */
   max?: Duration | undefined;
@@ -128,15 +128,15 @@ export interface CrashInput {
   attempts?: number | undefined;
 }
 
-/** Which final runs are kept: the newest of each kind, and none older. */
+/** Final runs that are kept: the newest of each kind, and none older. */
 export interface RetentionInput {
   /** Successful runs, 0 to 10,000. Default: 100. */
   successes?: number | undefined;
   /** Failed runs, 0 to 10,000. Default: 100. */
   failures?: number | undefined;
-  /** How long successful runs are kept. Default: `"7d"`. */
+  /** Time for which successful runs are kept. Default: `"7d"`. */
   successesFor?: Duration | undefined;
-  /** How long failed runs are kept. Default: `"30d"`. */
+  /** Time for which failed runs are kept. Default: `"30d"`. */
   failuresFor?: Duration | undefined;
 }
 

@@ -9,7 +9,7 @@ export interface Decided {
   readonly task: string;
   readonly nominal: number;
   readonly due: number;
-  /** When it was committed. */
+  /** Time of the commit. */
   readonly at: number;
   /**
    * Earliest time at which it could have been enqueued: its due time, the time of its retry, the end of the run that it

@@ -25,7 +25,7 @@ export interface SchedulerOptions {
   connection?: ConnectionSpec | undefined;
   /** Instead of `connection`: a store of your own; `stop` leaves it open. */
   store?: Store | undefined;
-  /** Which tasks and queues it serves; default `carillon`. Not used with `store`, which has its own. */
+  /** Namespace of the tasks and queues that it serves; default `carillon`. Not used with `store`, which has its own. */
   namespace?: string | undefined;
   /** This node's name in logs, records and the registry; default `host-pid-random`. */
   nodeId?: string | undefined;

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "@carillon/core";
 
-/** Why a node does no work: a small closed set, so that metrics can have it as a label. */
+/** Reason why a node does no work: a small closed set, so that metrics can have it as a label. */
 export type NotReadyReason = "STARTING" | "STOPPING" | "CLOCK_HELD" | Extract<ErrorCode, `REDIS_${string}`>;
 
 /** Whether a node does its work; if not, the reason as a code and as text. */

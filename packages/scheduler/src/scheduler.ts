@@ -37,7 +37,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   #listener: Subscription | undefined;
   #state: "idle" | "starting" | "running" | "stopped" = "idle";
   #stopped: Promise<void> | undefined;
-  /** Why there is no connection, as last reported. */
+  /** Reason why there is no connection, as last reported. */
   #lost: CarillonError | undefined;
   readonly #stopping = new AbortController();
   #unwatch = () => {};
@@ -89,7 +89,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     return trouble ? redisNotReady(trouble) : notReady("REDIS_UNAVAILABLE", "Redis cannot be reached.");
   }
 
-  /** Why a node that can write does not claim, if it does not. */
+  /** Reason why a node that can write does not claim; undefined if it claims. */
   #held(): NotReady | undefined {
     if (this.#state === "stopped") return notReady("STOPPING", "stopping");
     if (!this.#clock.holding) return undefined;
@@ -99,7 +99,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     );
   }
 
-  /** How far this machine's clock is ahead of the server's, in ms. Harmless, but worth a warning. */
+  /** Lead of this machine's clock over the server's, in ms. Harmless, but worth a warning. */
   get clockOffset(): number {
     return this.#clock.wallOffset;
   }

@@ -14,7 +14,7 @@ describe("the size of a batch", () => {
   let bench: Bench;
   /** The node's monotonic clock. */
   let elapsed: number;
-  /** How long reads and commits take, in ms. */
+  /** Duration of reads and commits, in ms. */
   let takes: { read: number; commit: number };
   let limits: number[];
   let node: Claims;

@@ -229,7 +229,7 @@ export class Client {
   }
 
   /**
-   * How many tasks each filter of `list` finds: by state, by outcome of the last run, failing, overdue, never ran. Without owner and tag
+   * Number of tasks that each filter of `list` finds: by state, by outcome of the last run, failing, overdue, never ran. Without owner and tag
    * it takes one round trip for each queue; with one, it reads the names of its tasks.
    *
    * @throws `INVALID_OPTION`, `INVALID_NAME`
@@ -295,7 +295,7 @@ export class Client {
   }
 
   /**
-   * Why a task ran, or did not, at a time: each recorded decision, attempt and end, in order.
+   * Reasons why a task ran, or did not, at a time: each recorded decision, attempt and end, in order.
    *
    * @param time the nominal time: ISO 8601 with offset, a Date or epoch ms
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
@@ -366,7 +366,7 @@ export class Client {
   }
 
   /**
-   * How many occurrences are planned in each step of a range of time, of all tasks or those of a queue, an owner or a tag; where most tasks
+   * Number of occurrences planned in each step of a range of time, of all tasks or those of a queue, an owner or a tag; where most tasks
    * meet at one instant; and a jitter that would spread them. Each distinct schedule is computed once. What is owed, waits or is held is not
    * counted; jitter counts at the time it leads to.
    *

@@ -16,7 +16,7 @@ export function instant(value: string | number | Date, field: string): number {
   }
 }
 
-/** As `instant`, but accepts computed times that are not whole numbers. */
+/** Checks like `instant`, but accepts computed times that are not whole numbers. */
 export function roundedInstant(value: string | number | Date, field: string): number {
   return instant(typeof value === "number" ? Math.round(value) : value, field);
 }

@@ -261,7 +261,7 @@ function isSchema(value: StandardSchemaV1 | undefined): boolean {
   return typeof value?.["~standard"]?.validate === "function";
 }
 
-/** As `assertTaskType`; also refuses types without a handler, such as a contract. @throws `INVALID_OPTION` */
+/** Does the same as `assertTaskType`; also refuses types without a handler, such as a contract. @throws `INVALID_OPTION` */
 export function assertWorkable(value: unknown, field: string): void {
   assertTaskType(value, field);
   const { type, queue, handler, process } = value as Partial<TaskType & AnyFanOutType>;

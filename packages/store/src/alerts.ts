@@ -168,7 +168,7 @@ function decodeSilence(text: string): Silence | undefined {
   }
 }
 
-/** As lib/alert.lua writes it. */
+/** An alert as lib/alert.lua writes it. */
 interface StoredAlert extends Omit<Alert, "task" | "ended"> {
   readonly task?: string;
   readonly ended?: string;

@@ -9,11 +9,11 @@ export interface NodeInfo {
   started: number;
   /** The last heartbeat. */
   beat: number;
-  /** How often it beats, in ms. */
+  /** Interval of its beats, in ms. */
   every: number;
   /** The version of the time zone data that it computes with. */
   tzdata: string;
-  /** How far its clock is ahead of Redis, in ms. */
+  /** Lead of its clock over Redis, in ms. */
   clockOffset: number;
   /** Whether it has an `onAlert`. */
   onAlert?: boolean;
@@ -53,11 +53,11 @@ export interface WorkerInfo {
   readonly started: number;
   /** The last heartbeat. */
   readonly beat: number;
-  /** How often it beats, in ms. */
+  /** Interval of its beats, in ms. */
   readonly every: number;
   /** It takes no more jobs, and waits for those under way. */
   readonly stopping: boolean;
-  /** How many runs it has under way. */
+  /** Number of runs that it has under way. */
   readonly running: number;
   /** The first 20 of these. */
   readonly runs: readonly WorkerRun[];
@@ -87,7 +87,7 @@ export function readNodes(all: Record<string, string>): NodeInfo[] {
   return readBeats(all, isNode);
 }
 
-/** As `readNodes`, the workers. */
+/** Reads the workers, like `readNodes`. */
 export function readWorkers(all: Record<string, string>): WorkerInfo[] {
   return readBeats(all, isWorker);
 }

@@ -139,7 +139,7 @@ export class CalendarRepository {
     return this.#scripts.run(PUT_CALENDAR, { calendars }, { name, entries, by });
   }
 
-  /** How many tasks of a queue name the calendar. */
+  /** Number of tasks of a queue that name the calendar. */
   async users(queue: string, name: string): Promise<number> {
     return this.#link.ask((client) => client.zcard(this.#keys.queue(queue).planned(name)));
   }

@@ -173,7 +173,7 @@ function decode(text: string): object[] {
   }
 }
 
-/** How many jobs may wait, by owner, as JSON for Lua; "" any number. */
+/** Number of jobs that may wait, by owner, as JSON for Lua; "" any number. */
 function mostOf(quotas: Quotas): string {
   const most = [...quotas].flatMap(([scope, { waiting }]) =>
     waiting === undefined ? [] : [[scope === "all" ? FACTS.everyone : scope.slice("owner:".length), waiting]],

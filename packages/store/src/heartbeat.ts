@@ -48,7 +48,7 @@ export class Heartbeat {
     if (!this.#stopped) this.#timer = setInterval(() => void this.beat(), this.#member.every).unref();
   }
 
-  /** Why beats are not written, or undefined if they are: for example, this Redis is read-only. */
+  /** Reason why beats are not written, or undefined if they are: for example, this Redis is read-only. */
   get trouble(): Pick<CarillonError, "code" | "message"> | undefined {
     if (this.#failure) return this.#failure;
     // A Redis that does not answer at all causes no error.

@@ -19,7 +19,7 @@ interface Held {
   check: number | undefined;
   /** Time by which a run must have succeeded. */
   expected: number | undefined;
-  /** When it is deleted. */
+  /** Time of its deletion. */
   linger: number | undefined;
   paused: { at: number; by?: string; note?: string } | undefined;
 }

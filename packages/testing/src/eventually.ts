@@ -4,7 +4,7 @@ const now = performance.now.bind(performance);
 
 export interface EventuallyOptions {
   /**
-   * How long to keep trying, in ms; default 180,000. If the test runner's own time limit is shorter, its message is
+   * Longest time to keep trying, in ms; default 180,000. If the test runner's own time limit is shorter, its message is
    * shown instead.
    */
   timeoutMs?: number;

@@ -11,7 +11,7 @@ export class Lane {
   readonly #to: Socket;
   readonly #waiting: { readonly at: number; readonly bytes: Buffer }[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** When the last byte will have passed, on the monotonic clock. */
+  /** Time at which the last byte will have passed, on the monotonic clock. */
   #freeAt = 0;
 
   constructor(to: Socket) {

@@ -23,7 +23,7 @@ export interface SentinelOptions
   replicas?: number;
   /** Default 3; more than half of them must agree on a failover. */
   sentinels?: number;
-  /** How long a master must be silent before a Sentinel considers it down, in ms; default 1,000. */
+  /** Silence of a master after which a Sentinel considers it down, in ms; default 1,000. */
   downAfterMs?: number;
   /** Password of the Sentinels. */
   sentinelPassword?: string;

@@ -53,7 +53,7 @@ export function compileSchedule(
   return compileWith(schedule, { seed, context, lenient: false });
 }
 
-/** As `compileSchedule`, but treats calendars that the context does not have as empty. */
+/** Compiles like `compileSchedule`, but treats calendars that the context does not have as empty. */
 export function compileLenient(
   schedule: Schedule,
   seed = "",

@@ -8,7 +8,7 @@ type NoOther<Own extends ScheduleKind | "named", Field extends string = never> =
 >;
 
 /**
- * When a task runs, as callers write it: exactly one of `cron`, `calendar`, `every` and `at`, or a union: `any`.
+ * Schedule of a task, as callers write it: exactly one of `cron`, `calendar`, `every` and `at`, or a union: `any`.
  * @see docs/schedules.md
  */
 export type ScheduleInput = (CronInput | CalendarInput | EveryInput | DelayInput | AtInput | UnionInput) &
@@ -17,7 +17,7 @@ export type ScheduleInput = (CronInput | CalendarInput | EveryInput | DelayInput
 /** The fields that every schedule has, besides those of its kind. */
 export interface WholeInput {
   /**
-   * How much later than its time an occurrence may become due, to spread tasks: a duration, `"30s"`, or a part of the gap to the
+   * Longest delay with which an occurrence may become due, to spread tasks: a duration, `"30s"`, or a part of the gap to the
    * following time, `"10%"`. Derived from owner, id and time, so each node computes the same. Default: none.
    */
   jitter?: Duration | undefined;

@@ -9,7 +9,7 @@ const PERCENT = /^(\d{1,3})(?:\.(\d{1,2}))?%$/;
 export type Jitter = { readonly ms: number } | { readonly part: number };
 
 /**
- * How late an occurrence becomes due, in ms: at least 0 and below the jitter, always the same for one task
+ * Delay with which an occurrence becomes due, in ms: at least 0 and below the jitter, always the same for one task
  * and nominal time, and spread evenly over tasks and times. It never reaches the following occurrence. For the last
  * occurrence, which has no gap, a percentage is 0.
  * @param jitter a duration (`30s`), or a percentage (`10%`) of the gap to the following occurrence
@@ -49,7 +49,7 @@ export function formatJitter(text: string): string {
 }
 
 /**
- * When the occurrence of a nominal time is due, UTC ms: later by its jitter, and before the following occurrence.
+ * Due time of the occurrence of a nominal time, UTC ms: later by its jitter, and before the following occurrence.
  * @param seed the task's, from `seedOf`
  * @param compiled the same schedule, for the length of the gap
  */

@@ -16,7 +16,7 @@ export interface ScheduleWarning {
    */
   readonly code: string;
   readonly message: string;
-  /** What to do, as one sentence. */
+  /** Remedy, as one sentence. */
   readonly remedy: string;
 }
 
@@ -30,7 +30,7 @@ const SAMPLE = Date.UTC(2026, 0, 1);
 
 /** Warnings about a schedule, and whether it never fires. */
 export interface ScheduleReview {
-  /** Why it has no time at all, past times included; undefined if it has one. */
+  /** Reason why it has no time at all, past times included; undefined if it has one. */
   readonly never: string | undefined;
   readonly warnings: ScheduleWarning[];
 }
@@ -44,7 +44,7 @@ export function lintSchedule(schedule: Schedule, context: ScheduleContext = {}):
   return reviewSchedule(schedule, context).warnings;
 }
 
-/** As `lintSchedule`, and whether the schedule ever fires. Calendars that the context does not have count as empty. */
+/** Does the same as `lintSchedule`, and finds whether the schedule ever fires. Calendars that the context does not have count as empty. */
 export function reviewSchedule(schedule: Schedule, context: ScheduleContext = {}): ScheduleReview {
   const warnings: ScheduleWarning[] = [];
   const warn: Warn = (code, message, remedy) => warnings.push({ code, message, remedy });

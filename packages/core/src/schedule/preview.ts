@@ -34,7 +34,7 @@ export interface PreviewInstant {
 }
 
 export interface PreviewTime extends PreviewInstant {
-  /** When it is due; only if there is a jitter. */
+  /** Due time; only if there is a jitter. */
   readonly due?: PreviewInstant;
   readonly notes: readonly PreviewNote[];
 }

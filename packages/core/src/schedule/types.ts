@@ -1,5 +1,5 @@
 /**
- * When a task runs, as users write it: one of the four syntaxes, a delay after each run, or a union of several. The
+ * Schedule of a task, as users write it: one of the four syntaxes, a delay after each run, or a union of several. The
  * fields are untrusted, and pass `scheduleSchema` before any other code reads them.
  */
 export type Schedule = (SimpleSchedule | DelaySchedule | UnionSchedule) & WholeSchedule;
@@ -7,7 +7,7 @@ export type Schedule = (SimpleSchedule | DelaySchedule | UnionSchedule) & WholeS
 /** Fields of the whole schedule, never of a member of a union or of an exclusion. */
 export interface WholeSchedule {
   /**
-   * How much later than its nominal time an occurrence may become due: a duration, `30s`, or a part of the gap to the
+   * Longest delay after its nominal time with which an occurrence may become due: a duration, `30s`, or a part of the gap to the
    * following occurrence, `10%`; below it, and never as late as the following one. Default none.
    */
   jitter?: string | undefined;

@@ -23,7 +23,7 @@ export class AlertWatch {
   readonly #settings: Settings;
   readonly #coverage: Coverage;
   #checkedAt = Number.NEGATIVE_INFINITY;
-  /** When this node first saw each current reason, UTC ms. */
+  /** Time at which this node first saw each current reason, UTC ms. */
   #seen = new Map<string, number>();
 
   constructor(store: Store, settings: Settings) {

@@ -28,7 +28,7 @@ import { AlertDigests } from "./alert-digests.js";
 const PATIENCE = 10_000;
 
 /**
- * How long alerts of a task that only newer nodes can read are left to them, in ms; after that `onAlert` is called
+ * Time in ms for which alerts of a task that only newer nodes can read are left to them; after that `onAlert` is called
  * here.
  */
 const LEAVE_FOR = 3_600_000;

@@ -5,7 +5,7 @@ import { isShard, type Part } from "../part.js";
 export interface BurstSettings {
   /** Number of shards of a queue that must come due at one instant; default all. */
   readonly shards: number;
-  /** How long before its time a burst is prepared, in ms; default 500. */
+  /** Lead in ms with which a burst is prepared; default 500. */
   readonly ahead: number;
 }
 

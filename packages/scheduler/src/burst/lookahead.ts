@@ -10,7 +10,7 @@ import type { Preparer } from "./preparer.js";
 const TOO_LATE = 20;
 /** A node that missed more heartbeats than this gets no share. */
 const BEATS_MISSED = 2.5;
-/** How long the list of nodes is reused, in ms: many queues may have their bursts at one instant. */
+/** Time in ms for which the list of nodes is reused: many queues may have their bursts at one instant. */
 const NODES_FOR = 1_000;
 /** Number of queues that are prepared concurrently. */
 const LANES = 4;
@@ -74,7 +74,7 @@ export class Lookahead {
     this.#lanes[lane] = (this.#lanes[lane] as Promise<void>).then(() => this.#prepare(queue, burst));
   }
 
-  /** When to call `look` again, in server time; infinite: not before something changes. */
+  /** Time of the next call of `look`, in server time; infinite: not before something changes. */
   nextAt(now: number): number {
     let next = Number.POSITIVE_INFINITY;
     for (const [queue, times] of this.#bursts) {

@@ -1,7 +1,7 @@
 import { type ClaimItem, type DueEntry, isForeign, type PackedCommit } from "@carillon/store";
 import { keyOf } from "../part.js";
 
-/** How long after its time a preparation is used, in ms; then the tasks are read again. */
+/** Time in ms after its due time for which a preparation is used; then the tasks are read again. */
 const USED_FOR = 2_000;
 /** Most tasks of a shard that are prepared. */
 const TASKS_AT_MOST = 2_000;

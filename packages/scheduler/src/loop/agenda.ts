@@ -1,10 +1,10 @@
 import type { Appointment, Part } from "../part.js";
 
-/** How far the estimate of the server's clock may move back, in ms, although that clock did not. */
+/** Largest step back of the estimated server clock, in ms, that is put down to the estimate rather than the clock. */
 const CLOCK_WOBBLE = 1_000;
 
 /**
- * When each part of each queue must be checked next, as last read. May be too early (a needless check), but never too
+ * Time of the next check of each part of each queue, as last read. May be too early (a needless check), but never too
  * late for long: earlier times are announced, and everything is read again from time to time.
  */
 export class Agenda {
@@ -110,7 +110,7 @@ export class Agenda {
     return earliest;
   }
 
-  /** When a part must be checked, in server time; infinite if no time is known. */
+  /** Time at which a part must be checked, in server time; infinite if no time is known. */
   at({ queue, part }: Pick<Appointment, "queue" | "part">, now: number): number {
     const at = this.#queues.get(queue)?.get(part) ?? Number.POSITIVE_INFINITY;
     return Math.max(at, this.#heldUntil(queue, part, now));

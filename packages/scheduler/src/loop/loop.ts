@@ -22,14 +22,14 @@ import { Slots } from "./slots.js";
 import { Timer } from "./timer.js";
 
 /**
- * How long a part rests in ms after a turn in which this node could do nothing (more). It also lets the reconciler
+ * Rest of a part in ms after a turn in which this node could do nothing (more). It also lets the reconciler
  * handle runs together that come due within this time.
  */
 const REST = 1_000;
 /** Longest turn of one part, in ms: a backlog must not delay other parts that are due. */
 const TURN = 200;
 /**
- * How long the shards of a burst are left to the node that has prepared them, in ms. `Reader.glanceSoon` reads a little
+ * Time in ms for which the shards of a burst are left to the node that has prepared them. `Reader.glanceSoon` reads a little
  * sooner.
  */
 const HEAD_START = 200;
@@ -56,7 +56,7 @@ export class Loop {
   readonly #backfiller: Backfiller;
   readonly #lookahead: Lookahead;
   readonly #timer = new Timer(() => this.#wakeUp());
-  /** When the timer fires, as of `performance.now()`. */
+  /** Time at which the timer fires, as of `performance.now()`. */
   #armedFor = Number.POSITIVE_INFINITY;
   #running = false;
   #waking = false;

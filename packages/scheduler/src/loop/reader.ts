@@ -7,7 +7,7 @@ import type { Agenda } from "./agenda.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import type { ServerClock } from "./server-clock.js";
 
-/** How soon to read a queue again after losing a mutex, in ms: by then its holder is usually done. */
+/** Delay in ms before a queue is read again after losing a mutex: by then its holder is usually done. */
 const GLANCE_AFTER = 150;
 
 export interface ReaderEvents {

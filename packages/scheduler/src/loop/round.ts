@@ -3,7 +3,7 @@ import { type Appointment, isShard, keyOf } from "../part.js";
 import type { Agenda } from "./agenda.js";
 import type { Slots } from "./slots.js";
 
-/** How long a queue is worked shard by shard, in ms, after more was due in it than fits in one batch. */
+/** Time in ms for which a queue is worked shard by shard after more was due in it than fits in one batch. */
 const LARGE_FOR = 10_000;
 /** Most such queues that are remembered. */
 const LARGE_AT_MOST = 1_000;

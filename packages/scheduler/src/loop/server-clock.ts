@@ -77,7 +77,7 @@ export class ServerClock {
     return this.#monotonic() + (this.#offset ?? Date.now() - this.#monotonic());
   }
 
-  /** How far this machine's wall clock is ahead of the server's, in ms. */
+  /** Lead of this machine's wall clock over the server's, in ms. */
   get wallOffset(): number {
     return this.#offset === undefined ? 0 : Math.round(Date.now() - this.now());
   }

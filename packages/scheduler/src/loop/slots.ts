@@ -46,7 +46,7 @@ export class Slots {
     return true;
   }
 
-  /** When a place may become free because its work hangs, as of `performance.now()`; infinite if places are free. */
+  /** Time at which a place may become free because its work hangs, as of `performance.now()`; infinite if places are free. */
   get stuckAt(): number {
     const taken = [this.#timely(false), this.#timely(true)].filter(({ length }) => length >= SIDE_BY_SIDE);
     return Math.min(...taken.flat().map(({ since }) => since + STUCK_AFTER));

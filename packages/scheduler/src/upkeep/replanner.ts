@@ -1,9 +1,9 @@
 import { isAlive, type NodeInfo, redisError, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 
-/** How often the time zone data of nodes and queues is compared, in ms. */
+/** Interval in ms at which the time zone data of nodes and queues is compared. */
 const ZONES_EVERY = 600_000;
-/** How often each queue's indexes are compared with its definitions, in ms. */
+/** Interval in ms at which each queue's indexes are compared with its definitions. */
 const AUDIT_EVERY = 86_400_000;
 /** Time-to-live of the mutex for replanning a queue, in ms. Two nodes that replan at once only do the work twice. */
 const REPLAN_TTL = 60_000;

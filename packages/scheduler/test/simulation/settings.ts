@@ -12,7 +12,7 @@ export const CHECK_EVERY = 30;
 export const REST_WITHIN = 2 * 3_600_000;
 /** Number of steps without progress of time after which a history counts as endless. */
 export const STEPS_AT_ONCE = 5_000;
-/** How often an actor stops after a script; before one it always does. */
+/** Probability that an actor stops after a script; before one it always does. */
 export const STOP_AFTER = 0.35;
 
 /** Points before scripts that may publish something. */

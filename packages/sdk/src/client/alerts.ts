@@ -21,7 +21,7 @@ import type { Task } from "./view.js";
 
 /** An alert that was delivered or silenced. */
 export interface AlertRecord extends Alert {
-  /** When that was, UTC ms of Redis time. */
+  /** Time of that, UTC ms of Redis time. */
   readonly recorded: number;
   /** Hosts of webhooks and e-mail addresses that it was sent to. */
   readonly to: readonly string[];
@@ -53,7 +53,7 @@ export interface Delivery {
   readonly to: string;
   /** `collecting`: until `at`; `waiting`: for a worker, or for its next attempt; `failed`: after its last one. */
   readonly state: "collecting" | "waiting" | "failed";
-  /** When it is due, or was due. UTC ms. */
+  /** Due time, UTC ms. */
   readonly at: number;
   /** The kinds of its alerts. */
   readonly kinds: readonly string[];

@@ -40,12 +40,12 @@ export interface BulkResult {
 }
 
 export interface BulkSample extends TaskName {
-  /** When, by whom and why it was paused, if it was. */
+  /** Time, author and reason of its pause, if it was paused. */
   readonly paused?: StoredTask["paused"];
 }
 
 export interface BulkRefusal {
-  /** As it was named, or its full name. */
+  /** The name as given, or its full name. */
   readonly task: TaskRef;
   readonly code: string;
   readonly message: string;

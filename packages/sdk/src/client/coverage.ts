@@ -12,7 +12,7 @@ export class Coverage extends KnownWorkers {
     });
   }
 
-  /** As `warnings`, for one task type. */
+  /** The same as `warnings`, for one task type. */
   async warningsOf(work: Work): Promise<Warning[]> {
     const [warning] = await this.warnings([work]);
     return warning ? [warning] : [];

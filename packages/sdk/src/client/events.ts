@@ -50,7 +50,7 @@ const EVERY = 500;
 const EVERY_COMMAND = 70;
 /** Nodes and queues are read again after this many ms. */
 const SLOW = 5_000;
-/** How long reading continues without listeners, in ms, for those that return. */
+/** Time in ms for which reading continues without listeners, for those that return. */
 const LINGER = 30_000;
 
 type Draft = LiveEvent extends infer Event ? (Event extends unknown ? Omit<Event, "id"> : never) : never;

@@ -55,7 +55,7 @@ export interface ExplainedEvent {
   readonly by?: string;
 }
 
-/** Why a task did, or did not, run at a time. */
+/** Reasons why a task did, or did not, run at a time. */
 export interface Explanation {
   readonly task: string;
   /** The nominal time asked for, UTC ms. */
@@ -65,7 +65,7 @@ export interface Explanation {
   readonly summary: string;
   readonly events: readonly ExplainedEvent[];
   /**
-   * Why no worker takes a run that waits, this one or the one in its way: the queue is paused, or has no worker, or
+   * Reason why no worker takes a run that waits, this one or the one in its way: the queue is paused, or has no worker, or
    * none for its type.
    */
   readonly hold?: string;

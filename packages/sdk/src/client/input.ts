@@ -65,7 +65,7 @@ export function putView(result: StoredPut, task: CheckedTask, more: Warning | un
   };
 }
 
-/** When a one-off task is due, given the time of Redis. Throws at once for options that are wrong. */
+/** Due time of a one-off task, given the time of Redis. Throws at once for options that are wrong. */
 export function moment({ at, delay }: EnqueueOptions): (now: number) => number {
   if (at !== undefined && delay !== undefined) {
     throw new CarillonError("INVALID_OPTION", "cannot be combined with at.", {

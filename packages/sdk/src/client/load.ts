@@ -36,7 +36,7 @@ export interface LoadOptions {
   readonly tag?: string | undefined;
 }
 
-/** How many occurrences are planned in each step of a range of time. Times in UTC ms. */
+/** Number of occurrences planned in each step of a range of time. Times in UTC ms. */
 export interface Load {
   /** Start of the first step: a multiple of `step`. */
   readonly from: number;
@@ -330,7 +330,7 @@ function isSingle({ schedule }: Group): boolean {
 }
 
 /**
- * When occurrences that are due then are enqueued. A freeze holds single times until it ends, and skips others:
+ * Time at which occurrences that are due then are enqueued. A freeze holds single times until it ends, and skips others:
  * undefined, also beyond `end`.
  */
 function releaseOf(group: Group, due: number, end: number): number | undefined {

@@ -123,7 +123,7 @@ export class Queues {
   }
 
   /**
-   * How many runs of one owner may be queued or running in a queue at once, by owner. `*`: each owner without a limit of its own.
+   * Number of runs of one owner that may be queued or running in a queue at once, by owner. `*`: each owner without a limit of its own.
    *
    * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client
    */
@@ -198,7 +198,7 @@ function queueNotFound(queue: string): CarillonError {
   return new CarillonError("QUEUE_NOT_FOUND", `no queue ${queue} has tasks.`);
 }
 
-/** Why no worker takes a job of this type that waits in the queue. Undefined: one may, or nothing is known. */
+/** Reason why no worker takes a job of this type that waits in the queue. Undefined: one may, or nothing is known. */
 export async function holdOf(store: Store, queue: string, type: string): Promise<string | undefined> {
   const state = await store.queues.state(queue);
   if (state?.paused) return `the queue is paused${aboutPause(state.paused)}`;

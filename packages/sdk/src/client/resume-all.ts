@@ -23,7 +23,7 @@ import type { ResumeOptions } from "./types.js";
 
 export interface ResumeAllOptions extends Omit<ResumeOptions, "from"> {
   /**
-   * As for one task; also `latest` and `all`: the last occurrence that each task owes, or each of them, whatever its
+   * The same as for one task; also `latest` and `all`: the last occurrence that each task owes, or each of them, whatever its
    * catch-up policy says. Default `now`.
    */
   readonly from?: ResumeOptions["from"] | "latest" | "all";
@@ -31,7 +31,7 @@ export interface ResumeAllOptions extends Omit<ResumeOptions, "from"> {
   readonly perMinute?: number | undefined;
 }
 
-/** As of other calls, with the backfills that it started. */
+/** The result of other calls, with the backfills that it started. */
 export interface ResumeAllResult extends BulkResult {
   /** Id of the backfills, for `client.backfills.list` and `cancel`. Undefined: there are none. */
   readonly batch?: string | undefined;

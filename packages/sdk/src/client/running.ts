@@ -3,7 +3,7 @@ import { assertName, quote } from "@carillon/core/internal";
 import type { Scope } from "./scope.js";
 import { statsView } from "./stats.js";
 
-/** Which runs that are under way to list: those of all tasks, or of one task or queue. */
+/** Runs under way that are to be listed: those of all tasks, or of one task or queue. */
 export interface RunningFilter {
   /**
    * The only state that can be listed. It includes runs that are `terminating`, and fan-outs whose items are not done

@@ -27,7 +27,7 @@ export interface RunDetails extends Run {
   readonly output: readonly { readonly attempt: number; readonly text: string; readonly cut: boolean }[];
 }
 
-/** Which items of a run to list. */
+/** Items of a run to list. */
 export interface ItemFilter {
   /** One status or several; default all. */
   readonly status?: ItemState | readonly ItemState[] | undefined;

@@ -58,7 +58,7 @@ export class Scope {
   }
 
   /**
-   * As `locate`, but the task need not exist: then the queue is undefined unless it is given. @throws `INVALID_NAME`,
+   * Locates like `locate`, but the task need not exist: then the queue is undefined unless it is given. @throws `INVALID_NAME`,
    * `AMBIGUOUS_TASK`
    */
   async nameOf(ref: TaskRef): Promise<ResolvedRef> {

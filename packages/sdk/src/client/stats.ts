@@ -42,7 +42,7 @@ export interface TaskStats {
   /** Milliseconds from the start of `lastRun` to its end; undefined: it never started. */
   readonly lastMs: number | undefined;
   /**
-   * How late `lastRun` was enqueued, and how long it then waited for a worker, in ms; undefined: not known, or its
+   * Delay with which `lastRun` was enqueued, and its wait for a worker, in ms; undefined: not known, or its
    * record is gone.
    */
   readonly lastLateMs: number | undefined;

@@ -21,12 +21,12 @@ export interface Percentiles {
 export interface RunSummary {
   readonly from: number;
   readonly to: number;
-  /** How many ended. For a bound client: those among `read`. */
+  /** Number that ended. For a bound client: those among `read`. */
   readonly ended: number;
   /** Number of the newest runs that all figures below come from, at most 1,000. */
   readonly read: number;
   readonly outcomes: Partial<Record<Outcome, number>>;
-  /** How late they were enqueued, how long they waited for a worker, and how long they ran; absent: none of them has it. */
+  /** Delays of their enqueuing, waits for a worker, and durations; absent: none of them has it. */
   readonly lateMs?: Percentiles;
   readonly waitMs?: Percentiles;
   readonly durationMs?: Percentiles;

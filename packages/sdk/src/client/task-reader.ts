@@ -18,7 +18,7 @@ const MOST_SHOWN = 100;
 /** An occurrence that no node has claimed for this many ms is overdue. */
 const PATIENCE = 1_000;
 
-/** How many tasks each filter of `list` finds. */
+/** Number of tasks that each filter of `list` finds. */
 export interface TaskCounts extends StoredCounts {
   /** Their last run is a failure. */
   readonly failing: number;
@@ -177,7 +177,7 @@ async function overdueBefore(scope: Scope, asked: string | undefined): Promise<n
   return queue === undefined ? 0 : (await scope.store.tasks.time(queue)) - PATIENCE;
 }
 
-/** Which tasks to count. */
+/** Tasks to count. */
 export type CountOptions = Pick<ListOptions, "queue" | "owner" | "tag" | "deliveries">;
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME`, `FORBIDDEN` */

@@ -27,11 +27,11 @@ export interface Tick {
   readonly state: TickState;
   /** The last nominal time of a range of skips that is not listed time by time. */
   readonly until?: number;
-  /** How many decisions a range stands for. */
+  /** Number of decisions that a range stands for. */
   readonly decisions?: number;
-  /** When it was due, or will be: later than `nominal` by the jitter. Absent: unknown. */
+  /** Due time, past or future: later than `nominal` by the jitter. Absent: unknown. */
   readonly due?: number;
-  /** Why it was skipped: as in the ledger. */
+  /** Reason why it was skipped: as in the ledger. */
   readonly reason?: string;
   /** The note of the pause or freeze that skips or holds it. */
   readonly note?: string;
@@ -45,7 +45,7 @@ export interface Tick {
   readonly finished?: number;
   /** From the first start to the end. */
   readonly durationMs?: number;
-  /** How late it was enqueued. */
+  /** Delay with which it was enqueued. */
   readonly lateMs?: number;
 }
 

@@ -36,7 +36,7 @@ export class TimeSlice {
     return true;
   }
 
-  /** As `next`, for work that is bounded otherwise. */
+  /** The same as `next`, for work that is bounded otherwise. */
   async pass(): Promise<void> {
     await setImmediate();
     this.begin();

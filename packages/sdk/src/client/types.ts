@@ -67,7 +67,7 @@ export interface PutResult {
   readonly state: TaskState;
   /** The schedule in words; computed, never stored. */
   readonly humanized: string;
-  /** When it is next acted on, UTC ms; undefined while paused or finished. */
+  /** Time at which it is next acted on, UTC ms; undefined while paused or finished. */
   readonly nextExecution: number | undefined;
   readonly warnings: readonly Warning[];
 }

@@ -36,7 +36,7 @@ export interface Task extends Policies {
   readonly payload: Json;
   readonly state: TaskState;
   /**
-   * When it is next acted on: its schedule's due time, or that of an occurrence which was asked for or is tried again
+   * Time at which it is next acted on: its schedule's due time, or that of an occurrence which was asked for or is tried again
    * before. Undefined while paused or finished. Computed, never stored.
    */
   readonly nextExecution: number | undefined;
@@ -183,7 +183,7 @@ function inputOf(task: Task | TaskDefinition): Definition {
 export interface TaskRevision {
   /** Counts the definitions of the task from 1; the one in force is not listed. */
   readonly number: number;
-  /** When it was replaced, UTC ms. */
+  /** Time of its replacement, UTC ms. */
   readonly until: number;
   /** `by` of the put that stored it; absent if not given. */
   readonly by?: string | undefined;
@@ -197,7 +197,7 @@ export function revisionView({ definition, ...rest }: Revision): TaskRevision {
 
 /** A worker of the registry; `alive` while its last heartbeat is within three of its intervals from now. */
 export interface WorkerView extends Omit<WorkerInfo, "running"> {
-  /** How many runs it has under way; a bound client does not learn it, and gets only the `runs` of its owner. */
+  /** Number of runs that it has under way; a bound client does not learn it, and gets only the `runs` of its owner. */
   readonly running?: number | undefined;
   readonly alive: boolean;
   readonly state: WorkerState;

@@ -80,7 +80,7 @@ export function canonicalAddress(address: string): string | undefined {
   return bytes.join(".");
 }
 
-/** Why a canonical address is not a public one, as `a private address`; `undefined` for a public one. */
+/** Reason why a canonical address is not a public one, as `a private address`; `undefined` for a public one. */
 export function specialKind(address: string): string | undefined {
   const known = SPECIAL.find(({ net }) => contains(net, address));
   if (known) return known.kind;

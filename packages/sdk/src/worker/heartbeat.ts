@@ -19,7 +19,7 @@ interface About extends Pick<WorkerInfo, "queues" | "types" | "every"> {
   readonly stopping: () => boolean;
 }
 
-/** How long a type is reported after the last run that failed for it, in ms; and the most types. */
+/** Time in ms for which a type is reported after the last run that failed for it; and the most types. */
 const [LACKED_FOR, MOST_LACKED] = [600_000, 20];
 
 /** Types of runs that a worker failed because it does not have them. */

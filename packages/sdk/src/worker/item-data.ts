@@ -6,7 +6,7 @@ export interface RunData extends JobData {
   items?: {
     /** Number of items, once all are stored. */
     readonly total?: number;
-    /** When `generate` wanted the task to run again, UTC ms. */
+    /** Time at which `generate` wanted the task to run again, UTC ms. */
     readonly nextAt?: number;
   };
 }

@@ -9,7 +9,7 @@ export interface ItemRetry {
   readonly backoff: JobBackoff;
 }
 
-/** As a task's `retry`. */
+/** The same as a task's `retry`. */
 const schema = z.object({ itemRetry: policySchema.shape.retry });
 
 const NONE = { attempts: 1, backoff: "exponential", delay: "1s", max: "1h" } as const;

@@ -197,7 +197,7 @@ function endsItem({ attemptsMade, opts }: Taken<ItemData>["job"], error: Error):
   return attemptsMade + 1 >= (opts.attempts ?? 1) || error instanceof UnrecoverableError;
 }
 
-/** How the job ends if a lock loss, cancel or stop arrived while the item waited for a place. */
+/** End of the job if a lock loss, cancel or stop arrived while the item waited for a place. */
 function toldBefore({ told }: TimeBox): JobEnd | undefined {
   if (told.has("lost")) return { end: "fail", error: new LockLostError() };
   if (told.has("cancelled")) return { end: "complete", value: undefined };

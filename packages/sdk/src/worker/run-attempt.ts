@@ -33,7 +33,7 @@ export class RunAttempt {
   readonly parts: Parts;
   readonly taken: Taken<RunData>;
   readonly box: TimeBox;
-  /** When the handler wants to run again, UTC ms. */
+  /** Time at which the handler wants to run again, UTC ms. */
   nextAt: number | undefined;
   readonly #name: TaskName;
   readonly #about: RunEvent;
@@ -260,7 +260,7 @@ function startNumber({ job }: Taken): number {
 }
 
 /**
- * How far this machine's clock, which BullMQ uses for delays, is ahead of Redis, in ms. Less than a second counts as 0:
+ * Lead of this machine's clock, which BullMQ uses for delays, over Redis, in ms. Less than a second counts as 0:
  * it may be the round trip.
  */
 function clockOffset(redisTime: number): number {

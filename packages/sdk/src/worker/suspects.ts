@@ -20,7 +20,7 @@ const HAD_ITS_TURN = Number.NEGATIVE_INFINITY;
  * others down with it again and again, until they count as crashed too.
  */
 export class Suspects {
-  /** When each returns: UTC ms. */
+  /** Time at which each returns: UTC ms. */
   readonly #seen = new Map<string, number>();
   #current: { readonly job: string; readonly until: number } | undefined;
   #lastSlot = 0;

@@ -81,7 +81,7 @@ export class QueueRepository {
   }
 
   /**
-   * How many BullMQ workers are connected, plain ones included, by queue: one `CLIENT LIST` (of each master) for all
+   * Number of connected BullMQ workers, plain ones included, by queue: one `CLIENT LIST` (of each master) for all
    * queues. Undefined if Redis does not allow it, or has too many connections to list them.
    */
   async workers(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined> {

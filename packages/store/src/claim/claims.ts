@@ -68,7 +68,7 @@ export interface ClaimResult {
 export interface PackedCommit extends Packed<[now: number, ...statuses: string[]]> {
   readonly queue: string;
   readonly node: string;
-  /** When it was decided. */
+  /** Time of the decision. */
   readonly decided: number;
   readonly items: readonly Sent[];
   /** For each item the run that it enqueues, if any. */

@@ -66,7 +66,7 @@ export class DueReads {
     return parts;
   }
 
-  /** When the first task of the queue is due. Undefined: none is. A task that waits for a run's end is not due before that. */
+  /** Due time of the first task of the queue. Undefined: none is. A task that waits for a run's end is not due before that. */
   async earliestDue(queue: string): Promise<number | undefined> {
     const parts = [...(await this.next(queue))].filter(([part]) => /^\d+$/.test(part));
     return parts.length === 0 ? undefined : Math.min(...parts.map(([, at]) => at));

@@ -12,7 +12,7 @@ import { ENQUEUE_NEW } from "./claim-scripts.js";
 import { dataParts, JobTexts, templatesText } from "./job-texts.js";
 import type { Requester } from "./pack.js";
 
-/** As `ClaimRepository.enqueueNow`. */
+/** Implements `ClaimRepository.enqueueNow`. */
 export async function enqueueNow(
   { scripts, keys, schedules }: { scripts: Scripts; keys: QueueKeys; schedules: ScheduleCache },
   parsed: ParsedTask,

@@ -68,7 +68,7 @@ export class JobTexts {
   }
 }
 
-/** As `bullAdd` takes them. Text: a command with binary arguments is much slower to send. */
+/** Job templates as `bullAdd` takes them. Text: a command with binary arguments is much slower to send. */
 export function templatesText(templates: readonly JobTemplate[]): string {
   return JSON.stringify(templates.map(({ prioritized, args, opts }) => [prioritized, args, opts]));
 }

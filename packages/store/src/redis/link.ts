@@ -6,7 +6,7 @@ import type { Failpoint } from "./failpoints.js";
 
 export interface LinkOptions {
   connection: ConnectionSpec;
-  /** How long one call may wait for the connection, in ms; default 5,000. */
+  /** Longest wait of one call for the connection, in ms; default 5,000. */
   readyTimeout?: number | undefined;
   /** Number of resends of a call whose reply was lost; default 3. */
   retries?: number | undefined;

@@ -12,7 +12,7 @@ export interface Mutex {
 }
 
 export interface Lease {
-  /** How long the lease still saves work, in ms; 0 when it has run out. */
+  /** Rest in ms for which the lease still saves work; 0 when it has run out. */
   readonly remaining: number;
   extend(ttl: number): Promise<void>;
   /** Never throws: an expired or lost lease is gone anyway. */

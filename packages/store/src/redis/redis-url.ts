@@ -96,7 +96,7 @@ function database(text: string): Pick<RedisPlace, "db"> {
 }
 
 function sentinelLogin(query: string): Pick<RedisPlace, "sentinelUsername" | "sentinelPassword"> {
-  // As in the rest of a URL, and unlike in a form, "+" is itself.
+  // A "+" is itself, as in the rest of a URL and unlike in a form.
   const given = new URLSearchParams(query.replaceAll("+", "%2B"));
   const { sentinelUsername, sentinelPassword, ...unknown } = Object.fromEntries(given);
   if (Object.keys(unknown).length > 0) {

@@ -10,7 +10,7 @@ const PACE = {
   silence: 5_000,
 };
 
-/** How a client finds its master. */
+/** Options with which a client finds its master. */
 export function sentinelOptions(
   reconnectAfter: (times: number) => number,
 ): Omit<RedisOptions, "replyMapping"> {
@@ -26,7 +26,7 @@ export function sentinelOptions(
     updateSentinels: false,
     // See `followFailovers`, which does it.
     failoverDetector: false,
-    // How long a disconnect waits for a frozen master, in ms.
+    // Wait of a disconnect for a frozen master, in ms.
     disconnectTimeout: 500,
   };
 }

@@ -12,7 +12,7 @@ export interface RunDetails {
   itemsOf?: string;
   /** Attempts that it may have; undefined: one. */
   most?: number;
-  /** How long an attempt may take, and to end by itself after that, in ms. */
+  /** Time in ms that an attempt may take, and then to end by itself. */
   limit?: number;
   grace?: number;
   /** Minimum time between the starts of two runs, in ms. A run that would start sooner is dropped. */

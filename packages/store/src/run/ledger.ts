@@ -3,7 +3,7 @@ export interface LedgerEntry {
   reason: string;
   from: number;
   to: number;
-  /** How many decisions this entry stands for. */
+  /** Number of decisions that this entry stands for. */
   decisions: number;
   at: number;
   /** The node or client that decided. */

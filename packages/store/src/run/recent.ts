@@ -14,7 +14,7 @@ const SHORT = ["info", "of", "state", "outcome", "started", "finished"] as const
 /** A run without the fields that `SHORT` leaves out. */
 export type ShortRun = Omit<Run, "type" | "node" | "attempts">;
 
-/** What was decided about a task. */
+/** Decisions about a task. */
 export interface Recent {
   /** In no order. */
   readonly runs: ShortRun[];
@@ -25,7 +25,7 @@ export interface Recent {
 type Reply = [error: Error | null, reply: unknown];
 
 /**
- * What is recorded about tasks of one queue: two round trips, however many they are. Corrupt data counts as none.
+ * Records of tasks of one queue: two round trips, however many they are. Corrupt data counts as none.
  *
  * @param most of each task: its newest open runs, final runs and ledger entries @param since only runs that have not
  * ended before this time
@@ -74,7 +74,7 @@ export async function readRecent(
   });
 }
 
-/** As `readBriefly`, and faster. */
+/** Does the same as `readBriefly`, faster. */
 export function readShort(
   link: Link,
   keys: QueueKeys,

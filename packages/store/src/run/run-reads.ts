@@ -74,7 +74,7 @@ export class RunReads {
     return runs;
   }
 
-  /** How late runs were enqueued and started, in the order of their ids; nothing for those whose records are gone. */
+  /** Delays with which runs were enqueued and started, in the order of their ids; nothing for those whose records are gone. */
   async delays(queue: string, ids: readonly string[]): Promise<Pick<Run, "lateMs" | "waitMs">[]> {
     const keys = this.#keys.queue(queue);
     const found = await this.#link.ask((client) =>
@@ -139,7 +139,7 @@ export class RunReads {
   }
 
   /**
-   * What is recorded about these tasks: two round trips for each of their queues.
+   * Records of these tasks: two round trips for each of their queues.
    *
    * @param bounds `most` of each task: its newest open runs, final runs and ledger entries; `since`: only runs that have not ended before
    * this time, UTC ms
@@ -172,7 +172,7 @@ export class RunReads {
     return scored(flat);
   }
 
-  /** How many runs of a queue ended in this time, both ends included. */
+  /** Number of runs of a queue that ended in this time, both ends included. */
   async countEnded(queue: string, { from, to }: { from: number; to: number }): Promise<number> {
     return this.#link.ask((client) => client.zcount(this.#keys.queue(queue).journal, from, to));
   }

@@ -73,7 +73,7 @@ export type StartResult =
  */
 export type TurnWord = "OK" | "ASK" | "ENDED";
 
-/** What start-run.lua answers about a run. */
+/** Answer of start-run.lua about a run. */
 export type StartReply = [word: StartResult["word"], ...details: (string | number)[]];
 
 /** Its answer for an attempt that may begin, after the word. */
@@ -108,7 +108,7 @@ export function begunOf(name: TaskName, [, ...rest]: StartReply): Extract<StartR
 
 export interface Settlement {
   fence: number;
-  /** As at the attempt's start. */
+  /** The same as at the attempt's start. */
   made: number;
   /** Undefined: this attempt failed and another one follows. */
   outcome: Outcome | undefined;

@@ -51,7 +51,7 @@ interface Aftermath {
   readonly pending: string | undefined;
   /** The next occurrence is in `pending`, in place of a delay after the run. */
   readonly retried: boolean;
-  /** Why the task is paused; undefined: it is not. */
+  /** Reason why the task is paused; undefined: it is not. */
   readonly note: string | undefined;
   /** Nominal time of a retry that the next occurrence supersedes, and the nominal time before it. */
   readonly superseded: { readonly nominal: string; readonly before: string | undefined } | undefined;

@@ -39,7 +39,7 @@ export interface TurnAnswer {
   readonly delay: number;
   /** Jobs may wait, but the queue is paused, or at its limit of active jobs. */
   readonly held: boolean;
-  /** Why no more jobs could be taken; "" if they could. */
+  /** Reason why no more jobs could be taken; "" if they could. */
   readonly error: string;
 }
 
@@ -48,7 +48,7 @@ export interface TurnWorker {
   readonly id: string;
   readonly pid: number;
   readonly host: string;
-  /** How long its locks last, in ms. */
+  /** Duration of its locks, in ms. */
   readonly lock: number;
 }
 

@@ -1,7 +1,7 @@
 import type { Signature, Value } from "./script.js";
 
 /**
- * How named keys and arguments get from TypeScript to Lua. This file has both ends: `writeLevel` puts them into the
+ * The way of named keys and arguments from TypeScript to Lua. This file has both ends: `writeLevel` puts them into the
  * numbered `KEYS` and `ARGV`, and `readingLua` makes the Lua that gets them back.
  *
  * A script's own names come first, then each item's. Where a level has names that vary in number, one text goes before

@@ -11,7 +11,7 @@ import { nodeView } from "./node-view.js";
 /** `stopped`: some work is not done until somebody acts. `behind`: an occurrence is due and no node has claimed it. */
 export type StatusState = "on-time" | "behind" | "stopped";
 
-/** Why a namespace is not on time, most severe first; the codes of Redis errors come before all others. */
+/** Reasons why a namespace is not on time, most severe first; the codes of Redis errors come before all others. */
 export type StatusCode =
   | Extract<ErrorCode, `REDIS_${string}`>
   | "NO_NODE"
@@ -56,7 +56,7 @@ export interface Status {
   /** The largest `behind` of the queues, in ms. */
   readonly behind: number;
   /**
-   * When the oldest due occurrence that no node has claimed was due; absent if there is none, or it is less than a
+   * Due time of the oldest due occurrence that no node has claimed; absent if there is none, or it is less than a
    * second late.
    */
   readonly since?: number;
@@ -73,7 +73,7 @@ export interface Status {
 
 /** From this many ms on an occurrence is late. */
 const LATE = 1_000;
-/** How long an alert may wait for its delivery, in ms. */
+/** Longest wait of an alert for its delivery, in ms. */
 const ALERT_PATIENCE = 60_000;
 /** Waiting runs, and due tasks, of a queue that are read for their types. */
 const SAMPLE = 50;
@@ -146,7 +146,7 @@ async function readStatus(scope: StatusScope): Promise<Status> {
 
 interface QueueReading {
   readonly queue: QueueStatus;
-  /** Since when jobs wait in it, UTC ms; undefined: none does. For a bound client, jobs of its owner. */
+  /** Time since which jobs wait in it, UTC ms; undefined: none does. For a bound client, jobs of its owner. */
   readonly since: number | undefined;
   /** The types of its waiting runs and due tasks. */
   readonly works: readonly Work[];
@@ -203,7 +203,7 @@ function newest(times: readonly number[]): number | undefined {
 }
 
 /**
- * Why Redis refuses writes, if it does. For a user that may only read, the ACL refuses them anyway; the nodes report it
+ * Reason why Redis refuses writes, if it does. For a user that may only read, the ACL refuses them anyway; the nodes report it
  * then.
  */
 async function refusedWrites({ store }: StatusScope): Promise<StatusReason[]> {

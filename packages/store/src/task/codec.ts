@@ -32,9 +32,9 @@ export interface Retention {
   successesFor: number;
   /** Default 30 days. */
   failuresFor: number;
-  /** How long BullMQ keeps a completed job; default 10 minutes. */
+  /** Time for which BullMQ keeps a completed job; default 10 minutes. */
   completedJobs: number;
-  /** How long BullMQ keeps a failed job; default 24 hours. */
+  /** Time for which BullMQ keeps a failed job; default 24 hours. */
   failedJobs: number;
 }
 
@@ -255,7 +255,7 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
 export interface Revision {
   /** Counts from 1. */
   readonly number: number;
-  /** When it was replaced, UTC ms. */
+  /** Time of its replacement, UTC ms. */
   readonly until: number;
   /** Author of the put that stored it, if it was named. */
   readonly by: string | undefined;

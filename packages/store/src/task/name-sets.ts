@@ -51,7 +51,7 @@ export class NameSets {
     return this.#link.ask((client) => Promise.all(commands(client)));
   }
 
-  /** How many names meet a condition. */
+  /** Number of names that meet a condition. */
   async size({ sets, below }: Condition): Promise<number> {
     const to = bound(below);
     return sum(await this.ask((client) => sets.map((set) => client.zcount(set, "-inf", to))));
@@ -85,7 +85,7 @@ export class NameSets {
     return scores;
   }
 
-  /** Which names meet a condition. */
+  /** Names that meet a condition. */
   async meet(
     keys: QueueKeys,
     locals: readonly string[],

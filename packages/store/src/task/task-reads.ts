@@ -90,7 +90,7 @@ export class TaskReads {
   }
 
   /**
-   * How many tasks match each filter.
+   * Number of tasks that match each filter.
    * @param dueBefore tasks whose next check was due before this time (UTC ms) are overdue
    */
   counts(filter: CountFilter, dueBefore: number): Promise<TaskCounts> {
@@ -137,7 +137,7 @@ export class TaskReads {
     } while (page.length === size);
   }
 
-  /** How many tasks a queue holds: of all owners, or of one. */
+  /** Number of tasks that a queue holds: of all owners, or of one. */
   async count(queue: string, owner?: string): Promise<number> {
     const keys = this.#keys.queue(queue);
     if (owner === undefined) return this.#link.ask((client) => client.zcard(keys.tasks));
@@ -145,7 +145,7 @@ export class TaskReads {
     return this.#link.ask((client) => client.zlexcount(keys.tasks, first, last));
   }
 
-  /** How many tasks of a queue have a next time, are paused, are finished, or wait for a run's end. */
+  /** Number of tasks of a queue that have a next time, are paused, are finished, or wait for a run's end. */
   async countStates(queue: string): Promise<Record<"planned" | "waiting" | "paused" | "finished", number>> {
     const keys = this.#keys.queue(queue);
     const [all = 0, paused = 0, finished = 0, ...dues] = await this.#link.ask((client) =>

@@ -27,7 +27,7 @@ interface Internals {
 /** A BullMQ worker whose jobs take their turns on the stage. */
 export class KitBullWorker {
   readonly queue: string;
-  /** Since when it takes jobs, in virtual time; undefined while paused. */
+  /** Time since which it takes jobs, in virtual time; undefined while paused. */
   since: number | undefined;
   readonly #bull: BullWorker;
   readonly #internals: Internals;

@@ -57,7 +57,7 @@ export class Crew {
     return false;
   }
 
-  /** When the next job of a crashed worker is passed to another one. */
+  /** Time at which the next job of a crashed worker is passed to another one. */
   get nextRescue(): number | undefined {
     const times = [...this.#orphans].map((orphan) => this.#rescueTime(orphan) ?? Number.POSITIVE_INFINITY);
     const earliest = Math.min(...times);
@@ -100,7 +100,7 @@ export interface QueueReading {
   readonly ready: number;
   /** Ids, oldest first. */
   readonly active: readonly string[];
-  /** When the earliest delayed job is due. */
+  /** Due time of the earliest delayed job. */
   readonly delayed: number | undefined;
 }
 

@@ -11,7 +11,7 @@ import { Actor, type Stage } from "./stage.js";
 /** Time between two checks in ms, because BullMQ has no event for some moves, such as a job that delays itself. */
 const LOOK = 4;
 
-/** How long a node collects runs before it reconciles them, in ms. */
+/** Time in ms for which a node collects runs before it reconciles them. */
 const RECONCILE_REST = 1_000;
 
 interface Script {
@@ -52,7 +52,7 @@ export class Director {
   readonly #futile = new Set<string>();
   readonly #reconciled = new Map<string, number>();
   #queues: readonly string[] = [];
-  /** As last read; read again only if something has happened since. */
+  /** The last read value; read again only if something has happened since. */
   #readings: readonly QueueReading[] = [];
   #parts: readonly Part[] = [];
   #happened = true;

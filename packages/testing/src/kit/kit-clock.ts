@@ -1,7 +1,7 @@
 import { type ConnectionSpec, namespaceKeys, Store, type StoreOptions } from "@carillon/store";
 import { internalsOf, withSeams } from "@carillon/store/internal";
 
-/** As in clock.ts, but one key for the whole namespace: a kit's Redis is one server, so slots do not matter. */
+/** The key of clock.ts, but one for the whole namespace: a kit's Redis is one server, so slots do not matter. */
 const CLOCK_LUA = `local clock = tonumber(redis.call("GET", string.match(KEYS[1], "^{[^:}]*") .. "}:~clock"))
 local function nowMs() return clock end
 local function nowMicros() return string.format("%.0f", clock * 1000) end`;

@@ -67,7 +67,7 @@ export class KitWorker {
   }
 
   /**
-   * As if its process had been killed: its handlers stop in their virtual sleep, and never go on; its locks expire,
+   * Kills the worker as if its process had been killed: its handlers stop in their virtual sleep, and never go on; its locks expire,
    * and BullMQ passes its jobs to another worker of the queue 30 to 60 virtual seconds later. `start` acts as the new process.
    */
   async crash(): Promise<void> {

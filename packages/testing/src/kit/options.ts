@@ -8,7 +8,7 @@ export interface TestKitOptions {
   /** Task types of the worker; it works every queue that these types name, and `queues`. */
   types?: readonly AnyTaskType[] | undefined;
   queues?: readonly string[] | undefined;
-  /** When virtual time begins; default 2026-01-01T00:00:00Z. */
+  /** Start of virtual time; default 2026-01-01T00:00:00Z. */
   start?: Moment | undefined;
   /** Number of scheduler nodes; default 1. At each moment all of them look for work. */
   nodes?: number | undefined;
@@ -22,7 +22,7 @@ export interface TestKitOptions {
   namespace?: string | undefined;
   /** Default: all runs and jobs are kept. */
   retention?: Partial<Retention> | undefined;
-  /** How long real work of a handler may take, in real ms, before `advance` gives up; default 4,000. */
+  /** Real time in ms that the real work of a handler may take before `advance` gives up; default 4,000. */
   patience?: number | undefined;
 }
 

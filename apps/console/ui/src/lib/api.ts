@@ -80,7 +80,7 @@ export function taskPath({ queue, owner, id }: Named): string {
 }
 
 export function runPath(id: string): string {
-  // As the router reads it, which decodes no `%40`.
+  // The router reads the path like this: it decodes no `%40`.
   return `/runs/${encodeURIComponent(id).replace("%40", "@")}`;
 }
 

@@ -14,7 +14,7 @@ type Query = AnyQuery<any, any, any, any>;
 const KINDS = ["run-started", "run-ended", "skipped", "changed", "node-up", "node-gone", "reset"] as const;
 type Kind = (typeof KINDS)[number];
 
-/** How often shown data are read without an event, in ms: with a stream of events, and without one. */
+/** Interval in ms at which shown data are read without an event: with a stream of events, and without one. */
 const POLL_MS = { live: 60_000, alone: 5_000 };
 /** Shortest age at which data are read again because of events, in ms: those of one task or run, and lists. */
 const LEAST_MS = { one: 800, list: 3_000 };

@@ -87,7 +87,7 @@ export function dayOf(at: number, timeZone: string): string {
   return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
 }
 
-/** When a day as of `dayOf` begins, for the viewer's zone and UTC; undefined if it is not one. */
+/** Start of a day as of `dayOf`, for the viewer's zone and UTC; undefined if it is not one. */
 export function startOf(day: string, timeZone: string): number | undefined {
   const at = Date.parse(`${day}T00:00${timeZone === "UTC" ? "Z" : ""}`);
   return Number.isNaN(at) ? undefined : at;

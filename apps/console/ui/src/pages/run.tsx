@@ -15,7 +15,7 @@ import { Items } from "./run-items.js";
 import "./run.css";
 
 const w = words.run;
-/** How often an open run is read, in ms. */
+/** Interval in ms at which an open run is read. */
 const LIVE_MS = 1_000;
 
 /** One run: its attempts on a line of time, its output as it is written, and its end. */

@@ -135,7 +135,7 @@ function useAround(task: Task): Range | undefined {
   };
 }
 
-/** How long the runs of the range took. */
+/** Durations of the runs of the range. */
 function Durations({ ticks }: { ticks: readonly Tick[] }) {
   // Drawn again only for other runs, because the page is rendered each second.
   const runs = useMemo(

@@ -19,7 +19,7 @@ interface Props {
   onPick: (at: number) => void;
 }
 
-/** Why the task did, or did not, run at a time. The server explains any time. */
+/** Reasons why the task did, or did not, run at a time. The server explains any time. */
 export function Explain({ task, at, onPick }: Props) {
   return (
     <div className="stack">

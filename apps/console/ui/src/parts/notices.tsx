@@ -8,7 +8,7 @@ interface Notice {
   readonly text: string;
 }
 
-/** How long a notice of success is shown, in ms. Errors stay until they are closed. */
+/** Time in ms for which a notice of success is shown. Errors stay until they are closed. */
 const SHOWN_MS = 5_000;
 let notices: readonly Notice[] = [];
 let nextId = 1;

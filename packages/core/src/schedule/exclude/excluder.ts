@@ -142,7 +142,7 @@ function endOf(time: number, segment: Segment, local: number): number {
   return segment.end - time <= MAX_CHANGE ? segment.end : Math.max(segment.end, local - MAX_OFFSET);
 }
 
-/** As `endOf`, for an instant not later than `time`. */
+/** The same as `endOf`, for an instant not later than `time`. */
 function startOf(time: number, segment: Segment, local: number): number {
   const start = local - segment.offset;
   const first = firstOf(time, segment);

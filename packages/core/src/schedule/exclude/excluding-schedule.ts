@@ -48,14 +48,14 @@ export class ExcludingSchedule implements CompiledSchedule {
     return found === GAVE_UP ? undefined : found;
   }
 
-  /** As `next`, but distinguishes a search that was too long from one that found no time. */
+  /** Searches like `next`, but distinguishes a search that was too long from one that found no time. */
   search(after: number): number | undefined | typeof GAVE_UP {
     return this.#search(this.#inner.next(after), (time, span) =>
       this.#inner.next(span === undefined ? time : span.end - 1),
     );
   }
 
-  /** As `latest`, likewise. */
+  /** Searches like `latest`, with the same distinction. */
   searchBack(at: number): number | undefined | typeof GAVE_UP {
     return this.#search(this.#inner.latest(at), (time, span) =>
       this.#inner.latest((span?.start ?? time) - 1),

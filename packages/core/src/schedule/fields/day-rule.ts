@@ -7,7 +7,7 @@ export const ALL_DAYS = 0x7fff_ffff;
 export const ALL_WEEKDAYS = 0x7f;
 
 /**
- * Which days of a month match. Two groups, the day of the month and the day of the week; a day needs both, or,
+ * Days of a month that match. Two groups, the day of the month and the day of the week; a day needs both, or,
  * with `either`, one of them (cron, when neither field starts with `*`).
  */
 export interface DayRule {

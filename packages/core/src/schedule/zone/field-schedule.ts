@@ -101,7 +101,7 @@ export class FieldSchedule implements CompiledSchedule {
     return segment.start + segment.before;
   }
 
-  /** When the times skipped by the gap before this segment run: within its first hour, or -Infinity. */
+  /** Time at which the times skipped by the gap before this segment run: within its first hour, or -Infinity. */
   #late({ start, offset, before }: Segment): number {
     const gap = offset - before;
     if (gap <= 0 || gap > this.#rule.gap) return Number.NEGATIVE_INFINITY;

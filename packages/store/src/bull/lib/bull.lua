@@ -32,7 +32,7 @@ local function isHeld(jobKey) return redis.call("EXISTS", jobKey .. ":lock") == 
 
 local function isHeldWith(jobKey, token) return redis.call("GET", jobKey .. ":lock") == token end
 
--- How a job that is done ended: its outcome and, unless it succeeded, its error.
+-- The end of a job that is done: its outcome and, unless it succeeded, its error.
 local function jobOutcome(jobKey, id)
   if redis.call("ZSCORE", bullKey("completed"), id) then return "succeeded" end
   local reason = redis.call("HGET", jobKey, "failedReason") or nil
@@ -63,7 +63,7 @@ local function fits(id)
   return not full
 end
 
--- When the job that has waited longest was enqueued, or its last attempt began; nil: none waits. `keys`: wait, paused, prioritized.
+-- Time at which the job that has waited longest was enqueued, or its last attempt began; nil: none waits. `keys`: wait, paused, prioritized.
 local function bullOldestSince(keys)
   local oldest
   local function consider(id)

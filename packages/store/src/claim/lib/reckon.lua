@@ -30,7 +30,7 @@ local function reckon(named, openKey, historyKey, failuresKey)
   return "", "0", over
 end
 
--- When a worker began a run; "" if none did. For a plain worker only the job knows.
+-- Time at which a worker began a run; "" if none did. For a plain worker only the job knows.
 local function begunAt(id)
   return redis.call("HGET", ours(F.keys.run, id), "started") or redis.call("HGET", bullKey(id), "processedOn") or ""
 end

@@ -74,7 +74,7 @@ local function prune(set, before, size, most, age, now)
   forget(set, redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(oldest), "LIMIT", 0, 100))
 end
 
--- How many successes and failures are kept, and for how long each. `given`: the task's `keep`.
+-- Number of successes and failures that are kept, and for how long each. `given`: the task's `keep`.
 local KEEP = { tonumber(A.successes), tonumber(A.failures), tonumber(A.successesFor), tonumber(A.failuresFor) }
 local function keepOf(given)
   if not given then return unpack(KEEP) end
@@ -170,7 +170,7 @@ end
 -- Number of successes from which on their mean is the usual duration.
 local USUAL = 5
 
--- When a run is late if it has not started, and how many ms it may take; nil: never, any. `watch`: its task's startWithin in ms, and
+-- Time from which a run is late if it has not started, and the ms that it may take; nil: never, any. `watch`: its task's startWithin in ms, and
 -- slowAfter in ms or percent of the usual; each "-" if there is none.
 local function watchOf(run, watch)
   local within, most = string.match(watch, "^(%S+) (%S+)$")
@@ -200,7 +200,7 @@ local function raiseSlow(run, at)
   incident({ kind = "slow", task = run.name, at = math.floor(at), run = run.id })
 end
 
--- How many runs this script has ended, by outcome, and the ms that they took, by `successMs` and `failureMs`.
+-- Number of runs that this script has ended, by outcome, and the ms that they took, by `successMs` and `failureMs`.
 local ended = {}
 
 -- Leaves the run's place in the limit of its owner: what waits for one is due by its hash.
