@@ -1,3 +1,6 @@
+import { type RedisServer, startRedis, type TestKit, type TestKitOptions, testKit } from "@carillon/testing";
+import { beforeAll, beforeEach } from "vitest";
+
 /** A logger for nodes and workers that discards everything. */
 export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -10,4 +13,18 @@ export function gate<T = void>() {
     reject = no;
   });
   return { promise, resolve, reject };
+}
+
+/** Gives each test of a file or group a kit of its own; all use one Redis server. */
+export function eachKit(options: Omit<TestKitOptions, "redis">, use: (kit: TestKit) => void): void {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+    return () => redis.stop();
+  });
+  beforeEach(async () => {
+    const kit = await testKit({ ...options, redis });
+    use(kit);
+    return () => kit.close();
+  });
 }

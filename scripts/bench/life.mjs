@@ -1,7 +1,6 @@
 // The whole life of a run: claim, take, start, handler, end, and the removal of its job, which is kept for two seconds here.
-// Three parts, each compared with other systems in the same run: one worker drains a queue; many tasks are due at each full
-// second;
-// many tasks are due each second, spread over it, once more with busy loops alongside (`--busy 2`).
+// Three parts, each compared with other systems in the same run: one worker drains a queue; many tasks are due at each
+// full second; many tasks are due each second, spread over it, once more with busy loops alongside (`--busy 2`).
 import { startBusyLoops } from "./lib/crew.mjs";
 import { drainRounds } from "./lib/drain.mjs";
 import { readOptions } from "./lib/options.mjs";

@@ -1,7 +1,8 @@
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { TestKit } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { eachKit } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -20,16 +21,10 @@ const fickle = defineTask("fickle", {
 });
 
 describe("backfills", () => {
-  let redis: RedisServer;
   let kit: TestKit;
-  beforeAll(async () => {
-    redis = await startRedis();
+  eachKit({ types: [ring, fickle], start: START }, (made) => {
+    kit = made;
   });
-  afterAll(async () => redis.stop());
-  beforeEach(async () => {
-    kit = await testKit({ types: [ring, fickle], redis, start: START });
-  });
-  afterEach(async () => kit.close());
 
   const put = (id: string, more: Partial<TaskInput> = {}) =>
     kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1h" }, ...more });

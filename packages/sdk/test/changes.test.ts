@@ -1,22 +1,17 @@
 import { Client, defineTask } from "@carillon/sdk";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { TestKit } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { eachKit } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
 
-let redis: RedisServer;
 let kit: TestKit;
-beforeAll(async () => {
-  redis = await startRedis();
+eachKit({ types: [ring], start: START }, (made) => {
+  kit = made;
 });
-afterAll(async () => redis.stop());
-beforeEach(async () => {
-  kit = await testKit({ types: [ring], redis, start: START });
-});
-afterEach(async () => kit.close());
 
 const task = (id: string, more: object = {}) => ({
   ...{ id, type: "ring", queue: QUEUE, schedule: { every: "1h" } },

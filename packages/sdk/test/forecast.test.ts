@@ -1,8 +1,9 @@
 import { TaskSchedule } from "@carillon/core/internal";
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import type { TestKit } from "@carillon/testing";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
+import { eachKit } from "../../../test/helpers.js";
 import { SlowSchedules } from "./slow-schedules.js";
 
 const QUEUE = "bells";
@@ -21,16 +22,10 @@ const failing = defineTask("failing", {
 });
 
 describe("the forecast", () => {
-  let redis: RedisServer;
   let kit: TestKit;
-  beforeAll(async () => {
-    redis = await startRedis();
+  eachKit({ types: [fine, failing], start: START }, (made) => {
+    kit = made;
   });
-  afterAll(async () => redis.stop());
-  beforeEach(async () => {
-    kit = await testKit({ types: [fine, failing], redis, start: START });
-  });
-  afterEach(async () => kit.close());
 
   const put = (id: string, rest: Partial<TaskInput> = {}) =>
     kit.client.put({ id, type: "fine", queue: QUEUE, schedule: { every: "10m" }, overlap: "allow", ...rest });

@@ -1,8 +1,9 @@
 import { defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { TestKit } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { eachKit } from "../../../test/helpers.js";
 
 const [QUEUE, OTHER] = ["bells", "gongs"];
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -10,7 +11,6 @@ const MINUTE = 60_000;
 const payload = z.looseObject({});
 
 describe("a move to another queue", () => {
-  let redis: RedisServer;
   let kit: TestKit;
   /** Minutes of the nominal times that ran, with their triggers. */
   let ran: string[];
@@ -29,15 +29,10 @@ describe("a move to another queue", () => {
       ran.push(`${minute(occurrence.nominal)} again`);
     },
   });
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => redis.stop());
-  beforeEach(async () => {
+  eachKit({ types: [ring, fail], start: START }, (made) => {
     ran = [];
-    kit = await testKit({ types: [ring, fail], redis, start: START });
+    kit = made;
   });
-  afterEach(async () => kit.close());
 
   const put = (id: string, more: Partial<TaskInput> = {}) =>
     kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1m" }, catchUp: "all", ...more });

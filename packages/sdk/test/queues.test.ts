@@ -1,8 +1,9 @@
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
-import { eventually, type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eventually, type TestKit } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { eachKit } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -13,16 +14,10 @@ const NONE = {
   ...{ dropped: 0, crashed: 0, "nothing-to-do": 0, lost: 0 },
 };
 
-let redis: RedisServer;
 let kit: TestKit;
-beforeAll(async () => {
-  redis = await startRedis();
+eachKit({ types: [ring], start: START }, (made) => {
+  kit = made;
 });
-afterAll(async () => redis.stop());
-beforeEach(async () => {
-  kit = await testKit({ types: [ring], redis, start: START });
-});
-afterEach(async () => kit.close());
 
 const put = (id: string, queue = QUEUE, more: object = {}) =>
   kit.client.put({ id, type: "ring", queue, schedule: { every: "1m" }, ...more });
