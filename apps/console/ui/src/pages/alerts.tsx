@@ -6,7 +6,7 @@ import { useMe } from "../lib/me.js";
 import { useAct, useGet, useGetPages } from "../lib/query.js";
 import { Select } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
-import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Empty, Loaded, More, PageHead, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -149,13 +149,7 @@ function Log() {
                   </li>
                 ))}
               </ul>
-              {pages.hasNextPage ? (
-                <p className="body">
-                  <button type="button" className="button plain" onClick={() => void pages.fetchNextPage()}>
-                    {w.more}
-                  </button>
-                </p>
-              ) : null}
+              <More of={pages}>{w.more}</More>
             </>
           );
         }}

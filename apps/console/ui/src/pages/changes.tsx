@@ -3,7 +3,7 @@ import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useGetPages } from "../lib/query.js";
 import { Filters } from "../parts/filters.js";
-import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Empty, Loaded, More, PageHead, Panel, TableHead } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -42,13 +42,7 @@ export default function Changes() {
                     ))}
                   </ul>
                 )}
-                {pages.hasNextPage ? (
-                  <p className="body">
-                    <button type="button" className="button plain" onClick={() => void pages.fetchNextPage()}>
-                      {w.more}
-                    </button>
-                  </p>
-                ) : null}
+                <More of={pages}>{w.more}</More>
               </>
             );
           }}
@@ -76,15 +70,7 @@ function Row({ change: { at, kind, by, from, scope, count, before, after, detail
         <details className="wide" open={before !== undefined && after !== undefined}>
           <summary className="small soft">{w.fields(fields.length)}</summary>
           <table className="plain small stacks">
-            <thead>
-              <tr>
-                {w.columns.map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <TableHead of={w.columns} />
             <tbody>
               {fields.map((field) => (
                 <tr key={field}>

@@ -10,12 +10,13 @@ import type {
   TaskCounts,
   Upcoming,
 } from "@carillon/sdk";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useGet } from "../lib/query.js";
 import { duration } from "../lib/time.js";
-import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { List, Loaded, PageHead, Row } from "../parts/page.js";
 import { Badge, OutcomeBadge, type Tone } from "../parts/state.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
@@ -109,39 +110,35 @@ function Reason({ reason: { code, message, remedy, since } }: { reason: StatusRe
   );
 }
 
+/** A time at the end of a row, if it is known. */
+function End({ at, children }: { at: number | undefined; children?: ReactNode }) {
+  if (at === undefined) return null;
+  return (
+    <span className="end soft">
+      {children}
+      <Relative at={at} />
+    </span>
+  );
+}
+
+const tasksOf = ({ tasks }: { tasks: readonly Task[] }) => tasks;
+
 function Failing() {
   const tasks = useGet<{ tasks: Task[] }>("/tasks", { outcome: FAILED, limit: SHOWN });
   return (
-    <Panel title={w.failing} end={<Link href="/tasks?filter=failing">{words.more}</Link>}>
-      <Loaded of={tasks}>
-        {({ tasks }) =>
-          tasks.length === 0 ? (
-            <Empty>{w.noneFailing}</Empty>
-          ) : (
-            <ul className="rows">
-              {tasks.map((task) => (
-                <li key={taskPath(task)}>
-                  <Link href={taskPath(task)} data-row>
-                    {shortName(task)}
-                  </Link>
-                  {task.lastStatus?.outcome ? <OutcomeBadge outcome={task.lastStatus.outcome} /> : null}
-                  {task.lastStatus?.finishedAt === undefined ? null : (
-                    <span className="end soft">
-                      <Relative at={task.lastStatus.finishedAt} />
-                    </span>
-                  )}
-                  {task.lastStatus?.error ? (
-                    <Link href={runPath(task.lastStatus.run)} className="wide small soft cut">
-                      {firstLine(task.lastStatus.error)}
-                    </Link>
-                  ) : null}
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-    </Panel>
+    <List title={w.failing} more="/tasks?filter=failing" of={tasks} items={tasksOf} none={w.noneFailing}>
+      {(task) => (
+        <Row key={taskPath(task)} href={taskPath(task)} name={shortName(task)}>
+          {task.lastStatus?.outcome ? <OutcomeBadge outcome={task.lastStatus.outcome} /> : null}
+          <End at={task.lastStatus?.finishedAt} />
+          {task.lastStatus?.error ? (
+            <Link href={runPath(task.lastStatus.run)} className="wide small soft cut">
+              {firstLine(task.lastStatus.error)}
+            </Link>
+          ) : null}
+        </Row>
+      )}
+    </List>
   );
 }
 
@@ -175,7 +172,7 @@ function LastHour() {
   );
 }
 
-function Figure({ name, value, children }: { name: string; value: string; children?: React.ReactNode }) {
+function Figure({ name, value, children }: { name: string; value: string; children?: ReactNode }) {
   return (
     <div>
       <dt>{name}</dt>
@@ -199,34 +196,17 @@ function Spread({ name, of }: { name: string; of: Percentiles | undefined }) {
 
 /** Occurrences that are due and that no node has claimed. */
 function Overdue() {
-  const tasks = useGet<{ tasks: Task[] }>(
-    "/tasks",
-    { overdue: true, sort: "next", limit: SHOWN },
-    { every: OFTEN },
-  );
-  if (tasks.data?.tasks.length === 0) return null;
+  const query = { overdue: true, sort: "next", limit: SHOWN };
+  const tasks = useGet<{ tasks: Task[] }>("/tasks", query, { every: OFTEN });
   return (
-    <Panel title={w.overdue} end={<Link href="/tasks?filter=overdue&sort=next">{words.more}</Link>}>
-      <Loaded of={tasks}>
-        {({ tasks }) => (
-          <ul className="rows">
-            {tasks.map((task) => (
-              <li key={taskPath(task)}>
-                <Link href={taskPath(task)} data-row>
-                  {shortName(task)}
-                </Link>
-                <span className="soft small">{task.queue}</span>
-                {task.nextExecution === undefined ? null : (
-                  <span className="end soft">
-                    {w.due} <Relative at={task.nextExecution} />
-                  </span>
-                )}
-              </li>
-            ))}
-          </ul>
-        )}
-      </Loaded>
-    </Panel>
+    <List title={w.overdue} more="/tasks?filter=overdue&sort=next" of={tasks} items={tasksOf}>
+      {(task) => (
+        <Row key={taskPath(task)} href={taskPath(task)} name={shortName(task)}>
+          <span className="soft small">{task.queue}</span>
+          <End at={task.nextExecution}>{w.due} </End>
+        </Row>
+      )}
+    </List>
   );
 }
 
@@ -237,120 +217,74 @@ function isLong({ runningMs, usualMs }: RunningRun): boolean {
 function Running() {
   const runs = useGet<{ runs: RunningRun[] }>("/runs", { state: "running", limit: SHOWN }, { every: OFTEN });
   return (
-    <Panel title={w.running} end={<Link href="/runs">{words.more}</Link>}>
-      <Loaded of={runs}>
-        {({ runs }) =>
-          runs.length === 0 ? (
-            <Empty>{w.noneRunning}</Empty>
-          ) : (
-            <ul className="rows">
-              {runs.map((run) => (
-                <li key={run.id}>
-                  <Link href={runPath(run.id)} data-row>
-                    {shortName(run.task)}
-                  </Link>
-                  {isLong(run) ? <Badge tone="warn">{w.long}</Badge> : null}
-                  <span className="soft small">{run.host ?? run.worker}</span>
-                  <span className="end soft">
-                    <Relative at={run.started ?? run.enqueued} />
-                    {run.usualMs === undefined ? "" : ` (${words.runs_.usually(duration(run.usualMs))})`}
-                  </span>
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-    </Panel>
+    <List title={w.running} more="/runs" of={runs} items={({ runs }) => runs} none={w.noneRunning}>
+      {(run) => (
+        <Row key={run.id} href={runPath(run.id)} name={shortName(run.task)}>
+          {isLong(run) ? <Badge tone="warn">{w.long}</Badge> : null}
+          <span className="soft small">{run.host ?? run.worker}</span>
+          <span className="end soft">
+            <Relative at={run.started ?? run.enqueued} />
+            {run.usualMs === undefined ? "" : ` (${words.runs_.usually(duration(run.usualMs))})`}
+          </span>
+        </Row>
+      )}
+    </List>
   );
 }
 
 function Next() {
   const upcoming = useGet<{ upcoming: Upcoming[] }>("/upcoming", { limit: SHOWN });
   return (
-    <Panel title={w.next} end={<Link href="/tasks?sort=next">{words.more}</Link>}>
-      <Loaded of={upcoming}>
-        {({ upcoming }) =>
-          upcoming.length === 0 ? (
-            <Empty>{w.noneNext}</Empty>
-          ) : (
-            <ul className="rows">
-              {upcoming.map(({ task, due }) => (
-                <li key={taskPath(task)}>
-                  <Link href={taskPath(task)} data-row>
-                    {shortName(task)}
-                  </Link>
-                  <span className="end soft">
-                    <Relative at={due} />
-                  </span>
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-    </Panel>
+    <List
+      title={w.next}
+      more="/tasks?sort=next"
+      of={upcoming}
+      items={({ upcoming }) => upcoming}
+      none={w.noneNext}
+    >
+      {({ task, due }) => (
+        <Row key={taskPath(task)} href={taskPath(task)} name={shortName(task)}>
+          <End at={due} />
+        </Row>
+      )}
+    </List>
   );
 }
 
 function Paused() {
   const tasks = useGet<{ tasks: Task[] }>("/tasks", { state: "paused", limit: SHOWN });
   return (
-    <Panel title={w.paused} end={<Link href="/tasks?filter=paused">{words.more}</Link>}>
-      <Loaded of={tasks}>
-        {({ tasks }) =>
-          tasks.length === 0 ? (
-            <Empty>{w.nonePaused}</Empty>
-          ) : (
-            <ul className="rows">
-              {tasks.map((task) => (
-                <li key={taskPath(task)}>
-                  <Link href={taskPath(task)} data-row>
-                    {shortName(task)}
-                  </Link>
-                  {task.paused?.by ? <span className="soft">{w.pausedBy(task.paused.by)}</span> : null}
-                  {task.paused ? (
-                    <span className="end soft">
-                      <Relative at={task.paused.at} />
-                    </span>
-                  ) : null}
-                  {task.paused?.note ? <span className="wide small any">{task.paused.note}</span> : null}
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-    </Panel>
+    <List title={w.paused} more="/tasks?filter=paused" of={tasks} items={tasksOf} none={w.nonePaused}>
+      {(task) => (
+        <Row key={taskPath(task)} href={taskPath(task)} name={shortName(task)}>
+          {task.paused?.by ? <span className="soft">{w.pausedBy(task.paused.by)}</span> : null}
+          <End at={task.paused?.at} />
+          {task.paused?.note ? <span className="wide small any">{task.paused.note}</span> : null}
+        </Row>
+      )}
+    </List>
   );
 }
 
 function Queues() {
   const queues = useGet<{ queues: QueueView[] }>("/queues");
   return (
-    <Panel title={w.queues} end={<Link href="/system">{words.more}</Link>}>
-      <Loaded of={queues}>
-        {({ queues }) =>
-          queues.length === 0 ? (
-            <Empty>{w.noQueues}</Empty>
-          ) : (
-            <ul className="rows">
-              {queues.slice(0, SHOWN).map(({ name, paused, waiting = 0, active = 0, oldestWaitingMs }) => (
-                <li key={name}>
-                  <Link href={`/tasks?queue=${encodeURIComponent(name)}`} data-row>
-                    {name}
-                  </Link>
-                  {paused ? <Badge tone="warn">{w.queuePaused}</Badge> : null}
-                  <span className="end soft">
-                    {w.waiting(waiting)}, {w.active(active)}
-                    {oldestWaitingMs === undefined ? "" : `, ${w.oldest(duration(oldestWaitingMs))}`}
-                  </span>
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-    </Panel>
+    <List
+      title={w.queues}
+      more="/system"
+      of={queues}
+      items={({ queues }) => queues.slice(0, SHOWN)}
+      none={w.noQueues}
+    >
+      {({ name, paused, waiting = 0, active = 0, oldestWaitingMs }) => (
+        <Row key={name} href={`/tasks?queue=${encodeURIComponent(name)}`} name={name}>
+          {paused ? <Badge tone="warn">{w.queuePaused}</Badge> : null}
+          <span className="end soft">
+            {w.waiting(waiting)}, {w.active(active)}
+            {oldestWaitingMs === undefined ? "" : `, ${w.oldest(duration(oldestWaitingMs))}`}
+          </span>
+        </Row>
+      )}
+    </List>
   );
 }

@@ -8,7 +8,7 @@ import { duration } from "../lib/time.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
 import { notify } from "../parts/notices.js";
-import { Empty, Loaded, PageHead, Panel, Scroll } from "../parts/page.js";
+import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
 
@@ -99,15 +99,7 @@ function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }:
       {most.length === 0 ? null : (
         <Scroll label={w.most}>
           <table className="plain">
-            <thead>
-              <tr>
-                {w.columns.map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <TableHead of={w.columns} />
             <tbody>
               {most.map((task) => (
                 <tr key={taskPath(task)}>

@@ -4,7 +4,7 @@ import { api, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useGetPages } from "../lib/query.js";
 import { duration } from "../lib/time.js";
-import { Panel } from "../parts/page.js";
+import { More, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { words } from "../words.js";
 
@@ -48,13 +48,7 @@ export function Items({ run }: { run: RunDetails }) {
           </li>
         ))}
       </ul>
-      {pages.hasNextPage ? (
-        <p className="body">
-          <button type="button" className="button plain" onClick={() => void pages.fetchNextPage()}>
-            {w.moreItems}
-          </button>
-        </p>
-      ) : null}
+      <More of={pages}>{w.moreItems}</More>
     </Panel>
   );
 }

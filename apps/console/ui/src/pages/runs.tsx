@@ -3,7 +3,7 @@ import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
 import { useGet, useGetPages } from "../lib/query.js";
 import { duration } from "../lib/time.js";
-import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Empty, Loaded, More, PageHead, Panel } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge } from "../parts/state.js";
 import { words } from "../words.js";
@@ -75,17 +75,7 @@ export default function Runs() {
               return (
                 <>
                   {runs.length === 0 ? <Empty>{w.none}</Empty> : <RunRows runs={runs} withTask />}
-                  {pages.hasNextPage ? (
-                    <p className="body">
-                      <button
-                        type="button"
-                        className="button plain"
-                        onClick={() => void pages.fetchNextPage()}
-                      >
-                        {w.more}
-                      </button>
-                    </p>
-                  ) : null}
+                  <More of={pages}>{w.more}</More>
                 </>
               );
             }}

@@ -7,7 +7,7 @@ import { useAct, useGet } from "../lib/query.js";
 import { duration } from "../lib/time.js";
 import { Confirm, Field } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
-import { Empty, Loaded, PageHead, Panel, Scroll } from "../parts/page.js";
+import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
@@ -40,26 +40,12 @@ export default function System() {
   );
 }
 
-function Head({ of }: { of: readonly string[] }) {
-  return (
-    <thead>
-      <tr>
-        {of.map((name) => (
-          <th key={name} scope="col">
-            {name}
-          </th>
-        ))}
-      </tr>
-    </thead>
-  );
-}
-
 function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
   if (nodes.length === 0) return <Empty>{w.noNodes}</Empty>;
   return (
     <Scroll label={w.nodes}>
       <table className="plain">
-        <Head of={w.nodeColumns} />
+        <TableHead of={w.nodeColumns} />
         <tbody>
           {nodes.map(({ id, host, pid, state, why, version, tzdata, clockOffset, beat, started }) => (
             <tr key={id}>
@@ -95,7 +81,7 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
   return (
     <Scroll label={w.workers}>
       <table className="plain">
-        <Head of={w.workerColumns} />
+        <TableHead of={w.workerColumns} />
         <tbody>
           {workers.map(({ id, host, pid, state, queues, types, versions, beat, running }) => (
             <tr key={id}>
@@ -138,7 +124,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
   return (
     <Scroll label={words.now.queues}>
       <table className="plain">
-        <Head of={act ? [...w.queueColumns, w.actions] : w.queueColumns} />
+        <TableHead of={act ? [...w.queueColumns, w.actions] : w.queueColumns} />
         <tbody>
           {queues.map(({ name, tasks, paused, waiting, active, workers, oldestWaitingMs }) => (
             <tr key={name}>

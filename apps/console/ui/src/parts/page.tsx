@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect } from "react";
+import { Link } from "wouter";
 import { ApiError } from "../lib/api.js";
 import { words } from "../words.js";
 
@@ -74,6 +75,75 @@ export function Loaded<T>({ of, children }: { of: Loadable<T>; children: (data: 
 
 export function Empty({ children }: { children: ReactNode }) {
   return <p className="empty">{children}</p>;
+}
+
+/** A panel with one row for each item. Without `none`, it is hidden while there is no item. */
+export function List<Data, Item>(props: {
+  title: string;
+  /** Page that lists them all. */
+  more: string;
+  of: Loadable<Data>;
+  items: (data: Data) => readonly Item[];
+  none?: string;
+  children: (item: Item) => ReactNode;
+}) {
+  const { title, more, of, items, none, children } = props;
+  if (none === undefined && of.data !== undefined && items(of.data).length === 0) return null;
+  return (
+    <Panel title={title} end={<Link href={more}>{words.more}</Link>}>
+      <Loaded of={of}>
+        {(data) =>
+          items(data).length === 0 ? (
+            <Empty>{none}</Empty>
+          ) : (
+            <ul className="rows">{items(data).map((item) => children(item))}</ul>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+export function Row({ href, name, children }: { href: string; name: string; children: ReactNode }) {
+  return (
+    <li>
+      <Link href={href} data-row>
+        {name}
+      </Link>
+      {children}
+    </li>
+  );
+}
+
+/** A button that reads the next page, while there is one. */
+export function More({ of, children }: { of: Pages; children: string }) {
+  if (!of.hasNextPage) return null;
+  return (
+    <p className="body">
+      <button type="button" className="button plain" onClick={() => void of.fetchNextPage()}>
+        {children}
+      </button>
+    </p>
+  );
+}
+
+interface Pages {
+  readonly hasNextPage: boolean;
+  readonly fetchNextPage: () => unknown;
+}
+
+export function TableHead({ of }: { of: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {of.map((name) => (
+          <th key={name} scope="col">
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
 }
 
 /** Scrolls wide content sideways, by keyboard too. */
