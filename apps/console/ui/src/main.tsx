@@ -8,7 +8,9 @@ import { App } from "./shell/app.js";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/shell.css";
-import "./styles/parts.css";
+import "./styles/controls.css";
+import "./styles/lists.css";
+import "./styles/overlays.css";
 
 createRoot(document.getElementById("app")!).render(
   <StrictMode>
