@@ -205,6 +205,13 @@ onEveryEngine("the client", (connection) => {
     expect(read).toEqual([100]);
   });
 
+  it("reports the tasks that it has stored while it puts many", async () => {
+    const stored: number[] = [];
+    const counting = new Client({ store: bench.store, onProgress: (tasks) => stored.push(tasks) });
+    await counting.putMany(Array.from({ length: 250 }, (_, i) => noop(`t${i}`)));
+    expect(stored.sort()).toEqual([100, 100, 50]);
+  });
+
   it("puts many tasks in several queues, answers in order, and writes none if one is invalid", async () => {
     const many = [noop("a"), noop("b", { queue: "other" }), noop("c"), noop("a", { owner: "acme" })];
     const results = await client.putMany(many);

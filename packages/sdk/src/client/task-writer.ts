@@ -46,9 +46,6 @@ import { type Definition, taskView } from "./view.js";
 /** Delay of a run that its owner's limit holds back, in ms: a task can only be put with a time in the future. */
 const PLACE_DELAY = 1_000;
 
-/** Tasks that are stored between two reports of progress. */
-const CHUNK = 1_000;
-
 interface PutHow extends PutOptions {
   readonly by: string;
   readonly once?: boolean | undefined;
@@ -153,17 +150,17 @@ export class TaskWriter {
     }
     const results = new Array<PutResult>(checked.length);
     const done: [StoredPut, CheckedTask][] = [];
-    const warnings = await this.#scope.coverage.warnings(checked.map(({ definition }) => definition));
+    const { store, coverage, progress } = this.#scope;
+    const warnings = await coverage.warnings(checked.map(({ definition }) => definition));
     for (const [queue, list] of byQueue) {
-      for (let from = 0; from < list.length; from += CHUNK) {
-        const some = list.slice(from, from + CHUNK);
-        const tasks = some.map(({ task }) => task);
-        const stored = await this.#scope.store.tasks.put(queue, tasks, { by });
-        for (const [i, { index, task }] of some.entries()) {
-          done.push([stored[i] as StoredPut, task]);
-          results[index] = putView(stored[i] as StoredPut, task, warnings[index]);
-        }
-        this.#scope.progress(some.length);
+      const stored = await store.tasks.put(
+        queue,
+        list.map(({ task }) => task),
+        { by, onStored: progress },
+      );
+      for (const [i, { index, task }] of list.entries()) {
+        done.push([stored[i] as StoredPut, task]);
+        results[index] = putView(stored[i] as StoredPut, task, warnings[index]);
       }
     }
     this.#log(done, by);
@@ -189,19 +186,21 @@ export class TaskWriter {
         throw at(error, checked.length);
       }
     }
-    const { registry, tasks: stored } = this.#scope.store;
+    const { registry, calendars } = this.#scope.store;
     const { types, defaults, quotas } = await registry.rules();
-    const assertAt = async (assert: (task: CheckedTask) => unknown) => {
+    const shared = checked.some(namesCalendars);
+    if (shared) await calendars.refresh();
+    const assertAt = (assert: (task: CheckedTask) => unknown) => {
       for (const [index, task] of checked.entries()) {
         try {
-          await assert(task);
+          assert(task);
         } catch (error) {
           throw at(error, index);
         }
       }
     };
-    await assertAt((task) => assertKnown(task.definition.type, types));
-    await assertAt((task) => namesCalendars(task) && stored.assertCalendars([task]));
+    assertAt((task) => assertKnown(task.definition.type, types));
+    if (shared) assertAt(({ definition }) => calendars.schedules.get(definition));
     const definitions = checked.map(({ definition }) => definition);
     await assertQuotas(this.#scope.store, definitions, quotas);
     return checked.map((task) => ({ ...task, definition: withDefaults(task.definition, defaults) }));

@@ -52,6 +52,8 @@ export interface PutOptions {
   readonly ifRevision?: string | undefined;
   /** The author, kept as `updatedBy` and `createdBy`. */
   readonly by?: string | undefined;
+  /** Called again and again, with the number of tasks stored since the time before. */
+  readonly onStored?: ((tasks: number) => void) | undefined;
 }
 
 /** Given as a revision: there must be no such task. */
@@ -150,6 +152,7 @@ export class TaskWriter {
         try {
           const stored = await this.#putBatch(queue, next.value, now, options);
           for (const [i, result] of stored.entries()) results[from + i] = result;
+          options.onStored?.(stored.length);
         } catch (error) {
           failures.push(error);
           if (failsForAll(error)) return;

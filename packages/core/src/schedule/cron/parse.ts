@@ -61,14 +61,28 @@ interface ParsedField {
   readonly text: string;
 }
 
+/** Parsed expressions: a put reads each several times, and many tasks share a few. Emptied when it is full. */
+const parsedBefore = new Map<string, ParsedCron>();
+const MOST_PARSED = 1_000;
+
 /**
  * @param seed from which `H` derives its values
  * @throws `INVALID_SCHEDULE`, naming the field of the expression
  */
 export function parseCron(expression: string, seed: string, dialect?: CronDialect): ParsedCron {
+  const key = `${expression}\n${dialect}\n${/h/i.test(expression) ? seed : ""}`;
+  const known = parsedBefore.get(key);
+  if (known) return known;
+  const parsed = parse(expression, seed, dialect);
+  if (parsedBefore.size === MOST_PARSED) parsedBefore.clear();
+  parsedBefore.set(key, parsed);
+  return parsed;
+}
+
+function parse(expression: string, seed: string, dialect: CronDialect | undefined): ParsedCron {
   const hash: CronHash = (field, count) => hashOf(`${seed}\n${field}`) % count;
-  const parse = dialect === undefined ? parseField : parseCronParserField;
-  const parsed = split(expression, dialect).map((text, i) => parse(text, KINDS[i]!, hash));
+  const read = dialect === undefined ? parseField : parseCronParserField;
+  const parsed = split(expression, dialect).map((text, i) => read(text, KINDS[i]!, hash));
   const [seconds, minutes, hours, days, months, weekdays] = parsed as [
     ParsedField,
     ParsedField,
