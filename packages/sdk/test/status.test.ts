@@ -70,6 +70,24 @@ it("is `on time` while nodes are ready and nothing is late", async () => {
   });
 });
 
+it("costs at most eight commands for each further queue that has nothing to do", async () => {
+  const { client: admin } = internalsOf(store).link;
+  const calls = async () => {
+    const stats = String(await admin.call("INFO", "commandstats"));
+    return Array.from(stats.matchAll(/:calls=(\d+)/g), ([, n]) => Number(n)).reduce((sum, n) => sum + n, 0);
+  };
+  const cost = async () => {
+    const before = await calls();
+    await client.status();
+    return (await calls()) - before;
+  };
+  await put("t");
+  await client.status();
+  const one = await cost();
+  for (let i = 0; i < 10; i++) await put("t", { queue: `q${i}` });
+  expect((await cost()) - one).toBeLessThanOrEqual(80);
+});
+
 it("is `behind` by the age of the oldest due occurrence", async () => {
   await put("t");
   await owe(60_000);

@@ -158,13 +158,15 @@ async function readQueue(
   workers: number | undefined,
   now: number,
 ): Promise<QueueReading> {
-  const [state, earliest = now, ids] = await Promise.all([
+  const [state, earliest = now] = await Promise.all([
     store.queues.state(name),
     store.claims.earliestDue(name),
-    store.queues.waiting(name, SAMPLE),
   ]);
-  // BullMQ's workers give back the jobs of a dead one: without any, its runs go on for ever.
-  const held = workers === 0 && state?.active ? await store.queues.held(name, SAMPLE) : [];
+  const [ids, held] = await Promise.all([
+    state?.waiting ? store.queues.waiting(name, SAMPLE) : [],
+    // BullMQ's workers give back the jobs of a dead one: without any, its runs go on for ever.
+    workers === 0 && state?.active ? store.queues.held(name, SAMPLE) : [],
+  ]);
   const [runs, tasks] = await Promise.all([
     store.runs.many(name, [...ids, ...held]),
     earliest < now ? store.tasks.listDue({ queue: name, owner }, SAMPLE).then((page) => page.tasks) : [],
