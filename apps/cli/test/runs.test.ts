@@ -396,6 +396,24 @@ describe("trigger", () => {
     expect((await again("cancel-running")).stdout).toMatch(/^queued t/);
     expect(await again("always")).toMatchObject({ code: 2, stdout: "" });
   });
+
+  it("takes a payload for one run", async () => {
+    await put("own", { queue: IDLE });
+    const { run } = await json(["trigger", "own", "--payload", '{"waits":true}']);
+    expect(await json(["run", run])).toMatchObject({ payload: { waits: true } });
+    expect((await cli(["run", run])).stdout).toMatch(/own payload +{"waits":true}/);
+    expect((await bench.client.get("own")).payload).toEqual({});
+    expect(await refusal(["trigger", "own", "--payload", "{waits}"])).toMatchObject({
+      ...{ exit: 2, code: "INVALID_PAYLOAD" },
+    });
+    const long = JSON.stringify("x".repeat(300_000));
+    expect(await refusal(["trigger", "own", "--payload", long])).toMatchObject({
+      ...{ exit: 2, code: "PAYLOAD_TOO_LARGE", field: "payload" },
+    });
+    expect(await refusal(["trigger", "-q", IDLE, "--all", "--payload", "{}"])).toMatchObject({
+      ...{ exit: 2, field: "payload" },
+    });
+  });
 });
 
 describe("items", () => {

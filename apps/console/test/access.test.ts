@@ -436,6 +436,8 @@ describe("an operator", () => {
         error: { code: "FORBIDDEN", remedy: "Sign in with the token of an admin." },
       });
     }
+    const own = await send("POST", "/api/v1/tasks/q/system/a/trigger", OPERATOR, { payload: { url: "x" } });
+    expect([own.status, await own.json()]).toMatchObject([403, { error: { field: "payload" } }]);
     const { error } = (await (await send("PUT", `${a}/run`, VIEWER)).json()) as { error: object };
     expect(error).toMatchObject({ remedy: "Sign in with the token of an operator or an admin." });
   });

@@ -118,8 +118,14 @@ describe("bodies", () => {
   });
 
   test("just below that meet the payload's own limit", async () => {
-    const { status, body } = await api("POST", "/tasks", { ...task, payload: "x".repeat(300_000) });
-    expect([status, body.error?.field]).toEqual([413, "payload"]);
+    const payload = "x".repeat(300_000);
+    for (const [path, sent] of [
+      ["/tasks", { ...task, payload }],
+      ["/tasks/q/system/a/trigger", { payload }],
+    ] as const) {
+      const { status, body } = await api("POST", path, sent);
+      expect([status, body.error?.code, body.error?.field]).toEqual([413, "PAYLOAD_TOO_LARGE", "payload"]);
+    }
   });
 
   test.each(["{", '{"id":"a"', "null", "1", '"text"', "{'id':1}", "[1,]"])(
@@ -272,7 +278,8 @@ describe("parameters", () => {
     ["/queues/q/resume", { by: "ann" }, "by"],
     ["/tasks/q/system/a/resume", { from: "then" }, "from"],
     ["/tasks/q/system/a/trigger", { overlap: "always" }, "overlap"],
-    ["/tasks/q/system/a/trigger", { payload: {} }, "payload"],
+    ["/tasks/q/system/a/trigger", { data: {} }, "data"],
+    ["/tasks/trigger", { queue: "q", payload: {} }, "payload"],
     ["/validate", {}, "task"],
     ["/validate", { task, schedule: task.schedule }, "schedule"],
     ["/validate", { task, id: "b" }, "id"],

@@ -396,6 +396,15 @@ describe("verbs", () => {
     expect(page.map(({ id }) => id)).toEqual([first.body["run"]]);
   });
 
+  test("a trigger may have a payload of its own", async () => {
+    await api("POST", "/tasks", minimal("a", { payload: { day: 1 } }));
+    const { status, body } = await api("POST", "/tasks/q/system/a/trigger", { payload: { day: 2 } });
+    expect(status).toBe(202);
+    const run = await api("GET", `/runs/${encodeURIComponent(String(body["run"]))}`);
+    expect(run.body).toMatchObject({ trigger: "manual", by: "admin", payload: { day: 2 } });
+    expect((await api("GET", "/tasks/q/system/a")).body["payload"]).toEqual({ day: 1 });
+  });
+
   test("a trigger can wait for the run before it", async () => {
     await api("POST", "/tasks", minimal("a", { overlap: "queue-one" }));
     expect((await api("POST", "/tasks/q/system/a/trigger")).body["outcome"]).toBe("enqueued");

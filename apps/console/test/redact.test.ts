@@ -257,6 +257,7 @@ describe("a console that hides fields", () => {
       await console_.api("PUT", "/tasks/q/system/a", edit),
       await console_.api("POST", "/tasks", edit),
       await console_.api("POST", "/validate", { task: edit }),
+      await console_.api("POST", "/tasks/q/system/a/trigger", { payload: shown }),
     ]) {
       expect([status, body.error]).toEqual([400, expect.objectContaining(refusal)]);
     }
@@ -271,6 +272,14 @@ describe("a console that hides fields", () => {
       ...[400, "INVALID_PAYLOAD", "data.payload.password"],
     ]);
     expect([await stored(), await job()]).toEqual([payload, payload]);
+  });
+
+  test("hides them in the payload of a trigger", async () => {
+    const sent = { payload: { user: "bob", password: SECRET } };
+    const { status, body } = await console_.api("POST", "/tasks/q/system/a/trigger", sent);
+    expect(status).toBe(202);
+    const read = await console_.api("GET", `/runs/${encodeURIComponent(String(body["run"]))}`);
+    expect(read.body["payload"]).toEqual({ user: "bob", password: hidden });
   });
 
   test("still lets an admin edit a schedule, another value, a job's data", async () => {

@@ -18,7 +18,7 @@ export interface EndingTask {
 }
 
 /** The occurrence of a run that ends, and how it ends. */
-export interface EndingRun extends Omit<Pending, "at" | "overlap"> {
+export interface EndingRun extends Omit<Pending, "at" | "overlap" | "payload"> {
   readonly id: string;
   readonly outcome: Outcome;
   /** Time at which its handler asks to run again, UTC ms. */

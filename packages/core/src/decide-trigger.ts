@@ -1,19 +1,25 @@
 import type { Decision, DueTask, Enqueue } from "./decision.js";
+import type { Json } from "./json.js";
 import { counted, settleOverlap } from "./overlap.js";
 import type { OverlapPolicy } from "./policies.js";
+
+interface Asked {
+  readonly key: string;
+  readonly by?: string | undefined;
+  /** Replace those of the task. */
+  readonly overlap?: OverlapPolicy | undefined;
+  readonly payload?: Json | undefined;
+}
 
 /**
  * Decides a manual occurrence, now. The schedule is unchanged, unless its next time depends on an occurrence that is
  * superseded.
  */
-export function decideTrigger(
-  task: DueTask,
-  now: number,
-  { key, by, ...options }: { key: string; overlap?: OverlapPolicy | undefined; by?: string | undefined },
-): Decision {
-  const enqueue: Enqueue = { key, nominal: now, due: now, trigger: "manual", ...(by && { by }) };
-  const overlap = options.overlap === undefined ? {} : { overlap: options.overlap };
-  const answer = settleOverlap(task, enqueue, { skipped: [], next: "kept" }, now, overlap);
+export function decideTrigger(task: DueTask, now: number, { key, by, overlap, payload }: Asked): Decision {
+  const own = { ...(by && { by }), ...(payload !== undefined && { payload }) };
+  const enqueue: Enqueue = { key, nominal: now, due: now, trigger: "manual", ...own };
+  const override = overlap === undefined ? {} : { overlap };
+  const answer = settleOverlap(task, enqueue, { skipped: [], next: "kept" }, now, override);
   const { cursor: _, ...decision } = answer;
   return { ...decision, next: nextAfterTrigger(task, decision, now) };
 }

@@ -1,5 +1,6 @@
 import type { Freeze, Frozen } from "./freeze.js";
 import type { Trigger } from "./job.js";
+import type { Json } from "./json.js";
 import type { CatchUpPolicy, OverlapPolicy, Policies } from "./policies.js";
 import type { Slot, TaskSchedule } from "./task-schedule.js";
 
@@ -40,6 +41,8 @@ export interface Pending {
   readonly overlap?: OverlapPolicy;
   /** The name of the requester, if one was given. */
   readonly by?: string;
+  /** Replaces the task's payload. */
+  readonly payload?: Json;
 }
 
 /** A run that is not over. Times in UTC ms. */

@@ -77,4 +77,6 @@ export interface TriggerOptions {
   force?: boolean | undefined;
   /** The name to record with the run as its requester, at most 500 characters. Default: none. */
   by?: string | undefined;
+  /** JSON that this one run gets instead of the task's payload. Default: the task's own. */
+  payload?: unknown;
 }

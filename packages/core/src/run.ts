@@ -115,6 +115,8 @@ export interface Run {
   node: string;
   /** The name of the requester: `by` of the trigger, enqueue or backfill. Reruns keep it. */
   by?: string;
+  /** The payload of its own that a trigger gave; absent: it has the task's. One of more than 16,384 characters is cut as a result is. */
+  payload?: Json;
   started?: number;
   finished?: number;
   /** From due to enqueued, in ms; absent for reruns and backfills. */

@@ -278,11 +278,13 @@ export class Client {
 
   /**
    * Runs a task now, paused or not; its schedule is not touched. The overlap policy applies unless `overlap` names another.
+   * `payload` replaces the task's for this run and its attempts; if it waits for another run, it keeps the payload.
    *
-   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`; `FROZEN` during a freeze, unless `force`
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`; `FROZEN` during a
+   * freeze, unless `force`
    */
   async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<TriggerResult> {
-    return trigger(this.#scope, ref, options);
+    return trigger(this.#scope, this.#writer, ref, options);
   }
 
   /** Runs a task type once, now or later, with a checked payload. The one-off task is deleted after its run. */

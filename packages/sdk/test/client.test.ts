@@ -305,6 +305,25 @@ onEveryEngine("the client", (connection) => {
     expect(await client.get("t")).toMatchObject({ fired: 1 });
   });
 
+  it("triggers with a payload that is checked against the task's type", async () => {
+    const typed = new Client({ store: bench.store, types: [report], maxPayloadBytes: 100 });
+    await client.put(report, { id: "t", payload: { tenant: "acme" }, schedule: { every: "1h" } });
+    for (const [payload, code, field] of [
+      [{ tenant: 1 }, "INVALID_PAYLOAD", "payload.tenant"],
+      [{ at: new Date(0) }, "INVALID_PAYLOAD", "payload.at"],
+      [{ tenant: "x".repeat(100) }, "PAYLOAD_TOO_LARGE", "payload"],
+    ] as const)
+      await expect(typed.trigger("t", { payload })).rejects.toMatchObject({ code, field });
+    expect(await bench.jobs()).toEqual([]);
+    expect(await typed.trigger("t", { payload: { tenant: "globex" } })).toMatchObject({
+      outcome: "enqueued",
+    });
+    expect((await bench.jobs()).map(({ data }) => data.payload)).toEqual([{ tenant: "globex" }]);
+    expect(await client.get("t")).toMatchObject({ payload: { tenant: "acme" } });
+    const none = client.bulk.trigger({ queue: QUEUE }, { payload: {} } as object);
+    await expect(none).rejects.toMatchObject({ code: "INVALID_OPTION", field: "payload" });
+  });
+
   it("pauses, resumes, triggers and deletes", async () => {
     await client.put(noop("t"));
     expect(await client.pause("t", { by: "ann", note: "two lines\nof note" })).toBe(true);

@@ -16,6 +16,7 @@ export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export { ChangeLog, type StoredChange } from "./changes.js";
 export * from "./claim/claims.js";
 export type { DueBatch, WhichDue } from "./claim/due.js";
+export { dueTask } from "./claim/due-task.js";
 export type { BackfillStep, ClaimItem } from "./claim/pack.js";
 export type { DueEntry } from "./claim/writes.js";
 export type { QueueNews, QueuePosition, StreamEntry } from "./events.js";

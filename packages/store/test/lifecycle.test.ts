@@ -1,4 +1,4 @@
-import { parseTask } from "@carillon/core";
+import { type Json, parseTask } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -239,6 +239,56 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
         reason: "overlap",
       });
       expect(await bench.trigger("free", "f")).toMatchObject({ outcome: "enqueued" });
+    });
+
+    describe("with a payload of its own", () => {
+      const trigger = (token: string, payload: Json) =>
+        bench.store.claims.trigger(bench.name("t"), { key: token, token, node: "n" }, undefined, { payload });
+
+      it("gives it to one run, at once or when the run in its way is over", async () => {
+        // As if it were fields of the run's record, which scripts find by their text.
+        const odd = { minGap: 60_000, due: 1, trigger: "retry", list: [], none: {}, text: '"minGap":5' };
+        const schedule = { at: START + HOUR };
+        await bench.put({ id: "t", overlap: "queue-all", schedule, payload: { a: 1 } });
+        expect(await trigger("a", null)).toMatchObject({ outcome: "enqueued" });
+        expect(await trigger("b", odd)).toMatchObject({ outcome: "queued" });
+        expect(await bench.trigger("t", "c")).toMatchObject({ outcome: "queued" });
+        await bench.put({ id: "t", overlap: "queue-all", schedule, payload: { a: 2 } });
+        const worked: unknown[] = [];
+        for (const token of ["d", "e", "f"]) {
+          await bench.workAll(async ({ data }) => worked.push(data.payload));
+          await bench.clock.advance(HOUR / 2);
+          await bench.store.runs.reconcile(QUEUE);
+          expect(await bench.claim("t", token)).toEqual(["OK"]);
+        }
+        const read = await bench.store.runs.list(bench.name("t"), 10);
+        const byEnqueued = read.sort((a, b) => a.enqueued - b.enqueued);
+        expect(byEnqueued.map(({ trigger, due, payload }) => [trigger, due - START, payload])).toEqual([
+          ["manual", 0, null],
+          ["manual", 0, odd],
+          ["manual", 0, undefined],
+          ["schedule", HOUR, undefined],
+        ]);
+        await bench.workAll(async ({ data }) => worked.push(data.payload));
+        expect(worked).toEqual([null, odd, { a: 2 }, { a: 2 }]);
+      });
+
+      it("keeps the start of a long one in the record, and lets no more wait than fits", async () => {
+        const long = { text: "x".repeat(200_000) };
+        await bench.put({ id: "t", overlap: "queue-all" });
+        await trigger("a", long);
+        expect((await bench.jobs()).map(({ data }) => data.payload)).toEqual([long]);
+        expect(await bench.store.runs.list(bench.name("t"), 1)).toMatchObject([
+          { payload: { cut: true, length: 200_011 } },
+        ]);
+        expect(await trigger("b", long)).toMatchObject({ outcome: "queued" });
+        const before = await bench.stored("t");
+        await expect(trigger("c", long)).rejects.toMatchObject({
+          ...{ code: "PAYLOAD_TOO_LARGE", field: "payload" },
+        });
+        expect(await bench.stored("t")).toEqual(before);
+        expect(await trigger("d", { a: 1 })).toMatchObject({ outcome: "queued" });
+      });
     });
 
     it("works while the task is paused or finished, and changes neither", async () => {

@@ -84,6 +84,7 @@ function describe(run: RunDetails, out: Output): string {
       ["state", run.outcome ?? run.state],
       ["trigger", run.trigger],
       ["asked for by", run.by],
+      ["own payload", run.payload === undefined ? undefined : cut(JSON.stringify(run.payload), 500)],
       ["nominal", when(run.nominal)],
       ["due", run.due === run.nominal ? undefined : when(run.due)],
       [

@@ -4,6 +4,7 @@ import type { Register } from "../command.js";
 import { collect, taskRef, tasksCommand, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
+import { parseJson } from "../input.js";
 import { given } from "./given.js";
 import { type Deed, doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
@@ -13,6 +14,7 @@ interface VerbOptions extends Named {
   by?: string;
   cancelQueued?: boolean;
   overlap?: Overlap;
+  payload?: string;
   force?: boolean;
   add?: string[];
   remove?: string[];
@@ -77,6 +79,7 @@ export const registerTrigger: Register = (program, out) => {
         OVERLAPS,
       ),
     )
+    .option("--payload <json>", "of one task: instead of its own payload, for this run only")
     .option("--force", "even if a freeze holds the task")
     .option("--by <name>", "who")
     .action(async (tasks: string[], _: unknown, command) => {
@@ -84,6 +87,8 @@ export const registerTrigger: Register = (program, out) => {
       const { overlap, by, force } = options;
       const task = onlyTask(tasks, options);
       if (task === undefined) {
+        if (options.payload !== undefined)
+          throw misuse("payload", "applies to one task only.", "Leave it out, or give a task.");
         const deed: Deed = {
           verb: "trigger",
           past: "triggered",
@@ -91,8 +96,14 @@ export const registerTrigger: Register = (program, out) => {
         };
         return doToMany(deed, tasks, options, out);
       }
+      const payload =
+        options.payload === undefined
+          ? undefined
+          : parseJson(options.payload, `Give JSON, as in --payload '{"day":"2026-01-31"}'.`, {
+              code: "INVALID_PAYLOAD",
+            });
       const result = await withClient(options, (client) =>
-        client.trigger(taskRef(task, options.queue, options.owner), { overlap, by, force }),
+        client.trigger(taskRef(task, options.queue, options.owner), { overlap, by, force, payload }),
       );
       if (result.outcome === "skipped") out.exitCode = EXIT.refused;
       if (options.json) return out.json(result);

@@ -49,7 +49,7 @@ export const TASK = object(
     owner: text,
     state: taskState,
     humanized: text,
-    pending: list(object({ key: text, nominal: time, due: time, trigger: text })),
+    pending: list(object({ key: text, nominal: time, due: time, trigger: text }, { payload: json })),
     generation: count,
     fired: count,
     created: time,
@@ -128,7 +128,7 @@ const RUN = object(
     ...{ itemsOf: text, by: text, worker: text, host: text, error: text },
     ...{ started: time, finished: time, notBefore: time },
     ...{ lateMs: count, waitMs: count, maxAttempts: count, crashes: count, pid: count },
-    ...{ checkpoint: json, result: json },
+    ...{ payload: json, checkpoint: json, result: json },
   },
 ).meta({ id: "Run" });
 export const RUNS = object({ runs: list(RUN) }, page);

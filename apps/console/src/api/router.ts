@@ -20,12 +20,13 @@ import { runEndpoints as runs } from "./runs.js";
 import { taskEndpoints } from "./tasks.js";
 import { tokenEndpoints as tokens } from "./tokens.js";
 import { validateEndpoint } from "./validate.js";
-import { verbEndpoints as verbs } from "./verbs.js";
+import { verbEndpoints } from "./verbs.js";
 
 /** The HTTP API with all its paths. Requests are authorised before they get here. */
 export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   const router = new Hono<Env>();
   const tasks = taskEndpoints(redactor);
+  const verbs = verbEndpoints(redactor);
   const task = "/tasks/:queue/:owner/:id";
   const turn = inTurn();
 

@@ -1,5 +1,6 @@
 import { CarillonError, type MoveOptions, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
+import type { Redactor } from "../redact.js";
 import { CHANGED, LEDGER, MOVED, RUNS, TRIGGERED } from "./answers.js";
 import { RUNS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
@@ -24,20 +25,25 @@ export const TRIGGER = z.strictObject({
   force: z.boolean("not true or false").exactOptional(),
 });
 
+const TRIGGER_ONE = z.strictObject({ ...TRIGGER.shape, payload: z.unknown().optional() });
+
 const MOVE = z.strictObject({
   queue: z.string("not a text"),
   wait: z.union([z.string(), z.number()]).exactOptional(),
 });
 
 /** Actions on a task other than changes of its definition, and its runs and statistics. */
-export const verbEndpoints = {
+export const verbEndpoints = (redactor: Redactor) => ({
   pause: endpoint({ body: PAUSE_ONE, answer: CHANGED }, async (asked) =>
     ok({ changed: await asked.client.pause(taskOf(asked), asked.body) }),
   ),
   resume: endpoint({ body: RESUME, answer: CHANGED }, async (asked) =>
     ok({ changed: await asked.client.resume(taskOf(asked), asked.body) }),
   ),
-  trigger: endpoint({ body: TRIGGER, answer: TRIGGERED, status: [202] }, async (asked) => {
+  trigger: endpoint({ body: TRIGGER_ONE, answer: TRIGGERED, status: [202] }, async (asked) => {
+    const { payload } = asked.body;
+    if (payload !== undefined && asked.identity.role !== "admin") throw definesWork();
+    redactor.refuseShown(payload);
     const triggered = await asked.client.trigger(taskOf(asked), asked.body);
     if (triggered.outcome !== "skipped") return { status: 202, body: triggered };
     throw new CarillonError(triggered.code, "an earlier run of the task has not ended.", {
@@ -54,4 +60,12 @@ export const verbEndpoints = {
   ledger: endpoint({ answer: LEDGER }, async (asked) =>
     ok({ ledger: await asked.client.runs.ledger(taskOf(asked)) }),
   ),
-};
+});
+
+/** A payload says what a run does, such as the URL that it calls: who gives one defines work, as a put does. */
+function definesWork(): CarillonError {
+  return new CarillonError("FORBIDDEN", "an operator may not give a payload.", {
+    field: "payload",
+    remedy: "Leave it out, and the task's own is used, or sign in with the token of an admin.",
+  });
+}

@@ -154,6 +154,37 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect((await world.client.get("fine")).state).toBe("scheduled");
   });
 
+  test("an admin runs a task once with another payload; hidden values are not filled in", async () => {
+    await put("own", { payload: { day: 1 } });
+    const { page, go } = await world.as("admin");
+    const dialog = page.getByRole("dialog");
+    const field = dialog.getByRole("textbox");
+    const ask = async () => {
+      await go("/tasks/q/system/own");
+      await page.getByRole("button", { name: "Run now" }).click();
+      await dialog.getByLabel("With another payload").check();
+    };
+    await ask();
+    expect(JSON.parse(await field.inputValue())).toEqual({ day: 1 });
+    await field.fill('{"day":');
+    await dialog.getByRole("button", { name: "Run now" }).click();
+    await dialog.getByText("This is not JSON yet.").waitFor();
+    expect(await world.client.runs.list("own")).toEqual([]);
+    await field.fill('{"day":2}');
+    await dialog.getByRole("button", { name: "Run now" }).click();
+    await page.getByText('"day": 2').waitFor();
+    expect(await world.client.get("own")).toMatchObject({ payload: { day: 1 } });
+    await put("own", { payload: { day: 1, password: "secret" } });
+    await ask();
+    expect(await field.inputValue()).toBe("");
+    const operator = await world.as("operator");
+    await operator.go("/tasks/q/system/own");
+    await operator.page.getByRole("button", { name: "Run now" }).click();
+    await operator.page.getByRole("dialog").getByLabel("If a run is still going on").waitFor();
+    expect(await operator.page.getByLabel("With another payload").count()).toBe(0);
+    await world.client.delete("own");
+  });
+
   test("two people who edit one task lose nothing that they wrote", async () => {
     const [one, two] = [await world.as("admin"), await world.as("admin", "again")];
     for (const { go } of [one, two]) await go("/tasks/q/system/fine/edit");

@@ -55,7 +55,7 @@ const SIZES = { phone: { width: 320, height: 700 }, desktop: { width: 1_280, hei
 
 /** A console with a node, a worker and a browser. */
 export async function startWorld(binary: string): Promise<World> {
-  const console_ = await startConsole();
+  const console_ = await startConsole({ redact: ["password"] });
   const common = { connection: console_.redis.url, namespace: console_.client.namespace, logger: SILENT };
   const scheduler = new Scheduler({ ...common, nodeId: "node-1", unsafeRedis: "warn" } as never);
   const worker = new Worker({ ...common, types: TYPES, concurrency: 20 } as never);

@@ -30,7 +30,7 @@ export const editWords = {
       type: "Type",
       description: "Description",
       schedule: "Schedule",
-      payload: "Payload (JSON)",
+      payload: "Payload",
       overlap: "If a run is still going on",
       catchUp: "Times that passed while nothing ran",
       tags: "Tags",

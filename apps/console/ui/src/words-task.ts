@@ -100,6 +100,9 @@ export const taskWords = {
       "cancel-running": "cancel the running one",
       allow: "run both",
     },
+    otherPayload: "With another payload",
+    payloadHint: "For this run only. The task keeps its own.",
+    payloadHidden: "For this run only. Some values of the task's payload are hidden here: give all of it.",
     note: "Note",
     noteHint: "Shown wherever the pause shows: in lists, in the ledger, and by explain.",
     cancelQueued: "Also cancel runs that wait for a worker",
@@ -165,6 +168,7 @@ export const taskWords = {
     live: "live",
     noOutput: "It has printed nothing so far; output is saved every 5 seconds.",
     cut: "Only the newest part is kept.",
+    payload: "Its own payload, not the task's",
     result: "Result",
     items: "Items",
     itemStates: {

@@ -17,6 +17,7 @@ export const words = {
   loading: "Loading…",
   close: "Close",
   cancel: "Cancel",
+  notJson: "This is not JSON yet.",
   justNow: "now",
   inTime: (time: string) => `in ${time}`,
   ago: (time: string) => `${time} ago`,

@@ -47,7 +47,7 @@ export async function deleteAll(
 export async function triggerAll(
   scope: Scope,
   filter: BulkFilter,
-  options: BulkOptions & TriggerOptions,
+  options: BulkOptions & Omit<TriggerOptions, "payload">,
 ): Promise<BulkResult> {
   assertTriggerOptions(options, ["dryRun"]);
   const { dryRun, overlap, force } = options;
@@ -57,7 +57,7 @@ export async function triggerAll(
     ...{ filter: checkedFilter(scope, filter), by, dryRun },
     act: async (_, name) => {
       const { claims } = scope.store;
-      const { outcome } = await claims.trigger(name, scope.identity(by), overlap, force === true);
+      const { outcome } = await claims.trigger(name, scope.identity(by), overlap, { force: force === true });
       if (outcome !== "skipped") return true;
       throw new CarillonError("SKIPPED_OVERLAP", "an earlier run of the task has not ended.", {
         remedy: "Wait for it, or give the overlap policy allow.",

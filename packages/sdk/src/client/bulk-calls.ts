@@ -64,7 +64,10 @@ export class BulkCalls {
    *
    * @throws `INVALID_OPTION`
    */
-  async trigger(filter: BulkFilter, options: BulkOptions & TriggerOptions = {}): Promise<BulkResult> {
+  async trigger(
+    filter: BulkFilter,
+    options: BulkOptions & Omit<TriggerOptions, "payload"> = {},
+  ): Promise<BulkResult> {
     return triggerAll(this.#scope, filter, options);
   }
 

@@ -3,6 +3,7 @@ import { assertOptions, assertOverlap } from "@carillon/core/internal";
 import { differenceOf } from "./change.js";
 import { notFound, resumeFrom, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
+import type { TaskWriter } from "./task-writer.js";
 import type { DeleteOptions, PauseOptions, ResumeOptions, TriggerResult } from "./types.js";
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
@@ -47,15 +48,23 @@ export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions)
   return answer === "OK";
 }
 
-/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION` */
-export async function trigger(scope: Scope, ref: TaskRef, options: TriggerOptions): Promise<TriggerResult> {
-  assertTriggerOptions(options);
+/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE` */
+export async function trigger(
+  scope: Scope,
+  writer: TaskWriter,
+  ref: TaskRef,
+  options: TriggerOptions,
+): Promise<TriggerResult> {
+  assertTriggerOptions(options, ["payload"]);
+  const { overlap, force = false } = options;
+  const payload = options.payload === undefined ? undefined : writer.payload(options.payload);
   const by = scope.identity(scope.author(options.by));
   const name = await scope.locate(ref);
-  const result = await scope.store.claims.trigger(name, by, options.overlap, options.force === true);
+  if (payload !== undefined) await writer.assertPayload(name, payload);
+  const result = await scope.store.claims.trigger(name, by, overlap, { force, payload });
   const run = result.outcome === "enqueued" ? result.run : undefined;
   scope.log("trigger", name, by.name, {
-    details: { outcome: result.outcome, run, overlap: options.overlap },
+    details: { outcome: result.outcome, run, overlap, payload: payload === undefined ? undefined : "own" },
   });
   if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
   const warnings = await scope.coverage.warningsOf({ queue: name.queue, type: result.type });

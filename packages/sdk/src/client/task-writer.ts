@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import {
   CarillonError,
+  type Json,
   type ParsedTask,
+  type PayloadLimits,
   parseTask,
   type TaskInput,
   type TaskName,
@@ -12,6 +14,7 @@ import {
   assertOptions,
   calendarsOf,
   DEFAULT_PAYLOAD_LIMITS,
+  encodePayload,
   reviewSchedule,
   storedInstant,
   withDefaults,
@@ -57,13 +60,13 @@ interface PutHow extends PutOptions {
 export class TaskWriter {
   readonly #scope: Scope;
   readonly #types: ReadonlyMap<string, TaskContract> | undefined;
-  readonly #maxPayloadBytes: number;
+  readonly #limits: PayloadLimits;
 
   /** @param types the only types that may be put; undefined: any */
   constructor(scope: Scope, types: ReadonlyMap<string, TaskContract> | undefined, maxPayloadBytes: number) {
     this.#scope = scope;
     this.#types = types;
-    this.#maxPayloadBytes = maxPayloadBytes;
+    this.#limits = { ...DEFAULT_PAYLOAD_LIMITS, maxBytes: maxPayloadBytes };
   }
 
   /** @param type of the task; default: the one of the client's types that it names */
@@ -273,7 +276,7 @@ export class TaskWriter {
     if (result?.state === "scheduled" || result?.outcome === "unchanged")
       return { task, run: undefined, at, warnings };
     // The time passed during the put: the task is stored, but finished without a run.
-    const run = await claims.trigger(task, this.#scope.identity(by), "allow", true);
+    const run = await claims.trigger(task, this.#scope.identity(by), "allow", { force: true });
     if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued, warnings };
     throw new CarillonError("CONFLICT", `${id} changed while it was enqueued.`, { remedy: "Try again." });
   }
@@ -292,14 +295,25 @@ export class TaskWriter {
     }
   }
 
+  /** The payload of one trigger, as the job will carry it. @throws `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE` */
+  payload(value: unknown): Json {
+    return JSON.parse(encodePayload(value, this.#limits)) as Json;
+  }
+
+  /** Checks the payload of a trigger against the schema of the task's type, if this client knows it. @throws `INVALID_PAYLOAD` */
+  async assertPayload(name: TaskName, payload: Json): Promise<void> {
+    const stored = this.#types && (await this.#scope.store.tasks.get(name));
+    const type = stored && this.#types?.get(stored.definition.type);
+    if (type) await validatePayload(type, payload);
+  }
+
   #author(options: AuthorOptions): string {
     assertOptions(options, ["by"]);
     return this.#scope.author(options.by);
   }
 
   async #check(input: TaskInput, given?: TaskContract): Promise<CheckedTask> {
-    const limits = { ...DEFAULT_PAYLOAD_LIMITS, maxBytes: this.#maxPayloadBytes };
-    const parsed = parseTask(this.#scope.bind(input), limits);
+    const parsed = parseTask(this.#scope.bind(input), this.#limits);
     const { type: name, payload, schedule } = parsed.definition;
     if (this.#types && !this.#types.has(name)) {
       throw new CarillonError("UNKNOWN_TASK_TYPE", `${name} is not one of this client's types.`, {

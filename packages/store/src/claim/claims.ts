@@ -1,19 +1,21 @@
-import { CarillonError, type OverlapPolicy, type ParsedTask, type Run, type TaskName } from "@carillon/core";
+import {
+  CarillonError,
+  type Json,
+  type OverlapPolicy,
+  type ParsedTask,
+  type Run,
+  type TaskName,
+} from "@carillon/core";
 import {
   assertOverlap,
-  covers,
   type Decision,
   type DueTask,
   decideItems,
   decideTrigger,
-  frozenAt,
-  frozenText,
   localName,
   nextFreeze,
-  occurrenceKey,
   type ScheduleCache,
   shardOf,
-  shortestInterval,
 } from "@carillon/core/internal";
 import { bullKeys } from "../bull/bull-keys.js";
 import { JobPacker } from "../bull/bullmq.js";
@@ -25,6 +27,7 @@ import { decodeTask, isForeign } from "../task/codec.js";
 import { addFailed, ownerLimit, tooManyWait, unsupportedFormat } from "../task/errors.js";
 import { CANCEL_OPEN, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds, runInWay } from "./due.js";
+import { assertFits, assertThawed, dueTask } from "./due-task.js";
 import { enqueueNow } from "./enqueue-now.js";
 import { readFrozen } from "./frozen.js";
 import { JobTexts, templatesText } from "./job-texts.js";
@@ -82,6 +85,11 @@ export type TriggerResult = { readonly type: string } & (
   | { readonly outcome: "queued" }
   | { readonly outcome: "skipped"; readonly reason: "overlap" }
 );
+
+interface TriggerHow {
+  readonly force?: boolean;
+  readonly payload?: Json | undefined;
+}
 
 export class ClaimRepository extends DueReads {
   readonly #keys: NamespaceKeys;
@@ -231,17 +239,22 @@ export class ClaimRepository extends DueReads {
     return { now, entry: { local, task, running, over: runIds(over), frozen: readFrozen(frozen) } };
   }
 
-  /** A manual occurrence of a stored task, now. @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `CONFLICT` */
+  /**
+   * A manual occurrence of a stored task, now.
+   *
+   * @param how `force`: even if a freeze holds it; `payload`: instead of the task's, checked
+   * @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `CONFLICT`, `PAYLOAD_TOO_LARGE`
+   */
   async trigger(
     name: TaskName,
     by: Requester,
     overlap?: OverlapPolicy,
-    force = false,
+    how: TriggerHow = {},
   ): Promise<TriggerResult> {
     assertOverlap(overlap);
     const local = localName(name);
     const result = await this.#optimistic.write([`${name.queue}/${local}`], () =>
-      this.#trigger(name, by, overlap, force),
+      this.#trigger(name, by, overlap, how),
     );
     if (result) return result;
     throw new CarillonError("CONFLICT", `${local} kept changing while it was triggered.`, {
@@ -279,12 +292,14 @@ export class ClaimRepository extends DueReads {
     name: TaskName,
     by: Requester,
     overlap: OverlapPolicy | undefined,
-    force: boolean,
+    { force = false, payload }: TriggerHow,
   ): Promise<TriggerResult | undefined> {
     return this.#enqueue(name, by, overlap, (task, now) => {
       if (!force) assertThawed(task, localName(name), now);
       if (!force && task.quota?.full) throw tooManyWait(name);
-      return decideTrigger(task, now, { key: by.key, overlap, by: by.name });
+      const decision = decideTrigger(task, now, { key: by.key, overlap, by: by.name, payload });
+      if (payload !== undefined) assertFits(decision.pending, by.key, localName(name));
+      return decision;
     });
   }
 
@@ -352,43 +367,4 @@ export class ClaimRepository extends DueReads {
     const keys = this.#keys.queue(parsed.definition.queue);
     return enqueueNow({ scripts: this.#scripts, keys, schedules: this.#schedules }, parsed, by);
   }
-}
-
-/** Input of `decide` for a due task. */
-export function dueTask(
-  { task, running, frozen }: Pick<ClaimItem["entry"], "task" | "running" | "frozen">,
-  schedules: ScheduleCache,
-): DueTask {
-  const { definition, nominal, due } = task;
-  return {
-    slot: nominal === undefined ? undefined : { nominal, due: due ?? nominal },
-    overlap: definition.overlap,
-    catchUp: definition.catchUp,
-    policies: definition,
-    schedule: schedules.get(definition, task.scheduleJson),
-    fired: task.fired,
-    running: running !== undefined,
-    inWay: running,
-    pending: task.pending,
-    ...(frozen &&
-      frozen.quotas.size > 0 && {
-        quota: {
-          interval: shortestInterval(definition.owner, frozen.quotas),
-          full: frozen.full.has(definition.owner),
-        },
-      }),
-    ...(frozen &&
-      frozen.list.length > 0 && { freezes: frozen.list.filter((one) => covers(one, definition)) }),
-    once: "at" in definition.schedule,
-    keyOf: (nominal) => occurrenceKey(definition, nominal),
-  };
-}
-
-/** @throws `FROZEN` */
-function assertThawed({ freezes = [] }: DueTask, local: string, now: number): void {
-  const frozen = frozenAt(freezes, now);
-  if (!frozen) return;
-  throw new CarillonError("FROZEN", `${local} is ${frozenText(frozen)} (freeze ${frozen.id}).`, {
-    remedy: "Wait for the end of the freeze, or lift it.",
-  });
 }

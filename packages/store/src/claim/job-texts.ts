@@ -7,7 +7,7 @@ import {
   timeLimitOf,
 } from "@carillon/core/internal";
 import { type JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
-import { encodeDetails } from "../run/codec.js";
+import { cutResult, encodeDetails } from "../run/codec.js";
 
 /** Texts of jobs and run records of one queue; parts shared within a commit are made once. */
 export class JobTexts {
@@ -55,6 +55,7 @@ export class JobTexts {
       grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
       minGap: gap,
       by: enqueue.by,
+      payload: enqueue.payload === undefined ? undefined : cutResult(JSON.stringify(enqueue.payload)),
     });
   }
 
@@ -76,8 +77,8 @@ export function templatesText(templates: readonly JobTemplate[]): string {
 /** Parts of a job's data for `jobData` in `lib/enqueue.lua`. Defaults are undefined. */
 export function dataParts(
   definition: TaskDefinition,
-  { key, nominal, due, trigger, missed, itemsOf }: Enqueue,
-  payload: string,
+  { key, nominal, due, trigger, missed, itemsOf, payload }: Enqueue,
+  payloadJson: string,
 ) {
   const { subject, submitter, group } = definition;
   const few = missed ?? itemsOf ?? subject ?? submitter ?? group;
@@ -90,6 +91,6 @@ export function dataParts(
       few === undefined
         ? undefined
         : `,${JSON.stringify({ missed, itemsOf, subject, submitter, group }).slice(1, -1)}`,
-    payload,
+    payload: payload === undefined ? payloadJson : JSON.stringify(payload),
   };
 }

@@ -1,6 +1,6 @@
-import { useState } from "react";
 import type { Draft } from "../lib/definition.js";
 import { Field, Select } from "../parts/confirm.js";
+import { JsonField } from "../parts/json-field.js";
 import { words } from "../words.js";
 
 const w = words.edit;
@@ -50,7 +50,12 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
       {text("type", { required: true })}
       {text("description")}
       <ScheduleFields schedule={(draft["schedule"] ?? {}) as Draft} onEdit={(to) => set("schedule", to)} />
-      <Payload key={String(isNew)} value={draft["payload"]} onEdit={(to) => set("payload", to)} />
+      <JsonField
+        key={String(isNew)}
+        label={w.fields.payload}
+        value={draft["payload"] ?? {}}
+        onEdit={(to) => set("payload", to)}
+      />
       <Field label={w.fields.overlap}>
         <Select
           value={String(draft["overlap"] ?? "skip") as keyof typeof w.overlaps}
@@ -139,30 +144,5 @@ function ScheduleFields({ schedule, onEdit }: { schedule: Draft; onEdit: (to: Dr
         />
       </Field>
     </fieldset>
-  );
-}
-
-/** JSON that may be invalid while it is typed: the draft keeps the last valid value. */
-function Payload({ value, onEdit }: { value: unknown; onEdit: (to: unknown) => void }) {
-  const [text, setText] = useState(() => JSON.stringify(value ?? {}, null, 2));
-  const [wrong, setWrong] = useState(false);
-  return (
-    <Field label={w.fields.payload} {...(wrong ? { hint: w.noJson } : {})}>
-      <textarea
-        className="input"
-        spellCheck={false}
-        aria-invalid={wrong}
-        value={text}
-        onChange={(event) => {
-          setText(event.target.value);
-          try {
-            onEdit(JSON.parse(event.target.value));
-            setWrong(false);
-          } catch {
-            setWrong(true);
-          }
-        }}
-      />
-    </Field>
   );
 }

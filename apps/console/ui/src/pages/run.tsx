@@ -46,12 +46,14 @@ export default function RunPage({ params }: PageProps) {
               </Panel>
             )}
             <Output run={run} />
-            {run.result === undefined ? null : (
-              <Panel title={w.result}>
-                <div className="body">
-                  <pre>{JSON.stringify(run.result, null, 2)}</pre>
-                </div>
-              </Panel>
+            {(["payload", "result"] as const).map((name) =>
+              run[name] === undefined ? null : (
+                <Panel key={name} title={w[name]}>
+                  <div className="body">
+                    <pre>{JSON.stringify(run[name], null, 2)}</pre>
+                  </div>
+                </Panel>
+              ),
             )}
             <Items run={run} />
           </div>

@@ -2,9 +2,11 @@ import type { BackfillOptions, StartBackfillResult, Task, TriggerResult } from "
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, runPath, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
 import { useAct } from "../lib/query.js";
 import { useZone } from "../lib/time.js";
 import { Check, Confirm, Field, Select } from "../parts/confirm.js";
+import { JsonField } from "../parts/json-field.js";
 import { notify } from "../parts/notices.js";
 import { words } from "../words.js";
 
@@ -26,11 +28,18 @@ export function TaskDialog({ action, ...props }: Props & { action: Action }) {
 }
 
 function Trigger({ task, onClose }: Props) {
+  const { define } = useMe();
   const [overlap, setOverlap] = useState<keyof typeof w.overlaps>("");
+  const [other, setOther] = useState(false);
+  // A hidden value must not be sent back as the placeholder that stands for it.
+  const hidden = JSON.stringify(task.payload).includes('"[redacted]"');
+  const [payload, setPayload] = useState<unknown>(hidden ? undefined : task.payload);
   const [, navigate] = useLocation();
   const act = useAct(
     () =>
-      api<TriggerResult>("POST", `${taskPath(task)}/trigger`, { body: overlap === "" ? {} : { overlap } }),
+      api<TriggerResult>("POST", `${taskPath(task)}/trigger`, {
+        body: { ...(overlap && { overlap }), ...(other && { payload }) },
+      }),
     {
       quiet: true,
       onDone: (done) => {
@@ -52,6 +61,15 @@ function Trigger({ task, onClose }: Props) {
       <Field label={w.overlap} hint={w.overlapHint}>
         <Select value={overlap} options={w.overlaps} onSet={setOverlap} />
       </Field>
+      {define ? <Check label={w.otherPayload} checked={other} onSet={setOther} /> : null}
+      {other ? (
+        <JsonField
+          label={words.edit.fields.payload}
+          hint={hidden ? w.payloadHidden : w.payloadHint}
+          value={payload}
+          onEdit={setPayload}
+        />
+      ) : null}
     </Confirm>
   );
 }
