@@ -145,6 +145,10 @@ export const words = {
       ALERTS_UNDELIVERED: "Alerts",
       OVERDUE: "Overdue tasks",
     } as Partial<Record<StatusReason["code"], string>>,
+    acts: {
+      QUEUE_PAUSED: "Resume it on the page of queues",
+      FROZEN: "Lift it on the page of freezes",
+    } as Partial<Record<StatusReason["code"], string>>,
   },
   list: {
     title: "Tasks",

@@ -74,7 +74,7 @@ function Row({ change: { at, kind, by, from, scope, count, before, after, detail
             <tbody>
               {fields.map((field) => (
                 <tr key={field}>
-                  <td>{field}</td>
+                  <td title={field}>{label(field)}</td>
                   <td className="any mono" data-name={w.columns[1]}>
                     {JSON.stringify(before?.[field]) ?? words.none}
                   </td>
@@ -91,13 +91,19 @@ function Row({ change: { at, kind, by, from, scope, count, before, after, detail
   );
 }
 
+/** The label of a task's field in the form; the API's own name if the form has none. */
+function label(field: string): string {
+  const { fields } = words.edit;
+  return Object.hasOwn(fields, field) ? fields[field as keyof typeof fields] : field;
+}
+
 /** Further facts of a change, with times as such. */
 function Details({ of }: { of: object }) {
   return (
     <p className="wide inline small soft">
       {Object.entries(of).map(([name, value]) => (
         <span key={name} className="any">
-          {name}:{" "}
+          {label(name)}:{" "}
           {TIMES.has(name) && typeof value === "number" ? (
             <Time at={value} />
           ) : typeof value === "string" ? (

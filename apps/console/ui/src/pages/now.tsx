@@ -91,8 +91,10 @@ function Truth() {
 }
 
 function Reason({ reason: { code, message, remedy, since } }: { reason: StatusReason }) {
-  const { wide } = useMe();
-  const place = PLACES[code];
+  const { act, wide } = useMe();
+  const place = wide || PLACES[code] !== "/system" ? PLACES[code] : undefined;
+  // In place of the remedy, which names a command: the page has a button for it.
+  const deed = place !== undefined && act ? w.acts[code] : undefined;
   return (
     <li>
       {message}{" "}
@@ -102,10 +104,8 @@ function Reason({ reason: { code, message, remedy, since } }: { reason: StatusRe
         </span>
       )}
       <br />
-      <span className="soft">{remedy}</span>{" "}
-      {place === undefined || (place === "/system" && !wide) ? null : (
-        <Link href={place}>{w.places[code]}</Link>
-      )}
+      {deed === undefined ? <span className="soft">{remedy} </span> : null}
+      {place === undefined ? null : <Link href={place}>{deed ?? w.places[code]}</Link>}
     </li>
   );
 }
