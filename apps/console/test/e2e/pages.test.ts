@@ -32,8 +32,11 @@ const WITHOUT = ["task", "durations", "edit", "new", "timeline", "resume", "back
 describe.skipIf(!binary)("the pages in a browser", () => {
   let world: World;
   let pages: Record<string, string>;
+  /** Minute of an hour in which no test runs: tasks are due then. */
+  const minute = String((new Date().getUTCMinutes() + 30) % 60).padStart(2, "0");
+  const later = { cron: `${minute} * * * *`, timezone: "UTC" };
   const put = (id: string, more: object = {}) =>
-    world.client.put({ id, queue: "q", type: "ok", schedule: { every: "1h" }, ...more } as never);
+    world.client.put({ id, queue: "q", type: "ok", schedule: later, ...more } as never);
   const settled = async (id: string) =>
     eventually(async () => (await world.client.runs.list(id)).some(({ state }) => state === "final"));
 
@@ -76,14 +79,14 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect(await page.locator("table tbody tr").count()).toBe(10);
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("heading", { name: "made-here" }).waitFor();
-    await page.locator("main .rows .badge", { hasText: "succeeded" }).first().waitFor({ timeout: 30_000 });
+    await page.locator("main .rows .badge", { hasText: "succeeded" }).first().waitFor();
     await world.client.delete("made-here");
   });
 
   test("every position of the track is explained, even an empty one", async () => {
     const { page, go } = await world.as("viewer");
     await go("/tasks/q/system/fine");
-    await page.getByLabel("A time", { exact: false }).fill("2020-01-01T00:00:00");
+    await page.getByLabel("A time", { exact: false }).fill(`2020-01-01T00:${minute}:00`);
     await page.getByRole("button", { name: "Explain" }).click();
     await page.locator(".badge", { hasText: "before the task" }).waitFor();
     await page.locator(".track svg").click({ position: { x: 200, y: 20 } });
@@ -131,9 +134,9 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     const { page, go } = await world.as("operator");
     const [run] = await world.client.runs.list("slow");
     await go(`/runs/${run!.id}`);
-    await page.locator("pre.output", { hasText: "slow work begins" }).waitFor({ timeout: 30_000 });
+    await page.locator("pre.output", { hasText: "slow work begins" }).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
-    await page.locator("main h1 + .badge", { hasText: "cancelled" }).waitFor({ timeout: 60_000 });
+    await page.locator("main h1 + .badge", { hasText: "cancelled" }).waitFor();
   });
 
   test("a task is paused with a note; many are resumed with their missed occurrences", async () => {
@@ -193,7 +196,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await one.page.getByRole("button", { name: "Save" }).click();
     await one.page.getByRole("heading", { name: "fine", exact: true }).waitFor();
     const conflict = two.page.getByRole("alert");
-    await conflict.getByText("by one").waitFor({ timeout: 20_000 });
+    await conflict.getByText("by one").waitFor();
     expect(await conflict.textContent()).toContain("by two");
     await conflict.getByRole("button", { name: "Store mine over it" }).click();
     await two.page.getByRole("heading", { name: "fine", exact: true }).waitFor();
@@ -222,7 +225,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await dialog.getByRole("button", { name: "Count first" }).click();
     await dialog.getByText("5 times in this range.").waitFor();
     await dialog.getByRole("button", { name: "Run 5" }).click();
-    await page.getByText("5 of 5").waitFor({ timeout: 30_000 });
+    await page.getByText("5 of 5").waitFor();
   });
 
   test("a plan counts the occurrences that paused tasks owe, and runs them at a rate", async () => {
@@ -333,14 +336,11 @@ describe.skipIf(!binary)("the pages in a browser", () => {
   test("markup in any text of any answer stays text", async () => {
     const { page, go } = await world.as("admin", "again");
     const look = await disguise(page);
-    const shows: string[] = [];
     for (const [name, path] of Object.entries(pages)) {
       await go(path);
-      const { injected, shown } = await look();
-      expect([name, injected]).toEqual([name, 0]);
-      if (shown) shows.push(name);
+      if (!WITHOUT.includes(name)) await eventually(async () => (await look()).shown);
+      expect([name, (await look()).injected]).toEqual([name, 0]);
     }
-    expect(Object.keys(pages).filter((name) => !shows.includes(name))).toEqual(WITHOUT);
     await page.unrouteAll({ behavior: "ignoreErrors" });
   });
 });

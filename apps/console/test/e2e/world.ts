@@ -77,7 +77,7 @@ export async function startWorld(binary: string): Promise<World> {
     },
     async stop() {
       await browser.close();
-      await Promise.all([scheduler.stop(), worker.stop()]);
+      await Promise.all([scheduler.stop(), worker.stop({ within: 0 })]);
       await console_.stop();
     },
   };
@@ -103,7 +103,7 @@ async function visit(browser: Browser, url: string, token: string): Promise<Visi
       reportViolation(location.pathname + ": " + event.violatedDirective + " " + event.blockedURI);
     });`,
   });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   page.on("pageerror", (error) => void problems.push(`${page.url()}: ${error.message}`));
   page.on("dialog", (dialog) => {
