@@ -308,8 +308,7 @@ export class Client {
 
   /**
    * The occurrences of a task in a range of time, in order: skipped with the reason, enqueued with run and outcome, waiting, held, planned.
-   * The past comes from run records and the ledger, so it goes back as far as these are kept; what is to come from the schedule as it is
-   * now.
+   * The past comes from run records and the ledger, as far as these are kept; what is to come, from the schedule as it is now.
    *
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
    */
@@ -349,10 +348,7 @@ export class Client {
     return doctor(this.#scope, this.runs, this.alerts);
   }
 
-  /**
-   * The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws
-   * `INVALID_OPTION`
-   */
+  /** The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws `INVALID_OPTION` */
   async upNext(options: UpNextOptions = {}): Promise<Upcoming[]> {
     return upNext(this.#scope, options);
   }
