@@ -23,8 +23,12 @@ const textOf = (page: string) => readFileSync(join(root, page), "utf8");
 /** Leaves out code blocks: text in them may look like a link. */
 const proseOf = (page: string) => textOf(page).replace(/^```[\s\S]*?^```/gm, "");
 
+const anchorsBefore = new Map<string, Set<string>>();
+
 /** Anchors as GitHub makes them from headlines, and those that the page has in HTML. */
 function anchorsOf(page: string): Set<string> {
+  const known = anchorsBefore.get(page);
+  if (known) return known;
   const anchors = new Set([...proseOf(page).matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id));
   for (const [, title = ""] of proseOf(page).matchAll(/^#+ (.*)$/gm)) {
     const plain = title.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
@@ -33,6 +37,7 @@ function anchorsOf(page: string): Set<string> {
     for (let n = 1; anchors.has(name); n++) name = `${anchor}-${n}`;
     anchors.add(name);
   }
+  anchorsBefore.set(page, anchors);
   return anchors;
 }
 

@@ -197,7 +197,7 @@ describe("D13 manual runs are in the journal", () => {
 describe("D14 history is pruned by count and age, per task", () => {
   const record = (id: string) => `{${stand.namespace}:bells}:~r:${id}`;
 
-  const [MANY, FEWER] = inject("battery") === "long" ? [1_200, 300] : [240, 100];
+  const [MANY, FEWER] = inject("battery") === "long" ? [1_200, 300] : [120, 60];
   it(`${MANY} runs: the cap of each kind is left, and nothing else in Redis`, async () => {
     const type = task(({ occurrence }) => {
       if (occurrence.task !== "good" && new Date(occurrence.nominal).getUTCMinutes() % 4 === 0)

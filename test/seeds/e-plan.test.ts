@@ -19,7 +19,7 @@ const TASKS: TaskInput[] = [
   inQueue("after", { every: "50m", anchor: "finish" }),
   inQueue("but-not", { every: "30m", except: [{ calendar: "*-*-* 02..04:*:*" }] }),
   inQueue("union", { any: [{ cron: "15 * * * *" }, { calendar: "*-*-* 03:00" }] }),
-  inQueue("later", { at: "2026-01-02T00:00:00Z" }),
+  inQueue("later", { at: "2026-01-01T08:00:00Z" }),
   inQueue("never", { every: "5m" }, { enabled: false }),
 ];
 
@@ -67,7 +67,7 @@ describe("E9 forecast and up-next list equal the later runs", () => {
     );
     for (const { task, due } of upNext) expect((await kit.client.get(task)).nextExecution).toBe(due);
     expect((await kit.client.upNext({ limit: 3 })).map(named)).toEqual(upNext.slice(0, 3).map(named));
-    await kit.advanceTo("2026-01-02T00:00:00Z");
+    await kit.advanceTo("2026-01-01T08:00:00Z");
     const firsts = new Set(upNext.map(({ task, due }) => `${due} ${task.id}`));
     expect(started.filter((start) => firsts.has(start))).toEqual([...firsts]);
     // Nothing ran before the first of the list.

@@ -35,9 +35,9 @@ export const CONTROLS: readonly Control[] = [
   {
     name: "no overlap guard",
     sabotage: ["overlap-guard"],
-    faults: ["job retried"],
+    faults: ["job retried", "freezes", "thaw"],
     breaks: /beside each other/,
-    from: 633,
+    from: 56,
   },
   {
     name: "no check of limits",
