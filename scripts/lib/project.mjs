@@ -36,12 +36,13 @@ export function say(text) {
 /** A problem that the reader can solve: printed without a stack. */
 export class Trouble extends Error {}
 
-/** Runs a command's main function. Its result is the exit code; `Trouble` is printed as one message. */
+/** Runs a command's main function. Its result is the exit code; `Trouble` and unknown options are printed as one message. */
 export async function main(run) {
   try {
     process.exitCode = await run();
   } catch (error) {
-    console.error(error instanceof Trouble ? `carillon: ${error.message}` : error);
+    const isInput = error instanceof Trouble || error?.code?.startsWith?.("ERR_PARSE_ARGS");
+    console.error(isInput ? `carillon: ${error.message}` : error);
     process.exitCode = 1;
   }
 }

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { createServer } from "node:net";
 import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Client, isCarillonError } from "@carillon/sdk";
 import { type Line, Managed } from "./processes.js";
 import { seed } from "./seed.js";
@@ -11,7 +10,7 @@ import { demoTypes } from "./types.js";
 import { View } from "./view.js";
 
 /** The demo: three replicas, two workers, the console, some tasks, and a live view. */
-const project = fileURLToPath(new URL("../../..", import.meta.url));
+const project = resolve(import.meta.dirname, "../../..");
 const { connection, namespace, redisUrl, token, port: wantedPort } = settings();
 const folder = resolve(project, ".carillon/demo");
 const port = await firstFree(wantedPort);
