@@ -1,5 +1,5 @@
-import fc from "fast-check";
 import { expect, it } from "vitest";
+import fc from "../../../test/fast-check.js";
 import { joinLongValues, splitLongValues } from "../src/task/long-values.js";
 
 const LONG = new Set(["a", "b"]);

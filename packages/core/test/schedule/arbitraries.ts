@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import fc from "../../../../test/fast-check.js";
 import type {
   Schedule,
   ScheduleContext,

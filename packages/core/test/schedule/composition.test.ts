@@ -1,5 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import fc from "../../../../test/fast-check.js";
 import { partsOf } from "../../src/schedule/compile.js";
 import { GAVE_UP } from "../../src/schedule/exclude/excluding-schedule.js";
 import {

@@ -1,6 +1,6 @@
 import { CronExpressionParser } from "cron-parser";
-import fc from "fast-check";
 import { expect, inject, test } from "vitest";
+import fc from "../../../../test/fast-check.js";
 import { isCarillonError } from "../../src/errors.js";
 import {
   type CronSchedule,

@@ -1,5 +1,5 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
+import fc from "../../../../test/fast-check.js";
 import { isCarillonError } from "../../src/errors.js";
 import { formatDuration, MAX_DURATION, parseDuration } from "../../src/schedule/index.js";
 

@@ -1,5 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import fc from "../../../../test/fast-check.js";
 import { compileSchedule, partsOf } from "../../src/schedule/compile.js";
 import { excluderAt } from "../../src/schedule/exclude/excluding-schedule.js";
 import type { Schedule } from "../../src/schedule/index.js";
@@ -148,6 +148,16 @@ describe("no leap skips times around a change of the clock", () => {
       { ...daily, ...paris, except: [{ cron: "30 2 * * *" }] },
       "2024-02-01T00:00:00Z",
       "2024-03-31T01:00:00Z",
+    ],
+    [
+      "the first instant of a clock's year, from behind",
+      "latest",
+      {
+        ...{ cron: "* * * 7-12 *", timezone: "America/New_York" },
+        except: [{ calendar: "0..11:*", timezone: "UTC" }, { cron: "* */2 * * *" }],
+      },
+      "1972-01-07T00:44:30Z",
+      "1971-12-31T22:59:00Z",
     ],
   ])("%s", (_what, towards, schedule, at, found) => {
     expect(new Date(compileSchedule(schedule)[towards](Date.parse(at))!).toJSON()).toBe(

@@ -1,5 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import fc from "../../../../test/fast-check.js";
 import { canonicalSchedule, compileSchedule, type Schedule } from "../../src/schedule/index.js";
 
 const ZONES = [

@@ -1,5 +1,5 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
+import fc from "../../../../test/fast-check.js";
 import { segmentAt, zoneOf } from "../../src/schedule/zone/offsets.js";
 
 /* Compares with Intl: far years borrow the table of a nearer one, and years before 1844 that of 1840. */

@@ -1,7 +1,7 @@
 import type { Sabotage } from "@carillon/store";
 import { type RedisServer, startRedis } from "@carillon/testing";
-import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import fc from "../../../../test/fast-check.js";
 import { type Operation, operation, perform } from "./operations.js";
 import { World } from "./world.js";
 

@@ -1,5 +1,5 @@
 import { OVERLAP_POLICIES, type TaskInput } from "@carillon/core";
-import fc from "fast-check";
+import fc from "../../../../test/fast-check.js";
 import type { World } from "./world.js";
 
 /** One operation as data, so that a failing history can be read and repeated. */

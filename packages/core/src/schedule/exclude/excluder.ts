@@ -80,10 +80,8 @@ function whileAligned({ start, end }: Span, time: number, own: Segment, zone: Zo
   const shown = segmentAt(zone, time);
   if ((own.offset - shown.offset) % MINUTE !== 0) return undefined;
   // A time that runs late after a gap, at the start of a segment, may not be on a whole minute.
-  return {
-    start: Math.max(start, own.start, shown.start + 1),
-    end: Math.min(end, own.end, shown.end),
-  };
+  const first = Math.max(start, own.start, shown.start + 1);
+  return first <= time ? { start: first, end: Math.min(end, own.end, shown.end) } : undefined;
 }
 
 /** Excludes the single times of another schedule. */
