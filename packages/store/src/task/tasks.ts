@@ -104,7 +104,7 @@ export class TaskRepository extends TaskReads {
    */
   async put(queue: string, tasks: readonly ParsedTask[], options: PutOptions = {}): Promise<PutResult[]> {
     const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);
-    if (shared) await this.assertCalendars(tasks);
+    if (shared) await this.#assertCalendars(tasks);
     const mark = this.#registry.enter(queue);
     try {
       const [now] = await Promise.all([this.time(queue), mark]);
@@ -118,7 +118,7 @@ export class TaskRepository extends TaskReads {
   }
 
   /** @throws `INVALID_SCHEDULE` if one names a calendar that does not exist */
-  async assertCalendars(tasks: readonly ParsedTask[]): Promise<void> {
+  async #assertCalendars(tasks: readonly ParsedTask[]): Promise<void> {
     await this.#calendars.refresh();
     for (const { definition } of tasks) this.#calendars.schedules.get(definition);
   }

@@ -3,7 +3,7 @@ import type { Draft } from "../lib/definition.js";
 import type { Preview, PreviewTime } from "../lib/preview.js";
 import { useAsk } from "../lib/query.js";
 import { fullTime, LOCAL_ZONE } from "../lib/time.js";
-import { ErrorNote, Panel, Scroll } from "../parts/page.js";
+import { ErrorNote, Panel, Scroll, TableHead } from "../parts/page.js";
 import { words } from "../words.js";
 
 const w = words.edit;
@@ -71,15 +71,7 @@ function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
   return (
     <Scroll label={w.preview}>
       <table className="plain">
-        <thead>
-          <tr>
-            {zones.map((zone) => (
-              <th key={zone} scope="col">
-                {zone}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead of={zones} />
         <tbody>
           {next.map((time) => (
             <tr key={time.nominal} data-noted={time.notes.length > 0 || undefined}>

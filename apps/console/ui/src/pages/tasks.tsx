@@ -28,7 +28,7 @@ const CHIPS = {
 type Chip = keyof typeof CHIPS;
 /** Filters that the address keeps. */
 const KEPT = ["search", "owner", "tag", "queue", "sort"] as const;
-/** Filters in the bar; the owner only where there is room. */
+/** Filters in the bar; the owner only for those who see all of them. */
 const FILTERS = ["queue", "owner", "tag"] as const;
 
 interface TaskPage {
