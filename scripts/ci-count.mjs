@@ -1,7 +1,7 @@
 // Adds up the results of `npm test`, `npm run test:long` and `npm run check`; its arguments are their exit codes.
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { state } from "./lib/project.mjs";
+import { join, relative } from "node:path";
+import { root, state } from "./lib/project.mjs";
 
 const [testCode, longCode, checkCode] = process.argv.slice(2).map(Number);
 const parts = [
@@ -14,6 +14,9 @@ const parts = [
   return { command, ...count, failed };
 });
 
+for (const part of parts) {
+  for (const failure of part.failures ?? []) console.log(`FAILED ${failure}\n`);
+}
 for (const part of parts) console.log(`${part.command}: ${sentence(part)}`);
 const sum = (field) => parts.reduce((total, part) => total + part[field], 0);
 const total = { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
@@ -26,7 +29,17 @@ function tests(report) {
     // A file that cannot be loaded has no tests that could fail, so it counts as a failure.
     failed: report.numFailedTests + report.testResults.filter(isBrokenFile).length,
     skipped: report.numPendingTests + report.numTodoTests,
+    failures: report.testResults.flatMap(failures),
   };
+}
+
+/** Names the failed tests of a file once more at the end, as the output of all tests is long. */
+function failures({ name, message, ...file }) {
+  const path = relative(root, name);
+  if (isBrokenFile(file)) return [`${path}\n${message}`];
+  return file.assertionResults
+    .filter((test) => test.status === "failed")
+    .map((test) => `${path} > ${test.fullName}\n${test.failureMessages.join("\n")}`);
 }
 
 function read(file, count) {
