@@ -64,7 +64,8 @@ it("the end of a run is sent after its whole output, even if an earlier save is 
     setImmediate(ended.resolve);
   };
   const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
-  const worker = await bench.work([type], { connection: undefined, store });
+  // With one place the worker takes nothing during the run, so the turn with its end is the only one.
+  const worker = await bench.work([type], { connection: undefined, store, concurrency: 1 });
   const run = await bench.run("t", "type");
   await once(worker, "settled");
   expect(sent).toEqual(["before save-output", "before save-output", "before turn"]);
