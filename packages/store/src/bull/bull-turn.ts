@@ -32,22 +32,24 @@ const TAKE_KEYS = TURN_KEYS.slice(0, 11).map(at).join(", ");
 /**
  * While a script runs nobody else changes the queue: its settings (`meta`) are read once, and delayed jobs are looked
  * for until none is due. A job's new fields are written together once it is read. The marker, which wakes a worker, is
- * set once at the end, and only if a job waits. Options come unpacked. `bullPlaces`: places of the fields in the hash
- * of the newest job.
+ * set once at the end, and only if a job waits. Options come unpacked. `bullTried`: whether the newest job was tried
+ * before, by any worker, or is to fail.
  */
 const STAND_INS = `
 local bullMeta, bullMarker, bullDelayed = ${["meta", "marker", "delayed"].map((name) => at(name as "meta")).join(", ")}
-local bullSettings, bullMarked, bullNoneDelayed, bullAsked, bullSet, bullPlaces = nil, false, false, false, nil, nil
+local bullSettings, bullMarked, bullNoneDelayed, bullAsked, bullSet, bullTried = nil, false, false, false, nil, false
+local TRIED = { atm = true, stc = true, defa = true, stacktrace = true }
 local function bullHash(key)
-  local hash, places = redis.call("HGETALL", key), {}
-  for i = 1, #hash, 2 do places[hash[i]] = i + 1 end
-  add(bullSet, "ats", whole((tonumber(hash[places.ats]) or 0) + 1))
-  redis.call("HSET", key, unpack(bullSet))
-  for i = 1, #bullSet, 2 do
-    local place = places[bullSet[i]] or #hash + 2
-    hash[place - 1], hash[place] = bullSet[i], bullSet[i + 1]
+  local hash, starts = redis.call("HGETALL", key), 0
+  bullTried = false
+  for i = 1, #hash, 2 do
+    if hash[i] == "ats" then starts = tonumber(hash[i + 1]) or 0 end
+    bullTried = bullTried or TRIED[hash[i]]
   end
-  bullPlaces = places
+  add(bullSet, "ats", whole(starts + 1))
+  redis.call("HSET", key, unpack(bullSet))
+  -- Of a field that is there twice, the later value counts.
+  for i = 1, #bullSet do hash[#hash + 1] = bullSet[i] end
   return hash
 end
 local function bullCall(command, key, ...)

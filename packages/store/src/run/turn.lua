@@ -37,37 +37,36 @@ local function endRun(item, run)
   return ended and "OK" or "ASK"
 end
 
-local function fromItem(item)
-  local run = runOf(item.id, item.name)
-  run.shard, run.due = item.shard, ours(F.keys.due, item.shard)
-  return run
-end
 
 -- Fields of a run's record until somebody starts it, or asks for its cancel.
 local AS_ENQUEUED = { state = true, of = true, info = true, node = true, type = true, place = true }
 
--- `has`: fields of its job.
-local function startRun(id, has)
-  -- It was tried before, by any worker, or is to fail.
-  if has.atm or has.stc or has.defa or has.stacktrace then return nil end
-  local key, record = ours(F.keys.run, id), {}
-  local flat = redis.call("HGETALL", key)
+local function startRun(id)
+  if bullTried then return nil end
+  local key = ours(F.keys.run, id)
+  local flat, state, name, info = redis.call("HGETALL", key), nil, nil, nil
   for i = 1, #flat, 2 do
-    if not AS_ENQUEUED[flat[i]] then return nil end
-    record[flat[i]] = flat[i + 1]
+    local field, value = flat[i], flat[i + 1]
+    if not AS_ENQUEUED[field] then return nil end
+    if field == "state" then
+      state = value
+    elseif field == "of" then
+      name = string.match(value, "^%S+")
+    elseif field == "info" then
+      info = value
+    end
   end
-  local name = record.of and string.match(record.of, "^%S+")
-  if not name or record.state ~= "queued" or string.find(record.info, '"minGap":', 1, true) then return nil end
+  if not name or state ~= "queued" or string.find(info, '"minGap":', 1, true) then return nil end
   local run = {
     key = key, task = ours(F.keys.task, name), stats = ours(F.keys.stats, name), worker = A.worker, pid = A.pid, host = A.host, own = "1",
   }
   local stats = readStatsForStart(run.stats)
   -- Only starts of a task that exists write a fence, and it is deleted with the task.
   if not stats[1] and redis.call("EXISTS", run.task) == 0 then return nil end
-  return begin(run, { [5] = record.info }, "0", stats, now)
+  return begin(run, { [5] = info }, "0", stats, now)
 end
 
-local function tokenOf(n) return A.token .. ":" .. n end
+local function tokenOf(n) return A.token .. ":" .. whole(n) end
 
 -- The start of a run as `begin` answered it.
 local function startOf(id, fence)
@@ -101,7 +100,7 @@ end
 redis.call("SET", K.turn, A.number .. " ", "PX", 2 * A.lock)
 
 for item in eachItem do
-  local run = fromItem(item)
+  local run = runOf(item.id, item.name, item.shard)
   local word, failed = "ASK", nil
   if forgotten < EXCESS_AT_MOST then word, failed = tried(endRun, item, run) end
   if failed then word = run.ended and "ENDED" or "ASK" end
@@ -111,7 +110,8 @@ bullEnded()
 
 local record = ""
 for n = 1, tonumber(A.take) do
-  local got, failed = tried(bullTake, tokenOf(n))
+  local token = tokenOf(n)
+  local got, failed = tried(bullTake, token)
   if failed then
     failure = failed
     break
@@ -121,8 +121,8 @@ for n = 1, tonumber(A.take) do
     limit, delay, held = got[3], got[4], bullAsked and 0 or 1
     break
   end
-  local start = tried(startRun, id, bullPlaces)
-  took[n] = { id, tokenOf(n), job, start }
+  local start = tried(startRun, id)
+  took[n] = { id, token, job, start }
   record = record .. " " .. id .. " " .. (start and start[2] or "-")
 end
 bullLeave()

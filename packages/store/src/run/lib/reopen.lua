@@ -1,7 +1,7 @@
 -- Reopens a final run: removes its end and the fields that led to it. Its task must exist.
 local function reopen(run, outcome, now)
   local finished, started, reopened = unpack(redis.call("HMGET", run.key, "finished", "started", "reopened"))
-  local _, took = timeTaken(outcome, tonumber(finished) or now, started, reopened)
+  local took = sumOf(outcome) and timeTaken(tonumber(finished) or now, started, reopened)
   local times, ms = readCount(redis.call("HGET", run.stats, outcome))
   redis.call("HSET", run.stats, outcome, whole(times - 1) .. " " .. whole(ms - (took or 0)))
   redis.call("HSET", run.key, "reopened", now)

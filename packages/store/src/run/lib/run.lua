@@ -3,13 +3,18 @@
 -- A: how long jobs stay (completedJobs, failedJobs, ms), and the default retention of runs (successes, failures,
 -- successesFor, failuresFor).
 
--- A run that is known only by its id. It has no due index: its end must not move its task there. Keys that few runs need are made when they
--- are first read.
+-- A run that is known by its id. Without a `shard` its end must not move its task in the due index. Keys that few runs need are made when
+-- they are first read.
 local RARE = { open = F.keys.open, failures = F.keys.failures, ledger = F.keys.ledger }
-local KEYED = { __index = function(run, field) return RARE[field] and ours(RARE[field], run.name) end }
-local function runOf(id, name)
+local KEYED = {
+  __index = function(run, field)
+    if field == "due" then return ours(F.keys.due, run.shard) end
+    return RARE[field] and ours(RARE[field], run.name)
+  end,
+}
+local function runOf(id, name, shard)
   return setmetatable({
-    id = id, name = name, key = ours(F.keys.run, id), job = bullKey(id), task = ours(F.keys.task, name),
+    id = id, name = name, shard = shard, key = ours(F.keys.run, id), job = bullKey(id), task = ours(F.keys.task, name),
     history = ours(F.keys.history, name), stats = ours(F.keys.stats, name),
   }, KEYED)
 end
@@ -108,21 +113,23 @@ local function startsAfter(starts, started, nothing)
   return left
 end
 
--- The sum that a run's time is added to, and that time. `started`: its first attempt; `reopened`: if set, the time
--- counts from there. Nil if its time does not count.
-local function timeTaken(outcome, now, started, reopened)
-  local sum = F.failures[outcome] and "failureMs" or F.successes[outcome] and "successMs"
-  if sum and started then return sum, math.max(0, now - math.max(started, reopened or started)) end
+-- Ms since the run's first attempt; `reopened`: if set, since then. Nil if it never started.
+local function timeTaken(now, started, reopened)
+  return started and math.max(0, now - math.max(started, reopened or started))
 end
+
+-- The sum that the time of a run with this outcome is added to; nil: none.
+local function sumOf(outcome) return F.failures[outcome] and "failureMs" or F.successes[outcome] and "successMs" or nil end
 
 -- Statistics of the run's task with its end: the fields to set, the kinds of its open incidents, if there are any, the outcome of the last
 -- run until now, whether a run has failed, and the sum that the run's time goes into, and that time. `survived`: an attempt counts as a crash until its end takes that back. Reads only.
 local function counted(run, outcome, now, started, reopened, survived)
   local failed, nothing, nowText = F.failures[outcome], outcome == "nothing-to-do", whole(now)
-  local sum, took = timeTaken(outcome, now, started, reopened)
+  local took = timeTaken(now, started, reopened)
+  local sum = took and sumOf(outcome)
   local was = redis.call("HMGET", run.stats, "starts", "ends", outcome, "incidents")
   local times, ms = readCount(was[3])
-  local set = { outcome, whole(times + 1) .. " " .. whole(ms + (took or 0)) }
+  local set = { outcome, whole(times + 1) .. " " .. whole(ms + (sum and took or 0)) }
   if was[1] and (started or survived) then
     local attempts, crashes, inARow, starts = readStarts(was[1])
     if survived then crashes, inARow = whole(crashes - 1), "0" end
@@ -140,7 +147,7 @@ local function counted(run, outcome, now, started, reopened, survived)
   elseif outcome ~= "dropped" and (started or outcome ~= "cancelled") then
     -- A run that never started is not the last run.
     add(set, "lastRun", run.id)
-    last, finished, lastMs = outcome, nowText, started and whole(math.max(0, now - math.max(started, reopened or started))) or "-"
+    last, finished, lastMs = outcome, nowText, took and whole(took) or "-"
   end
   if failed then
     inARow, hasFailed = whole(inARow + 1), "1"

@@ -19,30 +19,30 @@ local function begin(run, was, made, stats, now)
   -- A plain worker may have made attempts that only BullMQ counts.
   local attempt = math.max(before + (was[13] and 0 or 1), tonumber(made) + 1)
   local attempts, crashes, inARow, starts = readStarts(stats[2])
-  local fields = {}
-  if not was[7] then
-    add(fields, "started", nowText)
-    starts = " " .. nowText .. (starts == "" and "" or " " .. table.concat(startsOf(starts), " "))
-  end
+  if not was[7] then starts = " " .. nowText .. (starts == "" and "" or " " .. table.concat(startsOf(starts), " ")) end
   if attempt > before then attempts = whole(attempts + 1) end
   redis.call("HSET", run.stats, "fence", fence, "starts",
     attempts .. " " .. whole(crashes + 1) .. " " .. whole(inARow + 1) .. starts)
   if was[6] or was[13] then redis.call("HDEL", run.key, "notBefore", "again") end
   -- `a:<attempt>`: its start, and the worker's own number for it. The newest attempt's worker is in fields of its own,
   -- and moves here at the next start.
-  local since = nowText
+  local since, former = nowText, nil
   if before > 0 then
     local newest = redis.call("HMGET", run.key, "a:" .. before, "worker", "pid", "host")
     local began, number = string.match(newest[1] or "", "^(%d+) (%d+)$")
     if attempt == before then
       since = string.match(newest[1] or "", "^%d+") or since
     elseif began then
-      add(fields, "a:" .. before, table.concat({ began, newest[2] or "-", newest[3] or "-", newest[4] or "-", number }, " "))
+      former = table.concat({ began, newest[2] or "-", newest[3] or "-", newest[4] or "-", number }, " ")
     end
   end
-  add(fields, "a:" .. attempt, since .. " " .. run.own)
-  add(fields, "attempts", whole(attempt))
-  redis.call("HSET", run.key, "state", "running", "fence", fence, "worker", run.worker, "pid", run.pid, "host", run.host,
-    unpack(fields))
+  local number = whole(attempt)
+  local fields = {
+    "state", "running", "fence", fence, "worker", run.worker, "pid", run.pid, "host", run.host, "attempts", number,
+    "a:" .. number, since .. " " .. run.own,
+  }
+  if former then add(fields, "a:" .. before, former) end
+  if not was[7] then add(fields, "started", nowText) end
+  redis.call("HSET", run.key, unpack(fields))
   return { "OK", fence, now, was[5], stats[3] or "", tonumber(was[11] or 0), attempt, attempt == before and 1 or 0 }
 end
