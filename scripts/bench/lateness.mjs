@@ -7,9 +7,10 @@ import { everySecond, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
 import { percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
-const options = readOptions({ rate: [1_000, 50], seconds: [60, 2], warmup: [15, 2], nodes: 3, workers: 2 }, [
-  "chart",
-]);
+const options = readOptions(
+  { rate: [1_000, 50], seconds: [60, 2], warmup: [15, 2], nodes: [3, 1], workers: 2 },
+  ["chart"],
+);
 const RATE = options.rate;
 const SECONDS = options.seconds;
 const WARMUP = options.warmup;
