@@ -188,6 +188,29 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.delete("own");
   });
 
+  test("occurrences that wait are listed, with payloads of their own", async () => {
+    await put("waits", { type: "slow", overlap: "queue-one" });
+    const started = async () =>
+      eventually(async () =>
+        (await world.client.runs.list("waits")).find(({ state }) => state === "running"),
+      );
+    await world.client.trigger("waits");
+    const first = await started();
+    await world.client.trigger("waits", { payload: { day: 3, password: "secret" } });
+    const { page, go } = await world.as("viewer");
+    await go("/tasks/q/system/waits");
+    const waiting = page.locator("section", {
+      has: page.getByRole("heading", { name: "Waiting occurrences" }),
+    });
+    await waiting.getByText("manual", { exact: true }).waitFor();
+    expect(await waiting.locator("code").textContent()).toBe('{"day":3,"password":"[redacted]"}');
+    await world.client.runs.cancel(first!.id);
+    await waiting.waitFor({ state: "detached" });
+    await world.client.runs.cancel((await started())!.id);
+    await eventually(async () => (await world.client.get("waits")).openRuns === undefined);
+    await world.client.delete("waits");
+  });
+
   test("two people who edit one task lose nothing that they wrote", async () => {
     const [one, two] = [await world.as("admin"), await world.as("admin", "again")];
     for (const { go } of [one, two]) await go("/tasks/q/system/fine/edit");

@@ -57,6 +57,7 @@ export const taskWords = {
     open: "Open runs",
     openRuns: (queued: number, running: number) => `${running} running, ${queued} queued`,
     pending: "Waiting occurrences",
+    morePending: "More waiting occurrences",
     pausedSince: "Paused",
     ticks: "Planned and actual",
     moves: {
@@ -118,6 +119,7 @@ export const taskWords = {
     start: (n: number) => `Run ${n.toLocaleString("en")}`,
     runs: "Runs",
     noRuns: "It has not run yet.",
+    noEnds: "No run has ended yet.",
     moreRuns: "More runs",
     figures: "Statistics",
     successRate: "Succeeded",

@@ -54,6 +54,7 @@ export function Figures({ task }: Props) {
         <Loaded of={stats}>
           {(stats) => (
             <div className="stack">
+              {stats.runs === stats.open ? <Empty>{w.noEnds}</Empty> : null}
               <dl className="figures">
                 <Figure name={w.successRate} value={stats.successRate} as={percent} />
                 <Figure name={w.usual} value={stats.usualMs} as={duration} />
@@ -125,6 +126,32 @@ export function Skips({ task }: Props) {
           </li>
         ))}
       </ul>
+    </Panel>
+  );
+}
+
+/** Occurrences that wait for an open run, next one first; with the payload of each that has its own. */
+export function Waiting({ task: { pending } }: Props) {
+  const [limit, setLimit] = useState(STEP);
+  if (pending.length === 0) return null;
+  return (
+    <Panel title={w.pending} end={<span className="soft">{pending.length}</span>}>
+      <ul className="rows">
+        {pending.slice(0, limit).map(({ key, nominal, trigger, payload }) => (
+          <li key={key}>
+            <Time at={nominal} />
+            {trigger === "schedule" ? null : <Badge>{words.triggers[trigger]}</Badge>}
+            {payload === undefined ? null : <code className="wide small any">{JSON.stringify(payload)}</code>}
+          </li>
+        ))}
+      </ul>
+      {pending.length <= limit ? null : (
+        <p className="body">
+          <button type="button" className="button plain" onClick={() => setLimit(limit + 5 * STEP)}>
+            {w.morePending}
+          </button>
+        </p>
+      )}
     </Panel>
   );
 }

@@ -11,7 +11,7 @@ import { Badge, TaskBadge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { type Action, TaskDialog } from "./task-actions.js";
-import { Definition, Figures, Revisions, Runs, Skips } from "./task-parts.js";
+import { Definition, Figures, Revisions, Runs, Skips, Waiting } from "./task-parts.js";
 import { Track } from "./task-track.js";
 import "./task.css";
 
@@ -30,6 +30,7 @@ export default function TaskPage({ params }: PageProps) {
           <div className="stack">
             <Facts task={task} />
             <Track task={task} />
+            <Waiting task={task} />
             <div className="panels">
               <Runs task={task} />
               <Figures task={task} />
@@ -82,7 +83,7 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
 
 /** The schedule, its next time, and author and reason of a pause. */
 function Facts({ task }: { task: Task }) {
-  const { humanized, nextExecution, nominal, paused, lastStatus, openRuns, pending, description } = task;
+  const { humanized, nextExecution, nominal, paused, lastStatus, openRuns, description } = task;
   return (
     <section className="panel">
       <div className="body stack">
@@ -133,12 +134,6 @@ function Facts({ task }: { task: Task }) {
             <div>
               <dt>{words.task.open}</dt>
               <dd>{words.task.openRuns(openRuns.queued, openRuns.running)}</dd>
-            </div>
-          )}
-          {pending.length === 0 ? null : (
-            <div>
-              <dt>{words.task.pending}</dt>
-              <dd>{pending.length}</dd>
             </div>
           )}
         </dl>
