@@ -34,9 +34,9 @@ function tests(report) {
 }
 
 /** Names the failed tests of a file once more at the end, as the output of all tests is long. */
-function failures({ name, message, ...file }) {
-  const path = relative(root, name);
-  if (isBrokenFile(file)) return [`${path}\n${message}`];
+function failures(file) {
+  const path = relative(root, file.name);
+  if (isBrokenFile(file)) return [`${path}\n${file.message}`];
   return file.assertionResults
     .filter((test) => test.status === "failed")
     .map((test) => `${path} > ${test.fullName}\n${test.failureMessages.join("\n")}`);
