@@ -14,6 +14,7 @@ const parts = [
   return { command, ...count, failed };
 });
 
+// Once more at the end, because the output of all tests is long.
 for (const part of parts) {
   for (const failure of part.failures ?? []) console.log(`FAILED ${failure}\n`);
 }
@@ -24,17 +25,17 @@ console.log(sentence(total));
 process.exitCode = total.failed === 0 ? 0 : 1;
 
 function tests(report) {
+  const failures = report.testResults.flatMap(failuresOf);
   return {
     passed: report.numPassedTests,
-    // A file that cannot be loaded has no tests that could fail, so it counts as a failure.
-    failed: report.numFailedTests + report.testResults.filter(isBrokenFile).length,
+    failed: failures.length,
     skipped: report.numPendingTests + report.numTodoTests,
-    failures: report.testResults.flatMap(failures),
+    failures,
   };
 }
 
-/** Names the failed tests of a file once more at the end, as the output of all tests is long. */
-function failures(file) {
+/** The failed tests of a file. One that cannot be loaded has no tests that could fail, so it is a failure itself. */
+function failuresOf(file) {
   const path = relative(root, file.name);
   if (isBrokenFile(file)) return [`${path}\n${file.message}`];
   return file.assertionResults

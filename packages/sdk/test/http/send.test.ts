@@ -2,7 +2,7 @@ import { getEventListeners, once } from "node:events";
 import http from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createGuard, sendSigned, verifySignature } from "../../src/http/index.js";
 import { failure, KEY, plain, Target, unguarded } from "./bench.js";
 import { cert } from "./certificate.js";
@@ -295,14 +295,14 @@ describe("sending a request", () => {
     it("without leaving a timer, or a listener on the signal", async () => {
       const { signal } = new AbortController();
       const target = await open();
-      // Other code of this process sets timers too: a limit of its own tells this one.
+      // This process has other timers too; an unusual limit identifies the one of the request.
       const timeout = 12_345;
       const [set, cleared] = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "clearTimeout")];
+      onTestFinished(() => void vi.restoreAllMocks());
       await sendSigned(plain(target.url, { signal, timeout }), unguarded);
       const timers = set.mock.results.filter((_, i) => set.mock.calls[i]?.[1] === timeout);
       expect(timers).toHaveLength(1);
       expect(cleared).toHaveBeenCalledWith(timers[0]?.value);
-      vi.restoreAllMocks();
       expect(getEventListeners(signal, "abort")).toEqual([]);
     });
   });

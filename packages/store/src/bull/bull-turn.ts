@@ -48,7 +48,7 @@ local function bullHash(key)
   end
   add(bullSet, "ats", whole(starts + 1))
   redis.call("HSET", key, unpack(bullSet))
-  -- Of a field that is there twice, the later value counts.
+  -- BullMQ takes the later value of a repeated field.
   for i = 1, #bullSet do hash[#hash + 1] = bullSet[i] end
   return hash
 end

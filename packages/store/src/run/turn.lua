@@ -37,7 +37,6 @@ local function endRun(item, run)
   return ended and "OK" or "ASK"
 end
 
-
 -- Fields of a run's record until somebody starts it, or asks for its cancel.
 local AS_ENQUEUED = { state = true, of = true, info = true, node = true, type = true, place = true }
 

@@ -8,7 +8,7 @@ import { useAct, useGet } from "../lib/query.js";
 import { duration } from "../lib/time.js";
 import { Confirm } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
-import { Empty, Loaded, Panel } from "../parts/page.js";
+import { Empty, Loaded, More, Panel } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge, OutcomeBadge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
@@ -21,9 +21,15 @@ interface Props {
   task: Task;
 }
 
+/** Length of a list that begins short, and how to lengthen it. */
+function useLimit(): [number, () => void] {
+  const [limit, setLimit] = useState(STEP);
+  return [limit, () => setLimit(limit + 5 * STEP)];
+}
+
 /** The latest runs; more on request. */
 export function Runs({ task }: Props) {
-  const [limit, setLimit] = useState(STEP);
+  const [limit, fetchNextPage] = useLimit();
   const runs = useGet<{ runs: Run[] }>(`${taskPath(task)}/runs`, { limit });
   return (
     <Panel title={w.runs}>
@@ -31,13 +37,7 @@ export function Runs({ task }: Props) {
         {({ runs }) => (
           <>
             {runs.length === 0 ? <Empty>{w.noRuns}</Empty> : <RunRows runs={runs} />}
-            {runs.length < limit ? null : (
-              <p className="body">
-                <button type="button" className="button plain" onClick={() => setLimit(limit + 5 * STEP)}>
-                  {w.moreRuns}
-                </button>
-              </p>
-            )}
+            <More of={{ hasNextPage: runs.length >= limit, fetchNextPage }}>{w.moreRuns}</More>
           </>
         )}
       </Loaded>
@@ -54,7 +54,7 @@ export function Figures({ task }: Props) {
         <Loaded of={stats}>
           {(stats) => (
             <div className="stack">
-              {stats.runs === stats.open ? <Empty>{w.noEnds}</Empty> : null}
+              {stats.runs === stats.open ? <p className="soft">{w.noEnds}</p> : null}
               <dl className="figures">
                 <Figure name={w.successRate} value={stats.successRate} as={percent} />
                 <Figure name={w.usual} value={stats.usualMs} as={duration} />
@@ -130,9 +130,9 @@ export function Skips({ task }: Props) {
   );
 }
 
-/** Occurrences that wait for an open run, next one first; with the payload of each that has its own. */
+/** Occurrences that wait for an open run, next one first, each with its own payload if it has one. */
 export function Waiting({ task: { pending } }: Props) {
-  const [limit, setLimit] = useState(STEP);
+  const [limit, fetchNextPage] = useLimit();
   if (pending.length === 0) return null;
   return (
     <Panel title={w.pending} end={<span className="soft">{pending.length}</span>}>
@@ -145,13 +145,7 @@ export function Waiting({ task: { pending } }: Props) {
           </li>
         ))}
       </ul>
-      {pending.length <= limit ? null : (
-        <p className="body">
-          <button type="button" className="button plain" onClick={() => setLimit(limit + 5 * STEP)}>
-            {w.morePending}
-          </button>
-        </p>
-      )}
+      <More of={{ hasNextPage: pending.length > limit, fetchNextPage }}>{w.morePending}</More>
     </Panel>
   );
 }

@@ -3,19 +3,14 @@
 -- A: how long jobs stay (completedJobs, failedJobs, ms), and the default retention of runs (successes, failures,
 -- successesFor, failuresFor).
 
--- A run that is known by its id. Without a `shard` its end must not move its task in the due index. Keys that few runs need are made when
--- they are first read.
+-- A run that is known by its id. Without a `shard` it has no due index: its end must not move its task there. Keys that few runs need are
+-- made when they are first read.
 local RARE = { open = F.keys.open, failures = F.keys.failures, ledger = F.keys.ledger }
-local KEYED = {
-  __index = function(run, field)
-    if field == "due" then return ours(F.keys.due, run.shard) end
-    return RARE[field] and ours(RARE[field], run.name)
-  end,
-}
+local KEYED = { __index = function(run, field) return RARE[field] and ours(RARE[field], run.name) end }
 local function runOf(id, name, shard)
   return setmetatable({
-    id = id, name = name, shard = shard, key = ours(F.keys.run, id), job = bullKey(id), task = ours(F.keys.task, name),
-    history = ours(F.keys.history, name), stats = ours(F.keys.stats, name),
+    id = id, name = name, shard = shard, due = shard and ours(F.keys.due, shard), key = ours(F.keys.run, id), job = bullKey(id),
+    task = ours(F.keys.task, name), history = ours(F.keys.history, name), stats = ours(F.keys.stats, name),
   }, KEYED)
 end
 

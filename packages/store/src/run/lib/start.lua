@@ -36,10 +36,9 @@ local function begin(run, was, made, stats, now)
       former = table.concat({ began, newest[2] or "-", newest[3] or "-", newest[4] or "-", number }, " ")
     end
   end
-  local number = whole(attempt)
   local fields = {
-    "state", "running", "fence", fence, "worker", run.worker, "pid", run.pid, "host", run.host, "attempts", number,
-    "a:" .. number, since .. " " .. run.own,
+    "state", "running", "fence", fence, "worker", run.worker, "pid", run.pid, "host", run.host, "attempts", whole(attempt),
+    "a:" .. whole(attempt), since .. " " .. run.own,
   }
   if former then add(fields, "a:" .. before, former) end
   if not was[7] then add(fields, "started", nowText) end
