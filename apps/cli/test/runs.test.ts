@@ -344,7 +344,7 @@ describe("show", () => {
       "expect within  2d",
       "retention      5 successes, failures for 60d",
       "linger         1d",
-      "alerts         failed, crashed to https://alerts.example/hook",
+      "alerts         failed, crashed to alerts.example",
     ]) {
       expect(stdout).toContain(`\n${line}\n`);
     }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { CarillonError } from "@carillon/sdk";
+import { ALERTS_QUEUE, CarillonError } from "@carillon/sdk";
+import { shownDestination } from "@carillon/sdk/internal";
 
 /** Text that replaces a value. */
 const REDACTED = "[redacted]";
@@ -21,39 +22,55 @@ const HOLDERS: ReadonlyMap<string, string> = new Map([
   ["alerts", ".alerts"],
 ]);
 
-/** The type of the tasks, and the name of the jobs, that deliver alerts: their payloads hold the URLs. */
-const DELIVERY = "carillon.webhook";
+/** Types of the tasks, and names of the jobs, that deliver alerts begin with it. */
+const DELIVERY = "carillon.";
+/** The fields of a delivery's data that are shown. A field that is not known may be a credential. */
+const DELIVERED = ["payload", "occurrence", "to", "alert", "alerts", "more", "status"];
 
 /**
- * Hides URLs of alerts from viewers: a URL may be a credential, so only its host is shown. A host alone is not a URL,
- * so it cannot be stored back. A task with alerts has no revision here, because the URL could be guessed from that
- * hash.
+ * Shows viewers only known fields of destinations, and only hosts of URLs: a target may be a credential. A host alone
+ * is not a URL, so it cannot be stored back. A task with alerts has no revision here, because the URL could be guessed
+ * from that hash.
  * @param within whether the answer is a part of a delivery
  */
 export function hostsOnly(answer: unknown, within = false): unknown {
   if (Array.isArray(answer)) return answer.map((one) => hostsOnly(one, within));
   if (typeof answer !== "object" || answer === null || "toJSON" in answer) return answer;
-  const { type, name, alerts } = answer as { type?: unknown; name?: unknown; alerts?: unknown };
-  const delivers = within || type === DELIVERY || name === DELIVERY;
+  const delivers = within || isDelivery(answer);
+  const { alerts } = answer as { alerts?: unknown };
   const shown = Object.entries(answer).map(([key, value]) => {
-    if (key === "alerts" || (delivers && HOLDERS.has(key))) return [key, withHosts(value)];
-    return [key, HOLDERS.has(key) ? value : hostsOnly(value, delivers)];
+    if (key === "alerts" && Array.isArray(value))
+      return [key, value.map((one) => (isAlert(one) ? hostsOnly(one, delivers) : shownDestination(one)))];
+    if (HOLDERS.has(key)) return [key, delivers ? deliveredOnly(value) : value];
+    return [key, hostsOnly(value, delivers)];
   });
   return Object.fromEntries(
     shown.filter(([key]) => key !== "revision" || !(delivers || Array.isArray(alerts))),
   );
 }
 
-/** Replaces URLs in alerts, or in a delivery's payload or job data. */
-function withHosts(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withHosts);
-  if (typeof value !== "object" || value === null) return value;
-  const { url, payload } = value as { url?: unknown; payload?: unknown };
-  return {
-    ...value,
-    ...(typeof url === "string" ? { url: URL.canParse(url) ? new URL(url).host : REDACTED } : {}),
-    ...(payload === undefined ? {} : { payload: withHosts(payload) }),
-  };
+function isDelivery(answer: object): boolean {
+  const { type, name, queue, task } = answer as Record<"type" | "name" | "queue" | "task", unknown>;
+  const queues = [name, queue, (Object(task) as { queue?: unknown }).queue];
+  return queues.includes(ALERTS_QUEUE) || [type, name].some((one) => String(one).startsWith(DELIVERY));
+}
+
+/** Lists of raised alerts have the same name as the destinations of a task, which say what they are `on`. */
+function isAlert(one: unknown): boolean {
+  const { kind, at, on } = Object(one) as { kind?: unknown; at?: unknown; on?: unknown };
+  return typeof kind === "string" && typeof at === "number" && on === undefined;
+}
+
+/** A delivery's payload, job data or result. */
+function deliveredOnly(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(deliveredOnly);
+  if (typeof value !== "object" || value === null) return value === null ? null : REDACTED;
+  const fields = value as Record<string, unknown>;
+  const known = DELIVERED.filter((name) => Object.hasOwn(fields, name)).map((name) => [
+    name,
+    name === "payload" ? deliveredOnly(fields[name]) : fields[name],
+  ]);
+  return { ...shownDestination({ url: fields["url"] }), ...Object.fromEntries(known) };
 }
 
 /**

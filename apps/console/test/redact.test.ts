@@ -2,7 +2,7 @@ import { bullPrefix } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { type Job, Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Redactor } from "../src/redact.js";
+import { hostsOnly, Redactor } from "../src/redact.js";
 import { ADMIN, type Console, OPERATOR, startConsole, VIEWER } from "./harness.js";
 
 const hidden = "[redacted]";
@@ -164,6 +164,38 @@ describe("URLs of alerts", () => {
       expect(JSON.parse(full as string)).toMatchObject({ alerts, revision: expect.any(String) });
     }
     await console_.stop();
+  });
+
+  test("of a kind that nobody has thought of yet are hidden from viewers", () => {
+    const chat = { on: ["failed"], chat: url, kind: "chat", at: 1 };
+    const shown = { on: ["failed"] };
+    expect(
+      hostsOnly({
+        tasks: [{ id: "a", alerts: [chat, alerts[0]] }],
+        revisions: [{ definition: { alerts: [chat] } }],
+        changes: [{ kind: "put", before: { alerts: [chat] }, after: {} }],
+        defaults: { all: { alerts: [chat] } },
+        alerts: [{ kind: "failed", at: 1, to: ["hooks.example.com"] }],
+      }),
+    ).toEqual({
+      tasks: [{ id: "a", alerts: [shown, { on: ["failed"], url: "hooks.example.com" }] }],
+      revisions: [{ definition: { alerts: [shown] } }],
+      changes: [{ kind: "put", before: { alerts: [shown] }, after: {} }],
+      defaults: { all: { alerts: [shown] } },
+      alerts: [{ kind: "failed", at: 1, to: ["hooks.example.com"] }],
+    });
+    const payload = { chat: url, alert: { kind: "failed" } };
+    for (const delivery of [
+      { type: "carillon.chat", payload },
+      { queue: "carillon-alerts", type: "x", payload },
+      { task: { queue: "carillon-alerts" }, payload, result: { body: url, status: 200 } },
+      { job: { name: "carillon.chat", data: { payload, token: url } } },
+      { queues: [{ name: "carillon-alerts", jobs: [{ name: "x", data: { payload } }] }] },
+    ]) {
+      const text = JSON.stringify(hostsOnly(delivery));
+      expect(text).not.toContain(SECRET);
+      expect(text).toContain('"alert":{"kind":"failed"}');
+    }
   });
 
   test("are hidden from everybody if their field is named", async () => {

@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-export { nearest, nearestRemedy } from "@carillon/core/internal";
+export { nearest, nearestRemedy, shownDestination, shownTarget } from "@carillon/core/internal";
 export { defaultLogger, Store, type StoredToken, TOKEN_ROLES } from "@carillon/store";
 export { internalsOf, storeOf } from "@carillon/store/internal";
 export type { WorkerClock } from "./worker/clock.js";

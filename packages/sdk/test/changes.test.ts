@@ -47,6 +47,23 @@ describe("the change log", () => {
     expect(changes[3]).not.toHaveProperty("before");
   });
 
+  it("names the hosts of alert destinations, and never a whole URL", async () => {
+    const alerts = (path: string) => [{ on: ["failed" as const], url: `https://hooks.example/${path}` }];
+    await kit.client.put(task("a", { alerts: alerts("s3cret") }));
+    await kit.client.put(task("a", { alerts: alerts("an0ther") }));
+    await kit.client.defaults.set("all", { alerts: alerts("s3cret") });
+    const { changes } = await kit.client.changes.list();
+    const shown = [{ on: ["failed"], url: "hooks.example" }];
+    expect(changes.map(({ kind, after }) => [kind, after?.["alerts"]])).toEqual([
+      ...[
+        ["defaults", shown],
+        ["put", shown],
+        ["put", shown],
+      ],
+    ]);
+    expect(JSON.stringify(changes)).not.toMatch(/s3cret|an0ther/);
+  });
+
   it("keeps replaced definitions, and restores one", async () => {
     const { client } = kit;
     await client.put(task("a", { payload: { n: 1 } }), { by: "ann" });

@@ -6,13 +6,6 @@ import { ALERT, NEXT } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
 
-/** The type of the one-off tasks that deliver alerts to webhooks; a worker with `alertWebhook` runs them. */
-export const ALERT_TYPE = "carillon.webhook";
-/**
- * The type of the tasks that deliver the alerts of a minute to an e-mail address; a worker with `alertEmail` runs them.
- */
-export const EMAIL_TYPE = "carillon.email";
-
 /** An alert, raised once per incident. */
 export interface Alert {
   readonly kind: AlertKind;

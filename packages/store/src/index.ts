@@ -1,4 +1,4 @@
-export { ALERT_TYPE, type Alert, EMAIL_TYPE, type Incident } from "./alerts.js";
+export type { Alert, Incident } from "./alerts.js";
 export type { Backfill, NewBackfill } from "./backfills.js";
 export {
   isAlive,

@@ -1,4 +1,5 @@
 import type { Task } from "@carillon/sdk";
+import { shownTarget } from "@carillon/sdk/internal";
 
 type Fact = readonly [string, string | undefined];
 
@@ -27,7 +28,7 @@ export function policyFacts(task: Task): Fact[] {
     ],
     ["retention", retentionOf(task)],
     ["linger", task.linger],
-    ["alerts", task.alerts?.map(({ on, url, email }) => `${on.join(", ")} to ${url ?? email}`).join("; ")],
+    ["alerts", task.alerts?.map((one) => `${one.on.join(", ")} to ${shownTarget(one)}`).join("; ")],
   ];
 }
 

@@ -7,8 +7,8 @@ import {
   isCarillonError,
   parseTask,
 } from "@carillon/core";
-import { storedInstant } from "@carillon/core/internal";
-import { ALERT_TYPE, type Alert, EMAIL_TYPE, revisionOf, type Store } from "@carillon/store";
+import { DESTINATIONS, storedInstant, targetOf } from "@carillon/core/internal";
+import { type Alert, revisionOf, type Store } from "@carillon/store";
 
 /** The alerts of this many ms go into one mail. */
 const WINDOW = 60_000;
@@ -44,7 +44,7 @@ export class AlertDigests {
    */
   async add(
     alert: Alert,
-    { url, email }: AlertDestination,
+    destination: AlertDestination,
     body: Record<string, unknown>,
     until: number | undefined,
   ): Promise<void> {
@@ -52,9 +52,9 @@ export class AlertDigests {
     const owner = alert.task?.owner ?? DEFAULT_OWNER;
     const now = await this.#store.tasks.time(queue);
     const at = until ?? Math.ceil((now + CLOSED) / WINDOW) * WINDOW;
-    const to = url ?? (email as string);
+    const { kind, target: to } = targetOf(destination);
     const whose = createHash("sha256").update(`${owner} ${to}`).digest("hex").slice(0, 24);
-    const id = `${url === undefined ? "mail" : "digest"}-${whose}-${at.toString(36)}`;
+    const id = `${kind === "email" ? "mail" : "digest"}-${whose}-${at.toString(36)}`;
     for (let tries = 0; tries < TRIES; tries++) {
       const stored = await this.#store.tasks.get({ queue, owner, id });
       const { alerts, more } = batchOf(stored?.definition.payload);
@@ -62,13 +62,12 @@ export class AlertDigests {
       const batch =
         alerts.length < DESCRIBED ? { alerts: [...alerts, body], more } : { alerts, more: more + 1 };
       const payload =
-        url === undefined
+        kind === "email"
           ? { to, ...batch }
-          : { url, alert: { kind: "digest", namespace: this.#store.namespace, at, ...batch } };
+          : { url: to, alert: { kind: "digest", namespace: this.#store.namespace, at, ...batch } };
       const schedule = { at: storedInstant(at, "at") };
       const retry = { attempts: 8, delay: "5s", max: "1h" };
-      const type = url === undefined ? EMAIL_TYPE : ALERT_TYPE;
-      const parsed = parseTask({ id, type, queue, owner, schedule, payload, retry });
+      const parsed = parseTask({ id, type: DESTINATIONS[kind].type, queue, owner, schedule, payload, retry });
       const ifRevision = stored ? revisionOf(stored.fields) : "absent";
       try {
         await this.#store.tasks.put(queue, [parsed], { once: true, ifRevision });
@@ -77,7 +76,7 @@ export class AlertDigests {
         if (!isCarillonError(error, "CONFLICT")) throw error;
       }
     }
-    throw new CarillonError("CONFLICT", `the digest for ${url === undefined ? to : id} kept changing.`);
+    throw new CarillonError("CONFLICT", `the digest ${id} kept changing.`);
   }
 }
 

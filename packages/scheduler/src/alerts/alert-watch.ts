@@ -1,6 +1,6 @@
 import { ALERTS_QUEUE, parseTask } from "@carillon/core";
+import { DESTINATIONS } from "@carillon/core/internal";
 import {
-  ALERT_TYPE,
   Coverage,
   type Incident,
   isAlive,
@@ -49,7 +49,7 @@ export class AlertWatch {
     const { url, every } = watchdog;
     const payload = { url, alert: { kind: "heartbeat", namespace: this.#store.namespace } };
     const task = parseTask({
-      ...{ id: "watchdog", queue: ALERTS_QUEUE, type: ALERT_TYPE, payload, schedule: { every } },
+      ...{ id: "watchdog", queue: ALERTS_QUEUE, type: DESTINATIONS.url.type, payload, schedule: { every } },
       ...{ catchUp: "skip", timeLimit: "30s", retention: { successes: 1, failures: 10 } },
       description: "Heartbeat for a watchdog outside",
     });

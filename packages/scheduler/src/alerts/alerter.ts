@@ -8,9 +8,15 @@ import {
   parseTask,
   type Silence,
 } from "@carillon/core";
-import { destinationsOf, localName, quietUntil, silenceOf } from "@carillon/core/internal";
 import {
-  ALERT_TYPE,
+  DESTINATIONS,
+  destinationsOf,
+  localName,
+  quietUntil,
+  shownTarget,
+  silenceOf,
+} from "@carillon/core/internal";
+import {
   type Alert,
   failsForAll,
   isAlive,
@@ -133,7 +139,7 @@ export class Alerter {
       const gone = alert.task !== undefined && !task;
       const to = gone ? [] : destinationsOf(alert, task?.definition, rules.defaults);
       await this.#deliver(alert, task?.definition.type, to, rules.now);
-      this.#record(alert, { to: to.map(({ url, email }) => (url ? new URL(url).host : email)) });
+      this.#record(alert, { to: to.map(shownTarget) });
     } catch (error) {
       if (failsForAll(error)) throw error;
       const { code, message } = redisError(error);
@@ -177,7 +183,7 @@ export class Alerter {
   }
 
   /** Adds it to the list of alerts, with hosts only, because a URL may be a credential. */
-  #record(alert: Alert, more: { silenced?: string; to?: readonly (string | undefined)[] }): void {
+  #record(alert: Alert, more: { silenced?: string; to?: readonly string[] }): void {
     this.#store.alertLog.add(JSON.stringify({ ...alert, ...more }));
   }
 
@@ -191,7 +197,15 @@ export class Alerter {
     const retry = { attempts: 8, delay: "5s", max: "1h" };
     const payload = { url, alert: body };
     const owner = alert.task?.owner ?? DEFAULT_OWNER;
-    const parsed = parseTask({ id, type: ALERT_TYPE, queue, owner, schedule: { at }, payload, retry });
+    const parsed = parseTask({
+      id,
+      type: DESTINATIONS.url.type,
+      queue,
+      owner,
+      schedule: { at },
+      payload,
+      retry,
+    });
     const by = { key: id, token: "1", node: this.#settings.nodeId };
     const mark = await this.#store.registry.enter(queue);
     try {

@@ -9,8 +9,15 @@ import {
   type Silence,
   type SilenceScope,
 } from "@carillon/core";
-import { assertOptions, assertSilenceScope, parsePolicies, quote } from "@carillon/core/internal";
-import { ALERT_TYPE, type Alert, EMAIL_TYPE, type StoredChange } from "@carillon/store";
+import {
+  assertOptions,
+  assertSilenceScope,
+  DESTINATIONS,
+  parsePolicies,
+  quote,
+  shownTarget,
+} from "@carillon/core/internal";
+import type { Alert, StoredChange } from "@carillon/store";
 import { instant } from "../instant.js";
 import { assertEntry } from "./changes.js";
 import { shortText, wholeNumber } from "./input.js";
@@ -161,8 +168,8 @@ export class Alerts {
     const alert = { kind: "test", namespace: store.namespace, at, message: "A test of this destination." };
     const [type, payload] =
       url === undefined
-        ? [EMAIL_TYPE, { to: email, alerts: [alert], more: 0 }]
-        : [ALERT_TYPE, { url, alert }];
+        ? [DESTINATIONS.email.type, { to: email, alerts: [alert], more: 0 }]
+        : [DESTINATIONS.url.type, { url, alert }];
     const id = `test-${randomBytes(8).toString("hex")}`;
     const owner = this.#scope.owner ?? DEFAULT_OWNER;
     const parsed = parseTask({ id, type, queue: ALERTS_QUEUE, owner, schedule: { at }, payload });
@@ -285,15 +292,11 @@ function oneOff({
   if (!openRuns && state !== "scheduled" && !failed) return [];
   return [
     {
-      ...{ id, owner, to: url === undefined ? String(to) : hostOf(url) },
+      ...{ id, owner, to: shownTarget({ url, email: to }) },
       state: openRuns ? "waiting" : state === "scheduled" ? "collecting" : "failed",
       at: nextExecution ?? created,
       kinds: [...new Set(alerts.map((one) => String(one?.kind)))],
       ...(lastStatus?.error !== undefined && { error: lastStatus.error }),
     },
   ];
-}
-
-function hostOf(url: string): string {
-  return globalThis.URL.canParse(url) ? new globalThis.URL(url).host : "?";
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { ALERTS_QUEUE, type Json, type TaskDefinition, type TaskName } from "@carillon/core";
+import { shownDestination } from "@carillon/core/internal";
 
 /** Changes that the log records. */
 export const CHANGE_KINDS = [
@@ -104,8 +105,18 @@ function plain(definition: TaskDefinition | undefined): Record<string, Json> | u
 
 function only(values: Record<string, Json>, fields: readonly string[]): Record<string, Json> {
   return Object.fromEntries(
-    fields.flatMap((field) => (values[field] === undefined ? [] : [[field, bounded(values[field])]])),
+    fields.flatMap((field) => {
+      const value = values[field];
+      return value === undefined
+        ? []
+        : [[field, bounded(field === "alerts" ? withoutSecrets(value) : value)]];
+    }),
   );
+}
+
+/** Destinations without their targets: these may be credentials, and the log is read by all roles. */
+function withoutSecrets(alerts: Json): Json {
+  return Array.isArray(alerts) ? (alerts.map(shownDestination) as Json) : null;
 }
 
 function bounded(value: Json): Json {

@@ -1,6 +1,6 @@
 import { ALERTS_QUEUE, type TaskName } from "@carillon/core";
-import { formatDuration, parseLocalName, type TaskSchedule } from "@carillon/core/internal";
-import { ALERT_TYPE, gapText, isAlive, type StoredTask, status } from "@carillon/store";
+import { DESTINATIONS, formatDuration, parseLocalName, type TaskSchedule } from "@carillon/core/internal";
+import { gapText, isAlive, type StoredTask, status } from "@carillon/store";
 import type { Alerts } from "./alerts.js";
 import { clocks, dead, notReady, redisFindings, skews } from "./doctor-environment.js";
 import { type Diagnosis, type Finding, NAMED, span } from "./doctor-finding.js";
@@ -128,7 +128,7 @@ async function uncovered(
     tasks.map(({ definition: { queue, type } }) => [`${queue} ${type}`, { queue, type }] as const),
   );
   const alerted = tasks.filter(({ definition }) => (definition.alerts ?? []).length > 0);
-  const delivery = { queue: ALERTS_QUEUE, type: ALERT_TYPE };
+  const delivery = { queue: ALERTS_QUEUE, type: DESTINATIONS.url.type };
   const gaps = await coverage.gaps([...works.values(), ...(alerted.length > 0 ? [delivery] : [])]);
   return [...gaps.values()]
     .filter(({ queue }) => !known.has(queue))

@@ -1,6 +1,5 @@
 import { ALERTS_QUEUE, CarillonError } from "@carillon/core";
-import { assertOptions } from "@carillon/core/internal";
-import { EMAIL_TYPE } from "@carillon/store";
+import { assertOptions, DESTINATIONS } from "@carillon/core/internal";
 import { z } from "zod";
 import { defineTask, type TaskType } from "../task-type.js";
 
@@ -59,7 +58,7 @@ export function alertEmail(options: AlertEmailOptions): TaskType<typeof mailSche
       remedy: "Give the sender of the mails, such as carillon@example.com.",
     });
   }
-  return defineTask(EMAIL_TYPE, {
+  return defineTask(DESTINATIONS.email.type, {
     queue: ALERTS_QUEUE,
     payload: mailSchema,
     handler: async (mail, { occurrence }) => {

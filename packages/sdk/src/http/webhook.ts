@@ -1,5 +1,5 @@
 import { ALERTS_QUEUE, CarillonError } from "@carillon/core";
-import { ALERT_TYPE } from "@carillon/store";
+import { DESTINATIONS } from "@carillon/core/internal";
 import { z } from "zod";
 import { defineTask, type TaskType } from "../task-type.js";
 import { type HttpRequestOptions, settle } from "./options.js";
@@ -26,7 +26,7 @@ export function alertWebhook(options: Omit<HttpRequestOptions, "queue">): TaskTy
     });
   }
   const settings = settle(options);
-  return defineTask(ALERT_TYPE, {
+  return defineTask(DESTINATIONS.url.type, {
     queue: ALERTS_QUEUE,
     payload: alertSchema,
     handler: ({ url, alert }, context) =>
