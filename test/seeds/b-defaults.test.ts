@@ -1,4 +1,4 @@
-import { type Context, defineTask } from "@carillon/sdk";
+import { type Context, defineTask, type TaskInput } from "@carillon/sdk";
 import { describe, expect, it } from "vitest";
 import { anything, Stand } from "./harness.js";
 
@@ -45,5 +45,80 @@ describe("B7 a default time box of half the interval, with a tolerance of 5 s", 
     await kit.worker.resume();
     await kit.advance("15s");
     expect((await outcomes()).slice(0, 2)).toEqual(["dropped", "succeeded"]);
+  });
+});
+
+describe("B8 a tolerance is about scheduled runs", () => {
+  /** An hourly task with a tolerance of 5 s, which fails at 01:00. Returns its kit at 01:10. */
+  async function failedAtOne(rest: Partial<TaskInput> = {}) {
+    const done: string[] = [];
+    const only = defineTask("one", {
+      queue: "bells",
+      payload: anything,
+      handler: async (_, { occurrence }) => {
+        done.push(occurrence.trigger);
+        if (done.length === 1) throw new Error("the mailbox is full");
+      },
+    });
+    const many = defineTask("many", {
+      queue: "bells",
+      payload: anything,
+      generate: () => ["good", "bad"],
+      process: async (item, { occurrence }) => {
+        if (item === "good") return;
+        done.push(occurrence.trigger);
+        if (done.length === 1) throw new Error("no such folder");
+      },
+    });
+    const kit = await stand.kit({ types: [only, many], start: "2026-01-01T00:00:00Z" });
+    await kit.client.defaults.set("all", { timeLimit: "50%", tolerance: "5s" });
+    await kit.client.put({
+      ...{ id: "t", type: "one", queue: "bells", schedule: { every: "1h" }, payload: {} },
+      ...rest,
+    });
+    await kit.advanceTo("01:10:00");
+    expect(done[0]).toBe("schedule");
+    const [failed] = (await kit.client.runs.list("t")).toReversed();
+    expect(failed).toMatchObject({ outcome: "failed" });
+    return { kit, done, failed: failed?.id as string };
+  }
+
+  it("a trigger runs", async () => {
+    const { kit, done } = await failedAtOne();
+    await kit.client.trigger("t");
+    await kit.advance("1m");
+    expect(done).toEqual(["schedule", "manual"]);
+    await kit.expect("t").outcomes(["failed", "succeeded"]);
+  });
+
+  it("a rerun runs", async () => {
+    const { kit, done } = await failedAtOne({ rerun: { delay: "10m", jitter: 0 } });
+    await kit.advance("1m");
+    expect(done).toEqual(["schedule", "retry"]);
+    await kit.expect("t").outcomes(["failed", "succeeded"]);
+  });
+
+  it("a retry of the failed items runs", async () => {
+    const { kit, done, failed } = await failedAtOne({ type: "many" });
+    await kit.client.runs.retryItems(failed);
+    await kit.advance("1m");
+    expect(done).toHaveLength(2);
+    await kit.expect("t").outcomes(["failed", "succeeded"]);
+  });
+
+  it("a backfill runs", async () => {
+    const { kit, done } = await failedAtOne();
+    await kit.client.backfills.start("t", { from: kit.now - 3_600_000, to: kit.now, only: "failed" });
+    await kit.advance("1m");
+    expect(done).toEqual(["schedule", "backfill"]);
+    await kit.expect("t").outcomes(["failed", "succeeded"]);
+  });
+
+  it("a scheduled run right after one of those is dropped", async () => {
+    const { kit, done } = await failedAtOne();
+    kit.at("01:59:00", () => kit.client.trigger("t"));
+    await kit.advanceTo("02:01:00");
+    expect(done).toEqual(["schedule", "manual"]);
+    await kit.expect("t").outcomes(["failed", "succeeded", "dropped"]);
   });
 });

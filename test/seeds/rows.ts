@@ -35,6 +35,7 @@ const nuntium: typeof docspell = [
   ["B5", "an owner's tasks go with the owner, and a queued job of a deleted task does nothing"],
   ["B6", "an interval is positive, and creating a task twice leaves one"],
   ["B7", "a default time box of half the interval holds for tasks that say nothing, with a tolerance of 5 s"],
+  ["B8", "a tolerance is about scheduled runs: what a person, a retry or a backfill asks for runs"],
   ["T1", "timeline: a second run that starts 57 s after the first is let through"],
   ["T2", "timeline: a worker one minute late drops nothing"],
   ["T3", "timeline: a run 28 s after the last is dropped, and the last run stays where it was"],

@@ -178,7 +178,7 @@ export function slowAfterOf(slowAfter: Duration): { readonly ms: number } | { re
 }
 
 /**
- * Least time between the starts of two runs, in ms; undefined: any.
+ * Least time from the start of the run before to that of a scheduled run, in ms; undefined: any.
  * @param interval ms to the following occurrence; undefined if there is none: `tolerance` then asks for nothing
  */
 export function minGapOf(

@@ -1,6 +1,7 @@
-import type { Backoff, Policies } from "./policies.js";
+import type { Backoff, Policies, RerunPolicy } from "./policies.js";
 import { hashOf } from "./schedule/hash.js";
 import { parseDuration } from "./schedule/text/duration.js";
+import type { TaskSchedule } from "./task-schedule.js";
 
 /** The wait after n consecutive failures (n from 1), in ms, before cap and jitter. */
 export function backoffWait(kind: Backoff, period: number, n: number): number {
@@ -41,4 +42,25 @@ export function afterFailure(
   const wait = Math.min(backoffWait(rerun.backoff, parseDuration(rerun.delay), failures), most);
   const spread = ((hashOf(seed) / 0x1_0000_0000) * 2 - 1) * (rerun.jitter / 100);
   return { retryIn: Math.max(1, Math.round(wait * (1 + spread))), pause: false };
+}
+
+/** Occurrences that are tried, and their start. */
+const TRIED = 64;
+const SAMPLE = Date.UTC(2026, 0, 1);
+
+/** Whether the next occurrence always takes the place of a retry: even the shortest wait is as long as the gaps between occurrences. */
+export function neverReruns({ delay, max, jitter }: RerunPolicy, schedule: TaskSchedule): boolean {
+  if (schedule.delay !== undefined) return false;
+  const wait = Math.min(
+    parseDuration(delay),
+    max === undefined ? Number.POSITIVE_INFINITY : parseDuration(max),
+  );
+  const shortest = wait * (1 - jitter / 100);
+  let nominal = schedule.next(SAMPLE);
+  for (let i = 0; i < TRIED && nominal !== undefined; i++) {
+    const following = schedule.next(nominal);
+    if (following === undefined || schedule.due(following) - nominal > shortest) return false;
+    nominal = following;
+  }
+  return nominal !== undefined;
 }

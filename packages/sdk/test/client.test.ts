@@ -48,6 +48,37 @@ onEveryEngine("the client", (connection) => {
   });
 
   it.each([
+    ["10m", { every: "10m" }, undefined],
+    ["10m", { cron: "*/5 * * * *" }, undefined],
+    // Jitter may shorten the wait.
+    ["10m", { every: "9m" }, 13],
+    ["1h", { every: "10m" }, 13],
+  ])(
+    "warns of a rerun after %s under %j, which the next occurrence replaces each time",
+    async (delay, schedule, jitter = 0) => {
+      const rerun = { delay, jitter };
+      const { warnings } = await client.put(noop("t", { schedule, rerun }));
+      const late = jitter === 0 || delay === "1h";
+      expect(warnings.some(({ code }) => code === "NEVER_RERUNS")).toBe(late);
+      const shorter = await client.put(noop("t", { schedule, rerun: { delay: "4m", jitter: 0 } }));
+      expect(shorter.warnings).toEqual([NO_WORKER]);
+      const once = await client.put(noop("u", { schedule: { at: START + 60_000 }, rerun }));
+      expect(once.warnings).toEqual([NO_WORKER]);
+      const after = await client.put(noop("v", { schedule: { every: "1m", anchor: "finish" }, rerun }));
+      expect(after.warnings).toEqual([NO_WORKER]);
+    },
+  );
+
+  it("warns of a rerun that comes from the defaults of the namespace", async () => {
+    await client.defaults.set("all", { rerun: { delay: "1m" } });
+    const warned = [expect.objectContaining({ code: "NEVER_RERUNS" }), NO_WORKER];
+    expect((await client.put(noop("t"))).warnings).toEqual(warned);
+    expect((await client.validate(noop("t"))).warnings).toEqual(warned);
+    const [one] = await client.putMany([noop("u")]);
+    expect(one?.warnings).toEqual(warned);
+  });
+
+  it.each([
     ["http://127.0.0.1:9/x", "127.0.0.1 is a loopback address"],
     ["http://2130706433/", "127.0.0.1 is a loopback address"],
     ["http://169.254.169.254/hook", "169.254.169.254 is a link-local (cloud metadata) address"],

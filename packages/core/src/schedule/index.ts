@@ -1,4 +1,4 @@
-export { calendarsOf, compileSchedule, usesSeed } from "./compile.js";
+export { calendarsOf, compileLenient, compileSchedule, usesSeed } from "./compile.js";
 export { checkCalendar, MAX_CALENDAR_ENTRIES } from "./exclude/named-calendar.js";
 export type * from "./input.js";
 export { delayOf } from "./interval/delay.js";

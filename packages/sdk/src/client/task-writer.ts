@@ -15,6 +15,7 @@ import {
   calendarsOf,
   DEFAULT_PAYLOAD_LIMITS,
   encodePayload,
+  type Policies,
   reviewSchedule,
   storedInstant,
   withDefaults,
@@ -40,6 +41,7 @@ import {
   wholeNumber,
 } from "./input.js";
 import { assertQuotas } from "./quotas.js";
+import { rerunWarnings } from "./rerun-warnings.js";
 import type { Scope } from "./scope.js";
 import type { AuthorOptions, EnqueueOptions, EnqueueResult, PutOptions, PutResult } from "./types.js";
 import { assertChange, update } from "./update.js";
@@ -82,11 +84,11 @@ export class TaskWriter {
    *
    * @throws `UNKNOWN_TASK_TYPE`, `QUOTA_TASKS`, `QUOTA_INTERVAL`
    */
-  async #admit<Task extends ParsedTask>(task: Task): Promise<Task> {
+  async #admit(task: CheckedTask): Promise<CheckedTask> {
     const { types, defaults, quotas } = await this.#scope.store.registry.rules();
     assertKnown(task.definition.type, types);
     await assertQuotas(this.#scope.store, [task.definition], quotas);
-    return { ...task, definition: withDefaults(task.definition, defaults) };
+    return complete(task, defaults);
   }
 
   async #put(task: CheckedTask, { many, ...options }: PutHow): Promise<PutResult> {
@@ -206,7 +208,7 @@ export class TaskWriter {
     if (shared) assertAt(({ definition }) => calendars.schedules.get(definition));
     const definitions = checked.map(({ definition }) => definition);
     await assertQuotas(this.#scope.store, definitions, quotas);
-    return checked.map((task) => ({ ...task, definition: withDefaults(task.definition, defaults) }));
+    return checked.map((task) => complete(task, defaults));
   }
 
   async validate(task: TaskInput, options: ValidateOptions): Promise<Validation> {
@@ -332,6 +334,12 @@ export class TaskWriter {
     }
     return { ...parsed, warnings: [...warnings, ...alertWarnings(parsed.definition)] };
   }
+}
+
+/** Gives a task the default policies that it does not have, and the warnings that depend on them. */
+function complete(task: CheckedTask, defaults: ReadonlyMap<string, Policies>): CheckedTask {
+  const definition = withDefaults(task.definition, defaults);
+  return { ...task, definition, warnings: [...task.warnings, ...rerunWarnings(definition)] };
 }
 
 function namesCalendars({ definition }: CheckedTask): boolean {

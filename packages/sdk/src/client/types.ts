@@ -29,7 +29,7 @@ export interface ClientOptions {
 /** Something that is valid, but probably not intended. */
 export interface Warning {
   /**
-   * Stable, for programs: `NO_NEXT` (all times are past), `ALERT_NOT_PUBLIC`, `NO_WORKER` (no live worker handles the
+   * Stable, for programs: `NO_NEXT` (all times are past), `NEVER_RERUNS`, `ALERT_NOT_PUBLIC`, `NO_WORKER` (no live worker handles the
    * task's type in its queue), and those of `lintSchedule`.
    */
   readonly code: string;

@@ -1,3 +1,4 @@
+import { decide, shardOf } from "@carillon/core/internal";
 import {
   type AnyTaskType,
   bullPrefix,
@@ -8,8 +9,9 @@ import {
   type WorkerOptions,
 } from "@carillon/sdk";
 import { type WorkerClock, type WorkerSeams, withWorkerSeams } from "@carillon/sdk/internal";
+import { dueTask, isForeign } from "@carillon/store";
 import { internalsOf, storeOf } from "@carillon/store/internal";
-import { type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
@@ -109,16 +111,31 @@ export class Bench {
 
   /** Puts a task that fires in an hour, and runs it now. Returns the run. */
   async run(id: string, type: string, rest: Partial<TaskInput> = {}): Promise<string> {
-    await this.client.put({
-      id,
-      type,
-      queue: QUEUE,
-      schedule: { every: "1h" },
-      payload: {},
-      overlap: "allow",
-      ...rest,
-    });
+    await this.put(id, type, rest);
     return this.again(id);
+  }
+
+  /** Puts a task that fires in an hour. */
+  async put(id: string, type: string, rest: Partial<TaskInput> = {}): Promise<void> {
+    const schedule = { every: "1h" };
+    await this.client.put({ id, type, queue: QUEUE, schedule, payload: {}, overlap: "allow", ...rest });
+  }
+
+  /** Claims the next occurrence of a task, alone in its queue, when it is due, as a node does. Returns the run. */
+  async due(id: string): Promise<string> {
+    const { claims, calendars } = storeOf(this.client);
+    const shard = shardOf(`system/${id}`);
+    return eventually(async () => {
+      const { now, entries } = await claims.readDue(QUEUE, shard, 1);
+      const [entry] = entries;
+      if (!entry?.task || isForeign(entry.task)) throw new Error(`${id} is not due`);
+      const read = { ...entry, task: entry.task };
+      const items = [{ entry: read, decision: decide(dueTask(read, calendars.schedules), now) }];
+      const by = { token: `t${now}`, node: "test" };
+      const { results } = await claims.commit(QUEUE, shard, items, by, now);
+      if (results[0]?.run === undefined) throw new Error(`it was ${results[0]?.status}`);
+      return results[0].run;
+    });
   }
 
   /** Runs an existing task. */

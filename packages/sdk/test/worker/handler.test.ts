@@ -137,10 +137,10 @@ describe("the results of a handler", () => {
       }),
     ]);
     const end = next(worker, "settled");
-    await bench.run("t", "type", { minGap: "1h" });
+    await bench.run("t", "type", { schedule: { every: "100ms" }, minGap: "1h" });
     await end;
     const dropped = next(worker, "dropped");
-    const run = await bench.again("t");
+    const run = await bench.due("t");
     expect(await dropped).toMatchObject({ run, task: "system/t" });
     expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "dropped" });
     const jobs = bench.queue();

@@ -19,7 +19,8 @@ it("a start that comes when another worker has the job has no effect, and runs n
   );
   const handler = vi.fn();
   const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
-  const run = await bench.run("t", "type", { crash: { attempts: 1 }, minGap: "1ms" });
+  await bench.put("t", "type", { schedule: { every: "100ms" }, crash: { attempts: 1 }, minGap: "1ms" });
+  const run = await bench.due("t");
   const frozen = await bench.work([type], { connection: undefined, store, lockDuration: 600_000 });
   frozen.on("error", () => {});
   await held.promise;

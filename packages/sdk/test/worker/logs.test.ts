@@ -137,9 +137,9 @@ describe("a worker logs", () => {
   it("a run that comes too soon after the one before", async () => {
     const { logger, logged } = recorder();
     await bench.work([type(() => null)], { logger });
-    const first = await bench.run("t", "type", { minGap: "1h" });
+    const first = await bench.run("t", "type", { schedule: { every: "100ms" }, minGap: "1h" });
     await logged({ level: "debug", message: "run ended", run: first });
-    const run = await bench.again("t");
+    const run = await bench.due("t");
     expect(await logged({ level: "info", message: "run dropped" })).toMatchObject({ task: "system/t", run });
   });
 

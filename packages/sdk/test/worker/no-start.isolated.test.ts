@@ -26,7 +26,8 @@ it("a run whose start Redis refuses for a minute is not failed: it runs when Red
   );
   const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
   // A start that has conditions to check is not combined with the take.
-  const run = await bench.run("t", "noop", { minGap: "1ms" });
+  await bench.put("t", "noop", { schedule: { every: "100ms" }, minGap: "1ms" });
+  const run = await bench.due("t");
   const worker = await bench.work([noop], { connection: undefined, store });
   await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
   expect(await bench.record(run)).toMatchObject({ attempts: 1 });

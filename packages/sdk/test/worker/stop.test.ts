@@ -66,7 +66,8 @@ describe("a stop with a time limit", () => {
       throw new CarillonError("REDIS_UNAVAILABLE", "the answer was lost.");
     });
     // A start that has conditions to check is not combined with the take.
-    const run = await bench.run("t", "noop", { minGap: "1ms" });
+    await bench.put("t", "noop", { schedule: { every: "100ms" }, minGap: "1ms" });
+    const run = await bench.due("t");
     const worker = await bench.work([noop], { connection: undefined, store });
     await tried.promise;
     await worker.stop();

@@ -1,4 +1,4 @@
-import { parseDuration, type TaskDefinition } from "@carillon/core";
+import { parseDuration, type TaskDefinition, type Trigger } from "@carillon/core";
 import {
   type Enqueue,
   minGapOf,
@@ -8,6 +8,9 @@ import {
 } from "@carillon/core/internal";
 import { type JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
 import { cutResult, encodeDetails } from "../run/codec.js";
+
+/** Runs that may come too soon after another. Runs that a person, a handler or a retry asks for are wanted as they come. */
+const JUDGED: ReadonlySet<Trigger> = new Set(["schedule", "catch-up"]);
 
 /** Texts of jobs and run records of one queue; parts shared within a commit are made once. */
 export class JobTexts {
@@ -38,10 +41,9 @@ export class JobTexts {
 
   /** Initial fields of the run's record; the limits, in ms, are enforced by the worker. */
   details(definition: TaskDefinition, enqueue: Enqueue): string {
-    const { timeLimit, timeLimitGrace, minGap, tolerance, retry } = definition;
+    const { timeLimit, timeLimitGrace, tolerance, retry } = definition;
     const interval =
       timeLimit === undefined && tolerance === undefined ? undefined : this.#interval(definition, enqueue);
-    const gap = minGapOf({ minGap, tolerance }, interval);
     return encodeDetails(definition, {
       type: definition.type,
       key: enqueue.key,
@@ -53,7 +55,7 @@ export class JobTexts {
       most: retry?.attempts,
       limit: timeLimit === undefined ? undefined : timeLimitOf(timeLimit, interval),
       grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
-      minGap: gap,
+      minGap: JUDGED.has(enqueue.trigger) ? minGapOf(definition, interval) : undefined,
       by: enqueue.by,
       payload: enqueue.payload === undefined ? undefined : cutResult(JSON.stringify(enqueue.payload)),
     });

@@ -15,7 +15,7 @@ export interface RunDetails {
   /** Time in ms that an attempt may take, and then to end by itself. */
   limit?: number;
   grace?: number;
-  /** Minimum time between the starts of two runs, in ms. A run that would start sooner is dropped. */
+  /** Minimum time from the start of the run before, in ms: a run that would start sooner is dropped. Only scheduled runs have it. */
   minGap?: number;
   /** The name of the requester. */
   by?: string;
