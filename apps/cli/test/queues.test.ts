@@ -105,10 +105,12 @@ describe("status", () => {
     expect(behind.stdout).toMatch(/^bar +5 h \d+ min +no +0 +- +0 +0$/m);
     await bench.client.queues.pause("bar", { by: "ann", note: "de\nploy" });
     const paused = await cli(["status", "--json"]);
-    expect(paused.code).toBe(2);
-    expect(JSON.parse(paused.stdout).reasons).toMatchObject([{ code: "QUEUE_PAUSED" }, { code: "OVERDUE" }]);
+    expect(paused.code).toBe(1);
+    expect(JSON.parse(paused.stdout)).toMatchObject({
+      ...{ reasons: [{ code: "OVERDUE" }], notes: [{ code: "QUEUE_PAUSED" }] },
+    });
     expect((await cli(["status"])).stdout).toMatch(
-      /^stopped: the queue bar is paused \(by ann since .*: de\\nploy\)\n/,
+      /\n\nHeld on purpose:\n\nThe queue bar is paused \(by ann since .*: de\\nploy\)\. \[QUEUE_PAUSED\]/,
     );
   });
 

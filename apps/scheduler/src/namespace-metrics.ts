@@ -4,15 +4,16 @@ import type { Registry } from "prom-client";
 import { scraped, shared, withinASecond } from "./scrape.js";
 
 /** A series with 0 for each of them; the codes of Redis errors join when they occur. */
-const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}`>, 0> = {
+const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}` | "FROZEN">, 0> = {
   NO_NODE: 0,
   NODES_NOT_READY: 0,
-  FROZEN: 0,
   QUEUE_PAUSED: 0,
   NO_WORKER: 0,
   ALERTS_UNDELIVERED: 0,
   OVERDUE: 0,
 };
+
+const NOTE_CODES = ["FROZEN", "QUEUE_PAUSED"] as const satisfies StatusCode[];
 
 /**
  * The state of the whole namespace, read once at each scrape. Omitted if Redis does not answer, because it is not this
@@ -41,6 +42,17 @@ export function namespaceMetrics(store: Store, registers: Registry[]): void {
       if (!status) return [];
       const none = Object.keys(STATUS_CODES).map((code) => [{ code, queue: "" }, 0] as const);
       return [...none, ...status.reasons.map(({ code, queue = "" }) => [{ code, queue }, 1] as const)];
+    },
+  );
+  metric(
+    "gauge",
+    "carillon_status_notes",
+    "Work that is held on purpose, as carillon status lists it; queue is empty if a note concerns all.",
+    ["code", "queue"],
+    ({ status }) => {
+      if (!status) return [];
+      const none = NOTE_CODES.map((code) => [{ code, queue: "" }, 0] as const);
+      return [...none, ...status.notes.map(({ code, queue = "" }) => [{ code, queue }, 1] as const)];
     },
   );
   // Without the time of Redis there was no answer, so nothing is known.

@@ -107,8 +107,8 @@ it("metrics show why work is late, live processes, and the number of tasks", asy
     ),
   );
   await shows("(status|nodes|workers|tasks|alerts)", [
-    'status_reasons{code="FROZEN",queue=""} 1',
     'status_reasons{code="NO_WORKER",queue="q"} 1',
+    'status_notes{code="FROZEN",queue=""} 1',
     'nodes{state="ready"} 1',
     ...['tasks{queue="q",state="planned"} 1', 'tasks{queue="q",state="paused"} 1'],
   ]);

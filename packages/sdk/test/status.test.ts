@@ -1,7 +1,8 @@
-import { Client, type StatusReason } from "@carillon/sdk";
+import { bullPrefix, Client, type StatusReason } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 
 const QUEUE = "bells";
@@ -64,7 +65,7 @@ it("is `on time` while nodes are ready and nothing is late", async () => {
   expect(await client.status()).toMatchObject({ state: "on-time", behind: 0, reasons: [], queues: [] });
   await put("t");
   expect(await client.status()).toEqual({
-    ...{ state: "on-time", behind: 0, reasons: [], at: expect.any(Number) },
+    ...{ state: "on-time", behind: 0, reasons: [], notes: [], at: expect.any(Number) },
     queues: [{ name: QUEUE, behind: 0, workers: 0, waiting: 0, active: 0, oldestWaitingMs: undefined }],
     ...{ nodes: { alive: 1, ready: 1 }, workers: { alive: 1 } },
   });
@@ -129,31 +130,53 @@ it("is `stopped` if Redis refuses writes, or does not answer", async () => {
   expect(await away.status()).toMatchObject({ state: "stopped", reasons: [{ code: "REDIS_UNAVAILABLE" }] });
 });
 
-it("is `stopped` while a queue is paused, including that of the alerts, whatever else is wrong", async () => {
+it("is `stopped` while the queue of the alerts is paused, or a queue by nobody knows whom", async () => {
   await put("t");
   await put("alert", { queue: "carillon-alerts" });
-  await client.queues.pause(QUEUE, { by: "ann", note: "deploy" });
   await store.queues.pause("carillon-alerts", "bob", "");
-  await owe(60_000);
-  const { state, behind, reasons } = await client.status();
-  expect([state, codes(reasons)]).toEqual(["stopped", ["QUEUE_PAUSED", "QUEUE_PAUSED", "OVERDUE"]]);
-  expect(behind).toBeGreaterThanOrEqual(60_000);
-  expect(reasons[0]).toMatchObject({ queue: QUEUE, since: expect.any(Number) });
-  expect(reasons[0]?.message).toMatch(/^the queue bells is paused \(by ann since .*: deploy\)\.$/);
+  expect(await client.status()).toMatchObject({
+    state: "stopped",
+    reasons: [{ code: "QUEUE_PAUSED" }],
+    notes: [],
+  });
+  await store.queues.resume("carillon-alerts");
+  const plain = new Queue(QUEUE, { connection: { url: redis.url }, prefix: bullPrefix("carillon", QUEUE) });
+  await plain.pause();
+  await plain.close();
+  expect(await client.status()).toMatchObject({
+    ...{ state: "stopped", notes: [] },
+    reasons: [{ code: "QUEUE_PAUSED", message: "the queue bells is paused." }],
+  });
 });
 
-it("is `stopped` while a freeze holds, with its author and end", async () => {
+it("notes a pause of a queue with its author beside the state, whatever else is wrong", async () => {
+  await put("t");
+  await client.queues.pause(QUEUE, { by: "ann", note: "deploy" });
+  expect(await client.status()).toMatchObject({ state: "on-time", reasons: [] });
+  await owe(60_000);
+  const { state, behind, reasons, notes } = await client.status();
+  expect([state, codes(reasons), codes(notes)]).toEqual(["behind", ["OVERDUE"], ["QUEUE_PAUSED"]]);
+  expect(behind).toBeGreaterThanOrEqual(60_000);
+  expect(notes[0]).toMatchObject({ queue: QUEUE, since: expect.any(Number) });
+  expect(notes[0]?.message).toMatch(/^the queue bells is paused \(by ann since .*: deploy\)\.$/);
+});
+
+it("notes a freeze with its author and end, and still says that no node is alive", async () => {
   await client.freezes.put({ owner: "acme", reason: "INC-43", by: "ann", until: Date.now() + 3_600_000 });
   await client.freezes.put({ all: true, from: Date.now() + 3_600_000 });
-  const { state, reasons } = await client.status();
-  expect([state, codes(reasons)]).toEqual(["stopped", ["FROZEN"]]);
-  expect(reasons[0]).toMatchObject({
+  const { state, reasons, notes } = await client.status();
+  expect([state, codes(reasons), codes(notes)]).toEqual(["on-time", [], ["FROZEN"]]);
+  expect(notes[0]).toMatchObject({
     owner: "acme",
     message: expect.stringMatching(/owner acme: frozen by ann until .*INC-43/),
   });
   // Ignores freezes of other owners.
-  expect(codes((await new Client({ store, owner: "other" }).status()).reasons)).toEqual([]);
-  expect(codes((await new Client({ store, owner: "acme" }).status()).reasons)).toEqual(["FROZEN"]);
+  expect(codes((await new Client({ store, owner: "other" }).status()).notes)).toEqual([]);
+  expect(codes((await new Client({ store, owner: "acme" }).status()).notes)).toEqual(["FROZEN"]);
+  await store.registry.removeNode("n");
+  expect(await client.status()).toMatchObject({
+    ...{ state: "stopped", reasons: [{ code: "NO_NODE" }], notes: [{ code: "FROZEN" }] },
+  });
 });
 
 it("is `stopped` if no worker takes waiting jobs, or none has the type of a due task", async () => {

@@ -29,7 +29,8 @@ export const registerStatus: Register = (program, out) => {
     .description(
       [
         "Says in one line whether the work of the namespace is on time, behind (the age of the oldest due occurrence that no node has",
-        "claimed), or stopped; then each reason, most severe first, with its remedy. With --owner: the work of that owner.",
+        "claimed), or stopped; then each reason, most severe first, with its remedy, and what somebody holds on purpose: freezes and paused",
+        "queues. With --owner: the work of that owner.",
         "",
         "Exit codes: 0 on time, 1 behind, 2 stopped.",
       ].join("\n"),
@@ -55,7 +56,7 @@ export const registerStatus: Register = (program, out) => {
 const COLOURS = { "on-time": "green", behind: "yellow", stopped: "red" } as const;
 
 function page(status: Status, screen: Screen): string {
-  const { state, reasons, queues, nodes, workers, at } = status;
+  const { state, reasons, notes, queues, nodes, workers, at } = status;
   const { paint } = screen;
   const facts = [
     counted(nodes.ready, nodes.alive, "node"),
@@ -64,7 +65,8 @@ function page(status: Status, screen: Screen): string {
   ];
   return [
     `${paint(COLOURS[state], headline(status))}\n`,
-    ...reasons.map((reason) => `\n${printable(sentence(reason, at))}\n  ${printable(reason.remedy)}\n`),
+    ...reasons.map((reason) => paragraph(reason, at)),
+    ...(notes.length > 0 ? ["\nHeld on purpose:\n", ...notes.map((note) => paragraph(note, at))] : []),
     at === undefined ? "" : `\n${facts.join(", ")}\n`,
     queues.length > 0 ? `\n${table(COLUMNS, queues, screen)}` : "",
   ].join("");
@@ -77,6 +79,10 @@ function headline({ state, behind, reasons }: Status): string {
   const [first, ...more] = reasons.filter(({ code }) => code !== "OVERDUE");
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
   return printable(`stopped: ${first?.message.replace(/\.$/, "")}${others}`);
+}
+
+function paragraph(reason: StatusReason, at: number | undefined): string {
+  return `\n${printable(sentence(reason, at))}\n  ${printable(reason.remedy)}\n`;
 }
 
 function sentence({ code, message, since }: StatusReason, now: number | undefined): string {

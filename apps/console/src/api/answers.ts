@@ -278,15 +278,14 @@ export const ME = object(
   { owners: list(text), bullBoard: text },
 );
 const queueState = { paused: pause, waiting: count, active: count, oldestWaitingMs: count, workers: count };
+const reason = object(
+  { code: text, message: text, remedy: text },
+  { queue: text, type: text, owner: text, since: time },
+);
 export const STATUS = object(
   {
     ...{ state: z.enum(["on-time", "behind", "stopped"]), behind: count },
-    reasons: list(
-      object(
-        { code: text, message: text, remedy: text },
-        { queue: text, type: text, owner: text, since: time },
-      ),
-    ),
+    ...{ reasons: list(reason), notes: list(reason) },
     queues: list(object({ name: text, behind: count }, queueState)),
     nodes: object({ alive: count, ready: count }),
     workers: object({ alive: count }),

@@ -36,8 +36,8 @@ export async function doctor(
 ): Promise<Diagnosis> {
   scope.assertUnbound();
   const { store } = scope;
-  const { reasons, at } = await status(scope);
-  const found: Finding[] = reasons.map(({ code, message, remedy, queue }) => ({
+  const { reasons, notes, at } = await status(scope);
+  const found: Finding[] = [...reasons, ...notes].map(({ code, message, remedy, queue }) => ({
     ...{ code, message, remedy, queue },
     severity: MILD.has(code) ? ("warning" as const) : ("error" as const),
   }));

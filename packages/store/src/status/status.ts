@@ -22,7 +22,7 @@ export type StatusCode =
   | "ALERTS_UNDELIVERED"
   | "OVERDUE";
 
-/** One reason why a namespace is not on time. */
+/** A reason why a namespace is not on time, or a note that somebody holds a part of it on purpose. */
 export interface StatusReason {
   readonly code: StatusCode;
   readonly message: string;
@@ -64,6 +64,11 @@ export interface Status {
   readonly at?: number;
   /** Most severe first; empty if the state is `on-time`. */
   readonly reasons: readonly StatusReason[];
+  /**
+   * Work that somebody holds on purpose: freezes (`FROZEN`), and pauses of queues that recorded their time
+   * (`QUEUE_PAUSED`). They do not change the state.
+   */
+  readonly notes: readonly StatusReason[];
   readonly queues: readonly QueueStatus[];
   /** Scheduler nodes: those that are alive, and those of them that claim. */
   readonly nodes: { readonly alive: number; readonly ready: number };
@@ -91,7 +96,7 @@ export async function status(scope: StatusScope): Promise<Status> {
     return await readStatus(scope);
   } catch (error) {
     const none = { behind: 0, queues: [], nodes: { alive: 0, ready: 0 }, workers: { alive: 0 } };
-    return { state: "stopped", ...none, reasons: [redisReason(error)] };
+    return { state: "stopped", ...none, reasons: [redisReason(error)], notes: [] };
   }
 }
 
@@ -121,15 +126,19 @@ async function readStatus(scope: StatusScope): Promise<Status> {
     ...refused,
     ...(heard && alive.length === 0 ? [noNode(views.map(({ beat }) => beat))] : []),
     ...(heard && alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
-    ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
-    ...read.flatMap(({ queue }) => pauseOf(queue)),
+    ...read.flatMap(({ queue }) => (isPlanned(queue) ? [] : pauseOf(queue))),
     ...noWorkers(gaps, read, workers),
     ...(owner === undefined ? lackedTypes(working, gaps) : []),
     ...read.flatMap((one) => undelivered(one, gaps, now)),
   ];
+  const notes = [
+    ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
+    ...read.flatMap(({ queue }) => (isPlanned(queue) ? pauseOf(queue) : [])),
+  ];
   const late = read
     .filter(({ queue }) => queue.behind >= LATE)
     .sort((a, b) => b.queue.behind - a.queue.behind);
+  const ofOwner = (reason: StatusReason) => (owner === undefined ? reason : { ...reason, owner });
   const reasons = [...stops, ...late.map(({ queue }) => overdue(queue, now))];
   const behind = late[0]?.queue.behind ?? 0;
   return {
@@ -137,7 +146,8 @@ async function readStatus(scope: StatusScope): Promise<Status> {
     behind,
     ...(behind > 0 && { since: now - behind }),
     at: now,
-    reasons: owner === undefined ? reasons : reasons.map((reason) => ({ ...reason, owner })),
+    reasons: reasons.map(ofOwner),
+    notes: notes.map(ofOwner),
     queues: read.map(({ queue }) => queue),
     nodes: { alive: alive.length, ready: ready.length },
     workers: { alive: working.length },
@@ -264,6 +274,11 @@ function freezeOf(freeze: Freeze, owner: string | undefined, now: number): Statu
       ...(freeze.schedule === undefined && { since: Math.max(created, freeze.from) }),
     },
   ];
+}
+
+/** A pause that recorded its time was made by a person. Without alerts nobody would learn of anything. */
+function isPlanned({ name, paused }: QueueStatus): boolean {
+  return paused?.at !== undefined && name !== ALERTS_QUEUE;
 }
 
 function pauseOf({ name, paused }: QueueStatus): StatusReason[] {

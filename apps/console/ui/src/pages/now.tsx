@@ -64,29 +64,43 @@ const PLACES: Partial<Record<StatusReason["code"], string>> = {
   OVERDUE: "/tasks?filter=overdue",
 };
 
-/** The status in one line, and each reason why it is not "on time". */
+/** The status in one line, each reason why it is not "on time", and what somebody holds on purpose. */
 function Truth() {
   const status = useGet<Status>("/status", {}, { every: OFTEN });
   return (
     <Loaded of={status}>
-      {({ state, behind, nodes, workers, reasons }) => (
-        <div className="note" data-tone={TONES[state]}>
-          <p>
-            <strong>
-              {state === "on-time" ? w.onTime : state === "behind" ? w.behind(duration(behind)) : w.stopped}
-            </strong>{" "}
-            <span className="soft">{w.counts(nodes.alive, nodes.ready, workers.alive)}</span>
-          </p>
-          {reasons.length === 0 ? null : (
-            <ul className="stack">
-              {reasons.map((reason) => (
-                <Reason key={`${reason.code} ${reason.queue} ${reason.type}`} reason={reason} />
-              ))}
-            </ul>
+      {({ state, behind, nodes, workers, reasons, notes }) => (
+        <div className="stack">
+          <div className="note" data-tone={TONES[state]}>
+            <p>
+              <strong>
+                {state === "on-time" ? w.onTime : state === "behind" ? w.behind(duration(behind)) : w.stopped}
+              </strong>{" "}
+              <span className="soft">{w.counts(nodes.alive, nodes.ready, workers.alive)}</span>
+            </p>
+            {reasons.length === 0 ? null : <Reasons of={reasons} />}
+          </div>
+          {notes.length === 0 ? null : (
+            <div className="note">
+              <p>
+                <strong>{w.held}</strong>
+              </p>
+              <Reasons of={notes} />
+            </div>
           )}
         </div>
       )}
     </Loaded>
+  );
+}
+
+function Reasons({ of }: { of: readonly StatusReason[] }) {
+  return (
+    <ul className="stack">
+      {of.map((reason) => (
+        <Reason key={`${reason.code} ${reason.queue} ${reason.type} ${reason.message}`} reason={reason} />
+      ))}
+    </ul>
   );
 }
 
