@@ -207,12 +207,13 @@ export class Bench {
     return seen;
   }
 
-  /** Keys of Carillon, without BullMQ's. */
+  /** Keys of Carillon, without BullMQ's, and without those that only tell late requests from new ones, and expire. */
   async ownKeys(): Promise<string[]> {
     const all = Object.keys(await this.dump());
     const tag = `{${this.store.namespace}`;
     return all
       .filter((key) => key.startsWith(tag) && (key.includes(":~") || !key.startsWith(`${tag}:`)))
+      .filter((key) => !/:~turn:/.test(key))
       .sort();
   }
 

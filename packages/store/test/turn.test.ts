@@ -5,7 +5,7 @@ import { FlowProducer, type Job, type Queue, Worker } from "bullmq";
 import { expect, it } from "vitest";
 import { bullPrefix } from "../src/keys.js";
 import { begunOf } from "../src/run/run-scripts.js";
-import type { TurnLane } from "../src/run/turns.js";
+import type { TurnAnswer, TurnEnd, TurnLane } from "../src/run/turns.js";
 import { Bench, QUEUE } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -19,7 +19,20 @@ interface Crew {
 
 type Scenario = [name: string, act: (crew: Crew) => Promise<void>];
 
+type Taken = TurnAnswer["jobs"][0];
+
 const RUNS = 12;
+
+const lanesOf = (bench: Bench) =>
+  bench.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane, ...TurnLane[]];
+
+/** The end of a run that a turn has started. */
+function endOf(bench: Bench, [run, token, , start]: Taken): TurnEnd {
+  return {
+    ...{ name: bench.name("p0"), run, token, fence: Number(start?.[1]), outcome: "succeeded" },
+    ...{ made: 0, trace: 0, result: { a: 1 } },
+  };
+}
 
 async function add(bench: Bench, count = RUNS, priority = 0): Promise<void> {
   const id = `p${priority}`;
@@ -243,19 +256,15 @@ onEveryEngine("a turn", (connection) => {
     const own = await Bench.open(connection());
     await add(own, 1);
     const { keys } = internalsOf(own.store);
-    const [lane] = own.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+    const [lane] = lanesOf(own);
     const take = lane.next(3);
     const first = await take([]);
     const again = await take([]);
     expect(again.jobs.map(([id, token, , start]) => [id, token, start?.[1]])).toEqual(
       first.jobs.map(([id, token, , start]) => [id, token, String(start?.[1])]),
     );
-    const [[run, token, , start]] = first.jobs as [(typeof first.jobs)[0]];
-    const name = own.name("p0");
-    const end = {
-      ...{ name, run, token, fence: Number(start?.[1]), outcome: "succeeded" as const },
-      ...{ made: 0, trace: 0, result: { a: 1 } },
-    };
+    const end = endOf(own, first.jobs[0] as Taken);
+    const { name } = end;
     const finish = lane.next(0);
     expect((await finish([end])).words).toEqual(["OK"]);
     expect((await finish([end])).words).toEqual(["OK"]);
@@ -263,15 +272,79 @@ onEveryEngine("a turn", (connection) => {
     await internalsOf(own.store).link.ask((client) => client.del(keys.queue(QUEUE).turn("me", 0)));
     expect((await finish([end])).words).toEqual(["OK"]);
     expect(await own.store.runs.stats(name)).toMatchObject({ succeeded: "1", crashes: "0", attempts: "1" });
-    await lane.forget();
-    expect((await own.ownKeys()).filter((key) => key.includes("~turn:"))).toEqual([]);
+    await own.close();
+  });
+
+  it("does nothing if it arrives after a newer one of its lane", async () => {
+    const own = await Bench.open(connection());
+    await add(own, 3);
+    const [lane] = lanesOf(own);
+    const [taken] = (await lane.next(1)([])).jobs as [Taken];
+    const withEnd = lane.next(1);
+    const withoutEnds = lane.next(2);
+    // A newer turn finds nothing to take, and later ones end all that there is: none of them leaves a job on record.
+    await own.queue().pause();
+    expect((await lane.next(1)([])).jobs).toEqual([]);
+    await own.queue().resume();
+    const before = await own.dump();
+    expect(await withoutEnds([])).toMatchObject({ words: [], jobs: [] });
+    expect(await withEnd([endOf(own, taken)])).toMatchObject({ words: ["ASK"], jobs: [] });
+    expect(await own.dump()).toEqual(before);
+    // The newest turn is still known: it took nothing, and it takes nothing when it is sent again.
+    const newest = lane.next(1);
+    const [second] = (await newest([])).jobs as [Taken];
+    expect(await withoutEnds([])).toMatchObject({ jobs: [] });
+    expect((await newest([])).jobs.map(([id]) => id)).toEqual([second[0]]);
+    await own.close();
+  });
+
+  it("ends no run for an attempt that another one has taken over, even with the lock of the job", async () => {
+    const own = await Bench.open(connection());
+    await add(own, 1);
+    const [lane] = lanesOf(own);
+    const [taken] = (await lane.next(1)([])).jobs as [Taken];
+    const end = endOf(own, taken);
+    expect((await lane.next(0)([{ ...end, fence: end.fence - 1 }])).words).toEqual(["ASK"]);
+    expect(await own.store.runs.get(QUEUE, end.run)).toMatchObject({ state: "running" });
+    expect((await lane.next(0)([end])).words).toEqual(["OK"]);
+    await own.close();
+  });
+
+  it("acknowledges only the end that a final run has: its fence and its outcome", async () => {
+    const own = await Bench.open(connection());
+    await add(own, 1);
+    const [lane] = lanesOf(own);
+    const [taken] = (await lane.next(1)([])).jobs as [Taken];
+    const end = endOf(own, taken);
+    expect((await lane.next(0)([end])).words).toEqual(["OK"]);
+    const words = async (other: object) => (await lane.next(0)([{ ...end, ...other }])).words;
+    expect(await words({})).toEqual(["OK"]);
+    expect(await words({ fence: end.fence - 1 })).toEqual(["ASK"]);
+    expect(await words({ outcome: "quota" })).toEqual(["ASK"]);
+    await own.close();
+  });
+
+  it("says if a job has ended whose run could not be written, also when it is sent again", async () => {
+    const own = await Bench.open(connection());
+    await own.put({ id: "p0", expectWithin: "1h" });
+    await own.trigger("p0", "one");
+    const { link, keys } = internalsOf(own.store);
+    const [lane] = lanesOf(own);
+    const [taken] = (await lane.next(1)([])).jobs as [Taken];
+    const end = endOf(own, taken);
+    // The end of the job succeeds, and a write after it fails.
+    await link.ask((client) => client.set(keys.queue(QUEUE).expected, "in the way"));
+    const finish = lane.next(0);
+    expect((await finish([end])).words).toEqual(["ENDED"]);
+    expect((await finish([end])).words).toEqual(["ENDED"]);
+    expect(await own.queue().getJobState(end.run)).toBe("completed");
     await own.close();
   });
 
   it.each([0, 1])("does not start a run whose task was deleted, after %d starts", async (starts) => {
     const own = await Bench.open(connection());
     await add(own, 2);
-    const [lane] = own.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+    const [lane] = lanesOf(own);
     const started = async (take: number) =>
       (await lane.next(take)([])).jobs.map(([, , , start]) => start?.[0]);
     expect(await started(starts)).toEqual(Array(starts).fill("OK"));
@@ -299,13 +372,10 @@ onEveryEngine("a turn", (connection) => {
       "is missing": (key) => link.ask((client) => client.del(key)),
     };
     await add(own, Object.keys(ways).length);
-    const [lane] = own.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+    const [lane] = lanesOf(own);
     const { jobs } = await lane.next(20)([]);
     for (const [i, act] of Object.values(ways).entries()) await act(job(jobs[i]?.[0] as string));
-    const ends = jobs.map(([id, token, , start]) => ({
-      ...{ name: own.name("p0"), run: id, token, fence: Number(start?.[1]), outcome: "succeeded" as const },
-      ...{ made: 0, trace: 0, result: 1 },
-    }));
+    const ends = jobs.map((taken) => endOf(own, taken));
     const before = await own.dump();
     const { words } = await lane.next(0)(ends);
     expect(Object.keys(ways).map((way, i) => [way, words[i]])).toEqual(
@@ -329,7 +399,7 @@ onEveryEngine("a turn", (connection) => {
     await link.ask((client) => client.hset(job(ids[2]), "stc", "1"));
     await link.ask((client) => client.del(run(ids[3])).then(() => client.set(run(ids[3]), "in the way")));
     await own.queue().add("plain", {}, { jobId: "plain@1" });
-    const [lane] = own.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+    const [lane] = lanesOf(own);
     const { jobs, error, held } = await lane.next(10)([]);
     expect(Object.fromEntries(jobs.map(([id, , , start]) => [id, start?.[0]]))).toEqual({
       ...{ [ids[0]]: "OK", [ids[1]]: undefined, [ids[2]]: undefined, [ids[3]]: undefined },

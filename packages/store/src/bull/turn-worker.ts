@@ -24,8 +24,6 @@ interface PendingEnd extends TurnEnd {
 interface Lane {
   readonly turns: TurnLane;
   busy: boolean;
-  /** Its newest turn is on record. */
-  recorded: boolean;
 }
 
 const NO_NEXT = () => false;
@@ -64,7 +62,7 @@ export class TurnWorker extends PatientWorker {
 
   constructor(queue: string, process: Processor, options: WorkerOptions, lanes: readonly TurnLane[]) {
     super(queue, process, { ...options, autorun: false });
-    this.#lanes = lanes.map((turns) => ({ turns, busy: false, recorded: false }));
+    this.#lanes = lanes.map((turns) => ({ turns, busy: false }));
     // A private method: BullMQ's `run` calls it, and its `close` and `pause` wait for it.
     (this as unknown as { mainLoop: () => Promise<void> }).mainLoop = () =>
       new Promise((resolve) => {
@@ -97,20 +95,9 @@ export class TurnWorker extends PatientWorker {
       if (ends.length === 0 && take === 0) break;
       void this.#turn(lane, ends, take);
     }
-    this.#forgetWhenIdle();
     if (stops) this.#endLoop();
     else if (this["isRateLimited"]()) void this.#rest(this["waitForRateLimit"]());
     else if (this.#empty && !this.#rests && !this["waiting"] && this.#free > 0) void this.#waitForMarker();
-  }
-
-  /** A record that no turn will replace is deleted: a worker without work leaves no key. */
-  #forgetWhenIdle(): void {
-    if (this.#open > 0 || this.#ends.length > 0) return;
-    for (const lane of this.#lanes) {
-      if (lane.busy || !lane.recorded) continue;
-      lane.recorded = false;
-      void lane.turns.forget();
-    }
   }
 
   get #free(): number {
@@ -131,7 +118,7 @@ export class TurnWorker extends PatientWorker {
     if (this.#open > 0 || this.#ends.length > 0 || this.#lanes.some(({ busy }) => busy)) return;
     const over = this.#over;
     this.#over = undefined;
-    void Promise.all(this.#lanes.map(({ turns }) => turns.forget())).finally(over);
+    over?.();
   }
 
   async #turn(lane: Lane, ends: readonly PendingEnd[], take: number): Promise<void> {
@@ -140,7 +127,6 @@ export class TurnWorker extends PatientWorker {
     const woken = this.#woken;
     const answer = await this.#answerOf(lane, ends, take);
     lane.busy = false;
-    lane.recorded = !answer || answer.jobs.length > 0 || answer.words.includes("ENDED");
     this.#asked -= take;
     if (answer) {
       if (take > 0) this["updateDelays"](answer.limit, answer.delay);

@@ -60,7 +60,6 @@ interface Aftermath {
 }
 
 export class RunRepository extends RunReads {
-  readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
@@ -78,7 +77,6 @@ export class RunRepository extends RunReads {
     retention: Retention,
   ) {
     super(link, keys);
-    this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#calendars = calendars;
@@ -142,7 +140,7 @@ export class RunRepository extends RunReads {
   lanes(queue: string, worker: TurnWorker): TurnLane[] {
     return Array.from(
       { length: LANES },
-      (_, lane) => new TurnLane(this.#link, this.#scripts, this.#keys, this.#retention, queue, worker, lane),
+      (_, lane) => new TurnLane(this.#scripts, this.#keys, this.#retention, queue, worker, lane),
     );
   }
 

@@ -3,13 +3,14 @@
 -- "ASK", or a job without a start: the general scripts handle them (settle-run, start-run).
 --
 -- A turn whose answer was lost is sent again under its number. It then takes nothing: it returns what it took, as far as those locks are
--- still held. K.turn: number of the newest turn, words of its ends (letters), and for each job that it took its id and fence ("-" not started).
+-- still held. A turn that arrives after a newer one of its lane does nothing: its sender has given it up. K.turn: number of the newest turn,
+-- words of its ends (letters), and for each job that it took its id and fence ("-" not started). It stays for F.late.
 --
 -- A.clock: the worker's own time, as BullMQ takes it; A.token: of the turn; a job's lock is held with it and the job's number in the turn
 -- Each: value: the job's result as JSON; result: the run's, "=" the same, "" none; trace: bytes of the job's stack traces, "" none
 -- Returns: { words of the ends, jobs, rate limit in ms, time of the next delayed job, 1 if the queue holds jobs back (paused, limited), error ("" none) }
 --          word: "OK" | "ASK" (nothing was done) | "ENDED" (the job has ended, and its run could not be written); job: { id, token, its hash,
---          answer of start-run.lua without the word, or none }
+--          answer of start-run.lua without the word, or none }. Of a turn that arrives late: as if there were no jobs, and "ASK" for each end
 local now = nowMs()
 local LETTERS = { OK = "O", ASK = "A", ENDED = "E" }
 local WORDS = { O = "OK", A = "ASK", E = "ENDED" }
@@ -84,7 +85,10 @@ local function answer()
 end
 
 local number, lettersBefore, takenBefore = string.match(redis.call("GET", K.turn) or "", "^(%d+) (%a*)(.*)$")
-if number == A.number then
+if number and tonumber(A.number) < tonumber(number) then
+  for _ in eachItem do letters = letters .. LETTERS.ASK end
+  return answer()
+elseif number == A.number then
   letters = lettersBefore
   local n = 0
   for id, fence in string.gmatch(takenBefore, " (%S+) (%S+)") do
@@ -96,7 +100,7 @@ if number == A.number then
   return answer()
 end
 
-redis.call("SET", K.turn, A.number .. " ", "PX", 2 * A.lock)
+redis.call("SET", K.turn, A.number .. " ", "PX", F.late)
 
 for item in eachItem do
   local run = runOf(item.id, item.name, item.shard)
@@ -127,10 +131,5 @@ end
 bullLeave()
 bullDrained(#took > 0)
 if next(ended) then afterEnds() else wakeForMoved() end
--- Ends that come again are known by their fences, so only takes, and jobs that ended without their runs, need a record.
-if record == "" and not string.find(letters, "E", 1, true) then
-  redis.call("UNLINK", K.turn)
-else
-  redis.call("SET", K.turn, A.number .. " " .. letters .. record, "PX", 2 * A.lock)
-end
+redis.call("SET", K.turn, A.number .. " " .. letters .. record, "PX", F.late)
 return answer()

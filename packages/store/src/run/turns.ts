@@ -2,7 +2,6 @@ import type { Json, Outcome, TaskName } from "@carillon/core";
 import { localName, shardOf } from "@carillon/core/internal";
 import { bullTurnKeys } from "../bull/bull-turn.js";
 import type { NamespaceKeys } from "../keys.js";
-import type { Link } from "../redis/link.js";
 import type { Scripts } from "../script/scripts.js";
 import type { Retention } from "../task/codec.js";
 import { cutResult } from "./codec.js";
@@ -58,12 +57,9 @@ export class TurnLane {
     turn: { number: number; take: number; clock: number },
     ends: readonly TurnEnd[],
   ) => Promise<unknown[]>;
-  readonly #link: Link;
-  readonly #record: string;
   #number = 0;
 
   constructor(
-    link: Link,
     scripts: Scripts,
     keys: NamespaceKeys,
     retention: Retention,
@@ -73,8 +69,6 @@ export class TurnLane {
   ) {
     const of = keys.queue(queue);
     const { id, pid, host, lock } = worker;
-    this.#link = link;
-    this.#record = of.turn(id, lane);
     const { runs, next, journal, alerts, expected, outcomes } = of;
     const given = {
       runs,
@@ -83,7 +77,7 @@ export class TurnLane {
       alerts,
       expected,
       outcomes,
-      turn: this.#record,
+      turn: of.turn(id, lane),
       bull: bullTurnKeys(of.bull),
     };
     this.#send = (turn, ends) =>
@@ -93,11 +87,6 @@ export class TurnLane {
         { ...retention, worker: id, pid, host, lock, token: `${id}:${lane}:${turn.number}`, ...turn },
         ends.map(item),
       );
-  }
-
-  /** Deletes the record of the newest turn, if Redis can be reached; otherwise it expires. */
-  async forget(): Promise<void> {
-    if (this.#link.ready) await this.#link.client.unlink(this.#record).catch(() => {});
   }
 
   /** Begins the next turn. Returns how to send it: again, as long as its answer is unknown. */

@@ -107,6 +107,12 @@ export const FACTS = {
   /** Separator in the texts that `read-due.lua` returns. Stored data never contains control characters. */
   separator: "\x1f",
 
+  /**
+   * A request may arrive this much later than it was sent, in ms: far longer than a connection that was given up can
+   * keep it. For so long Redis keeps what tells it from a new one.
+   */
+  late: 86_400_000,
+
   /** Default time that a finished task is kept, in ms. */
   linger: 30 * 86_400_000,
   /** Defaults for crashes: the wait before the next attempt in ms, and the number of crashes that end a run. */
