@@ -30,6 +30,7 @@ async function checkPackage(one, tool) {
       // subpaths; ours serve our own packages and tests.
       "--exclude-entrypoints",
       "internal",
+      "conditions",
       "--ignore-rules",
       "cjs-resolves-to-esm",
       "--format",

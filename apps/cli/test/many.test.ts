@@ -74,10 +74,10 @@ describe("all of a tag, an owner or a queue", () => {
 
   it("are only counted without --all", async () => {
     for (const [args, said] of [
-      [["rm", "--tag", "ops"], "rm means 3 tasks of tag ops."],
-      [["pause", "--tag", "ops"], "pause means 2 tasks of tag ops."],
-      [["resume", "-q", "foo", "--owner", "acme"], "resume means 0 tasks of queue foo, owner acme."],
-      [["rm", "--owner", "acme", "-q", "foo"], "rm means 1 task of queue foo, owner acme."],
+      [["rm", "--tag", "ops"], "rm means 3 tasks (tag ops)."],
+      [["pause", "--tag", "ops"], "pause means 2 tasks (tag ops)."],
+      [["resume", "-q", "foo", "--owner", "acme"], "resume means 0 tasks (queue foo, owner acme)."],
+      [["rm", "--owner", "acme", "-q", "foo"], "rm means 1 task (queue foo, owner acme)."],
     ] as const) {
       const { exit, code, message } = await refusal([...args]);
       expect([exit, code, message]).toEqual([
@@ -109,7 +109,7 @@ describe("several named tasks", () => {
     expect(again.stderr).toMatch(/2 tasks refused:\n(.*\[(SKIPPED_OVERLAP|TASK_NOT_FOUND)\]\n){2}/);
     expect(await json(["cancel", "-q", "bar", "--dry-run"])).toMatchObject({ count: 2, tasks: 2 });
     expect(await refusal(["cancel", "-q", "bar"])).toMatchObject({
-      ...{ exit: 2, message: expect.stringMatching(/cancel means 2 runs of queue bar\. Add --dry-run/) },
+      ...{ exit: 2, message: expect.stringMatching(/cancel means 2 runs \(queue bar\)\. Add --dry-run/) },
     });
     expect((await cli(["cancel", "-q", "bar", "--dry-run"])).stdout).toMatch(/^cancel means 2 runs\nRUN/);
     expect((await cli(["cancel", "-q", "bar", "--all"])).stdout).toBe("asked for the end of 2 runs\n");

@@ -1,4 +1,5 @@
 import type { TaskInput, Upcoming } from "@carillon/sdk";
+import type { ConditionName } from "@carillon/sdk/conditions";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Console, OPERATOR, startConsole, VIEWER } from "./harness.js";
 
@@ -74,6 +75,44 @@ describe("many tasks at once", () => {
       count: 2,
     });
     expect(await named()).toBe("abc");
+  });
+
+  test("each condition selects as in the list, and is refused next to names", async () => {
+    await api("POST", "/tasks/q/system/a/pause", {});
+    const values: Record<ConditionName, unknown> = {
+      ...{
+        queue: "q",
+        owner: "acme",
+        tag: "ops",
+        state: "paused",
+        outcome: ["failed", "lost"],
+        failing: true,
+      },
+      ...{ overdue: true, neverRan: true, search: "ACME/", deliveries: true },
+    };
+    const calls = {
+      ...{ pause: {}, resume: {}, trigger: {}, delete: {}, tag: { add: ["x"] } },
+      backfills: { from: SOON - 3 * HOUR, to: SOON - 2 * HOUR },
+    };
+    for (const [call, more] of Object.entries(calls)) {
+      const path = call === "backfills" ? "/backfills" : `/tasks/${call}`;
+      const dry = { ...more, dryRun: true };
+      for (const [name, value] of Object.entries(values)) {
+        const both = await api("POST", path, { tasks: ["a"], [name]: value, ...dry });
+        expect([call, name, both.status, both.body.error?.field]).toEqual([call, name, 400, name]);
+        if (name === "state" || name === "deliveries") continue;
+        const state = { pause: "&state=scheduled", resume: "&state=paused" }[call] ?? "";
+        const listed = await api("GET", `/tasks?${name}=${String(value)}${state}`);
+        const { status, body } = await api("POST", path, { [name]: value, ...dry });
+        expect([call, name, status, body.count]).toEqual([
+          call,
+          name,
+          200,
+          (listed.body.tasks as unknown[]).length,
+        ]);
+      }
+    }
+    expect(await named("paused")).toBe("a");
   });
 
   test("are planned before they are resumed", async () => {

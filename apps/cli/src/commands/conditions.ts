@@ -1,35 +1,65 @@
-import type { BulkFilter, Outcome, TaskState } from "@carillon/sdk";
+import type { BulkFilter, TaskState } from "@carillon/sdk";
+import {
+  CONDITION_NAMES,
+  CONDITIONS,
+  type ConditionName,
+  conditionBesideName,
+  conditionsIn,
+} from "@carillon/sdk/conditions";
 import { type Command, Option } from "commander";
-import { outcomeOption, outcomesOf } from "./outcomes.js";
+import { misuse } from "../failure.js";
+import { outcomeOption } from "./outcomes.js";
 
 /** Options that select tasks. */
-export interface Conditions {
-  owner?: string;
-  queue?: string;
-  tag?: string;
-  state?: TaskState;
-  outcome?: Outcome[];
-  failing?: boolean;
-  overdue?: boolean;
-  neverRan?: boolean;
-  search?: string;
+export type Conditions = { [Name in ConditionName]?: NonNullable<BulkFilter[Name]> };
+
+/** `[owner/]id` names a task, so --queue and --owner are no options of a list: each command words them. */
+const OPTIONS = CONDITION_NAMES.filter((name) => !("ofName" in CONDITIONS[name]));
+const SHORT: { readonly [Name in ConditionName]?: string } = { tag: "-t, ", search: "-s, " };
+const STATES: readonly TaskState[] = ["scheduled", "paused", "finished"];
+
+/** The name of an option as it is typed, without dashes. */
+export function flagOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** The options besides `--queue`. */
+/** Adds an option for each condition, but for `--queue` and the global `--owner`. */
 export function conditionOptions(command: Command): Command {
-  return command
-    .option("-t, --tag <tag>", "with this tag")
-    .addOption(new Option("--state <state>", "in this state").choices(["scheduled", "paused", "finished"]))
-    .addOption(outcomeOption("whose last run ended so"))
-    .option("--failing", "whose last run is a failure: failed, timed-out, crashed or lost")
-    .option("--overdue", "with an occurrence that is due and that no node has claimed")
-    .option("--never-ran", "of which no run has ended")
-    .option("-s, --search <text>", "whose owner/id or type contains this, in any case of letters");
+  return OPTIONS.reduce((command, name) => command.addOption(optionOf(name)), command);
 }
 
-/** Owner too: a bound client shows its owner's tasks only. @throws `INVALID_OPTION` */
-export function conditionsOf({ outcome, failing, ...conditions }: Conditions): BulkFilter {
-  const { queue, owner, tag, state, overdue, neverRan, search } = conditions;
-  const ends = outcomesOf(outcome, "failing", failing);
-  return { queue, owner, tag, state, outcome: ends, overdue, neverRan, search };
+function optionOf(name: ConditionName): Option {
+  const { kind, help } = CONDITIONS[name];
+  const flags = `${SHORT[name] ?? ""}--${flagOf(name)}`;
+  if (kind === "flag") return new Option(flags, help);
+  if (kind === "outcomes") return outcomeOption(help);
+  const option = new Option(`${flags} <${kind === "name" ? name : kind}>`, help);
+  return kind === "state" ? option.choices([...STATES]) : option;
+}
+
+/** The conditions that are given. `--owner` too: a bound client shows its owner's tasks only. */
+export function conditionsOf(options: Conditions): BulkFilter {
+  return conditionsIn(options);
+}
+
+/**
+ * Refuses conditions next to the name of a task, which would be ignored.
+ * @param more further options that mean many tasks
+ * @throws `INVALID_OPTION`
+ */
+export function refuseBesideTask<Options extends Conditions>(
+  options: Options,
+  more: readonly (keyof Options & string)[],
+): void {
+  const field = conditionBesideName(options) ?? more.find((name) => options[name] !== undefined);
+  if (field !== undefined)
+    throw misuse(flagOf(field), "cannot be combined with a task.", "Leave one of the two out.");
+}
+
+/** `owner acme, failing` */
+export function conditionsText(conditions: object): string {
+  const given = Object.entries(conditions).filter(([, value]) => value !== undefined);
+  return given
+    .map(([name, value]) => (value === true ? flagOf(name) : `${flagOf(name)} ${String(value)}`))
+    .join(", ");
 }

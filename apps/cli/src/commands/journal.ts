@@ -26,14 +26,14 @@ export const registerJournal: Register = (program, out) => {
     .description("Lists the runs that are over, of all queues, by their end, newest first.")
     .argument("[task]", "[owner/]id; default all tasks")
     .option("-q, --queue <queue>", "of this queue")
-    .addOption(outcomeOption("that ended so"))
+    .addOption(outcomeOption("that had this outcome; several: a,b"))
     .option("--failures", "that failed, timed out, crashed or were lost")
     .option("--node <name>", "that this node enqueued, or this worker ran")
     .option(
       "--since <time>",
       "that ended in this time before now, 2h, or since then: ISO 8601, 09:00, yesterday",
     )
-    .option("--until <time>", "that ended until then")
+    .option("--until <time>", "that ended before this time, as --since")
     .option("-n, --count <n>", "at most 1,000; default 100", wholeNumber)
     .option("--cursor <cursor>", "of the page before")
     .option("--group", "count the runs by task, outcome and error: what failed, how often, and since when")
@@ -62,7 +62,7 @@ async function filterOf(
   { queue, node, since, until, count, cursor, ...given }: JournalOptions,
   time: () => Promise<number>,
 ): Promise<JournalFilter> {
-  const outcome = outcomesOf(given.outcome, "failures", given.failures);
+  const outcome = outcomesOf(given.outcome, given.failures);
   const filter = {
     queue,
     outcome,

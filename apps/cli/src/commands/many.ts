@@ -5,11 +5,10 @@ import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
-import { type Conditions, conditionsOf } from "./conditions.js";
+import { type Conditions, conditionsOf, conditionsText, refuseBesideTask } from "./conditions.js";
 
 /** Options that select tasks: one task, several, or with `--all` all that the conditions select. */
 export interface Named extends Globals, Conditions {
-  owner?: string;
   all?: boolean;
   dryRun?: boolean;
 }
@@ -36,13 +35,7 @@ export interface Deed<Row = BulkSample, Answer extends Result<Row> = Result<Row>
  * @throws `INVALID_OPTION`
  */
 export function onlyTask(tasks: readonly string[], options: Named): string | undefined {
-  if (tasks.length > 0) {
-    const { all, tag, state, failing, outcome } = options;
-    const given = Object.entries({ all, tag, state, failing, outcome }).find(
-      ([, value]) => value !== undefined,
-    );
-    if (given) throw misuse(given[0], "cannot be combined with a task.", "Leave one of the two out.");
-  }
+  if (tasks.length > 0) refuseBesideTask(options, ["all"]);
   return tasks.length === 1 && !options.dryRun ? tasks[0] : undefined;
 }
 
@@ -69,14 +62,13 @@ export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Re
 ): Promise<void> {
   const { all, dryRun = false, json } = options;
   const filter = selectionOf(tasks, options, deed.conditions);
-  const given = Object.entries({ ...filter, ...deed.conditions }).filter(([, value]) => value !== undefined);
   const result = await withClient(options, async (client) => {
     if (all || dryRun || filter.tasks) return deed.act(client, filter, dryRun);
-    const whose = given.map(([kind, value]) => `${kind} ${String(value)}`).join(", ");
+    const whose = conditionsText({ ...filter, ...deed.conditions });
     const { count } = await deed.act(client, filter, true);
     throw misuse(
       "all",
-      `missing. ${deed.verb} means ${counted(deed, count)} of ${whose}.`,
+      `missing. ${deed.verb} means ${counted(deed, count)} (${whose}).`,
       "Add --dry-run to see which, --all to go on.",
     );
   });

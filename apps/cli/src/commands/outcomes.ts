@@ -18,9 +18,10 @@ const OUTCOMES = Object.keys(FAILS) as Outcome[];
 
 /** `--outcome failed,lost`, also repeated. */
 export function outcomeOption(description: string): Option {
-  return new Option("--outcome <outcomes>", `${description}; several: a,b`).argParser(
-    (text: string, before: Outcome[] = []) => [...before, ...text.split(",").map(known)],
-  );
+  return new Option("--outcome <outcomes>", description).argParser((text: string, before: Outcome[] = []) => [
+    ...before,
+    ...text.split(",").map(known),
+  ]);
 }
 
 function known(word: string): Outcome {
@@ -29,14 +30,13 @@ function known(word: string): Outcome {
   throw new InvalidArgumentError(`Use one of ${OUTCOMES.join(", ")}, or several with commas.`);
 }
 
-/** @param field the option that means all failures, if it is given. @throws `INVALID_OPTION` if both are given */
+/** @param failures whether all failures are asked for. @throws `INVALID_OPTION` if both are given */
 export function outcomesOf(
   outcome: Outcome[] | undefined,
-  field: "failing" | "failures",
-  given: boolean | undefined,
+  failures: boolean | undefined,
 ): Outcome[] | undefined {
-  if (!given) return outcome;
+  if (!failures) return outcome;
   if (outcome !== undefined)
-    throw misuse(field, "cannot be combined with --outcome.", "Leave one of the two out.");
+    throw misuse("failures", "cannot be combined with --outcome.", "Leave one of the two out.");
   return OUTCOMES.filter((one) => FAILS[one]);
 }

@@ -6,7 +6,8 @@ import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { cut, facts, type Paint, printable } from "../text.js";
 import { duration, when } from "../times.js";
-import { type Deed, doToMany, type Named, onlyTask } from "./many.js";
+import { refuseBesideTask } from "./conditions.js";
+import { type Deed, doToMany, type Named } from "./many.js";
 import { took } from "./run-columns.js";
 
 export const registerRun: Register = (program, out) => {
@@ -40,7 +41,7 @@ export const registerCancel: Register = (program, out) => {
       const options: CancelOptions = command.optsWithGlobals();
       const { by } = options;
       if (id === undefined) return doToMany(cancelMany(by), [], options, out);
-      onlyTask([id], options);
+      refuseBesideTask(options, ["queue", "all"]);
       if (options.dryRun) throw misuse("dry-run", "applies to many runs only.", "Leave it out.");
       const changed = await withClient(options, (client) =>
         client.runs.cancel(id, by === undefined ? {} : { by }),

@@ -1,8 +1,8 @@
 import { type Register, taskRef, withClient } from "../command.js";
-import { misuse } from "../failure.js";
 import { facts } from "../text.js";
+import { refuseBesideTask } from "./conditions.js";
 import { STATS_COLUMNS, statsFacts } from "./stats-text.js";
-import { type PageOptions, pageOptions, printPages } from "./task-pages.js";
+import { PAGING, type PageOptions, pageOptions, printPages } from "./task-pages.js";
 
 export const registerStats: Register = (program, out) => {
   const command = program
@@ -15,10 +15,7 @@ export const registerStats: Register = (program, out) => {
     const options: PageOptions = command.optsWithGlobals();
     if (task === undefined)
       return printPages(options, STATS_COLUMNS, (client, filter) => client.runs.statsOfAll(filter), out);
-    for (const field of FOR_ALL) {
-      if (options[field] !== undefined)
-        throw misuse(field, "cannot be combined with a task.", "Leave one of the two out.");
-    }
+    refuseBesideTask(options, PAGING);
     const stats = await withClient(options, (client) =>
       client.runs.stats(taskRef(task, options.queue, options.owner)),
     );
@@ -26,8 +23,3 @@ export const registerStats: Register = (program, out) => {
     await out.write(facts(statsFacts(stats), out.paint));
   });
 };
-
-/** Options that mean many tasks. */
-const FOR_ALL = [
-  ...(["tag", "state", "outcome", "failing", "sort", "deliveries", "limit", "cursor", "all"] as const),
-];

@@ -8,13 +8,14 @@ import { type Conditions, conditionOptions, conditionsOf } from "./conditions.js
 
 /** Options of a command that lists tasks in pages. */
 export interface PageOptions extends Globals, Conditions {
-  owner?: string;
   sort?: ListOptions["sort"];
-  deliveries?: boolean;
   limit?: number;
   cursor?: string;
   all?: boolean;
 }
+
+/** The options besides conditions. */
+export const PAGING = ["sort", "limit", "cursor", "all"] as const;
 
 /** Page size for --all: one round trip. */
 const PAGE = 500;
@@ -28,7 +29,6 @@ export function pageOptions(command: Command): Command {
         "by next time, or by the last run's end, without tasks that have none",
       ).choices(["name", "next", "last"]),
     )
-    .option("--deliveries", "also deliveries of alerts, the tasks of the queue carillon-alerts")
     .option("-l, --limit <n>", "a page's size, at most 1,000; default 100", wholeNumber)
     .option("--cursor <cursor>", "of the page before")
     .option("--all", "all pages; with --json one task a line");
@@ -75,6 +75,6 @@ export async function printPages<Row>(
 }
 
 function filterOf(options: PageOptions): ListOptions {
-  const { sort, deliveries, limit, cursor } = options;
-  return { ...conditionsOf(options), sort, deliveries, limit, cursor };
+  const { sort, limit, cursor } = options;
+  return { ...conditionsOf(options), sort, limit, cursor };
 }

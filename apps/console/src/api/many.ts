@@ -1,6 +1,8 @@
 import { CarillonError, OUTCOMES, TASK_STATES, type TaskRef } from "@carillon/sdk";
+import { CONDITION_NAMES, type ConditionName, conditionsIn } from "@carillon/sdk/conditions";
 import { z } from "zod";
 import { BULK, CANCELLED, RESUMED } from "./answers.js";
+import { conditionShape } from "./conditions.js";
 import { endpoint, ok } from "./route.js";
 import { PAUSE, TRIGGER, text } from "./verbs.js";
 
@@ -12,10 +14,13 @@ const names = z.strictObject({ queue: text, owner: text, id: z.string("not a tex
 
 /** Selects tasks: at least one of these, which the client checks. */
 export const FILTER = {
-  ...{ owner: text, tag: text, queue: text, deliveries: flag, search: text },
-  ...{ failing: flag, overdue: flag, neverRan: flag },
-  state: oneOf(TASK_STATES as unknown as readonly [(typeof TASK_STATES)[number]]).exactOptional(),
-  outcome: z.union([outcome, z.array(outcome)]).exactOptional(),
+  ...conditionShape({
+    name: z.string("not a text"),
+    text: z.string("not a text"),
+    flag: z.boolean("not true or false"),
+    state: oneOf(TASK_STATES as unknown as readonly [(typeof TASK_STATES)[number]]),
+    outcomes: z.union([outcome, z.array(outcome)]),
+  }),
   tasks: z
     .array(z.union([z.string(), names], "neither a name nor an object with an id"), "not a list")
     .exactOptional(),
@@ -25,24 +30,12 @@ type Filter = z.output<z.ZodObject<typeof FILTER>>;
 const tags = z.array(z.string("not a text"), "not a list of texts").exactOptional();
 
 /** The filter of a body, and the rest of it. */
-export function apart<Body extends Filter>({
-  owner,
-  tag,
-  queue,
-  deliveries,
-  state,
-  outcome,
-  failing,
-  overdue,
-  neverRan,
-  search,
-  tasks,
-  ...how
-}: Body) {
-  const conditions = { state, outcome, failing, overdue, neverRan, search };
+export function apart<Body extends Filter>({ tasks, ...body }: Body) {
+  const how = { ...body };
+  for (const name of CONDITION_NAMES) delete how[name];
   return {
-    filter: { owner, tag, queue, deliveries, ...conditions, tasks: tasks as TaskRef[] | undefined },
-    how,
+    filter: { ...conditionsIn(body), tasks: tasks as TaskRef[] | undefined },
+    how: how as Omit<typeof body, ConditionName>,
   };
 }
 

@@ -8,6 +8,7 @@ import {
   taskSchema,
 } from "@carillon/sdk";
 import { z } from "zod";
+import { conditionShape } from "./conditions.js";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
 // `meta` is for the OpenAPI document; `undefined` there removes the schema of the text.
@@ -56,25 +57,22 @@ const time = text
 
 const flag = oneOf(["true", "false"])
   .transform((value) => value === "true")
-  .meta({ type: "boolean", enum: undefined })
-  .optional();
+  .meta({ type: "boolean", enum: undefined });
+
+const CONDITION = conditionShape({
+  name: text,
+  text,
+  flag,
+  state: oneOf(TASK_STATES),
+  outcomes,
+});
+const { queue, owner, tag, deliveries } = CONDITION;
 
 /** The query parameters. The client checks bounds, names and cursors. */
-export const COUNTS_QUERY = z.strictObject({
-  queue: text.optional(),
-  owner: text.optional(),
-  tag: text.optional(),
-  deliveries: flag,
-});
+export const COUNTS_QUERY = z.strictObject({ queue, owner, tag, deliveries });
 
 export const LIST_QUERY = z.strictObject({
-  ...COUNTS_QUERY.shape,
-  search: text.optional(),
-  state: oneOf(TASK_STATES).optional(),
-  outcome: outcomes.optional(),
-  failing: flag,
-  overdue: flag,
-  neverRan: flag,
+  ...CONDITION,
   sort: oneOf(["name", "next", "last"]).optional(),
   limit: number.optional(),
   cursor: text.optional(),

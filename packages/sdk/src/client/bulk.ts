@@ -1,10 +1,11 @@
 import { CarillonError, isCarillonError, type TaskName, type TaskRef, type TaskState } from "@carillon/core";
 import { assertOptions, quote } from "@carillon/core/internal";
 import type { StoredTask } from "@carillon/store";
+import { CONDITION_NAMES, CONDITIONS } from "../conditions.js";
 import type { ChangeFacts, ChangeKind } from "./change.js";
 import { assertRef, notFound } from "./input.js";
 import type { Scope } from "./scope.js";
-import { checkedConditions, FILTER_FIELDS, storedFilter } from "./task-reader.js";
+import { checkedConditions, storedFilter } from "./task-reader.js";
 import type { ListOptions } from "./types.js";
 
 /** Selects tasks as `client.list` does, or by name. At least one field besides `state` is required. */
@@ -174,13 +175,13 @@ export function checkedFilter<Filter extends BulkFilter>(
   more: (keyof Filter & string)[] = [],
   may?: "any",
 ): Filter {
-  assertOptions(filter, [...FILTER_FIELDS, "tasks", ...more]);
+  assertOptions(filter, [...CONDITION_NAMES, "tasks", ...more]);
   const { tasks } = filter;
-  const given = FILTER_FIELDS.filter((field) => filter[field] !== undefined);
   checkedConditions(filter);
   if (tasks !== undefined) {
-    if (given[0] !== undefined)
-      throw fault(given[0], "cannot be combined with tasks.", "Give names, or conditions; not both.");
+    const other = CONDITION_NAMES.find((field) => filter[field] !== undefined);
+    if (other !== undefined)
+      throw fault(other, "cannot be combined with tasks.", "Give names, or conditions; not both.");
     if (!Array.isArray(tasks)) throw fault("tasks", `got ${quote(tasks)}.`, "Give a list of tasks.");
     if (tasks.length > MOST_NAMED)
       throw fault("tasks", `more than ${MOST_NAMED}.`, "Name fewer, or give conditions.");
@@ -188,8 +189,8 @@ export function checkedFilter<Filter extends BulkFilter>(
     return filter;
   }
   const bound = scope.bind(filter);
-  const conditions = Object.entries(bound).filter(([field]) => field !== "state" && field !== "deliveries");
-  if (may === "any" || conditions.some(([, value]) => Boolean(value))) return bound;
+  const narrowing = [...CONDITION_NAMES.filter((field) => !("needsOther" in CONDITIONS[field])), ...more];
+  if (may === "any" || narrowing.some((field: keyof Filter) => Boolean(bound[field]))) return bound;
   throw new CarillonError("INVALID_OPTION", "no condition selects tasks.", {
     remedy: `Select tasks by an owner, a tag, a queue, a text or an outcome, or by name${more.length > 0 ? `; or by ${more.join(" or ")}` : ""}.`,
   });

@@ -7,6 +7,7 @@ import {
   type StoredTask,
   type TaskFilter,
 } from "@carillon/store";
+import { CONDITION_NAMES, type Conditions, conditionsOfKind } from "../conditions.js";
 import { assertCursor, assertState, notFound, outcomesOf, shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import { type StatsPage, statsView, type TaskStatsRow } from "./stats.js";
@@ -84,19 +85,19 @@ async function lastDelays(
   return new Map((await Promise.all(read)).flat());
 }
 
-/** The options of a list that select tasks; those of bulk calls too. */
-export const FILTER_FIELDS = [
-  ...(["queue", "owner", "tag", "state", "outcome", "failing", "overdue", "neverRan", "search"] as const),
-  "deliveries",
-] as const;
-
-type Conditions = Pick<ListOptions, (typeof FILTER_FIELDS)[number]>;
-
 /** Checks a filter. @throws `INVALID_OPTION`, `INVALID_NAME` */
 export function checkedConditions(options: Conditions): Omit<TaskFilter, "dueBefore"> {
   assertState(options.state);
-  for (const field of ["queue", "owner", "tag"] as const) {
+  for (const field of conditionsOfKind("name")) {
     if (options[field] !== undefined) assertName(options[field], field);
+  }
+  for (const field of conditionsOfKind("flag")) {
+    const value = options[field];
+    if (value === undefined || typeof value === "boolean") continue;
+    throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
+      field,
+      remedy: "Use true or false.",
+    });
   }
   const { queue, owner, tag, state, neverRan, search, deliveries } = options;
   const outcomes = endsOf(options);
@@ -111,7 +112,7 @@ export async function storedFilter(scope: Scope, options: Conditions): Promise<T
 }
 
 async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
-  assertOptions(options, [...FILTER_FIELDS, "sort", "limit", "cursor"]);
+  assertOptions(options, [...CONDITION_NAMES, "sort", "limit", "cursor"]);
   const limit = wholeNumber(options.limit ?? 100, "limit", 1, 1_000);
   assertCursor(options.cursor);
   const given = await storedFilter(scope, options);
@@ -150,14 +151,7 @@ function searchText(search: string | undefined): string | undefined {
 }
 
 /** The outcomes that a filter asks for; undefined: any. @throws `INVALID_OPTION`, also for conditions that exclude each other */
-function endsOf({ outcome, failing, overdue, neverRan }: Conditions): ReadonlySet<Outcome> | undefined {
-  for (const [field, value] of Object.entries({ failing, overdue, neverRan })) {
-    if (value === undefined || typeof value === "boolean") continue;
-    throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
-      field,
-      remedy: "Use true or false.",
-    });
-  }
+function endsOf({ outcome, failing, neverRan }: Conditions): ReadonlySet<Outcome> | undefined {
   if (failing && outcome !== undefined) throw clash("failing", "outcome");
   if (neverRan && outcome !== undefined) throw clash("neverRan", "outcome");
   if (neverRan && failing) throw clash("neverRan", "failing");

@@ -1,4 +1,5 @@
 import type { Outcome, Task, TaskCounts } from "@carillon/sdk";
+import type { ConditionName } from "@carillon/sdk/conditions";
 import { useCallback, useEffect, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
@@ -24,10 +25,10 @@ const CHIPS = {
   paused: { state: "paused" },
   scheduled: { state: "scheduled" },
   finished: { state: "finished" },
-} as const;
+} as const satisfies Record<string, { readonly [Name in ConditionName]?: string }>;
 type Chip = keyof typeof CHIPS;
 /** Filters that the address keeps. */
-const KEPT = ["search", "owner", "tag", "queue", "sort"] as const;
+const KEPT = ["search", "owner", "tag", "queue", "sort"] as const satisfies (ConditionName | "sort")[];
 /** Filters in the bar; the owner only for those who see all of them. */
 const FILTERS = ["queue", "owner", "tag"] as const;
 
