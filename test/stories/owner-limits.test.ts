@@ -110,6 +110,69 @@ describe("a limit by owner", () => {
     expect(started).toHaveLength(4);
   });
 
+  it("gives an owner its own limit before the one of all, whichever is larger", async () => {
+    await kit.client.queues.setLimit(QUEUE, "*", 1);
+    for (const n of [1, 2, 3]) await put("acme", `t${n}`);
+    await kit.advance("10m1s");
+    expect(most).toEqual({ acme: 2, beta: 1 });
+  });
+
+  it("gives its places to scheduled tasks only: paused ones that wait are passed over", async () => {
+    await kit.client.queues.setLimit(QUEUE, "acme", 1);
+    const ids = Array.from({ length: 220 }, (_, n) => `t${n}`);
+    const of = { type: "ring", queue: QUEUE, owner: "acme", schedule: { every: "1h" }, payload: {} };
+    await kit.client.putMany(ids.map((id) => ({ id, ...of })));
+    await kit.client.pause({ owner: "beta", id: "only" });
+    await kit.advance("1h5s");
+    expect(started).toHaveLength(1);
+    const waiting = ids.filter((id) => `acme/${id}` !== started[0]);
+    for (const id of waiting.slice(0, 200)) await acme.pause(id);
+    await kit.advance("6m40s");
+    expect(started).toHaveLength(20);
+    expect(most["acme"]).toBe(1);
+    expect(new Set(started.slice(1))).toEqual(new Set(waiting.slice(200).map((id) => `acme/${id}`)));
+    // A task that is resumed waits again, at once.
+    await acme.resume(waiting[0] as string, { from: "catch-up" });
+    await kit.advance("5s");
+    expect(started.at(-1)).toBe(`acme/${waiting[0]}`);
+  });
+
+  it("passes a place on that the woken task does not use", async () => {
+    await kit.client.queues.setLimit(QUEUE, "acme", 1);
+    const at = (seconds: number) => ({ at: kit.now + seconds * 1_000 });
+    const putAt = (id: string, seconds: number, tags: string[] = []) =>
+      kit.client.put(ring, { id, owner: "acme", schedule: at(seconds), tags, payload: {} });
+    await putAt("first", 60);
+    for (const n of [1, 2, 3]) await putAt(`frozen${n}`, 60 + n, ["cold"]);
+    await putAt("last", 70);
+    await kit.advance("75s");
+    await kit.client.freezes.put({ tag: "cold" });
+    await kit.advance("7s");
+    expect(started).toEqual(["acme/first", "acme/last"]);
+  });
+
+  it("wakes the task with the oldest nominal time", async () => {
+    await kit.client.queues.setLimit(QUEUE, "acme", 1);
+    const times = { x: 60, c: 61, b: 62, a: 63 };
+    for (const [id, seconds] of Object.entries(times)) {
+      const schedule = { at: kit.now + seconds * 1_000 };
+      await kit.client.put(ring, { id, owner: "acme", schedule, payload: {} });
+    }
+    await kit.advance("3m");
+    expect(started).toEqual(["acme/x", "acme/c", "acme/b", "acme/a"]);
+  });
+
+  it("gives back the place of a run whose record is gone", async () => {
+    await kit.client.queues.pause(QUEUE);
+    for (const id of ["t1", "t2", "t3"]) await put("acme", id);
+    const runs = [];
+    for (const id of ["t1", "t2"]) runs.push(((await acme.trigger(id)) as { run: string }).run);
+    await expect(acme.trigger("t3")).rejects.toMatchObject({ code: "OWNER_LIMIT" });
+    const { link, keys } = internalsOf(kit.store);
+    await link.client.del(keys.queue(QUEUE).run(runs[0] as string));
+    expect(await acme.trigger("t3")).toMatchObject({ outcome: "enqueued" });
+  });
+
   it("leaves nothing when its queue is deleted", async () => {
     await kit.client.queues.pause(QUEUE);
     for (const id of ["t1", "t2", "t3", "t4"]) await put("acme", id);

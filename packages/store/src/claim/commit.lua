@@ -127,6 +127,9 @@ local function write(item, name, held, extras, open, state)
   end
 end
 
+-- Owners of tasks that were claimed without a run.
+local unused = {}
+
 local function commit(item)
   local name, run = item.owner .. "/" .. item.id, item.run
   local held, guarded, extras = item.held == "1", item.guarded == "1", item.extras ~= "" and cjson.decode(item.extras)
@@ -156,10 +159,12 @@ local function commit(item)
   else
     add(due, item.checkAt, name)
   end
+  waitNoMore(item.owner, A.shard, name)
+  -- It may have been woken for a place that it does not use.
+  if run == "" and held then unused[item.owner] = true end
   if run ~= "" then
     recordRun(item.record, name, nowText, node, item.details)
     takePlace(item.owner, run, now)
-    waitNoMore(item.owner, A.shard, name)
     add(runs, extras and extras.waits and waitedForAt or firstLookAt, run)
   end
   if extras and extras.frozen and item.checkAt ~= "" then
@@ -179,7 +184,9 @@ bullFinish()
 if #due > 0 then redis.call("ZADD", K.due, unpack(due)) end
 if #notDue > 0 then redis.call("ZREM", K.due, unpack(notDue)) end
 if #runs > 0 then redis.call("ZADD", K.runs, unpack(runs)) end
+for owner in pairs(unused) do tried(wakeForPlaces, owner, now) end
 rearm(A.shard, K.due)
 rearm(F.parts.runs, K.runs)
+wakeForMoved()
 for _, name in ipairs(cancelOn) do out[#out + 1] = name end
 return out

@@ -19,7 +19,7 @@ export const CHECKS = madeLibrary("checks", ({ sabotage }) =>
     `local WAKING = ${!sabotage.includes("wake")}`,
   ].join("\n"),
 );
-export const PLACES = library("places", [KEYS, CHECKS]);
+export const PLACES = library("places", [CHECKS, TASK]);
 export const LEDGER = library("ledger", [KEYS]);
 export const REVISIONS = library("revisions");
 export const TRIED = library("tried");

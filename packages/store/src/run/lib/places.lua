@@ -58,18 +58,29 @@ local function waitNoMore(owner, shard, name)
   if limitOf(owner) then redis.call("ZREM", ours(F.keys.waiting, owner), shard .. " " .. name) end
 end
 
--- Frees a run's place, if it may hold one, and calls `wake(shard, name)` for one waiting task per free place. Places
--- are freed without a limit too: a limit may be set again while other counted runs are open.
-local WOKEN = 16
-local function leavePlace(name, run, held, wake)
-  local owner = ownerOf(name)
-  local places, waiting = ours(F.keys.places, owner), ours(F.keys.waiting, owner)
-  if LEAVING and held then redis.call("ZREM", places, run) end
+-- Wakes one waiting task per free place of an owner. Tasks that are not scheduled (paused, moving, finished, deleted) cannot use a place: they
+-- leave the list. Once they are scheduled again, their next claim finds a place, or waits again. At most PASSED leave it at once.
+local WOKEN, PASSED = 16, 500
+local function wakeForPlaces(owner, now)
   local limit = limitOf(owner)
   if not limit or not WAKING then return end
-  for _ = 1, math.min(limit - redis.call("ZCARD", places), WOKEN) do
-    local first = redis.call("ZPOPMIN", waiting)[1]
+  local free = math.min(limit - redis.call("ZCARD", ours(F.keys.places, owner)), WOKEN)
+  for _ = 1, PASSED do
+    local first = free > 0 and redis.call("ZPOPMIN", ours(F.keys.waiting, owner))[1]
     if not first then return end
-    wake(string.match(first, "^(%d+) (.*)$"))
+    local shard, name = string.match(first, "^(%d+) (.*)$")
+    local task = { task = ours(F.keys.task, name), name = name, shard = shard, due = ours(F.keys.due, shard) }
+    -- A corrupt task must not fail the end of another one's run.
+    if redis.pcall("HGET", task.task, "state") == "scheduled" then
+      recheck(task, now)
+      free = free - 1
+    end
   end
+end
+
+-- Frees a run's place, if it may hold one. Places are freed without a limit too: a limit may be set again while other counted runs are open.
+local function leavePlace(name, run, held, now)
+  local owner = ownerOf(name)
+  if LEAVING and held then redis.call("ZREM", ours(F.keys.places, owner), run) end
+  wakeForPlaces(owner, now)
 end

@@ -205,14 +205,6 @@ end
 -- Number of runs that this script has ended, by outcome, and the ms that they took, by `successMs` and `failureMs`.
 local ended = {}
 
--- Leaves the run's place in the limit of its owner: what waits for one is due by its hash.
-local function leave(run, held, now)
-  if not held and not limitOf(ownerOf(run.name)) then return end
-  leavePlace(run.name, run.id, held, function(shard, name)
-    recheck({ task = ours(F.keys.task, name), name = name, shard = shard, due = ours(F.keys.due, shard) }, now)
-  end)
-end
-
 -- Makes the run final: moves it from its task's open runs to its history and the journal. A task that waits for this run
 -- gets its next time, and its pending occurrences are checked. Call `afterEnds` after the last one of a script.
 --
@@ -231,7 +223,7 @@ local function finish(run, outcome, now, more)
     redis.call("UNLINK", run.key, ours(F.keys.output, run.id), ours(F.keys.items, run.id))
     removeOpen(open, run.task, run.open, run.id)
     redis.call("ZADD", K.runs, nowText, run.id)
-    leave(run, true, now)
+    leavePlace(run.name, run.id, true, now)
     rearmAndWake(F.parts.runs, K.runs)
     wakeForMoved()
     return true
@@ -278,7 +270,7 @@ local function finish(run, outcome, now, more)
     end
   end
   if awaited == run.id or pending then recheck(run, now) end
-  leave(run, was[5], now)
+  leavePlace(run.name, run.id, was[5], now)
   if failed then
     local kind = outcome == "crashed" and "crashed" or "failed"
     incident({ kind = kind, task = run.name, at = now, run = run.id, error = more.error or "" })
