@@ -136,6 +136,13 @@ export function isCarillonError(error: unknown, code?: ErrorCode): error is Cari
   return error instanceof CarillonError && (code === undefined || error.code === code);
 }
 
+/** For a worker or node that is started after its stop. */
+export function stoppedError(what: "worker" | "node"): CarillonError {
+  return new CarillonError("CONFLICT", `this ${what} was stopped.`, {
+    remedy: `A stopped ${what} cannot be started again: make a new one.`,
+  });
+}
+
 /** Makes a user's text safe to print in one line of a message: quoted, escaped, cut at `max` characters. */
 export function quote(value: unknown, max = 60): string {
   const text = typeof value === "string" ? value : shown(value);

@@ -10,9 +10,11 @@ export function nearest(unknown: string, known: readonly string[]): string | und
   const name = unknown.slice(0, 100).toLowerCase();
   const alias = ALIASES.get(name);
   if (alias !== undefined && known.includes(alias)) return alias;
+  const same = known.find((key) => key.toLowerCase() === name);
+  if (same !== undefined) return same;
   const begins = known.find((key) => {
     const lower = key.toLowerCase();
-    return lower === name || (name.length > 2 && (lower.startsWith(name) || name.startsWith(lower)));
+    return name.length > 2 && (lower.startsWith(name) || name.startsWith(lower));
   });
   if (begins !== undefined) return begins;
   const most = name.length < 6 ? 1 : 2;

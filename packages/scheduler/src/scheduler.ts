@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { CarillonError } from "@carillon/core";
+import { stoppedError } from "@carillon/core/internal";
 import { type Heartbeat, Store, type Subscription, untilRedisAnswers } from "@carillon/store";
 import { internalsOf, rememberStore } from "@carillon/store/internal";
 import { type Decided, type Reconciled, type SchedulerEvents, tell } from "./events.js";
@@ -36,6 +37,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   readonly #heartbeat: Heartbeat;
   #listener: Subscription | undefined;
   #state: "idle" | "starting" | "running" | "stopped" = "idle";
+  #started = false;
   #stopped: Promise<void> | undefined;
   /** Reason why there is no connection, as last reported. */
   #lost: CarillonError | undefined;
@@ -105,14 +107,16 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   }
 
   /**
-   * Resolves when the node runs, or when it is stopped first. While Redis cannot be reached it keeps trying, and logs that. A node
-   * that was stopped cannot be started again: create a new one.
+   * Resolves when the node runs, or when it is stopped first. While Redis cannot be reached it keeps trying, and logs that.
    *
-   * @throws `REDIS_UNSAFE` if this Redis would lose tasks (see `unsafeRedis`)
+   * @throws `REDIS_UNSAFE` if this Redis would lose tasks (see `unsafeRedis`); `INVALID_OPTION` if it is a cluster, and the
+   * connection does not say so; `CONFLICT` if the node ran and was stopped: create a new one
    */
   async start(): Promise<void> {
+    if (this.#state === "stopped" && this.#started) throw stoppedError("node");
     if (this.#state !== "idle") return;
     this.#state = "starting";
+    this.#started = true;
     this.#unwatch = this.#store.watch({
       lost: (error) => this.#connectionLost(error),
       back: () => this.#connectionBack(),

@@ -344,6 +344,14 @@ describe("the liveness of a node", () => {
     );
   });
 
+  it.concurrent("cannot be started again", async ({ node }) => {
+    const { scheduler } = node();
+    await scheduler.start();
+    await scheduler.stop();
+    const message = expect.stringContaining("this node was stopped");
+    await expect(scheduler.start()).rejects.toMatchObject({ code: "CONFLICT", message });
+  });
+
   it.concurrent("resolves every call of stop when the first one has ended", async ({ node }) => {
     const { scheduler, own } = node();
     await scheduler.start();

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
-import { assertOptions, durationOption } from "@carillon/core/internal";
+import { assertOptions, durationOption, stoppedError } from "@carillon/core/internal";
 import {
   bullPrefix,
   type ConnectionSpec,
@@ -133,17 +133,19 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /**
    * Begins to take jobs. Resolves when Redis has answered, or when the worker is stopped before. While Redis cannot be
-   * reached, or refuses the password, it keeps trying and logs that. A stopped worker cannot be started again: create a
-   * new one.
+   * reached, or refuses the password, it keeps trying and logs that.
+   *
+   * @throws `CONFLICT` if it ran and was stopped: create a new one; `INVALID_OPTION` if this Redis is a cluster, and the connection does not say so
    */
   start(): Promise<void> {
+    if (this.#stopping.signal.aborted && this.#started) return Promise.reject(stoppedError("worker"));
     this.#started ??= this.#begin();
     return this.#started;
   }
 
   async #begin(): Promise<void> {
     const { signal } = this.#stopping;
-    await untilRedisAnswers(() => this.#store.serverTime(), this.#logger, signal);
+    await untilRedisAnswers(() => this.#store.info(), this.#logger, signal);
     if (signal.aborted) return;
     // Registers before it takes jobs, so that the worker is counted.
     await this.#heartbeat.start();

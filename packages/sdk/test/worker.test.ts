@@ -70,6 +70,21 @@ describe("the worker", () => {
   const runOf = async (id: string) => (await client.runs.list(id))[0];
   const jobKey = (id: string) => `${bullPrefix(namespace, QUEUE)}:${QUEUE}:${id}`;
 
+  it("takes jobs although the given ioredis client ends its commands early", async () => {
+    const yours = new Redis(redis.port, { commandTimeout: 1, blockingTimeout: 1, lazyConnect: true });
+    const done = gate<void>();
+    const ring = defineTask("ring", { queue: QUEUE, payload: nothing, handler: () => done.resolve() });
+    const worker = await work([ring], { connection: yours });
+    const errors: string[] = [];
+    worker.on("error", ({ message }) => errors.push(message));
+    // It waits for a job, in a blocking command.
+    await eventually(async () => expect(String(await admin.client("LIST"))).toMatch(/cmd=bzpopmin/));
+    await put("b", "ring");
+    await client.trigger("b");
+    await done.promise;
+    expect(errors).toEqual([]);
+  });
+
   it("runs a handler by its type, with the schema's output and all of the context", async () => {
     const called = gate<[unknown, Context]>();
     const lines: [string, object][] = [];

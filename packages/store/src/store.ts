@@ -22,6 +22,7 @@ import {
 import { failing } from "./redis/failpoints.js";
 import { type ConnectionEars, Link, type LinkOptions } from "./redis/link.js";
 import { type Lease, NO_MUTEX, redlockMutex } from "./redis/mutex.js";
+import { isClusterError } from "./redis/redis-error.js";
 import { type Ears, Subscription } from "./redis/subscription.js";
 import { Registry } from "./registry.js";
 import { RunRepository } from "./run/runs.js";
@@ -123,7 +124,7 @@ export class Store {
 
   /** Listens to a channel, on a connection of its own, until `stop`. */
   listen(channel: Channel, ears: Ears): Subscription {
-    return new Subscription(this.connect("subscriber"), this.#internals.keys[channel], ears);
+    return new Subscription(this.connect("safe"), this.#internals.keys[channel], ears);
   }
 
   /** Takes the mutex of a queue's part for `ttl` ms. Undefined: another node has it. */
@@ -138,9 +139,12 @@ export class Store {
     return mutex.remaining(keys.queue(queue).mutex(part));
   }
 
-  /** Reply to INFO from each master. */
-  info(): Promise<string[]> {
-    return this.#masters((server) => server.info());
+  /** Reply to INFO from each master. @throws `INVALID_OPTION` if this is a cluster, and the connection is for one server */
+  async info(): Promise<string[]> {
+    const replies = await this.#masters((server) => server.info());
+    const alone = !this.#internals.link.client.isCluster;
+    if (alone && replies.some((reply) => /^cluster_enabled:1\r?$/m.test(reply))) throw isClusterError();
+    return replies;
   }
 
   /** The namespaces of this Redis that have queues, among the first million keys or so of each master. */

@@ -61,6 +61,20 @@ describe("a Redis URL", () => {
         sentinelPassword: "o&n+e",
       },
     ],
+    ["redis://a?family=6", { topology: "single", hosts: [{ host: "a", port: 6379 }], tls: false, family: 6 }],
+    [
+      "unix://tower:b%2Fell@/run/redis.sock?db=2",
+      {
+        topology: "single",
+        hosts: [],
+        path: "/run/redis.sock",
+        tls: false,
+        username: "tower",
+        password: "b/ell",
+        db: 2,
+      },
+    ],
+    ["redis+unix:///a%20b.sock", { topology: "single", hosts: [], path: "/a b.sock", tls: false }],
   ])("is parsed: %s", (url, place) => {
     expect(read(url)).toEqual(place);
   });
@@ -84,6 +98,20 @@ describe("a Redis URL", () => {
     "redis+sentinel://:hunter2@a:1/main?password=hunter2",
     "redis+sentinel://:hunter2@a:1/a name",
     "redis+sentinel://redis://:hunter2@a:1/main",
+    "redis+sentinel://:hunter2@a:1/main#hunter2",
+    "redis://:hunter2@a?tls=true",
+    "rediss://a?password=hunter2",
+    "redis://a?hunter2@",
+    "redis://:hunter2@a#b",
+    "redis://a?family=hunter2",
+    "redis://a:1?family=4,redis://b:2?family=4",
+    "redis://a:1,redis://:hunter2@b:2,redis://:other@c:3",
+    "redis://user:12/hunter2@a",
+    "redis://user:12?hunter2@a",
+    "redis://:hunter#2@a",
+    "redis://:50%hunter2@a",
+    "unix://a",
+    "unix:///run/redis.sock?path=hunter2",
   ])("is refused, and not quoted: %s", (url) => {
     expect(() => read(url)).toThrow(
       expect.objectContaining({
@@ -93,6 +121,17 @@ describe("a Redis URL", () => {
         remedy: expect.any(String),
       }),
     );
+  });
+
+  it.each([
+    ["redis://:bell@a?tls=true", /"tls".*rediss:\/\//],
+    ["redis://a?password=bell", /"password".*:password@/],
+    ["redis+sentinel://a/main?db=1", /"db"/],
+    ["redis://:be/ll@a", /Percent-encode/],
+    ["redis://u:1?ll@a", /Percent-encode/],
+    ["redis://:50%off@a", /Percent-encode/],
+  ])("that is refused names the reason: %s", (url, reason) => {
+    expect(() => read(url)).toThrow(reason);
   });
 
   it("names a cluster by one node, if the option says so", () => {
@@ -107,6 +146,7 @@ describe("a Redis URL", () => {
     // Without the refusal, data would be sent unencrypted although TLS was requested.
     ["redis://a", { tls: { ca: "…" } }],
     ["redis+sentinel://a/main", { tls: {} }],
+    ["unix:///run/redis.sock", { topology: "cluster" }],
   ])("must not contradict other options: %s %o", (url, more) => {
     expect(() => read(url, more)).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));
   });
@@ -168,5 +208,39 @@ describe("a client of the application", () => {
       field: "connection",
       remedy: expect.stringContaining("namespace"),
     });
+  });
+
+  it.each<[string, object]>([
+    ["an address", { port: 1 }],
+    ["Sentinels", { sentinels: [] }],
+    ["a misspelt option", { comandTimeout: 1 }],
+  ])("alongside a URL, options must not have %s", async (_, options) => {
+    await expect(use({ url: redis.url, options })).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      field: expect.stringContaining("connection.options."),
+    });
+  });
+
+  it("a connection has no other fields", async () => {
+    const unknown = { url: redis.url, password: "bell" } as ConnectionSpec;
+    await expect(use(unknown)).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      field: "connection.password",
+    });
+  });
+
+  it("a single server's connection to a cluster is refused", async () => {
+    const { host, port } = cluster.nodes[0]!;
+    const connection = `redis://${host}:${port}`;
+    const store = new Store({ connection });
+    const wanted = { message: expect.stringContaining("CARILLON_TOPOLOGY=cluster") };
+    await expect(store.info()).rejects.toMatchObject({ code: "INVALID_OPTION", ...wanted });
+    // Some of these keys are another node's.
+    const reads = ["a", "b", "c", "d"].map((key) => internalsOf(store).link.ask((client) => client.get(key)));
+    const results = await Promise.allSettled(reads);
+    const reasons = results.filter((one) => one.status === "rejected").map(({ reason }) => reason);
+    expect(reasons[0]).toMatchObject({ code: "REDIS_UNAVAILABLE", ...wanted });
+    await store.close();
+    expect(await use({ url: connection, topology: "cluster" })).toBeTypeOf("number");
   });
 });

@@ -28,7 +28,7 @@ async function listen(store: Store): Promise<string[]> {
   const heard: string[] = [];
   await new Promise<void>((resolve, reject) => {
     const ears = { message: (text: string) => heard.push(text), standing: resolve, failed: reject };
-    const subscription = new Subscription(store.connect("subscriber"), "bell", ears);
+    const subscription = new Subscription(store.connect("safe"), "bell", ears);
     open.push(() => subscription.stop());
   });
   return heard;

@@ -58,6 +58,13 @@ describe("a stop with a time limit", () => {
     await worker.stop();
   });
 
+  it("is final: a start after it is refused", async () => {
+    const worker = await bench.work([noop]);
+    await worker.stop();
+    const message = expect.stringContaining("this worker was stopped");
+    await expect(worker.start()).rejects.toMatchObject({ code: "CONFLICT", message });
+  });
+
   it("before a recorded start hands the job back", async () => {
     const store = new Store({ connection: bench.redis.url, namespace: bench.namespace });
     const tried = gate();

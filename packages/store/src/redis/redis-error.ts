@@ -41,6 +41,16 @@ interface Known {
   readonly remedy: string;
 }
 
+/** Message of a Redis that is part of a cluster, to a connection that knows only this server. */
+const IS_CLUSTER = "this Redis is a cluster, and the connection is for a single server.";
+const NAME_CLUSTER =
+  'Set CARILLON_TOPOLOGY=cluster (topology: "cluster" of the connection), name several nodes, or give a Cluster of ioredis.';
+
+/** For a single server's connection that leads to a node of a cluster. */
+export function isClusterError(): CarillonError {
+  return new CarillonError("INVALID_OPTION", IS_CLUSTER, { field: "connection", remedy: NAME_CLUSTER });
+}
+
 /** The first match wins. */
 const KNOWN: readonly Known[] = [
   {
@@ -123,6 +133,19 @@ const KNOWN: readonly Known[] = [
     message: () => "this Redis is not a cluster.",
     remedy:
       "Leave out CARILLON_TOPOLOGY (the connection's topology), or give the URL of a node of the cluster.",
+  },
+  {
+    said: /^MOVED \d/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => IS_CLUSTER,
+    remedy: NAME_CLUSTER,
+  },
+  {
+    // A server that expects TLS ends the connection.
+    said: /ECONNRESET/,
+    code: "REDIS_UNAVAILABLE",
+    message: (text) => `Redis cannot be reached: ${text}.`,
+    remedy: "Check that it runs and that the URL is right: a port that speaks TLS needs rediss://.",
   },
   {
     said: UNAVAILABLE,

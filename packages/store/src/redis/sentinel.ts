@@ -1,4 +1,4 @@
-import { Redis, type RedisOptions } from "ioredis";
+import { Redis } from "ioredis";
 
 /** Timing of the subscriptions to Sentinels, in ms. */
 const PACE = {
@@ -9,27 +9,6 @@ const PACE = {
   /** Without an answer for this long, a new connection is tried. */
   silence: 5_000,
 };
-
-/** Options with which a client finds its master. */
-export function sentinelOptions(
-  reconnectAfter: (times: number) => number,
-): Omit<RedisOptions, "replyMapping"> {
-  return {
-    // Your client may read from replicas; decisions need the newest data.
-    role: "master",
-    // Must always return a number: otherwise the client gives up when no Sentinel answers.
-    sentinelRetryStrategy: reconnectAfter,
-    // A frozen Sentinel must not delay the search: its connection is open, but it never answers.
-    sentinelCommandTimeout: 2_000,
-    // Uses only the Sentinels of the URL. The addresses that Sentinels report of each other belong to their own
-    // network, and their names may be in no certificate; each unreachable one costs seconds in a failover.
-    updateSentinels: false,
-    // See `followFailovers`, which does it.
-    failoverDetector: false,
-    // Wait of a disconnect for a frozen master, in ms.
-    disconnectTimeout: 500,
-  };
-}
 
 /**
  * Drops the connection as soon as a Sentinel reports a new master; the client then asks for its address. A demoted

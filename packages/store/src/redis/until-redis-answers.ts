@@ -6,7 +6,7 @@ import { redisError } from "./redis-error.js";
  * Asks until Redis answers, as long as that takes, and logs why it waits. For the start of nodes and workers.
  *
  * @param signal ends the wait: the promise then resolves without an answer
- * @throws `REDIS_UNSAFE`: Redis has answered, and would answer the same again
+ * @throws `REDIS_UNSAFE`, `INVALID_OPTION`: Redis has answered, and would answer the same again
  */
 export async function untilRedisAnswers(
   ask: () => Promise<unknown>,
@@ -25,7 +25,7 @@ export async function untilRedisAnswers(
     } catch (error) {
       if (signal.aborted) break;
       const coded = redisError(error);
-      if (coded.code === "REDIS_UNSAFE") throw coded;
+      if (coded.code === "REDIS_UNSAFE" || coded.code === "INVALID_OPTION") throw coded;
       const { code, message } = coded;
       logger.error({ code, failures, error: message }, "waiting for Redis");
       const pause = new Promise((resolve) => {
