@@ -67,6 +67,14 @@ describe.skipIf(!binary)(
         async () => expect((await prometheus.firing()).map(({ alertname }) => alertname)).toEqual([]),
         PATIENCE,
       );
+    /** The runs that wait in a queue were enqueued `ago` ms before now. */
+    const waitSince = async (queue: string, ago: number) => {
+      const store = storeOf(client);
+      const { link, keys } = internalsOf(store);
+      const at = (await store.serverTime()) - ago;
+      for (const run of await store.queues.waiting(queue, 10))
+        await link.client.hset(keys.queue(queue).run(run), "of", `system/${queue} ${at} n`);
+    };
     const setting = (name: string, value: string) =>
       internalsOf(storeOf(client)).link.client.call("CONFIG", "SET", name, value);
 
@@ -151,8 +159,34 @@ describe.skipIf(!binary)(
         schedule: { every: "1d" },
       });
       for (let i = 0; i < 2; i++) await client.trigger("slow");
+      await waitSince("slow", 61_000);
       await fires("CarillonJobsWait", { queue: "slow" });
       held.resolve();
+      await allEnd();
+    });
+
+    it("CarillonJobsNotTaken: a worker that is ready takes nothing", async () => {
+      const store = storeOf(client);
+      const at = await store.serverTime();
+      await store.registry.beatWorker({
+        ...{
+          id: "mute",
+          host: "h",
+          pid: 1,
+          queues: ["mute"],
+          types: ["mute"],
+          started: at,
+          beat: at,
+          every: 600_000,
+        },
+        ...{ versions: { carillon: "1", bullmq: "1", node: "1" }, stopping: false, running: 0, runs: [] },
+      });
+      await client.put({ id: "mute", queue: "mute", type: "mute", schedule: { every: "1d" } });
+      await client.trigger("mute");
+      await waitSince("mute", 16_000);
+      await fires("CarillonJobsNotTaken", { queue: "mute" });
+      await store.registry.removeWorker("mute");
+      await client.queues.delete("mute");
       await allEnd();
     });
 

@@ -9,8 +9,10 @@ const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}` | "FROZEN">, 0>
   NODES_NOT_READY: 0,
   QUEUE_PAUSED: 0,
   NO_WORKER: 0,
+  JOBS_NOT_TAKEN: 0,
   ALERTS_UNDELIVERED: 0,
   OVERDUE: 0,
+  JOBS_WAIT: 0,
 };
 
 const NOTE_CODES = ["FROZEN", "QUEUE_PAUSED"] as const satisfies StatusCode[];

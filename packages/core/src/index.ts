@@ -95,6 +95,7 @@ export {
   type WholeInput,
   type WholeSchedule,
 } from "./schedule/index.js";
+export type { StatusCode } from "./status-reason.js";
 export {
   MAX_PRIORITY,
   type ParsedTask,

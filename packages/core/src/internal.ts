@@ -26,6 +26,7 @@ export * from "./run.js";
 export * from "./schedule/index.js";
 export * from "./schedule-cache.js";
 export * from "./shard.js";
+export * from "./status-reason.js";
 export * from "./task.js";
 export type * from "./task-input.js";
 export * from "./task-schedule.js";

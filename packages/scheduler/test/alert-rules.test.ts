@@ -1,6 +1,6 @@
 import { parseTask } from "@carillon/core";
 import { parsePolicies } from "@carillon/core/internal";
-import { type Alert, Coverage, Store, status } from "@carillon/store";
+import { type Alert, Coverage, readStatus, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -104,7 +104,7 @@ describe("alert rules", () => {
       await store.registry.beat(nodeInfo(id, { beat: now + 150_000, every: 200_000 }));
     const watches = ["n1", "n2"].map((id) => new AlertWatch(store, settings(id)));
     await eventually(async () => {
-      const { reasons } = await status({ store, coverage: new Coverage(store) });
+      const { reasons } = await readStatus({ store, coverage: new Coverage(store) });
       expect(reasons.map(({ code }) => code)).toEqual(["NO_WORKER", "OVERDUE"]);
     });
     const check = async (minute: number) => {

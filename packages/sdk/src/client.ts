@@ -1,5 +1,5 @@
 import type { TaskInput, TaskName, TaskRef, TriggerOptions } from "@carillon/core";
-import { type ConnectionSpec, type Status, Store, status } from "@carillon/store";
+import { type ConnectionSpec, Store } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
 import { Alerts } from "./client/alerts.js";
 import { Backfills } from "./client/backfills.js";
@@ -22,6 +22,7 @@ import { QuotaSettings } from "./client/quotas.js";
 import { restore, revisionsOf } from "./client/revisions.js";
 import { Runs } from "./client/runs.js";
 import { Scope } from "./client/scope.js";
+import { type Status, status } from "./client/status.js";
 import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
 import { countByFilter, countTasks, listTasks, readTask, type TaskCounts } from "./client/task-reader.js";
 import { TaskTypes } from "./client/task-types.js";

@@ -43,6 +43,7 @@ export {
   type ScheduleKind,
   type Silence,
   type SilenceScope,
+  type StatusCode,
   scheduleKind,
   scheduleSchema,
   seedOf,
@@ -71,9 +72,6 @@ export {
   type QueueStatus,
   redisError,
   type SharedCalendar,
-  type Status,
-  type StatusCode,
-  type StatusReason,
   type StatusState,
   type TokenRole,
   type WorkerInfo,
@@ -121,6 +119,7 @@ export type { OwedCount, OwedTask, ResumePlan } from "./client/resume-plan.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";
+export type { Status, StatusReason } from "./client/status.js";
 export type { Percentiles, RunSummary, SummaryOptions } from "./client/summary.js";
 export type { TaskCounts } from "./client/task-reader.js";
 export type { TaskTypes } from "./client/task-types.js";

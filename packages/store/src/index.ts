@@ -10,7 +10,7 @@ export {
 } from "./beats.js";
 export { bullChildren } from "./bull/bull-keys.js";
 export { bullVersion, jobOptions } from "./bull/bullmq.js";
-export { aboutPause, type QueuePause, type QueueState, type WorkerConnections } from "./bull/queues.js";
+export type { QueuePause, QueueState, WorkerConnections } from "./bull/queues.js";
 export { type Turn, TurnWorker } from "./bull/turn-worker.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export { ChangeLog, type StoredChange } from "./changes.js";
@@ -55,15 +55,13 @@ export {
 } from "./run/run-scripts.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./script/context.js";
 export { PARTS } from "./script/facts.js";
-export { Coverage, type Gap, gapText, type Work } from "./status/coverage.js";
+export { Coverage } from "./status/coverage.js";
 export { type NodeState, type NodeView, nodeView } from "./status/node-view.js";
 export {
   type QueueStatus,
-  type Status,
-  type StatusCode,
-  type StatusReason,
+  readStatus,
+  type StatusFacts,
   type StatusState,
-  status,
 } from "./status/status.js";
 export { type Channel, Store, type StoreOptions } from "./store.js";
 export {

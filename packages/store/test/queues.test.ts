@@ -91,7 +91,13 @@ onEveryEngine("queues", (connection) => {
   });
 
   it("report the age of the oldest waiting job of any priority, since its enqueueing or last attempt", async () => {
-    expect(await state()).toEqual({ paused: undefined, waiting: 0, active: 0, oldestWaitingMs: undefined });
+    expect(await state()).toEqual({
+      paused: undefined,
+      limited: false,
+      waiting: 0,
+      active: 0,
+      oldestWaitingMs: undefined,
+    });
     await bench.put({ id: "low", priority: 9 });
     await bench.put({ id: "high", priority: 2 });
     await bench.put({ id: "none" });

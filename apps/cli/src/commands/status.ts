@@ -29,8 +29,8 @@ export const registerStatus: Register = (program, out) => {
     .description(
       [
         "Says in one line whether the work of the namespace is on time, behind (the age of the oldest due occurrence that no node has",
-        "claimed), or stopped; then each reason, most severe first, with its remedy, and what somebody holds on purpose: freezes and paused",
-        "queues. With --owner: the work of that owner.",
+        "claimed, or of a run that has waited for a worker for a minute), or stopped; then each reason, most severe first, with its",
+        "remedy, and what somebody holds on purpose: freezes and paused queues. With --owner: the work of that owner.",
         "",
         "Exit codes: 0 on time, 1 behind, 2 stopped.",
       ].join("\n"),
@@ -76,7 +76,7 @@ function page(status: Status, screen: Screen): string {
 function headline({ state, behind, reasons }: Status): string {
   if (state === "on-time") return "on time";
   if (state === "behind") return `${duration(behind)} behind`;
-  const [first, ...more] = reasons.filter(({ code }) => code !== "OVERDUE");
+  const [first, ...more] = reasons.filter(({ code }) => code !== "OVERDUE" && code !== "JOBS_WAIT");
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
   return printable(`stopped: ${first?.message.replace(/\.$/, "")}${others}`);
 }

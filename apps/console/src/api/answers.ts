@@ -280,7 +280,7 @@ export const ME = object(
 const queueState = { paused: pause, waiting: count, active: count, oldestWaitingMs: count, workers: count };
 const reason = object(
   { code: text, message: text, remedy: text },
-  { queue: text, type: text, owner: text, since: time },
+  { queue: text, type: text, owner: text, since: time, until: time },
 );
 export const STATUS = object(
   {

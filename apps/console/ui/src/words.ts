@@ -145,6 +145,8 @@ export const words = {
       FROZEN: "Freezes",
       ALERTS_UNDELIVERED: "Alerts",
       OVERDUE: "Overdue tasks",
+      JOBS_NOT_TAKEN: "Workers",
+      JOBS_WAIT: "Runs under way",
     } as Partial<Record<StatusReason["code"], string>>,
     acts: {
       QUEUE_PAUSED: "Resume it on the page of queues",

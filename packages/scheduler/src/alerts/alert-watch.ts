@@ -1,14 +1,6 @@
 import { ALERTS_QUEUE, parseTask } from "@carillon/core";
-import { DESTINATIONS } from "@carillon/core/internal";
-import {
-  Coverage,
-  type Incident,
-  isAlive,
-  isSilent,
-  type StatusReason,
-  type Store,
-  status,
-} from "@carillon/store";
+import { DESTINATIONS, reasonText, type StatusReasonFacts } from "@carillon/core/internal";
+import { Coverage, type Incident, isAlive, isSilent, readStatus, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 
 /** Time between two checks, and how long an alert may wait for a worker, in ms. */
@@ -72,12 +64,12 @@ export class AlertWatch {
   }
 
   async #raise(now: number): Promise<void> {
-    const { reasons } = await status({ store: this.#store, coverage: this.#coverage });
+    const { reasons } = await readStatus({ store: this.#store, coverage: this.#coverage });
     const seen = new Map<string, number>();
     const incidents = reasons.flatMap((reason): Incident[] => {
       const kind = kindOf(reason);
       if (kind === undefined) return [];
-      const { code, queue, type, message } = reason;
+      const { code, queue, type } = reason;
       const key = `${code} ${queue} ${type}`;
       const since = this.#seen.get(key) ?? now;
       seen.set(key, since);
@@ -85,7 +77,7 @@ export class AlertWatch {
         kind,
         at: reason.since ?? since,
         code,
-        message,
+        message: reasonText(reason),
         ...(queue && { queue }),
         ...(type && { type }),
       };
@@ -105,7 +97,7 @@ export class AlertWatch {
 }
 
 /** The kind of alert that a reason of the status raises. None if work is late but continues. */
-function kindOf({ code }: StatusReason): "no-worker" | "stopped" | undefined {
-  if (code === "OVERDUE") return undefined;
+function kindOf({ code }: StatusReasonFacts): "no-worker" | "stopped" | undefined {
+  if (code === "OVERDUE" || code === "JOBS_WAIT") return undefined;
   return code === "NO_WORKER" ? "no-worker" : "stopped";
 }

@@ -1,4 +1,5 @@
-import { type Gap, gapText, Coverage as KnownWorkers, type Work } from "@carillon/store";
+import { type Gap, gapText, type Work } from "@carillon/core/internal";
+import { Coverage as KnownWorkers } from "@carillon/store";
 import type { Warning } from "./types.js";
 
 /** Warns of task types that no worker handles. */

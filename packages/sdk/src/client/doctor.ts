@@ -1,11 +1,18 @@
 import { ALERTS_QUEUE, type TaskName } from "@carillon/core";
-import { DESTINATIONS, formatDuration, parseLocalName, type TaskSchedule } from "@carillon/core/internal";
-import { gapText, isAlive, type StoredTask, status } from "@carillon/store";
+import {
+  DESTINATIONS,
+  formatDuration,
+  gapText,
+  parseLocalName,
+  type TaskSchedule,
+} from "@carillon/core/internal";
+import { isAlive, type StoredTask } from "@carillon/store";
 import type { Alerts } from "./alerts.js";
 import { clocks, dead, notReady, redisFindings, skews } from "./doctor-environment.js";
 import { type Diagnosis, type Finding, NAMED, span } from "./doctor-finding.js";
 import type { Runs } from "./runs.js";
 import type { Scope } from "./scope.js";
+import { status } from "./status.js";
 
 /** Tasks that are read in all. */
 const SAMPLE = 2_000;
@@ -18,7 +25,7 @@ const UNDELIVERED = { failed: 3_600_000, late: 60_000 };
 /** A first occurrence may be this late, in ms. */
 const PATIENCE = 60_000;
 /** Codes of the status that were caused on purpose, or that pass. */
-const MILD = new Set(["FROZEN", "QUEUE_PAUSED", "OVERDUE"]);
+const MILD = new Set(["FROZEN", "QUEUE_PAUSED", "OVERDUE", "JOBS_WAIT"]);
 
 interface Sampled {
   readonly queue: string;

@@ -1,12 +1,12 @@
 import { ALERTS_QUEUE, CarillonError, type Outcome } from "@carillon/core";
-import { assertName, assertOptions } from "@carillon/core/internal";
-import { aboutPause, Coverage, gapText, type QueuePause, type QueueState, type Store } from "@carillon/store";
+import { assertName, assertOptions, gapText, pauseText } from "@carillon/core/internal";
+import { Coverage, type QueuePause, type QueueState, type Store } from "@carillon/store";
 import { shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { AuthorOptions, DeleteOptions } from "./types.js";
 
 /** A queue: its tasks, its waiting jobs and its workers. */
-export interface QueueView extends Partial<Omit<QueueState, "paused">> {
+export interface QueueView extends Partial<Omit<QueueState, "paused" | "limited">> {
   readonly name: string;
   /** Number of tasks; for a bound client, those of its owner. */
   readonly tasks: number;
@@ -48,7 +48,7 @@ export class Queues {
           store.queues.state(name),
           owner === undefined ? store.runs.outcomes(name) : undefined,
         ]);
-        const { paused, ...jobs } = state ?? {};
+        const { paused, limited: _, ...jobs } = state ?? ({} as Partial<QueueState>);
         return {
           name,
           tasks,
@@ -201,7 +201,7 @@ function queueNotFound(queue: string): CarillonError {
 /** Reason why no worker takes a job of this type that waits in the queue. Undefined: one may, or nothing is known. */
 export async function holdOf(store: Store, queue: string, type: string): Promise<string | undefined> {
   const state = await store.queues.state(queue);
-  if (state?.paused) return `the queue is paused${aboutPause(state.paused)}`;
+  if (state?.paused) return `the queue is paused${pauseText(state.paused)}`;
   const [gap] = (await new Coverage(store).gaps([{ queue, type }])).values();
   return gap && gapText(gap);
 }

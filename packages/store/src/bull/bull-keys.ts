@@ -28,13 +28,14 @@ export function bullPauseKeys(bull: string, to: "pause" | "resume"): string[] {
 /** BullMQ's keys that say what waits in a queue. */
 export function bullStateKeys(
   bull: string,
-): Record<"meta" | "wait" | "paused" | "prioritized" | "active", string> {
+): Record<"meta" | "wait" | "paused" | "prioritized" | "active" | "limiter", string> {
   return {
     meta: bullMeta(bull),
     wait: `${bull}wait`,
     paused: `${bull}paused`,
     prioritized: `${bull}prioritized`,
     active: `${bull}active`,
+    limiter: `${bull}limiter`,
   };
 }
 

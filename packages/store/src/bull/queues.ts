@@ -1,5 +1,5 @@
 import type { TaskName } from "@carillon/core";
-import { localName, shardOf } from "@carillon/core/internal";
+import { localName, type PauseFacts, shardOf } from "@carillon/core/internal";
 import { Cluster, type Redis } from "ioredis";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
@@ -9,17 +9,15 @@ import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { bullHeldKeys, bullMeta, bullPauseKeys, bullStateKeys, bullWorkerName } from "./bull-keys.js";
 
-/** Author, time (UTC ms) and reason of a queue's pause; empty if BullMQ itself paused it, which records nothing. */
-export interface QueuePause {
-  readonly at?: number;
-  readonly by?: string;
-  readonly note?: string;
-}
+/** A queue's pause; empty if BullMQ itself paused it, which records nothing. */
+export type QueuePause = PauseFacts;
 
 /** Waiting and active jobs of a queue, and whether workers may take them. */
 export interface QueueState {
   /** Undefined: the queue is not paused. */
   readonly paused: QueuePause | undefined;
+  /** A limit of BullMQ's holds jobs back: its concurrency of the queue, or its rate. */
+  readonly limited: boolean;
   /** Jobs that a worker could take, if the queue is not paused. */
   readonly waiting: number;
   /** Jobs that workers hold. */
@@ -31,10 +29,17 @@ export interface QueueState {
   readonly oldestWaitingMs: number | undefined;
 }
 
-type StateAnswer = [paused: string, about: string, waiting: number, active: number, oldest: string];
+type StateAnswer = [
+  paused: string,
+  about: string,
+  waiting: number,
+  active: number,
+  oldest: string,
+  limited: 0 | 1,
+];
 
 const READ_QUEUE = script("read-queue", {
-  keys: ["meta", "wait", "paused", "prioritized", "active"],
+  keys: ["meta", "wait", "paused", "prioritized", "active", "limiter"],
   uses: [BULL],
   answer: answers<StateAnswer>(),
 });
@@ -110,8 +115,8 @@ export class QueueRepository {
   }
 
   /**
-   * Ids of the runs whose jobs wait for a worker, from the next `most` jobs of each kind. Includes ids that belong to
-   * no run. Empty if its keys hold foreign data.
+   * Ids of the runs whose jobs wait for a worker, from the next and the newest `most` jobs of each kind: the items of a
+   * fan-out may stand between. Includes ids that belong to no run. Empty if its keys hold foreign data.
    */
   async waiting(queue: string, most: number): Promise<string[]> {
     const { wait, paused, prioritized } = bullStateKeys(this.#keys.queue(queue).bull);
@@ -119,11 +124,13 @@ export class QueueRepository {
       const found = await this.#link.ask((client) =>
         Promise.all([
           client.lrange(wait, -most, -1),
+          client.lrange(wait, 0, most - 1),
           client.lrange(paused, -most, -1),
           client.zrange(prioritized, 0, String(most - 1)),
+          client.zrange(prioritized, -most, "-1"),
         ]),
       );
-      return found.flat();
+      return [...new Set(found.flat())];
     } catch (error) {
       if (failsForAll(error)) throw error;
       return [];
@@ -214,9 +221,10 @@ export class WorkerConnections {
   }
 }
 
-function decode([paused, about, waiting, active, oldest]: StateAnswer): QueueState {
+function decode([paused, about, waiting, active, oldest, limited]: StateAnswer): QueueState {
   return {
     paused: paused === "" ? undefined : readPause(about),
+    limited: limited === 1,
     waiting,
     active,
     oldestWaitingMs: oldest === "" ? undefined : Number(oldest),
@@ -249,12 +257,4 @@ async function namesOfConnections(server: Redis): Promise<string[] | undefined> 
   if (Number(count) > MOST_CONNECTIONS) return undefined;
   const list = String(await server.client("LIST"));
   return Array.from(list.matchAll(/ name=(\S+)/g), ([, name]) => name as string);
-}
-
-/** Author, time and reason of a pause, as far as they are recorded: ` (by ann since 2026-01-01T00:00:00Z: deploy)`. */
-export function aboutPause({ at, by, note }: QueuePause): string {
-  if (at === undefined) return "";
-  const who = by === undefined ? "" : `by ${by} `;
-  const why = note === undefined ? "" : `: ${note}`;
-  return ` (${who}since ${new Date(at).toISOString().replace(".000Z", "Z")}${why})`;
 }

@@ -1,17 +1,7 @@
+import type { Gap, Work } from "@carillon/core/internal";
 import { isAlive, type WorkerInfo } from "../beats.js";
 import type { WorkerConnections } from "../bull/queues.js";
 import type { Store } from "../store.js";
-
-/** A task type in a queue. */
-export interface Work {
-  readonly queue: string;
-  readonly type: string;
-}
-
-/** A task type that no live worker of its queue handles. `workers`: number of live workers of the queue. */
-export interface Gap extends Work {
-  readonly workers: number;
-}
 
 /** Maximum age of cached answers, in ms: for "has a worker", and for "has none". */
 const [FOUND_FOR, MISSED_FOR] = [5_000, 1_000];
@@ -66,13 +56,6 @@ function gapsOf(works: readonly Work[], registered: readonly WorkerInfo[]): Map<
     if (gap) gaps.set(work, gap);
   }
   return gaps;
-}
-
-/** The gap in words. */
-export function gapText({ queue, type, workers }: Gap): string {
-  if (workers === 0) return `no worker works the queue ${queue}`;
-  const have = workers === 1 ? "its 1 worker does not have it" : `none of its ${workers} workers has it`;
-  return `no worker of the queue ${queue} handles the type ${type}: ${have}`;
 }
 
 /** A value that is read again when it is too old. Calls at the same time share one reading. */

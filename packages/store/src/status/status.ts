@@ -1,43 +1,27 @@
-import { ALERTS_QUEUE, type ErrorCode, type Freeze } from "@carillon/core";
-import { frozenAt, frozenText } from "@carillon/core/internal";
+import { ALERTS_QUEUE, type Freeze } from "@carillon/core";
+import {
+  frozenAt,
+  type Gap,
+  type StatusReasonFacts,
+  type WaitingJobs,
+  type Work,
+} from "@carillon/core/internal";
 import { isAlive, type WorkerInfo } from "../beats.js";
-import { aboutPause, type QueuePause, type QueueState } from "../bull/queues.js";
+import type { QueuePause, QueueState } from "../bull/queues.js";
 import { redisError } from "../redis/connection.js";
 import type { Store } from "../store.js";
 import { nextOf } from "../task/next-of.js";
-import { type Coverage, type Gap, gapText, type Work } from "./coverage.js";
+import type { Coverage } from "./coverage.js";
 import { nodeView } from "./node-view.js";
 
-/** `stopped`: some work is not done until somebody acts. `behind`: an occurrence is due and no node has claimed it. */
+/**
+ * `stopped`: some work is not done until somebody acts. `behind`: an occurrence is due and no node has claimed it, or
+ * its run has waited for a worker for a minute.
+ */
 export type StatusState = "on-time" | "behind" | "stopped";
 
-/** Reasons why a namespace is not on time, most severe first; the codes of Redis errors come before all others. */
-export type StatusCode =
-  | Extract<ErrorCode, `REDIS_${string}`>
-  | "NO_NODE"
-  | "NODES_NOT_READY"
-  | "FROZEN"
-  | "QUEUE_PAUSED"
-  | "NO_WORKER"
-  | "ALERTS_UNDELIVERED"
-  | "OVERDUE";
-
-/** A reason why a namespace is not on time, or a note that somebody holds a part of it on purpose. */
-export interface StatusReason {
-  readonly code: StatusCode;
-  readonly message: string;
-  readonly remedy: string;
-  readonly queue?: string;
-  /** The task type that no worker handles. */
-  readonly type?: string;
-  /** The owner, if the client is bound to one. */
-  readonly owner?: string;
-  /** UTC ms; absent if it is not known. */
-  readonly since?: number;
-}
-
 /** A queue, and how far its occurrences are behind. For a bound client: without the jobs of all owners. */
-export interface QueueStatus extends Partial<Omit<QueueState, "paused">> {
+export interface QueueStatus extends Partial<Omit<QueueState, "paused" | "limited">> {
   readonly name: string;
   /**
    * Workers take no jobs. Since when (UTC ms), by whom and why, as far as the pause recorded it: one by plain BullMQ
@@ -50,25 +34,20 @@ export interface QueueStatus extends Partial<Omit<QueueState, "paused">> {
   readonly behind: number;
 }
 
-/** Whether the work of a namespace is on time; if not, why. Times in UTC ms of Redis time. */
-export interface Status {
+/** Whether the work of a namespace is on time; if not, the facts of each reason. Times in UTC ms of Redis time. */
+export interface StatusFacts {
   readonly state: StatusState;
-  /** The largest `behind` of the queues, in ms. */
+  /** Age in ms of the oldest due occurrence that no node has claimed, or of the oldest run that waits too long for a worker. */
   readonly behind: number;
-  /**
-   * Due time of the oldest due occurrence that no node has claimed; absent if there is none, or it is less than a
-   * second late.
-   */
-  readonly since?: number;
   /** The time of Redis; absent if Redis does not answer. */
   readonly at?: number;
   /** Most severe first; empty if the state is `on-time`. */
-  readonly reasons: readonly StatusReason[];
+  readonly reasons: readonly StatusReasonFacts[];
   /**
    * Work that somebody holds on purpose: freezes (`FROZEN`), and pauses of queues that recorded their time
    * (`QUEUE_PAUSED`). They do not change the state.
    */
-  readonly notes: readonly StatusReason[];
+  readonly notes: readonly StatusReasonFacts[];
   readonly queues: readonly QueueStatus[];
   /** Scheduler nodes: those that are alive, and those of them that claim. */
   readonly nodes: { readonly alive: number; readonly ready: number };
@@ -78,8 +57,10 @@ export interface Status {
 
 /** From this many ms on an occurrence is late. */
 const LATE = 1_000;
-/** Longest wait of an alert for its delivery, in ms. */
-const ALERT_PATIENCE = 60_000;
+/** Longest wait of an alert for its delivery, and of a run for a worker, in ms. */
+const PATIENCE = 60_000;
+/** Longest time without a start while workers hold no job of the queue, in ms: they are idle, and take it at once. */
+const IDLE_PATIENCE = 15_000;
 /** Waiting runs, and due tasks, of a queue that are read for their types. */
 const SAMPLE = 50;
 
@@ -91,16 +72,16 @@ export interface StatusScope {
 }
 
 /** Whether the work of a namespace is on time; never throws because of Redis. */
-export async function status(scope: StatusScope): Promise<Status> {
+export async function readStatus(scope: StatusScope): Promise<StatusFacts> {
   try {
-    return await readStatus(scope);
+    return await read(scope);
   } catch (error) {
     const none = { behind: 0, queues: [], nodes: { alive: 0, ready: 0 }, workers: { alive: 0 } };
     return { state: "stopped", ...none, reasons: [redisReason(error)], notes: [] };
   }
 }
 
-async function readStatus(scope: StatusScope): Promise<Status> {
+async function read(scope: StatusScope): Promise<StatusFacts> {
   const { store, owner } = scope;
   const [now, refused, nodes, workers, freezes, names] = await Promise.all([
     store.serverTime(),
@@ -111,44 +92,50 @@ async function readStatus(scope: StatusScope): Promise<Status> {
     owner === undefined ? store.registry.queues() : store.tasks.queuesOf(owner),
   ]);
   const connected = await store.queues.workers(names);
-  const read = await Promise.all(names.map((name) => readQueue(scope, name, connected?.get(name), now)));
+  const readings = await Promise.all(names.map((name) => readQueue(scope, name, connected?.get(name), now)));
   // Nodes and workers cannot report while Redis refuses writes: they are not missing.
   const heard = refused.length === 0;
-  const works = heard ? read.flatMap((one) => one.works) : [];
+  const works = heard ? readings.flatMap((one) => one.works) : [];
   const gaps = [...(await scope.coverage.gaps(works)).values()];
   const views = nodes.map((node) => nodeView(node, now));
   const alive = views.filter((node) => node.alive);
   const ready = alive.filter((node) => node.ready);
   const working = workers.filter((worker) => isAlive(worker, now));
+  const waits = await Promise.all(
+    readings.map((one) => (heard ? jobsWait(scope, one, gaps, working, now) : [])),
+  );
+  const waiting = waits.flat().sort((a, b) => b.waitedMs - a.waitedMs);
 
   // In the order of severity.
-  const stops = [
+  const stops: StatusReasonFacts[] = [
     ...refused,
     ...(heard && alive.length === 0 ? [noNode(views.map(({ beat }) => beat))] : []),
     ...(heard && alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
-    ...read.flatMap(({ queue }) => (isPlanned(queue) ? [] : pauseOf(queue))),
-    ...noWorkers(gaps, read, workers),
+    ...readings.flatMap(({ queue }) => (isPlanned(queue) ? [] : pauseOf(queue))),
+    ...noWorkers(gaps, readings, workers),
     ...(owner === undefined ? lackedTypes(working, gaps) : []),
-    ...read.flatMap((one) => undelivered(one, gaps, now)),
+    ...waiting.filter(({ code }) => code === "JOBS_NOT_TAKEN"),
+    ...readings.flatMap((one) => undelivered(one, gaps, now)),
   ];
   const notes = [
     ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
-    ...read.flatMap(({ queue }) => (isPlanned(queue) ? pauseOf(queue) : [])),
+    ...readings.flatMap(({ queue }) => (isPlanned(queue) ? pauseOf(queue) : [])),
   ];
-  const late = read
+  const late = readings
     .filter(({ queue }) => queue.behind >= LATE)
     .sort((a, b) => b.queue.behind - a.queue.behind);
-  const ofOwner = (reason: StatusReason) => (owner === undefined ? reason : { ...reason, owner });
-  const reasons = [...stops, ...late.map(({ queue }) => overdue(queue, now))];
-  const behind = late[0]?.queue.behind ?? 0;
+  const slow = [
+    ...late.map(({ queue }) => overdue(queue, now)),
+    ...waiting.filter(({ code }) => code === "JOBS_WAIT"),
+  ];
+  const ofOwner = (reason: StatusReasonFacts) => (owner === undefined ? reason : { ...reason, owner });
   return {
-    state: stops.length > 0 ? "stopped" : late.length > 0 ? "behind" : "on-time",
-    behind,
-    ...(behind > 0 && { since: now - behind }),
+    state: stops.length > 0 ? "stopped" : slow.length > 0 ? "behind" : "on-time",
+    behind: Math.max(0, late[0]?.queue.behind ?? 0, waiting[0]?.waitedMs ?? 0),
     at: now,
-    reasons: reasons.map(ofOwner),
+    reasons: [...stops, ...slow].map(ofOwner),
     notes: notes.map(ofOwner),
-    queues: read.map(({ queue }) => queue),
+    queues: readings.map(({ queue }) => queue),
     nodes: { alive: alive.length, ready: ready.length },
     workers: { alive: working.length },
   };
@@ -156,8 +143,12 @@ async function readStatus(scope: StatusScope): Promise<Status> {
 
 interface QueueReading {
   readonly queue: QueueStatus;
+  /** Undefined: its keys hold foreign data. */
+  readonly state: QueueState | undefined;
   /** Time since which jobs wait in it, UTC ms; undefined: none does. For a bound client, jobs of its owner. */
   readonly since: number | undefined;
+  /** When the oldest run that waits for its first attempt was enqueued, UTC ms. */
+  readonly enqueued: number | undefined;
   /** The types of its waiting runs and due tasks. */
   readonly works: readonly Work[];
 }
@@ -187,7 +178,7 @@ async function readQueue(
     return due < now ? [{ due, type: task.definition.type }] : [];
   });
   const due = owner === undefined ? earliest : Math.min(now, ...dues.map((one) => one.due));
-  const { paused, ...jobs } = state ?? ({} as Partial<QueueState>);
+  const { paused, limited: _, ...jobs } = state ?? ({} as Partial<QueueState>);
   return {
     queue: {
       name,
@@ -196,6 +187,10 @@ async function readQueue(
       workers,
       ...(owner === undefined && jobs),
     },
+    state,
+    enqueued: waitsSince(
+      ours.flatMap((run) => (run.state === "queued" && run.started === undefined ? [run.enqueued] : [])),
+    ),
     since: waitsSince(
       owner === undefined
         ? [now - (jobs.oldestWaitingMs ?? Number.NaN)]
@@ -215,10 +210,47 @@ function newest(times: readonly number[]): number | undefined {
 }
 
 /**
+ * Runs of a queue that wait too long for a worker: because its workers are busy, or although they are not. Not if the
+ * queue is held back on purpose, or has another reason.
+ */
+async function jobsWait(
+  { store, owner }: StatusScope,
+  { queue: { name, workers }, state, enqueued = Number.POSITIVE_INFINITY }: QueueReading,
+  gaps: readonly Gap[],
+  working: readonly WorkerInfo[],
+  now: number,
+): Promise<({ code: "JOBS_WAIT" | "JOBS_NOT_TAKEN"; since: number } & WaitingJobs)[]> {
+  const waitedMs = now - enqueued;
+  if (!state || state.paused || state.limited || waitedMs < IDLE_PATIENCE || name === ALERTS_QUEUE) return [];
+  if (gaps.some((gap) => gap.queue === name && gap.workers === 0)) return [];
+  const taking = working.filter(({ queues, stopping }) => !stopping && queues.includes(name)).length;
+  const connected = Math.max(taking, workers ?? 0);
+  const ended = { from: now - IDLE_PATIENCE, to: now };
+  const idle = state.active === 0 && connected > 0 && (await store.runs.countEnded(name, ended)) === 0;
+  if (!idle && waitedMs < PATIENCE) return [];
+  const held = idle ? [] : await store.runs.many(name, await store.queues.held(name, SAMPLE));
+  const started = waitsSince(held.flatMap((run) => run.started ?? []));
+  const counts = { jobs: state.waiting, workers: connected, active: state.active };
+  return [
+    {
+      ...{
+        code: idle ? ("JOBS_NOT_TAKEN" as const) : ("JOBS_WAIT" as const),
+        queue: name,
+        since: enqueued,
+        waitedMs,
+      },
+      // A bound client does not learn how much others run.
+      ...(owner === undefined && counts),
+      ...(owner === undefined && started !== undefined && { longestMs: Math.max(0, now - started) }),
+    },
+  ];
+}
+
+/**
  * Reason why Redis refuses writes, if it does. For a user that may only read, the ACL refuses them anyway; the nodes report it
  * then.
  */
-async function refusedWrites({ store }: StatusScope): Promise<StatusReason[]> {
+async function refusedWrites({ store }: StatusScope): Promise<StatusReasonFacts[]> {
   try {
     await store.registry.assertWritable();
     return [];
@@ -228,47 +260,31 @@ async function refusedWrites({ store }: StatusScope): Promise<StatusReason[]> {
   }
 }
 
-function redisReason(error: unknown): StatusReason {
-  const { code, message, remedy } = redisError(error);
+function redisReason(error: unknown): StatusReasonFacts {
+  const { code, message, remedy: hint } = redisError(error);
   // The message of an error ends with its remedy.
-  const what = remedy === undefined ? message : message.replace(` ${remedy}`, "");
-  return { code: code as StatusCode, message: what, remedy: remedy ?? "See the log of Redis." };
+  const text = hint === undefined ? message : message.replace(` ${hint}`, "");
+  return { code: code as "REDIS_UNAVAILABLE", text, hint };
 }
 
 /** @param beats the last one of each dead node */
-function noNode(beats: readonly number[]): StatusReason {
+function noNode(beats: readonly number[]): StatusReasonFacts {
   const since = newest(beats);
-  return {
-    code: "NO_NODE",
-    message: "no scheduler node is alive.",
-    remedy: "Start one: nothing is lost that the catch-up policies keep.",
-    ...(since !== undefined && { since }),
-  };
+  return { code: "NO_NODE", ...(since !== undefined && { since }) };
 }
 
-function notReady(why: readonly string[]): StatusReason {
-  const reasons = [...new Set(why.filter(Boolean))].map((one) => one.replace(/\.$/, ""));
-  const nodes = why.length === 1 ? "the node is not ready" : `none of the ${why.length} nodes is ready`;
-  return {
-    code: "NODES_NOT_READY",
-    message: reasons.length > 0 ? `${nodes}: ${reasons.join("; ")}.` : `${nodes}.`,
-    remedy: "See carillon nodes, and /ready and the log of each node.",
-  };
+function notReady(why: readonly string[]): StatusReasonFacts {
+  return { code: "NODES_NOT_READY", why };
 }
 
 /** A freeze that holds now, and may concern the client. */
-function freezeOf(freeze: Freeze, owner: string | undefined, now: number): StatusReason[] {
-  const { id, queue, tag, created } = freeze;
+function freezeOf(freeze: Freeze, owner: string | undefined, now: number): StatusReasonFacts[] {
+  const { queue, tag, created } = freeze;
   const frozen = frozenAt([freeze], now);
   if (!frozen || (owner !== undefined && (freeze.owner ?? owner) !== owner)) return [];
-  const scope = Object.entries({ owner: freeze.owner, tag, queue }).flatMap(([part, name]) =>
-    name === undefined ? [] : [`${part} ${name}`],
-  );
   return [
     {
-      code: "FROZEN",
-      message: `${scope.join(", ") || "all tasks"}: ${frozenText(frozen)}.`,
-      remedy: `To lift it now: carillon unfreeze ${id}`,
+      ...{ code: "FROZEN", frozen, scope: { owner: freeze.owner, tag, queue } },
       ...(freeze.owner !== undefined && { owner: freeze.owner }),
       ...(queue !== undefined && { queue }),
       ...(freeze.schedule === undefined && { since: Math.max(created, freeze.from) }),
@@ -281,78 +297,50 @@ function isPlanned({ name, paused }: QueueStatus): boolean {
   return paused?.at !== undefined && name !== ALERTS_QUEUE;
 }
 
-function pauseOf({ name, paused }: QueueStatus): StatusReason[] {
+function pauseOf({ name, paused }: QueueStatus): StatusReasonFacts[] {
   if (!paused) return [];
-  const reason: StatusReason = {
-    code: "QUEUE_PAUSED",
-    message: `the queue ${name} is paused${aboutPause(paused)}.`,
-    remedy: `Resume it: carillon queue resume ${name}`,
-    queue: name,
-  };
-  return [paused.at === undefined ? reason : { ...reason, since: paused.at }];
+  const { at: since } = paused;
+  return [{ code: "QUEUE_PAUSED", queue: name, pause: paused, ...(since !== undefined && { since }) }];
 }
 
 /** One reason for a queue without workers, and one for each type that the workers of a queue do not have. */
 function noWorkers(
   gaps: readonly Gap[],
-  read: readonly QueueReading[],
+  readings: readonly QueueReading[],
   known: readonly WorkerInfo[],
-): StatusReason[] {
+): StatusReasonFacts[] {
   const told = new Set<string>();
-  return gaps.flatMap((gap): StatusReason[] => {
+  return gaps.flatMap((gap): StatusReasonFacts[] => {
     const { queue, type, workers } = gap;
     // Alerts have a reason of their own.
     if (queue === ALERTS_QUEUE || told.has(queue)) return [];
-    if (workers === 0) told.add(queue);
+    if (workers > 0) return [{ code: "NO_WORKER", gap, queue, type }];
+    told.add(queue);
     const beats = known.flatMap((worker) => (worker.queues.includes(queue) ? [worker.beat] : []));
-    const since = read.find((one) => one.queue.name === queue)?.since ?? newest(beats);
-    const remedy =
-      workers === 0
-        ? `Start a worker of the queue ${queue}.`
-        : `Give the type ${type} to all workers of the queue ${queue}.`;
-    const reason = { code: "NO_WORKER", message: `${gapText(gap)}.`, remedy, queue } as const;
-    return [{ ...reason, ...(workers > 0 ? { type } : since !== undefined && { since }) }];
+    const since = readings.find((one) => one.queue.name === queue)?.since ?? newest(beats);
+    return [{ code: "NO_WORKER", gap, queue, ...(since !== undefined && { since }) }];
   });
 }
 
 /** Types that some workers of a queue do not have: those fail their runs. One reason for each type of a queue. */
-function lackedTypes(alive: readonly WorkerInfo[], gaps: readonly Gap[]): StatusReason[] {
-  const reasons = alive.flatMap(({ id, lacking = [] }) =>
-    lacking.map(({ queue, type, since }): [string, StatusReason] => [
+function lackedTypes(alive: readonly WorkerInfo[], gaps: readonly Gap[]): StatusReasonFacts[] {
+  const reasons = alive.flatMap(({ id: worker, lacking = [] }) =>
+    lacking.map(({ queue, type, since }): [string, StatusReasonFacts] => [
       `${queue} ${type}`,
-      {
-        code: "NO_WORKER",
-        message: `the worker ${id} fails the runs of type ${type} that it takes from the queue ${queue}: it does not have the type.`,
-        remedy: `Give the type ${type} to all workers of the queue ${queue}, or stop those that lack it.`,
-        ...{ queue, type, since },
-      },
+      { code: "NO_WORKER", worker, queue, type, since },
     ]),
   );
   const told = new Set(gaps.map(({ queue, type }) => `${queue} ${type}`));
   return [...new Map(reasons)].flatMap(([name, reason]) => (told.has(name) ? [] : [reason]));
 }
 
-function undelivered({ queue, since }: QueueReading, gaps: readonly Gap[], now: number): StatusReason[] {
+function undelivered({ queue, since }: QueueReading, gaps: readonly Gap[], now: number): StatusReasonFacts[] {
   if (queue.name !== ALERTS_QUEUE || since === undefined) return [];
   const gap = gaps.find((one) => one.queue === ALERTS_QUEUE);
-  if (gap === undefined && now - since < ALERT_PATIENCE) return [];
-  return [
-    {
-      code: "ALERTS_UNDELIVERED",
-      message: gap ? `alerts wait for their delivery: ${gapText(gap)}.` : "alerts wait for their delivery.",
-      remedy: "Start a worker with alertWebhook or alertEmail; see its log if one runs.",
-      queue: ALERTS_QUEUE,
-      since,
-    },
-  ];
+  if (gap === undefined && now - since < PATIENCE) return [];
+  return [{ code: "ALERTS_UNDELIVERED", gap, queue: ALERTS_QUEUE, since }];
 }
 
-function overdue({ name, behind }: QueueStatus, now: number): StatusReason {
-  return {
-    code: "OVERDUE",
-    message: `the queue ${name} has occurrences that are due and that no node has claimed.`,
-    remedy: `While a backlog is drained, this shrinks by itself. If it grows: carillon list --overdue --queue ${name}, carillon doctor, and the logs of the nodes.`,
-    queue: name,
-    since: now - behind,
-  };
+function overdue({ name, behind }: QueueStatus, now: number): StatusReasonFacts {
+  return { code: "OVERDUE", queue: name, since: now - behind };
 }

@@ -59,9 +59,11 @@ const PLACES: Partial<Record<StatusReason["code"], string>> = {
   NODES_NOT_READY: "/system",
   QUEUE_PAUSED: "/system",
   NO_WORKER: "/system",
+  JOBS_NOT_TAKEN: "/system",
   FROZEN: "/freezes",
   ALERTS_UNDELIVERED: "/alerts",
   OVERDUE: "/tasks?filter=overdue",
+  JOBS_WAIT: "/runs",
 };
 
 /** The status in one line, each reason why it is not "on time", and what somebody holds on purpose. */

@@ -1,0 +1,82 @@
+import { reasonText, type StatusCode, type StatusReasonFacts } from "@carillon/core/internal";
+import { readStatus, type StatusFacts } from "@carillon/store";
+import type { Scope } from "./scope.js";
+
+/** A reason why a namespace is not on time, or a note that somebody holds a part of it on purpose. */
+export interface StatusReason {
+  readonly code: StatusCode;
+  readonly message: string;
+  readonly remedy: string;
+  readonly queue?: string;
+  /** The task type that no worker handles. */
+  readonly type?: string;
+  /** The owner, if the client is bound to one. */
+  readonly owner?: string;
+  /** UTC ms; absent if it is not known. */
+  readonly since?: number;
+  /** When it ends by itself, UTC ms; absent if it does not, or if that is not known. */
+  readonly until?: number;
+}
+
+/** Whether the work of a namespace is on time; if not, why. Times in UTC ms of Redis time. */
+export interface Status extends Omit<StatusFacts, "reasons" | "notes"> {
+  /** The time from which it is behind; absent if it is not. */
+  readonly since?: number;
+  /** Most severe first; empty if the state is `on-time`. */
+  readonly reasons: readonly StatusReason[];
+  /**
+   * Work that somebody holds on purpose: freezes (`FROZEN`), and pauses of queues that recorded their time
+   * (`QUEUE_PAUSED`). They do not change the state.
+   */
+  readonly notes: readonly StatusReason[];
+}
+
+/** Never throws because of Redis. */
+export async function status(scope: Scope): Promise<Status> {
+  const { reasons, notes, ...facts } = await readStatus(scope);
+  const { at, behind } = facts;
+  const since = at !== undefined && behind > 0 && { since: at - behind };
+  return { ...facts, ...since, reasons: reasons.map(inWords), notes: notes.map(inWords) };
+}
+
+function inWords(reason: StatusReasonFacts): StatusReason {
+  const { code, queue, type, owner, since, until } = reason;
+  return {
+    ...{ code, message: reasonText(reason), remedy: remedyOf(reason) },
+    ...(queue !== undefined && { queue }),
+    ...(type !== undefined && { type }),
+    ...(owner !== undefined && { owner }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
+  };
+}
+
+/** The remedy in a sentence or two; the same text for reasons that have the same one. */
+function remedyOf(reason: StatusReasonFacts): string {
+  switch (reason.code) {
+    case "NO_NODE":
+      return "Start one: nothing is lost that the catch-up policies keep.";
+    case "NODES_NOT_READY":
+      return "See carillon nodes, and /ready and the log of each node.";
+    case "FROZEN":
+      return `To lift it now: carillon unfreeze ${reason.frozen.id}`;
+    case "QUEUE_PAUSED":
+      return `Resume it: carillon queue resume ${reason.queue}`;
+    case "NO_WORKER":
+      if (!("gap" in reason))
+        return `Give the type ${reason.type} to all workers of the queue ${reason.queue}, or stop those that lack it.`;
+      return reason.gap.workers === 0
+        ? `Start a worker of the queue ${reason.gap.queue}.`
+        : `Give the type ${reason.gap.type} to all workers of the queue ${reason.gap.queue}.`;
+    case "JOBS_NOT_TAKEN":
+      return `Restart the workers of the queue ${reason.queue}, and see their logs: their connection to Redis may hang.`;
+    case "ALERTS_UNDELIVERED":
+      return "Start a worker with alertWebhook or alertEmail; see its log if one runs.";
+    case "OVERDUE":
+      return "While a backlog is drained, this shrinks by itself. If it grows: carillon list --overdue, carillon doctor, and the logs of the nodes.";
+    case "JOBS_WAIT":
+      return "If runs hang: carillon runs --longest, then carillon cancel RUN, or cancel --all --owner OWNER. If they only take long: more workers, or a higher concurrency.";
+    default:
+      return reason.hint ?? "See the log of Redis.";
+  }
+}
