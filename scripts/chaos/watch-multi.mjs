@@ -24,7 +24,7 @@ function optimisticNode(url, namespace, nodeId) {
     await client.watch(...keys);
     const generations = await Promise.all(keys.map((key) => client.hget(key, "gen")));
     /** @type {any} */
-    const stale = { now, results: items.map((item) => ({ item, status: "STALE", run: undefined })) };
+    const stale = { now, took: 0, results: items.map((item) => ({ item, status: "STALE", run: undefined })) };
     if (items.some(({ entry }, i) => entry.task.generation !== generations[i])) return stale;
     try {
       return await commit(queue, shard, items, by, now);

@@ -52,7 +52,7 @@ export function claimsOn(
   clock.observe(START, clock.mark());
   const settings = settle({ store, nodeId: "n1", logger: SILENT, ...options });
   const decider = new Decider(store, settings);
-  const committer = new Committer(store, clock, settings);
+  const committer = new Committer(clock, settings);
   const claimer = new Claimer(store, clock, settings, decider, committer);
   const preparer = new Preparer(store, clock, settings, decider, committer);
   return {

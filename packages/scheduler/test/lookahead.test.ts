@@ -1,7 +1,6 @@
 import { parseTask, type TaskInput } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
-import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { SILENT } from "../../../test/helpers.js";
@@ -9,11 +8,7 @@ import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { Bursts } from "../src/burst/bursts.js";
 import { Lookahead } from "../src/burst/lookahead.js";
 import type { Preparer } from "../src/burst/preparer.js";
-import { Agenda } from "../src/loop/agenda.js";
-import { Reader } from "../src/loop/reader.js";
-import { ServerClock } from "../src/loop/server-clock.js";
 import { settle } from "../src/options.js";
-import { Replanner } from "../src/upkeep/replanner.js";
 import { type Claims, claimsOn, idsOf, LEASE, nodeInfo, SHARD } from "./claiming.js";
 
 const AT = START + 10_000;
@@ -318,50 +313,6 @@ describe("a burst that is prepared ahead", () => {
       const due = [AT, AT, AT, AT, AT, AT, AT, AT + 1];
       expect(await shareOf("a", due)).toEqual({ prepared: [], left: [] });
     });
-  });
-});
-
-describe("shards that another node has prepared", () => {
-  it.each([
-    ["is held as long as another's mutex", false],
-    ["is not held by this node's own mutex, where it has begun meanwhile", true],
-  ])("%s", async (_what, begun) => {
-    const redis = await startRedis();
-    const bench = await Bench.open(redis.url);
-    await bench.put({ id: "t" });
-    await bench.clock.set(AT);
-    const clock = new ServerClock(undefined, Number.POSITIVE_INFINITY);
-    clock.observe(AT, clock.mark());
-    const settings = settle({ store: bench.store, logger: SILENT });
-    const agenda = new Agenda();
-    const part = String(SHARD);
-    let asked = false;
-    const reader = new Reader(bench.store, clock, settings, agenda, new Replanner(bench.store, settings), {
-      news() {},
-      lost() {},
-      unreadable() {},
-    });
-    const { mutex } = internalsOf(bench.store);
-    await mutex.take(internalsOf(bench.store).keys.queue(QUEUE).mutex(part), 50_000);
-    const { remaining } = mutex;
-    mutex.remaining = async (key) => {
-      // Releases the part, as the loop does once it has the mutex.
-      if (begun) agenda.release(QUEUE, part);
-      asked = true;
-      return remaining.call(mutex, key);
-    };
-    agenda.hold(QUEUE, part, AT, 200);
-    reader.glanceSoon(QUEUE);
-    await eventually(() => {
-      reader.look();
-      expect(asked).toBe(true);
-    });
-    await reader.stop();
-    const hold = agenda.holdOf(QUEUE, part) as { ms: number } | undefined;
-    if (begun) expect(hold).toBeUndefined();
-    else expect(hold?.ms).toBeGreaterThan(40_000);
-    await bench.close();
-    await redis.stop();
   });
 });
 

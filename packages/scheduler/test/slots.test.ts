@@ -17,7 +17,8 @@ describe("slots for concurrent work", () => {
   const begin = (queue: string, part: string) => slots.start({ queue, part, at: 0 }, HANGS);
 
   it("work that hangs frees its place for other queues, and keeps its queue's", () => {
-    for (const part of ["0", "1", "2", "3"]) begin("q", part);
+    for (let i = 0; i < 20; i++) slots.learn(1);
+    for (let part = 0; part < 36; part++) begin("q", String(part));
     expect(slots.full).toBe(true);
     expect(slots.stuckAt).toBe(1_000);
     now = 1_000;
@@ -28,8 +29,32 @@ describe("slots for concurrent work", () => {
     expect(slots.free({ queue: "q", part: "a" })).toBe(false);
   });
 
+  it("there are as many as Redis bears: more while it answers quickly, half when it is slow", () => {
+    const places = () => new Slots();
+    const count = (one: Slots) => {
+      let n = 0;
+      while (!one.full) one.start({ queue: "q", part: String(n++), at: 0 }, HANGS);
+      return n;
+    };
+    expect(count(places())).toBe(16);
+    const quick = places();
+    for (let i = 0; i < 100; i++) quick.learn(1);
+    expect(count(quick)).toBe(64);
+    const slow = places();
+    now = 10_000;
+    // Answers to what was sent together count once.
+    for (let i = 0; i < 5; i++) slow.learn(150);
+    expect(count(slow)).toBe(8);
+    const full = places();
+    for (let i = 1; i < 10; i++) {
+      now += 1_000;
+      full.learn(150);
+    }
+    expect(count(full)).toBe(4);
+  });
+
   it("alerts that wait for `onAlert` take no place of a claim, not even in their own queue", () => {
-    for (const queue of ["q", "r", "s", "t"]) begin(queue, "a");
+    for (let i = 0; i < 16; i++) begin(i === 0 ? "q" : `q${i}`, "a");
     expect(slots.full).toBe(false);
     expect(slots.free({ queue: "u", part: "a" })).toBe(false);
     expect(slots.stuckAt).toBe(1_000);

@@ -112,11 +112,6 @@ export class Store {
     return this.#internals.link.ready;
   }
 
-  /** Number of scripts that were sent and not answered yet; Redis runs them in this order. */
-  get underWay(): number {
-    return this.#internals.link.underWay;
-  }
-
   /** Listens for lost and restored connections. @returns ends it */
   watch(ears: ConnectionEars): () => void {
     return this.#internals.link.watch(ears);

@@ -50,7 +50,6 @@ export class Claimer {
       const sentAt = this.#clock.mark();
       const which = others.length > 0 ? { others } : names.length > 0 ? { names } : { pass };
       const { now, more, entries, rest } = await this.#store.claims.readDue(queue, shard, limit, which);
-      const waited = this.#clock.mark() - sentAt;
       this.#clock.observe(now, sentAt);
       if (others.length > 0 && more) return false;
       if (names.length > 0) chosen = chosen.slice(limit);
@@ -68,7 +67,7 @@ export class Claimer {
       if (others.length > 0 && undecided > 0) return false;
       if (pass !== undefined) pass += undecided;
       else if (undecided > 0) [pass, chosen, beyond] = [0, [], true];
-      if (items.length > 0 && !(await this.#commit(queue, items, now, waited, report))) return true;
+      if (items.length > 0 && !(await this.#commit(queue, items, now, report))) return true;
       if (!left || !goOn()) return true;
       for (const lease of leases.values()) await keep(lease, this.#settings.mutexTtl);
     }
@@ -80,7 +79,6 @@ export class Claimer {
     queue: string,
     items: readonly ClaimItem[],
     now: number,
-    waited: number,
     report: ClaimReport,
   ): Promise<boolean> {
     const commits: { shard: number; items: ClaimItem[] }[] = [];
@@ -94,7 +92,7 @@ export class Claimer {
       commits.map((one) => {
         const by = this.#committer.nextClaim();
         const send = () => this.#store.claims.commit(queue, one.shard, one.items, by, now);
-        return this.#committer.commit(queue, one.items.length, send, report, waited);
+        return this.#committer.commit(queue, one.items.length, send, report);
       }),
     );
     return progressed.some(Boolean);

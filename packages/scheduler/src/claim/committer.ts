@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { ClaimResult, ClaimStatus, Store } from "@carillon/store";
+import type { ClaimResult, ClaimStatus, CommitAnswer } from "@carillon/store";
 import type { Decided } from "../events.js";
 import type { ServerClock } from "../loop/server-clock.js";
 import type { Settings } from "../options.js";
@@ -20,15 +20,20 @@ export function emptyReport(): ClaimReport {
 /** Sends commits, adapts their size to how long they take, and reports their results. */
 export class Committer {
   readonly size = new BatchSize();
-  readonly #store: Store;
   readonly #clock: ServerClock;
+  readonly #answered: (roundTrip: number) => void;
   readonly #nodeId: string;
   readonly #tokenBase = randomBytes(5).toString("hex");
   #tokens = 0;
 
-  constructor(store: Store, clock: ServerClock, { nodeId }: Pick<Settings, "nodeId">) {
-    this.#store = store;
+  /** @param answered receives the round trip of each commit, in ms */
+  constructor(
+    clock: ServerClock,
+    { nodeId }: Pick<Settings, "nodeId">,
+    answered: (roundTrip: number) => void = () => {},
+  ) {
     this.#clock = clock;
+    this.#answered = answered;
     this.#nodeId = nodeId;
   }
 
@@ -38,23 +43,17 @@ export class Committer {
     return { token: `${this.#tokenBase}${this.#tokens.toString(36)}`, node: this.#nodeId };
   }
 
-  /**
-   * @param waited round trip of the read before it, in ms: the share of the commit's time that is network and other clients
-   * @returns whether it is useful to go on
-   */
+  /** @returns whether it is useful to go on */
   async commit(
     queue: string,
     tasks: number,
-    send: () => Promise<{ now: number; results: ClaimResult[] }>,
+    send: () => Promise<CommitAnswer>,
     report: ClaimReport,
-    waited = 0,
   ): Promise<boolean> {
     const sentAt = this.#clock.mark();
-    // Redis first runs the scripts sent earlier on this connection: other commits, and the reconciler's.
-    const place = 1 + this.#store.underWay;
-    const { now: at, results } = await send();
-    const took = this.#clock.mark() - sentAt;
-    this.size.learn(Math.min(took / place, took - waited), tasks);
+    const { now: at, took, results } = await send();
+    this.size.learn(took, tasks);
+    this.#answered(this.#clock.mark() - sentAt);
     this.#clock.observe(at, sentAt);
     let progressed = false;
     for (const result of results) {

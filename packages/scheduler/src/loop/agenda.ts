@@ -72,28 +72,13 @@ export class Agenda {
     inner(this.#held, queue).set(part, { until: now + ms, ms });
   }
 
-  /** The hold on a part, if there is one: a new object for each call of `hold`. */
-  holdOf(queue: string, part: Part): object | undefined {
-    return this.#held.get(queue)?.get(part);
-  }
-
   release(queue: string, part: Part): void {
     this.#held.get(queue)?.delete(part);
   }
 
-  /**
-   * Ends the holds of a queue's parts that are no longer due, because another node has done the work. Returns the parts that
-   * are still due and held.
-   */
-  releaseDone(queue: string, now: number): Part[] {
-    const parts = this.#queues.get(queue);
-    const held = this.#held.get(queue);
-    const left: Part[] = [];
-    for (const part of held?.keys() ?? []) {
-      if ((parts?.get(part) ?? Number.POSITIVE_INFINITY) > now) held?.delete(part);
-      else left.push(part);
-    }
-    return left;
+  /** Ends the rests of all parts of a queue. */
+  endRests(queue: string, now: number): void {
+    for (const part of this.#held.get(queue)?.keys() ?? []) this.hold(queue, part, now, 0);
   }
 
   /** Parts that are due at `now`, earliest first. */

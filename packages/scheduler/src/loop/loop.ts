@@ -28,10 +28,7 @@ import { Timer } from "./timer.js";
 const REST = 1_000;
 /** Longest turn of one part, in ms: a backlog must not delay other parts that are due. */
 const TURN = 200;
-/**
- * Time in ms for which the shards of a burst are left to the node that has prepared them. `Reader.glanceSoon` reads a little
- * sooner.
- */
+/** Time in ms for which a part is left to the node that has it. `Reader.glanceSoon` reads a little sooner. */
 const HEAD_START = 200;
 
 /**
@@ -74,7 +71,7 @@ export class Loop {
     this.#agenda = new Agenda((queue, parts) => this.#bursts.find(queue, parts));
     this.#round = new Round(this.#agenda, this.#slots, settings.nodeId);
     const decider = new Decider(store, settings);
-    const committer = new Committer(store, clock, settings);
+    const committer = new Committer(clock, settings, (roundTrip) => this.#slots.learn(roundTrip));
     this.#claimer = new Claimer(store, clock, settings, decider, committer);
     this.#preparer = new Preparer(store, clock, settings, decider, committer);
     this.#lookahead = new Lookahead(store, clock, settings, this.#bursts, this.#preparer);
@@ -179,7 +176,7 @@ export class Loop {
   /** Whether the part is left to another node that has prepared it. */
   #leave(appointment: Appointment): boolean {
     if (!this.#lookahead.othersBegin(appointment)) return false;
-    this.#leaveToOthers(appointment.queue, appointment.part, HEAD_START);
+    this.#leaveToOthers(appointment.queue, appointment.part);
     return true;
   }
 
@@ -350,15 +347,15 @@ export class Loop {
     return !more;
   }
 
-  /** Another node has the mutex, which expires after its time-to-live. */
+  /** Another node has the mutex. */
   #lost(queue: string, part: string): void {
     this.#tell("lost", { queue, part });
-    this.#leaveToOthers(queue, part, this.#settings.mutexTtl);
+    this.#leaveToOthers(queue, part);
   }
 
-  /** Leaves the part to another node. A read shortly after shows whether it is done; otherwise it is checked again after `ms`. */
-  #leaveToOthers(queue: string, part: string, ms: number): void {
-    this.#agenda.hold(queue, part, this.#clock.now(), ms);
+  /** Leaves the part to another node. A read shortly after shows whether it is done; otherwise it is tried again. */
+  #leaveToOthers(queue: string, part: string): void {
+    this.#agenda.hold(queue, part, this.#clock.now(), HEAD_START);
     this.#reader.glanceSoon(queue);
   }
 

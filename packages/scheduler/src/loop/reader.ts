@@ -1,7 +1,6 @@
 import type { CarillonError, ErrorCode } from "@carillon/core";
 import { redisError, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
-import type { Part } from "../part.js";
 import type { Replanner } from "../upkeep/replanner.js";
 import type { Agenda } from "./agenda.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
@@ -132,20 +131,10 @@ export class Reader {
     }
   }
 
-  /** Checks whether the node that was first has done the due work. */
+  /** Checks whether the node that was first has done the due work: what is due now is tried again. */
   async #glance(queue: string): Promise<void> {
     await this.#readNext([queue]);
-    if (this.#troubled.has(queue)) return;
-    const left = this.#agenda.releaseDone(queue, this.#clock.now());
-    await Promise.all(left.map((part) => this.#holdAsLongAsItsMutex(queue, part)));
-  }
-
-  /** Holds the part for the rest of its mutex, not for a whole time-to-live: the holder may be dead. */
-  async #holdAsLongAsItsMutex(queue: string, part: Part): Promise<void> {
-    const hold = this.#agenda.holdOf(queue, part);
-    const left = await this.#store.leasedFor(queue, part);
-    // If the hold has changed, this node has had the part meanwhile, and the mutex was its own.
-    if (this.#agenda.holdOf(queue, part) === hold) this.#agenda.hold(queue, part, this.#clock.now(), left);
+    if (!this.#troubled.has(queue)) this.#agenda.endRests(queue, this.#clock.now());
   }
 
   /** Reads the next times of these queues, and reports each answer as soon as it arrives. */

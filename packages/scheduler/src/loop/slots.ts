@@ -1,11 +1,12 @@
 import { PARTS } from "@carillon/store";
 import { type Appointment, keyOf, type Part } from "../part.js";
 
-/**
- * Most parts that are worked on concurrently; parts that wait for the user's code have the same number of separate
- * places.
- */
-const SIDE_BY_SIDE = 4;
+/** Least and largest number of parts that are worked on concurrently. */
+const FEWEST = 4;
+const MOST = 64;
+/** Round trips in ms below which Redis bears more at a time, and above which it has too much. */
+const QUICK = 20;
+const SLOW = 100;
 /** Work that takes longer than this, in ms, counts as hanging, on a server that does not answer. */
 const STUCK_AFTER = 1_000;
 
@@ -22,6 +23,9 @@ interface Work {
  */
 export class Slots {
   readonly #working = new Map<string, Work>();
+  /** Parts that are worked on concurrently, as many as Redis bears; those that wait for the user's code have as many places again. */
+  #places = 16;
+  #lessAt = 0;
 
   /** @param work must not reject */
   start({ queue, part }: Appointment, work: () => Promise<void>): void {
@@ -30,15 +34,26 @@ export class Slots {
     this.#working.set(key, { queue, forUser: waitsForUser(part), since: performance.now(), end });
   }
 
+  /** Adapts the number of places to the round trip of a commit, in ms. */
+  learn(roundTrip: number): void {
+    const now = performance.now();
+    if (roundTrip < QUICK) this.#places = Math.min(MOST, this.#places + 1);
+    // Answers to what was sent before do not show the effect yet.
+    else if (roundTrip > SLOW && now - this.#lessAt > roundTrip) {
+      this.#places = Math.max(FEWEST, Math.floor(this.#places / 2));
+      this.#lessAt = now;
+    }
+  }
+
   /** Whether all places are taken for work that does not wait for the user's code. */
   get full(): boolean {
-    return this.#timely(false).length >= SIDE_BY_SIDE;
+    return this.#timely(false).length >= this.#places;
   }
 
   /** Whether the part may be begun if there is a place. */
   free({ queue, part }: Pick<Appointment, "queue" | "part">): boolean {
     if (this.#working.has(keyOf(queue, part))) return false;
-    if (waitsForUser(part) && this.#timely(true).length >= SIDE_BY_SIDE) return false;
+    if (waitsForUser(part) && this.#timely(true).length >= this.#places) return false;
     const stuck = performance.now() - STUCK_AFTER;
     for (const one of this.#working.values()) {
       if (one.queue === queue && !one.forUser && one.since <= stuck) return false;
@@ -48,7 +63,7 @@ export class Slots {
 
   /** Time at which a place may become free because its work hangs, as of `performance.now()`; infinite if places are free. */
   get stuckAt(): number {
-    const taken = [this.#timely(false), this.#timely(true)].filter(({ length }) => length >= SIDE_BY_SIDE);
+    const taken = [this.#timely(false), this.#timely(true)].filter(({ length }) => length >= this.#places);
     return Math.min(...taken.flat().map(({ since }) => since + STUCK_AFTER));
   }
 

@@ -43,10 +43,10 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
       }),
     );
     items = all.filter((_, i) => unchanged[i]);
-    if (items.length === 0) return { now, results: all.map((item) => ({ item, ...STALE })) };
-    const { results, now: at } = await commit(queue, shard, items, by, now);
+    if (items.length === 0) return { now, took: 0, results: all.map((item) => ({ item, ...STALE })) };
+    const { results, ...rest } = await commit(queue, shard, items, by, now);
     const stale = all.filter((item) => !items.includes(item)).map((item) => ({ item, ...STALE }));
-    return { now: at, results: [...results, ...stale] };
+    return { ...rest, results: [...results, ...stale] };
   };
 
   const transaction: Run = async (script, names, args) => {
@@ -70,7 +70,7 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
     await point("after exec").catch(async () => {
       replies = await send();
     });
-    if (replies === null) return [Date.now(), ...items.map((): ClaimStatus => "STALE")];
+    if (replies === null) return [Date.now(), 0, ...items.map((): ClaimStatus => "STALE")];
     const [error, answer] = replies.at(-1) as [Error | null, unknown];
     if (error) {
       // Loaded for the next claim.

@@ -229,3 +229,29 @@ it("many jobs at once wake all idle workers, plain ones too", async () => {
   await plain.close();
   expect([...seen.values()].reduce((sum, n) => sum + n)).toBe(ids.length);
 });
+
+it("a turn that ends a run also takes a job that came meanwhile, without a marker", async () => {
+  const hold = gate();
+  const turns: number[] = [];
+  let turn = 0;
+  const handler = vi.fn(async () => {
+    turns.push(turn);
+    if (turns.length === 1) await hold.promise;
+  });
+  const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
+  const failpoint = (point: string) => {
+    if (point === "before turn") turn += 1;
+  };
+  const [first] = (await runs(1)) as [string];
+  await bench.work([type], { ...failing(failpoint), concurrency: 2 });
+  await eventually(() => expect(turns).toHaveLength(1));
+  const queue = bench.queue();
+  // A paused queue sets no marker.
+  await queue.pause();
+  const second = await bench.again("t");
+  await bench.admin.hdel(queue.toKey("meta"), "paused");
+  const before = turn;
+  hold.resolve();
+  await settledAll([first, second]);
+  expect(turns[1]).toBe(before + 1);
+});

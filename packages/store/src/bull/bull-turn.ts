@@ -37,7 +37,7 @@ const TAKE_KEYS = TURN_KEYS.slice(0, 11).map(at).join(", ");
  */
 const STAND_INS = `
 local bullMeta, bullMarker, bullDelayed = ${["meta", "marker", "delayed"].map((name) => at(name as "meta")).join(", ")}
-local bullSettings, bullMarked, bullNoneDelayed, bullAsked, bullSet, bullTried = nil, false, false, false, nil, false
+local bullSettings, bullMarked, bullNoneDelayed, bullSet, bullTried = nil, false, false, nil, false
 local TRIED = { atm = true, stc = true, defa = true, stacktrace = true }
 local function bullHash(key)
   local hash, starts = redis.call("HGETALL", key), 0
@@ -71,8 +71,6 @@ local function bullCall(command, key, ...)
     return
   elseif command == "HGETALL" then
     return bullHash(key)
-  elseif command == "RPOPLPUSH" then
-    bullAsked = true
   end
   return redis.call(command, key, ...)
 end
@@ -81,8 +79,8 @@ local bullPack = { unpack = function(given) return given end }
 `;
 
 /**
- * Two functions: `bullTake(token)` takes the next job, if there is one, and returns the result of BullMQ's script;
- * `bullAsked` tells whether it searched for one. `bullLeave()` ends the takes of a script.
+ * Two functions: `bullTake(token)` takes the next job, if there is one, and returns the result of BullMQ's script.
+ * `bullLeave()` ends the takes of a script.
  * A: `clock` (of the worker, ms), `lock` (duration of a lock, ms), `worker` (its name).
  */
 export function bullTakeLua(): string {
@@ -105,7 +103,7 @@ ${head}
 ${body}
   end
   bullTake = function(token)
-    opts.token, bullAsked = token, false
+    opts.token = token
     return bullTakeNext({ BULL, A.clock, opts })
   end
 end

@@ -52,7 +52,6 @@ export class TurnWorker extends PatientWorker {
   #asked = 0;
   /** Whether the newest answer said that no job waits, or that the queue holds jobs back. */
   #empty = false;
-  #held = false;
   /** Number of times that the marker announced a waiting job. */
   #woken = 0;
   /** Whether the worker pauses its takes. */
@@ -107,8 +106,8 @@ export class TurnWorker extends PatientWorker {
   /** Number of jobs to take in a turn with `ends` ends. */
   #takeWith(ends: number): number {
     if (this.#rests || this["isRateLimited"]()) return 0;
-    // The marker announces a job in an empty queue, but nothing announces that a queue stops holding jobs back.
-    if (this.#empty) return this.#held ? Math.min(ends, this.#free) : 0;
+    // A job may have come since: fetched with ends, it needs no marker, no wake-up and no turn of its own.
+    if (this.#empty) return Math.min(ends, this.#free);
     // Without ends only one turn at a time asks for jobs.
     if (ends === 0 && this.#asked > 0) return 0;
     return Math.max(0, Math.min(this.#free, ends > 0 ? MOST_ENDS : MOST_TAKEN));
@@ -130,10 +129,8 @@ export class TurnWorker extends PatientWorker {
     this.#asked -= take;
     if (answer) {
       if (take > 0) this["updateDelays"](answer.limit, answer.delay);
-      if (take > answer.jobs.length && woken === this.#woken) {
-        this.#empty = true;
-        this.#held = answer.held;
-      } else if (take > 0) this.#empty = false;
+      if (take > answer.jobs.length && woken === this.#woken) this.#empty = true;
+      else if (take > 0) this.#empty = false;
       for (const taken of answer.jobs) void this.#work(...taken);
       if (answer.error !== "") {
         this.emit("error", new Error(answer.error));

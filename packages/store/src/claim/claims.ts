@@ -67,8 +67,15 @@ export interface ClaimResult {
   readonly run: string | undefined;
 }
 
+export interface CommitAnswer {
+  readonly now: number;
+  /** Time in ms for which the script blocked Redis. */
+  readonly took: number;
+  readonly results: readonly ClaimResult[];
+}
+
 /** A commit, ready to be sent. */
-export interface PackedCommit extends Packed<[now: number, ...statuses: string[]]> {
+export interface PackedCommit extends Packed<[now: number, took: number, ...statuses: string[]]> {
   readonly queue: string;
   readonly node: string;
   /** Time of the decision. */
@@ -121,7 +128,7 @@ export class ClaimRepository extends DueReads {
     items: readonly ClaimItem[],
     by: { token: string; node: string },
     now: number,
-  ): Promise<{ now: number; results: ClaimResult[] }> {
+  ): Promise<CommitAnswer> {
     return this.send(this.pack(queue, shard, items, by, now));
   }
 
@@ -178,9 +185,9 @@ export class ClaimRepository extends DueReads {
     };
   }
 
-  async send(packed: PackedCommit): Promise<{ now: number; results: ClaimResult[] }> {
+  async send(packed: PackedCommit): Promise<CommitAnswer> {
     const { items, runs } = packed;
-    const [at, ...statuses] = await this.#scripts.send(packed);
+    const [at, took, ...statuses] = await this.#scripts.send(packed);
     const results = items.map((item, i) => {
       const status = statuses[i] as ClaimStatus;
       return { item, status, run: status === "OK" || status === "DONE" ? runs[i] : undefined };
@@ -192,7 +199,7 @@ export class ClaimRepository extends DueReads {
       // If the first answer was lost, it is unknown whether there are more, and others may have begun since.
       else if (item.decision.cancel && status === "DONE") await this.#cancelOn(packed, local, packed.decided);
     }
-    return { now: at, results };
+    return { now: at, took: took / 1_000, results };
   }
 
   /** Cancels the runs of a task that were open by then, some at a time. */

@@ -16,8 +16,16 @@
 --       extras: rare parts as JSON, "" none (CommitExtras in pack.ts)
 --       run: id of the run that is enqueued, "" none; template: index of its template; details: of the run
 --       key, nominal, jobDue, trigger, more, payload: see jobData (lib/enqueue.lua)
--- Returns: { now, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
+-- Returns: { now, microseconds that the script took, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
 --          status: OK | DONE | STALE | EARLY | OVERLAP | LIMITED (its owner has as many runs as it may) | ERROR <text>
+-- Redis 6.2 has no os.clock, and TIME stands still during the scripts of newer versions.
+local os = rawget(_G, "os")
+local function seconds()
+  if os then return os.clock() end
+  local at = redis.call("TIME")
+  return at[1] + at[2] / 1e6
+end
+local began = seconds()
 local now = nowMs()
 -- Numbers are made text once: Redis would do it again for each command.
 local nowText = string.format("%.0f", now)
@@ -174,7 +182,7 @@ local function commit(item)
   return "OK"
 end
 
-local out = { now }
+local out = { now, 0 }
 for item in eachItem do
   local status, failed = tried(commit, item)
   out[#out + 1] = status or "ERROR " .. failed
@@ -189,4 +197,5 @@ rearm(A.shard, K.due)
 rearm(F.parts.runs, K.runs)
 wakeForMoved()
 for _, name in ipairs(cancelOn) do out[#out + 1] = name end
+out[2] = math.floor((seconds() - began) * 1e6)
 return out

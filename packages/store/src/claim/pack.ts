@@ -115,7 +115,7 @@ export const COMMIT = script("commit", {
     packed: true,
   },
   uses: [CHECKS, TASK, OPEN, PLACES, RECKON, LEDGER, ALERT, ENQUEUE, CANCEL, TRIED],
-  answer: answers<[now: number, ...statuses: string[]]>(),
+  answer: answers<[now: number, took: number, ...statuses: string[]]>(),
 });
 
 type CommitItem = Item<(typeof COMMIT)["signature"]>;

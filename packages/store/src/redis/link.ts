@@ -49,7 +49,6 @@ export class Link {
   readonly #failpoint: Failpoint | undefined;
   #lastError: unknown;
   #closed = false;
-  #underWay = 0;
   #readiness: Promise<void> | undefined;
   #endWait = () => {};
   readonly #ears = new Set<ConnectionEars>();
@@ -86,11 +85,6 @@ export class Link {
     return this.client.status === "ready";
   }
 
-  /** Scripts that are sent and not answered: Redis does them in this order. */
-  get underWay(): number {
-    return this.#underWay;
-  }
-
   /** Runs a script until Redis has answered it, or the retries are used up. @throws coded Redis errors */
   async run(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<unknown> {
     return this.repeat(async () => {
@@ -104,14 +98,11 @@ export class Link {
 
   async #send(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<unknown> {
     const all = [...keys, ...args];
-    this.#underWay += 1;
     try {
       return await this.client.evalsha(script.sha, keys.length, ...all);
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
       return await this.client.eval(script.lua, keys.length, ...all);
-    } finally {
-      this.#underWay -= 1;
     }
   }
 

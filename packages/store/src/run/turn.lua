@@ -8,7 +8,7 @@
 --
 -- A.clock: the worker's own time, as BullMQ takes it; A.token: of the turn; a job's lock is held with it and the job's number in the turn
 -- Each: value: the job's result as JSON; result: the run's, "=" the same, "" none; trace: bytes of the job's stack traces, "" none
--- Returns: { words of the ends, jobs, rate limit in ms, time of the next delayed job, 1 if the queue holds jobs back (paused, limited), error ("" none) }
+-- Returns: { words of the ends, jobs, rate limit in ms, time of the next delayed job, error ("" none) }
 --          word: "OK" | "ASK" (nothing was done) | "ENDED" (the job has ended, and its run could not be written); job: { id, token, its hash,
 --          answer of start-run.lua without the word, or none }. Of a turn that arrives late: as if there were no jobs, and "ASK" for each end
 local now = nowMs()
@@ -76,12 +76,12 @@ local function startOf(id, fence)
 end
 
 local letters, took = "", {}
-local limit, delay, held, failure = 0, 0, 0, ""
+local limit, delay, failure = 0, 0, ""
 
 local function answer()
   local words = {}
   for letter in string.gmatch(letters, "%a") do words[#words + 1] = WORDS[letter] end
-  return { words, took, limit, delay, held, failure }
+  return { words, took, limit, delay, failure }
 end
 
 local number, lettersBefore, takenBefore = string.match(redis.call("GET", K.turn) or "", "^(%d+) (%a*)(.*)$")
@@ -121,7 +121,7 @@ for n = 1, tonumber(A.take) do
   end
   local job, id = got[1], got[2]
   if type(job) ~= "table" then
-    limit, delay, held = got[3], got[4], bullAsked and 0 or 1
+    limit, delay = got[3], got[4]
     break
   end
   local start = tried(startRun, id)

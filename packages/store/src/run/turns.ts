@@ -36,8 +36,6 @@ export interface TurnAnswer {
   readonly limit: number;
   /** Time of the next delayed job, UTC ms; 0: none. */
   readonly delay: number;
-  /** Jobs may wait, but the queue is paused, or at its limit of active jobs. */
-  readonly held: boolean;
   /** Reason why no more jobs could be taken; "" if they could. */
   readonly error: string;
 }
@@ -94,15 +92,14 @@ export class TurnLane {
     this.#number += 1;
     const turn = { number: this.#number, take, clock: Date.now() };
     return async (ends) => {
-      const [words, jobs, limit, delay, held, error] = (await this.#send(turn, ends)) as [
+      const [words, jobs, limit, delay, error] = (await this.#send(turn, ends)) as [
         TurnWord[],
         TurnAnswer["jobs"],
         number,
         number,
-        0 | 1,
         string,
       ];
-      return { words, jobs, limit, delay, held: held === 1, error };
+      return { words, jobs, limit, delay, error };
     };
   }
 }
