@@ -105,13 +105,23 @@ export class CarillonError extends Error {
     return true;
   }
 
-  /** A suitable HTTP status, from 400 to 503; Fastify and NestJS answer with it. */
+  /** A suitable HTTP status, from 400 to 503. Fastify and NestJS 11 answer with it. */
   get statusCode(): number {
     const known = STATUS[this.code];
     if (known !== undefined) return known;
     if (this.code.startsWith("INVALID_")) return 400;
     if (this.code.endsWith("_NOT_FOUND")) return 404;
     return this.code.startsWith("REDIS_") ? 503 : 500;
+  }
+
+  /** The same: Nest 12, Express and others that expect errors like those of http-errors answer with it. */
+  get status(): number {
+    return this.statusCode;
+  }
+
+  /** Whether the message is meant for the caller: faults of the input, not of the environment. */
+  get expose(): boolean {
+    return this.statusCode < 500;
   }
 
   toJSON(): { code: ErrorCode; message: string; field?: string; remedy?: string } {

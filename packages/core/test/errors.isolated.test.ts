@@ -86,6 +86,14 @@ describe("errors", () => {
     });
   });
 
+  it("are errors like those of http-errors, for frameworks that answer with these", () => {
+    for (const code of ERROR_CODES) {
+      const error = new CarillonError(code, "x.");
+      expect(error.status).toBe(error.statusCode);
+      expect(error.expose).toBe(error.status < 500);
+    }
+  });
+
   it("have unique codes in one shape", () => {
     expect(new Set(ERROR_CODES).size).toBe(ERROR_CODES.length);
     for (const code of ERROR_CODES) expect(code).toMatch(/^[A-Z]+(_[A-Z]+)*$/);

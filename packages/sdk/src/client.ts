@@ -1,5 +1,11 @@
-import type { TaskInput, TaskName, TaskRef, TriggerOptions } from "@carillon/core";
-import { type ConnectionSpec, Store } from "@carillon/store";
+import {
+  CarillonError,
+  type TaskInput,
+  type TaskName,
+  type TaskRef,
+  type TriggerOptions,
+} from "@carillon/core";
+import { Store } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
 import { Alerts } from "./client/alerts.js";
 import { Backfills } from "./client/backfills.js";
@@ -96,6 +102,7 @@ export class Client {
   readonly #ownsStore: boolean;
   readonly #scope: Scope;
   readonly #writer: TaskWriter;
+  readonly #options: ClientOptions;
 
   /** @throws `INVALID_OPTION`, `INVALID_NAME` */
   constructor(options: ClientOptions) {
@@ -104,11 +111,12 @@ export class Client {
     this.#store =
       options.store ??
       new Store({
-        connection: options.connection as ConnectionSpec,
+        connection: options.connection,
         namespace: options.namespace,
         readyTimeout: connectTimeout,
       });
     rememberStore(this, this.#store);
+    this.#options = options;
     this.#scope = new Scope(this.#store, owner, by, from, options.onProgress);
     this.#writer = new TaskWriter(this.#scope, types, maxPayloadBytes);
     this.bulk = new BulkCalls(this.#scope, this.#writer);
@@ -134,6 +142,22 @@ export class Client {
   /** The owner that it is bound to, if any. */
   get owner(): string | undefined {
     return this.#scope.owner;
+  }
+
+  /**
+   * A client that is bound to one owner, with this client's connection and options. Costs next to nothing: make one for each
+   * request if you like. Closing it leaves the connection open.
+   *
+   * @throws `INVALID_NAME`; `FORBIDDEN` if this client is bound to another owner
+   */
+  forOwner(owner: string): Client {
+    if (this.owner !== undefined && this.owner !== owner) {
+      throw new CarillonError("FORBIDDEN", `this client is bound to the owner ${this.owner}.`, {
+        field: "owner",
+        remedy: "Use a client without an owner.",
+      });
+    }
+    return new Client({ ...this.#options, connection: undefined, store: this.#store, owner });
   }
 
   /** The time of Redis, which all times of Carillon are based on, in UTC ms. @throws `REDIS_UNAVAILABLE` */

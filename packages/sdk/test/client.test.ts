@@ -417,15 +417,61 @@ onEveryEngine("the client", (connection) => {
       field: "note",
     });
     await expect(client.runs.list("over", { limit: -1 })).rejects.toMatchObject({ field: "limit" });
-    expect(() => new Client({})).toThrow(
-      expect.objectContaining({ code: "INVALID_OPTION", field: "connection" }),
-    );
     expect(() => new Client({ connection: "http://x" })).toThrow(
       expect.objectContaining({ code: "INVALID_OPTION" }),
     );
     expect(() => new Client({ store: bench.store, owner: "a/b" })).toThrow(
       expect.objectContaining({ code: "INVALID_NAME", field: "owner" }),
     );
+  });
+
+  it.each<[string, () => Client]>([
+    ["no connection", () => new Client({})],
+    ["a function that returns none", () => new Client({ connection: () => undefined })],
+  ])("can be made with %s, which is an error of each call", async (_, make) => {
+    const early = make();
+    const missing = { code: "INVALID_OPTION", message: expect.stringContaining("connection: missing.") };
+    await expect(early.list()).rejects.toMatchObject(missing);
+    await expect(early.serverTime()).rejects.toMatchObject(missing);
+    await early.close();
+  });
+
+  it("asks a function for its connection when it first needs one", async () => {
+    const asked: string[] = [];
+    const late = new Client({
+      connection: () => {
+        asked.push("now");
+        return connection() as string;
+      },
+    });
+    expect(asked).toEqual([]);
+    expect(await late.serverTime()).toBeTypeOf("number");
+    expect(await late.serverTime()).toBeTypeOf("number");
+    expect(asked).toEqual(["now"]);
+    await late.close();
+  });
+
+  it("gives each owner a client of its own, on one connection", async () => {
+    const connections = async () => {
+      const sent = await internalsOf(bench.store).link.ask(async (redis) =>
+        String(await redis.client("LIST")),
+      );
+      return sent.trim().split("\n").length;
+    };
+    await client.put(noop("of-all"));
+    const before = await connections();
+    for (let i = 0; i < 1_000; i++) {
+      const tenant = client.forOwner(`tenant-${i}`);
+      if (i % 100 === 0) await tenant.put(noop("t"));
+      await tenant.close();
+    }
+    expect(await connections()).toBe(before);
+    const acme = client.forOwner("tenant-0");
+    expect((await acme.list()).tasks.map(({ owner, id }) => `${owner}/${id}`)).toEqual(["tenant-0/t"]);
+    await expect(acme.get("of-all")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    expect(acme.forOwner("tenant-0").owner).toBe("tenant-0");
+    expect(() => acme.forOwner("tenant-1")).toThrow(expect.objectContaining({ code: "FORBIDDEN" }));
+    expect(() => client.forOwner("a/b")).toThrow(expect.objectContaining({ code: "INVALID_NAME" }));
   });
 
   it("names the queues if a name is in several", async () => {

@@ -36,7 +36,8 @@ import { TaskRepository } from "./task/tasks.js";
 import { TokenRepository } from "./tokens.js";
 
 export interface StoreOptions extends Omit<LinkOptions, "connection"> {
-  connection: ConnectionSpec;
+  /** Undefined: an error of the first call. */
+  connection: ConnectionSpec | undefined;
   /** Default `carillon`. */
   namespace?: string | undefined;
   retention?: Partial<Retention> | undefined;
@@ -68,7 +69,7 @@ export class Store {
   readonly tokens: TokenRepository;
   readonly moves: MoveRepository;
   readonly #internals: StoreInternals;
-  readonly #connection: ConnectionSpec;
+  readonly #connection: ConnectionSpec | undefined;
 
   constructor(options: StoreOptions) {
     this.namespace = assertName(options.namespace ?? DEFAULT_NAMESPACE, "namespace");
@@ -96,7 +97,7 @@ export class Store {
     this.alertLog = new ChangeLog(link, { ...keys, changes: keys.alertLog }, scripts);
     this.tokens = new TokenRepository(link, keys);
     this.moves = new MoveRepository(link, keys, scripts);
-    const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(link.client);
+    const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(() => link.client);
     this.#internals = {
       link,
       keys,

@@ -5,7 +5,6 @@ import {
   DEFAULT_PAYLOAD_LIMITS,
   durationOption,
 } from "@carillon/core/internal";
-import { assertConnection } from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
 import { assertTaskType, type TaskContract, typesByName } from "../task-type.js";
 import { shortText } from "./input.js";
@@ -37,7 +36,6 @@ interface CheckedOptions {
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
 export function checkedOptions(options: ClientOptions): CheckedOptions {
   assertOptions(options, CLIENT_OPTIONS);
-  assertConnection(options);
   const owner = options.owner === undefined ? undefined : assertName(options.owner, "owner");
   assertWhole(options.maxPayloadBytes, "maxPayloadBytes", 1, Number.MAX_SAFE_INTEGER);
   const connectTimeout = durationOption(options.connectTimeout, "connectTimeout", 1, MOST_MS);

@@ -4,7 +4,10 @@ import type { TaskContract } from "../task-type.js";
 import type { Task } from "./view.js";
 
 export interface ClientOptions {
-  /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
+  /**
+   * A Redis URL, several for a cluster, or an ioredis client whose options are taken over; or a function that returns one, and is
+   * called with the first call. Missing, or undefined: an error of the first call, so that a build can load the module.
+   */
   connection?: ConnectionSpec | undefined;
   /** Instead of `connection`: a store of your own; `close` leaves it open. */
   store?: Store | undefined;

@@ -45,11 +45,17 @@ type RedisOptions = Omit<AllRedisOptions, "replyMapping">;
  *   Node takes them (`ca`, `cert`, `key`, `servername`), for all that the URL names; further options of ioredis.
  * - Your ioredis client, `Redis` or `Cluster`, of any copy of ioredis. Carillon opens its own connections with the options of this
  *   client and its own settings; it never uses or closes the client itself.
+ * - A function that returns one of these. It is called when a connection is opened: with the first call.
  */
-export type ConnectionSpec =
-  | string
-  | { url: string; topology?: "single" | "cluster" | "sentinel"; tls?: TlsOptions; options?: RedisOptions }
-  | IoredisClient;
+export type ConnectionSpec = Place | (() => Place | undefined);
+
+type Place = string | PlaceByUrl | IoredisClient;
+interface PlaceByUrl {
+  url: string;
+  topology?: "single" | "cluster" | "sentinel";
+  tls?: TlsOptions;
+  options?: RedisOptions;
+}
 
 /**
  * A new connection with the settings of the profile. All connect at once, but `lazy`, which waits for `connect()`. Never
@@ -57,8 +63,10 @@ export type ConnectionSpec =
  *
  * @throws `INVALID_OPTION` for an invalid URL, or one that contradicts other options; for a `keyPrefix`
  */
-export function connect(spec: ConnectionSpec, profile: ConnectionProfile): RedisClient {
-  const client = isClient(spec) ? likeYours(spec, profile) : byUrl(spec, profile);
+export function connect(spec: ConnectionSpec | undefined, profile: ConnectionProfile): RedisClient {
+  const place = typeof spec === "function" ? spec() : spec;
+  if (place === undefined || place === null) throw missingConnection();
+  const client = isClient(place) ? likeYours(place, profile) : byUrl(place, profile);
   client.on("error", withoutPassword);
   if (client instanceof Redis) client.on("error", (error: unknown) => leaveOtherDatabase(client, error));
   return client;
@@ -66,8 +74,11 @@ export function connect(spec: ConnectionSpec, profile: ConnectionProfile): Redis
 
 /** @throws `INVALID_OPTION` if neither is given */
 export function assertConnection(options: { connection?: unknown; store?: unknown }): void {
-  if ((options.connection ?? options.store ?? undefined) !== undefined) return;
-  throw new CarillonError("INVALID_OPTION", "missing.", {
+  if ((options.connection ?? options.store ?? undefined) === undefined) throw missingConnection();
+}
+
+function missingConnection(): CarillonError {
+  return new CarillonError("INVALID_OPTION", "missing.", {
     field: "connection",
     remedy: "Give a Redis URL, for example redis://localhost:6379.",
   });
@@ -79,7 +90,7 @@ function leaveOtherDatabase(client: Redis, error: unknown): void {
   if (command?.name === "select") client.disconnect(true);
 }
 
-function byUrl(spec: Exclude<ConnectionSpec, IoredisClient>, profile: ConnectionProfile): RedisClient {
+function byUrl(spec: string | PlaceByUrl, profile: ConnectionProfile): RedisClient {
   const given = typeof spec === "string" ? { url: spec } : spec;
   assertOptions(given, ["url", "topology", "tls", "options"], "connection");
   const options = given.options ?? {};
@@ -124,10 +135,7 @@ function openCluster(
 }
 
 /** Checks a spec that is not a client. @throws `INVALID_OPTION` */
-export function readConnection(
-  { url, topology, tls }: Exclude<ConnectionSpec, string | IoredisClient>,
-  field = "connection",
-): RedisPlace {
+export function readConnection({ url, topology, tls }: PlaceByUrl, field = "connection"): RedisPlace {
   const place = parseRedisUrl(url, field);
   const refuse = (what: string, remedy: string) =>
     new CarillonError("INVALID_OPTION", what, { field, remedy });
@@ -156,7 +164,7 @@ export function readConnection(
 }
 
 /** Tells a client by its members: `instanceof` knows only the classes of our own copy of ioredis. */
-function isClient(spec: ConnectionSpec): spec is IoredisClient {
+function isClient(spec: Place): spec is IoredisClient {
   return isObject(spec) && "isCluster" in spec && "status" in spec && isObject(spec.options);
 }
 

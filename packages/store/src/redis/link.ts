@@ -5,7 +5,8 @@ import { type ConnectionSpec, connect, isUnknown, type RedisClient, redisError }
 import type { Failpoint } from "./failpoints.js";
 
 export interface LinkOptions {
-  connection: ConnectionSpec;
+  /** Undefined: an error of the first call. */
+  connection: ConnectionSpec | undefined;
   /** Longest wait of one call for the connection, in ms; default 5,000. */
   readyTimeout?: number | undefined;
   /** Number of resends of a call whose reply was lost; default 3. */
@@ -43,7 +44,8 @@ function closedError(): CarillonError {
  * arguments. All our scripts are made for that (claim token, run id, generation), so repeating is safe.
  */
 export class Link {
-  readonly client: RedisClient;
+  readonly #options: LinkOptions;
+  #client: RedisClient | undefined;
   readonly #readyTimeout: number;
   readonly #retries: number;
   readonly #failpoint: Failpoint | undefined;
@@ -58,8 +60,22 @@ export class Link {
     this.#failpoint = failpoint;
     this.#readyTimeout = options.readyTimeout ?? 5_000;
     this.#retries = options.retries ?? 3;
-    this.client = connect(options.connection, "lazy");
-    this.client.on("error", (error: unknown) => {
+    this.#options = options;
+    // Only a place that is known by now can be checked now.
+    if (options.connection !== undefined && typeof options.connection !== "function")
+      this.#client = this.#open();
+  }
+
+  /** @throws `INVALID_OPTION` if the place is missing or wrong */
+  get client(): RedisClient {
+    this.#client ??= this.#open();
+    return this.#client;
+  }
+
+  #open(): RedisClient {
+    const options = this.#options;
+    const client = connect(options.connection, "lazy");
+    client.on("error", (error: unknown) => {
       if (this.#lastError !== undefined && ECHO.test(String(error))) return;
       this.#lastError = error;
       const coded = redisError(error);
@@ -68,11 +84,12 @@ export class Link {
       options.onError?.(coded);
       for (const ears of this.#ears) ears.lost(coded);
     });
-    this.client.on("ready", () => {
+    client.on("ready", () => {
       this.#lastError = undefined;
       options.onReady?.();
       for (const ears of this.#ears) ears.back();
     });
+    return client;
   }
 
   /** @returns ends it */
@@ -82,7 +99,7 @@ export class Link {
   }
 
   get ready(): boolean {
-    return this.client.status === "ready";
+    return this.#client?.status === "ready";
   }
 
   /** Runs a script until Redis has answered it, or the retries are used up. @throws coded Redis errors */
@@ -112,22 +129,22 @@ export class Link {
   }
 
   /** All calls that wait share one wait. @throws `REDIS_UNAVAILABLE`, `REDIS_AUTH` when the time is up */
-  #untilReady(): Promise<void> {
+  #untilReady(client = this.client): Promise<void> {
     this.#readiness ??= new Promise<void>((resolve, reject) => {
       const end = () => {
         clearTimeout(timer);
-        this.client.off("ready", end);
+        client.off("ready", end);
         this.#readiness = undefined;
         if (this.ready) resolve();
         else if (this.#closed) reject(closedError());
         else reject(redisError(this.#lastError ?? new Error("Connection is closed.")));
       };
       const timer = setTimeout(end, this.#readyTimeout);
-      this.client.once("ready", end);
+      client.once("ready", end);
       this.#endWait = end;
       if (this.#closed) return end();
-      const { status } = this.client;
-      if (status === "wait" || status === "end") this.client.connect().catch(() => {});
+      const { status } = client;
+      if (status === "wait" || status === "end") client.connect().catch(() => {});
     });
     return this.#readiness;
   }
@@ -151,7 +168,7 @@ export class Link {
   /** Calls that wait for the connection fail. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.client.disconnect();
+    this.#client?.disconnect();
     this.#endWait();
   }
 }

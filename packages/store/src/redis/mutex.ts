@@ -20,14 +20,16 @@ export interface Lease {
 }
 
 /** redlock 4.2.0. `retryCount: 0` belongs on the instance: this version ignores a 0 given per call. */
-export function redlockMutex(client: RedisClient): Mutex {
+export function redlockMutex(clientOf: () => RedisClient): Mutex {
   return {
     async remaining(key) {
-      return Math.max(0, await client.pttl(key));
+      return Math.max(0, await clientOf().pttl(key));
     },
     async take(key, ttl) {
       // One for each call: redlock reports an error of Redis as an event, and then that the lock could not be taken.
-      const redlock = new Redlock([client as unknown as Redlock.CompatibleRedisClient], { retryCount: 0 });
+      const redlock = new Redlock([clientOf() as unknown as Redlock.CompatibleRedisClient], {
+        retryCount: 0,
+      });
       let failure: unknown;
       redlock.on("clientError", (error) => {
         failure ??= error;

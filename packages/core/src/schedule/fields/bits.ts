@@ -66,7 +66,7 @@ export function sixty(members: readonly boolean[]): Sixty {
 
 export function membersOf(mask: number): number[] {
   const members: number[] = [];
-  for (let n = nextBit(mask, 0); n >= 0; n = nextBit(mask, n + 1)) members.push(n);
+  for (let n = 0; n <= 30; n++) if (hasBit(mask, n)) members.push(n);
   return members;
 }
 

@@ -1,5 +1,5 @@
 import { daysFromCivil, daysInMonth, weekdayOfDays } from "../civil.js";
-import { hasBit, membersOf, nextBit } from "./bits.js";
+import { hasBit, membersOf } from "./bits.js";
 
 /** All days of the longest month, day 1 in bit 0. */
 export const ALL_DAYS = 0x7fff_ffff;
@@ -63,8 +63,8 @@ function nearestWorkday(day: number, length: number, first: number): number {
 
 function daysOfMonth(rule: DayRule, length: number, first: number): number {
   let mask = rule.dom;
-  for (let k = nextBit(rule.fromEnd, 0); k >= 0 && k < length; k = nextBit(rule.fromEnd, k + 1)) {
-    mask |= 1 << (length - 1 - k);
+  for (const k of rule.fromEnd === 0 ? [] : membersOf(rule.fromEnd)) {
+    if (k < length) mask |= 1 << (length - 1 - k);
   }
   for (const bit of rule.nearest === 0 ? [] : membersOf(rule.nearest)) {
     // A day that the month does not have never matches, as with a plain number.

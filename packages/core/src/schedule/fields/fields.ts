@@ -138,9 +138,11 @@ export function nextLocal(fields: Fields, local: number): number {
   const end = Math.min(fields.lastYear, year + CYCLE);
   for (; year <= end; year++, month = 1, day = 1) {
     if (!yearMatches(fields, year)) continue;
-    for (let m = nextBit(fields.months, month); m > 0; m = nextBit(fields.months, m + 1)) {
+    let m = nextBit(fields.months, month);
+    while (m > 0) {
       const found = nextBit(daysMatching(fields.days, year, m), (m === month ? day : 1) - 1);
       if (found >= 0) return daysFromCivil(year, m, found + 1) * DAY + timeFrom(fields, 0);
+      m = nextBit(fields.months, m + 1);
     }
   }
   return Number.POSITIVE_INFINITY;
@@ -167,9 +169,11 @@ export function prevLocal(fields: Fields, local: number): number {
   const end = Math.max(fields.firstYear, year - CYCLE);
   for (; year >= end; year--, month = 12, day = 31) {
     if (!yearMatches(fields, year)) continue;
-    for (let m = prevBit(fields.months, month); m > 0; m = prevBit(fields.months, m - 1)) {
+    let m = prevBit(fields.months, month);
+    while (m > 0) {
       const found = prevBit(daysMatching(fields.days, year, m), (m === month ? day : 31) - 1);
       if (found >= 0) return daysFromCivil(year, m, found + 1) * DAY + timeUpTo(fields, DAY - 1);
+      m = prevBit(fields.months, m - 1);
     }
   }
   return Number.NEGATIVE_INFINITY;

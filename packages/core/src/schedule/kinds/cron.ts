@@ -97,7 +97,11 @@ function lintDialect(schedule: CronSchedule, plan: Plan, warn: Warn): void {
 function differenceAtChange({ fields, zone: id, rule }: Plan, other: DstRule): string | undefined {
   const zone = zoneOf(id);
   const [ours, theirs] = [rule, other].map((one) => new FieldSchedule(fields, zone, one));
-  for (let at = segmentAt(zone, CHANGES_FROM).end; at < CHANGES_TO; at = segmentAt(zone, at).end) {
+  // Turbopack of Next.js 16 loses an imported function that a loop's head calls twice.
+  let { end } = segmentAt(zone, CHANGES_FROM);
+  while (end < CHANGES_TO) {
+    const at = end;
+    end = segmentAt(zone, at).end;
     const times = [ours, theirs].map((schedule) => schedule!.next(at - 1));
     if (times[0] === times[1]) continue;
     const [here, there] = times.map((time) => (time === undefined ? "never" : localText(time, zone)));
