@@ -20,6 +20,12 @@ export interface Globals {
 /** Adds one command to the program. */
 export type Register = (program: Command, out: Output) => void;
 
+/** For commands whose `--owner` selects, so that their hints may name other owners. */
+export function unbound(options: Globals): Globals {
+  const { owner: _, ...rest } = options;
+  return rest;
+}
+
 /**
  * Opens a client for as long as `use` takes. The SDK is loaded here and not at the top: it brings BullMQ and
  * ioredis, which `--help` need not wait for.

@@ -235,6 +235,13 @@ describe("freeze", () => {
     const windows = ["--all", "--cron", "0 3 * * Sun", "-z", "Europe/Berlin", "--for", "2h"];
     expect(await json(["freeze", ...windows])).toMatchObject({ all: true, length: 7_200_000 });
     expect((await cli(["freeze"])).code).toBe(2);
+    const typo = await cli(["freeze", "--owner", "amce", "--until", "1h", "--dry-run"]);
+    expect(typo).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^would hold 0 tasks, 0 starts until /),
+    });
+    expect(typo.stderr).toMatch(/no task has the owner amce\. Did you mean acme\? \[MATCHES_NOTHING\]/);
+    expect((await bench.client.freezes.list()).length).toBe(1);
     const [freeze] = await bench.client.freezes.list();
     await bench.client.freezes.delete(freeze?.id ?? "");
   });

@@ -148,9 +148,12 @@ describe("a queue", () => {
 
   it("is paused with reason and author, and resumed", async () => {
     const pause = ["queue", "pause", "bar", "--note", "deploy", "--by", "ann"];
-    expect((await cli(pause)).stdout).toBe("paused bar\n");
-    expect((await cli(pause)).stdout).toBe("was paused already: bar\n");
-    expect(await json(pause)).toEqual({ queue: "bar", state: "paused", changed: false });
+    const dry = await json([...pause, "--dry-run"]);
+    expect(dry).toMatchObject({ queue: "bar", holds: { tasks: 1 } });
+    expect(dry).not.toHaveProperty("state");
+    expect((await cli(pause)).stdout).toMatch(/^paused bar\nholds 1 task, \d+ starts? until .*\n$/);
+    expect((await cli(pause)).stdout).toMatch(/^was paused already: bar\n/);
+    expect(await json(pause)).toMatchObject({ queue: "bar", state: "paused", changed: false });
     expect((await bench.client.queues.list())[0]?.paused).toMatchObject({ note: "deploy", by: "ann" });
     expect((await cli(["queue", "resume", "bar"])).stdout).toBe("resumed bar\n");
     expect((await cli(["queue", "resume", "bar"])).stdout).toBe("was not paused: bar\n");

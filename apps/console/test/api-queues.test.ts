@@ -61,8 +61,8 @@ describe("the API's queues", () => {
 
   test("are paused, resumed and deleted", async () => {
     for (const [method, path, body] of [
-      ["POST", "/queues/q/pause", { changed: true }],
-      ["POST", "/queues/q/pause", { changed: false }],
+      ["POST", "/queues/q/pause", { changed: true, holds: expect.objectContaining({ tasks: 1 }) }],
+      ["POST", "/queues/q/pause", { changed: false, holds: expect.anything() }],
       ["POST", "/queues/q/resume", { changed: true }],
       ["POST", "/queues/q/resume", { changed: false }],
       ["DELETE", "/queues/q", { count: 1 }],

@@ -465,6 +465,9 @@ describe("the namespace", () => {
   test("lists, puts and lifts freezes", async () => {
     const added = await api("POST", "/freezes", { owner: "acme", reason: "INC-43" });
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", active: true } });
+    expect(added.body["holds"]).toMatchObject({ tasks: 0, warnings: [{ code: "MATCHES_NOTHING" }] });
+    const counted = await api("POST", "/freezes", { owner: "acme", dryRun: true });
+    expect(counted).toMatchObject({ status: 200, body: { holds: { tasks: 0 } } });
     const id = String(added.body["id"]);
     expect((await api("GET", "/freezes")).body["freezes"]).toMatchObject([{ id, reason: "INC-43" }]);
     const refused = async (body: object) => (await api("POST", "/freezes", body)).status;
@@ -482,6 +485,8 @@ describe("the namespace", () => {
     const silence = { kind: "slow", owner: "acme", until: "2100-01-01T00:00:00Z", reason: "INC-43" };
     const added = await api("POST", "/alerts/silences", silence);
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", by: "admin", reason: "INC-43" } });
+    const counted = await api("POST", "/alerts/silences", { ...silence, dryRun: true });
+    expect(counted).toMatchObject({ status: 200, body: { holds: { tasks: 0 } } });
     const id = String(added.body["id"]);
     expect((await api("GET", "/alerts/silences")).body["silences"]).toMatchObject([{ id, kind: "slow" }]);
     const refused = async (body: object) => (await api("POST", "/alerts/silences", body)).status;

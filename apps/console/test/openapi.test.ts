@@ -74,11 +74,12 @@ test("the check of all answers finds undescribed ones", async () => {
   const conformance = new Conformance(await served());
   const check = (method: string, path: string, sent: unknown, status: number, body: unknown) =>
     conformance.check(method, path, sent, new Response(JSON.stringify(body), { status }));
-  await check("POST", "/queues/q/pause", { note: "x" }, 200, { changed: true });
-  await expect(check("POST", "/queues/q/pause", {}, 200, { changed: "yes" })).rejects.toThrow(/boolean/);
-  await expect(check("POST", "/queues/q/pause", {}, 202, { changed: true })).rejects.toThrow(/not in the/);
-  await expect(check("POST", "/queues/q/pause", { notes: 1 }, 200, { changed: true })).rejects.toThrow(
-    /NOT have/,
+  const CHANGED = { changed: true, holds: { tasks: 1, until: 1, running: 0 } };
+  await check("POST", "/queues/q/pause", { note: "x" }, 200, CHANGED);
+  await expect(check("POST", "/queues/q/pause", {}, 200, { ...CHANGED, changed: "yes" })).rejects.toThrow(
+    /boolean/,
   );
+  await expect(check("POST", "/queues/q/pause", {}, 202, CHANGED)).rejects.toThrow(/not in the/);
+  await expect(check("POST", "/queues/q/pause", { notes: 1 }, 200, CHANGED)).rejects.toThrow(/NOT have/);
   await expect(check("GET", "/nothing", undefined, 404, { error: {} })).rejects.toThrow(/code/);
 });

@@ -108,6 +108,7 @@ export type { Diagnosis, Finding, Severity } from "./client/doctor-finding.js";
 export type { EventsOptions, LiveEvent } from "./client/events.js";
 export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { FreezeInput, Freezes, FreezeView } from "./client/freezes.js";
+export type { Holds } from "./client/holds.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { BusyStep, Collision, Contributor, Load, LoadOptions } from "./client/load.js";
 export type { MoveOptions, MoveResult } from "./client/move.js";

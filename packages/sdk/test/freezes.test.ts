@@ -36,6 +36,71 @@ const put = (id: string, more: object = {}) =>
 const nominals = async (id: string) =>
   (await kit.client.runs.list(id)).map(({ nominal }) => (nominal - START) / MINUTE).sort((a, b) => a - b);
 
+describe("a preview", () => {
+  it("counts tasks and starts until the end, of a day at most, and freezes nothing", async () => {
+    await put("a", { tags: ["billing"] });
+    await put("b", { owner: "acme" });
+    await put("c", { owner: "acme", enabled: false });
+    const until = START + 10 * MINUTE + 1;
+    expect(await kit.client.freezes.preview({ owner: "acme", until })).toEqual({
+      ...{ tasks: 2, starts: 10, until, running: 0, warnings: [] },
+    });
+    expect(await kit.client.freezes.preview({ tag: "billing" })).toMatchObject({
+      ...{ tasks: 1, starts: 1_440 },
+    });
+    const windows = { schedule: { cron: "0 3 * * *" }, for: "2h" } as const;
+    expect(await kit.client.freezes.preview({ all: true, ...windows })).toMatchObject({
+      ...{ tasks: 3, starts: 240, until: START + 300 * MINUTE },
+    });
+    expect(await kit.client.queues.previewPause(QUEUE)).toMatchObject({ tasks: 3, starts: 2_880 });
+    const silence = { owner: "acme", task: "b", until: "2100-01-01T00:00:00Z" };
+    expect(await kit.client.alerts.previewSilence(silence)).toMatchObject({ tasks: 1, warnings: [] });
+    expect(await kit.client.freezes.list()).toEqual([]);
+    expect(await kit.client.alerts.silences()).toEqual([]);
+    // A freeze that holds already hides no starts.
+    await kit.client.freezes.put({ all: true });
+    expect(await kit.client.freezes.preview({ owner: "acme", until })).toMatchObject({ starts: 10 });
+  });
+
+  it("warns of a scope that matches nothing, with the nearest name", async () => {
+    await put("nightly", { tags: ["billing"], owner: "hooli" });
+    await put("paused", { enabled: false, owner: "umbrella" });
+    const until = "2100-01-01T00:00:00Z";
+    const warned = async (
+      holds: Promise<{ tasks: number; starts?: number | undefined; warnings: readonly object[] }>,
+    ) => {
+      const { tasks, starts, warnings } = await holds;
+      expect([tasks, starts, warnings.length]).toEqual([0, 0, 1]);
+      return warnings[0];
+    };
+    const { freezes, alerts } = kit.client;
+    const told = (message: string, remedy: string) => ({ code: "MATCHES_NOTHING", message, remedy });
+    expect(await warned(freezes.preview({ owner: "hoolli" }))).toEqual(
+      told("no task has the owner hoolli.", "Did you mean hooli?"),
+    );
+    expect(await warned(freezes.preview({ tag: "biling" }))).toEqual(
+      told("no task has the tag biling.", "Did you mean billing?"),
+    );
+    expect(await warned(freezes.preview({ queue: "bels" }))).toEqual(
+      told("no task has the queue bels.", "Did you mean bells?"),
+    );
+    expect(await warned(freezes.preview({ owner: "zebra" }))).toEqual(
+      told("no task has the owner zebra.", "Check the name."),
+    );
+    expect(await warned(freezes.preview({ owner: "umbrella", tag: "billing" }))).toMatchObject({
+      message: "no task matches now.",
+    });
+    expect(await warned(alerts.previewSilence({ task: "nightli", until }))).toEqual(
+      told("no task has the id nightli.", "Did you mean nightly?"),
+    );
+    // Names of other owners are not for a bound client.
+    const bound = new Client({ store: kit.store, owner: "other" });
+    expect(await warned(bound.freezes.preview({ tag: "biling" }))).toMatchObject({
+      remedy: "Check the name.",
+    });
+  });
+});
+
 describe("a freeze", () => {
   it("skips due occurrences with author and reason, and starts no flood at its end", async () => {
     await put("t", { catchUp: "all" });

@@ -1,11 +1,12 @@
 import type { AlertKind, AlertRecord, Delivery, Silence } from "@carillon/sdk";
-import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import { type Globals, type Register, unbound, wholeNumber, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { cut, printable } from "../text.js";
 import { HERE, when } from "../times.js";
+import { writeHolds } from "./holds-text.js";
 
 /** Interval at which the run of a test is read, in ms. */
 const EVERY = 200;
@@ -23,6 +24,7 @@ interface SilenceOptions extends Globals {
   until: string;
   reason?: string;
   by?: string;
+  dryRun?: boolean;
 }
 
 export const registerAlerts: Register = (program, out) => {
@@ -99,6 +101,7 @@ export const registerAlerts: Register = (program, out) => {
     .requiredOption("--until <time>", "end: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00")
     .option("--reason <text>", "why")
     .option("--by <name>", "who")
+    .option("--dry-run", "count what it would silence, and silence nothing")
     .action(async (_: unknown, command) => {
       const options: SilenceOptions = command.optsWithGlobals();
       const { queue, kind, all, reason, by } = options;
@@ -106,25 +109,19 @@ export const registerAlerts: Register = (program, out) => {
       if (named !== undefined && options.owner !== undefined && named !== options.owner)
         throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
       const sdk = await import("@carillon/sdk");
-      const made = await withClient(options, async (client) => {
+      const { made, holds } = await withClient(unbound(options), async (client) => {
         const now = await client.serverTime();
         const { time } = readMoment(sdk, options.until, {
           ...{ zone: HERE, now, field: "--until", duration: "from" },
         });
         const owner = named ?? options.owner;
-        return client.alerts.silence({
-          owner,
-          task: id || undefined,
-          queue,
-          kind,
-          all,
-          until: time,
-          reason,
-          by,
-        });
+        const input = { owner, task: id || undefined, queue, kind, all, until: time, reason, by };
+        const made = options.dryRun ? undefined : await client.alerts.silence(input);
+        return { made, holds: await client.alerts.previewSilence(input) };
       });
-      if (options.json) return out.json(made);
-      await out.write(`silence ${made.id}: ${scopeOf(made)}, until ${when(made.until)}\n`);
+      if (options.json) return out.json({ ...made, holds });
+      if (made) await out.write(`silence ${made.id}: ${scopeOf(made)}, until ${when(made.until)}\n`);
+      await writeHolds(out, holds, made ? "silences" : "would silence");
     });
   alerts
     .command("unsilence")

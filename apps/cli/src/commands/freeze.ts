@@ -1,9 +1,10 @@
-import type { FreezeView, Task } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import type { FreezeInput, FreezeView, Task } from "@carillon/sdk";
+import { type Globals, type Register, unbound, withClient } from "../command.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
 import { duration, LONG_TIMES, type TimeTexts } from "../times.js";
+import { writeHolds } from "./holds-text.js";
 
 interface FreezeOptions extends Globals {
   tag?: string;
@@ -17,6 +18,7 @@ interface FreezeOptions extends Globals {
   for?: string;
   reason?: string;
   by?: string;
+  dryRun?: boolean;
 }
 
 export const registerFreeze: Register = (program, out) => {
@@ -38,11 +40,12 @@ export const registerFreeze: Register = (program, out) => {
     .option("--for <duration>", "length of each window: 2h")
     .option("--reason <text>", "why")
     .option("--by <name>", "who")
+    .option("--dry-run", "count what it would hold, and freeze nothing")
     .action(async (_: unknown, command) => {
       const options: FreezeOptions = command.optsWithGlobals();
       const { owner, tag, queue, all, cron, calendar, reason, by, timezone: zone = "UTC" } = options;
       const sdk = await import("@carillon/sdk");
-      const frozen = await withClient(options, async (client) => {
+      const { frozen, holds } = await withClient(unbound(options), async (client) => {
         const now = await client.serverTime();
         const time = (text: string | undefined, field: string) =>
           text === undefined ? undefined : readMoment(sdk, text, { zone, now, field, duration: "from" }).time;
@@ -50,16 +53,20 @@ export const registerFreeze: Register = (program, out) => {
           ...(cron !== undefined && { cron, timezone: zone }),
           ...(calendar !== undefined && { calendar, timezone: zone }),
         };
-        return client.freezes.put({
+        const input: FreezeInput = {
           ...{ owner, tag, queue, all, reason, by },
           from: time(options.from, "--from"),
           until: time(options.until, "--until"),
           schedule: Object.keys(windows).length === 0 ? undefined : (windows as { cron: string }),
           for: options.for as `${number}h` | undefined,
-        });
+        };
+        // Counts last: the hold must not wait for it.
+        const frozen = options.dryRun ? undefined : await client.freezes.put(input);
+        return { frozen, holds: await client.freezes.preview(input) };
       });
-      if (options.json) return out.json(frozen);
-      await out.write(`freeze ${frozen.id}: ${scopeOf(frozen)}, ${timesOf(frozen)}\n`);
+      if (options.json) return out.json({ ...frozen, holds });
+      if (frozen) await out.write(`freeze ${frozen.id}: ${scopeOf(frozen)}, ${timesOf(frozen)}\n`);
+      await writeHolds(out, holds, frozen ? "holds" : "would hold");
     });
 };
 

@@ -3,12 +3,14 @@ import { type Globals, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { given } from "./given.js";
+import { writeHolds } from "./holds-text.js";
 import { jobs } from "./queues.js";
 
 interface QueueOptions extends Globals {
   note?: string;
   by?: string;
   all?: boolean;
+  dryRun?: boolean;
 }
 
 export const registerQueue: Register = (program, out) => {
@@ -34,12 +36,18 @@ function registerPause(queue: Command, out: Output): void {
     .argument("<queue>")
     .option("--note <text>", "why; shown with the queue")
     .option("--by <name>", "who")
+    .option("--dry-run", "count what it would hold, and pause nothing")
     .action(async (name: string, _: unknown, command) => {
       const options: QueueOptions = command.optsWithGlobals();
-      const { note, by } = options;
-      const changed = await withClient(options, (client) => client.queues.pause(name, given({ note, by })));
-      if (options.json) return out.json({ queue: name, state: "paused", changed });
-      await out.write(`${changed ? "paused" : "was paused already:"} ${name}\n`);
+      const { note, by, dryRun = false } = options;
+      const { changed, holds } = await withClient(options, async (client) => ({
+        changed: !dryRun && (await client.queues.pause(name, given({ note, by }))),
+        holds: await client.queues.previewPause(name),
+      }));
+      if (options.json)
+        return out.json({ queue: name, ...(dryRun ? {} : { state: "paused", changed }), holds });
+      if (!dryRun) await out.write(`${changed ? "paused" : "was paused already:"} ${name}\n`);
+      await writeHolds(out, holds, dryRun ? "would hold" : "holds");
     });
 }
 

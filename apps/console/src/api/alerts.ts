@@ -1,6 +1,6 @@
 import { ALERT_KINDS, type SilenceInput } from "@carillon/sdk";
 import { z } from "zod";
-import { ALERTS, SILENCE as SILENCE_ANSWER, SILENCES, TESTED, UNDELIVERED } from "./answers.js";
+import { ALERTS, PUT_SILENCE, SILENCES, TESTED, UNDELIVERED } from "./answers.js";
 import { ALERTS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 
@@ -13,6 +13,7 @@ const SILENCE = z.strictObject({
   all: z.boolean("not true or false").exactOptional(),
   until: z.union([z.string(), z.number()], "not a time"),
   reason: text,
+  dryRun: z.boolean("not true or false").exactOptional(),
 });
 const DESTINATION = z.strictObject({ url: text, email: text });
 
@@ -28,8 +29,11 @@ export const alertEndpoints = {
   silences: endpoint({ answer: SILENCES }, async ({ client }) =>
     ok({ silences: await client.alerts.silences() }),
   ),
-  silence: endpoint({ body: SILENCE, answer: SILENCE_ANSWER, status: [201] }, async ({ client, body }) => {
-    return { status: 201, body: await client.alerts.silence(body satisfies SilenceInput) };
+  silence: endpoint({ body: SILENCE, answer: PUT_SILENCE, status: [201, 200] }, async ({ client, body }) => {
+    const { dryRun, ...input } = body;
+    if (dryRun) return ok({ holds: await client.alerts.previewSilence(input satisfies SilenceInput) });
+    const silence = await client.alerts.silence(input satisfies SilenceInput);
+    return { status: 201, body: { ...silence, holds: await client.alerts.previewSilence(input) } };
   }),
   unsilence: endpoint({}, async ({ client, path }) => {
     await client.alerts.unsilence(path["id"]!);

@@ -367,18 +367,26 @@ export const UNDELIVERED = object({
   ),
 });
 export const TESTED = object({ run: text });
-export const SILENCE = object(
+const holds = object(
+  { tasks: count, until: time, running: count },
+  { starts: count, warnings: list(object({ code: text, message: text, remedy: text })) },
+).meta({ id: "Holds" });
+const SILENCE = object(
   { id: text, until: time, created: time },
   { owner: text, task: text, queue: text, kind: alertKind, all: flag, reason: text, by: text },
 ).meta({ id: "Silence" });
+/** A dry run has `holds` only. */
+export const PUT_SILENCE = SILENCE.partial().extend({ holds });
 export const SILENCES = object({ silences: list(SILENCE) });
-export const FREEZE = object(
+const FREEZE = object(
   { id: text, from: time, created: time, active: flag },
   {
     ...{ owner: text, tag: text, queue: text, all: flag, reason: text, by: text },
     ...{ until: time, activeUntil: time, schedule: z.looseObject({}), length: count },
   },
 ).meta({ id: "Freeze" });
+export const PUT_FREEZE = FREEZE.partial().extend({ holds });
+export const PAUSED_QUEUE = object({ changed: flag, holds });
 export const FREEZES = object({ freezes: list(FREEZE) });
 const token = object(
   { name: text, role: text, created: time, expired: flag },

@@ -166,6 +166,11 @@ export const opsWords = {
     resumed: "The queue is resumed.",
     pauseHint: "Workers take no more jobs from it. Scheduling goes on, and runs wait.",
   },
+  holds: {
+    tasks: (n: number) => `Concerns ${count(n, "task", "tasks")}`,
+    starts: (n: number) => `${count(n, "start", "starts")} until`,
+    running: (n: number) => (n === 1 ? "1 runs and goes on" : `${n.toLocaleString("en")} run and go on`),
+  },
   freezes: {
     title: "Freezes",
     list: "Freezes",

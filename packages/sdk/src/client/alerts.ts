@@ -20,6 +20,7 @@ import {
 import type { Alert, StoredChange } from "@carillon/store";
 import { instant } from "../instant.js";
 import { assertEntry } from "./changes.js";
+import { type Holds, holdsOf } from "./holds.js";
 import { shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import { listTasks } from "./task-reader.js";
@@ -192,6 +193,27 @@ export class Alerts {
    * @throws `INVALID_OPTION`, `INVALID_NAME`; `FORBIDDEN` for another owner than the client is bound to
    */
   async silence(input: SilenceInput): Promise<Silence> {
+    const { silence, by } = await this.#checkedSilence(input);
+    const { owner, task, queue, kind, until, reason } = silence;
+    await this.#scope.store.alerts.silence(silence);
+    const details = { silence: silence.id, until, kind, reason };
+    this.#scope.log("silence", { owner, id: task, queue }, by, { details });
+    return silence;
+  }
+
+  /**
+   * Counts the tasks whose alerts a silence would suppress, and puts none: a dry run. A scope that matches nothing gets the warning
+   * `MATCHES_NOTHING`, with the nearest name.
+   *
+   * @throws as `silence`
+   */
+  async previewSilence(input: SilenceInput): Promise<Holds> {
+    const { silence } = await this.#checkedSilence(input);
+    return holdsOf(this.#scope, silence, silence);
+  }
+
+  /** @throws as `silence` */
+  async #checkedSilence(input: SilenceInput): Promise<{ silence: Silence; by: string }> {
     assertOptions(input, ["owner", "task", "queue", "kind", "all", "until", "reason", "by"]);
     const { owner, task, queue, kind, all } = this.#scope.bind(input);
     const scope = { owner, task, queue, kind, all: this.#scope.owner === undefined ? all : undefined };
@@ -211,10 +233,7 @@ export class Alerts {
       ...Object.fromEntries(given),
       ...{ until, created, ...(reason && { reason }), ...(by && { by }) },
     };
-    await store.alerts.silence(silence);
-    const details = { silence: silence.id, until, kind, reason: reason || undefined };
-    this.#scope.log("silence", { owner, id: task, queue }, by, { details });
-    return silence;
+    return { silence, by };
   }
 
   /** Current silences, the first to end first. */

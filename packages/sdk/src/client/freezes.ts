@@ -7,9 +7,17 @@ import {
   type FreezeScope,
   type ScheduleInput,
 } from "@carillon/core";
-import { assertFreezeScope, assertOptions, frozenAt, isThawed, parseWindows } from "@carillon/core/internal";
+import {
+  assertFreezeScope,
+  assertOptions,
+  frozenAt,
+  isThawed,
+  nextFreeze,
+  parseWindows,
+} from "@carillon/core/internal";
 import { instant } from "../instant.js";
 import { shown } from "./change.js";
+import { type Holds, holdsOf } from "./holds.js";
 import { shortText } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { DeleteOptions } from "./types.js";
@@ -54,6 +62,28 @@ export class Freezes {
    * to, and for the queue of alerts
    */
   async put(input: FreezeInput): Promise<FreezeView> {
+    const { freeze, now, by } = await this.#checked(input);
+    const { owner, tag, queue } = freeze;
+    await this.#scope.store.freezes.put(freeze);
+    const { id, by: _, created: __, ...facts } = freeze;
+    this.#scope.log("freeze", { owner, tag, queue, freeze: id }, by, { after: shown(facts) });
+    return view(freeze, now);
+  }
+
+  /**
+   * Counts what a freeze would hold, and puts none: a dry run. A scope that matches nothing gets the warning `MATCHES_NOTHING`, with the
+   * nearest name. Of recurring windows, counts the current or next one.
+   *
+   * @throws as `put`
+   */
+  async preview(input: FreezeInput): Promise<Holds> {
+    const { freeze, now } = await this.#checked(input);
+    const from = frozenAt([freeze], now) ? now : (nextFreeze([freeze], now) ?? now);
+    return holdsOf(this.#scope, freeze, { from, until: frozenAt([freeze], from)?.until });
+  }
+
+  /** @throws as `put` */
+  async #checked(input: FreezeInput): Promise<{ freeze: Freeze; now: number; by: string }> {
     const fields = [
       "owner",
       "tag",
@@ -96,10 +126,7 @@ export class Freezes {
       ...(by && { by }),
       created: now,
     };
-    await freezes.put(freeze);
-    const { id, by: _, created: __, ...facts } = freeze;
-    this.#scope.log("freeze", { owner, tag, queue, freeze: id }, by, { after: shown(facts) });
-    return view(freeze, now);
+    return { freeze, now, by };
   }
 
   /** Freezes that hold or will hold. A bound client gets those of its owner and of no owner. */

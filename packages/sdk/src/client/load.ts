@@ -107,8 +107,8 @@ const CROWD = 10;
 const JITTERS = ["10s", "30s", "1m", "2m", "5m", "10m", "15m", "30m", "1h"] as const;
 const SECONDS = [10, 30, 60, 120, 300, 600, 900, 1_800, 3_600] as const;
 
-/** @throws `INVALID_OPTION`, `INVALID_NAME`, `FORBIDDEN` */
-export async function load(scope: Scope, options: LoadOptions): Promise<Load> {
+/** @param freezes default: those that are stored @throws `INVALID_OPTION`, `INVALID_NAME`, `FORBIDDEN` */
+export async function load(scope: Scope, options: LoadOptions, freezes?: readonly Freeze[]): Promise<Load> {
   assertOptions(options, ["from", "to", "step", "queue", "owner", "tag"]);
   const { queue, owner, tag } = scope.bind(options);
   for (const [field, value] of Object.entries({ queue, owner, tag })) {
@@ -127,7 +127,7 @@ export async function load(scope: Scope, options: LoadOptions): Promise<Load> {
   if (size > MOST_STEPS)
     throw fault("step", `more than ${MOST_STEPS} steps.`, "Give a longer step, or a shorter time.");
   await store.calendars.refresh();
-  const work = new Work(store, await store.freezes.list(), { from, start, end, step, size });
+  const work = new Work(store, freezes ?? (await store.freezes.list()), { from, start, end, step, size });
   for (const name of queues) {
     for await (const plans of store.tasks.plans({ queue: name, owner, tag })) work.add(name, plans);
   }

@@ -1,6 +1,7 @@
 import { ALERTS_QUEUE, CarillonError, type Outcome } from "@carillon/core";
 import { assertName, assertOptions, gapText, pauseText } from "@carillon/core/internal";
 import { Coverage, type QueuePause, type QueueState, type Store } from "@carillon/store";
+import { type Holds, holdsOf } from "./holds.js";
 import { shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { AuthorOptions, DeleteOptions } from "./types.js";
@@ -87,8 +88,26 @@ export class Queues {
     options: { note?: string | undefined; by?: string | undefined } = {},
   ): Promise<boolean> {
     assertOptions(options, ["note", "by"]);
-    this.#scope.assertUnbound();
     const [by, note] = [this.#scope.author(options.by), shortText(options.note, "note")];
+    await this.#assertPausable(queue);
+    const paused = await this.#scope.store.queues.pause(queue, by, note);
+    if (paused) this.#scope.log("queue.pause", { queue }, by, { details: { note: note || undefined } });
+    return paused;
+  }
+
+  /**
+   * Counts what a pause of the queue would hold, and pauses nothing: a dry run.
+   *
+   * @throws as `pause`, but for `INVALID_OPTION`
+   */
+  async previewPause(queue: string): Promise<Holds> {
+    await this.#assertPausable(queue);
+    return holdsOf(this.#scope, { queue });
+  }
+
+  /** @throws `INVALID_NAME`, `QUEUE_NOT_FOUND`, `FORBIDDEN` */
+  async #assertPausable(queue: string): Promise<void> {
+    this.#scope.assertUnbound();
     assertName(queue, "queue");
     if (queue === ALERTS_QUEUE) {
       throw new CarillonError("FORBIDDEN", "alerts go through this queue; it cannot be paused.", {
@@ -97,11 +116,7 @@ export class Queues {
           "To stop webhooks, take the alerts off their tasks, or stop the worker that has alertWebhook.",
       });
     }
-    const { store } = this.#scope;
-    if (!(await store.registry.has(queue))) throw queueNotFound(queue);
-    const paused = await store.queues.pause(queue, by, note);
-    if (paused) this.#scope.log("queue.pause", { queue }, by, { details: { note: note || undefined } });
-    return paused;
+    if (!(await this.#scope.store.registry.has(queue))) throw queueNotFound(queue);
   }
 
   /**

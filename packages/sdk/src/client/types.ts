@@ -33,7 +33,8 @@ export interface ClientOptions {
 export interface Warning {
   /**
    * Stable, for programs: `NO_NEXT` (all times are past), `NEVER_RERUNS`, `ALERT_NOT_PUBLIC`, `NO_WORKER` (no live worker handles the
-   * task's type in its queue), and those of `lintSchedule`.
+   * task's type in its queue), `MATCHES_NOTHING`
+   * (the scope of a hold), and those of `lintSchedule`.
    */
   readonly code: string;
   readonly message: string;

@@ -6,6 +6,7 @@ import { useMe } from "../lib/me.js";
 import { useAct } from "../lib/query.js";
 import { useZone } from "../lib/time.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
+import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";
 import { words } from "../words.js";
 
@@ -30,16 +31,13 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
   const [reason, setReason] = useState("");
   const { all, ...named } = w.scopes;
   const what = scope === "all" ? { all: true } : { [scope]: scope === "kind" ? kind : name };
+  const given = {
+    ...what,
+    ...(scope === "task" && owner && { owner }),
+    ...(until && { until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString() }),
+  };
   const act = useAct(
-    () =>
-      api<Silence>("POST", "/alerts/silences", {
-        body: {
-          ...what,
-          ...(scope === "task" && owner && { owner }),
-          until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString(),
-          ...(reason && { reason }),
-        },
-      }),
+    () => api<Silence>("POST", "/alerts/silences", { body: { ...given, ...(reason && { reason }) } }),
     {
       quiet: true,
       onDone: () => {
@@ -92,6 +90,11 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
           onChange={(event) => setUntil(event.target.value)}
         />
       </Field>
+      <HoldsLine
+        path="/alerts/silences"
+        body={given}
+        ready={until !== "" && (scope === "all" || scope === "kind" || name !== "")}
+      />
       <Field label={w.reason}>
         <input
           className="input"

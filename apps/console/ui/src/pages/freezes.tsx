@@ -6,6 +6,7 @@ import { useMe } from "../lib/me.js";
 import { useAct, useGet } from "../lib/query.js";
 import { duration, useZone } from "../lib/time.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
+import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
@@ -105,23 +106,17 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
   const [until, setUntil] = useState("");
   const [reason, setReason] = useState("");
   const { all, ...named } = w.scopes;
-  const act = useAct(
-    () =>
-      api("POST", "/freezes", {
-        body: {
-          ...(scope === "all" ? { all: true } : { [scope]: name }),
-          ...(until && { until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString() }),
-          ...(reason && { reason }),
-        },
-      }),
-    {
-      quiet: true,
-      onDone: () => {
-        onClose();
-        notify("ok", w.frozen);
-      },
+  const given = {
+    ...(scope === "all" ? { all: true } : { [scope]: name }),
+    ...(until && { until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString() }),
+  };
+  const act = useAct(() => api("POST", "/freezes", { body: { ...given, ...(reason && { reason }) } }), {
+    quiet: true,
+    onDone: () => {
+      onClose();
+      notify("ok", w.frozen);
     },
-  );
+  });
   return (
     <Confirm
       title={w.newTitle}
@@ -158,6 +153,7 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
           onChange={(event) => setUntil(event.target.value)}
         />
       </Field>
+      <HoldsLine path="/freezes" body={given} ready={scope === "all" || name !== ""} />
       <Field label={w.reason}>
         <input
           className="input"

@@ -6,6 +6,7 @@ import { useMe } from "../lib/me.js";
 import { useAct, useGet } from "../lib/query.js";
 import { duration } from "../lib/time.js";
 import { Confirm, Field } from "../parts/confirm.js";
+import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
@@ -190,6 +191,7 @@ function PauseQueue({ name, onClose }: { name: string; onClose: () => void }) {
       onClose={onClose}
     >
       <p>{w.pauseHint}</p>
+      <HoldsLine path={`/queues/${encodeURIComponent(name)}/pause`} body={{}} ready />
       <Field label={words.task.note}>
         <input
           className="input"

@@ -1,0 +1,43 @@
+import type { Holds } from "@carillon/sdk";
+import { useEffect, useState } from "react";
+import { useAsk } from "../lib/query.js";
+import { words } from "../words.js";
+import { Time } from "./time.js";
+
+const w = words.holds;
+/** Time without typing after which the server is asked, in ms. */
+const CALM = 400;
+
+/**
+ * The extent of a freeze, a silence or a pause before it is made, by a dry run of the same request; a warning with the
+ * nearest name if nothing matches.
+ */
+export function HoldsLine({ path, body, ready }: { path: string; body: object; ready: boolean }) {
+  const text = JSON.stringify({ ...body, dryRun: true });
+  const [calm, setCalm] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setCalm(text), CALM);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const asked = useAsk<{ holds: Holds }>(path, JSON.parse(calm), { enabled: ready && calm === text });
+  if (!ready || calm !== text || asked.data === undefined || asked.error) return null;
+  const { tasks, starts, until, running, warnings = [] } = asked.data.holds;
+  const [warning] = warnings;
+  return (
+    <p className={warning ? "note" : "soft"} data-tone={warning ? "warn" : undefined}>
+      {warning ? (
+        `${warning.message} ${warning.remedy}`
+      ) : (
+        <>
+          {w.tasks(tasks)}
+          {starts === undefined ? null : (
+            <>
+              , {w.starts(starts)} <Time at={until} />
+            </>
+          )}
+          {running === 0 ? "" : `; ${w.running(running)}`}
+        </>
+      )}
+    </p>
+  );
+}
