@@ -52,6 +52,14 @@ export type StatusReasonFacts = {
   | { readonly code: "NO_WORKER"; readonly worker: string; readonly queue: string; readonly type: string }
   | ({ readonly code: "JOBS_NOT_TAKEN" } & WaitingJobs)
   | { readonly code: "ALERTS_UNDELIVERED"; readonly gap: Gap | undefined }
+  /** A move that was interrupted, or waits for runs. `task`: owner and id. */
+  | {
+      readonly code: "TASK_HELD";
+      readonly queue: string;
+      readonly task: string;
+      readonly from: string;
+      readonly to: string;
+    }
   | { readonly code: "OVERDUE"; readonly queue: string }
   | ({ readonly code: "JOBS_WAIT" } & WaitingJobs)
 );
@@ -84,6 +92,8 @@ export function reasonText(reason: StatusReasonFacts): string {
       return `the queue ${reason.queue}: ${waitText(reason)}, and ${reason.workers === 1 ? "its worker takes" : "its workers take"} none.`;
     case "ALERTS_UNDELIVERED":
       return `alerts wait for their delivery${reason.gap ? `: ${gapText(reason.gap)}` : ""}.`;
+    case "TASK_HELD":
+      return `the task ${reason.task} does not run: a move from queue ${reason.from} to ${reason.to} holds it.`;
     case "OVERDUE":
       return `the queue ${reason.queue} has occurrences that are due and that no node has claimed.`;
     case "JOBS_WAIT":

@@ -146,9 +146,7 @@ describe("a move to another queue", () => {
       const last = await queues();
       if (isHeld) {
         const copy = last.includes(QUEUE) ? await held(QUEUE) : await held(OTHER);
-        expect(copy?.moving).toMatch(
-          last.includes(QUEUE) ? /^to gongs scheduled$/ : /^from bells \d+ scheduled$/,
-        );
+        expect(copy?.moving).toMatch(last.includes(QUEUE) ? /^to gongs$/ : /^from bells \d+$/);
         await expect(kit.client.resume({ queue: last[0] as string, id: "t" })).rejects.toMatchObject({
           code: "CONFLICT",
         });
@@ -203,5 +201,133 @@ describe("a move to another queue", () => {
     expect(await kit.client.get("t")).toMatchObject({ queue: OTHER, priority: 7, state: "scheduled" });
     await kit.advance("2m");
     expect(ran).toEqual(["1", "2"]);
+  });
+
+  /** Runs `act` while the move of `t` waits for an open run, which then ends. */
+  async function during(act: () => Promise<void>): Promise<unknown> {
+    await kit.worker.pause();
+    await kit.client.trigger("t");
+    const { runs } = kit.store;
+    const { open } = runs;
+    let ended = false;
+    runs.open = async (...args) => {
+      if (!ended && (await held(QUEUE))?.moving !== undefined) {
+        ended = true;
+        await act();
+        const [run] = await open.apply(runs, [{ queue: QUEUE, owner: "system", id: "t" }, 1]);
+        await kit.client.runs.cancel(run as string);
+        await kit.worker.resume();
+        await kit.store.runs.reconcile(QUEUE);
+      }
+      return open.apply(runs, args);
+    };
+    return kit.client.move("t", OTHER).finally(() => {
+      runs.open = open;
+    });
+  }
+
+  it("takes a pause with it, or a resume, that comes while it waits", async () => {
+    await put("t");
+    await during(async () => {
+      expect(await kit.client.pause("t", { note: "no paper", by: "ann" })).toBe(true);
+    });
+    expect(await kit.client.get("t")).toMatchObject({
+      ...{ queue: OTHER, state: "paused", paused: { note: "no paper", by: "ann" } },
+    });
+    await kit.client.move("t", QUEUE);
+    await during(async () => expect(await kit.client.resume("t")).toBe(true));
+    expect(await kit.client.get("t")).toMatchObject({ queue: OTHER, state: "scheduled" });
+    await kit.advance("2m");
+    expect(ran).toHaveLength(2);
+  });
+
+  it("refuses a delete and a backfill that come while it waits, and shows that it moves", async () => {
+    await put("t");
+    await during(async () => {
+      const conflict = { code: "CONFLICT", message: expect.stringContaining("moved to queue gongs") };
+      await expect(kit.client.delete("t")).rejects.toMatchObject(conflict);
+      const range = { from: START - 5 * MINUTE, to: START, every: "1h" } as const;
+      await expect(kit.client.backfills.start("t", range)).rejects.toMatchObject(conflict);
+      expect(await kit.client.backfills.list()).toEqual([]);
+      expect(await kit.client.get("t")).toMatchObject({
+        ...{ state: "scheduled", moving: { to: OTHER }, nextExecution: undefined },
+      });
+      expect((await kit.client.explain("t", kit.now + MINUTE)).summary).toMatch(/^A move to another queue/);
+    });
+    expect(await queues()).toEqual([OTHER]);
+    expect(await kit.client.get("t")).not.toHaveProperty("moving");
+  });
+
+  it("is refused by a backfill that started just before the hold, and the task goes on", async () => {
+    await put("t");
+    const { moves } = kit.store;
+    const { hold } = moves;
+    moves.hold = async (...args) => {
+      moves.hold = hold;
+      await kit.client.backfills.start("t", { from: START - 5 * MINUTE, to: START, every: "1h" });
+      return hold.apply(moves, args);
+    };
+    const message = expect.stringMatching(/the backfill \w+ of t is running/);
+    await expect(kit.client.move("t", OTHER)).rejects.toMatchObject({ code: "CONFLICT", message });
+    expect([await queues(), (await held(QUEUE))?.moving]).toEqual([[QUEUE], undefined]);
+    await kit.advance("2m");
+    expect(ran).toContain("2");
+  });
+
+  it("leaves no copy if its delete fails, and can be repeated", async () => {
+    await put("t");
+    const { tasks } = kit.store;
+    const real = tasks.delete;
+    tasks.delete = async (...args) => {
+      if (args[0].queue !== QUEUE) return real.apply(tasks, args);
+      throw new Error("NOREPLICAS");
+    };
+    await expect(kit.client.move("t", OTHER)).rejects.toThrow("NOREPLICAS");
+    tasks.delete = real;
+    expect([await queues(), (await held(QUEUE))?.moving]).toEqual([[QUEUE], undefined]);
+    await kit.client.move("t", OTHER);
+    expect(await queues()).toEqual([OTHER]);
+  });
+
+  it("keeps the ledger, and lets the generation grow after the clock of Redis went back", async () => {
+    await put("t");
+    await kit.client.pause("t");
+    await kit.advance("150s");
+    await kit.client.resume("t");
+    const ledger = await kit.client.runs.ledger("t");
+    expect(ledger).toMatchObject([{ reason: "paused" }]);
+    const { generation } = await kit.client.get("t");
+    const { link, keys } = internalsOf(kit.store);
+    // A generation of a clock that was an hour ahead.
+    const ahead = generation + 3_600_000_000;
+    await link.client.hset(keys.queue(QUEUE).task("system/t"), "gen", ahead);
+    await kit.client.move("t", OTHER);
+    expect(await kit.client.runs.ledger("t")).toEqual(ledger);
+    expect((await kit.client.get("t")).generation).toBeGreaterThan(ahead);
+  });
+
+  it("that was interrupted is named by status and doctor, with the call that ends it", async () => {
+    await put("t");
+    const { moves } = kit.store;
+    const { end } = moves;
+    moves.end = () => Promise.reject(new Error("NOREPLICAS"));
+    await expect(kit.client.move("t", OTHER)).rejects.toThrow("NOREPLICAS");
+    moves.end = end;
+    const told = async () => (await kit.client.status()).reasons.filter(({ code }) => code === "TASK_HELD");
+    await kit.advance("2m");
+    expect(ran).toEqual([]);
+    const reason = {
+      code: "TASK_HELD",
+      message: "the task system/t does not run: a move from queue bells to gongs holds it.",
+      remedy: expect.stringContaining("carillon move system/t gongs"),
+      queue: OTHER,
+    };
+    expect(await told()).toMatchObject([{ ...reason, since: START }]);
+    const { findings } = await kit.client.doctor();
+    expect(findings).toContainEqual(expect.objectContaining({ ...reason, severity: "error" }));
+    await kit.client.move("t", OTHER);
+    expect(await told()).toEqual([]);
+    await kit.advance("1m");
+    expect(ran).toEqual(["1", "2", "3"]);
   });
 });

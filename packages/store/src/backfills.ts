@@ -5,7 +5,7 @@ import type { Link } from "./redis/link.js";
 import { NEXT } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
-import { noHash } from "./task/errors.js";
+import { isMoving, noHash } from "./task/errors.js";
 
 /** Past occurrences of a task that are run again, or for the first time. Times in UTC ms. */
 export interface Backfill {
@@ -44,10 +44,10 @@ const PAGE = 500;
 const KEPT = 7 * 86_400_000;
 
 const PUT_BACKFILL = script("put-backfill", {
-  keys: ["backfill", "backfills", "next"],
+  keys: ["task", "backfill", "backfills", "next"],
   args: ["id", "state", "after", "fields[]"],
   uses: [NEXT],
-  answer: answers<"OK" | "MISSING" | "STALE">(),
+  answer: answers<"OK" | "MISSING" | "STALE" | `MOVING ${string}`>(),
 });
 
 const DROP_BACKFILL = script("drop-backfill", {
@@ -67,16 +67,22 @@ export class BackfillRepository {
     this.#scripts = scripts;
   }
 
-  /** Stores a backfill, unless there is one with its id. @param after delay before its first step, in ms */
+  /**
+   * Stores a backfill, unless there is one with its id.
+   *
+   * @param after delay before its first step, in ms
+   * @throws `CONFLICT` if its task is held for a move
+   */
   async put(backfill: NewBackfill, after = 0): Promise<void> {
     const { id, task, overlap = "", ranges, batch, taskCreated, from, to, at, total, every, by } = backfill;
-    await this.#write(task.queue, id, "", after, {
+    const answer = await this.#write(task.queue, id, "", after, {
       ...{ state: "running", task: localName(task), from, to, at, total, every, overlap, by },
       ...{ enqueued: 0, skipped: 0 },
       ...(ranges && { ranges: JSON.stringify(ranges) }),
       ...(batch !== undefined && { batch }),
       ...(taskCreated !== undefined && { taskCreated }),
     });
+    if (answer.startsWith("MOVING ")) throw isMoving(answer.slice("MOVING ".length), localName(task));
   }
 
   /** Marks a backfill as done or cancelled. Returns whether it was running. */
@@ -96,8 +102,8 @@ export class BackfillRepository {
     after: number,
     fields: Record<string, string | number>,
   ): Promise<string> {
-    const { backfill, backfills, next } = this.#keys.queue(queue);
-    const keys = { backfill: backfill(id), backfills, next };
+    const { task, backfill, backfills, next } = this.#keys.queue(queue);
+    const keys = { task: task(String(fields["task"] ?? "")), backfill: backfill(id), backfills, next };
     return this.#scripts.run(PUT_BACKFILL, keys, { id, state, after, fields: Object.entries(fields).flat() });
   }
 

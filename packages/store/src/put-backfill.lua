@@ -1,9 +1,12 @@
 -- Stores a backfill, or ends it.
 --
+-- K.task: its task, if it is new
 -- A.state: that it must be in ("" it must not exist); A.after: ms until it is checked; A.fields: field and value of what is set
--- Returns: "OK" | "MISSING" | "STALE"
+-- Returns: "OK" | "MISSING" | "STALE" | "MOVING <mark>" (its task is held for a move)
 local state = redis.call("HGET", K.backfill, "state")
 if (state or "") ~= A.state then return state and "STALE" or "MISSING" end
+local moving = A.state == "" and redis.call("HGET", K.task, "moving")
+if moving then return "MOVING " .. moving end
 local now = nowMs()
 if A.state == "" then redis.call("HSET", K.backfill, "created", now) end
 redis.call("HSET", K.backfill, unpack(A.fields))

@@ -68,4 +68,31 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     }
     expect(nominals).toEqual([...new Set(nominals)].sort((a, b) => a - b));
   });
+
+  it("retention keeps the newest runs in the order of their ends", async () => {
+    const name = bench.name("t");
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", retention: { successes: 3 } });
+    const ended: string[] = [];
+    const end = async (token: string) => {
+      await bench.trigger("t", token);
+      const [run = ""] = await bench.store.runs.open(name);
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      const started = await bench.store.runs.start(name, run, by);
+      const fence = started.word === "OK" ? started.fence : 0;
+      await bench.store.runs.settle(name, run, { fence, made: 0, outcome: "succeeded" });
+      ended.push(run);
+    };
+    await bench.clock.set(START + 3_600_000);
+    for (const token of ["a", "b", "c"]) await end(token);
+    await bench.clock.set(START + 1_000);
+    for (const token of ["d", "e"]) {
+      await bench.clock.advance(1_000);
+      await end(token);
+    }
+    const kept = async () => (await bench.store.runs.list(name, 10)).map(({ id }) => id);
+    expect(await kept()).toEqual(ended.slice(2).toReversed());
+    await bench.clock.set(START + 7_200_000);
+    await end("f");
+    expect(await kept()).toEqual(ended.slice(3).toReversed());
+  });
 });

@@ -30,7 +30,7 @@ const lanesOf = (bench: Bench) =>
 function endOf(bench: Bench, [run, token, , start]: Taken): TurnEnd {
   return {
     ...{ name: bench.name("p0"), run, token, fence: Number(start?.[1]), outcome: "succeeded" },
-    ...{ made: 0, trace: 0, result: { a: 1 } },
+    ...{ trace: 0, result: { a: 1 } },
   };
 }
 
@@ -183,7 +183,6 @@ onEveryEngine("a turn", (connection) => {
           run: String(job.id),
           fence,
           outcome: "succeeded",
-          made: 0,
           result: value,
         } as const;
         expect(await turn.end(end as never)).toBe("OK");

@@ -64,7 +64,8 @@ function named(body: unknown, name: TaskName): unknown {
     if (given === undefined || given === name[field]) continue;
     throw new CarillonError("INVALID_NAME", "differs from the path.", {
       field,
-      remedy: "Leave it out here. A task never moves: delete it, and put it under its new name.",
+      remedy:
+        "Leave it out here. POST …/move takes a task to another queue; an owner and an id never change.",
     });
   }
   return { ...body, ...name };

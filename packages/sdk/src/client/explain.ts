@@ -181,6 +181,11 @@ async function explain(store: Store, stored: StoredTask, time: number): Promise<
   if (isBeyond) {
     return answer("no-occurrence", "It comes after the last run that maxRuns allows.");
   }
+  if (stored.moving !== undefined)
+    return answer(
+      "held",
+      "A move to another queue holds the task. If none is under way, one was interrupted: repeat it.",
+    );
   if (stored.state === "paused")
     return answer("held", `The task is paused since ${iso(stored.paused?.at ?? 0)}.`);
   if (stored.nominal !== undefined && time < stored.nominal) {

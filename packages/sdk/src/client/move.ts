@@ -46,8 +46,10 @@ export async function move(
     return { task: to, changed: false };
   }
   const from = nameOf(found.source);
-  await hold(scope, found.source, target, queue, by);
+  await hold(scope, found.source, target, queue);
   try {
+    // None starts while the task is held.
+    await assertNoBackfill(scope, from);
     await untilIdle(scope, from, wait);
     await copyAndDelete(scope, from, to, by);
   } catch (error) {
@@ -91,19 +93,17 @@ async function hold(
   first: StoredTask,
   target: StoredTask | undefined,
   queue: string,
-  by: string,
 ): Promise<void> {
   const name = nameOf(first);
   for (let source: StoredTask | undefined = first; ; source = await scope.store.tasks.get(name)) {
     if (!source) throw notFound(name);
-    if (source.moving?.startsWith(`to ${queue} `)) return;
+    if (source.moving === `to ${queue}`) return;
     if (source.moving !== undefined)
       throw conflict(`${name.id} is being moved ${where(source.moving)}.`, "Repeat that move.");
     if (target) {
       throw conflict(`${name.id} exists in queue ${queue} already.`, "Delete one of the two.");
     }
-    await assertNoBackfill(scope, name);
-    if ((await scope.store.moves.hold(source, queue, by)) === "OK") return;
+    if ((await scope.store.moves.hold(source, queue)) === "OK") return;
   }
 }
 
@@ -135,7 +135,7 @@ async function untilIdle({ store }: Scope, name: TaskName, wait: number): Promis
 async function copyAndDelete({ store }: Scope, from: TaskName, to: TaskName, by: string): Promise<void> {
   for (let tries = 0; tries < TRIES; tries++) {
     const source = await store.tasks.get(from);
-    // The answer of the delete was lost.
+    // The answer of the delete was lost: nobody else deletes a task that is held.
     if (!source) return;
     if (source.moving === undefined)
       throw conflict(`${from.id} was released while it was moved.`, "Repeat the move.");
@@ -155,8 +155,11 @@ async function letGo({ store }: Scope, from: TaskName, to: TaskName): Promise<vo
   // Must come first: it invalidates a delete that is still on its way. If nothing was held, the original is deleted,
   // and the copy is the task.
   if (!(await store.moves.end(from))) return;
-  const copy = await store.tasks.get(to);
-  if (copy?.moving?.startsWith("from ")) await store.tasks.delete(to);
+  for (let tries = 0; tries < TRIES; tries++) {
+    const copy = await store.tasks.get(to);
+    if (!copy?.moving?.startsWith("from ")) return;
+    if (await store.tasks.delete(to, { gen: copy.generation })) return;
+  }
 }
 
 function where(moving: string): string {

@@ -72,6 +72,8 @@ function remedyOf(reason: StatusReasonFacts): string {
       return `Restart the workers of the queue ${reason.queue}, and see their logs: their connection to Redis may hang.`;
     case "ALERTS_UNDELIVERED":
       return "Start a worker with alertWebhook or alertEmail; see its log if one runs.";
+    case "TASK_HELD":
+      return `If no move is under way, one was interrupted. Repeat it: carillon move ${reason.task} ${reason.to}`;
     case "OVERDUE":
       return "While a backlog is drained, this shrinks by itself. If it grows: carillon list --overdue, carillon doctor, and the logs of the nodes.";
     case "JOBS_WAIT":

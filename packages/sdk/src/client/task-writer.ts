@@ -50,6 +50,8 @@ import { type Definition, taskView } from "./view.js";
 
 /** Delay of a run that its owner's limit holds back, in ms: a task can only be put with a time in the future. */
 const PLACE_DELAY = 1_000;
+/** The longest such delay, for puts that are slow: about 17 min. */
+const MAX_PLACE_DELAY = 4 ** 5 * PLACE_DELAY;
 
 interface PutHow extends PutOptions {
   readonly by: string;
@@ -243,7 +245,7 @@ export class TaskWriter {
     const id = options.id ?? `${type.type.slice(0, 100)}-${randomBytes(8).toString("hex")}`;
     const queue = assertName(options.queue ?? type.queue, "queue");
     const { store, coverage } = this.#scope;
-    const { tasks, claims } = store;
+    const { tasks } = store;
     const due = moment(options);
     const by = this.#scope.author(options.by);
     const given = await this.#check(
@@ -274,13 +276,16 @@ export class TaskWriter {
       // Its owner is at its limit of runs, or a freeze may hold it: a node enqueues it as soon as it may start.
       at = now + PLACE_DELAY;
     }
-    const [result] = await tasks.put(queue, [dueAt(at)], { once: true, by });
-    if (result?.state === "scheduled" || result?.outcome === "unchanged")
-      return { task, run: undefined, at, warnings };
-    // The time passed during the put: the task is stored, but finished without a run.
-    const run = await claims.trigger(task, this.#scope.identity(by), "allow", { force: true });
-    if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued, warnings };
-    throw new CarillonError("CONFLICT", `${id} changed while it was enqueued.`, { remedy: "Try again." });
+    for (let patience = PLACE_DELAY; patience <= MAX_PLACE_DELAY; patience *= 4) {
+      const [result] = await tasks.put(queue, [dueAt(at)], { once: true, by });
+      if (result?.state === "scheduled" || result?.outcome === "unchanged")
+        return { task, run: undefined, at, warnings };
+      // The time passed during the put: the task is stored, but finished. It gets a later one, so that a node obeys freezes and limits.
+      at = (await tasks.time(queue)) + patience;
+    }
+    throw new CarillonError("CONFLICT", `the time of ${id} passed each time before it was stored.`, {
+      remedy: "See why Redis answers so late, and try again.",
+    });
   }
 
   async #enqueueNow(

@@ -37,7 +37,7 @@ export interface Task extends Policies {
   readonly state: TaskState;
   /**
    * Time at which it is next acted on: its schedule's due time, or that of an occurrence which was asked for or is tried again
-   * before. Undefined while paused or finished. Computed, never stored.
+   * before. Undefined while paused, finished or moving. Computed, never stored.
    */
   readonly nextExecution: number | undefined;
   /** The last decided nominal time. */
@@ -63,6 +63,11 @@ export interface Task extends Policies {
   readonly submitter?: string | undefined;
   readonly group?: string | undefined;
   readonly paused?: { at: number; by?: string; note?: string } | undefined;
+  /**
+   * Set while `client.move` holds it: nothing is claimed, whatever its state. One that stays so has a move that was interrupted: repeat it, or
+   * move the task back.
+   */
+  readonly moving?: { readonly to: string } | { readonly from: string } | undefined;
   /** The last run that is over and did something. */
   readonly lastStatus?: LastStatus | undefined;
   /** Number of open runs, among the oldest hundred; absent if there are none. Computed, never stored. */
@@ -153,11 +158,17 @@ export function taskView(stored: StoredTask): Task {
     fired: stored.fired,
     revision: revisionOf(stored.fields),
     ...(stored.paused ? { paused: stored.paused } : {}),
+    ...(stored.moving === undefined ? {} : { moving: movingOf(stored.moving) }),
     created: stored.created,
     updated: stored.updated,
     ...(stored.createdBy === undefined ? {} : { createdBy: stored.createdBy }),
     ...(stored.updatedBy === undefined ? {} : { updatedBy: stored.updatedBy }),
   };
+}
+
+function movingOf(mark: string): Task["moving"] {
+  const [direction, queue = ""] = mark.split(" ");
+  return direction === "to" ? { to: queue } : { from: queue };
 }
 
 /** The stored definition of a task, in the form that a put accepts. */

@@ -105,7 +105,10 @@ export function writesOf(
     set,
     remove,
     waits: next !== undefined && next !== "kept" && "afterFinish" in next,
-    lookAt: task.state === "paused" || times.length === 0 ? undefined : Math.min(...times),
+    lookAt:
+      task.state === "paused" || task.moving !== undefined || times.length === 0
+        ? undefined
+        : Math.min(...times),
     awaited: held.length > 0 && run === undefined && running?.open ? running.run : undefined,
   };
 }

@@ -150,7 +150,7 @@ export const TURN = script("turn", {
   keys: [...ENDING.keys, "turn", "bull[]"],
   args: [...ENDING.args, "worker", "pid", "host", "number", "token", "take", "lock", "clock"],
   each: {
-    args: [...RUN_ITEM.args, "token", "fence", "outcome", "made", "trace", "value", "result"],
+    args: [...RUN_ITEM.args, "token", "fence", "outcome", "trace", "value", "result"],
     packed: true,
   },
   uses: [START, BULL_END, BULL_TAKE, TRIED],

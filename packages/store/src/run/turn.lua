@@ -22,7 +22,8 @@ local function endRun(item, run)
     return same and jobState(run.job) ~= "live" and "OK" or "ASK"
   end
   if not was[1] or was[1] == "queued" or was[2] ~= item.fence or was[3] then return "ASK" end
-  local says = { "made", item.made }
+  -- The job ends with it, so a later start is a retry from outside (wasRetried).
+  local says = { "made", "-1" }
   if item.trace ~= "" then add(says, "trace", item.trace) end
   if item.result ~= "" then add(says, "result", item.result == "=" and item.value or item.result) end
   run.ended = false

@@ -22,8 +22,7 @@ export interface TurnEnd {
   readonly token: string;
   readonly fence: number;
   readonly outcome: Outcome;
-  /** Attempts that BullMQ counted as made when the job was taken, and the bytes of their stack traces. */
-  readonly made: number;
+  /** Bytes of the stack traces of the job's attempts when it was taken. */
   readonly trace: number;
   readonly result: Json | undefined;
 }
@@ -104,7 +103,7 @@ export class TurnLane {
   }
 }
 
-function item({ name, run, token, fence, outcome, made, trace, result }: TurnEnd) {
+function item({ name, run, token, fence, outcome, trace, result }: TurnEnd) {
   const local = localName(name);
   const value = JSON.stringify(result ?? null);
   const kept = result === undefined ? "" : cutResult(value);
@@ -115,7 +114,6 @@ function item({ name, run, token, fence, outcome, made, trace, result }: TurnEnd
     token,
     fence,
     outcome,
-    made,
     trace: trace > 0 ? trace : undefined,
     value,
     result: kept === value ? "=" : kept,

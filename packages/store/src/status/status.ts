@@ -1,7 +1,9 @@
-import { ALERTS_QUEUE, type Freeze } from "@carillon/core";
+import { ALERTS_QUEUE, type Freeze, type TaskName } from "@carillon/core";
 import {
   frozenAt,
   type Gap,
+  localName,
+  parseLocalName,
   type StatusReasonFacts,
   type WaitingJobs,
   type Work,
@@ -64,6 +66,11 @@ const IDLE_PATIENCE = 15_000;
 /** Waiting runs, and due tasks, of a queue that are read for their types. */
 const SAMPLE = 50;
 
+/** From this many ms on a task that a move holds is told: the move was interrupted, or waits for runs. */
+const HELD_PATIENCE = 60_000;
+/** Tasks of a queue that are named for being held. */
+const HELD_NAMED = 5;
+
 /** Scope of a status: a whole namespace, or one owner. */
 export interface StatusScope {
   readonly store: Store;
@@ -116,6 +123,7 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
     ...(owner === undefined ? lackedTypes(working, gaps) : []),
     ...waiting.filter(({ code }) => code === "JOBS_NOT_TAKEN"),
     ...readings.flatMap((one) => undelivered(one, gaps, now)),
+    ...heldReasons(readings.flatMap((one) => one.moving)),
   ];
   const notes = [
     ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
@@ -151,6 +159,42 @@ interface QueueReading {
   readonly enqueued: number | undefined;
   /** The types of its waiting runs and due tasks. */
   readonly works: readonly Work[];
+  readonly moving: readonly Held[];
+}
+
+/** A task that a move holds. */
+interface Held {
+  readonly name: TaskName;
+  readonly mark: string;
+  readonly since: number;
+}
+
+async function heldByMoves(
+  { store, owner }: Pick<StatusScope, "store" | "owner">,
+  queue: string,
+  now: number,
+): Promise<Held[]> {
+  const held = await store.moves.held(queue, now - HELD_PATIENCE, HELD_NAMED);
+  const all = await Promise.all(
+    held.map(async ({ local, since }): Promise<Held[]> => {
+      const name = { queue, ...parseLocalName(local) };
+      if (owner !== undefined && name.owner !== owner) return [];
+      const task = await store.tasks.get(name).catch(() => undefined);
+      return task?.moving === undefined ? [] : [{ name, mark: task.moving, since }];
+    }),
+  );
+  return all.flat();
+}
+
+/** Both places of one move make one reason. */
+function heldReasons(held: readonly Held[]): StatusReasonFacts[] {
+  const reasons = held.map(({ name, mark, since }): [string, StatusReasonFacts] => {
+    const [direction, other = ""] = mark.split(" ");
+    const [from, to] = direction === "to" ? [name.queue, other] : [other, name.queue];
+    const task = localName(name);
+    return [`${task} ${from} ${to}`, { code: "TASK_HELD", queue: name.queue, task, from, to, since }];
+  });
+  return [...new Map(reasons).values()];
 }
 
 async function readQueue(
@@ -163,7 +207,8 @@ async function readQueue(
     store.queues.state(name),
     store.claims.earliestDue(name),
   ]);
-  const [ids, held] = await Promise.all([
+  const [moving, ids, held] = await Promise.all([
+    heldByMoves({ store, owner }, name, now),
     state?.waiting ? store.queues.waiting(name, SAMPLE) : [],
     // BullMQ's workers give back the jobs of a dead one: without any, its runs go on for ever.
     workers === 0 && state?.active ? store.queues.held(name, SAMPLE) : [],
@@ -196,6 +241,7 @@ async function readQueue(
         ? [now - (jobs.oldestWaitingMs ?? Number.NaN)]
         : ours.map(({ enqueued }) => enqueued),
     ),
+    moving,
     works: [...new Set([...ours, ...dues].map(({ type }) => type))].map((type) => ({ queue: name, type })),
   };
 }

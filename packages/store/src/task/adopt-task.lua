@@ -1,20 +1,23 @@
 -- Copies times, counters, statistics and ledger of a task that moves to the new task that was put for it. The new task stays held.
 --
--- A.fields: of the hash, not the definition's; A.gen: generation of the other task; A.moving: the mark, with it; A.stats: fields and values;
+-- A.fields: of the hash, not the definition's; A.gen, A.state: of the other task; A.moving: the mark, with its generation; A.stats: fields and values;
 -- A.ledger, A.revisions: their entries, newest first
 -- Returns: "OK" | "MISSING" | "TAKEN" (it is another task, which has run or decided something)
 local TIMES = { "cursor", "nominal", "due", "fired", "pending", "wait", "pausedAt", "pausedBy", "pauseNote", "createdBy", "updatedBy" }
 local gen, moving, cursor, fired, open, state = unpack(redis.call("HMGET", K.task, "gen", "moving", "cursor", "fired", "open", "state"))
 if not gen then return "MISSING" end
-if state == "scheduled" or (open or "") ~= "" or not moving and (cursor or fired) then return "TAKEN" end
+if (open or "") ~= "" or not moving and (state == "scheduled" or cursor or fired) then return "TAKEN" end
 -- This generation was copied before. The other task may have been deleted since, and this copy may be incomplete.
 if moving == A.moving then return "OK" end
 local now = nowMs()
 local next = math.max(tonumber(gen), tonumber(A.gen), tonumber(nowMicros()) - 1) + 1
 local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
-moveTask(task, readTask(task), now, { state = "paused", gen = string.format("%.0f", next) })
+local is = readTask(task)
+is.moving = A.moving
+moveTask(task, is, now, { state = A.state, gen = string.format("%.0f", next) })
+setMoving(task, A.moving, now)
 redis.call("HDEL", K.task, unpack(TIMES))
-redis.call("HSET", K.task, "moving", A.moving, unpack(A.fields))
+if #A.fields > 0 then redis.call("HSET", K.task, unpack(A.fields)) end
 redis.call("DEL", K.stats, K.ledger, K.revisions)
 if #A.stats > 0 then redis.call("HSET", K.stats, unpack(A.stats)) end
 if #A.ledger > 0 then redis.call("RPUSH", K.ledger, unpack(A.ledger)) end

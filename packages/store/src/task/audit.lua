@@ -15,8 +15,8 @@ end
 
 local function check(item)
   item.due = K.dues[1 + item.shard]
-  local state, due, pending, wait, priority, nominal, open = unpack(redis.call("HMGET", item.task, "state", "due", "pending", "wait",
-    "priority", "nominal", "open"))
+  local state, due, pending, wait, priority, nominal, open, moving = unpack(redis.call("HMGET", item.task, "state", "due", "pending", "wait",
+    "priority", "nominal", "open", "moving"))
   due = due or nominal or ""
   local run, delay = string.match(wait or "", "^(%S+) (%d+)$")
   local ended = run and (redis.call("HGET", ours(F.keys.run, run), "state") or "final") == "final"
@@ -29,10 +29,14 @@ local function check(item)
     setTimes(item, due, due, true)
   end
   local indexed = redis.call("ZSCORE", item.due, item.name)
-  local wanted = state == "scheduled" and (due ~= "" or pending and not awaits(pending, open))
-  if state == "scheduled" and not indexed and wanted or state ~= "scheduled" and indexed then
+  local active = state == "scheduled" and not moving
+  if active and not indexed and (due ~= "" or pending and not awaits(pending, open)) or not active and indexed then
     wrong = true
-    setCheck(item, nextCheck(state, due, pending, now))
+    setCheck(item, nextCheck(state, due, pending, now, moving))
+  end
+  if moving and not redis.call("ZSCORE", ours(F.keys.inState, "moving"), item.name) then
+    wrong = true
+    setMoving(item, moving, now)
   end
   for _, other in ipairs({ "paused", "finished" }) do
     local set = ours(F.keys.inState, other)

@@ -67,8 +67,7 @@ export interface StoredTask {
   /** Occurrences of the schedule that were enqueued. */
   readonly fired: number;
   /**
-   * Set while it is held for a move: `to` or `from`, the other queue, for a copy the copied generation, and the state
-   * before.
+   * Set while it is held for a move: `to` or `from`, the other queue, and for a copy the copied generation.
    */
   readonly moving: string | undefined;
   /** Occurrences that are to be enqueued later. */

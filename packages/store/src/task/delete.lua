@@ -4,10 +4,11 @@
 --
 -- K.left, A.marks: where its runs are set aside, and the names of these among K.runs; each in the order open, history, failures
 -- A.finished: "1" only if nothing is left for it to do; A.gen: only in this generation, held for a move and without open runs; "" any
--- Returns: 1 (0: there was none, or something is left)
+-- Returns: 1 (0: there was none, or something is left; 2: it is held for a move)
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
 local now = nowMs()
 local tags, calendars, open, state, gen, moving = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open", "state", "gen", "moving"))
+if A.gen == "" and moving then return 2 end
 if A.gen ~= "" and (gen ~= A.gen or not moving or (open or "") ~= "") then return 0 end
 if A.finished == "1" then
   if state ~= "finished" or (open or "") ~= "" then return 0 end

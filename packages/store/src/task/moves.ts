@@ -10,14 +10,14 @@ import type { StoredTask } from "./codec.js";
 
 const HOLD_TASK = script("hold-task", {
   keys: ["task", "due", "next", "expected", "runs"],
-  args: ["name", "shard", "gen", "to", "by"],
+  args: ["name", "shard", "gen", "to"],
   uses: [TASK],
   answer: answers<"OK" | "STALE" | "MISSING">(),
 });
 
 const ADOPT_TASK = script("adopt-task", {
   keys: ["task", "due", "next", "expected", "runs", "stats", "ledger", "revisions"],
-  args: ["name", "shard", "gen", "moving", "fields[]", "stats[]", "ledger[]", "revisions[]"],
+  args: ["name", "shard", "gen", "state", "moving", "fields[]", "stats[]", "ledger[]", "revisions[]"],
   uses: [TASK, STATS],
   answer: answers<"OK" | "MISSING" | "TAKEN">(),
 });
@@ -53,16 +53,23 @@ export class MoveRepository {
     this.#scripts = scripts;
   }
 
-  /** Holds a task: it is paused, and marked with its state. `STALE`: it changed since it was read. */
-  async hold(
-    { definition, generation }: StoredTask,
-    to: string,
-    by: string,
-  ): Promise<"OK" | "STALE" | "MISSING"> {
+  /** Holds a task: nothing is claimed, whatever its state. `STALE`: it changed since it was read. */
+  async hold({ definition, generation }: StoredTask, to: string): Promise<"OK" | "STALE" | "MISSING"> {
     return this.#scripts.run(HOLD_TASK, this.#keysOf(definition), {
       ...this.#nameOf(definition),
-      ...{ gen: generation, to, by },
+      ...{ gen: generation, to },
     });
+  }
+
+  /** Tasks of a queue that a move has held since before `until`, the oldest first: their local names and times. */
+  async held(queue: string, until: number, limit: number): Promise<{ local: string; since: number }[]> {
+    const flat = await this.#link.ask((client) =>
+      client.zrangebyscore(
+        this.#keys.queue(queue).inState("moving"),
+        ...(["-inf", until, "WITHSCORES", "LIMIT", 0, limit] as const),
+      ),
+    );
+    return flat.flatMap((local, i) => (i % 2 === 0 ? [{ local, since: Number(flat[i + 1]) }] : []));
   }
 
   /**
@@ -83,20 +90,15 @@ export class MoveRepository {
         client.lrange(keys.revisions, 0, "-1"),
       ]),
     );
-    const { gen: generation = "0", moving } = hash;
+    const { gen: generation = "0", moving, state } = hash;
     if (moving === undefined) return { answer: "MISSING", generation };
     const fields = Object.entries(hash).filter(
       ([field]) => FACTS.bookkeeping.has(field) && !OF_PLACE.has(field),
     );
-    const state = moving.split(" ").at(-1) as string;
-    const kept = state === "scheduled" ? fields.filter(([field]) => !field.startsWith("pause")) : fields;
     const answer = await this.#scripts.run(ADOPT_TASK, this.#keysOf(to), {
       ...this.#nameOf(to),
-      ...{ gen: generation, moving: `from ${from.queue} ${generation} ${state}` },
-      fields: [
-        ...kept.flat(),
-        ...(state === "paused" ? [] : ["pauseNote", `moving from queue ${from.queue}`]),
-      ],
+      ...{ gen: generation, state, moving: `from ${from.queue} ${generation}` },
+      fields: fields.flat(),
       stats: Object.entries(stats).flat(),
       ledger,
       revisions,
@@ -104,7 +106,7 @@ export class MoveRepository {
     return { answer, generation };
   }
 
-  /** Lets a task that is held, or was adopted, go on in the state that it had. Returns whether it was held. */
+  /** Lets a task that is held, or was adopted, go on. Returns whether it was held. */
   async end(name: TaskName): Promise<boolean> {
     return (await this.#scripts.run(END_MOVE, this.#keysOf(name), this.#nameOf(name))) === "OK";
   }

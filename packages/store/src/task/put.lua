@@ -45,8 +45,8 @@ local function put(item)
   local flat, definition = item.fields, {}
   for i = 1, #flat, 2 do definition[flat[i]] = flat[i + 1] end
   local stored, storedSize, storedFlat = definitionOf(item.task)
-  local gen, state, cursor, nominal, due, pending, author = unpack(redis.call("HMGET", item.task, "gen", "state", "cursor", "nominal", "due",
-    "pending", "updatedBy"))
+  local gen, state, cursor, nominal, due, pending, author, moving = unpack(redis.call("HMGET", item.task, "gen", "state", "cursor", "nominal",
+    "due", "pending", "updatedBy", "moving"))
   local same = gen and 2 * storedSize == #flat
   if same then
     for field, value in pairs(definition) do
@@ -83,7 +83,7 @@ local function put(item)
   if definition.calendars and fresh then add(flat, "calrev", A.revision) end
   local is = {
     state = state or nil, expect = definition.expect, linger = definition.linger, pending = pending, jittered = due,
-    due = due or nominal or "",
+    due = due or nominal or "", moving = moving,
   }
   moveTask(item, is, now, {
     state = item.state, nominal = item.nominal, due = item.dueAt, gen = gen, cursor = item.passedTo, fields = flat, put = true,

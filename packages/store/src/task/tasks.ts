@@ -63,7 +63,7 @@ const DELETE = script("delete", {
   ],
   args: ["name", "shard", "finished", "gen", "marks[]"],
   uses: [TASK, OPEN, STATS, TRIED],
-  answer: answers<0 | 1>(),
+  answer: answers<0 | 1 | 2>(),
 });
 
 export class TaskRepository extends TaskReads {
@@ -197,8 +197,10 @@ export class TaskRepository extends TaskReads {
     for (;;) {
       const [now, task] = await Promise.all([this.time(name.queue), this.get(name)]);
       if (!task) return "MISSING";
-      if (task.moving !== undefined) throw isMoving(task.moving, local);
-      if (task.state !== "paused") return "UNCHANGED";
+      if (task.state !== "paused") {
+        if (task.moving !== undefined) throw isMoving(task.moving, local);
+        return "UNCHANGED";
+      }
       if (task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
       const schedule = this.#calendars.schedules.get(task.definition);
       const owed = task.nominal;
@@ -237,10 +239,12 @@ export class TaskRepository extends TaskReads {
   }
 
   /**
-   * Deletes a task with all that belongs to it. Returns whether there was one.
+   * Deletes a task with all that belongs to it. Returns whether there was one. One that is held for a move has two places, so only the move
+   * deletes it.
    *
    * @param which `finished`: only while the task is finished and has no runs left; a generation: only in it, while it is held for a move and
    * has no open runs
+   * @throws `CONFLICT` if it is held for a move
    */
   async delete(name: TaskName, which: "any" | "finished" | { gen: string } = "any"): Promise<boolean> {
     const keys = this.#keys.queue(name.queue);
@@ -267,6 +271,10 @@ export class TaskRepository extends TaskReads {
         marks,
       },
     );
+    if (gone === 2) {
+      const moving = (await this.get(name))?.moving;
+      if (which === "any" && moving !== undefined) throw isMoving(moving, local);
+    }
     // If this is interrupted, a node or `clearDeletedRuns` finishes it.
     for (const mark of marks) await clearDeletedRuns(this.#scripts, keys, mark);
     await this.#registry.forgetIfEmpty(name.queue);

@@ -3,8 +3,16 @@ import type { Task, TaskInput } from "@carillon/sdk";
 /** Fields of an answer that a put refuses. A new computed field does not compile until it is listed here. */
 const COMPUTED: Record<Exclude<keyof Task, keyof TaskInput>, true> = {
   ...{ humanized: true, state: true, nextExecution: true, cursor: true, nominal: true, due: true },
-  ...{ pending: true, generation: true, fired: true, revision: true, paused: true, lastStatus: true },
-  ...{ openRuns: true, displayState: true, created: true, updated: true, createdBy: true, updatedBy: true },
+  ...{ pending: true, generation: true, fired: true, revision: true, paused: true, moving: true },
+  ...{
+    lastStatus: true,
+    openRuns: true,
+    displayState: true,
+    created: true,
+    updated: true,
+    createdBy: true,
+    updatedBy: true,
+  },
 };
 
 /** A definition that is being edited; the server checks it. */

@@ -71,7 +71,8 @@ local function wakeForPlaces(owner, now)
     local shard, name = string.match(first, "^(%d+) (.*)$")
     local task = { task = ours(F.keys.task, name), name = name, shard = shard, due = ours(F.keys.due, shard) }
     -- A corrupt task must not fail the end of another one's run.
-    if redis.pcall("HGET", task.task, "state") == "scheduled" then
+    local is = redis.pcall("HMGET", task.task, "state", "moving")
+    if is[1] == "scheduled" and not is[2] then
       recheck(task, now)
       free = free - 1
     end

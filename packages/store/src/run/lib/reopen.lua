@@ -12,8 +12,8 @@ local function reopen(run, outcome, now)
   takePlace(ownerOf(run.name), run.id, now)
 end
 
--- Whether the job of a run that its worker settled has ended since and was retried from outside. `made` and `trace`: at the settle; `counted`:
--- attempts that BullMQ counts as made now. If a retry reset the count, the failure before it is still in the job's stack trace.
+-- Whether the job of a run that its worker settled has ended since and was retried from outside. `made` and `trace`: at the settle, `made` -1 if the job ended
+-- with the run; `counted`: attempts that BullMQ counts as made now. If a retry reset the count, the failure before it is still in the job's stack trace.
 local function wasRetried(jobKey, made, trace, counted)
   if not made or tonumber(counted) > tonumber(made) then return true end
   -- BullMQ records and counts each failure: a recorded one that is not counted means the count was reset.

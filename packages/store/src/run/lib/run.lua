@@ -249,7 +249,10 @@ local function finish(run, outcome, now, more)
   if sum then ended[sum] = (ended[sum] or 0) + took end
   local failed = F.failures[outcome]
   journal[run.id] = nowText
-  local added = redis.call("ZADD", failed and run.failures or run.history, nowText, run.id)
+  -- In the order of ends, even if the clock went back.
+  local set, newest = failed and run.failures or run.history, nil
+  if (failed and failedBefore or succeededBefore) > 0 then newest = tonumber(redis.call("ZREVRANGE", set, 0, 0, "WITHSCORES")[2]) end
+  local added = redis.call("ZADD", set, newest and newest > now and whole(newest + 1) or nowText, run.id)
   local successes, failures, successesFor, failuresFor = keepOf(keep)
   prune(run.history, succeededBefore, succeededBefore + (failed and 0 or added), successes, successesFor, now)
   prune(run.failures, failedBefore, failedBefore + (failed and added or 0), failures, failuresFor, now)

@@ -12,8 +12,9 @@ local function readStatsForStart(statsKey) return redis.call("HMGET", statsKey, 
 
 -- `made`: attempts that BullMQ counts as made. Returns the answer of start-run.lua.
 local function begin(run, was, made, stats, now)
-  -- Starts from the clock, like the generation: a task that was deleted and put again continues above its old fences.
-  local fence = tonumber(stats[1]) and whole(stats[1] + 1) or nowMicros()
+  -- Follows the clock, and never goes back: a task that was deleted and put again continues above its old fences, and a start that a
+  -- failover lost is not numbered like the next one.
+  local fence = whole(math.max((tonumber(stats[1]) or 0) + 1, tonumber(nowMicros())))
   local nowText = whole(now)
   local before = tonumber(was[9]) or 0
   -- A plain worker may have made attempts that only BullMQ counts.

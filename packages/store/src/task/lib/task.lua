@@ -9,6 +9,8 @@
 -- F.keys.inState     | none                        | its entry          | its entry
 -- `updated`          | set if it was paused        | set when it moved  | set if it was paused; and by each put that changes it
 --
+-- A task that is held for a move to another queue (`moving`) keeps its state, and has no entry in the due index.
+--
 -- `task`, in all of these: { task = its hash, name, shard, due = the due index of its shard }
 
 -- Entry of a task in the index of all names. Capital letters are followed by a copy in lower case, so that a search need not convert each name.
@@ -20,8 +22,9 @@ end
 
 -- Time of the next check of a task; "" none. `due`: of its next occurrence, "" none; `waits`: whether occurrences wait. A task with
 -- pending occurrences is checked now, and postponed again if they must wait.
-local function nextCheck(state, due, waits, now)
-  if state ~= "scheduled" then return "" end
+-- `moving`: the mark of its move.
+local function nextCheck(state, due, waits, now, moving)
+  if state ~= "scheduled" or moving then return "" end
   if waits then return string.format("%.0f", math.min(now, tonumber(due) or now)) end
   return due
 end
@@ -63,8 +66,8 @@ end
 
 -- Updates the due index from the hash.
 local function recheck(task, now)
-  local is = redis.call("HMGET", task.task, "state", "pending", "due", "nominal")
-  setCheck(task, nextCheck(is[1], is[3] or is[4] or "", is[2], now))
+  local is = redis.call("HMGET", task.task, "state", "pending", "due", "nominal", "moving")
+  setCheck(task, nextCheck(is[1], is[3] or is[4] or "", is[2], now, is[5]))
 end
 
 local function expectBy(task, at)
@@ -125,10 +128,11 @@ end
 
 -- Reads the fields of a task that moveTask needs.
 local function readTask(task)
-  local state, expect, linger, pending, due, nominal = unpack(redis.call("HMGET", task.task, "state", "expect", "linger", "pending",
-    "due", "nominal"))
+  local state, expect, linger, pending, due, nominal, moving = unpack(redis.call("HMGET", task.task, "state", "expect", "linger", "pending",
+    "due", "nominal", "moving"))
   return {
     state = state or nil, expect = expect or nil, linger = linger or nil, pending = pending, jittered = due, due = due or nominal or "",
+    moving = moving,
   }
 end
 
@@ -144,7 +148,18 @@ local function moveTask(task, is, now, change)
   if #fields > 0 then redis.call("HSET", task.task, unpack(fields)) end
   enterState(task, is, state, now, change)
   if change.due then setTimes(task, change.nominal, change.due, is.jittered) end
-  setCheck(task, nextCheck(state, change.due or is.due, change.pending or is.pending, now))
+  setCheck(task, nextCheck(state, change.due or is.due, change.pending or is.pending, now, is.moving))
+end
+
+-- Marks a task as held for a move to or from another queue; nil: the move has ended.
+local function setMoving(task, mark, now)
+  if mark then
+    redis.call("HSET", task.task, "moving", mark)
+    redis.call("ZADD", ours(F.keys.inState, "moving"), "NX", now, task.name)
+  else
+    redis.call("HDEL", task.task, "moving")
+    redis.call("ZREM", ours(F.keys.inState, "moving"), task.name)
+  end
 end
 
 -- Stores the author of a put: "" unknown, which takes no memory.
@@ -173,6 +188,6 @@ local function unindexTask(task)
   expectNothing(task)
   redis.call("ZREM", K.runs, task.name)
   rearm(F.parts.runs, K.runs)
-  for _, state in ipairs({ "paused", "finished" }) do redis.call("ZREM", ours(F.keys.inState, state), task.name) end
+  for _, state in ipairs({ "paused", "finished", "moving" }) do redis.call("ZREM", ours(F.keys.inState, state), task.name) end
   setPriority(task.name, nil)
 end
