@@ -80,6 +80,62 @@ describe("E1 a task type generates items and processes each in a job of its own,
   });
 });
 
+describe("E1 tasks of one id and many owners, due at one instant, share nothing", () => {
+  it("200 runs of 5 items, and 100 runs that fail at once: each item once, each error with its own owner", async () => {
+    const [OWNERS, ITEMS] = [200, 5];
+    const done: string[] = [];
+    const types = [
+      defineTask("fan-out", {
+        queue: "bells",
+        payload: anything,
+        generate: () => Array.from({ length: ITEMS }, (_, n) => n),
+        process: (n, { occurrence: { owner } }) => {
+          done.push(`${owner} ${n}`);
+          if (owner === "owner7" && n === 3) throw new Error("owner7's own");
+          return `of ${owner}`;
+        },
+      }),
+      defineTask("failing", {
+        queue: "bells",
+        payload: anything,
+        handler: (_payload, { occurrence: { owner } }) => {
+          throw new Error(`secret of ${owner}`);
+        },
+      }),
+    ];
+    const kit = await stand.kit({ types, start: "2026-01-01T00:00:00Z", concurrency: 20 });
+    const tasks = Array.from({ length: OWNERS + OWNERS / 2 }, (_, n) => ({
+      ...{ id: "sync", owner: `owner${n}`, queue: "bells", schedule: { at: "2026-01-01T00:01:00Z" } },
+      // One in three fails at once.
+      type: n % 3 === 2 ? "failing" : "fan-out",
+    }));
+    await kit.client.putMany(tasks);
+    await kit.advance("1m");
+    const fans = tasks.filter(({ type }) => type === "fan-out");
+    const each = fans.flatMap(({ owner }) => Array.from({ length: ITEMS }, (_, n) => `${owner} ${n}`));
+    expect(done.sort()).toEqual(each.sort());
+    for (const { owner, type } of tasks) {
+      const [run] = await kit.client.runs.list({ id: "sync", owner });
+      const failed = owner === "owner7" ? 1 : 0;
+      const summary = { total: ITEMS, succeeded: ITEMS - failed, failed };
+      if (type === "fan-out") expect(run).toMatchObject({ state: "final", result: summary });
+      else
+        expect(run).toMatchObject({
+          outcome: "failed",
+          error: expect.stringContaining(`secret of ${owner}\n`),
+        });
+      if (type === "failing") continue;
+      const { items } = await kit.client.runs.items(run?.id ?? "");
+      expect(items.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4]);
+      for (const item of items) {
+        if (item.status === "failed") expect(`${owner} ${item.error}`).toMatch(/^owner7 Error: owner7's own/);
+        else expect(item).toMatchObject({ status: "completed", result: `of ${owner}` });
+      }
+      expect(items.filter(({ status }) => status === "failed")).toHaveLength(failed);
+    }
+  });
+});
+
 describe("E2 a child job that takes its process down harms no other", () => {
   it("99 succeed if child 7 exits the process", async () => {
     const client = stand.client();

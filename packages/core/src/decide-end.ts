@@ -1,5 +1,5 @@
 import type { Pending } from "./decision.js";
-import { tokenOf } from "./job.js";
+import { tokenOf } from "./ids.js";
 import type { Policies } from "./policies.js";
 import { afterFailure } from "./retry.js";
 import { isFailure, type Outcome } from "./run.js";

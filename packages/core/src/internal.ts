@@ -13,6 +13,7 @@ export * from "./decision.js";
 export * from "./defaults.js";
 export * from "./errors.js";
 export * from "./freeze.js";
+export * from "./ids.js";
 export * from "./job.js";
 export * from "./json.js";
 export * from "./names.js";

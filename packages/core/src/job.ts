@@ -51,24 +51,6 @@ export function occurrenceKey(task: { queue: string; owner: string; id: string }
   return `${task.queue}/${task.owner}/${task.id}@${nominal}`;
 }
 
-/**
- * The id of a run and of its job: readable in Bull Board, and safe. BullMQ refuses ids with `:` and all-digit ids, and an id
- * that equals one of its key names would break the queue. `@` rules all three out.
- */
-export function runId(taskId: string, nominal: number, token: string): string {
-  return `${taskId}@${nominal.toString(36)}.${token}`;
-}
-
-/** The nominal time in a run's id. */
-export function nominalOf(runId: string): number {
-  return Number.parseInt(runId.slice(runId.lastIndexOf("@") + 1), 36);
-}
-
-/** The part of a run's id after the nominal time: the claim's token, and the task's number within a batch. */
-export function tokenOf(runId: string): string {
-  return runId.slice(runId.indexOf(".", runId.lastIndexOf("@")) + 1);
-}
-
 /** Options of one manual trigger. */
 export interface TriggerOptions {
   /** Overrides the task's overlap policy for this occurrence. */

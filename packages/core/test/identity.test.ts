@@ -1,22 +1,11 @@
 import { compileSchedule, type Schedule, seedOf } from "@carillon/core";
-import { occurrenceKey, runId, ScheduleCache } from "@carillon/core/internal";
+import { occurrenceKey, ScheduleCache } from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
 describe("the identity of an occurrence", () => {
   it("has a key of queue, owner, task and nominal time", () => {
     expect(occurrenceKey({ queue: "q", owner: "o", id: "t" }, 1_767_225_600_000)).toBe("q/o/t@1767225600000");
   });
-
-  it.each(["wait", "active", "meta", "123", "0", "x".repeat(128)])(
-    "gives task %s a run id that is safe as a job id",
-    (task) => {
-      const id = runId(task, 1_767_225_600_000, "tok1");
-      // BullMQ: no colon, not only digits, not one of its key names.
-      expect(id).not.toContain(":");
-      expect(id).not.toMatch(/^\d+$/);
-      expect(id).toBe(`${task}@${(1_767_225_600_000).toString(36)}.tok1`);
-    },
-  );
 });
 
 describe("the schedule cache", () => {

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { CarillonError, DEFAULT_NAMESPACE, type Duration } from "@carillon/core";
 import {
@@ -7,6 +6,7 @@ import {
   DEFAULT_CATCH_UP_GRACE,
   durationOption,
   MAX_DURATION,
+  processId,
 } from "@carillon/core/internal";
 import {
   type Alert,
@@ -14,6 +14,7 @@ import {
   type ConnectionSpec,
   defaultLogger,
   type Logger,
+  newToken,
   type Retention,
   type Store,
 } from "@carillon/store";
@@ -151,9 +152,5 @@ function watchdogOf(watchdog: WatchdogOptions | undefined): Settings["watchdog"]
 }
 
 function defaultNodeId(): string {
-  const host =
-    hostname()
-      .replace(/[^A-Za-z0-9._-]/g, "-")
-      .slice(0, 80) || "node";
-  return `${host}-${process.pid}-${randomBytes(2).toString("hex")}`;
+  return processId(hostname(), process.pid, newToken());
 }

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
-import { assertOptions, durationOption, stoppedError } from "@carillon/core/internal";
+import { assertOptions, durationOption, processId, stoppedError } from "@carillon/core/internal";
 import {
   bullPrefix,
   type ConnectionSpec,
@@ -8,6 +8,7 @@ import {
   failsForAll,
   type Heartbeat,
   type Logger,
+  newToken,
   type RedisClient,
   redisError,
   Store,
@@ -25,7 +26,7 @@ import { monotonicClock, type WorkerClock } from "./worker/clock.js";
 import { closeWorker } from "./worker/closing.js";
 import { captureConsole } from "./worker/console-capture.js";
 import { logEvent } from "./worker/event-log.js";
-import { Lacking, workerHeartbeat, workerId } from "./worker/heartbeat.js";
+import { Lacking, workerHeartbeat } from "./worker/heartbeat.js";
 import { ItemQueues } from "./worker/item-queues.js";
 import { checkOptions, type StopOptions, type WorkerEvents, type WorkerOptions } from "./worker/options.js";
 import { OutputSaver } from "./worker/output-saver.js";
@@ -48,7 +49,7 @@ const NEVER = 1_000_000;
  */
 export class Worker extends EventEmitter<WorkerEvents> {
   /** Its name in the list of workers, and in the records of the runs that it works. */
-  readonly id = workerId();
+  readonly id = processId(hostname(), process.pid, newToken());
   readonly #options: WorkerOptions;
   readonly #store: Store;
   readonly #logger: Logger;

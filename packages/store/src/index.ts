@@ -21,6 +21,7 @@ export type { BackfillStep, ClaimItem } from "./claim/pack.js";
 export type { DueEntry } from "./claim/writes.js";
 export type { QueueNews, QueuePosition, StreamEntry } from "./events.js";
 export { Heartbeat } from "./heartbeat.js";
+export { newToken } from "./ids.js";
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
 export { defaultLogger, type Logger } from "./logger.js";
 export {

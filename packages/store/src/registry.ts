@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { CarillonError, type DefaultsScope, type Policies, type PoliciesInput } from "@carillon/core";
 import { assertDefaultsScope, isName, parsePolicies, type Quotas } from "@carillon/core/internal";
 import { type NodeInfo, readNodes, readWorkers, type WorkerInfo } from "./beats.js";
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { FreezeRepository } from "./freezes.js";
+import { newToken } from "./ids.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
 import { BULL } from "./script/libraries.js";
@@ -75,7 +75,7 @@ export class Registry {
    * again has another one.
    */
   async enter(queue: string): Promise<string> {
-    const mark = randomBytes(8).toString("hex");
+    const mark = newToken();
     const frozen = await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: true });
     // A freeze that was put before the queue was listed does not hold in it yet.
     if (frozen === 1) await this.#freezes.copyTo([queue]);

@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import type { ClaimResult, ClaimStatus, CommitAnswer } from "@carillon/store";
+import { type ClaimResult, type ClaimStatus, type CommitAnswer, newToken } from "@carillon/store";
 import type { Decided } from "../events.js";
 import type { ServerClock } from "../loop/server-clock.js";
 import type { Settings } from "../options.js";
@@ -23,7 +22,7 @@ export class Committer {
   readonly #clock: ServerClock;
   readonly #answered: (roundTrip: number) => void;
   readonly #nodeId: string;
-  readonly #tokenBase = randomBytes(5).toString("hex");
+  readonly #tokenBase = newToken();
   #tokens = 0;
 
   /** @param answered receives the round trip of each commit, in ms */

@@ -1,6 +1,5 @@
-import { randomBytes } from "node:crypto";
 import { decideStep, frozenAt, localName, nextStep } from "@carillon/core/internal";
-import { type Backfill, dueTask, failsForAll, redisError, type Store } from "@carillon/store";
+import { type Backfill, dueTask, failsForAll, newToken, redisError, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 
 /** Delay before a step that must wait for a run is tried again, in ms. */
@@ -92,7 +91,7 @@ export class Backfiller {
           [count, backfill[count] + 1],
         ]
       : [];
-    const by = { token: randomBytes(8).toString("hex"), node: this.#settings.nodeId, overlap };
+    const by = { token: newToken(), node: this.#settings.nodeId, overlap };
     if (!done && !decision.cancel) return WAIT;
     const status = await claims.commitStep(name, { entry, decision }, { id, at, set }, by, now);
     switch (status) {

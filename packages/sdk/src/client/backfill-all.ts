@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { CarillonError, type TaskName } from "@carillon/core";
 import { assertOptions, assertOverlap, quote, type TimeRange } from "@carillon/core/internal";
-import type { NewBackfill, StoredTask } from "@carillon/store";
+import { type NewBackfill, newToken, type StoredTask } from "@carillon/store";
 import { instant } from "../instant.js";
 import {
   BACKFILL_ONLY,
@@ -132,7 +132,7 @@ export async function backfillAll(
   const all = paced(found, perMinute).map(
     ({ times: { name: task, taskCreated, ranges, total }, every, after }) => ({
       backfill: {
-        ...{ ...more, id: randomBytes(8).toString("hex"), task, taskCreated },
+        ...{ ...more, id: newToken(), task, taskCreated },
         ...{ from, to, at: from - 1, total, every },
         ...(only && { ranges }),
       },

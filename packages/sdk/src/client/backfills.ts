@@ -1,7 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { CarillonError, type TaskRef } from "@carillon/core";
 import { assertName, assertOptions, durationOption, MAX_DURATION, quote } from "@carillon/core/internal";
-import type { Backfill } from "@carillon/store";
+import { type Backfill, newToken } from "@carillon/store";
 import {
   type BackfillAllOptions,
   type BackfillAllResult,
@@ -66,7 +65,7 @@ export class Backfills {
     const { ranges, total } = await timesOf(this.#scope, stored, { ...given, now }, new TimeSlice());
     const { from, to, overlap, only } = given;
     if (options.dryRun || total === 0) return { id: undefined, total };
-    const id = randomBytes(8).toString("hex");
+    const id = newToken();
     await store.backfills.put({
       ...{ id, task: name, taskCreated: stored.created },
       ...{ from, to, at: from - 1, total, every, overlap, by },

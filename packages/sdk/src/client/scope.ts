@@ -1,8 +1,8 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { CarillonError, DEFAULT_OWNER, isCarillonError, type TaskName, type TaskRef } from "@carillon/core";
 import { assertName, parseRef, type ResolvedRef } from "@carillon/core/internal";
-import type { Store } from "@carillon/store";
+import { newToken, type Store } from "@carillon/store";
 import type { ChangeFacts, ChangeKind, ChangeScope } from "./change.js";
 import { Coverage } from "./coverage.js";
 import { assertRef, shortText } from "./input.js";
@@ -49,7 +49,7 @@ export class Scope {
 
   /** A token for one call that enqueues: its repetition is recognised. @param name of the requester; "" none */
   identity(name: string): { key: string; token: string; node: string; name: string } {
-    return { key: randomUUID(), token: randomBytes(8).toString("hex"), node: this.actor, name };
+    return { key: randomUUID(), token: newToken(), node: this.actor, name };
   }
 
   /** The full name of a task. @throws `INVALID_NAME`, `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */

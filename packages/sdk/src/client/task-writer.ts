@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import {
   CarillonError,
   type Json,
@@ -20,7 +19,13 @@ import {
   storedInstant,
   withDefaults,
 } from "@carillon/core/internal";
-import { assertKnown, definitionFields, revisionOf, type PutResult as StoredPut } from "@carillon/store";
+import {
+  assertKnown,
+  definitionFields,
+  newToken,
+  revisionOf,
+  type PutResult as StoredPut,
+} from "@carillon/store";
 import {
   assertTaskType,
   type TaskContract,
@@ -242,7 +247,7 @@ export class TaskWriter {
   ): Promise<EnqueueResult> {
     assertOptions(options, ["at", "delay", "id", "queue", "owner", "priority", "by"]);
     assertTaskType(type, "type");
-    const id = options.id ?? `${type.type.slice(0, 100)}-${randomBytes(8).toString("hex")}`;
+    const id = options.id ?? `${type.type.slice(0, 100)}-${newToken()}`;
     const queue = assertName(options.queue ?? type.queue, "queue");
     const { store, coverage } = this.#scope;
     const { tasks } = store;

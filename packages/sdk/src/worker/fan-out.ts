@@ -1,5 +1,5 @@
 import type { Json } from "@carillon/core";
-import { bullPrefix } from "@carillon/store";
+import { itemOf } from "@carillon/core/internal";
 import { UnrecoverableError } from "bullmq";
 import type { AnyFanOutType } from "../task-type.js";
 import { printingTo } from "./console-capture.js";
@@ -7,7 +7,7 @@ import { Ending } from "./ending.js";
 import { LockLostError, PermanentError } from "./errors.js";
 import type { ItemData } from "./item-data.js";
 import { itemRetry } from "./item-options.js";
-import { countItems, type ItemJob } from "./item-queues.js";
+import { countItems } from "./item-queues.js";
 import { plainJson } from "./json.js";
 import { checkedPayload } from "./payload.js";
 import type { RunAttempt, Started } from "./run-attempt.js";
@@ -31,37 +31,15 @@ export async function fanOut(attempt: RunAttempt, type: AnyFanOutType, started: 
   if (told.has("cancelled") || told.has("lost"))
     return attempt.conclude({ how: "returned", value: undefined });
   try {
-    return await spread(attempt, ended.value);
+    return await spread(attempt, type, started, ended.value);
   } catch (error) {
     return attempt.conclude({ how: "threw", error });
   }
 }
 
-async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<ItemJob[]> {
-  const { queue, job } = attempt.taken;
-  const { occurrence } = job.data;
-  const { itemsOf } = occurrence;
-  const items =
-    itemsOf === undefined ? await generated(attempt, type, started) : await failedOf(attempt, itemsOf);
-  const { fence, limit, grace } = started;
-  const parent = {
-    id: occurrence.run,
-    queue: `${bullPrefix(attempt.parts.store.namespace, queue)}:${queue}`,
-  };
-  const opts = {
-    ...itemRetry(type.itemRetry),
-    ...(job.opts.priority ? { priority: job.opts.priority } : {}),
-    parent,
-    // The run's job stores the result of each item; a failed item must not block it.
-    ignoreDependencyOnFailure: true,
-    removeOnComplete: true,
-    removeOnFail: true,
-  };
-  return items.map(({ index, item }): ItemJob => {
-    const bounds = limit === undefined ? { grace } : { limit, grace };
-    const data: ItemData = { child: true, item, index, fence, ...bounds, occurrence };
-    return { name: job.name, data, opts: { ...opts, jobId: `${occurrence.run}.${index}` } };
-  });
+async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<Item[]> {
+  const { itemsOf } = attempt.taken.job.data.occurrence;
+  return itemsOf === undefined ? generated(attempt, type, started) : failedOf(attempt, itemsOf);
 }
 
 interface Item {
@@ -107,30 +85,38 @@ async function failedOf({ parts, taken }: RunAttempt, run: string): Promise<Item
 }
 
 /** Stores the items. Once all are stored, the run only waits for them to be done. */
-async function spread(attempt: RunAttempt, jobs: readonly ItemJob[]): Promise<JobEnd> {
+async function spread(
+  attempt: RunAttempt,
+  type: AnyFanOutType,
+  started: Started,
+  items: readonly Item[],
+): Promise<JobEnd> {
   const { taken, parts, box, nextAt } = attempt;
   const { queue, job, token } = taken;
-  const { run } = job.data.occurrence;
-  if (job.data.items === undefined) {
-    if (jobs.length === 0)
-      return attempt.conclude({ how: "returned", value: new Ending("nothing-to-do", undefined) });
-    await parts.items.forget(queue, run);
-    await parts.items.patiently(queue, () => job.updateData({ ...job.data, items: {} }));
-  }
-  const total = await parts.items.add(queue, run, jobs, async (chunk) => {
-    // A process that was frozen must not add items that others have processed meanwhile.
-    if ((await job.extendLock(token, parts.lockDuration)) !== 1) box.lose();
-    if (box.told.has("lost")) throw new LockLostError();
-    const [{ data, opts }] = chunk as [ItemJob];
-    const by = { fence: data.fence, most: opts.attempts ?? 1 };
-    const items = chunk.map((one) => one.data);
-    if (await parts.store.items.plan(queue, run, by, items)) return;
+  const { occurrence } = job.data;
+  const { fence, limit, grace } = started;
+  if (job.data.items === undefined && items.length === 0)
+    return attempt.conclude({ how: "returned", value: new Ending("nothing-to-do", undefined) });
+  const { round } = job.data.items ?? { round: fence };
+  if (job.data.items === undefined)
+    await parts.items.patiently(queue, () => job.updateData({ ...job.data, items: { round } }));
+  const common: Omit<ItemData, "child" | "index" | "item"> = {
+    ...{ fence, grace, occurrence },
+    ...(limit === undefined ? {} : { limit }),
+  };
+  const priority = job.opts.priority ? { priority: job.opts.priority } : {};
+  const adding = {
+    ...{ queue, run: occurrence.run, type: job.name, fence, round, token, data: common },
+    options: { ...itemRetry(type.itemRetry), ...priority },
+  };
+  const total = await parts.items.patiently(queue, () => parts.store.items.add(adding, items));
+  if (total === undefined) {
     box.lose();
     throw new LockLostError();
-  });
+  }
   // A connection that is lost here must not fail a run whose items are stored.
-  const items = { total, ...(nextAt === undefined ? {} : { nextAt }) };
-  await parts.items.patiently(queue, () => job.updateData({ ...job.data, items }));
+  const progress = { round, total, ...(nextAt === undefined ? {} : { nextAt }) };
+  await parts.items.patiently(queue, () => job.updateData({ ...job.data, items: progress }));
   if (await attempt.record({ outcome: undefined })) attempt.generated(total);
   return { end: "await items" };
 }
@@ -163,7 +149,10 @@ async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
 
 function namedFailures(errors: Record<string, string>): { index: number; error: string }[] {
   return Object.entries(errors)
-    .map(([key, error]) => ({ index: Number(key.slice(key.lastIndexOf(".") + 1)), error }))
+    .map(([key, error]) => ({
+      index: itemOf(key.slice(key.lastIndexOf(":") + 1))?.index ?? Number.NaN,
+      error,
+    }))
     .sort((a, b) => a.index - b.index)
     .slice(0, FAILURES_NAMED);
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import {
   bullVersion,
@@ -41,11 +40,6 @@ export class Lacking {
       .slice(0, MOST_LACKED)
       .map(({ queue, type, first }) => ({ queue, type, since: Math.round(now - mono + first) }));
   }
-}
-
-/** The name of a worker of this process in the list of workers. */
-export function workerId(): string {
-  return `${hostname()}-${process.pid}-${randomBytes(2).toString("hex")}`;
 }
 
 /** Announces regularly that a worker is alive, with its runs in progress. */

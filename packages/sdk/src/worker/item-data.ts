@@ -4,6 +4,8 @@ import type { JobData, Json, Occurrence } from "@carillon/core";
 export interface RunData extends JobData {
   /** Present from the first item until the run is final. */
   items?: {
+    /** Fence of the attempt that began this round of items: a run that is retried from outside does all again. */
+    readonly round: number;
     /** Number of items, once all are stored. */
     readonly total?: number;
     /** Time at which `generate` wanted the task to run again, UTC ms. */

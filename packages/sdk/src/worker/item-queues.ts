@@ -1,20 +1,11 @@
 import { bullPrefix, isUnknown, type RedisClient, redisError, type Store } from "@carillon/store";
-import { type BulkJobOptions, Job, Queue } from "bullmq";
-import type { ItemData } from "./item-data.js";
+import { Job, Queue } from "bullmq";
 import { pauseAfter } from "./pause-after.js";
 
-/** Items added in one round trip. */
-const CHUNK = 250;
 /** Attempts of a call while Redis is unavailable: about 20 s. */
 const TRIES = 10;
 /** Progress is written no more often, in ms. */
 const PROGRESS_EVERY = 1_000;
-
-export interface ItemJob {
-  readonly name: string;
-  readonly data: ItemData;
-  readonly opts: BulkJobOptions & { readonly jobId: string };
-}
 
 /** Progress of a run's items. */
 export async function countItems(run: Job): Promise<{ succeeded: number; failed: number; left: number }> {
@@ -23,10 +14,7 @@ export async function countItems(run: Job): Promise<{ succeeded: number; failed:
   return { succeeded, failed, left };
 }
 
-/**
- * The items of runs, as BullMQ's children of the run's job. Uses a connection that never resends on its own: a finished
- * item is deleted from Redis, so a second add would run it again.
- */
+/** The progress of runs with items, which are BullMQ's children of the run's job. */
 export class ItemQueues {
   readonly #store: Store;
   readonly #queues = new Map<string, Queue>();
@@ -57,33 +45,6 @@ export class ItemQueues {
       this.#queues.set(name, queue);
     }
     return queue;
-  }
-
-  /**
-   * Adds the items that are not there yet, and returns how many the run has.
-   * @param mayGoOn called before each batch is added; an error that it throws ends the work
-   */
-  async add(
-    queue: string,
-    run: string,
-    jobs: readonly ItemJob[],
-    mayGoOn: (chunk: readonly ItemJob[]) => Promise<void>,
-  ): Promise<number> {
-    return this.patiently(queue, async () => {
-      const present = await this.#store.items.ids(queue, run);
-      const missing = jobs.filter(({ opts }) => !present.has(opts.jobId));
-      for (let from = 0; from < missing.length; from += CHUNK) {
-        const chunk = missing.slice(from, from + CHUNK);
-        await mayGoOn(chunk);
-        await this.#queue(queue).addBulk([...chunk]);
-      }
-      return present.size + missing.length;
-    });
-  }
-
-  /** Deletes the items of an earlier round of this run: a run that is retried from outside runs all its items again. */
-  async forget(queue: string, run: string): Promise<void> {
-    await this.patiently(queue, () => this.#store.items.forgetDone(queue, run));
   }
 
   /** Repeats an idempotent call until Redis has answered, or for about 20 s. */

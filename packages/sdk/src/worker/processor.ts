@@ -1,5 +1,5 @@
 import type { JobData } from "@carillon/core";
-import { isName } from "@carillon/core/internal";
+import { isName, itemId } from "@carillon/core/internal";
 import type { Turn } from "@carillon/store";
 import { type Job, UnrecoverableError } from "bullmq";
 import { type AnyTaskType, isFanOut, type TaskType } from "../task-type.js";
@@ -83,8 +83,8 @@ function faultOf(
   if (!occurrence?.run) return "it has no occurrence";
   const { key, run, owner, task } = occurrence;
   const named = isName(owner) && isName(task) && typeof run === "string" && typeof key === "string";
-  const own = occurrence.queue === queue && id === (child ? `${run}.${index}` : run);
-  return named && own ? undefined : "its occurrence is not its own";
+  const own = occurrence.queue === queue && named && id === (child ? itemId(run, Number(index)) : run);
+  return own ? undefined : "its occurrence is not its own";
 }
 
 /** Record started, resolve, run, normalise, record finished. */

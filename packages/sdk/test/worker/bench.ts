@@ -175,6 +175,10 @@ export class Bench {
     return internalsOf(storeOf(this.client)).keys.queue(QUEUE).job(id);
   }
 
+  itemsKey(run: string): string {
+    return internalsOf(storeOf(this.client)).keys.queue(QUEUE).items(run);
+  }
+
   /** BullMQ's and our keys of this test's queue. */
   async keys(pattern: string): Promise<string[]> {
     return (await this.admin.keys(`${bullPrefix(this.namespace, QUEUE)}:${pattern}`)).sort();

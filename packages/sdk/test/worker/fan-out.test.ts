@@ -1,3 +1,4 @@
+import { itemId } from "@carillon/core/internal";
 import {
   CancelledError,
   CarillonError,
@@ -82,7 +83,7 @@ describe("a run of many items", () => {
     });
     expect(job.progress).toEqual({ done: 100, failed: 0, total: 100 });
     // Its items are deleted from Redis.
-    expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
+    expect(await bench.keys(`${QUEUE}:${run}_*`)).toEqual([]);
   });
 
   it("has nothing to do without items", async () => {
@@ -115,7 +116,7 @@ describe("a run of many items", () => {
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
     expect(await jobs.getJob(run)).toMatchObject({ attemptsMade: 1 });
     expect(await bench.stats("t")).toMatchObject({ failed: "1", attempts: "1" });
-    expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
+    expect(await bench.keys(`${QUEUE}:${run}_*`)).toEqual([]);
   });
 
   it("names the first 20 of many failures", async () => {
@@ -296,28 +297,52 @@ describe("a run of many items", () => {
     const jobs = bench.queue();
     // The state after a worker died while it stored items: some are stored, and one is complete, not in order.
     const job = await jobs.getJob(run);
-    await job?.updateData({ ...job.data, items: {} });
+    await job?.updateData({ ...job.data, items: { round: 1 } });
     const { occurrence } = job?.data ?? {};
     const parent = { id: run, queue: jobs.qualifiedName };
     const stored = [0, 1, 5, 599].map((index) => ({
       name: "many",
       data: { child: true, item: index, index, fence: 1, grace: 1_000, occurrence },
-      opts: { jobId: `${run}.${index}`, parent, removeOnComplete: true },
+      opts: { jobId: itemId(run, index), parent, removeOnComplete: true },
     }));
     await jobs.addBulk(stored);
-    const [first] = await bench.keys(`${QUEUE}:${run}.0`);
+    const record = "waiting 1 - - 0 - -\n";
+    // Item 5 has no record: it is left from a round before that.
+    const records = [0, 1, 599].flatMap((index) => [String(index), record, `d${index}`, String(index)]);
+    await bench.admin.hset(bench.itemsKey(run), "round", 1, "n", 600, "most", 1, ...records);
+    const [first] = await bench.keys(`${QUEUE}:${run}_0`);
     await bench.admin
       .multi()
       .srem(`${bench.jobKey(run)}:dependencies`, first as string)
       .hset(`${bench.jobKey(run)}:processed`, first as string, "null")
       .del(first as string)
-      .lrem(`${bench.jobKey("wait")}`, 0, `${run}.0`)
+      .lrem(`${bench.jobKey("wait")}`, 0, `${run}_0`)
       .exec();
 
     const end = next(await bench.work([many(600, (n) => void done.push(n))]), "settled");
     expect(await end).toMatchObject({ outcome: "succeeded" });
     expect(done.sort((a, b) => a - b)).toEqual(numbers(600).slice(1));
     expect(await bench.record(run)).toMatchObject({ result: { total: 600, succeeded: 600 } });
+  });
+
+  it("takes no foreign job for an item: the attempt fails and names it", async () => {
+    const done: number[] = [];
+    const run = await bench.run("t", "many", { retry: { attempts: 100, delay: "1ms" } });
+    const jobs = bench.queue();
+    const foreign = await jobs.add("other", {}, { jobId: itemId(run, 1), delay: 3_600_000 });
+    const worker = await bench.work([many(3, (n) => void done.push(n))]);
+    const error = expect.stringContaining(`job ${run}_1 of queue ${QUEUE} is not an item of this run`);
+    expect(await next(worker, "settled")).toMatchObject({ run, outcome: "retrying", error });
+    expect(done).toEqual([]);
+    expect(await jobs.getJob(itemId(run, 1))).toMatchObject({ name: "other", parentKey: undefined });
+    await foreign.remove();
+    await eventually(async () =>
+      expect(await bench.record(run)).toMatchObject({
+        outcome: "succeeded",
+        result: { total: 3, succeeded: 3 },
+      }),
+    );
+    expect(done.sort()).toEqual([0, 1, 2]);
   });
 
   it("counts no crash while some items are left", async () => {
@@ -327,14 +352,14 @@ describe("a run of many items", () => {
     const jobs = bench.queue();
     // The state after a worker died that had stored all items, and not yet recorded that the run waits for them.
     const job = await jobs.getJob(run);
-    await job?.updateData({ ...job.data, items: { total: 3 } });
+    await job?.updateData({ ...job.data, items: { round: 1, total: 3 } });
     const { occurrence } = job?.data ?? {};
     const opts = { parent: { id: run, queue: jobs.qualifiedName }, removeOnComplete: true };
     await jobs.addBulk(
       numbers(3).map((index) => ({
         name: "many",
         data: { child: true, item: index, index, fence: 1, grace: 1_000, occurrence },
-        opts: { ...opts, jobId: `${run}.${index}` },
+        opts: { ...opts, jobId: itemId(run, index) },
       })),
     );
     const type = many(3, async (n) => {
@@ -378,7 +403,7 @@ describe("a run of many items", () => {
         many(1, async (_n, { attempt, occurrence, signal }) => {
           seen.push(attempt);
           if (attempt > 1) return;
-          await bench.admin.del(`${bench.jobKey(`${occurrence.run}.0`)}:lock`);
+          await bench.admin.del(`${bench.jobKey(itemId(occurrence.run, 0))}:lock`);
           await aborted(signal).catch(({ name }: Error) => seen.push(name));
         }),
       ],
@@ -401,7 +426,7 @@ describe("a run of many items", () => {
     const end = next(worker, "settled");
     const run = await bench.run("t", "many", { priority: 7 });
     await began.promise;
-    expect(await bench.queue().getJob(`${run}.1`)).toMatchObject({ priority: 7 });
+    expect(await bench.queue().getJob(`${run}_1`)).toMatchObject({ priority: 7 });
     finish.resolve();
     await end;
   });
@@ -424,7 +449,7 @@ describe("a run of many items", () => {
     await began.promise;
     await bench.cancel("t", run);
     expect(await end).toMatchObject({ run, outcome: "cancelled" });
-    expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
+    expect(await bench.keys(`${QUEUE}:${run}_*`)).toEqual([]);
   });
 
   it("stores no items if its attempt lost the job", async () => {
@@ -470,7 +495,7 @@ describe("a run of many items", () => {
     expect(reasons.every((reason) => reason instanceof CancelledError)).toBe(true);
     expect(calls).toBe(3);
     expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "cancelled" });
-    await eventually(async () => expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]));
+    await eventually(async () => expect(await bench.keys(`${QUEUE}:${run}_*`)).toEqual([]));
   });
 
   it("passes a cancel to items that wait for a place", async () => {
@@ -517,7 +542,7 @@ describe("a run of many items", () => {
     const run = await bench.run("t", "many");
     await began.promise;
     // The state after three deaths, of which only the first is known to have happened during an attempt.
-    await bench.admin.hset(bench.jobKey(`${run}.1`), "stc", 3);
+    await bench.admin.hset(bench.jobKey(`${run}_1`), "stc", 3);
     const end = next(worker, "settled");
     finish.resolve();
     expect(await end).toMatchObject({ outcome: "succeeded" });

@@ -3,7 +3,7 @@ import { Job, type JobsOptions, Queue } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import { unpack } from "msgpackr";
 import { bullPrefix } from "../keys.js";
-import { BULL_KEYS } from "./bull-keys.js";
+import { BULL_KEYS, bullChildren } from "./bull-keys.js";
 
 /**
  * This folder is the only place that knows BullMQ's internals. Other keys and fields of BullMQ that we read are in bull-keys.ts and
@@ -23,7 +23,7 @@ export interface JobTemplate {
   readonly prioritized: boolean;
   /** Keys that BullMQ's script would get, in its order. */
   readonly keys: readonly string[];
-  /** Prefix, placeholder for the id, name, timestamp; all further arguments are empty. */
+  /** Prefix, placeholder for the id, name, timestamp; of an item also its parent's keys. All further arguments are empty. */
   readonly args: readonly unknown[];
   /** The job's options, as BullMQ sends them. */
   readonly opts: unknown;
@@ -43,16 +43,16 @@ const PRIORITIZED_KEYS = [
   "pc",
 ];
 
-/** Index of the job's id in the arguments of an add, counted from 1 as in Lua, and the number of arguments in use. */
+/** Index of the job's id in the arguments of an add, counted from 1 as in Lua; the number of arguments in use, without and with a parent. */
 const ID_ARGUMENT = 2;
-const OWN_ARGUMENTS = 4;
+const [OWN_ARGUMENTS, WITH_PARENT] = [4, 7];
 
 const scripts = new Map<string, string>();
 
 /**
  * Nobody can change a queue while a script runs: its settings (`meta`) are read once, its marker is set once, jobs are counted
  * together, and ids go to the waiting list together. Arguments and options come unpacked, from a template; each template's
- * options are encoded once. A run's id is its own, made with the claim's token: no job has it yet.
+ * options are encoded once. Whether a job has the id already is checked before the add (`lib/enqueue.lua`).
  */
 const STAND_INS = `
 local bullRead, bullMarked, bullCounted, bullEncoded, bullWaiting = {}, nil, 0, {}, {}
@@ -276,13 +276,19 @@ export class JobPacker {
       },
     };
     // Runs synchronously up to the recorder; its result is only the id.
-    void job.addJob(recorder as unknown as Parameters<typeof job.addJob>[0]);
+    const { parentKey } = job;
+    const parent =
+      parentKey === undefined ? {} : { parentKey, parentDependenciesKey: bullChildren(parentKey).left };
+    void job.addJob(recorder as unknown as Parameters<typeof job.addJob>[0], parent);
     if (!recorded)
       throw new Error("BullMQ did not reach the recorder: bullmq.ts was written for another version.");
     const [packed, , opts] = recorded.args.slice(-3) as [Buffer, string, Buffer];
     const args = unpack(packed) as unknown[];
     const own = args.findIndex((arg) => arg === null || arg === undefined);
-    if (own !== OWN_ARGUMENTS || args.slice(own).some((arg) => arg !== null && arg !== undefined)) {
+    if (
+      own !== (options.parent ? WITH_PARENT : OWN_ARGUMENTS) ||
+      args.slice(own).some((arg) => arg !== null && arg !== undefined)
+    ) {
       throw new Error(
         "BullMQ packs a job's arguments differently: bullmq.ts was written for another version.",
       );

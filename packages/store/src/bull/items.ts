@@ -1,12 +1,35 @@
-import type { ItemState, Json, RunItem } from "@carillon/core";
+import { CarillonError, type ItemState, type Json, type RunItem } from "@carillon/core";
+import { itemId } from "@carillon/core/internal";
+import type { JobsOptions } from "bullmq";
+import { templatesText } from "../claim/job-texts.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
-import { NOTE_ITEM, PLAN_ITEMS } from "../run/run-scripts.js";
+import { ADD_ITEMS, NOTE_ITEM } from "../run/run-scripts.js";
 import type { Scripts } from "../script/scripts.js";
-import { bullChildren } from "./bull-keys.js";
+import { addFailed } from "../task/errors.js";
+import { bullChildren, bullKeys } from "./bull-keys.js";
+import { JobPacker } from "./bullmq.js";
 
 /** Records read at once. */
 const STEP = 500;
+/** Most items that one script adds, and of more than one the bytes of their data: it holds Redis for some ms. */
+const [MOST_ADDED, MOST_BYTES] = [250, 1024 * 1024];
+
+/** Items of a run that are to be added, apart from their data. */
+export interface NewItems {
+  readonly queue: string;
+  readonly run: string;
+  /** The name of their jobs: the task type. */
+  readonly type: string;
+  /** Of the attempt, and of the one that began this round of items. */
+  readonly fence: number;
+  readonly round: number;
+  /** With which the attempt took the run's job. */
+  readonly token: string;
+  /** Fields of each job's data besides `child`, `index` and `item`. */
+  readonly data: object;
+  readonly options: JobsOptions & { readonly attempts: number };
+}
 
 /** Start or end of an attempt at an item. */
 export interface ItemNote {
@@ -37,37 +60,62 @@ export class ItemRepository {
     this.#scripts = scripts;
   }
 
-  /** Job ids of the items that a run has, done or not. */
-  async ids(queue: string, run: string): Promise<Set<string>> {
-    const { job } = this.#keys.queue(queue);
-    const { left, succeeded, failed } = bullChildren(job(run));
-    // Not BullMQ's getDependencies: it takes an answer that was lost for an empty one. What is left comes first: an item that
-    // ends meanwhile is then seen twice rather than never.
-    const found = await this.#link.ask((client) =>
-      Promise.all([client.smembers(left), client.hkeys(succeeded), client.hkeys(failed)]),
-    );
-    return new Set(found.flat().map((key) => key.slice(job("").length)));
-  }
-
-  /** Forgets the completed items of a run, and deletes the records of all. */
-  async forgetDone(queue: string, run: string): Promise<void> {
-    const { job, items } = this.#keys.queue(queue);
-    const { succeeded, failed } = bullChildren(job(run));
-    await this.#link.ask((client) => client.unlink(succeeded, failed, items(run)));
-  }
-
-  /** Stores items that are about to be added. @returns false if another attempt has taken the run over */
-  async plan(
-    queue: string,
-    run: string,
-    by: { readonly fence: number; readonly most: number },
+  /**
+   * Adds items that the run does not have yet, in one step with their records. A repetition adds nothing twice, even if items have ended
+   * meanwhile.
+   *
+   * @returns how many items the run has; undefined: another attempt has taken the run over, or it is gone
+   * @throws `CONFLICT` if a job that is not this run's has the id of an item
+   */
+  async add(
+    { queue, run, round, data, options, ...by }: NewItems,
     items: readonly { readonly index: number; readonly item: Json }[],
-  ): Promise<boolean> {
+  ): Promise<number | undefined> {
     const keys = this.#keys.queue(queue);
-    const each = items.map(({ index, item }) => ({ index, data: JSON.stringify(item) }));
-    return (
-      (await this.#scripts.run(PLAN_ITEMS, { run: keys.run(run), items: keys.items(run) }, by, each)) === 1
-    );
+    const parent = keys.job(run);
+    const template = new JobPacker(keys.bull).template(by.type, {
+      ...options,
+      parent: { id: run, queue: parent.slice(0, -run.length - 1) },
+      // The run's job stores the result of each item; a failed item must not block it.
+      ignoreDependencyOnFailure: true,
+      removeOnComplete: true,
+      removeOnFail: true,
+    });
+    const common = `,${JSON.stringify(data).slice(1, -1)}`;
+    let total: number | undefined = 0;
+    for (const chunk of chunks(items)) {
+      const [word, about] = await this.#scripts.run(
+        ADD_ITEMS,
+        {
+          ...keys,
+          run: keys.run(run),
+          items: keys.items(run),
+          parent,
+          ...bullChildren(parent),
+          bull: bullKeys(keys.bull),
+        },
+        { ...by, round, most: options.attempts, template: templatesText([template]), common },
+        chunk.map(({ index, json }) => ({
+          job: keys.job(itemId(run, index)),
+          id: itemId(run, index),
+          index,
+          data: json,
+        })),
+      );
+      if (word === "LOST") return undefined;
+      if (word === "TAKEN") {
+        throw new CarillonError(
+          "CONFLICT",
+          `job ${about} of queue ${queue} is not an item of this run, but has its id.`,
+          {
+            remedy: "Remove that job. Give jobs of your own no ids with '@'.",
+          },
+        );
+      }
+      if (word === "ERROR") throw addFailed(about);
+      total = about;
+    }
+    return total;
   }
 
   /** Stores the start or the end of an attempt at an item, if the worker still has the item's job. */
@@ -75,7 +123,7 @@ export class ItemRepository {
     const keys = this.#keys.queue(queue);
     await this.#scripts.run(
       NOTE_ITEM,
-      { run: keys.run(run), items: keys.items(run), job: keys.job(`${run}.${note.index}`) },
+      { run: keys.run(run), items: keys.items(run), job: keys.job(itemId(run, note.index)) },
       {
         ...note,
         attempts: by?.attempt,
@@ -127,6 +175,23 @@ export class ItemRepository {
     );
     return { items, next: at < count ? at : undefined };
   }
+}
+
+/** At least one, because the first call also begins a round. */
+function* chunks(items: readonly { readonly index: number; readonly item: Json }[]) {
+  let chunk: { readonly index: number; readonly json: string }[] = [];
+  let bytes = 0;
+  for (const { index, item } of items) {
+    const json = JSON.stringify(item);
+    const more = Buffer.byteLength(json);
+    if (chunk.length === MOST_ADDED || (chunk.length > 0 && bytes + more > MOST_BYTES)) {
+      yield chunk;
+      [chunk, bytes] = [[], 0];
+    }
+    chunk.push({ index, json });
+    bytes += more;
+  }
+  yield chunk;
 }
 
 /** @param record as note-item.lua writes it */

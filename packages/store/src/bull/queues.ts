@@ -1,5 +1,5 @@
 import type { TaskName } from "@carillon/core";
-import { localName, type PauseFacts, shardOf } from "@carillon/core/internal";
+import { localName, type PauseFacts, runOfJob, shardOf } from "@carillon/core/internal";
 import { Cluster, type Redis } from "ioredis";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
@@ -110,8 +110,7 @@ export class QueueRepository {
     const found = await this.#link.ask((client) =>
       Promise.all([client.lrange(active, -most, -1), client.zrange(parents, 0, String(most - 1))]),
     );
-    // The job of an item has the id of its run, with a number; the id of a run may end like that too.
-    return [...new Set(found.flat().flatMap((id) => [id, id.replace(/\.\d+$/, "")]))];
+    return [...new Set(found.flat().map(runOfJob))];
   }
 
   /**

@@ -154,11 +154,7 @@ export class ClaimRepository extends DueReads {
     const jobs = this.#jobs(queue, now);
     const packed = new CommitItems(keys, jobs);
     const frozen = items[0]?.entry.frozen;
-    // Two owners may have a task with the same id, due at the same time, but run ids must be unique.
-    const runs = items.map((item, i) => {
-      const token = i === 0 ? options.token : `${options.token}.${i.toString(36)}`;
-      return packed.add(item, { ...options, token }, now);
-    });
+    const runs = items.map((item, n) => packed.add(item, options, now, n));
     return {
       queue,
       node: options.node,

@@ -1,4 +1,4 @@
-import { nominalOf } from "@carillon/core/internal";
+import { isRunId, nominalOf } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
@@ -123,5 +123,5 @@ export function runInWay(
 
 /** Drops corrupt ids. */
 export function runIds(ids: readonly string[]): string[] {
-  return ids.filter((id) => /^[\w.-]+@[\w.-]+$/.test(id));
+  return ids.filter(isRunId);
 }

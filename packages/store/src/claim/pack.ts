@@ -131,15 +131,16 @@ export class CommitItems {
     this.#jobs = jobs;
   }
 
-  /** @param now the time of the read @returns the run that is enqueued, if one is */
+  /** @param now the time of the read @param n its place in the commit @returns the run that is enqueued, if one is */
   add(
     { entry, decision }: ClaimItem,
     { token, held, overlap, backfill }: CommitOptions,
     now: number,
+    n: number,
   ): string | undefined {
     const { task, local } = entry;
     const enqueue = decision.enqueue && withRequester(decision.enqueue, task);
-    const run = enqueue && runId(task.definition.id, enqueue.nominal, token);
+    const run = enqueue && runId(task.definition.id, enqueue.nominal, token, n);
     const writes = writesOf(entry, decision, now, run);
     const { cursor, nominal, fired } = writes.set;
     const extras = extrasOf(entry, decision, writes, backfill, now);

@@ -6,6 +6,7 @@ import {
   CANCEL,
   CLEAR,
   EACH,
+  ENQUEUE,
   LEDGER,
   NEXT,
   REOPEN,
@@ -207,11 +208,12 @@ export const CANCEL_RUN = script("cancel-run", {
 
 export const SAVE_OUTPUT = script("save-output", { keys: ["run", "output"], args: ["attempt", "output"] });
 
-export const PLAN_ITEMS = script("plan-items", {
-  keys: ["run", "items"],
-  args: ["fence", "most"],
-  each: { args: ["index", "data"] },
-  answer: answers<0 | 1>(),
+export const ADD_ITEMS = script("add-items", {
+  keys: ["run", "items", "parent", "left", "succeeded", "failed", "bull[]"],
+  args: ["fence", "token", "round", "most", "template", "common"],
+  each: { keys: ["job"], args: ["id", "index", "data"] },
+  uses: [BULL, ENQUEUE],
+  answer: answers<["OK", total: number] | ["LOST"] | ["TAKEN", id: string] | ["ERROR", text: string]>(),
 });
 
 export const NOTE_ITEM = script("note-item", {

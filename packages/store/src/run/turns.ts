@@ -1,5 +1,5 @@
 import type { Json, Outcome, TaskName } from "@carillon/core";
-import { localName, shardOf } from "@carillon/core/internal";
+import { localName, shardOf, turnId } from "@carillon/core/internal";
 import { bullTurnKeys } from "../bull/bull-turn.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { Scripts } from "../script/scripts.js";
@@ -81,7 +81,7 @@ export class TurnLane {
       scripts.run(
         TURN,
         given,
-        { ...retention, worker: id, pid, host, lock, token: `${id}:${lane}:${turn.number}`, ...turn },
+        { ...retention, worker: id, pid, host, lock, token: turnId(id, lane, turn.number), ...turn },
         ends.map(item),
       );
   }

@@ -1,7 +1,7 @@
-import { randomBytes } from "node:crypto";
 import type { ParsedTask, TaskName } from "@carillon/core";
 import { calendarsOf, firstNext, isOver, localName, shardOf } from "@carillon/core/internal";
 import { type CalendarRepository, READ_TIME } from "../calendars.js";
+import { newToken } from "../ids.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
 import type { Link } from "../redis/link.js";
@@ -249,7 +249,7 @@ export class TaskRepository extends TaskReads {
   async delete(name: TaskName, which: "any" | "finished" | { gen: string } = "any"): Promise<boolean> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
-    const token = randomBytes(8).toString("hex");
+    const token = newToken();
     const marks = [`${FACTS.goneOpen}${local}`, `${FACTS.gone}${token}.hist`, `${FACTS.gone}${token}.fail`];
     const gone = await this.#scripts.run(
       DELETE,

@@ -13,8 +13,9 @@ local function jobData(of, run, generation, enqueued)
     .. ',"trigger":"' .. of.trigger .. '","run":"' .. run .. '"' .. of.more .. ',"enqueued":' .. enqueued .. "}}"
 end
 
--- Returns nil, or the error's text; on an error nothing is left behind.
+-- Returns nil, or the error's text; on an error nothing is left behind. A job that has the id already is never taken for the new one.
 local function enqueue(template, id, data, jobKey)
+  if redis.call("EXISTS", jobKey) == 1 then return "a job has the id " .. id .. " already" end
   local ok, result = pcall(bullAdd, template, id, data, jobKey)
   if ok and (type(result) ~= "number" or result >= 0) then return nil end
   -- Lua has no rollback, but workers skip a job without its key: deleting the key undoes a failed add.

@@ -1,8 +1,8 @@
 -- A task's runs that are not final. One alone is named by the task's own hash, in `open`: most tasks never have more, and need no
 -- key for it. If there are more, or its id is long, `open` is F.inSet and they are in a sorted set by the time they were enqueued.
 -- "": none now, but the task has had runs.
--- Corrupt data there is not a run.
-local function isRun(named) return string.find(named, "^[%w._-]+@[%w._-]+$") end
+-- Corrupt data there is not a run (ids.ts: isRunId).
+local function isRun(named) return string.find(named, "^[%w._-]+@[%w.-]+$") end
 
 -- `named`: the task's `open`. Returns the ids of its open runs; of a set the first ones, up to `last` (from 0).
 local function openIds(named, openKey, last)
