@@ -81,6 +81,23 @@ describe("a limit by owner", () => {
     expect((await acme.trigger("t")).outcome).toBe("enqueued");
   });
 
+  it("lets an enqueue wait whose put is slow", async () => {
+    for (let n = 0; n < 2; n++) await acme.enqueue(ring, {});
+    const { tasks } = kit.store;
+    const { put: real } = tasks;
+    let slow = 1;
+    tasks.put = async (...args) => {
+      if (slow-- > 0) await kit.advance("1500ms");
+      return real.apply(tasks, args);
+    };
+    const { run } = await acme.enqueue(ring, {});
+    tasks.put = real;
+    expect(run).toBeUndefined();
+    await kit.advance("25s");
+    expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(3);
+    expect(most["acme"]).toBe(2);
+  });
+
   it("does not count runs of a deleted task, nor final ones", async () => {
     await kit.client.queues.pause(QUEUE);
     for (const id of ["t1", "t2", "t3"]) await put("acme", id);

@@ -534,7 +534,7 @@ onEveryEngine("the client", (connection) => {
       expect(await bench.jobs()).toHaveLength(1);
     });
 
-    it("enqueues once if the time passes during the put", async () => {
+    it("gives the run a later time if its own passes during the put", async () => {
       // A real clock: it moves between any two calls, so that a delay of 1 ms has always passed.
       const live = new Client({ connection: connection(), namespace: `${bench.store.namespace}-live` });
       for (let i = 0; i < 20; i++)
@@ -542,10 +542,9 @@ onEveryEngine("the client", (connection) => {
       const { tasks } = await live.list();
       expect(tasks).toHaveLength(20);
       for (const { id, state } of tasks) {
-        const runs = await live.runs.list(id);
-        expect([id, runs.length]).toEqual([id, state === "finished" ? 1 : 0]);
+        expect([id, state]).toEqual([id, "scheduled"]);
+        expect(await live.runs.list(id)).toEqual([]);
       }
-      expect(tasks.some(({ state }) => state === "finished")).toBe(true);
       await live.close();
     });
 

@@ -125,6 +125,25 @@ describe("a freeze", () => {
     });
   });
 
+  it("holds an enqueue whose put is slow", async () => {
+    const { id } = await kit.client.freezes.put({ all: true });
+    const { tasks } = kit.store;
+    const { put: real } = tasks;
+    let slow = 2;
+    tasks.put = async (...args) => {
+      if (slow-- > 0) await kit.advance("1500ms");
+      return real.apply(tasks, args);
+    };
+    const { run, task } = await kit.client.enqueue(ring, {});
+    tasks.put = real;
+    expect(run).toBeUndefined();
+    await kit.advance("1m");
+    expect(await kit.client.runs.list(task)).toEqual([]);
+    await kit.client.freezes.delete(id);
+    await kit.advance("10m");
+    expect(await kit.client.runs.list(task)).toHaveLength(1);
+  });
+
   it("holds tasks that are put during it, also in new queues, until it is lifted", async () => {
     const { id } = await kit.client.freezes.put({ all: true });
     await put("t");

@@ -57,4 +57,21 @@ describe("a decision that was read from a lost history", () => {
     await next.claim("t", "d");
     expect(await nominal()).toEqual([START + 20_000]);
   });
+
+  it("gives no fence again that an attempt of the lost history has", async () => {
+    const fences = async (bench: Bench, token: string) => {
+      await bench.trigger("t", token, "allow");
+      const [run = ""] = (await bench.store.runs.open(bench.name("t"))).filter((id) => id.endsWith(token));
+      const by = { worker: `w${token}`, pid: 1, host: "h", attempt: 1, made: 0 };
+      const started = await bench.store.runs.start(bench.name("t"), run, by);
+      return started.word === "OK" ? started.fence : Number.NaN;
+    };
+    const before = [await fences(lost, "a"), await fences(next, "a")];
+    expect(before[1]).toBe(before[0]);
+    await lost.clock.advance(10_000);
+    await next.clock.advance(10_001);
+    const after = [await fences(lost, "b"), await fences(next, "b")];
+    expect(after[1]).toBe((after[0] as number) + 1_000);
+    expect(after[0]).toBeGreaterThan(before[0] as number);
+  });
 });

@@ -106,6 +106,22 @@ describe("a lost answer to a turn", () => {
   });
 });
 
+it.each([[{}], [{ resetAttemptsMade: true }]])(
+  "a run that succeeded runs again if its job is retried with %j",
+  async (how) => {
+    const handler = vi.fn();
+    const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
+    const [run] = (await runs(1)) as [string];
+    await bench.work([type]);
+    const job = () => bench.queue().getJob(run);
+    for (const times of [1, 2, 3]) {
+      await eventually(async () => expect(handler).toHaveBeenCalledTimes(times));
+      await eventually(async () => expect(await (await job())?.isCompleted()).toBe(true));
+      await (await job())?.retry("completed", how);
+    }
+  },
+);
+
 describe("the end of a run whose lock was lost", () => {
   /** Runs a worker whose handler waits until `act` is done. */
   async function losing(act: (run: string) => Promise<unknown>) {
