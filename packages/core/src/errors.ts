@@ -173,4 +173,4 @@ function shown(value: unknown): string {
 }
 
 /** Characters that JSON does not escape, but that may end a line, are invisible, or reverse the text direction. */
-const UNSAFE = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const UNSAFE = /[\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]/g;

@@ -136,6 +136,9 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   boolean: "true or false, a boolean",
   int: "a whole number",
 };
+/** Fields of a schedule that hold a point in time. */
+const TIME_FIELDS = new Set<PropertyKey | undefined>(["at", "start", "end", "origin"]);
+
 /** The fault and its remedy. The message of an issue of our own contains both, the remedy last. */
 function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: string | undefined } {
   if (issue.code === "unrecognized_keys")
@@ -164,8 +167,8 @@ function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
     case "too_big":
       return `Use at most ${String(issue.maximum)}${unitOf(issue.origin)}.`;
     case "invalid_union":
-      return issue.path.at(-1) === "at"
-        ? "Give ISO 8601 with an offset, or epoch milliseconds."
+      return TIME_FIELDS.has(issue.path.at(-1))
+        ? "Give ISO 8601 with an offset, a Date, or epoch milliseconds."
         : `Give a text with a unit, "30s", or whole milliseconds.`;
     default:
       return undefined;

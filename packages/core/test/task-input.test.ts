@@ -91,7 +91,8 @@ describe("a duration", () => {
     const span = 'Give a text with a unit, "30s", or whole milliseconds.';
     expect(put({ linger: true })).toThrow(`linger: not a duration. ${span}`);
     expect(put({ schedule: { every: true } })).toThrow(`schedule.every: not a duration. ${span}`);
-    const at = "schedule.at: not a time. Give ISO 8601 with an offset, or epoch milliseconds.";
-    expect(put({ schedule: { at: new Date(0) } })).toThrow(at);
+    const at = "schedule.at: not a time. Give ISO 8601 with an offset, a Date, or epoch milliseconds.";
+    expect(put({ schedule: { at: true } })).toThrow(at);
+    expect(put({ schedule: { every: "1h", start: true } })).toThrow(at.replace("at", "start"));
   });
 });

@@ -6,7 +6,7 @@ import { CarillonError, parseInstant } from "@carillon/core";
  */
 export function instant(value: string | number | Date, field: string): number {
   try {
-    return parseInstant(value instanceof Date ? value.getTime() : value, field);
+    return parseInstant(value, field);
   } catch (cause) {
     throw new CarillonError("INVALID_OPTION", "not a time.", {
       field,

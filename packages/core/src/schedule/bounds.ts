@@ -1,5 +1,5 @@
 import { CarillonError } from "../errors.js";
-import { formatInstant, parseInstant } from "./text/instant.js";
+import { formatInstant, type Instant, parseInstant } from "./text/instant.js";
 import type { CompiledSchedule, ScheduleBounds } from "./types.js";
 
 /** Both inclusive. */
@@ -11,7 +11,10 @@ export interface Bounds {
 export const UNBOUNDED: Bounds = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY };
 
 /** @throws `INVALID_SCHEDULE` */
-export function boundsOf({ start, end }: ScheduleBounds, path = "schedule"): Bounds {
+export function boundsOf(
+  { start, end }: { [Bound in keyof ScheduleBounds]: Instant | undefined },
+  path = "schedule",
+): Bounds {
   if (start === undefined && end === undefined) return UNBOUNDED;
   const bounds = {
     start: start === undefined ? UNBOUNDED.start : parseInstant(start, `${path}.start`),

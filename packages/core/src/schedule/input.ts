@@ -1,4 +1,5 @@
 import type { Duration } from "./text/duration.js";
+import type { Instant } from "./text/instant.js";
 import type { CronDialect, DstChoice, ScheduleKind } from "./types.js";
 
 type No<Field extends string> = { [K in Field]?: undefined };
@@ -39,10 +40,10 @@ export interface LimitsInput extends BoundsInput {
 
 /** First and last time. */
 export interface BoundsInput {
-  /** The first time allowed, inclusive: ISO 8601 with an offset. Default: no bound. */
-  start?: string | undefined;
-  /** The last time allowed, inclusive: ISO 8601 with an offset. Default: no bound. */
-  end?: string | undefined;
+  /** The first time allowed, inclusive: ISO 8601 with an offset, a `Date`, or epoch milliseconds. Default: no bound. */
+  start?: Instant | undefined;
+  /** The last time allowed, inclusive, in the same forms. Default: no bound. */
+  end?: Instant | undefined;
 }
 
 /** By a cron expression. */
@@ -77,8 +78,8 @@ export interface EveryInput extends LimitsInput, NoOther<"every", "dst" | "diale
    * `"2 weeks"`, `"P1Y"`.
    */
   every: Duration;
-  /** Start of the count of intervals: ISO 8601 with an offset. Default: the Unix epoch. */
-  origin?: string | undefined;
+  /** Start of the count of intervals: ISO 8601 with an offset, a `Date`, or epoch milliseconds. Default: the Unix epoch. */
+  origin?: Instant | undefined;
   /** IANA zone, for intervals of whole days and longer, which it makes days of the calendar. Default: `"UTC"`. */
   timezone?: string | undefined;
   /** Start of the count of the next time: the `origin`, or with `"finish"` the end of each run. Default: `"origin"`. */
@@ -99,8 +100,8 @@ export interface DelayInput
 export interface AtInput
   extends LimitsInput,
     NoOther<"at", "timezone" | "origin" | "dst" | "dialect" | "anchor"> {
-  /** ISO 8601 with an offset, `"2026-12-24T18:00:00+01:00"`, or epoch milliseconds. */
-  at: string | number;
+  /** ISO 8601 with an offset, `"2026-12-24T18:00:00+01:00"`, a `Date`, or epoch milliseconds. */
+  at: Instant;
 }
 
 /** Each time of any member, once where they coincide. */

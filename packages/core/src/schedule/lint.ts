@@ -8,10 +8,12 @@ import { kindOf } from "./kinds/index.js";
 import type { Warn } from "./kinds/kind.js";
 import { formatInstant } from "./text/instant.js";
 import type { CompiledSchedule, Limited, Schedule, ScheduleContext, ScheduleExclusion } from "./types.js";
+import { zoneDoubt } from "./zone/names.js";
 
 export interface ScheduleWarning {
   /**
-   * Stable, for programs: `NEVER_FIRES`, `EACH_SECOND`, `EACH_MINUTE_OF_HOUR`, `DAY_UNION`, `DIALECT_DIFFERS`, `ZONE_IGNORED`,
+   * Stable, for programs: `NEVER_FIRES`, `EACH_SECOND`, `EACH_MINUTE_OF_HOUR`, `STEP_ONE_VALUE`, `STEP_UNEVEN`, `QUARTZ_WEEKDAYS`,
+   * `ZONE_ABBREVIATION`, `CLOCK_SKIPS`, `DAY_UNION`, `DIALECT_DIFFERS`, `ZONE_IGNORED`,
    * `DST_IGNORED`, `DAY_MISSING`, `EXCLUDES_NOTHING`, `EXCLUDES_MOMENTS`, `EXCLUDES_TOO_MANY`, `JITTER_CUT`, `JITTER_IGNORED`.
    */
   readonly code: string;
@@ -64,9 +66,20 @@ export function reviewSchedule(schedule: Schedule, context: ScheduleContext = {}
     kindOf(schedule).lint(schedule, warn);
   }
   lintExclusions(schedule, parts, warn);
+  lintZones(schedule, parts, warn);
   if (!("any" in schedule) && delayOf(schedule) !== undefined) lintMoments(schedule, warn);
   if (never === undefined) lintSearches(schedule, parts, warn);
   return { never, warnings };
+}
+
+/** Warns about zones that are valid but probably not intended. */
+function lintZones(schedule: Schedule, parts: readonly Part[], warn: Warn): void {
+  const given = exclusionsOf(schedule).map((spec) => ("timezone" in spec ? spec.timezone : undefined));
+  const zones = new Set([...parts.map(({ timetable }) => timetable.zone), ...given]);
+  for (const zone of zones) {
+    const [what, remedy] = (zone !== undefined && zoneDoubt(zone)) || [];
+    if (what !== undefined) warn("ZONE_ABBREVIATION", what, remedy!);
+  }
 }
 
 function whyNever(parts: readonly Part[]): string {

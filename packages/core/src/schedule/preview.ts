@@ -7,7 +7,7 @@ import { formatInstant } from "./text/instant.js";
 import { localText, wallText } from "./text/local.js";
 import type { Schedule, ScheduleContext } from "./types.js";
 import { requireZone } from "./zone/names.js";
-import { firstInstant, type Zone, zoneOf } from "./zone/offsets.js";
+import { changesOf, firstInstant, type Zone, zoneOf } from "./zone/offsets.js";
 
 export interface PreviewOptions {
   /** UTC ms; the times are strictly after it. */
@@ -21,7 +21,7 @@ export interface PreviewOptions {
 }
 
 export interface PreviewNote {
-  /** Stable, for programs: `DAY_LENGTH`, `MOVED`, `REPEATED`, `EXCLUDED`; for a whole preview: `RUN_LENGTH`, `GAVE_UP`. */
+  /** Stable, for programs: `DAY_LENGTH`, `MOVED`, `LOST`, `REPEATED`, `EXCLUDED`; for a whole preview: `RUN_LENGTH`, `GAVE_UP`. */
   readonly code: string;
   readonly text: string;
 }
@@ -91,7 +91,8 @@ export function previewSchedule(schedule: Schedule, options: PreviewOptions): Sc
     const taken = takenBetween(parts, before, time).map((one) => ({ ...instant(one.time), by: one.by }));
     excluded.push(...taken.slice(0, MAX_EXCLUDED - excluded.length));
     const due = schedule.jitter === undefined ? {} : { due: instant(dueOf(schedule, seed, compiled, time)) };
-    times.push({ ...instant(time), ...due, notes: notesOf(parts, time, taken) });
+    const lost = lostBetween(parts, before, time);
+    times.push({ ...instant(time), ...due, notes: [...lost, ...notesOf(parts, time, taken)] });
     before = time;
   }
   const spent = times.length === maxRuns;
@@ -125,6 +126,24 @@ function takenBetween(parts: readonly Part[], after: number, to: number): Taken[
     .sort(([a], [b]) => a - b)
     .slice(0, MAX_EXCLUDED)
     .map(([time, by]) => ({ time, by }));
+}
+
+/** Times that clock changes skip, and that are not made up for. */
+function lostBetween(parts: readonly Part[], after: number, to: number): PreviewNote[] {
+  const walls = new Set<string>();
+  for (const { timetable, excluders } of parts) {
+    const { lostBefore } = timetable;
+    if (lostBefore === undefined) continue;
+    for (const segment of changesOf(zoneOf(timetable.zone), after, to)) {
+      const lost = lostBefore(segment);
+      const excluded = excluderAt(excluders, segment.start) !== undefined;
+      if (lost !== undefined && !excluded) walls.add(wallText(lost));
+    }
+  }
+  const skipped = [...walls].slice(0, NAMED).join(", ");
+  return walls.size === 0
+    ? []
+    : [{ code: "LOST", text: `the clock skips ${skipped} before it: no run then` }];
 }
 
 function notesOf(parts: readonly Part[], time: number, taken: readonly ExcludedTime[]): PreviewNote[] {

@@ -4,7 +4,7 @@ import { boundsOf } from "./bounds.js";
 import { compileLenient } from "./compile.js";
 import { within } from "./error-path.js";
 import { EXCLUSION_KINDS } from "./exclude/read.js";
-import type { ScheduleInput } from "./input.js";
+import type { BoundsInput, ScheduleInput } from "./input.js";
 import { delayOf } from "./interval/delay.js";
 import { parseJitter } from "./jitter.js";
 import { KINDS } from "./kinds/index.js";
@@ -145,14 +145,14 @@ function refuse<T extends object>(input: T, key: keyof T & string, allowed: bool
   });
 }
 
-function limits(input: ScheduleBounds & { except?: ExclusionShape[] | undefined }): Limited {
+function limits(input: BoundsInput & { except?: ExclusionShape[] | undefined }): Limited {
   const except = (input.except ?? []).map((spec, i) =>
     within(`schedule.except[${i}]`, () => exclusion(spec)),
   );
   return { ...bounds(input), ...(except.length === 0 ? {} : { except }) };
 }
 
-function bounds(input: ScheduleBounds): ScheduleBounds {
+function bounds(input: BoundsInput): ScheduleBounds {
   boundsOf(input);
   const { start, end } = input;
   return {

@@ -4,6 +4,7 @@ import { KIND_SHAPES, KINDS } from "./kinds/index.js";
 import { MAX_ITEMS, tooMany } from "./size.js";
 import { DURATION } from "./text/duration.js";
 import { list } from "./text/english.js";
+import { INSTANT } from "./text/instant.js";
 
 const EXAMPLES = KINDS.map(({ key, example }) => `${key} (${JSON.stringify(example)})`);
 export const CHOICE: string = `A schedule has exactly one of ${list(EXAMPLES, "or")}, or is a union: any, with a list of these`;
@@ -12,9 +13,9 @@ const expression = {
   ...KIND_SHAPES,
   timezone: z.string().optional(),
   dialect: z.string().optional(),
-  origin: z.string().optional(),
-  start: z.string().optional(),
-  end: z.string().optional(),
+  origin: INSTANT.optional(),
+  start: INSTANT.optional(),
+  end: INSTANT.optional(),
 };
 
 const choice = {

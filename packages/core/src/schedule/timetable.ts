@@ -2,6 +2,7 @@ import { MINUTE, SECOND } from "./civil.js";
 import { ALL_SIXTY, type Sixty } from "./fields/bits.js";
 import type { Fields } from "./fields/fields.js";
 import type { CompiledSchedule } from "./types.js";
+import type { Segment } from "./zone/offsets.js";
 
 /** The times of a schedule of one kind, without its limits, and properties that exclusions and previews need. */
 export interface Timetable {
@@ -14,6 +15,8 @@ export interface Timetable {
   readonly fields?: Fields;
   /** See `FieldSchedule.wallOf`. Default: the plain wall clock. */
   readonly wallOf?: (occurrence: number) => number;
+  /** See `FieldSchedule.lostBefore`. */
+  readonly lostBefore?: (segment: Segment) => number | undefined;
 }
 
 /** The grain of times that are all multiples of each of these, in ms. */

@@ -252,7 +252,8 @@ describe("a search skips whole excluded months", () => {
       expect(compiled.next(Date.parse(first))).toBe(Date.parse(then));
       expect(compiled.latest(Date.parse(then) - 1)).toBe(Date.parse(first));
       expect(compiled.latest(Date.parse(first) - 1) ?? 0).toBeLessThan(Date.parse(from));
-      expect(reviewSchedule(one)).toEqual({ never: undefined, warnings: [] });
+      const { never, warnings } = reviewSchedule(one);
+      expect([never, warnings.filter(({ code }) => code !== "CLOCK_SKIPS")]).toEqual([undefined, []]);
     });
   }
 });

@@ -38,6 +38,25 @@ test.each([...bad, "1".repeat(1_000_000), 0, -1, 1.5, MAX_DURATION + 1, null, un
   },
 );
 
+test.each([
+  ["1 hour", "1h"],
+  ["30 minutes", "30m"],
+  ["10min", "10m"],
+  ["15sec", "15s"],
+  ["15 MINUTES", "15m"],
+  ["5 M", "5m"],
+  ["1h 30m", "1h30m"],
+  ["1 hour and 30 minutes", "1h30m"],
+  ["every 5 minutes", "5m"],
+  ["500 millis", "500ms"],
+])("%j leads to %s", (text, near) => {
+  expect(() => parseDuration(text)).toThrow(`Did you mean ${near}?`);
+});
+
+test.each(["3 months", "1 Year", "P1M"])("%j counts months", (text) => {
+  expect(() => parseDuration(text)).toThrow("months or years");
+});
+
 test("parsed durations are formatted as they were written", () => {
   expect([0, 250, 90_000, 5_400_000, 90_061_001, -1_000].map(formatDuration)).toEqual([
     "0s",

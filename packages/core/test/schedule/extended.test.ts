@@ -412,6 +412,43 @@ test.each<[Schedule, string[]]>([
   for (const { remedy } of warnings) expect(remedy).toMatch(/^[A-Z].*\.$/);
 });
 
+describe("a time that the clock skips and that does not run", () => {
+  const notesOf = (schedule: Schedule, from: string) =>
+    previewSchedule(schedule, { from: utc(from), count: 3 }).times.map(({ local, notes }) => [
+      local.slice(0, 10),
+      ...notes.filter(({ code }) => code === "LOST").map(({ text }) => text),
+    ]);
+
+  test("is named before the time that follows", () => {
+    const lost = "the clock skips 2027-03-28T02:30:00 before it: no run then";
+    const daily: Schedule = { calendar: "02:30", timezone: "Europe/Berlin" };
+    expect(notesOf(daily, "2027-03-26T12:00:00Z")).toEqual([
+      ["2027-03-27"],
+      ["2027-03-29", lost],
+      ["2027-03-30"],
+    ]);
+    // Also right at the start, and with a rule that was chosen.
+    expect(notesOf({ ...daily, dst: { gap: "skip" } }, "2027-03-27T12:00:00Z")[0]).toEqual([
+      "2027-03-29",
+      lost,
+    ]);
+  });
+
+  test("is not, if it runs later, was excluded, or another one is near", () => {
+    const from = "2027-03-27T12:00:00Z";
+    const zone = { timezone: "Europe/Berlin" };
+    for (const schedule of [
+      { cron: "30 2 * * *", ...zone },
+      { calendar: "02:30", ...zone, dst: { gap: "run-after" } },
+      { calendar: "02:30", ...zone, except: [{ calendar: "2027-03-28" }] },
+      { calendar: "*:0/30", ...zone },
+      { calendar: "02:30" },
+    ] as Schedule[]) {
+      expect(notesOf(schedule, from).flatMap((notes) => notes.slice(1))).toEqual([]);
+    }
+  });
+});
+
 test("dependencies list what a schedule depends on", () => {
   const schedule: Schedule = {
     any: [{ cron: "H 9 * * *" }, { every: "1h", except: [HOLIDAYS] }],

@@ -237,6 +237,54 @@ test.each<[Schedule, string[]]>([
   [{ cron: "* 2 * * *" }, ["EACH_MINUTE_OF_HOUR"]],
   [{ cron: "0 0 30 2 *" }, ["NEVER_FIRES"]],
   [{ cron: "0 * 2 * * *" }, ["EACH_MINUTE_OF_HOUR"]],
+  ...["*/90 * * * *", "*/120 * * * *", "*/180 9 * * *", "0 */90 * * * *", "0 */25 * * *", "0/90 * * * *"].map(
+    (cron): [Schedule, string[]] => [{ cron }, ["STEP_ONE_VALUE"]],
+  ),
+  [{ cron: "0 0 */45 * *" }, ["STEP_ONE_VALUE"]],
+  [{ cron: "0 0 1 */13 *" }, ["STEP_ONE_VALUE"]],
+  [{ cron: "*/45 * * * *" }, ["STEP_UNEVEN"]],
+  [{ cron: "0 */10 * * *" }, ["STEP_UNEVEN"]],
+  [{ cron: "0 0 */15 * *" }, ["STEP_UNEVEN"]],
+  [{ cron: "0 0 */14 * *" }, ["STEP_UNEVEN"]],
+  // On purpose, or with the same result as what was meant.
+  ...[
+    "0 16-23/24 * * *",
+    "0 */24 * * *",
+    "*/60 * * * *",
+    "30/60 * * * *",
+    "0 0 1 */12 *",
+    "*/7 * * * *",
+    "*/45 9 * * *",
+    "0 */10 * * 1",
+    "*/15 * * * *",
+    "10/20 * * * *",
+    "0 0 */2 * *",
+    "0 0 * * */2",
+    "0,*/90 * * * *",
+  ].map((cron): [Schedule, string[]] => [{ cron }, []]),
+  [{ cron: "0 0 9 ? * 2-6" }, ["QUARTZ_WEEKDAYS"]],
+  [{ cron: "0 0 9 ? * 6#3" }, ["QUARTZ_WEEKDAYS"]],
+  [{ cron: "0 0 9 ? * MON-FRI" }, []],
+  [{ cron: "0 9 ? * 0,6" }, []],
+  [{ cron: "0 0 12 1/5 * ?" }, []],
+  ...["EST", "CET", "HST", "Etc/GMT+2"].map((timezone): [Schedule, string[]] => [
+    { cron: "0 9 * * *", timezone },
+    ["ZONE_ABBREVIATION"],
+  ]),
+  [{ calendar: "09:00 MST" }, ["ZONE_ABBREVIATION"]],
+  [{ every: "1d", timezone: "Etc/GMT-3" }, ["ZONE_ABBREVIATION"]],
+  [{ any: [{ cron: "0 9 * * *", timezone: "EET" }] }, ["ZONE_ABBREVIATION"]],
+  [{ every: "1h", except: [{ calendar: "Sun", timezone: "WET" }] }, ["ZONE_ABBREVIATION"]],
+  [{ cron: "0 9 * * *", timezone: "Etc/GMT" }, []],
+  [{ calendar: "02:30", timezone: "Europe/Berlin" }, ["CLOCK_SKIPS"]],
+  [{ calendar: "02:30 Europe/Berlin" }, ["CLOCK_SKIPS"]],
+  [{ calendar: "02:30", timezone: "Europe/Berlin", dst: { gap: "skip" } }, []],
+  [{ calendar: "02:30", timezone: "Europe/Berlin", dst: { gap: "run-after" } }, []],
+  [{ calendar: "*:0/15", timezone: "Europe/Berlin" }, []],
+  [{ calendar: "00..06:30", timezone: "Europe/Berlin" }, []],
+  [{ cron: "*/30 2 * * *", timezone: "Europe/Berlin" }, ["DIALECT_DIFFERS", "CLOCK_SKIPS"]],
+  [{ calendar: "Mon 02:30", timezone: "Europe/Berlin" }, []],
+  [{ cron: "30 2 * * *", timezone: "America/New_York" }, ["DIALECT_DIFFERS"]],
   [{ calendar: "daily UTC", timezone: "Europe/Paris" }, ["ZONE_IGNORED"]],
   [{ calendar: "daily Europe/Paris", timezone: "Europe/Paris" }, []],
   [{ calendar: "*:*:*" }, ["EACH_SECOND"]],
@@ -302,4 +350,43 @@ describe("fixedInterval", () => {
   ])("of %j is %j", (input, interval) => {
     expect(fixedInterval(scheduleSchema.parse(input) as Schedule)).toBe(interval);
   });
+});
+
+test.each<[Schedule, string]>([
+  [{ cron: "*/90 * * * *" }, 'every: "90m"'],
+  [{ cron: "0 */90 * * * *" }, 'every: "90m"'],
+  [{ cron: "0 0 9 ? * 2-6" }, "MON-FRI"],
+  [{ cron: "0 9 * * *", timezone: "EST" }, "America/New_York"],
+  [{ cron: "0 9 * * *", timezone: "Etc/GMT+2" }, "Etc/GMT-2"],
+])("the warning about %j leads to %s", (schedule, remedy) => {
+  expect(lintSchedule(schedule)[0]?.remedy).toContain(remedy);
+});
+
+test.each([
+  ["asia/kolkata", "Asia/Kolkata"],
+  ["europe/kyiv", "Europe/Kyiv"],
+  ["asia/ho_chi_minh", "Asia/Ho_Chi_Minh"],
+  ["europe/paris", "Europe/Paris"],
+  ["america/port_of_spain", "America/Port_of_Spain"],
+  ["Europe/Berlin ", "Europe/Berlin"],
+  ["new york", "America/New_York"],
+])("the zone %j leads to %s", (timezone, near) => {
+  expect(() => compileSchedule({ cron: "0 9 * * *", timezone })).toThrow(`Did you mean ${near}?`);
+});
+
+test.each<[Schedule, string | RegExp]>([
+  [{ calendar: "15min" }, 'Use { every: "15m" } instead.'],
+  [{ cron: "15 minutes" }, 'Use { every: "15m" } instead.'],
+  [{ cron: "rate(5 minutes)" }, "AWS"],
+  [{ cron: "cron(0 10 * * ? *)" }, "AWS"],
+  [{ cron: "0 0 9 * * 1 2026" }, "year"],
+  [{ cron: "0 9 * *\u00a01-5" }, "\\u00a0"],
+])("%j is refused with %s", (schedule, text) => {
+  expect(() => compileSchedule(schedule)).toThrow(text);
+});
+
+test("line breaks around an expression are left out, as spaces are", () => {
+  expect(compileSchedule({ cron: "0 9 * * *\r\n" }).next(0)).toBe(9 * 3_600_000);
+  expect(scheduleSchema.parse({ calendar: "09:00\r\n" })).toEqual({ calendar: "09:00" });
+  expect(() => compileSchedule({ cron: "0 9\n* * *" })).toThrow();
 });

@@ -281,3 +281,24 @@ describe("hostile input is rejected quickly", () => {
     expect(issue.message.length).toBeLessThan(400);
   });
 });
+
+test("start, end, origin and at take a Date and epoch milliseconds, as at and enqueue do", () => {
+  const text = "2030-01-31T09:00:00Z";
+  const ms = Date.parse(text);
+  for (const time of [text, ms, new Date(ms)]) {
+    expect(scheduleSchema.parse({ at: time })).toEqual({ at: text });
+    expect(scheduleSchema.parse({ every: "1h", origin: time, start: time, end: time })).toEqual({
+      every: "1h",
+      origin: text,
+      start: text,
+      end: text,
+    });
+    expect(scheduleSchema.parse({ cron: "0 9 * * *", except: [{ at: time }] })).toMatchObject({
+      except: [{ at: text }],
+    });
+  }
+  for (const time of [new Date(Number.NaN), Number.NaN, 0.5, true, "soon"]) {
+    const { error } = scheduleSchema.safeParse({ every: "1h", start: time });
+    expect(error?.issues[0]).toMatchObject({ path: ["start"] });
+  }
+});

@@ -339,7 +339,8 @@ export class TaskWriter {
     if (never !== undefined) {
       throw new CarillonError("NEVER_FIRES", never, {
         field: "schedule",
-        remedy: "Check its dates and exclusions; `carillon next` shows what an expression means.",
+        remedy:
+          "Check its dates and exclusions; `carillon next` shows what an expression means. For a task that is only started manually, give any schedule and enabled: false; trigger works.",
       });
     }
     return { ...parsed, warnings: [...warnings, ...alertWarnings(parsed.definition)] };

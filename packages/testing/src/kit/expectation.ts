@@ -42,6 +42,7 @@ export class Expectation implements PromiseLike<void> {
 
   /** Exactly this number of occurrences was enqueued; a retry is not an occurrence of its own. */
   fired(times: number): this {
+    assertCount(times, "fired(2)");
     return this.#check((history) => ({
       what: "occurrences enqueued",
       actual: firsts(history).length,
@@ -92,13 +93,15 @@ export class Expectation implements PromiseLike<void> {
         remedy: `Use one of ${SKIP_REASONS.join(", ")}.`,
       });
     }
+    const times = reason === undefined ? first : second;
+    assertCount(times, `skipped(${reason === undefined ? "" : `"${reason}", `}2)`);
     return this.#check(({ skips, cut }) => {
       const counted = skips.filter((skip) => reason === undefined || skip.reason === reason);
       const actual = counted.reduce((sum, { occurrences }) => sum + occurrences, 0);
       return {
         what: `occurrences skipped${reason === undefined ? "" : ` (${reason})`}`,
         actual: cut ? `${actual} or more: the ledger is full, assert more often` : actual,
-        expected: reason === undefined ? first : second,
+        expected: times,
       };
     });
   }
@@ -187,4 +190,13 @@ function sorted(times: number[]): number[] {
 function show(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.join(", ");
   return String(value);
+}
+
+/** Without a number, a comparison with undefined would fail and not say why. @throws `INVALID_OPTION` */
+function assertCount(times: unknown, example: string): void {
+  if (typeof times === "number" && Number.isInteger(times) && times >= 0) return;
+  throw new CarillonError("INVALID_OPTION", times === undefined ? "missing." : `got ${quote(times)}.`, {
+    field: "times",
+    remedy: `Give the number: ${example}.`,
+  });
 }

@@ -51,6 +51,17 @@ time                  decision  reason    run
     await kit.advance("1s");
   });
 
+  it("asks for the number that JavaScript may leave out", async () => {
+    await open({ types: [type(() => {})] });
+    const expectation = kit.expect("r") as never as Record<string, (...given: unknown[]) => unknown>;
+    const missing = (example: string) =>
+      expect.objectContaining({ code: "INVALID_OPTION", message: expect.stringContaining(example) });
+    expect(() => expectation["fired"]!()).toThrow(missing("fired(2)"));
+    expect(() => expectation["skipped"]!()).toThrow(missing("skipped(2)"));
+    expect(() => expectation["skipped"]!("overlap")).toThrow(missing('skipped("overlap", 2)'));
+    await kit.expect("r").fired(0).skipped("overlap", 0);
+  });
+
   it("counts an occurrence with retries as one", async () => {
     await open({
       types: [

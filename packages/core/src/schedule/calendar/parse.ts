@@ -1,5 +1,6 @@
 import { CarillonError, quote } from "../../errors.js";
 import { civilFromDays, DAY } from "../civil.js";
+import { nearestDuration } from "../text/duration.js";
 import { knownZone } from "../zone/names.js";
 import { type Component, type Limits, MAX_YEAR, MICROS, MIN_YEAR, normalise, once } from "./chain.js";
 import { CalendarReader } from "./reader.js";
@@ -74,6 +75,10 @@ export function parseCalendar(expression: string): CalendarEvent {
       remedy:
         "Use an IANA name such as Europe/Paris or UTC, in its own spelling; abbreviations are ambiguous.",
     });
+  }
+  const interval = nearestDuration(expression);
+  if (interval !== undefined) {
+    throw calendarFault(`${quote(expression)} is a duration.`, `Use { every: "${interval}" } instead.`);
   }
   throw calendarFault(expression === "" ? "The expression is empty." : `${quote(expression)}: ${event}`);
 }

@@ -3,6 +3,7 @@ import { sixty } from "../fields/bits.js";
 import { ALL_DAYS, ALL_WEEKDAYS, type DayRule, everyDay } from "../fields/day-rule.js";
 import type { Fields } from "../fields/fields.js";
 import { hashOf } from "../hash.js";
+import { nearestDuration } from "../text/duration.js";
 import type { CronDialect } from "../types.js";
 import { BY_HOUR, type DstRule, ELAPSED, FIXED } from "../zone/dst.js";
 import { CRON_PARSER_MACROS, requireCronParserItem, requireDistinct } from "./cron-parser.js";
@@ -109,20 +110,40 @@ function parse(expression: string, seed: string, dialect: CronDialect | undefine
   };
 }
 
+/** Removes spaces, tabs and line breaks around a text: a block of YAML ends with a line break. */
+export function withoutEnds(text: string): string {
+  return text.replace(/^[ \t\r\n]+/, "").replace(/[ \t\r\n]+$/, "");
+}
+
 /** Six fields, seconds first. */
 function split(expression: string, dialect?: CronDialect): string[] {
-  const text = expression.replace(/^[ \t]+/, "").replace(/[ \t]+$/, "");
+  const text = withoutEnds(expression);
   if (text === "") throw cronFault("The expression is empty.", "Write five fields, such as 0 9 * * 1-5.");
   if (text.startsWith("@")) return split(dialect === undefined ? macro(text) : cronParserMacro(text));
   if (/^(?:CRON_)?TZ=/.test(text)) {
     throw cronFault("A timezone inside of the expression is not supported.", "Use the schedule's timezone.");
+  }
+  const interval = nearestDuration(text);
+  if (interval !== undefined) {
+    throw cronFault(`${quote(text)} is a duration.`, `Use { every: "${interval}" } instead.`);
+  }
+  const [, aws] = /^(cron|rate)\(/.exec(text) ?? [];
+  if (aws !== undefined) {
+    throw cronFault(
+      `${aws}(…) is the syntax of AWS.`,
+      aws === "rate"
+        ? 'Use { every: "5m" } instead.'
+        : "Write the fields alone, without the year, and weekdays by their names: AWS counts them from 1.",
+    );
   }
   const fields = text.split(/[ \t]+/);
   if (fields.length === 5) return ["0", ...fields];
   if (fields.length === 6) return fields;
   throw cronFault(
     `${quote(text)} has ${fields.length} field${fields.length === 1 ? "" : "s"}.`,
-    "Cron has five (minute, hour, day of month, month, day of week), or six with seconds first.",
+    fields.length === 7
+      ? "Cron has at most six, with seconds first: leave out the year, the seventh of Quartz."
+      : "Cron has five (minute, hour, day of month, month, day of week), or six with seconds first.",
   );
 }
 

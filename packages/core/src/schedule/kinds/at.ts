@@ -1,19 +1,16 @@
-import { z } from "zod";
 import { TimesExcluder } from "../exclude/excluder.js";
 import { AtOnce } from "../interval/at-once.js";
 import { parseJitter } from "../jitter.js";
-import { formatInstant, parseInstant, storedInstant } from "../text/instant.js";
+import { formatInstant, INSTANT, parseInstant, storedInstant } from "../text/instant.js";
 import type { AtSchedule } from "../types.js";
 import type { Kind } from "./kind.js";
 
-const shape: z.ZodUnion<[z.ZodString, z.ZodNumber]> = z.union([z.string(), z.number()], "not a time");
-
 /** A single time. */
-export const at: Kind<AtSchedule, typeof shape> = {
+export const at: Kind<AtSchedule, typeof INSTANT> = {
   key: "at",
   example: "2026-01-31T09:00:00Z",
   takes: [],
-  shape,
+  shape: INSTANT,
   normalise: (value) => ({ at: storedInstant(value, "schedule.at") }),
   compile: (schedule) => ({ compiled: once(schedule), zone: "UTC", grain: 1 }),
   exclude(spec) {

@@ -12,7 +12,8 @@ export const calendar: Kind<CalendarSchedule, z.ZodString> = expressionKind<Cale
   key: "calendar",
   takes: ["timezone", "dst"],
   example: "Mon..Fri 09:00",
-  stored: (expression) => ({ calendar: expression }),
+  // A block of YAML ends with a line break, which systemd refuses.
+  stored: (expression) => ({ calendar: expression.replace(/[\r\n]+$/, "") }),
   label: (spec) => spec.calendar,
   read({ calendar: expression, timezone }) {
     const event = eventOf(expression);

@@ -1,7 +1,8 @@
 import type { z } from "zod";
 import { CarillonError, quote } from "../../errors.js";
 import { nearestRemedy } from "../../nearest.js";
-import { parseCron } from "../cron/parse.js";
+import { lintFields } from "../cron/lint.js";
+import { parseCron, withoutEnds } from "../cron/parse.js";
 import { membersOf } from "../fields/bits.js";
 import { formatInstant } from "../text/instant.js";
 import { localText } from "../text/local.js";
@@ -9,15 +10,12 @@ import type { CronSchedule, DstChoice } from "../types.js";
 import type { DstRule } from "../zone/dst.js";
 import { FieldSchedule } from "../zone/field-schedule.js";
 import { requireZone } from "../zone/names.js";
-import { segmentAt, zoneOf } from "../zone/offsets.js";
+import { CHANGES, changesOf, zoneOf } from "../zone/offsets.js";
 import { assertLength, expressionKind, type Plan } from "./expression.js";
 import type { Kind, Warn } from "./kind.js";
 
 /** Longer texts are left unchanged, because they are refused for their length. */
 const MAX_SQUEEZED = 2_048;
-/** Clock changes at which dialects are compared: those of two years. */
-const CHANGES_FROM = Date.UTC(2026, 0, 1);
-const CHANGES_TO = Date.UTC(2028, 0, 1);
 
 export const cron: Kind<CronSchedule, z.ZodString> = expressionKind<CronSchedule>({
   key: "cron",
@@ -55,7 +53,7 @@ function checkDialect(dialect: string | undefined, dst: DstChoice | undefined): 
 /** Leaves one space between fields. */
 function squeeze(expression: string): string {
   if (expression.length > MAX_SQUEEZED) return expression;
-  const fields = expression.split(/[ \t]+/);
+  const fields = withoutEnds(expression).split(/[ \t]+/);
   return fields.filter((field) => field !== "").join(" ");
 }
 
@@ -71,6 +69,7 @@ function lintCron(schedule: CronSchedule, plan: Plan, warn: Warn): void {
     const message = `It fires at each minute of hour ${hour}.`;
     warn("EACH_MINUTE_OF_HOUR", message, "For once a day, write 0 for the minute.");
   }
+  lintFields(squeeze(schedule.cron), warn);
   if (schedule.dialect === undefined) lintDialect(schedule, plan, warn);
 }
 
@@ -97,11 +96,7 @@ function lintDialect(schedule: CronSchedule, plan: Plan, warn: Warn): void {
 function differenceAtChange({ fields, zone: id, rule }: Plan, other: DstRule): string | undefined {
   const zone = zoneOf(id);
   const [ours, theirs] = [rule, other].map((one) => new FieldSchedule(fields, zone, one));
-  // Turbopack of Next.js 16 loses an imported function that a loop's head calls twice.
-  let { end } = segmentAt(zone, CHANGES_FROM);
-  while (end < CHANGES_TO) {
-    const at = end;
-    end = segmentAt(zone, at).end;
+  for (const { start: at } of changesOf(zone, CHANGES.from, CHANGES.to)) {
     const times = [ours, theirs].map((schedule) => schedule!.next(at - 1));
     if (times[0] === times[1]) continue;
     const [here, there] = times.map((time) => (time === undefined ? "never" : localText(time, zone)));

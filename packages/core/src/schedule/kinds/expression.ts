@@ -5,12 +5,13 @@ import { clockOf, dayExcluder, fieldExcluder, ruleOf } from "../exclude/on-clock
 import { ALL_SIXTY, isAllSixty } from "../fields/bits.js";
 import { type Fields, timeless } from "../fields/fields.js";
 import { describeFields } from "../text/describe-fields.js";
+import { wallText } from "../text/local.js";
 import { grainOfFields, type Timetable } from "../timetable.js";
 import type { CalendarSchedule, CronSchedule, DstChoice } from "../types.js";
 import { type DstRule, dstRule } from "../zone/dst.js";
 import { FieldSchedule } from "../zone/field-schedule.js";
 import { isUtc } from "../zone/names.js";
-import { zoneOf } from "../zone/offsets.js";
+import { CHANGES, changesOf, type Segment, zoneOf } from "../zone/offsets.js";
 import { type Kind, type KindFields, type Place, storedZone, type Warn } from "./kind.js";
 
 /** The longest cron or calendar expression, in characters. */
@@ -76,12 +77,24 @@ export function expressionKind<S extends CronSchedule | CalendarSchedule>(
         warn("EACH_SECOND", message, "For once a minute, write 0 for the second.");
       }
       lint(schedule, plan, warn);
+      if (schedule.dst?.gap === undefined) lintGaps(timetableOf(plan, schedule.dst, false), warn);
       if (schedule.dst !== undefined && isUtc(plan.zone)) {
         const message = "dst has no effect in UTC, whose clock never changes.";
         warn("DST_IGNORED", message, "Give a timezone, or leave out dst.");
       }
     },
   };
+}
+
+/** Warns about times that a clock change skips, and that are not made up for. */
+function lintGaps({ zone, lostBefore }: Timetable, warn: Warn): void {
+  for (const segment of changesOf(zoneOf(zone), CHANGES.from, CHANGES.to)) {
+    const lost = lostBefore?.(segment);
+    if (lost === undefined) continue;
+    const message = `The clock of ${zone} skips ${wallText(lost)}: it does not run then.`;
+    warn("CLOCK_SKIPS", message, 'For a run right after the clock change, add dst: { gap: "run-after" }.');
+    return;
+  }
 }
 
 /** Checks the length before any pattern reads the text: hostile input may be megabytes. @throws `INVALID_SCHEDULE` */
@@ -109,7 +122,8 @@ function storedDst({ dst }: KindFields): { dst?: DstChoice } {
 function timetableOf({ fields, zone, rule }: Plan, dst: DstChoice | undefined, asSet: boolean): Timetable {
   const compiled = new FieldSchedule(fields, zoneOf(zone), dstRule(rule, dst, asSet));
   const wallOf = (occurrence: number) => compiled.wallOf(occurrence);
-  return { compiled, zone, grain: grainOfFields(fields), fields, wallOf };
+  const lostBefore = (segment: Segment) => compiled.lostBefore(segment);
+  return { compiled, zone, grain: grainOfFields(fields), fields, wallOf, lostBefore };
 }
 
 function exclusionOf(plan: Plan, timezone: string | undefined): Exclusion {

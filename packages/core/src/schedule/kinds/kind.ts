@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Exclusion, Surroundings } from "../exclude/exclusion.js";
+import type { Instant } from "../text/instant.js";
 import type { Timetable } from "../timetable.js";
 import type { DstChoice, WholeSchedule } from "../types.js";
 import { requireZone } from "../zone/names.js";
@@ -13,7 +14,7 @@ export type Place = "alone" | "member" | "exclusion";
 /** Fields that only some kinds take. */
 export interface KindFields {
   readonly timezone?: string | undefined;
-  readonly origin?: string | undefined;
+  readonly origin?: Instant | undefined;
   readonly dst?: DstChoice | undefined;
   readonly dialect?: string | undefined;
 }

@@ -70,9 +70,29 @@ function sum(counts: ReadonlyArray<string | undefined>, units: readonly string[]
   return counts.reduce((total, count, i) => total + Number(count ?? 0) * UNITS[units[i]!]!, 0);
 }
 
+const WORDS =
+  /(\d{1,12})\s*(milliseconds?|millis?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)(?![a-z])/gi;
+
+/** The duration that another spelling most likely means: `30 minutes`, `10min`, `1 Hour`, `every 5m`. Undefined if none. */
+export function nearestDuration(text: string): string | undefined {
+  if (text.length > MAX_LENGTH) return undefined;
+  const counts = [...text.matchAll(WORDS)];
+  const rest = text.replace(WORDS, "").replace(/\b(?:and|each|every|in)\b/gi, "");
+  if (counts.length === 0 || /[^\s,]/.test(rest)) return undefined;
+  const ms = counts.reduce((sum, [, count, word]) => sum + Number(count) * UNITS[unitOf(word!)]!, 0);
+  return ms >= 1 && ms <= MAX_DURATION ? formatDuration(ms) : undefined;
+}
+
+function unitOf(word: string): string {
+  const lower = word.toLowerCase();
+  return lower.startsWith("mil") || lower.startsWith("ms") ? "ms" : lower.slice(0, 1);
+}
+
 /** The fault and its remedy. */
 function explain(text: string): [what: string, remedy: string] {
   if (text.trim() === "") return ["The duration is empty.", REMEDY];
+  const near = nearestDuration(text);
+  if (near !== undefined) return [`${quote(text)} is not a duration.`, `Did you mean ${near}?`];
   if (/^\d+$/.test(text)) {
     const count = text.slice(0, 12);
     return [
@@ -81,7 +101,7 @@ function explain(text: string): [what: string, remedy: string] {
     ];
   }
   if (/^\s*-|\d-\d|P-/.test(text)) return [`${quote(text)} is negative.`, "Give a positive duration."];
-  if (/^P[\d.]*\d+[YM]|^P\d+Y|\d\s*(?:y|yr|years?|mo|months?|M)(?![a-z])/.test(text)) {
+  if (/^P[\d.]*\d+[YM]|^P\d+Y|\d\s*(?:y|yr|years?|mo|months?)(?![a-z])/i.test(text)) {
     return [
       `${quote(text)} counts months or years, whose length depends on the date.`,
       "Use days or weeks. Only the every of a schedule takes them: 1 month, 2 years, P1M.",

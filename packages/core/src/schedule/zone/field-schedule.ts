@@ -30,6 +30,18 @@ export class FieldSchedule implements CompiledSchedule {
     return nextLocal(this.#fields, segment.start + segment.before);
   }
 
+  /**
+   * The first wall clock time that the gap before a segment skips, if such times do not run at all, and no other one follows within
+   * an hour.
+   */
+  lostBefore(segment: Segment): number | undefined {
+    const { start, offset, before } = segment;
+    if (offset <= before || this.#late(segment) > Number.NEGATIVE_INFINITY) return undefined;
+    const wall = nextLocal(this.#fields, start + before);
+    const back = start + offset;
+    return wall < back && nextLocal(this.#fields, back) - back >= HOUR ? wall : undefined;
+  }
+
   next(after: number): number | undefined {
     if (!(Math.abs(after) <= MAX_TIME)) {
       if (after !== Number.NEGATIVE_INFINITY) return undefined;

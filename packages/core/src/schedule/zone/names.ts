@@ -78,11 +78,58 @@ export function isUtc(zone: string): boolean {
 export function requireZone(name: string, field: string): string {
   const zone = knownZone(name);
   if (zone !== undefined) return zone;
-  const near = canonicalNames().get(String(name).toLowerCase().replaceAll(" ", "_"));
+  const near = nearestZone(String(name).slice(0, 64));
   throw new CarillonError("INVALID_TIMEZONE", `${quote(name)} is not a timezone.`, {
     field,
     remedy: near
       ? `Did you mean ${near}?`
       : "Use an IANA name such as Europe/Paris, America/New_York or UTC; offsets and abbreviations are not zones.",
   });
+}
+
+/** The zone that another spelling means: any case, spaces, or a city alone. Undefined if there is none. */
+function nearestZone(name: string): string | undefined {
+  const plain = name.trim().toLowerCase().replace(/\s+/g, "_");
+  const listed = canonicalNames().get(plain);
+  if (listed !== undefined) return listed;
+  // Intl lists some zones by an old name only: Asia/Calcutta, not Asia/Kolkata.
+  const parts = plain
+    .split(/([/_-])/)
+    .map((part) => (SMALL.has(part) ? part : part.replace(/^[a-z]/, upper)));
+  const written = knownZone(parts.join(""));
+  if (written !== undefined) return written;
+  if (!/^[a-z_-]{3,}$/.test(plain)) return undefined;
+  return [...canonicalNames()].find(([lower]) => lower.endsWith(`/${plain}`))?.[1];
+}
+
+const SMALL = new Set(["of", "es", "au"]);
+const upper = (letter: string) => letter.toUpperCase();
+
+/** Places of zones that are named like abbreviations, and a place that usually is meant. */
+const ABBREVIATIONS: Readonly<Record<string, string>> = {
+  EST: "America/New_York",
+  MST: "America/Denver",
+  HST: "Pacific/Honolulu",
+  CET: "Europe/Berlin",
+  MET: "Europe/Berlin",
+  EET: "Europe/Helsinki",
+  WET: "Europe/Lisbon",
+};
+
+/** The reason why a valid zone is probably not the intended one, and its remedy. Undefined for other zones. */
+export function zoneDoubt(name: string): readonly [what: string, remedy: string] | undefined {
+  const place = Object.hasOwn(ABBREVIATIONS, name) ? ABBREVIATIONS[name] : undefined;
+  if (place !== undefined) {
+    return [
+      `${name} is an abbreviation, with the clock changes of no certain place: EST, for example, has none.`,
+      `Give a place, such as ${place}.`,
+    ];
+  }
+  const [, sign, hours] = /^Etc\/GMT([+-])(\d+)$/.exec(name) ?? [];
+  if (hours === undefined || hours === "0") return undefined;
+  const [is, other] = sign === "+" ? ["−", "-"] : ["+", "+"];
+  return [
+    `${name} is UTC${is}${hours}: the sign of these names is reversed.`,
+    `For UTC${sign === "+" ? "+" : "−"}${hours} write Etc/GMT${other}${hours}; or give a place, which has clock changes.`,
+  ];
 }

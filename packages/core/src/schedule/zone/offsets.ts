@@ -54,6 +54,20 @@ export function segmentAt(zone: Zone | undefined, time: number): Segment {
   return zone === undefined ? UTC_FOREVER : zone.at(time);
 }
 
+/** Two years whose clock changes stand for those of other years, in warnings. */
+export const CHANGES = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2028, 0, 1) } as const;
+
+/** The segments that begin with a clock change, after `from` and at or before `to`. At most 100 segments are passed. */
+export function changesOf(zone: Zone | undefined, from: number, to: number): Segment[] {
+  const found: Segment[] = [];
+  let segment = segmentAt(zone, from);
+  for (let n = 0; n < 100 && segment.end <= to; n++) {
+    segment = segmentAt(zone, segment.end);
+    if (segment.offset !== segment.before) found.push(segment);
+  }
+  return found;
+}
+
 /** A zone's offsets, read from Intl once per year and then cached. */
 export class Zone {
   readonly id: string;
