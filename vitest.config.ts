@@ -13,7 +13,12 @@ declare module "vitest" {
   }
 }
 
-const ALL = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts", "test/**/*.test.ts"];
+const ALL = [
+  "packages/*/test/**/*.test.ts",
+  "packages/ops/src/**/*.test.ts",
+  "apps/*/test/**/*.test.ts",
+  "test/**/*.test.ts",
+];
 
 /** Files that replace modules get a process each. All others share a few processes, which saves loading the modules for each file. */
 const ISOLATED = ["**/*.isolated.test.ts"];

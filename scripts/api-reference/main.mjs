@@ -9,7 +9,7 @@ import { main, root, say, stateDir, Trouble } from "../lib/project.mjs";
 import { run } from "../lib/run.mjs";
 import { BriefTheme } from "./brief-theme.mjs";
 
-const PACKAGES = ["core", "scheduler", "sdk", "testing"];
+const PACKAGES = ["core", "scheduler", "sdk", "ops", "testing"];
 const FOLDER = join(root, "docs", "api");
 
 /** @type {Partial<import("typedoc").TypeDocOptions> & import("typedoc-plugin-markdown").PluginOptions} */
@@ -79,4 +79,6 @@ async function writePage(name, out) {
     page.contents = page.contents?.replace("\n", `\n\n${top}\n`);
   });
   await app.generateOutputs(project);
+  if (app.logger.hasErrors())
+    throw new Trouble(`The page of ${folder} could not be written: see the errors above.`);
 }

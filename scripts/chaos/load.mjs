@@ -1,4 +1,5 @@
 // The tasks of a run, and the client that edits them meanwhile.
+import { operatorOf } from "@carillon/ops";
 import { isCarillonError } from "@carillon/sdk";
 import { pause } from "../measure/nodes.mjs";
 
@@ -178,7 +179,7 @@ function inputOf({ edited: _, ...input }) {
 }
 
 export async function putAll(client, tasks) {
-  await client.calendars.put(CALENDAR, ["2030-01-01"]);
+  await operatorOf(client).calendars.put({ name: CALENDAR, entries: ["2030-01-01"] });
   await client.putMany(tasks.map(inputOf));
   for (const [owner, runs] of Object.entries(LIMITS[LIMITED]))
     await client.queues.setLimit(LIMITED, owner, runs);
@@ -201,7 +202,10 @@ const EDITS = {
     client.put({ ...inputOf(task), schedule: { every: dice() < 0.5 ? "1s" : "700ms" } }),
   delete: (client, task, dice) => (dice() < 0.5 ? client.delete(task) : client.put(inputOf(task))),
   calendar: (client, _task, dice) =>
-    client.calendars.put(CALENDAR, [`20${30 + Math.floor(dice() * 60)}-01-01`]),
+    operatorOf(client).calendars.put({
+      name: CALENDAR,
+      entries: [`20${30 + Math.floor(dice() * 60)}-01-01`],
+    }),
 };
 
 /** Edits until it is stopped. Edits that fail because of Redis are tried again later. */

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { type Client, defineTask, Worker } from "@carillon/sdk";
 import { namespaceKeys } from "@carillon/store";
@@ -177,7 +178,7 @@ describe("corrupt data alongside the tasks", () => {
     expect((await client.list()).tasks.map(({ id }) => id)).toEqual(expect.arrayContaining(IDS));
     expect(await client.queues.names()).toEqual([QUEUE]);
     expect((await client.nodes.list()).filter(({ alive }) => alive).length).toBeGreaterThan(0);
-    await client.calendars.list();
+    (await operatorOf(client).calendars.list()).calendars;
     await client.upNext();
     await client.runs.journal();
     await client.trigger("a", { overlap: "allow" });

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { CarillonError, Client, defineTask, type TaskInput, Worker } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
@@ -109,12 +110,12 @@ describe("text that is not a name", () => {
       ]),
       ["a tag", () => client.put(task({ tags: ["fine", name] }))],
       ["a batch", () => client.putMany([task({ id: "good" }), task({ id: name })])],
-      ["a calendar", () => client.calendars.put(name, ["2026-12-25"])],
+      ["a calendar", () => operatorOf(client).calendars.put({ name, entries: ["2026-12-25"] })],
       [
         "a calendar that is named",
         () => client.put(task({ schedule: { every: "1h", except: [{ named: name }] } })),
       ],
-      ["a type that is allowed", () => client.types.allow([name])],
+      ["a type that is allowed", () => operatorOf(client).types.allow({ types: [name] })],
       ["a filter", () => client.list({ tag: name })],
       ["many", () => client.bulk.pause({ owner: name })],
       ["a task", () => client.get({ id: name, queue: QUEUE })],
@@ -257,10 +258,7 @@ describe("too much data", () => {
     await cheaply(() => client.forecast({ within: "1h", limit: 1e9 }));
     await cheaply(() => client.pause("a", { note: "x".repeat(1_000_000) }));
     await cheaply(() =>
-      client.calendars.put(
-        "c",
-        many(5_000).map(() => "2026-12-25"),
-      ),
+      operatorOf(client).calendars.put({ name: "c", entries: many(5_000).map(() => "2026-12-25") }),
     );
     await cheaply(() => client.list({ cursor: "x".repeat(1_000_000) }));
   });

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { type Context, defineTask, type TaskInput } from "@carillon/sdk";
 import { describe, expect, it } from "vitest";
 import { anything, Stand } from "./harness.js";
@@ -12,7 +13,10 @@ describe("B7 a default time box of half the interval, with a tolerance of 5 s", 
       handler: (_, context) => handler(context),
     });
     const kit = await stand.kit({ types: [ring], start: "2026-01-01T00:00:00Z" });
-    await kit.client.defaults.set("all", { timeLimit: "50%", tolerance: "5s" });
+    await operatorOf(kit.client).defaults.set({
+      scope: "all",
+      policies: { timeLimit: "50%", tolerance: "5s" },
+    });
     const put = (id: string, every: string) =>
       kit.client.put(ring, { id, schedule: { every }, overlap: "allow", payload: {} });
     return { kit, put };
@@ -71,7 +75,10 @@ describe("B8 a tolerance is about scheduled runs", () => {
       },
     });
     const kit = await stand.kit({ types: [only, many], start: "2026-01-01T00:00:00Z" });
-    await kit.client.defaults.set("all", { timeLimit: "50%", tolerance: "5s" });
+    await operatorOf(kit.client).defaults.set({
+      scope: "all",
+      policies: { timeLimit: "50%", tolerance: "5s" },
+    });
     await kit.client.put({
       ...{ id: "t", type: "one", queue: "bells", schedule: { every: "1h" }, payload: {} },
       ...rest,

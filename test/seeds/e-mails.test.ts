@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { operatorOf } from "@carillon/ops";
 import { alertEmail, Client, defineTask } from "@carillon/sdk";
 import nodemailer from "nodemailer";
 import { SMTPServer } from "smtp-server";
@@ -48,7 +49,7 @@ describe("E13 alerts go to an e-mail address, in one mail per minute", () => {
   it("ten failures make one mail, which names each", async () => {
     const { kit, put } = await office();
     // Carillon's own types are always allowed.
-    await kit.client.types.allow(["report"]);
+    await operatorOf(kit.client).types.allow({ types: ["report"] });
     for (let n = 0; n < 10; n++) await put(`t${n}`);
     await put("other", "beta");
     await kit.advance("12m");

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
 import { describe, expect, it } from "vitest";
@@ -87,8 +88,10 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
 
   it("any client refuses it in each kind of put, and so does the command line", async () => {
     const operator = stand.client();
-    await operator.types.allow(["report", "mail"]);
-    expect(await operator.types.list()).toEqual(expect.arrayContaining(["report", "mail"]));
+    await operatorOf(operator).types.allow({ types: ["report", "mail"] });
+    expect((await operatorOf(operator).types.list()).types).toEqual(
+      expect.arrayContaining(["report", "mail"]),
+    );
     await operator.put(good);
     const before = await everything();
 
@@ -110,7 +113,7 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
 
   it("none of many tasks is stored if one has an unknown type", async () => {
     const client = stand.client();
-    await client.types.allow(["report"]);
+    await operatorOf(client).types.allow({ types: ["report"] });
     const before = await everything();
     const put = client.putMany([good, { ...good, id: "another" }, bad]);
     await expect(put).rejects.toMatchObject({ code: "UNKNOWN_TASK_TYPE" });
@@ -121,9 +124,11 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
 
   it("a bound client cannot extend the list, and can pause its task", async () => {
     const client = stand.client();
-    await client.types.allow(["report"]);
+    await operatorOf(client).types.allow({ types: ["report"] });
     const user = new Client({ store: storeOf(client), owner: "acme" });
-    await expect(user.types.allow(["rm-rf"])).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await expect(operatorOf(user).types.allow({ types: ["rm-rf"] })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+    });
     await user.put({ ...good, enabled: false });
     expect(await user.get("good")).toMatchObject({ state: "paused", owner: "acme" });
     expect((await user.get("good")).nextExecution).toBeUndefined();

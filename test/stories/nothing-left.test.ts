@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
@@ -55,8 +56,8 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   const client = new Client({ connection: redis.url });
   await node.start();
   await worker.start();
-  await client.calendars.put("holidays", ["2026-12-25"]);
-  await client.tokens.create({ name: "ci", role: "viewer" });
+  await operatorOf(client).calendars.put({ name: "holidays", entries: ["2026-12-25"] });
+  await operatorOf(client).tokens.create({ name: "ci", role: "viewer" });
   const schedule = { every: "1s" };
   for (let i = 0; i < 10; i++) {
     await client.put(ok, {
@@ -83,8 +84,8 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
 
   for (const queue of await client.queues.names()) await client.bulk.delete({ queue });
   await worker.stop();
-  await client.calendars.delete("holidays");
-  await client.tokens.revoke("ci");
+  await operatorOf(client).calendars.delete({ name: "holidays" });
+  await operatorOf(client).tokens.revoke({ name: "ci" });
   const ours = (key: string) => key.includes(":~") || key.startsWith("{carillon}");
   // Runs in progress, and webhooks of failures until the end, are deleted while a node runs.
   await eventually(

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { type TestKit, testKit } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -18,13 +19,13 @@ describe("a quota", () => {
   const ledger = async (owner: string, id: string) => (await kit.client.runs.ledger({ owner, id })).reverse();
 
   it("of tasks refuses one more, by owner or in all; stored tasks stay and can be changed", async () => {
-    await kit.client.quotas.set("owner:*", { tasks: 1 });
+    await operatorOf(kit.client).quotas.set({ scope: "owner:*", tasks: 1 });
     await put("acme", "a");
     await expect(put("acme", "b")).rejects.toMatchObject({ code: "QUOTA_TASKS", statusCode: 409 });
     await put("acme", "a", "5m");
     await put("beta", "a");
-    await kit.client.quotas.set("owner:acme", { tasks: 3 });
-    await kit.client.quotas.set("all", { tasks: 3 });
+    await operatorOf(kit.client).quotas.set({ scope: "owner:acme", tasks: 3 });
+    await operatorOf(kit.client).quotas.set({ scope: "all", tasks: 3 });
     const more = ["b", "c"].map((id) => ({
       ...{ id, owner: "acme", queue: QUEUE, type: "ring", payload: {} },
       schedule: { every: "1h" },
@@ -35,7 +36,7 @@ describe("a quota", () => {
     });
     expect(await kit.client.count()).toBe(2);
     await expect(kit.client.enqueue(ring, {}, { owner: "gamma" })).resolves.toBeDefined();
-    await kit.client.quotas.set("all", { tasks: 3 });
+    await operatorOf(kit.client).quotas.set({ scope: "all", tasks: 3 });
     const moved = kit.client.move({ owner: "acme", id: "a" }, "elsewhere");
     await expect(moved).resolves.toMatchObject({ changed: true });
     expect(await kit.client.count()).toBe(3);
@@ -43,7 +44,7 @@ describe("a quota", () => {
 
   it("of the interval refuses a shorter one, and thins out a stored schedule with each skip in the ledger", async () => {
     await put("acme", "fast", "10s");
-    await kit.client.quotas.set("all", { interval: "1m" });
+    await operatorOf(kit.client).quotas.set({ scope: "all", interval: "1m" });
     await expect(put("acme", "other", "30s")).rejects.toMatchObject({
       code: "QUOTA_INTERVAL",
       field: "schedule",
@@ -67,13 +68,13 @@ describe("a quota", () => {
       ];
       expect(ways, new Date(time).toISOString()).toHaveLength(1);
     }
-    await kit.client.quotas.set("all", null);
+    await operatorOf(kit.client).quotas.set({ scope: "all" });
     await kit.advance("2m");
     expect((await kit.client.runs.list({ owner: "acme", id: "fast" })).length).toBeGreaterThan(10);
   });
 
   it("of waiting jobs skips occurrences and refuses triggers at the limit; other owners continue", async () => {
-    await kit.client.quotas.set("owner:acme", { waiting: 3 });
+    await operatorOf(kit.client).quotas.set({ scope: "owner:acme", waiting: 3 });
     await put("acme", "a", "1m");
     await put("beta", "b", "1m");
     await kit.client.queues.pause(QUEUE);
@@ -86,7 +87,7 @@ describe("a quota", () => {
     const refused = kit.client.trigger({ owner: "acme", id: "a" });
     await expect(refused).rejects.toMatchObject({ code: "QUOTA_WAITING", statusCode: 429 });
     expect((await kit.client.explain({ owner: "acme", id: "a" }, kit.now)).summary).toContain("quota");
-    await kit.client.quotas.set("all", { waiting: 5 });
+    await operatorOf(kit.client).quotas.set({ scope: "all", waiting: 5 });
     await kit.advance("2m");
     expect(await kit.client.runs.list({ owner: "beta", id: "b" })).toHaveLength(10);
     await kit.client.queues.resume(QUEUE);
@@ -96,17 +97,19 @@ describe("a quota", () => {
 
   it("is set for all only by an unbound client, with valid values", async () => {
     const acme = new Client({ store: kit.store, owner: "acme" });
-    await expect(acme.quotas.set("all", { tasks: 1 })).rejects.toMatchObject({ code: "FORBIDDEN" });
-    const { quotas } = kit.client;
-    await expect(quotas.set("everyone" as never, {})).rejects.toMatchObject({ field: "scope" });
-    await expect(quotas.set("all", { tasks: -1 })).rejects.toMatchObject({ field: "tasks" });
-    await expect(quotas.set("all", { interval: "soon" })).rejects.toMatchObject({ field: "interval" });
-    expect(await quotas.set("all", { tasks: 1, interval: "1s" })).toBe(true);
-    expect(await quotas.set("all", { tasks: 1, interval: 1_000 })).toBe(false);
-    expect(await quotas.list()).toEqual([{ scope: "all", tasks: 1, interval: 1_000 }]);
+    await expect(operatorOf(acme).quotas.set({ scope: "all", tasks: 1 })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+    });
+    const { quotas } = operatorOf(kit.client);
+    await expect(quotas.set({ scope: "everyone" as never })).rejects.toMatchObject({ field: "scope" });
+    await expect(quotas.set({ scope: "all", tasks: -1 })).rejects.toMatchObject({ field: "tasks" });
+    await expect(quotas.set({ scope: "all", interval: "soon" })).rejects.toMatchObject({ field: "interval" });
+    expect(await quotas.set({ scope: "all", tasks: 1, interval: "1s" })).toEqual({ changed: true });
+    expect(await quotas.set({ scope: "all", tasks: 1, interval: 1_000 })).toEqual({ changed: false });
+    expect(await quotas.list()).toEqual({ quotas: [{ scope: "all", tasks: 1, interval: 1_000 }] });
     expect(await kit.client.freezes.list()).toEqual([]);
-    expect(await quotas.set("all", null)).toBe(true);
-    expect(await quotas.list()).toEqual([]);
+    expect(await quotas.set({ scope: "all" })).toEqual({ changed: true });
+    expect(await quotas.list()).toEqual({ quotas: [] });
     expect(await kit.client.changes.list()).toMatchObject({
       changes: [{ kind: "quota" }, { kind: "quota" }],
     });

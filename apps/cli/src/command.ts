@@ -1,4 +1,5 @@
 import { hostname, userInfo } from "node:os";
+import type { Operator } from "@carillon/ops";
 import type { Client, TaskRef } from "@carillon/sdk";
 import { type Command, InvalidArgumentError } from "commander";
 import { conditionOptions } from "./commands/conditions.js";
@@ -61,6 +62,21 @@ export async function withClient<T>(
     progress.end();
     await client.close();
   }
+}
+
+/**
+ * Calls an operation and prints its answer: with `--json` as it is, which is the answer of the HTTP API too, else as the
+ * text that `words` makes of it.
+ */
+export async function operate<Answer extends object>(
+  options: Globals,
+  out: Output,
+  ask: (ops: Operator, client: Client) => Promise<Answer>,
+  words: (answer: Answer) => string,
+): Promise<void> {
+  const { operatorOf } = await import("@carillon/ops");
+  const answer: Answer = await withClient(options, (client) => ask(operatorOf(client), client));
+  await (options.json ? out.json<object>(answer) : out.write(words(answer)));
 }
 
 /** If the namespace is empty, says so and names the others of this Redis, because its name may be misspelt. */

@@ -86,7 +86,7 @@ describe("errors", () => {
     ["a bad name", "a:b", "2026-12-25", "INVALID_NAME"],
     ["a bad entry", "x", "2026-12-25\nXmas", "INVALID_SCHEDULE"],
     ["a date that does not exist", "x", "2026-02-30", "INVALID_SCHEDULE"],
-    ["entries that are no text", "x", "[1]", "INVALID_SCHEDULE"],
+    ["entries that are no text", "x", "[1]", "INVALID_OPTION"],
     ["half a list", "x", '["2026-12-25"', "INVALID_SCHEDULE"],
     ["an empty file", "x", "\n", "INVALID_OPTION"],
   ])("are reported for %s with 2, and nothing is stored", async (_, name, input, code) => {

@@ -1,4 +1,4 @@
-import type { Token } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { beforeEach, describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
@@ -254,7 +254,7 @@ describe("tokens", () => {
     const { stdout, stderr } = await cli(["tokens", "create", "ci", ...options]);
     expect(stdout).toMatch(/^carillon_ci_[\w-]{43}\n$/);
     expect(stderr).toMatch(/not shown again/);
-    const { tokens } = (await json(["tokens"])) as { tokens: Token[] };
+    const { tokens } = (await json(["tokens"])) as AnswerTo<"tokens.list">;
     expect(tokens).toMatchObject([{ name: "ci", role: "operator", owners: ["acme", "beta"] }]);
     expect(tokens[0]?.expires).toBeGreaterThanOrEqual(before + 90 * 86_400_000);
     expect(tokens[0]?.createdBy).toMatch(/.@./);

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
 
@@ -86,10 +87,10 @@ describe("validate", () => {
   it("knows shared calendars and the types that may be put", async () => {
     const holidays = text("a", { schedule: { cron: "0 9 * * *", except: [{ named: "holidays" }] } });
     expect(await refusal(["validate"], holidays)).toMatchObject({ exit: 2, code: "INVALID_SCHEDULE" });
-    await bench.client.calendars.put("holidays", ["2026-12-25"]);
+    await operatorOf(bench.client).calendars.put({ name: "holidays", entries: ["2026-12-25"] });
     const found = await json(["validate", "--from", "2026-12-24T12:00:00Z", "-n", "1"], holidays);
     expect(found.next[0].nominal).toBe(Date.parse("2026-12-26T09:00:00Z"));
-    await bench.client.types.allow(["report"]);
+    await operatorOf(bench.client).types.allow({ types: ["report"] });
     expect(await refusal(["validate"], holidays)).toMatchObject({ exit: 2, code: "UNKNOWN_TASK_TYPE" });
   });
 
@@ -153,6 +154,6 @@ describe("types", () => {
     ["one owner's wish", ["types", "any", "--owner", "acme"]],
   ])("refuse %s with 2", async (_, args) => {
     expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
-    expect(await bench.client.types.list()).toEqual([]);
+    expect((await operatorOf(bench.client).types.list()).types).toEqual([]);
   });
 });

@@ -1,7 +1,9 @@
-import { CarillonError, type Logger } from "@carillon/sdk";
+import { rightsAt } from "@carillon/ops/internal";
+import { CarillonError, type Logger, type TokenRole } from "@carillon/sdk";
+import { TOKEN_ROLES } from "@carillon/sdk/internal";
 import { type Ctx, clientAddress, type Middleware } from "./context.js";
 import { refuse } from "./errors.js";
-import { isForAdmins, isOwned, onlyActs, onlyAsks } from "./paths.js";
+import { API_PATH, isApi, isOwned, isRead, onlyActs, onlyAsks } from "./paths.js";
 
 /** Refuses requests that the sender's role or owners do not allow. */
 export const roleAllows: Middleware = async (c, next) => {
@@ -11,21 +13,25 @@ export const roleAllows: Middleware = async (c, next) => {
 
 function refusal(c: Ctx): CarillonError | undefined {
   const { role, owners } = c.var.identity;
-  if (owners && !isOwned(c)) {
+  const { least, owned, noun } = needs(c);
+  if (owners && !owned) {
     const what = `this token is bound to the owner ${owners.join(", ")}, and this concerns the whole namespace.`;
     return new CarillonError("FORBIDDEN", what, { remedy: "Use a token without owners." });
   }
-  if (role === "admin") return undefined;
-  if (isForAdmins(c)) {
-    const remedy = "Sign in with the token of an admin.";
-    return new CarillonError("FORBIDDEN", "only an admin may see and change tokens.", { remedy });
-  }
-  if (onlyAsks(c) || (role === "operator" && onlyActs(c))) return undefined;
-  const [what, whose] =
-    role === "operator"
-      ? ["an operator may not define, edit or remove anything", "an admin"]
-      : ["a viewer may only read", onlyActs(c) ? "an operator or an admin" : "an admin"];
-  return new CarillonError("FORBIDDEN", `${what}.`, { remedy: `Sign in with the token of ${whose}.` });
+  if (TOKEN_ROLES.indexOf(role) >= TOKEN_ROLES.indexOf(least)) return undefined;
+  const whose = least === "admin" ? "an admin" : "an operator or an admin";
+  const remedy = `Sign in with the token of ${whose}.`;
+  if (isRead(c)) return new CarillonError("FORBIDDEN", `only ${whose} may see ${noun}.`, { remedy });
+  const what =
+    role === "operator" ? "an operator may not define, edit or remove anything" : "a viewer may only read";
+  return new CarillonError("FORBIDDEN", `${what}.`, { remedy });
+}
+
+/** The least role that a request needs, and whether a caller that is bound to owners may send it. */
+function needs(c: Ctx): { least: TokenRole; owned: boolean; noun?: string } {
+  const rights = isApi(c) ? rightsAt(c.req.method, c.req.path.slice(API_PATH.length)) : undefined;
+  if (rights) return { least: rights.role, owned: rights.reach === "owner", noun: rights.noun };
+  return { least: onlyAsks(c) ? "viewer" : onlyActs(c) ? "operator" : "admin", owned: isOwned(c) };
 }
 
 /** Logs changes and who made them. Paths contain names of queues, tasks and jobs, never a token. */

@@ -1,10 +1,10 @@
 import { setMaxListeners } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hostname } from "node:os";
+import { parseInput } from "@carillon/ops/internal";
 import { CarillonError, Client, type Logger } from "@carillon/sdk";
 import { defaultLogger, storeOf } from "@carillon/sdk/internal";
 import { z } from "zod";
-import { readAs } from "./api/fault.js";
 import { createApp } from "./app.js";
 import { ROLES, type Tokens } from "./auth.js";
 import type { Connection } from "./board.js";
@@ -73,7 +73,7 @@ const TOKENS = z.strictObject(
  * app.all("/ops/*", (c) => ops.fetch(c.req.raw, c.env)); // Hono
  */
 export function createConsole(options: ConsoleOptions): Console {
-  const { client, basePath, bullBoard, redact, trustedProxies } = readAs(OPTIONS, options);
+  const { client, basePath, bullBoard, redact, trustedProxies } = parseInput(OPTIONS, options);
   const auth = readAuth(options.auth);
   if (client.owner !== undefined) {
     const remedy = "Bind people instead: by named tokens, or by `owners` in the result of `auth`.";
@@ -108,7 +108,7 @@ export function createConsole(options: ConsoleOptions): Console {
 /** @throws `INVALID_OPTION` of a field below `auth`; errors never quote a token */
 function readAuth(given: unknown): Tokens | OwnAuth {
   if (typeof given === "function") return given as OwnAuth;
-  const auth = readAs(TOKENS, given, "auth");
+  const auth = parseInput(TOKENS, given, "auth");
   const repeated = repeatedToken(ROLES.toReversed().map((role) => [`auth.${role}`, auth[role]]));
   if (repeated) throw new CarillonError("INVALID_OPTION", `${repeated.what}.`, { field: repeated.field });
   return auth;

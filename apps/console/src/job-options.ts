@@ -1,5 +1,5 @@
+import { parseInput } from "@carillon/ops/internal";
 import { z } from "zod";
-import { readAs } from "./api/fault.js";
 
 const number = z.number("not a number");
 const text = z.string("not a text");
@@ -30,5 +30,5 @@ const ADDED = z.object({ options: OPTIONS });
  * `options.deduplication.id`
  */
 export function assertJobOptions(options: unknown): void {
-  readAs(ADDED, { options });
+  parseInput(ADDED, { options });
 }

@@ -88,11 +88,6 @@ export function onlyActs({ req }: Ctx): boolean {
   return ACTS.some((path) => path.test(asked));
 }
 
-/** Reads and changes that only an admin may do. */
-export function isForAdmins({ req }: Ctx): boolean {
-  return /^\/api\/v1\/tokens(\/|$)/i.test(req.path);
-}
-
 /**
  * Paths for tokens that are bound to owners. The API answers them with a client that is bound to one of these owners,
  * which hides the tasks of others. All other paths concern the whole namespace.

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import type { TaskInput, Upcoming } from "@carillon/sdk";
 import type { ConditionName } from "@carillon/sdk/conditions";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -11,7 +12,7 @@ afterAll(() => console_.stop());
 afterEach(async () => {
   const { tasks } = await console_.client.list({ limit: 1_000 });
   await Promise.all(tasks.map((task) => console_.client.delete(task)));
-  await console_.client.types.allow([]);
+  await operatorOf(console_.client).types.allow({ types: [] });
 });
 
 const api: Console["api"] = (...asked) => console_.api(...asked);

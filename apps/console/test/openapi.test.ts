@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { HTTP_OPERATIONS } from "@carillon/ops/internal";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Conformance } from "./conformance.js";
@@ -26,12 +27,13 @@ test("the document is valid OpenAPI 3.1", async () => {
 test("every route is in it, with each of its methods", async () => {
   const { paths } = await served();
   const source = await readFile(new URL("../src/api/router.ts", import.meta.url), "utf8");
+  const operations = new Set(HTTP_OPERATIONS.map(({ path }) => path.replace(/:(\w+)/g, "{$1}")));
   const routes = [...source.matchAll(/route\(router, (?:"(.*?)"|`(.*?)`|(task))/g)].map((match) =>
     (match[1] ?? match[2] ?? "TASK")
       .replace(/TASK|\$\{task\}/, "/tasks/:queue/:owner/:id")
       .replace(/:(\w+)/g, "{$1}"),
   );
-  expect(Object.keys(paths)).toEqual(routes);
+  expect(Object.keys(paths)).toEqual([...routes, ...operations]);
   const methods = (path: string) => Object.keys(paths[path] ?? {});
   for (const path of ["/tasks", "/tasks/{queue}/{owner}/{id}", "/runs/cancel", "/types", "/events"]) {
     // The router reports the methods of a path.

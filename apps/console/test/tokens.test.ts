@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
-import type { Change, TokenInput } from "@carillon/sdk";
+import { type InputOf, type OPERATIONS, operatorOf } from "@carillon/ops";
+import type { Change } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Auth } from "../src/auth.js";
@@ -19,8 +20,8 @@ beforeEach(async () => {
 afterAll(() => console_.stop());
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
-const create = async (input: Partial<TokenInput>) =>
-  (await console_.client.tokens.create({ name: "ci", role: "operator", ...input })).secret;
+const create = async (input: Partial<InputOf<typeof OPERATIONS.tokens.create>>) =>
+  (await operatorOf(console_.client).tokens.create({ name: "ci", role: "operator", ...input })).secret;
 const call = (secret: string, method: string, path: string, body?: unknown) =>
   console_.api(method, path, body, bearer(secret));
 const codeOf = async (secret: string, method: string, path: string, body?: unknown) => {
@@ -65,7 +66,9 @@ describe("a named token", () => {
       );
       expect(answer).toEqual([403, "FORBIDDEN"]);
     }
-    expect((await console_.client.tokens.list()).map(({ name }) => name)).toEqual(["bound"]);
+    expect((await operatorOf(console_.client).tokens.list()).tokens.map(({ name }) => name)).toEqual([
+      "bound",
+    ]);
   });
 
   test("is refused with a code of its own once expired, by header and by form", async () => {
@@ -96,10 +99,10 @@ describe("a named token", () => {
 
   test("signs in; its session ends if it is revoked, expires or is replaced", async () => {
     const ends: (() => Promise<unknown>)[] = [
-      () => console_.client.tokens.revoke("a.b_c"),
+      () => operatorOf(console_.client).tokens.revoke({ name: "a.b_c" }),
       () => expire("a.b_c"),
       async () => {
-        await console_.client.tokens.revoke("a.b_c");
+        await operatorOf(console_.client).tokens.revoke({ name: "a.b_c" });
         await create({ name: "a.b_c", role: "admin" });
       },
       () => console_.ask("/logout", { headers: { cookie } }),
@@ -113,7 +116,9 @@ describe("a named token", () => {
       expect(await read()).toBe(200);
       await end();
       expect(await read()).toBe(401);
-      await console_.client.tokens.revoke("a.b_c").catch(() => {});
+      await operatorOf(console_.client)
+        .tokens.revoke({ name: "a.b_c" })
+        .catch(() => {});
     }
   });
 

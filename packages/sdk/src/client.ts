@@ -10,9 +10,7 @@ import { rememberStore } from "@carillon/store/internal";
 import { Alerts } from "./client/alerts.js";
 import { Backfills } from "./client/backfills.js";
 import { BulkCalls } from "./client/bulk-calls.js";
-import { Calendars } from "./client/calendars.js";
 import { Changes } from "./client/changes.js";
-import { Defaults } from "./client/defaults.js";
 import { doctor } from "./client/doctor.js";
 import type { Diagnosis } from "./client/doctor-finding.js";
 import { type EventsOptions, type LiveEvent, liveEvents } from "./client/events.js";
@@ -24,17 +22,14 @@ import { type MoveOptions, type MoveResult, move } from "./client/move.js";
 import { Nodes } from "./client/nodes.js";
 import { checkedOptions } from "./client/options.js";
 import { Queues } from "./client/queues.js";
-import { QuotaSettings } from "./client/quotas.js";
 import { restore, revisionsOf } from "./client/revisions.js";
 import { Runs } from "./client/runs.js";
-import { Scope } from "./client/scope.js";
+import { rememberScope, Scope } from "./client/scope.js";
 import { type Status, status } from "./client/status.js";
 import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
 import { countByFilter, countTasks, listTasks, readTask, type TaskCounts } from "./client/task-reader.js";
-import { TaskTypes } from "./client/task-types.js";
 import { TaskWriter } from "./client/task-writer.js";
 import { listTicks, type TickList, type TickOptions, type TickStrip, tickStrips } from "./client/ticks.js";
-import { Tokens } from "./client/tokens.js";
 import type {
   AuthorOptions,
   ClientOptions,
@@ -77,8 +72,6 @@ export class Client {
   readonly runs: Runs;
   /** Runs of past occurrences. */
   readonly backfills: Backfills;
-  /** Shared calendars, which schedules name in `except`. */
-  readonly calendars: Calendars;
   /** Alerts: the last ones, those that wait, and silences. */
   readonly alerts: Alerts;
   /** Freezes: pauses of an owner, a tag, a queue, or all tasks. */
@@ -88,16 +81,8 @@ export class Client {
   readonly nodes: Nodes;
   /** The worker processes. */
   readonly workers: Workers;
-  /** The task types that may be put into the namespace. */
-  readonly types: TaskTypes;
-  /** Policies for tasks that do not have them. */
-  readonly defaults: Defaults;
-  /** Most tasks, shortest interval and most waiting jobs, of the namespace and of owners. */
-  readonly quotas: QuotaSettings;
   /** The log of changes, with their authors. */
   readonly changes: Changes;
-  /** Named tokens for the HTTP API and the console. */
-  readonly tokens: Tokens;
   readonly #store: Store;
   readonly #ownsStore: boolean;
   readonly #scope: Scope;
@@ -118,21 +103,17 @@ export class Client {
     rememberStore(this, this.#store);
     this.#options = options;
     this.#scope = new Scope(this.#store, owner, by, from, options.onProgress);
+    rememberScope(this, this.#scope);
     this.#writer = new TaskWriter(this.#scope, types, maxPayloadBytes);
     this.bulk = new BulkCalls(this.#scope, this.#writer);
     this.runs = new Runs(this.#scope);
     this.backfills = new Backfills(this.#scope);
-    this.calendars = new Calendars(this.#scope);
     this.alerts = new Alerts(this.#scope);
     this.freezes = new Freezes(this.#scope);
     this.queues = new Queues(this.#scope);
     this.nodes = new Nodes(this.#scope);
     this.workers = new Workers(this.#scope);
-    this.types = new TaskTypes(this.#scope);
-    this.defaults = new Defaults(this.#scope);
-    this.quotas = new QuotaSettings(this.#scope);
     this.changes = new Changes(this.#scope);
-    this.tokens = new Tokens(this.#scope);
   }
 
   get namespace(): string {

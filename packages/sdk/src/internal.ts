@@ -6,5 +6,8 @@
 export { nearest, nearestRemedy, shownDestination, shownTarget } from "@carillon/core/internal";
 export { defaultLogger, Store, type StoredToken, TOKEN_ROLES } from "@carillon/store";
 export { internalsOf, storeOf } from "@carillon/store/internal";
+export { shown } from "./client/change.js";
+export { type Scope, scopeOf } from "./client/scope.js";
+export { instant } from "./instant.js";
 export type { WorkerClock } from "./worker/clock.js";
 export { type WorkerSeams, withWorkerSeams } from "./worker/seams.js";

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { CarillonError, Client, defineTask, readEnvironment, type TaskInput, Worker } from "@carillon/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -199,7 +200,12 @@ onEveryEngine("bad input", (connection) => {
     ["backfills.list", (o) => client.backfills.list(o), { status: "done" }, "status"],
     ["runs.cancelAll", (o) => client.runs.cancelAll({ queue: QUEUE }, o), { bye: "x" }, "bye"],
     ["bulk.delete's filter", (o) => client.bulk.delete(o), { queue: QUEUE, onwer: "a" }, "onwer"],
-    ["calendars.put", (o) => client.calendars.put("c", [], o), { bye: "me" }, "bye"],
+    [
+      "calendars.put",
+      (o) => operatorOf(client).calendars.put({ name: "c", entries: [] }, o),
+      { bye: "me" },
+      "bye",
+    ],
     ["a client", (o) => new Client(o), { connection: "redis://x", foo: 1 }, "foo"],
     ["a worker", (o) => new Worker(o), { connection: "redis://x", types: [], namespce: "n" }, "namespce"],
     ["a worker's stop", (o) => idleWorker().stop(o), { witin: 5 }, "witin"],
@@ -366,7 +372,13 @@ onEveryEngine("bad input", (connection) => {
       "INVALID_NAME",
       "queue",
     ],
-    ["types.allow", (types) => client.types.allow(types), ["x", undefined, 5], "INVALID_OPTION", "types"],
+    [
+      "types.allow",
+      (types) => operatorOf(client).types.allow({ types: types }),
+      ["x", undefined, 5],
+      "INVALID_OPTION",
+      "types",
+    ],
     ["putMany", (tasks) => client.putMany(tasks), [5, undefined, null, {}], "INVALID_TASK", "tasks"],
     ["a change", (change) => client.update("there", change), [undefined, {}], "INVALID_OPTION", "change"],
     [

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
@@ -51,7 +52,7 @@ describe("the change log", () => {
     const alerts = (path: string) => [{ on: ["failed" as const], url: `https://hooks.example/${path}` }];
     await kit.client.put(task("a", { alerts: alerts("s3cret") }));
     await kit.client.put(task("a", { alerts: alerts("an0ther") }));
-    await kit.client.defaults.set("all", { alerts: alerts("s3cret") });
+    await operatorOf(kit.client).defaults.set({ scope: "all", policies: { alerts: alerts("s3cret") } });
     const { changes } = await kit.client.changes.list();
     const shown = [{ on: ["failed"], url: "hooks.example" }];
     expect(changes.map(({ kind, after }) => [kind, after?.["alerts"]])).toEqual([
@@ -122,13 +123,13 @@ describe("the change log", () => {
       await ann.pause("a", { note: "why" });
       await ann.queues.pause(QUEUE);
       await ann.queues.setLimit(QUEUE, "acme", 3);
-      await ann.calendars.put("feast", ["2026-12-25"]);
-      await ann.defaults.set("all", { timeLimit: "1m" });
-      await ann.types.allow(["ring"]);
+      await operatorOf(ann).calendars.put({ name: "feast", entries: ["2026-12-25"] });
+      await operatorOf(ann).defaults.set({ scope: "all", policies: { timeLimit: "1m" } });
+      await operatorOf(ann).types.allow({ types: ["ring"] });
     }
     await ann.resume("a");
     await ann.queues.resume(QUEUE);
-    await ann.calendars.delete("feast");
+    await operatorOf(ann).calendars.delete({ name: "feast" });
     const triggered = await ann.trigger("a");
     if (triggered.outcome === "enqueued") await ann.runs.cancel(triggered.run).catch(() => {});
     const { id } = await ann.backfills.start("a", { from: START - 7_200_000, to: START });

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -70,7 +71,7 @@ onEveryEngine("the client", (connection) => {
   );
 
   it("warns of a rerun that comes from the defaults of the namespace", async () => {
-    await client.defaults.set("all", { rerun: { delay: "1m" } });
+    await operatorOf(client).defaults.set({ scope: "all", policies: { rerun: { delay: "1m" } } });
     const warned = [expect.objectContaining({ code: "NEVER_RERUNS" }), NO_WORKER];
     expect((await client.put(noop("t"))).warnings).toEqual(warned);
     expect((await client.validate(noop("t"))).warnings).toEqual(warned);
@@ -172,7 +173,9 @@ onEveryEngine("the client", (connection) => {
     expect(await client.bulk.resume({ queue: name.queue }, { from: undefined, by: text })).toMatchObject({
       count: 1,
     });
-    expect(await client.calendars.put("days", ["2026-12-25"], { by: text })).toMatchObject({
+    expect(
+      await operatorOf(client).calendars.put({ name: "days", entries: ["2026-12-25"] }, { by: text }),
+    ).toMatchObject({
       outcome: "created",
     });
   });
@@ -268,7 +271,7 @@ onEveryEngine("the client", (connection) => {
       field: "[1].payload.f",
     });
     expect(await bench.dump()).toEqual(before);
-    await client.types.allow(["noop"]);
+    await operatorOf(client).types.allow({ types: ["noop"] });
     const other = noop("other", { queue: "other", type: "report", payload: { tenant: "a" } });
     await expect(client.putMany([noop("new"), other])).rejects.toMatchObject({
       code: "UNKNOWN_TASK_TYPE",

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
@@ -122,7 +123,7 @@ describe("the outlook of a client", () => {
   });
 
   it("marks an excluded time, with the reason", async () => {
-    await kit.client.calendars.put("holidays", ["2026-01-02", "2026-01-05"]);
+    await operatorOf(kit.client).calendars.put({ name: "holidays", entries: ["2026-01-02", "2026-01-05"] });
     const except = [{ named: "holidays" }, { calendar: "Sat" }, { cron: "0 9 4 * *" }];
     await put("t", "fine", { schedule: { cron: "0 9 * * *", except } });
     await put("any", "fine", { schedule: { any: [{ cron: "0 9 * * *", except }, { cron: "0 9 2 * *" }] } });

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { freePort } from "@carillon/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -81,25 +82,49 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ["backfills.list", "INVALID_OPTION", (c) => c.backfills.list({ limit: 0 })],
   ["runs.cancelAll", "INVALID_OPTION", (c) => c.runs.cancelAll({})],
   ["ledger", "INVALID_NAME", (c) => c.runs.ledger("a:b")],
-  ["putCalendar", "INVALID_NAME", (c) => c.calendars.put("a b", [])],
-  ["putCalendar entries", "INVALID_SCHEDULE", (c) => c.calendars.put("c", ["soon"])],
-  ["putCalendar by", "INVALID_OPTION", (c) => c.calendars.put("c", [], { by: 5 as never })],
-  ["deleteCalendar", "INVALID_NAME", (c) => c.calendars.delete("a b")],
-  ["allowTypes", "INVALID_NAME", (c) => c.types.allow(["a b"])],
+  ["putCalendar", "INVALID_NAME", (c) => operatorOf(c).calendars.put({ name: "a b", entries: [] })],
+  [
+    "putCalendar entries",
+    "INVALID_SCHEDULE",
+    (c) => operatorOf(c).calendars.put({ name: "c", entries: ["soon"] }),
+  ],
+  [
+    "putCalendar by",
+    "INVALID_OPTION",
+    (c) => operatorOf(c).calendars.put({ name: "c", entries: [] }, { by: 5 as never }),
+  ],
+  ["deleteCalendar", "INVALID_NAME", (c) => operatorOf(c).calendars.delete({ name: "a b" })],
+  ["allowTypes", "INVALID_NAME", (c) => operatorOf(c).types.allow({ types: ["a b"] })],
   ["pauseQueue", "INVALID_NAME", (c) => c.queues.pause("a b")],
   ["pauseQueue note", "INVALID_OPTION", (c) => c.queues.pause("q", { note: 5 as never })],
   ["resumeQueue", "INVALID_NAME", (c) => c.queues.resume("a b")],
-  ["createToken role", "INVALID_OPTION", (c) => c.tokens.create({ name: "ci", role: "root" as never })],
-  ["createToken name", "INVALID_NAME", (c) => c.tokens.create({ name: "a b", role: "admin" })],
-  ["createToken of a role's name", "INVALID_NAME", (c) => c.tokens.create({ name: "admin", role: "viewer" })],
-  ["createToken owners", "INVALID_OPTION", (c) => c.tokens.create({ name: "ci", role: "admin", owners: [] })],
+  [
+    "createToken role",
+    "INVALID_OPTION",
+    (c) => operatorOf(c).tokens.create({ name: "ci", role: "root" as never }),
+  ],
+  ["createToken name", "INVALID_NAME", (c) => operatorOf(c).tokens.create({ name: "a b", role: "admin" })],
+  [
+    "createToken of a role's name",
+    "INVALID_NAME",
+    (c) => operatorOf(c).tokens.create({ name: "admin", role: "viewer" }),
+  ],
+  [
+    "createToken owners",
+    "INVALID_OPTION",
+    (c) => operatorOf(c).tokens.create({ name: "ci", role: "admin", owners: [] }),
+  ],
   [
     "createToken expires",
     "INVALID_OPTION",
-    (c) => c.tokens.create({ name: "ci", role: "admin", expires: "soon" }),
+    (c) => operatorOf(c).tokens.create({ name: "ci", role: "admin", expires: "soon" }),
   ],
-  ["createToken by", "INVALID_OPTION", (c) => c.tokens.create({ name: "ci", role: "admin", by: 5 as never })],
-  ["revokeToken", "INVALID_NAME", (c) => c.tokens.revoke("a b")],
+  [
+    "createToken by",
+    "INVALID_OPTION",
+    (c) => operatorOf(c).tokens.create({ name: "ci", role: "admin" }, { by: 5 as never }),
+  ],
+  ["revokeToken", "INVALID_NAME", (c) => operatorOf(c).tokens.revoke({ name: "a b" })],
   ["deleteQueue", "INVALID_NAME", (c) => c.queues.delete("a b")],
 ];
 

@@ -223,6 +223,6 @@ export function assertKnown(type: string, known: readonly string[]): void {
   if (known.length === 0 || known.includes(type)) return;
   throw new CarillonError("UNKNOWN_TASK_TYPE", `this namespace has no task type ${type}.`, {
     field: "type",
-    remedy: `Use one of ${known.slice(0, 20).join(", ")}, or allow it in the namespace: client.types.allow([...]).`,
+    remedy: `Use one of ${known.slice(0, 20).join(", ")}, or allow it in the namespace: ops.types.allow({ types }) of @carillon/ops.`,
   });
 }

@@ -1,7 +1,7 @@
-import type { CalendarView } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import type { Command } from "commander";
 import { readEntries } from "../calendar-entries.js";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Globals, operate, type Register } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
@@ -40,13 +40,16 @@ function registerPut(calendars: Command, out: Output): void {
       const options: Globals & { by?: string } = command.optsWithGlobals();
       const { by } = options;
       const entries = await readEntries(options.io, file);
-      const put = await withClient(options, (client) =>
-        client.calendars.put(name, entries, by === undefined ? {} : { by }),
-      );
-      if (options.json) return out.json(put);
-      const then = put.replanned === 0 ? "" : `; replanned: ${put.replanned} of its tasks`;
       const size = entries.length === 1 ? "1 entry" : `${entries.length} entries`;
-      await out.write(`${put.outcome} ${put.name}: ${size}, revision ${put.revision}${then}\n`);
+      await operate(
+        options,
+        out,
+        (ops) => ops.calendars.put({ name, entries: [...entries] }, { by }),
+        ({ outcome, revision, replanned }) => {
+          const then = replanned === 0 ? "" : `; replanned: ${replanned} of its tasks`;
+          return `${outcome} ${name}: ${size}, revision ${revision}${then}\n`;
+        },
+      );
     });
 }
 
@@ -56,10 +59,12 @@ function registerList(calendars: Command, out: Output): void {
     .summary("list the calendars")
     .description("Lists the calendars, and how many tasks name each.")
     .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.calendars.list());
-      if (options.json) return out.json({ calendars: found });
-      await out.write(found.length ? table(COLUMNS, found, out) : "No calendars.\n");
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.calendars.list(),
+        ({ calendars }) => (calendars.length ? table(COLUMNS, calendars, out) : "No calendars.\n"),
+      );
     });
 }
 
@@ -70,12 +75,16 @@ function registerShow(calendars: Command, out: Output): void {
     .description("Shows a calendar's entries, one a line: what put reads.")
     .argument("<name>")
     .action(async (name: string, _: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const { entries, ...found } = await withClient(options, (client) => client.calendars.get(name));
-      if (options.json) return out.json({ ...found, entries });
-      const by = found.by === NOBODY ? "" : ` by ${printable(found.by)}`;
-      const head = `# ${found.name}: revision ${found.revision}, changed ${when(found.updated)}${by}\n`;
-      await out.write(head + entries.map((entry) => `${printable(entry)}\n`).join(""));
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.calendars.get({ name }),
+        ({ entries, revision, updated, ...found }) => {
+          const by = found.by === NOBODY ? "" : ` by ${printable(found.by)}`;
+          const head = `# ${found.name}: revision ${revision}, changed ${when(updated)}${by}\n`;
+          return head + entries.map((entry) => `${printable(entry)}\n`).join("");
+        },
+      );
     });
 }
 
@@ -86,16 +95,22 @@ function registerRm(calendars: Command, out: Output): void {
     .description("Deletes a calendar. Refused while tasks name it.")
     .argument("<name>")
     .action(async (name: string, _: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      await withClient(options, (client) => client.calendars.delete(name));
-      await (options.json ? out.json({ name, deleted: true }) : out.write(`deleted ${name}\n`));
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        async (ops) => {
+          await ops.calendars.delete({ name });
+          return { name, deleted: true };
+        },
+        () => `deleted ${name}\n`,
+      );
     });
 }
 
-const COLUMNS: Column<CalendarView>[] = [
+const COLUMNS: Column<AnswerTo<"calendars.list">["calendars"][number]>[] = [
   { title: "NAME", value: ({ name }) => name },
   { title: "ENTRIES", right: true, value: ({ entries }) => String(entries) },
-  { title: "TASKS", right: true, value: ({ tasks }) => String(tasks) },
+  { title: "TASKS", right: true, value: ({ tasks }) => (tasks === undefined ? "-" : String(tasks)) },
   { title: "REVISION", right: true, value: ({ revision }) => String(revision) },
   { title: "UPDATED", value: ({ updated }, { when }) => when(updated) },
 ];

@@ -1,5 +1,5 @@
 import type { DefaultsScope, PoliciesInput } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Globals, operate, type Register } from "../command.js";
 import { misuse } from "../failure.js";
 import { printable } from "../text.js";
 
@@ -14,13 +14,17 @@ export const registerDefaults: Register = (program, out) => {
         "those of an owner, which override those of all. Stored tasks do not change until they are put again, but default alerts hold for them too.",
     )
     .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const list = await withClient(options, (client) => client.defaults.list());
-      if (options.json) return out.json({ defaults: list });
-      const lines = Object.entries(list).map(([scope, policies]) =>
-        printable(`${scope} ${JSON.stringify(policies)}`),
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.defaults.list(),
+        ({ defaults }) => {
+          const lines = Object.entries(defaults).map(([scope, policies]) =>
+            printable(`${scope} ${JSON.stringify(policies)}`),
+          );
+          return lines.length > 0 ? `${lines.join("\n")}\n` : "No defaults.\n";
+        },
       );
-      await out.write(lines.length > 0 ? `${lines.join("\n")}\n` : "No defaults.\n");
     });
   defaults
     .command("set")
@@ -39,12 +43,13 @@ export const registerDefaults: Register = (program, out) => {
     .action((scope: string, _: unknown, command) => set(scope, null, command.optsWithGlobals()));
 
   async function set(scope: string, policies: PoliciesInput | null, options: Globals): Promise<void> {
-    const changed = await withClient(options, (client) =>
-      client.defaults.set(scope as DefaultsScope, policies),
-    );
-    if (options.json) return out.json({ scope, policies, changed });
     const done = policies === null ? "removed the defaults of" : "set the defaults of";
-    await out.write(`${changed ? done : "unchanged:"} ${scope}\n`);
+    await operate(
+      options,
+      out,
+      (ops) => ops.defaults.set({ scope: scope as DefaultsScope, policies }),
+      ({ changed }) => `${changed ? done : "unchanged:"} ${scope}\n`,
+    );
   }
 };
 

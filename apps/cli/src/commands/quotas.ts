@@ -1,5 +1,6 @@
-import type { QuotaInput, QuotaScope, QuotaView } from "@carillon/sdk";
-import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import type { AnswerTo } from "@carillon/ops";
+import type { QuotaInput, QuotaScope } from "@carillon/sdk";
+import { type Globals, operate, type Register, wholeNumber } from "../command.js";
 import { misuse } from "../failure.js";
 import { type Column, table } from "../table.js";
 import { duration } from "../times.js";
@@ -16,15 +17,17 @@ export const registerQuotas: Register = (program, out) => {
       "Lists the quotas of the namespace and of owners. Puts beyond them are refused; times beyond them are skipped, and are in the ledger.",
     )
     .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.quotas.list());
-      if (options.json) return out.json({ quotas: found });
-      await out.write(found.length ? table(COLUMNS, found, out) : "No quotas.\n");
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.quotas.list(),
+        ({ quotas }) => (quotas.length ? table(COLUMNS, quotas, out) : "No quotas.\n"),
+      );
     });
   quotas
     .command("set")
     .summary("set a quota, replacing the earlier one")
-    .description("Sets the quota of a scope, replacing the earlier one. What is not given is not bound.")
+    .description("Replaces the quota of a scope. A bound that you leave out is unlimited.")
     .argument("<scope>", SCOPE)
     .option("--tasks <n>", "most tasks", wholeNumber)
     .option("--interval <duration>", "shortest time between two occurrences of a task, such as 10s")
@@ -41,20 +44,22 @@ export const registerQuotas: Register = (program, out) => {
     .summary("remove a quota")
     .description("Removes the quota of a scope.")
     .argument("<scope>", SCOPE)
-    .action((scope: string, _: unknown, command) => set(scope, null, command.optsWithGlobals()));
+    .action((scope: string, _: unknown, command) => set(scope, {}, command.optsWithGlobals()));
 
-  async function set(scope: string, quota: QuotaInput | null, options: Globals): Promise<void> {
-    // Not the owner of the client: quotas belong to the namespace.
-    const changed = await withClient(options, (client) => client.quotas.set(scope as QuotaScope, quota));
-    if (options.json) return out.json({ scope, ...quota, changed });
-    const done = quota === null ? "removed the quota of" : "set the quota of";
-    await out.write(`${changed ? done : "unchanged:"} ${scope}\n`);
+  async function set(scope: string, quota: QuotaInput, options: Globals): Promise<void> {
+    const done = Object.keys(quota).length === 0 ? "removed the quota of" : "set the quota of";
+    await operate(
+      options,
+      out,
+      (ops) => ops.quotas.set({ scope: scope as QuotaScope, ...quota }),
+      ({ changed }) => `${changed ? done : "unchanged:"} ${scope}\n`,
+    );
   }
 };
 
 const count = (value: number | undefined) => (value === undefined ? "-" : String(value));
 
-const COLUMNS: Column<QuotaView>[] = [
+const COLUMNS: Column<AnswerTo<"quotas.list">["quotas"][number]>[] = [
   { title: "SCOPE", value: ({ scope }) => scope },
   { title: "TASKS", right: true, value: ({ tasks }) => count(tasks) },
   {

@@ -1,5 +1,6 @@
-import type { Token, TokenRole } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import type { AnswerTo } from "@carillon/ops";
+import type { TokenRole } from "@carillon/sdk";
+import { type Globals, operate, type Register } from "../command.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
@@ -20,10 +21,12 @@ export const registerTokens: Register = (program, out) => {
         "all changes made with it.",
     )
     .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.tokens.list());
-      if (options.json) return out.json({ tokens: found });
-      await out.write(found.length ? table(COLUMNS, found, out) : "No tokens.\n");
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.tokens.list(),
+        ({ tokens }) => (tokens.length ? table(COLUMNS, tokens, out) : "No tokens.\n"),
+      );
     });
   tokens
     .command("create")
@@ -41,21 +44,22 @@ export const registerTokens: Register = (program, out) => {
       const { owner, ...options }: CreateOptions = command.optsWithGlobals();
       const { role, by } = options;
       const sdk = await import("@carillon/sdk");
-      const created = await withClient(options, async (client) => {
-        const now = await client.serverTime();
-        const at = { zone: HERE, now, field: "--expires", duration: "from" } as const;
-        const expires = options.expires === undefined ? undefined : readMoment(sdk, options.expires, at).time;
-        return client.tokens.create({
-          name,
-          role: role as TokenRole,
-          owners: owner?.split(","),
-          expires,
-          by,
-        });
-      });
-      if (options.json) return out.json(created);
-      out.stderr.write("The secret is not shown again:\n");
-      await out.write(`${created.secret}\n`);
+      await operate(
+        options,
+        out,
+        async (ops, client) => {
+          const now = await client.serverTime();
+          const at = { zone: HERE, now, field: "--expires", duration: "from" } as const;
+          const expires =
+            options.expires === undefined ? undefined : readMoment(sdk, options.expires, at).time;
+          const owners = owner?.split(",");
+          return ops.tokens.create({ name, role: role as TokenRole, owners, expires }, { by });
+        },
+        ({ secret }) => {
+          out.stderr.write("The secret is not shown again:\n");
+          return `${secret}\n`;
+        },
+      );
     });
   tokens
     .command("revoke")
@@ -65,12 +69,20 @@ export const registerTokens: Register = (program, out) => {
     .option("--by <name>", "who; default $USER@host")
     .action(async (name: string, _: unknown, command) => {
       const options: Globals & { by?: string } = command.optsWithGlobals();
-      await withClient(options, (client) => client.tokens.revoke(name, { by: options.by }));
-      await (options.json ? out.json({ name, revoked: true }) : out.write(`revoked ${printable(name)}\n`));
+      const { by } = options;
+      await operate(
+        options,
+        out,
+        async (ops) => {
+          await ops.tokens.revoke({ name }, { by });
+          return { name, revoked: true };
+        },
+        () => `revoked ${printable(name)}\n`,
+      );
     });
 };
 
-const COLUMNS: Column<Token>[] = [
+const COLUMNS: Column<AnswerTo<"tokens.list">["tokens"][number]>[] = [
   { title: "NAME", value: ({ name }) => name },
   { title: "ROLE", value: ({ role }) => role },
   { title: "OWNERS", value: ({ owners }) => owners?.join(", ") ?? "all" },

@@ -1,4 +1,4 @@
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Globals, operate, type Register } from "../command.js";
 import { printable } from "../text.js";
 
 export const registerTypes: Register = (program, out) => {
@@ -7,10 +7,12 @@ export const registerTypes: Register = (program, out) => {
     .summary("the task types that may be put")
     .description("Shows which task types may be put into the namespace, by any client.")
     .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const allowed = await withClient(options, (client) => client.types.list());
-      if (options.json) return out.json({ types: allowed });
-      await out.write(allowed.length ? allowed.map((type) => `${printable(type)}\n`).join("") : "any type\n");
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.types.list(),
+        ({ types }) => (types.length ? types.map((type) => `${printable(type)}\n`).join("") : "any type\n"),
+      );
     });
   types
     .command("allow")
@@ -24,12 +26,13 @@ export const registerTypes: Register = (program, out) => {
     .description("Allows any task type in puts.")
     .action(async (_: unknown, command) => set([], command.optsWithGlobals()));
 
-  async function set(allowed: readonly string[], options: Globals): Promise<void> {
-    const stored = await withClient(options, async (client) => {
-      await client.types.allow(allowed);
-      return client.types.list();
-    });
-    if (options.json) return out.json({ types: stored });
-    await out.write(stored.length ? `only ${stored.join(", ")} may be put\n` : "any type may be put\n");
+  async function set(types: string[], options: Globals): Promise<void> {
+    await operate(
+      options,
+      out,
+      (ops) => ops.types.allow({ types }),
+      (answer) =>
+        answer.types.length ? `only ${answer.types.join(", ")} may be put\n` : "any type may be put\n",
+    );
   }
 };

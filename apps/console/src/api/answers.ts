@@ -337,12 +337,6 @@ export const QUEUES = object({
   queues: list(object({ name: text, tasks: count }, { ...queueState, outcomes })),
 });
 export const LIMITS = object({ limits: z.record(text, count) });
-export const DEFAULTS = object({ defaults: z.record(text, z.looseObject({})) });
-export const QUOTAS = object({
-  quotas: list(object({ scope: text }, { tasks: count, interval: count, waiting: count })),
-});
-export const TYPES = object({ types: list(text) });
-
 const alert = object(
   { kind: alertKind, at: time },
   {
@@ -388,13 +382,3 @@ const FREEZE = object(
 export const PUT_FREEZE = FREEZE.partial().extend({ holds });
 export const PAUSED_QUEUE = object({ changed: flag, holds });
 export const FREEZES = object({ freezes: list(FREEZE) });
-const token = object(
-  { name: text, role: text, created: time, expired: flag },
-  { owners: list(text), createdBy: text, expires: time },
-).meta({ id: "Token" });
-export const TOKENS = object({ tokens: list(token) });
-export const CREATED_TOKEN = object({ token, secret: text });
-const calendar = { name: text, revision: count, updated: time, by: text };
-export const CALENDARS = object({ calendars: list(object({ ...calendar, entries: count, tasks: count })) });
-export const CALENDAR = object({ ...calendar, entries: list(text) });
-export const PUT_CALENDAR = object({ name: text, outcome: putOutcome, revision: count, replanned: count });

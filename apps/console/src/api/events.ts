@@ -1,9 +1,9 @@
+import { parseInput } from "@carillon/ops/internal";
 import { CarillonError, type Client } from "@carillon/sdk";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { z } from "zod";
 import { type Ctx, queryOf } from "../context.js";
 import { clientFor } from "./clients.js";
-import { readAs } from "./fault.js";
 import { EVENTS_QUERY } from "./query.js";
 import { type Call, type Endpoint, NOTHING } from "./route.js";
 
@@ -21,7 +21,7 @@ export function eventsEndpoint(): Endpoint {
   const call: Call = async (c) => {
     const client = clientFor(c);
     const { owner: _, ...asked } = queryOf(c);
-    readAs(EVENTS_QUERY, asked);
+    parseInput(EVENTS_QUERY, asked);
     if (open >= MOST) {
       c.header("Retry-After", "10");
       throw new CarillonError("RATE_LIMITED", `more than ${MOST} streams of events are open.`, {

@@ -54,7 +54,7 @@ export function openApi(router: Pick<Hono<Env>, "routes">): Json {
 }
 
 function operation(method: string, path: string, described: Described, schemas: Schemas): Json {
-  const { query, body, answer, status, type = "application/json" } = described;
+  const { query, body, answer, status, type = "application/json", about } = described;
   const words = path.split("/").filter((part) => part !== "");
   const name = words.map((word) =>
     word.replace(/\W*(\w)(\w*)\W*/g, (_, first, rest) => first.toUpperCase() + rest),
@@ -63,7 +63,8 @@ function operation(method: string, path: string, described: Described, schemas: 
   const error = { $ref: "#/components/responses/Error" };
   const parameters = [...pathParameters(words), ...queryParameters(query, schemas)];
   return {
-    operationId: method + name.join(""),
+    operationId: about?.id ?? method + name.join(""),
+    ...(about && { summary: about.summary }),
     tags: [words[0]],
     ...(parameters.length > 0 && { parameters }),
     ...(body !== NOTHING && {

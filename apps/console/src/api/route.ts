@@ -1,3 +1,4 @@
+import { parseInput } from "@carillon/ops/internal";
 import type { Client } from "@carillon/sdk";
 import type { Hono } from "hono";
 import { z } from "zod";
@@ -6,7 +7,6 @@ import { RequestError } from "../errors.js";
 import { hostsOnly } from "../redact.js";
 import { jsonBody } from "./body.js";
 import { clientFor } from "./clients.js";
-import { readAs } from "./fault.js";
 
 /** An answer: a JSON body, or none. */
 export interface Reply {
@@ -38,6 +38,8 @@ export interface Described {
   readonly status: readonly number[];
   /** Media type of the answer. Default JSON. */
   readonly type?: string;
+  /** The name of the operation, and a sentence about it. */
+  readonly about?: { readonly id: string; readonly summary: string };
 }
 
 /** Reads a request, and answers or rejects it. */
@@ -60,14 +62,14 @@ export function endpoint<
   Query extends z.ZodObject = typeof NOTHING,
   Body extends z.ZodObject | z.ZodUnknown = typeof NOTHING,
 >(
-  schemas: Partial<Pick<Described, "answer" | "status">> & {
+  schemas: Partial<Pick<Described, "answer" | "status" | "about">> & {
     query?: Query;
     body?: Body;
     checked?: z.ZodType;
   },
   answer: (asked: Asked<z.output<Query>, z.output<Body>>) => Promise<Reply>,
 ): Endpoint {
-  const { query = NOTHING, body = NOTHING, checked = body, answer: shape } = schemas;
+  const { query = NOTHING, body = NOTHING, checked = body, answer: shape, about } = schemas;
   const { status = [shape === undefined ? 204 : 200] } = schemas;
   const call: Call = async (c) => {
     const client = clientFor(c);
@@ -77,14 +79,16 @@ export function endpoint<
     const reply = await answer({
       ...{ client, identity, site },
       path: c.req.param() as Record<string, string>,
-      query: readAs(query, identity.owners ? rest : queryOf(c)) as z.output<Query>,
-      body: (body instanceof z.ZodObject ? readAs(body, c.var.body ?? {}) : c.var.body) as z.output<Body>,
+      query: parseInput(query, identity.owners ? rest : queryOf(c)) as z.output<Query>,
+      body: (body instanceof z.ZodObject ? parseInput(body, c.var.body ?? {}) : c.var.body) as z.output<Body>,
     });
     if (reply.location !== undefined) c.header("Location", site.basePath + reply.location);
     if (reply.body === undefined) return c.body(null, reply.status as 204);
     return json(c, identity.role === "viewer" ? hostsOnly(reply.body) : reply.body, reply.status);
   };
-  return Object.assign(call, { described: { query, body: checked, answer: shape, status } });
+  return Object.assign(call, {
+    described: { query, body: checked, answer: shape, status, ...(about && { about }) },
+  });
 }
 
 const METHODS = ["get", "post", "put", "delete"] as const;

@@ -4,7 +4,6 @@ import type { Env } from "../context.js";
 import type { Redactor } from "../redact.js";
 import { alertEndpoints as alerts } from "./alerts.js";
 import { backfillEndpoints as backfills } from "./backfills.js";
-import { calendarEndpoints as calendars } from "./calendars.js";
 import { clientsOf } from "./clients.js";
 import { eventsEndpoint } from "./events.js";
 import { freezeEndpoints as freezes } from "./freezes.js";
@@ -14,11 +13,11 @@ import { changesEndpoint, journalEndpoint } from "./journal.js";
 import { manyEndpoints as many } from "./many.js";
 import { namespaceEndpoints as namespace } from "./namespace.js";
 import { openApiEndpoint } from "./openapi.js";
+import { operationRoutes } from "./operations.js";
 import { queueEndpoints as queues } from "./queues.js";
 import { route } from "./route.js";
 import { runEndpoints as runs } from "./runs.js";
 import { taskEndpoints } from "./tasks.js";
-import { tokenEndpoints as tokens } from "./tokens.js";
 import { validateEndpoint } from "./validate.js";
 import { verbEndpoints } from "./verbs.js";
 
@@ -81,11 +80,6 @@ export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   route(router, "/queues/:queue/resume", { post: queues.resume });
   route(router, "/queues/:queue/limits", { get: queues.limits });
   route(router, "/queues/:queue/limits/:owner", { put: queues.setLimit });
-  route(router, "/defaults", { get: namespace.defaults });
-  route(router, "/defaults/:scope", { put: namespace.setDefaults });
-  route(router, "/quotas", { get: namespace.quotas });
-  route(router, "/quotas/:scope", { put: namespace.setQuota });
-  route(router, "/types", { get: namespace.types, put: namespace.allowTypes });
   route(router, "/alerts", { get: alerts.list });
   route(router, "/alerts/undelivered", { get: alerts.undelivered });
   route(router, "/alerts/test", { post: alerts.test });
@@ -93,9 +87,6 @@ export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   route(router, "/alerts/silences/:id", { delete: alerts.unsilence });
   route(router, "/freezes", { get: freezes.list, post: freezes.add });
   route(router, "/freezes/:id", { delete: freezes.remove });
-  route(router, "/tokens", { get: tokens.list, post: tokens.add });
-  route(router, "/tokens/:name", { delete: tokens.remove });
-  route(router, "/calendars", { get: calendars.list });
-  route(router, "/calendars/:name", { get: calendars.get, put: calendars.put, delete: calendars.remove });
+  operationRoutes(router);
   return router;
 }

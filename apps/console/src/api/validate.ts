@@ -8,7 +8,7 @@ import {
   type TaskInput,
   type Validation,
 } from "@carillon/sdk";
-import type { Store } from "@carillon/sdk/internal";
+import { type Store, storeOf } from "@carillon/sdk/internal";
 import { z } from "zod";
 import type { Redactor } from "../redact.js";
 import { VALIDATED } from "./answers.js";
@@ -82,7 +82,7 @@ async function check(client: Client, body: z.output<typeof VALIDATE>): Promise<C
   }
   if (schedule === undefined) throw refused("task", "missing.", "Give a task or a schedule.");
   // The type does not matter for a schedule alone, so use any type that is allowed.
-  const [type = "none"] = await client.types.list();
+  const [type = "none"] = (await storeOf(client)?.registry.types()) ?? [];
   const passed = await judge({ id: id ?? "none", owner, type, queue: "none", schedule });
   const warnings = passed.warnings.filter(({ code }) => code !== "NO_WORKER");
   return { schedule: passed.schedule, seed: seedOf({ owner, id: id ?? "" }), warnings };

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import type { Client, Context } from "@carillon/sdk";
 import { defineTask } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
@@ -34,7 +35,7 @@ export async function storeMarkup(client: Client): Promise<Record<string, string
       ...{ ...name, type: MARK, tags: [MARK], schedule: { cron: "0 0 1 1 *", except: [{ named: MARK }] } },
       ...{ description: `${ends}: ${MARKUP}`, payload: { text: MARKUP, ends } },
     });
-  await client.calendars.put(MARK, ["2030-12-25"]);
+  await operatorOf(client).calendars.put({ name: MARK, entries: ["2030-12-25"] });
   const runs: string[] = [];
   for (const ends of ["well", "badly"]) {
     await put(ends);

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { lookAt } from "./looks.js";
@@ -51,7 +52,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.trigger("fails");
     await world.client.trigger("fine");
     await Promise.all([settled("fails"), settled("fine")]);
-    await world.client.calendars.put("holidays", ["2030-12-25"]);
+    await operatorOf(world.client).calendars.put({ name: "holidays", entries: ["2030-12-25"] });
     await world.client.freezes.put({ owner: "globex", reason: "an audit" });
     pages = { ...PAGES, ...(await storeMarkup(world.client)) };
   });
@@ -318,7 +319,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await put("theirs", { owner: "umbrella", type: "lonely" });
     const owners = ["acme", "umbrella"];
     const { page, go } = await world.as(
-      await world.client.tokens.create({ name: "both", role: "viewer", owners }),
+      await operatorOf(world.client).tokens.create({ name: "both", role: "viewer", owners }),
     );
     await page.locator(".live[data-live=true]").waitFor();
     await page.getByRole("combobox", { name: "Owner" }).selectOption("umbrella");

@@ -127,7 +127,7 @@ type ExclusionKind =
 
 /** A shared calendar. */
 export interface NamedInput {
-  /** The calendar's name, as `client.calendars.put` stored it. */
+  /** The calendar's name, as `ops.calendars.put` stored it. */
   named: string;
   /** IANA zone in which its days are read. Default: the schedule's. */
   timezone?: string | undefined;

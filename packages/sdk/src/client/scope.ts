@@ -7,6 +7,22 @@ import type { ChangeFacts, ChangeKind, ChangeScope } from "./change.js";
 import { Coverage } from "./coverage.js";
 import { assertRef, shortText } from "./input.js";
 
+const SCOPES = new WeakMap<object, Scope>();
+
+export function rememberScope(client: object, scope: Scope): void {
+  SCOPES.set(client, scope);
+}
+
+/** The scope of a client. @throws `INVALID_OPTION` for anything else */
+export function scopeOf(client: object): Scope {
+  const scope = SCOPES.get(client);
+  if (scope) return scope;
+  throw new CarillonError("INVALID_OPTION", "not a client of this copy of @carillon/sdk.", {
+    field: "client",
+    remedy: "Give new Client(…), from the one installed copy of the package.",
+  });
+}
+
 /** The store of a client, and the owner that it is bound to. All parts of a client share one. */
 export class Scope {
   readonly store: Store;

@@ -1,4 +1,4 @@
-import type { CalendarView, SharedCalendar } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { useState } from "react";
 import { api } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
@@ -17,7 +17,7 @@ const pathOf = (name: string) => `/calendars/${encodeURIComponent(name)}`;
 /** Shared calendars: what each excludes, and how many tasks name it. */
 export default function Calendars() {
   const { define } = useMe();
-  const calendars = useGet<{ calendars: CalendarView[] }>("/calendars");
+  const calendars = useGet<AnswerTo<"calendars.list">>("/calendars");
   const [open, setOpen] = useState<string | undefined>();
   return (
     <>
@@ -41,7 +41,7 @@ export default function Calendars() {
                       {name}
                     </button>
                     <span>{w.entries(entries)}</span>
-                    <span className="soft">{w.usedBy(tasks)}</span>
+                    <span className="soft">{tasks === undefined ? "" : w.usedBy(tasks)}</span>
                     <span className="soft end">
                       {words.task.updated} <Relative at={updated} />{" "}
                       {by && by !== "-" ? words.now.pausedBy(by) : ""}
@@ -73,7 +73,11 @@ function Excluded({ name }: { name: string }) {
 }
 
 function Editor({ name, onClose }: { name: string; onClose: () => void }) {
-  const stored = useGet<SharedCalendar>(pathOf(name), {}, { enabled: name !== "", refresh: false });
+  const stored = useGet<AnswerTo<"calendars.get">>(
+    pathOf(name),
+    {},
+    { enabled: name !== "", refresh: false },
+  );
   if (name !== "" && !stored.data) return null;
   return <Form name={name} entries={stored.data?.entries ?? []} onClose={onClose} />;
 }

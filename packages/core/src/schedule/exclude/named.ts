@@ -24,7 +24,8 @@ export const named: ExclusionKind<NamedExclusion, z.ZodString> = {
     if (entries === undefined && !lenient) {
       throw new CarillonError("INVALID_SCHEDULE", `There is no calendar ${quote(name)}.`, {
         field: "schedule.named",
-        remedy: "Store it first: carillon calendars put NAME FILE, or client.calendars.put(name, entries).",
+        remedy:
+          "Store it first: carillon calendars put NAME FILE, or ops.calendars.put({ name, entries }) of @carillon/ops.",
       });
     }
     const calendar = namedCalendar(entries ?? [], `calendars.${name}`);

@@ -1,7 +1,8 @@
+import { operatorOf } from "@carillon/ops";
+import { Client, defineTask } from "@carillon/sdk";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { Client, defineTask } from "../src/index.js";
 
 let redis: RedisServer;
 let client: Client;
@@ -26,10 +27,23 @@ const task = (rest: object = {}) => ({
 
 describe("default policies", () => {
   it("apply to tasks without their own: a type's precede an owner's, which precede those of all", async () => {
-    expect(await client.defaults.set("all", { timeLimit: "50%", linger: "1d", tolerance: "5s" })).toBe(true);
-    expect(await client.defaults.set("all", { timeLimit: "50%", linger: "1d", tolerance: "5s" })).toBe(false);
-    await client.defaults.set("owner:acme", { linger: "2d", pauseAfterFailures: 3 });
-    await client.defaults.set("type:report", { pauseAfterFailures: 5 });
+    expect(
+      await operatorOf(client).defaults.set({
+        scope: "all",
+        policies: { timeLimit: "50%", linger: "1d", tolerance: "5s" },
+      }),
+    ).toEqual({ changed: true });
+    expect(
+      await operatorOf(client).defaults.set({
+        scope: "all",
+        policies: { timeLimit: "50%", linger: "1d", tolerance: "5s" },
+      }),
+    ).toEqual({ changed: false });
+    await operatorOf(client).defaults.set({
+      scope: "owner:acme",
+      policies: { linger: "2d", pauseAfterFailures: 3 },
+    });
+    await operatorOf(client).defaults.set({ scope: "type:report", policies: { pauseAfterFailures: 5 } });
     await client.put(task({ owner: "acme" }));
     const given = { timeLimit: "50%", linger: "2d", pauseAfterFailures: 5, tolerance: "5s" };
     expect(await client.get({ owner: "acme", id: "a" })).toMatchObject(given);
@@ -43,7 +57,7 @@ describe("default policies", () => {
   });
 
   it("are filled in by every kind of put", async () => {
-    await client.defaults.set("all", { timeLimit: "7m" });
+    await operatorOf(client).defaults.set({ scope: "all", policies: { timeLimit: "7m" } });
     const [type, later] = [
       defineTask("t", { queue: "q", payload: z.object({}), handler: () => {} }),
       { delay: "1h" },
@@ -57,12 +71,16 @@ describe("default policies", () => {
 
   it("do not change stored tasks, and end when they are removed", async () => {
     await client.put(task());
-    await client.defaults.set("all", { timeLimit: "7m" });
+    await operatorOf(client).defaults.set({ scope: "all", policies: { timeLimit: "7m" } });
     expect((await client.get("a")).timeLimit).toBeUndefined();
-    expect(await client.defaults.list()).toEqual({ all: { timeLimit: "7m" } });
-    expect(await client.defaults.set("all", null)).toBe(true);
-    expect(await client.defaults.set("all", null)).toBe(false);
-    expect(await client.defaults.list()).toEqual({});
+    expect((await operatorOf(client).defaults.list()).defaults).toEqual({ all: { timeLimit: "7m" } });
+    expect(await operatorOf(client).defaults.set({ scope: "all", policies: null })).toEqual({
+      changed: true,
+    });
+    expect(await operatorOf(client).defaults.set({ scope: "all", policies: null })).toEqual({
+      changed: false,
+    });
+    expect((await operatorOf(client).defaults.list()).defaults).toEqual({});
   });
 
   it.each([
@@ -71,13 +89,17 @@ describe("default policies", () => {
     ["everything", {}, "INVALID_OPTION"],
     ["owner:a b", {}, "INVALID_NAME"],
   ])("%s %j: %s", async (scope, policies, code) => {
-    await expect(client.defaults.set(scope as "all", policies as object)).rejects.toMatchObject({ code });
-    expect(await client.defaults.list()).toEqual({});
+    await expect(
+      operatorOf(client).defaults.set({ scope: scope as "all", policies: policies as object }),
+    ).rejects.toMatchObject({ code });
+    expect((await operatorOf(client).defaults.list()).defaults).toEqual({});
   });
 
   it("cannot be set by a bound client", async () => {
     const acme = new Client({ connection: redis.url, namespace: client.namespace, owner: "acme" });
-    await expect(acme.defaults.set("owner:acme", {})).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await expect(operatorOf(acme).defaults.set({ scope: "owner:acme", policies: {} })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+    });
     await acme.close();
   });
 

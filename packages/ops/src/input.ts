@@ -1,9 +1,14 @@
-import { CarillonError } from "@carillon/sdk";
-import { nearestRemedy } from "@carillon/sdk/internal";
+import { CarillonError } from "@carillon/core";
+import { nearestRemedy } from "@carillon/core/internal";
 import type { z } from "zod";
 
-/** Parses a query or a body by its schema. @param within field that holds the input @throws `INVALID_OPTION`, naming the field */
-export function readAs<Schema extends z.ZodObject>(
+/**
+ * Parses an input by its schema.
+ *
+ * @param within field that holds the input
+ * @throws `INVALID_OPTION`, naming the field
+ */
+export function parseInput<Schema extends z.ZodObject>(
   schema: Schema,
   input: unknown,
   within?: string,
@@ -19,7 +24,11 @@ export function readAs<Schema extends z.ZodObject>(
     });
   }
   const field = [within, fieldOf(issue)].filter(Boolean).join(".");
-  throw new CarillonError("INVALID_OPTION", `${issue.message}.`, field === "" ? {} : { field });
+  const [, wanted] = /^not (an? .*)$/.exec(issue.message) ?? [];
+  throw new CarillonError("INVALID_OPTION", `${issue.message}.`, {
+    ...(field !== "" && { field }),
+    ...(wanted !== undefined && { remedy: `Give ${wanted}.` }),
+  });
 }
 
 /** `entries[3]` */

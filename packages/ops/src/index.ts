@@ -1,0 +1,10 @@
+export type { Call, Method, Operation } from "./operation.js";
+export { OPERATIONS } from "./operations.js";
+export {
+  type AnswerOf,
+  type AnswerTo,
+  type InputOf,
+  type OperationName,
+  type Operator,
+  operatorOf,
+} from "./operator.js";

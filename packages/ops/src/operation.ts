@@ -1,0 +1,52 @@
+import type { ChangeFacts, ChangeKind, ChangeScope } from "@carillon/sdk";
+import type { Store, TokenRole } from "@carillon/store";
+import type { z } from "zod";
+
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
+
+/** A call's surroundings: everything that an operation gets besides its input. */
+export interface Call {
+  readonly store: Store;
+  /** The owner that the caller is bound to; undefined: it sees all. */
+  readonly owner: string | undefined;
+  /** The author of the change; "" unknown. */
+  readonly by: string;
+  /** Adds an entry to the change log, after the change. Its kind is the operation's `logs`. */
+  log(object: ChangeScope, facts?: ChangeFacts): void;
+}
+
+/**
+ * One thing that a person or a program can ask or do. Its method in the client, its route with rights, checks and
+ * description, and the CLI's JSON follow from this value; its name is its place in `OPERATIONS`.
+ */
+export interface Operation<
+  Input extends z.ZodObject = z.ZodObject,
+  Output extends z.ZodType | undefined = z.ZodType | undefined,
+> {
+  /** Method and path below the API's address: `PUT /quotas/:scope`. The input has a field for each part with a colon. */
+  readonly http: `${Method} /${string}`;
+  /** The least role that may call it over HTTP. */
+  readonly role: TokenRole;
+  /** `owner`: callers that are bound to an owner may call it too, and it reaches only that owner's tasks. */
+  readonly reach: "owner" | "namespace";
+  /** Kind of its entries in the change log. Every operation that changes something has one. */
+  readonly logs?: ChangeKind;
+  /** One sentence for the API's description and the docs. */
+  readonly summary: string;
+  readonly input: Input;
+  /** Shape of the answer, for the API's description; tests check answers against it. Undefined: none. */
+  readonly output?: Output;
+  /**
+   * Status of a success over HTTP. Default: 200, or 204 without an answer. Of 200 and 201, an answer whose `outcome`
+   * is `created` gets 201.
+   */
+  readonly status?: readonly number[];
+  run(call: Call, input: z.output<Input>): Promise<Output extends z.ZodType ? z.input<Output> : void>;
+}
+
+/** Declares an operation. Only gives types. */
+export function operation<Input extends z.ZodObject, Output extends z.ZodType | undefined = undefined>(
+  declared: Operation<Input, Output>,
+): Operation<Input, Output> {
+  return declared;
+}
