@@ -155,3 +155,36 @@ async function allItems(client: Client, run: string, status?: ItemFilter["status
   } while (cursor !== undefined);
   return found;
 }
+
+describe("E17 a retry of failed items is a retry", () => {
+  it("three hours later, with startWithin: 5m: by ann, with its own trigger, not late, no late-start", async () => {
+    let broken = true;
+    const type = defineTask("fan-out", {
+      queue: "bells",
+      payload: anything,
+      generate: () => [0, 1],
+      process: (n) => {
+        if (broken && n === 1) throw new Error("no paper");
+      },
+    });
+    const kit = await stand.kit({ types: [type], start: "2026-01-01T00:00:00Z" });
+    const schedule = { at: "2026-01-01T01:00:00Z" };
+    await kit.client.put({ id: "t", type: "fan-out", queue: "bells", schedule, startWithin: "5m" });
+    await kit.advance("4h");
+    const [failed] = await kit.client.runs.list("t");
+    broken = false;
+    const retry = ["retry", failed?.id ?? "", "--failed-items", "--by", "ann", "--json"];
+    const { stdout } = await stand.carillon(retry);
+    const { run } = JSON.parse(stdout) as { run: string };
+    await kit.advance("10m");
+    const record = await kit.client.runs.get(run);
+    expect(record).toMatchObject({
+      trigger: "items",
+      by: "ann",
+      outcome: "succeeded",
+      nominal: failed?.nominal,
+    });
+    expect(record.lateMs).toBeUndefined();
+    expect((await kit.client.runs.stats("t")).incidents).toEqual([]);
+  });
+});

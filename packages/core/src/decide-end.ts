@@ -1,5 +1,6 @@
 import type { Pending } from "./decision.js";
 import { tokenOf } from "./ids.js";
+import { ASKED_FOR } from "./job.js";
 import type { Policies } from "./policies.js";
 import { afterFailure } from "./retry.js";
 import { isFailure, type Outcome } from "./run.js";
@@ -47,7 +48,7 @@ export function decideEnd(task: EndingTask, run: EndingRun, now: number): EndDec
   const failed = isFailure(run.outcome);
   const { pending, replaced } = withWish(task, run);
   const { retry, pause, superseded } =
-    failed && run.trigger !== "manual" ? decideFailure(task, run, now) : NOTHING;
+    failed && !ASKED_FOR.has(run.trigger) ? decideFailure(task, run, now) : NOTHING;
   // Runs that fail at the same time must count each other: one of them may reach the limit.
   const counts = failed && task.policies.pauseAfterFailures !== undefined;
   // Also set if another run asked for the same time: with a fixed delay, that time replaces the next one.

@@ -9,10 +9,11 @@ import type { Run } from "./run.js";
 export function decideItems(
   task: Pick<DueTask, "overlap" | "running" | "pending">,
   run: Pick<Run, "id" | "key" | "nominal">,
+  by?: string,
 ): Decision | undefined {
   const { id, key, nominal } = run;
   if (task.overlap !== "allow" && task.running) return undefined;
   if (task.pending.some((one) => one.key === key)) return undefined;
-  const enqueue: Enqueue = { key, nominal, due: nominal, trigger: "manual", itemsOf: id };
+  const enqueue: Enqueue = { key, nominal, due: nominal, trigger: "items", itemsOf: id, ...(by && { by }) };
   return { enqueue, skipped: [], next: "kept", pending: task.pending };
 }

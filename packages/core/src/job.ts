@@ -1,9 +1,15 @@
 import type { Json } from "./json.js";
 import type { OverlapPolicy } from "./policies.js";
 
-export const TRIGGERS = ["schedule", "catch-up", "retry", "manual", "backfill", "self"] as const;
-/** Reason why an occurrence was enqueued. */
+export const TRIGGERS = ["schedule", "catch-up", "retry", "manual", "backfill", "self", "items"] as const;
+/** Reason why an occurrence was enqueued. `items`: the failed items of an earlier run of it are done again. */
 export type Trigger = (typeof TRIGGERS)[number];
+
+/** Triggers of runs that are never late: their due time is long past. */
+export const NEVER_LATE: ReadonlySet<Trigger> = new Set(["retry", "backfill", "items"]);
+
+/** Triggers of runs that a person asked for one by one: no rerun follows their failure. */
+export const ASKED_FOR: ReadonlySet<Trigger> = new Set(["manual", "items"]);
 
 /**
  * The occurrence that a job is for. Times are UTC milliseconds of Redis time. Public: plain BullMQ workers

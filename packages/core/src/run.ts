@@ -1,4 +1,4 @@
-import type { Trigger } from "./job.js";
+import { NEVER_LATE, type Trigger } from "./job.js";
 import type { Json } from "./json.js";
 
 /** End of a run. `lost`: its job was removed before its end was recorded. */
@@ -48,15 +48,14 @@ export function errorOf({ outcome, error }: Pick<Run, "outcome" | "error">): str
 }
 
 /**
- * Lateness of the enqueue, and the wait for a worker, in ms. No lateness for reruns and backfills: their due time is
- * long past.
+ * Lateness of the enqueue, and the wait for a worker, in ms. No lateness for runs that are never late.
  */
 export function delaysOf(
   run: Pick<Run, "trigger" | "due" | "enqueued" | "started">,
 ): Pick<Run, "lateMs" | "waitMs"> {
   const { trigger, due, enqueued, started } = run;
   return {
-    ...(trigger !== "retry" && trigger !== "backfill" && { lateMs: Math.max(0, enqueued - due) }),
+    ...(!NEVER_LATE.has(trigger) && { lateMs: Math.max(0, enqueued - due) }),
     ...(started !== undefined && { waitMs: Math.max(0, started - enqueued) }),
   };
 }

@@ -812,7 +812,7 @@ describe("a step of a backfill", () => {
 describe("the failed items of a run", () => {
   const run = { id: "t@1.a", key: "k1", nominal: m(1) };
   const wait: Pending = { key: "k9", ...at(9), trigger: "schedule" };
-  const enqueue = { key: "k1", ...at(1), trigger: "manual", itemsOf: "t@1.a" };
+  const enqueue = { key: "k1", ...at(1), trigger: "items", itemsOf: "t@1.a" };
 
   it.each<[string, Partial<DueTask>, object | undefined]>([
     [

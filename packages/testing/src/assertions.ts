@@ -1,5 +1,5 @@
 import { compileSchedule, type JobData, type Schedule, seedOf } from "@carillon/core";
-import { parseLocalName } from "@carillon/core/internal";
+import { ASKED_FOR, parseLocalName } from "@carillon/core/internal";
 
 /** Violations of the promise in a set of jobs; empty lists if it was kept. */
 export interface Violations {
@@ -25,7 +25,7 @@ export function checkOccurrences(
     const { owner, task, nominal, due, enqueued, trigger } = data.occurrence;
     const name = `${owner}/${task}`;
     if (enqueued < due) early.push(`${name}@${nominal}`);
-    if (trigger === "manual") continue;
+    if (ASKED_FOR.has(trigger)) continue;
     const seen = byTask.get(name) ?? new Map<number, number>();
     seen.set(nominal, (seen.get(nominal) ?? 0) + 1);
     byTask.set(name, seen);

@@ -90,6 +90,8 @@ function beginning({ trigger, due, enqueued }: RunDetails): string {
   switch (trigger) {
     case "manual":
       return "It was asked for by hand";
+    case "items":
+      return "The failed items of its run were done again";
     case "catch-up":
       return `It was caught up on ${lateness}`;
     case "backfill":

@@ -47,9 +47,11 @@ export const registerRetry: Register = (program, out) => {
         "it names the same new run. Refused if the run is not over or has no failed items.",
     )
     .requiredOption("--failed-items", "only these can be retried; needed, so that it is said")
+    .option("--by <name>", "who")
     .action(async (id: string, _: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const result = await withClient(options, (client) => client.runs.retryItems(id));
+      const options: Globals & { by?: string } = command.optsWithGlobals();
+      const { by } = options;
+      const result = await withClient(options, (client) => client.runs.retryItems(id, { by }));
       await (options.json ? out.json(result) : out.write(`enqueued the failed items: run ${result.run}\n`));
     });
 };

@@ -12,6 +12,7 @@ export const taskWords = {
     manual: "manual",
     backfill: "backfill",
     self: "by itself",
+    items: "failed items",
   } satisfies Record<Trigger, string>,
   ticks: {
     planned: (at: string) => `${at}: planned`,

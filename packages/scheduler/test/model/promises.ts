@@ -82,7 +82,7 @@ function decidedOnce(
     if (one.trigger !== "retry" && seen.has(one.key)) fail(`${id}: enqueued and waiting: ${one.key}`);
   }
   // Manual runs have no nominal time of the schedule; backfills decide a time again.
-  const again = new Set(["retry", "manual", "backfill"]);
+  const again = new Set(["retry", "manual", "backfill", "items"]);
   const first = runs.filter(({ trigger }) => !again.has(trigger));
   const skips = ledger.filter(({ reason }) => FINAL_SKIPS.has(reason));
   for (const [i, a] of skips.entries()) {

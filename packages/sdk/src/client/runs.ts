@@ -165,7 +165,7 @@ export class Runs {
       const token = createHash("sha256").update(`${id} ${nth}`).digest("hex").slice(0, 16);
       const before = await store.runs.get(queue, runId(run.task.id, run.nominal, token));
       if (!before) {
-        const retried = await store.claims.retryItems(run, { token, node: this.#scope.actor });
+        const retried = await store.claims.retryItems(run, { token, node: this.#scope.actor, name: by });
         this.#scope.log("retry", run.task, by, { details: { run: id, as: retried.run } });
         return retried;
       }

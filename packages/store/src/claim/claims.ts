@@ -270,16 +270,13 @@ export class ClaimRepository extends DueReads {
    *
    * @throws `TASK_NOT_FOUND`, `SKIPPED_OVERLAP`, `CONFLICT`
    */
-  async retryItems(
-    run: Run,
-    by: { token: string; node: string },
-  ): Promise<{ run: string; enqueued: number }> {
+  async retryItems(run: Run, by: Omit<Requester, "key">): Promise<{ run: string; enqueued: number }> {
     const { task: name } = run;
     const local = localName(name);
     const result = await this.#optimistic.write([`${name.queue}/${local}`], () =>
       this.#enqueue(name, { ...by, key: run.key }, undefined, (task, now) => {
         assertThawed(task, local, now);
-        const decision = decideItems(task, run);
+        const decision = decideItems(task, run, by.name);
         if (decision) return decision;
         const what = `another run of ${local} is open, or its own retry is pending.`;
         throw new CarillonError("SKIPPED_OVERLAP", what, { remedy: "Try again when it has ended." });

@@ -1,5 +1,6 @@
 import { parseDuration, type TaskDefinition, type Trigger } from "@carillon/core";
 import {
+  ASKED_FOR,
   type Enqueue,
   minGapOf,
   occurrenceKey,
@@ -64,8 +65,8 @@ export class JobTexts {
   /** From the occurrence to the one that follows it, in ms; undefined if none does. */
   #interval(definition: TaskDefinition, { trigger, nominal }: Enqueue): number | undefined {
     const schedule = this.#schedules.get(definition);
-    // A manual trigger takes the interval between the schedule's next two times.
-    const from = trigger === "manual" ? (schedule.next(nominal) ?? Number.NaN) : nominal;
+    // A run that was asked for takes the interval between the schedule's next two times.
+    const from = ASKED_FOR.has(trigger) ? (schedule.next(nominal) ?? Number.NaN) : nominal;
     const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
     return Number.isNaN(following) ? undefined : following;
   }

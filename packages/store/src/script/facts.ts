@@ -1,5 +1,5 @@
 import { ALERTS_QUEUE, type SkipReason } from "@carillon/core";
-import { FAILURES, FORMAT_VERSION, SHARDS, SUCCESSES } from "@carillon/core/internal";
+import { FAILURES, FORMAT_VERSION, NEVER_LATE, SHARDS, SUCCESSES } from "@carillon/core/internal";
 
 /** Parts of a queue that have a due time of their own, apart from the shards: members of its index `next`. */
 export const PARTS = { runs: "r", alerts: "a", expected: "e", backfills: "b" } as const;
@@ -15,6 +15,9 @@ export const FACTS = {
 
   /** Reasons of skips that nobody asked for: many in a row raise an alert. */
   alertedSkips: new Set<SkipReason>(["overlap", "behind", "missed"]),
+
+  /** Triggers of runs whose due time is long past: they are late only by the wait for a worker. */
+  neverLate: NEVER_LATE,
 
   alertsQueue: ALERTS_QUEUE,
   shards: SHARDS,

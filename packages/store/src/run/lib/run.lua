@@ -179,9 +179,8 @@ local function watchOf(run, watch)
   local of, info = unpack(redis.call("HMGET", run.key, "of", "info"))
   local enqueued = tonumber(string.match(of or "", "^%S+ (%d+)"))
   local due = tonumber(string.match(info or "", '"due":(%d+)') or string.match(info or "", '"nominal":(%d+)'))
-  -- Reruns and backfills are never late: their due time is long past.
   local trigger = string.match(info or "", '"trigger":"(%a+)"')
-  local from = (trigger == "retry" or trigger == "backfill") and enqueued or due
+  local from = F.neverLate[trigger] and enqueued or due
   local percent = string.match(most, "^(%d+)%%$")
   if percent then
     local times, ms = 0, 0
