@@ -43,7 +43,7 @@ export type { Lease, Mutex } from "./redis/mutex.js";
 export type { Subscription } from "./redis/subscription.js";
 export { untilRedisAnswers } from "./redis/until-redis-answers.js";
 export { assertKnown } from "./registry.js";
-export { type Attempt, decodeOutcomes } from "./run/codec.js";
+export { type Attempt, decodeOutcomes, LONGEST_TEXT } from "./run/codec.js";
 export type { LedgerEntry } from "./run/ledger.js";
 export type { Recent, ShortRun } from "./run/recent.js";
 export {

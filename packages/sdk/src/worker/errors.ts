@@ -1,4 +1,6 @@
+import { inspect } from "node:util";
 import { formatDuration } from "@carillon/core";
+import { LONGEST_TEXT } from "@carillon/store";
 import { RateLimitError, UnrecoverableError } from "bullmq";
 
 /** Throw it if a retry is useless: the run gets no further attempt. */
@@ -67,6 +69,14 @@ const RATE_LIMITED = new RateLimitError().message;
 
 const MOST_CAUSES = 3;
 const LONGEST_CAUSE = 300;
+/** Errors of an `AggregateError` that its text names. */
+const MOST_PARTS = 5;
+
+/**
+ * Longest message and stack of an error, in characters, wherever they are kept: a run's record, its job, BullMQ's events, an item, an
+ * alert, a log. A stack begins with the message.
+ */
+const [LONGEST_MESSAGE, LONGEST_STACK] = [LONGEST_TEXT / 2, LONGEST_TEXT];
 
 /**
  * Converts whatever a handler threw to an error that BullMQ can fail the job with, and that has the same meaning for
@@ -81,18 +91,94 @@ export function asError(thrown: unknown): Error {
 }
 
 function plainError(thrown: unknown): Error {
-  if (!(thrown instanceof Error)) return new Error(String(thrown));
+  if (!(thrown instanceof Error)) return bounded(new Error(textOf(thrown)));
   const { name, message, stack } = thrown;
   // Errors of another copy of BullMQ fail `instanceof`; BullMQ itself checks the name.
   const foreign = name === "UnrecoverableError" && !(thrown instanceof UnrecoverableError);
   const taken = BULLMQS.includes(name) || message === RATE_LIMITED;
   const texts = typeof message === "string" && typeof (stack ?? "") === "string";
-  if (texts && !foreign && !taken) return thrown;
+  if (texts && !foreign && !taken) return bounded(thrown);
   const text = message === RATE_LIMITED ? "The handler asked BullMQ for a rate limit." : String(message);
   const permanent = foreign || thrown instanceof UnrecoverableError;
   const error = new (permanent ? PermanentError : Error)(text, { cause: thrown });
   if (foreign && texts) error.stack = stack as string;
-  return error;
+  return bounded(error);
+}
+
+/** The error, or one with the same name and meaning whose message names its parts, and is cut like its stack. */
+function bounded(error: Error): Error {
+  const { stack = "" } = error;
+  const message = `${error.message}${partsOf(error)}`;
+  if (message === error.message && message.length <= LONGEST_MESSAGE && stack.length <= LONGEST_STACK)
+    return error;
+  const short = cut(message, LONGEST_MESSAGE);
+  return copyOf(
+    error,
+    short,
+    cut(
+      stack.replace(error.message, () => short),
+      LONGEST_STACK,
+    ),
+  );
+}
+
+function copyOf(error: Error, message: string, stack: string): Error {
+  const copy = error instanceof UnrecoverableError ? new PermanentError(message) : new Error(message);
+  if (error.cause !== undefined) copy.cause = error.cause;
+  copy.name = error.name;
+  copy.stack = stack;
+  return copy;
+}
+
+/** ` (errors: …; … and 3 more)` for an `AggregateError`. */
+function partsOf({ errors }: Error & { errors?: unknown }): string {
+  if (!Array.isArray(errors) || errors.length === 0) return "";
+  const first = errors.slice(0, MOST_PARTS).map((one) => firstLine(one));
+  const more = errors.length > MOST_PARTS ? ` and ${errors.length - MOST_PARTS} more` : "";
+  return ` (errors: ${first.join("; ")}${more})`;
+}
+
+function firstLine(thrown: unknown): string {
+  // Node.js leaves the message of several failed connections empty.
+  const { message, code } = Object(thrown) as { message?: unknown; code?: unknown };
+  const [line = ""] = textOf(message || code || thrown).split("\n", 1);
+  return cut(line, LONGEST_CAUSE);
+}
+
+/** Anything that was thrown, as text; of an object its content. */
+function textOf(thrown: unknown): string {
+  const text =
+    typeof thrown === "object" && thrown !== null && !hasText(thrown)
+      ? inspect(thrown, SHOWN)
+      : String(thrown);
+  return cut(text, LONGEST_MESSAGE);
+}
+
+const SHOWN = { depth: 3, maxArrayLength: 20, maxStringLength: 1_000, breakLength: Number.POSITIVE_INFINITY };
+
+/** Whether it says itself how it is written. */
+function hasText(thrown: object): boolean {
+  return (
+    !Array.isArray(thrown) &&
+    typeof thrown.toString === "function" &&
+    thrown.toString !== Object.prototype.toString
+  );
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** Size of a job's stacks, in characters, beyond which a stack that is added is its first line only: BullMQ keeps one for each attempt. */
+const LONGEST_STACKS = 4 * LONGEST_STACK;
+
+/** The error with which an attempt's job fails. @param stacks of earlier attempts, as the job keeps them */
+export function withRoom(error: Error, stacks: readonly string[]): Error {
+  const kept = stacks.reduce((sum, { length }) => sum + length, 0);
+  const { stack = "" } = error;
+  if (kept + stack.length <= LONGEST_STACKS) return error;
+  // Not shorter than a line: it is counted that a job's stacks grow.
+  return copyOf(error, error.message, cut(stack.split("\n", 1)[0] || "Error", 100));
 }
 
 /** For a run's record: the stack, with causes in its first line, because `fetch failed` alone says little. */
@@ -110,11 +196,9 @@ function causesOf(error: Error, text: string): string[] {
   try {
     let at: unknown = error.cause;
     for (let depth = 0; depth < MOST_CAUSES && at !== undefined; depth++) {
-      // Node.js leaves the message of several failed connections empty.
-      const { message, code, cause } = Object(at) as { message?: unknown; code?: unknown; cause?: unknown };
-      const [line = ""] = String(message || code || at).split("\n", 1);
-      if (!text.includes(line) && !causes.includes(line)) causes.push(line.slice(0, LONGEST_CAUSE));
-      at = cause;
+      const line = firstLine(at);
+      if (!text.includes(line) && !causes.includes(line)) causes.push(`${line}${partsOf(at as Error)}`);
+      at = (Object(at) as { cause?: unknown }).cause;
     }
   } catch {
     // Anything can be thrown, and be a cause.

@@ -1,5 +1,6 @@
 import { type Logger, redisError, type Turn } from "@carillon/store";
 import { DelayedError, type Job, WaitingChildrenError, WaitingError } from "bullmq";
+import { withRoom } from "./errors.js";
 import type { JobEnd } from "./verdict.js";
 
 /** A job as BullMQ gave it to us. */
@@ -21,7 +22,7 @@ export async function endJob(taken: Taken, what: JobEnd, logger: Logger): Promis
     case "complete":
       return what.value ?? null;
     case "fail":
-      throw what.error;
+      throw withRoom(what.error, job.stacktrace ?? []);
     case "delay": {
       const until = Math.max(what.until, Date.now() + SHORTEST_DELAY);
       await moved(taken, () => job.moveToDelayed(until, token), logger);

@@ -283,3 +283,29 @@ describe("the output of a handler", () => {
     await expect(bench.work([], { maxOutput: -1 })).rejects.toMatchObject({ field: "maxOutput" });
   });
 });
+
+it("a long error takes the same small room in the record, the job and BullMQ's events, however often it is thrown", async () => {
+  const ATTEMPTS = 40;
+  const type = defineTask("long", {
+    queue: QUEUE,
+    payload: nothing,
+    handler: (_payload, { attempt }) => {
+      throw new Error(`attempt ${attempt}: INSERT ${"v".repeat(200_000)}`);
+    },
+  });
+  const worker = await bench.work([type]);
+  const run = await bench.run("t", "long", { retry: { attempts: ATTEMPTS, backoff: "fixed", delay: "1ms" } });
+  await eventually(async () =>
+    expect(await bench.record(run)).toMatchObject({ outcome: "failed", attempts: ATTEMPTS }),
+  );
+  await worker.stop();
+  const job = await bench.admin.hgetall(bench.jobKey(run));
+  expect(job["failedReason"]).toHaveLength(8_192);
+  const stacks = JSON.parse(job["stacktrace"] ?? "[]") as string[];
+  expect(stacks).toHaveLength(ATTEMPTS);
+  expect(job["stacktrace"]?.length).toBeLessThan(100_000);
+  expect(stacks.at(-1)).toMatch(/^Error: attempt 40: INSERT v+…$/);
+  for (const [, fields] of await bench.admin.xrange(bench.jobKey("events"), "-", "+"))
+    expect(fields.join("").length).toBeLessThan(20_000);
+  expect((await bench.record(run))?.error?.length).toBeLessThanOrEqual(16_384);
+});

@@ -84,6 +84,41 @@ describe("the verdict on an attempt", () => {
     expect(text).toContain("The time limit of 30s is over. The handler did not stop within 10s.");
   });
 
+  it("names the parts of an AggregateError, and shows an object that was thrown", () => {
+    const first = (thrown: unknown) => verdict(threw(thrown)).text?.split("\n")[0];
+    const parts = [1, 2, 3, 4, 5, 6, 7].map((n) => new Error(`no ${n}\nmore`));
+    const text = "two of five failed (errors: no 1; no 2; no 3; no 4; no 5 and 2 more)";
+    expect(first(new AggregateError(parts, "two of five failed"))).toBe(`AggregateError: ${text}`);
+    // Its job says it too: Bull Board shows no more than that.
+    expect(verdict(threw(new AggregateError(parts, "two of five failed")))).toMatchObject({
+      job: { error: { message: text } },
+    });
+    const cause = new AggregateError(parts.slice(0, 2), "all down");
+    expect(first(new Error("no", { cause }))).toBe("Error: no (cause: all down (errors: no 1; no 2))");
+    expect(first({ code: 42, why: "x".repeat(5_000) })).toMatch(
+      /^Error: { code: 42, why: 'x{1000}'\.\.\. 4000 more/,
+    );
+    expect(first(["a"])).toBe("Error: [ 'a' ]");
+    expect(first("text")).toBe("Error: text");
+    expect(first(undefined)).toBe("Error: undefined");
+    expect(first(new Error("no", { cause: { code: { of: 7 } } }))).toBe("Error: no (cause: { of: 7 })");
+  });
+
+  it("cuts an error's message and stack, and keeps its name and whether it is permanent", () => {
+    for (const Kind of [TypeError, PermanentError]) {
+      const thrown = new Kind(`INSERT ${"v".repeat(2_000_000)}`);
+      const { job, text = "" } = verdict(threw(thrown)) as { job: { error: Error }; text: string };
+      const { error } = job;
+      expect([error.message.length, error.name]).toEqual([8_192, thrown.name]);
+      expect(error.message).toMatch(/^INSERT v+…$/);
+      expect(error.stack?.length).toBeLessThanOrEqual(16_384);
+      expect(error instanceof PermanentError).toBe(Kind === PermanentError);
+      expect(text.length).toBeLessThanOrEqual(16_384);
+      expect(text).toMatch(new RegExp(`^${thrown.stack?.split(" ")[0]} INSERT v`));
+      expect(text).toContain("\n    at ");
+    }
+  });
+
   it("reports an error caused by the time limit with its reason", () => {
     const { text } = verdict(threw(new Error("This operation was aborted")), ["timed-out"]);
     expect(text).toMatch(
