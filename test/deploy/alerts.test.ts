@@ -241,6 +241,33 @@ describe.skipIf(!binary)(
       await allEnd();
     });
 
+    it("CarillonClockWentBack: the clock of Redis is an hour behind what nodes saw", async () => {
+      const { link, keys } = internalsOf(storeOf(client));
+      await storeOf(client).registry.countBeat(Date.now() + 3_600_000);
+      await fires("CarillonClockWentBack");
+      await link.client.zrem(keys.history, "clock");
+      await allEnd();
+    });
+
+    it("CarillonRedisMemory: Redis is nearly full", async () => {
+      const [info] = await storeOf(client).info();
+      await setting("maxmemory", String(Math.round((info?.memory.used ?? 0) * 1.15)));
+      await fires("CarillonRedisMemory");
+      await setting("maxmemory", "0");
+      await allEnd();
+    });
+
+    it("CarillonRedisSlow: something holds Redis again and again", async () => {
+      const held = new AbortController();
+      const holding = (async () => {
+        while (!held.signal.aborted)
+          await internalsOf(storeOf(client)).link.client.call("CLIENT", "PAUSE", "400", "ALL");
+      })();
+      await fires("CarillonRedisSlow").finally(() => held.abort());
+      await holding;
+      await allEnd();
+    });
+
     it("CarillonTooFewNodes: one of two nodes is killed", async () => {
       await kill(1);
       await fires("CarillonTooFewNodes");
@@ -267,6 +294,13 @@ describe.skipIf(!binary)(
       for (const i of [0, 1]) await kill(i);
       await fires("CarillonStopped");
       for (const i of [0, 1]) startNode(i);
+      await allEnd();
+    });
+
+    it("CarillonEmpty: Redis loses its data under the nodes", async () => {
+      await internalsOf(storeOf(client)).link.client.flushall();
+      await fires("CarillonEmpty");
+      await client.put({ id: "tick", queue: "good", type: "good", schedule: { every: "1s" } });
       await allEnd();
     });
 

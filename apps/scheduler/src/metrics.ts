@@ -64,6 +64,17 @@ export function schedulerMetrics(scheduler: Scheduler, store: Store, tag?: strin
       this.set(scheduler.clockOffset / 1000);
     },
   });
+  new Gauge({
+    name: "carillon_redis_roundtrip_seconds",
+    help: "Usual round trip of a command to Redis: the median of the last five heartbeats.",
+    registers,
+    collect() {
+      const { roundTrip } = scheduler;
+      // A reset metric without labels is 0.
+      this.remove();
+      if (roundTrip !== undefined) this.set(roundTrip / 1000);
+    },
+  });
   scheduler.on("decided", ({ outcome, trigger = "", reason = "" }) => count(outcome, trigger, reason, 1));
   scheduler.on("reconciled", ({ what }) => reconciled.inc({ what }));
   scheduler.on("lost", () => lost.inc());

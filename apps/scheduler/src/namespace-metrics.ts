@@ -5,8 +5,10 @@ import { scraped, shared, withinASecond } from "./scrape.js";
 
 /** A series with 0 for each of them; the codes of Redis errors join when they occur. */
 const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}` | "FROZEN">, 0> = {
+  EMPTY: 0,
   NO_NODE: 0,
   NODES_NOT_READY: 0,
+  CLOCK_WENT_BACK: 0,
   QUEUE_PAUSED: 0,
   NO_WORKER: 0,
   JOBS_NOT_TAKEN: 0,
@@ -27,12 +29,13 @@ export function namespaceMetrics(store: Store, registers: Registry[]): void {
   const metric = scraped(
     registers,
     shared(async () => {
-      if (!store.ready) return { status: undefined, queues: [] };
-      const [status, queues = []] = await Promise.all([
+      if (!store.ready) return { status: undefined, queues: [], servers: [] };
+      const [status, queues = [], servers = []] = await Promise.all([
         withinASecond(() => client.status()),
         withinASecond(() => countAll(store)),
+        withinASecond(() => store.info()),
       ]);
-      return { status, queues };
+      return { status, queues, servers };
     }),
   );
 
@@ -56,6 +59,16 @@ export function namespaceMetrics(store: Store, registers: Registry[]): void {
       if (!status) return [];
       const none = NOTE_CODES.map((code) => [{ code, queue: "" }, 0] as const);
       return [...none, ...status.notes.map(({ code, queue = "" }) => [{ code, queue }, 1] as const)];
+    },
+  );
+  metric(
+    "gauge",
+    "carillon_redis_memory_ratio",
+    "Used part of maxmemory, of the fullest master; missing if none has a limit.",
+    [],
+    ({ servers }) => {
+      const used = servers.flatMap(({ memory }) => (memory.most > 0 ? [memory.used / memory.most] : []));
+      return used.length === 0 ? [] : [[{}, Math.max(...used)]];
     },
   );
   // Without the time of Redis there was no answer, so nothing is known.

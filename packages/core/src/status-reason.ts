@@ -42,9 +42,13 @@ export type StatusReasonFacts = {
   readonly owner?: string;
 } & (
   | { readonly code: RedisCode; readonly text: string; readonly hint: string | undefined }
+  /** The namespace has no task, and Redis lost writes under its nodes. */
+  | { readonly code: "EMPTY" }
   | { readonly code: "NO_NODE" }
   /** `why`: of each node that is alive. */
   | { readonly code: "NODES_NOT_READY"; readonly why: readonly string[] }
+  /** Occurrences until then were decided before; none is decided again. */
+  | { readonly code: "CLOCK_WENT_BACK"; readonly until: number; readonly backMs: number }
   | { readonly code: "FROZEN"; readonly scope: FreezeScope; readonly frozen: Frozen }
   | { readonly code: "QUEUE_PAUSED"; readonly queue: string; readonly pause: PauseFacts }
   | { readonly code: "NO_WORKER"; readonly gap: Gap }
@@ -77,10 +81,14 @@ export interface PauseFacts {
 /** The fact of a reason in one sentence. */
 export function reasonText(reason: StatusReasonFacts): string {
   switch (reason.code) {
+    case "EMPTY":
+      return "Redis has lost its data: no task of this namespace is left.";
     case "NO_NODE":
       return "no scheduler node is alive.";
     case "NODES_NOT_READY":
       return notReadyText(reason.why);
+    case "CLOCK_WENT_BACK":
+      return `the clock of Redis went back by ${inSeconds(reason.backMs)}: tasks that had run wait until ${timeText(reason.until)}.`;
     case "FROZEN":
       return `${scopeText(reason.scope)}: ${frozenText(reason.frozen)}.`;
     case "QUEUE_PAUSED":
@@ -115,7 +123,7 @@ export function pauseText({ at, by, note }: PauseFacts): string {
   if (at === undefined) return "";
   const who = by === undefined ? "" : `by ${by} `;
   const why = note === undefined ? "" : `: ${note}`;
-  return ` (${who}since ${new Date(at).toISOString().replace(".000Z", "Z")}${why})`;
+  return ` (${who}since ${timeText(at)}${why})`;
 }
 
 /** Without the time, which the reason has. */
@@ -154,6 +162,10 @@ function busyText({ workers, active, longestMs }: WaitingJobs): string {
   const longest =
     longestMs === undefined ? "" : `${active === 1 ? "" : ", the longest"} for ${inSeconds(longestMs)}`;
   return `; ${who} ${what} under way${longest}`;
+}
+
+function timeText(at: number): string {
+  return new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
 function inSeconds(ms: number): string {

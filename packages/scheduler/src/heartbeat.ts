@@ -1,23 +1,54 @@
 import { hostname } from "node:os";
-import { bullVersion, Heartbeat, type NodeInfo, type Store, VERSION } from "@carillon/store";
+import {
+  bullVersion,
+  Heartbeat,
+  type LostHistory,
+  type NodeInfo,
+  type Store,
+  VERSION,
+} from "@carillon/store";
 import { AlertWatch } from "./alerts/alert-watch.js";
 import type { ServerClock } from "./loop/server-clock.js";
 import type { Settings } from "./options.js";
+import type { RoundTrips } from "./round-trips.js";
+
+/** For how long a node reports that Redis lost writes, in ms. */
+const REMEMBERED = 3_600_000;
 
 /**
- * Announces regularly that this node is alive, and checks for undelivered alerts.
+ * Announces regularly that this node is alive, and checks for undelivered alerts and for lost writes: heartbeats are
+ * counted in Redis, and a count that does not grow is of an older history.
  * @param held why this node claims nothing although it can write; undefined if it claims
  */
 export function nodeHeartbeat(
   store: Store,
   clock: ServerClock,
   settings: Settings,
+  roundTrips: RoundTrips,
   held: () => string | undefined,
 ): Heartbeat {
   const { registry } = store;
+  const { logger } = settings;
   const { nodeId: id, heartbeatEvery: every } = settings;
   const alerts = new AlertWatch(store, settings);
   let started: number | undefined;
+  let counted = 0;
+  let lost: (LostHistory & { readonly noticed: number }) | undefined;
+
+  /** Compares the count with the last one. */
+  const checkHistory = async () => {
+    const at = Math.round(clock.now());
+    const { beats, before: to } = await registry.countBeat(at);
+    if (beats <= counted) {
+      lost = { at, ...(to !== undefined && { to }), noticed: performance.now() };
+      const what = to === undefined ? "Redis came back empty" : "Redis went back to an older state";
+      logger.error(
+        { namespace: store.namespace, ...(to !== undefined && { to: new Date(to).toISOString() }) },
+        what,
+      );
+    }
+    counted = beats;
+  };
 
   const info = (now: number): NodeInfo => {
     const why = held();
@@ -36,6 +67,11 @@ export function nodeHeartbeat(
       onAlert: settings.onAlert !== undefined,
       ready: why === undefined,
       ...(why === undefined ? {} : { why }),
+      ...(roundTrips.usual !== undefined && { roundTrip: Math.round(roundTrips.usual) }),
+      ...(lost &&
+        performance.now() - lost.noticed < REMEMBERED && {
+          lost: { at: lost.at, ...(lost.to !== undefined && { to: lost.to }) },
+        }),
     };
   };
 
@@ -45,7 +81,8 @@ export function nodeHeartbeat(
     list: () => registry.nodes(),
     remove: (node) => registry.removeNode(node),
     beat: async () => {
-      const now = Math.round(clock.now());
+      // Not this node's estimate, which keeps the old time while it doubts a jump of the server's clock.
+      const [now] = await Promise.all([roundTrips.measure(() => store.serverTime()), checkHistory()]);
       await registry.beat(info(now));
       // If Redis fails, the next beat reports it.
       await alerts.check(now).catch(() => {});

@@ -1,35 +1,32 @@
 import { CarillonError } from "@carillon/core";
-import type { Store } from "@carillon/store";
+import type { ServerInfo, Store } from "@carillon/store";
 
 export interface SafetyFinding {
   readonly what: "eviction" | "aof" | "unknown";
   readonly message: string;
 }
 
-/**
- * Checks whether this Redis keeps its data. Reads INFO, because managed servers often forbid CONFIG; a field that is
- * missing there is a finding of its own.
- */
+/** What to do about a setting that this program cannot see. */
+const LOOK = "Check it with your provider: appendonly yes, maxmemory-policy noeviction.";
+
+/** Checks whether this Redis keeps its data. A setting that it does not show is a finding of its own. */
 export async function inspectRedis(store: Store): Promise<SafetyFinding[]> {
-  const infos = await store.info();
-  return infos.flatMap((info) => judge(info));
+  return (await store.info()).flatMap(judge);
 }
 
-export function judge(info: string): SafetyFinding[] {
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1];
+export function judge({ eviction, aof }: Pick<ServerInfo, "eviction" | "aof">): SafetyFinding[] {
   const findings: SafetyFinding[] = [];
-  const policy = field("maxmemory_policy");
-  const aof = field("aof_enabled");
-  if (policy === undefined)
-    findings.push({ what: "unknown", message: "INFO does not show maxmemory-policy." });
-  else if (policy !== "noeviction") {
+  if (eviction === undefined)
+    findings.push({ what: "unknown", message: `INFO does not show maxmemory-policy. ${LOOK}` });
+  else if (eviction !== "noeviction") {
     findings.push({
       what: "eviction",
-      message: `maxmemory-policy is ${policy}: Redis may drop tasks and jobs.`,
+      message: `maxmemory-policy is ${eviction}: Redis may drop tasks and jobs.`,
     });
   }
-  if (aof === undefined) findings.push({ what: "unknown", message: "INFO does not show whether AOF is on." });
-  else if (aof !== "1") {
+  if (aof === undefined)
+    findings.push({ what: "unknown", message: `INFO does not show whether AOF is on. ${LOOK}` });
+  else if (!aof) {
     findings.push({
       what: "aof",
       message: "appendonly is off: a restart of Redis loses acknowledged writes.",

@@ -10,6 +10,7 @@ import { ServerClock } from "./loop/server-clock.js";
 import { listenForWakes } from "./loop/wake.js";
 import { type SchedulerOptions, type Settings, settle } from "./options.js";
 import { type NotReady, notReady, type Readiness, redisNotReady } from "./readiness.js";
+import { RoundTrips } from "./round-trips.js";
 import { inspectRedis, refusal } from "./safety-check.js";
 
 /** Results of one `tick`. */
@@ -35,6 +36,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   readonly #clock: ServerClock;
   readonly #loop: Loop;
   readonly #heartbeat: Heartbeat;
+  readonly #roundTrips = new RoundTrips();
   #listener: Subscription | undefined;
   #state: "idle" | "starting" | "running" | "stopped" = "idle";
   #started = false;
@@ -65,7 +67,13 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     // A test's clock may jump by any amount.
     this.#clock = new ServerClock(undefined, time && Number.POSITIVE_INFINITY);
     this.#loop = new Loop(this.#store, this.#clock, this.#settings, this);
-    this.#heartbeat = nodeHeartbeat(this.#store, this.#clock, this.#settings, () => this.#held()?.why);
+    this.#heartbeat = nodeHeartbeat(
+      this.#store,
+      this.#clock,
+      this.#settings,
+      this.#roundTrips,
+      () => this.#held()?.why,
+    );
   }
 
   get ready(): boolean {
@@ -104,6 +112,11 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   /** Lead of this machine's clock over the server's, in ms. Harmless, but worth a warning. */
   get clockOffset(): number {
     return this.#clock.wallOffset;
+  }
+
+  /** The usual round trip of a command to Redis, in ms: the median of the last five heartbeats. Undefined before the first. */
+  get roundTrip(): number | undefined {
+    return this.#roundTrips.usual;
   }
 
   /**

@@ -1,6 +1,8 @@
+import { readServerInfo } from "@carillon/store/internal";
 import { describe, expect, it } from "vitest";
-import { judge, refusal } from "../src/safety-check.js";
+import { judge as judgeFacts, refusal } from "../src/safety-check.js";
 
+const judge = (reply: string) => judgeFacts(readServerInfo(reply));
 const GOOD = "# Memory\r\nmaxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:1\r\n";
 
 describe("the check of a Redis' durability", () => {

@@ -2,7 +2,7 @@ import { Client, defineTask, type Finding, Worker } from "@carillon/sdk";
 import { bullVersion, Store, VERSION } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { z } from "zod";
 
 const QUEUE = "bells";
@@ -25,7 +25,8 @@ let redis: RedisServer;
 let store: Store;
 let client: Client;
 beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
+  // A busy machine must not make commands slow.
+  redis = await startRedis({ appendonly: true, config: { "slowlog-log-slower-than": -1 } });
 });
 afterAll(async () => redis.stop());
 beforeEach(async () => {
@@ -81,8 +82,27 @@ const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Pro
     "MEMORY",
     "warning",
     async () => {
-      const used = /used_memory:(\d+)/.exec((await store.info())[0] ?? "")?.[1];
-      return set("maxmemory", String(Math.round(Number(used) * 1.1)), "0");
+      const [info] = await store.info();
+      return set("maxmemory", String(Math.round((info?.memory.used ?? 0) * 1.1)), "0");
+    },
+  ],
+  ["Redis answers slowly", "SLOW_REDIS", "warning", () => node("n", { roundTrip: 300 })],
+  [
+    "the network to a node is slow",
+    "SLOW_REDIS",
+    "warning",
+    async () => {
+      await node("n", { roundTrip: 2 });
+      await node("m", { roundTrip: 300 });
+    },
+  ],
+  [
+    "Redis went back to an older state",
+    "HISTORY_LOST",
+    "warning",
+    async () => {
+      const at = await store.serverTime();
+      await node("n", { lost: { at, to: at - 45_000 } });
     },
   ],
   ["Redis refuses writes", "REDIS_UNAVAILABLE", "error", () => set("min-replicas-to-write", "1", "0")],
@@ -258,9 +278,11 @@ it("reads a part of many tasks, and says so; a bound client is refused", async (
 it("finds that Redis is a replica; on its master nothing, also when it has left: a backup by redis-cli --rdb leaves the same traces", async () => {
   await admin("CONFIG", "SET", "repl-diskless-sync-delay", "0");
   const replica = await startRedis({ config: { replicaof: ["127.0.0.1", redis.port] } });
-  const replication = (text: string) =>
-    eventually(async () => expect((await store.info())[0]).toContain(text));
-  await replication("state=online");
+  const replication = (states: string[]) =>
+    eventually(async () =>
+      expect((await store.info())[0]?.replicas.map(({ state }) => state)).toEqual(states),
+    );
+  await replication(["online"]);
   const other = new Client({ connection: replica.url });
   await eventually(async () =>
     expect((await other.doctor()).findings).toMatchObject([
@@ -272,6 +294,56 @@ it("finds that Redis is a replica; on its master nothing, also when it has left:
   await other.close();
   expect((await client.doctor()).findings).toEqual([]);
   await replica.stop();
-  await replication("connected_slaves:0");
+  await replication([]);
   expect((await client.doctor()).findings).toEqual([]);
+});
+
+it("names the settings that Redis does not show, and does without its slow commands", async () => {
+  const { link } = internalsOf(store);
+  const { info } = link.client;
+  // As managed servers do.
+  vi.spyOn(link.client, "info").mockImplementation(async () =>
+    (await info.call(link.client)).replace(/^(aof_enabled|maxmemory_policy):.*$/gm, ""),
+  );
+  await admin("ACL", "SETUSER", "default", "-slowlog");
+  try {
+    const { state, findings, skipped } = await client.doctor();
+    expect(state).toBe("warnings");
+    expect(findings).toMatchObject([
+      {
+        code: "UNKNOWN_SETTINGS",
+        message: "Redis does not show whether AOF is on and maxmemory-policy.",
+        remedy: expect.stringContaining("provider"),
+      },
+    ]);
+    expect(skipped).toEqual([]);
+  } finally {
+    await admin("ACL", "SETUSER", "default", "+slowlog");
+    vi.restoreAllMocks();
+  }
+});
+
+it("reads the slow commands without their arguments", async () => {
+  const back = await set("slowlog-log-slower-than", "0", "-1");
+  await admin("ECHO", "secret");
+  await back();
+  const commands = await store.slowCommands();
+  expect(commands).toContainEqual({
+    ...{ command: "ECHO", client: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
+    ...{ at: expect.any(Number), tookMs: expect.any(Number) },
+  });
+  expect(JSON.stringify(commands)).not.toContain("secret");
+});
+
+it("names the slow command and its client", async () => {
+  await node("n", { roundTrip: 300 });
+  const at = await store.serverTime();
+  const slow = { at: at - 20_000, tookMs: 2_000, command: "KEYS", client: "10.0.0.3:4444 reports" };
+  vi.spyOn(store, "slowCommands").mockResolvedValue([slow, { ...slow, tookMs: 900 }]);
+  const { findings } = await client.doctor();
+  expect(findings).toMatchObject([{ code: "SLOW_REDIS" }]);
+  expect(findings[0]?.message).toMatch(
+    /^Redis takes 300ms to answer the nearest node, so that each claim is late; KEYS of 10\.0\.0\.3:4444 reports held it for 2s, 2\ds ago\.$/,
+  );
+  vi.restoreAllMocks();
 });

@@ -98,6 +98,36 @@ it("is `behind` by the age of the oldest due occurrence", async () => {
   expect(since).toBe(at - behind);
 });
 
+it("is `stopped` if Redis lost its data under a node, until a task is put", async () => {
+  const at = await store.serverTime();
+  await beat({ lost: { at } });
+  const { state, reasons } = await client.status();
+  expect([state, codes(reasons)]).toEqual(["stopped", ["EMPTY"]]);
+  expect(reasons[0]?.since).toBe(at);
+  // Nodes put the watchdog themselves.
+  await put("watchdog", { queue: "carillon-alerts" });
+  expect(codes((await client.status()).reasons)).toEqual(["EMPTY"]);
+  await put("t");
+  expect((await client.status()).reasons).toEqual([]);
+});
+
+it("is `stopped` while the clock of Redis is behind the latest time that a node saw, with its end", async () => {
+  await put("t");
+  const now = await store.serverTime();
+  await store.registry.countBeat(now + 4_000);
+  expect((await client.status()).reasons).toEqual([]);
+  await store.registry.countBeat(now + 3_600_000);
+  await store.registry.countBeat(now);
+  const { state, reasons } = await client.status();
+  expect([state, codes(reasons)]).toEqual(["stopped", ["CLOCK_WENT_BACK"]]);
+  expect(reasons[0]).toMatchObject({
+    until: now + 3_600_000,
+    message: expect.stringMatching(
+      /^the clock of Redis went back by (1h|59m5\ds): tasks that had run wait until .*Z\.$/,
+    ),
+  });
+});
+
 it("is `stopped` without a live or ready node, with the reason", async () => {
   const dead = (await store.serverTime()) - 4 * NODE.every;
   await beat({ beat: dead });

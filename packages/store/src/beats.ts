@@ -20,6 +20,18 @@ export interface NodeInfo {
   /** Whether it claims; if not, `why`. A node that cannot write cannot report that: its last heartbeat gets old. */
   ready: boolean;
   why?: string;
+  /** The usual round trip of a command to Redis, in ms. */
+  roundTrip?: number;
+  /** Within the last hour, Redis lost writes under this node. */
+  lost?: LostHistory;
+}
+
+/** Redis went back to an older state, or came back empty. */
+export interface LostHistory {
+  /** When a node noticed it. */
+  readonly at: number;
+  /** The last heartbeat in what is left. Absent: nothing was left. */
+  readonly to?: number;
 }
 
 /** A run that a worker has under way. */
@@ -108,8 +120,9 @@ function readBeats<Info extends Beat>(
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-function isNode({ tzdata, ready }: Partial<NodeInfo>): boolean {
-  return typeof tzdata === "string" && typeof ready === "boolean";
+function isNode({ tzdata, ready, roundTrip = 0, lost = { at: 0 } }: Partial<NodeInfo>): boolean {
+  const numbers = [roundTrip, lost?.at, lost?.to ?? 0].every(Number.isFinite);
+  return typeof tzdata === "string" && typeof ready === "boolean" && numbers;
 }
 
 function isWorker({

@@ -9,6 +9,9 @@ const FORGET_AFTER = 3_600_000;
 /** Most time that a stop waits to leave the list, in ms. */
 const LEAVE_WITHIN = 3_000;
 
+/** Longest wait for the next try after a beat that failed, in ms: until it is written, the member seems dead. */
+const TRY_AGAIN = 1_000;
+
 /** Number of beats between two searches for members that are long dead. */
 const FORGET_EVERY = 60;
 
@@ -29,6 +32,7 @@ export class Heartbeat {
   readonly #logger: Logger;
   readonly #member: Member;
   #timer: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
   #stopped = false;
   #beats = 0;
   #beating: Promise<void> | undefined;
@@ -78,6 +82,9 @@ export class Heartbeat {
       const details = { code: failure.code, error: failure.message };
       if (!this.#failure) this.#logger.error(details, "the heartbeat failed");
       this.#failure = failure;
+      clearTimeout(this.#retry);
+      const wait = Math.min(this.#member.every, TRY_AGAIN);
+      if (!this.#stopped) this.#retry = setTimeout(() => void this.beat(), wait).unref();
     }
   }
 
@@ -92,6 +99,7 @@ export class Heartbeat {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
+    clearTimeout(this.#retry);
     const listed = this.#beating !== undefined || this.#answered !== undefined;
     if (!listed || !this.#store.ready) return;
     let timer: NodeJS.Timeout | undefined;

@@ -13,3 +13,4 @@ export { type StoreSeams, seamsOf, withSeams } from "./seams.js";
 export function storeOf(owner: object): Store {
   return internals.storeOf(owner);
 }
+export { readServerInfo } from "./redis/server-info.js";

@@ -128,6 +128,8 @@ export interface NamespaceKeys {
   readonly freezes: string;
   /** Hash: named tokens of the HTTP API and the console by name, as JSON with a hash of their secret. */
   readonly tokens: string;
+  /** Sorted set: `beats`, how many heartbeats nodes have counted; `clock`, the latest time of Redis that one of them saw. */
+  readonly history: string;
   /** Never exists: for writes that only test whether Redis accepts writes. */
   readonly probe: string;
   /** A session of the console that was ended by signing out; deleted when the session would have expired. */
@@ -158,6 +160,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     silences: `{${namespace}}:silences`,
     freezes: `{${namespace}}:freezes`,
     tokens: `{${namespace}}:tokens`,
+    history: `{${namespace}}:history`,
     probe: `{${namespace}}:probe`,
     ended: (session) => `{${namespace}}:ended:${session}`,
     wake: `{${namespace}}${FACTS.channels.wake}`,

@@ -180,6 +180,29 @@ export class Registry {
     await this.#link.ask((client) => client.hset(this.#keys.nodes, node.id, JSON.stringify(node)));
   }
 
+  /**
+   * Counts a heartbeat, and keeps the latest time of Redis that a node saw: the traces of one history of Redis.
+   *
+   * @returns the number of heartbeats in this history, and the latest time before this one
+   */
+  async countBeat(clock: number): Promise<{ beats: number; before: number | undefined }> {
+    const key = this.#keys.history;
+    const [before, beats] = await this.#link.ask((client) =>
+      Promise.all([
+        client.zscore(key, "clock"),
+        client.zincrby(key, 1, "beats"),
+        client.zadd(key, "GT", clock, "clock"),
+      ]),
+    );
+    return { beats: Number(beats), before: before === null ? undefined : Number(before) };
+  }
+
+  /** The latest time of Redis that a node saw, UTC ms. Undefined: no node has been here. */
+  async latestClock(): Promise<number | undefined> {
+    const score = await this.#link.ask((client) => client.zscore(this.#keys.history, "clock"));
+    return score === null ? undefined : Number(score);
+  }
+
   async nodes(): Promise<NodeInfo[]> {
     const all = await this.#link.ask((client) => client.hgetall(this.#keys.nodes));
     return readNodes(all);

@@ -23,6 +23,7 @@ import { failing } from "./redis/failpoints.js";
 import { type ConnectionEars, Link, type LinkOptions } from "./redis/link.js";
 import { type Lease, NO_MUTEX, redlockMutex } from "./redis/mutex.js";
 import { isClusterError } from "./redis/redis-error.js";
+import { readServerInfo, readSlowlog, type ServerInfo, type SlowCommand } from "./redis/server-info.js";
 import { type Ears, Subscription } from "./redis/subscription.js";
 import { Registry } from "./registry.js";
 import { RunRepository } from "./run/runs.js";
@@ -48,6 +49,12 @@ export type Channel = "wake" | "cancel";
 
 /** Keys that one SCAN reads, and the most calls of it for each server. */
 const [SCANNED, SCANS] = [5_000, 200];
+
+/** Entries of a server's log of slow commands that are read: all that it keeps by default. */
+const SLOWLOG = 128;
+
+/** One server of Redis. */
+type Server = Pick<RedisClient, "info" | "scan" | "slowlog">;
 
 /** All of Carillon's data in Redis, by subject. Uses one connection. */
 export class Store {
@@ -135,12 +142,18 @@ export class Store {
     return mutex.remaining(keys.queue(queue).mutex(part));
   }
 
-  /** Reply to INFO from each master. @throws `INVALID_OPTION` if this is a cluster, and the connection is for one server */
-  async info(): Promise<string[]> {
-    const replies = await this.#masters((server) => server.info());
+  /** Facts about each master, from `INFO`. @throws `INVALID_OPTION` if this is a cluster, and the connection is for one server */
+  async info(): Promise<ServerInfo[]> {
+    const infos = await this.#masters(async (server) => readServerInfo(await server.info()));
     const alone = !this.#internals.link.client.isCluster;
-    if (alone && replies.some((reply) => /^cluster_enabled:1\r?$/m.test(reply))) throw isClusterError();
-    return replies;
+    if (alone && infos.some(({ cluster }) => cluster)) throw isClusterError();
+    return infos;
+  }
+
+  /** The slowest commands that each master still remembers. @throws `REDIS_AUTH` if this user may not ask */
+  async slowCommands(): Promise<SlowCommand[]> {
+    const logs = await this.#masters(async (server) => readSlowlog(await server.slowlog("GET", SLOWLOG)));
+    return logs.flat().sort((a, b) => b.tookMs - a.tookMs);
   }
 
   /** The namespaces of this Redis that have queues, among the first million keys or so of each master. */
@@ -158,10 +171,9 @@ export class Store {
     return [...new Set(found.flat())].sort();
   }
 
-  #masters<T>(ask: (server: Pick<RedisClient, "info" | "scan">) => Promise<T>): Promise<T[]> {
+  #masters<T>(ask: (server: Server) => Promise<T>): Promise<T[]> {
     return this.#internals.link.ask((client) => {
-      const servers: Pick<RedisClient, "info" | "scan">[] =
-        "nodes" in client ? client.nodes("master") : [client];
+      const servers: Server[] = "nodes" in client ? client.nodes("master") : [client];
       return Promise.all(servers.map(ask));
     });
   }

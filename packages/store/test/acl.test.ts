@@ -25,7 +25,7 @@ const CONNECTION = ["ping", "select", "info", "time", "eval", "evalsha", "client
 const CLUSTER = ["cluster|slots", "cluster|info", "asking", "readonly"];
 const SUBSCRIBER = ["subscribe", "unsubscribe"];
 /** Commands that TypeScript sends and no script contains. */
-const OURS = ["hkeys", "zlexcount", "zrangebylex", "xrevrange", "client|list"];
+const OURS = ["hkeys", "zincrby", "zlexcount", "zrangebylex", "xrevrange", "client|list"];
 const FAN_OUT = ["unlink"];
 const BULLMQ = ["bzpopmin", "hscan", "multi", "exec", "sscan"];
 /** Scripts of BullMQ 6.7's other product, which we never call. */

@@ -1,36 +1,55 @@
-import { isAlive, type NodeInfo, nodeView, VERSION, type WorkerInfo } from "@carillon/store";
+import {
+  isAlive,
+  type NodeInfo,
+  nodeView,
+  type ServerInfo,
+  type SlowCommand,
+  VERSION,
+  type WorkerInfo,
+} from "@carillon/store";
 import { type Finding, NAMED, type Severity, span } from "./doctor-finding.js";
 
 /** Clock offset in ms from which a node's logs mislead. */
 const CLOCK = 1_000;
 
-/** Faults of one Redis server. @param info its reply to INFO */
-export function redisFindings(info: string): Finding[] {
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1];
-  const number = (name: string) => Number(field(name) ?? 0);
+/** Usual round trip in ms from which Redis is slow, and the duration of one command. */
+const SLOW = { roundTrip: 100, command: 1_000 };
+/** Age in ms up to which a slow command counts. */
+const RECENT = 600_000;
+
+/** Faults of one Redis server. */
+export function redisFindings({ aof, eviction, failing, memory, role, replicas }: ServerInfo): Finding[] {
   const found: Finding[] = [];
   const add = (severity: Severity, code: string, message: string, remedy: string) =>
     found.push({ code, severity, message, remedy });
-  if (field("aof_enabled") === "0")
+  const unknown = [
+    ...(aof === undefined ? ["whether AOF is on"] : []),
+    ...(eviction === undefined ? ["maxmemory-policy"] : []),
+  ];
+  if (unknown.length > 0)
+    add(
+      "warning",
+      "UNKNOWN_SETTINGS",
+      `Redis does not show ${unknown.join(" and ")}.`,
+      "Check with its provider: appendonly yes, maxmemory-policy noeviction. Without them it may lose tasks.",
+    );
+  if (aof === false)
     add(
       "error",
       "AOF_OFF",
       "Redis has aof_enabled:0: a restart loses acknowledged writes.",
       "Set appendonly yes.",
     );
-  for (const name of ["aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status"]) {
-    if (field(name) === "err")
-      add("error", "PERSISTENCE_FAILS", `Redis has ${name}:err.`, "Check its disk and its log.");
-  }
-  const policy = field("maxmemory_policy");
-  if (policy !== undefined && policy !== "noeviction")
+  for (const name of failing)
+    add("error", "PERSISTENCE_FAILS", `Redis has ${name}:err.`, "Check its disk and its log.");
+  if (eviction !== undefined && eviction !== "noeviction")
     add(
       "error",
       "EVICTION",
-      `Redis has maxmemory_policy:${policy}: it may drop tasks and jobs.`,
+      `Redis has maxmemory_policy:${eviction}: it may drop tasks and jobs.`,
       "Set maxmemory-policy noeviction.",
     );
-  const [used, most] = [number("used_memory"), number("maxmemory")];
+  const { used, most } = memory;
   if (most > 0 && used > 0.8 * most)
     add(
       used > most ? "error" : "warning",
@@ -38,7 +57,7 @@ export function redisFindings(info: string): Finding[] {
       `Redis uses ${Math.round((100 * used) / most)}% of its maxmemory; at 100% it refuses writes.`,
       "Raise maxmemory, or keep fewer runs: retention.",
     );
-  for (const [, name, state] of info.matchAll(/^(slave\d+):.*state=(\w+)/gm)) {
+  for (const { name, state } of replicas) {
     if (state !== "online")
       add(
         "warning",
@@ -47,9 +66,62 @@ export function redisFindings(info: string): Finding[] {
         "Check the replica and its link.",
       );
   }
-  if (field("role") === "slave")
+  if (role === "slave")
     add("error", "REPLICA", "This Redis is a replica: it refuses writes.", "Connect to the master.");
   return found;
+}
+
+/** A Redis that answers slowly, to all nodes or to some, and the command that held it longest. */
+export function slowness(
+  nodes: readonly NodeInfo[],
+  commands: readonly SlowCommand[],
+  now: number,
+): Finding[] {
+  const trips = nodes.flatMap(({ id, host, roundTrip: ms }) => (ms === undefined ? [] : [{ id, host, ms }]));
+  const nearest = Math.min(...trips.map(({ ms }) => ms));
+  const slow = trips.filter(({ ms }) => ms > SLOW.roundTrip);
+  const recent = commands.filter(({ at, tookMs }) => now - at < RECENT && tookMs >= SLOW.command);
+  const worst = recent.sort((a, b) => b.tookMs - a.tookMs)[0];
+  const held =
+    worst &&
+    `${worst.command} of ${worst.client} held it for ${span(worst.tookMs)}, ${span(Math.max(0, now - worst.at))} ago`;
+  const found = (message: string, remedy: string): Finding[] => [
+    { code: "SLOW_REDIS", severity: "warning", message, remedy },
+  ];
+  const remedy = held
+    ? "That client must not send this command to a Redis that schedules."
+    : "See the CPU, the swap and SLOWLOG of Redis, and the network to it.";
+  if (slow.length > 0 && nearest > SLOW.roundTrip)
+    return found(
+      `Redis takes ${span(nearest)} to answer the nearest node, so that each claim is late${held ? `; ${held}` : ""}.`,
+      remedy,
+    );
+  if (held) return found(`Redis stood still: ${held}.`, remedy);
+  const [first] = slow;
+  if (!first) return [];
+  return found(
+    `Redis takes ${span(first.ms)} to answer the node ${first.id} on ${first.host}, and ${span(nearest)} to answer the nearest.`,
+    "See the network between them, and the load of that host.",
+  );
+}
+
+/** Writes that Redis lost under nodes that are alive, as the first of them noticed it. */
+export function lostHistory(nodes: readonly NodeInfo[], now: number): Finding[] {
+  const lost = nodes.flatMap((node) => node.lost ?? []).sort((a, b) => (a.to ?? 0) - (b.to ?? 0))[0];
+  if (!lost) return [];
+  const when = `${span(Math.max(0, now - lost.at))} ago`;
+  return [
+    {
+      code: "HISTORY_LOST",
+      severity: "warning",
+      message:
+        lost.to === undefined
+          ? `Redis came back empty ${when}.`
+          : `Redis went back to an older state ${when}: it has lost what was written in the ${span(Math.max(0, lost.at - lost.to))} before.`,
+      remedy:
+        "See its log for why it restarted or failed over, and its settings: appendonly yes. Occurrences of the lost time may run again.",
+    },
+  ];
 }
 
 /** Processes that run different versions; during a rolling deploy that is as it should be. */

@@ -8,7 +8,7 @@ import {
 } from "@carillon/core/internal";
 import { isAlive, type StoredTask } from "@carillon/store";
 import type { Alerts } from "./alerts.js";
-import { clocks, dead, notReady, redisFindings, skews } from "./doctor-environment.js";
+import { clocks, dead, lostHistory, notReady, redisFindings, skews, slowness } from "./doctor-environment.js";
 import { type Diagnosis, type Finding, NAMED, span } from "./doctor-finding.js";
 import type { Runs } from "./runs.js";
 import type { Scope } from "./scope.js";
@@ -51,8 +51,10 @@ export async function doctor(
   const skipped: string[] = [];
   const writable = !reasons.some(({ code }) => code.startsWith("REDIS_"));
   if (at === undefined) return diagnosis(found, [], ["all others: Redis does not answer"]);
-  const [infos, nodes, workers, queues] = await Promise.all([
+  const [infos, commands, nodes, workers, queues] = await Promise.all([
     store.info().catch((error: Error) => void skipped.push(`Redis' settings: ${error.message}`)),
+    // The ACL for Carillon's own users does not allow SLOWLOG, which shows the commands of everybody.
+    store.slowCommands().catch(() => []),
     store.registry.nodes(),
     store.registry.workers(),
     store.registry.queues(),
@@ -69,6 +71,8 @@ export async function doctor(
   const [schedules, unplanned] = schedulesOf(scope, tasks);
   found.push(
     ...(infos ?? []).flatMap(redisFindings),
+    ...slowness(alive.nodes, commands, at),
+    ...lostHistory(alive.nodes, at),
     ...skews(alive.nodes, alive.workers),
     ...clocks(alive.nodes),
     ...notReady(alive.nodes, at),

@@ -54,10 +54,14 @@ function inWords(reason: StatusReasonFacts): StatusReason {
 /** The remedy in a sentence or two; the same text for reasons that have the same one. */
 function remedyOf(reason: StatusReasonFacts): string {
   switch (reason.code) {
+    case "EMPTY":
+      return "Restore its data, or check the URL and the number of its database. If it is on purpose: put a task, or restart the nodes.";
     case "NO_NODE":
       return "Start one: nothing is lost that the catch-up policies keep.";
     case "NODES_NOT_READY":
       return "See carillon nodes, and /ready and the log of each node.";
+    case "CLOCK_WENT_BACK":
+      return "It ends by itself at that time. Keep the clock of that host in step by slewing, not by stepping.";
     case "FROZEN":
       return `To lift it now: carillon unfreeze ${reason.frozen.id}`;
     case "QUEUE_PAUSED":

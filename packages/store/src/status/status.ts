@@ -8,7 +8,7 @@ import {
   type WaitingJobs,
   type Work,
 } from "@carillon/core/internal";
-import { isAlive, type WorkerInfo } from "../beats.js";
+import { isAlive, type NodeInfo, type WorkerInfo } from "../beats.js";
 import type { QueuePause, QueueState } from "../bull/queues.js";
 import { redisError } from "../redis/connection.js";
 import type { Store } from "../store.js";
@@ -59,6 +59,8 @@ export interface StatusFacts {
 
 /** From this many ms on an occurrence is late. */
 const LATE = 1_000;
+/** Smallest step back of the clock of Redis that is reported, in ms: nodes estimate its time. */
+const STEP = 5_000;
 /** Longest wait of an alert for its delivery, and of a run for a worker, in ms. */
 const PATIENCE = 60_000;
 /** Longest time without a start while workers hold no job of the queue, in ms: they are idle, and take it at once. */
@@ -90,8 +92,9 @@ export async function readStatus(scope: StatusScope): Promise<StatusFacts> {
 
 async function read(scope: StatusScope): Promise<StatusFacts> {
   const { store, owner } = scope;
-  const [now, refused, nodes, workers, freezes, names] = await Promise.all([
+  const [now, latest = 0, refused, nodes, workers, freezes, names] = await Promise.all([
     store.serverTime(),
+    store.registry.latestClock(),
     refusedWrites(scope),
     store.registry.nodes(),
     store.registry.workers(),
@@ -116,8 +119,10 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
   // In the order of severity.
   const stops: StatusReasonFacts[] = [
     ...refused,
+    ...(names.every((name) => name === ALERTS_QUEUE) ? await lostAll(scope, alive) : []),
     ...(heard && alive.length === 0 ? [noNode(views.map(({ beat }) => beat))] : []),
     ...(heard && alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
+    ...clockWentBack(latest, now),
     ...readings.flatMap(({ queue }) => (isPlanned(queue) ? [] : pauseOf(queue))),
     ...noWorkers(gaps, readings, workers),
     ...(owner === undefined ? lackedTypes(working, gaps) : []),
@@ -311,6 +316,21 @@ function redisReason(error: unknown): StatusReasonFacts {
   // The message of an error ends with its remedy.
   const text = hint === undefined ? message : message.replace(` ${hint}`, "");
   return { code: code as "REDIS_UNAVAILABLE", text, hint };
+}
+
+/** Only nodes know that there was something. */
+async function lostAll({ store }: StatusScope, alive: readonly NodeInfo[]): Promise<StatusReasonFacts[]> {
+  const times = alive.flatMap(({ lost }) => lost?.at ?? []);
+  if (times.length === 0) return [];
+  // Nodes themselves register the queue of alerts.
+  const queues = (await store.registry.queues()).filter((queue) => queue !== ALERTS_QUEUE);
+  return queues.length === 0 ? [{ code: "EMPTY", since: Math.min(...times) }] : [];
+}
+
+/** @param latest the latest time of Redis that a node saw */
+function clockWentBack(latest: number, now: number): StatusReasonFacts[] {
+  const backMs = latest - now;
+  return backMs > STEP ? [{ code: "CLOCK_WENT_BACK", until: latest, backMs }] : [];
 }
 
 /** @param beats the last one of each dead node */
