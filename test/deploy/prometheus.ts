@@ -43,12 +43,20 @@ export class Prometheus {
     this.#url = url;
   }
 
-  /** @param ports of its targets on 127.0.0.1 */
-  static async start(binary: string, rules: string, ports: readonly number[]): Promise<Prometheus> {
+  /**
+   * @param ports of its targets on 127.0.0.1
+   * @param every interval of its scrapes, which end after the same time
+   */
+  static async start(
+    binary: string,
+    rules: string,
+    ports: readonly number[],
+    every = "500ms",
+  ): Promise<Prometheus> {
     const dir = await mkdtemp(join(scratchDir(), "prometheus-"));
     const port = await freePort();
     const config = {
-      global: { scrape_interval: "500ms", scrape_timeout: "500ms", evaluation_interval: "500ms" },
+      global: { scrape_interval: every, scrape_timeout: every, evaluation_interval: "500ms" },
       rule_files: ["rules.yml"],
       scrape_configs: [
         { job_name: "carillon", static_configs: [{ targets: ports.map((one) => `127.0.0.1:${one}`) }] },

@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, createWriteStream, existsSync, openSync, readFileSync } from "node:fs";
 import { Readable } from "node:stream";
+import { storeOf } from "@carillon/sdk/internal";
+import { internalsOf } from "@carillon/store/internal";
 import { startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
@@ -12,6 +14,20 @@ const { cli, json, refusal } = stage;
 
 const task = (id: string, more: object = {}) =>
   JSON.stringify({ id, type: "noop", queue: "bar", schedule: { every: "1h" }, ...more });
+
+describe("a task that cannot be read", () => {
+  it("is named beside the list, also if nothing else is in it", async () => {
+    await json(["put"], task("broken"));
+    const store = storeOf(stage.client);
+    await store.serverTime();
+    const { link, keys } = internalsOf(store);
+    await link.client.hset(keys.queue("bar").task("system/broken"), "v", "99");
+    const { stdout, stderr } = await cli(["list"]);
+    expect(stdout).toBe("No tasks.\n");
+    expect(stderr).toContain("1 task cannot be read: system/broken (bar). See carillon doctor.");
+    expect(await json(["list"])).toMatchObject({ tasks: [], unreadable: [{ id: "broken" }] });
+  });
+});
 
 describe("one task", () => {
   it("is put, changed, paused, resumed, triggered and deleted", async () => {

@@ -1,3 +1,5 @@
+import { compileSchedule } from "@carillon/core";
+import { TaskSchedule } from "@carillon/core/internal";
 import { Client, defineTask, type Finding, Worker } from "@carillon/sdk";
 import { bullVersion, Store, VERSION } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
@@ -346,4 +348,29 @@ it("names the slow command and its client", async () => {
     /^Redis takes 300ms to answer the nearest node, so that each claim is late; KEYS of 10\.0\.0\.3:4444 reports held it for 2s, 2\ds ago\.$/,
   );
   vi.restoreAllMocks();
+});
+
+it("says nothing of a task whose first time has passed, and is not due yet because of its jitter", async () => {
+  const origin = (await store.serverTime()) - 180_000;
+  const schedule = { every: "1d", origin: new Date(origin).toISOString(), jitter: "23h" } as const;
+  const due = (id: string) =>
+    new TaskSchedule({ owner: "system", id, schedule }, compileSchedule(schedule, id)).due(origin);
+  const id =
+    Array.from({ length: 100 }, (_, i) => `j${i}`).find((one) => due(one) > origin + 3_600_000) ?? "";
+  await client.put(task(id, { schedule }));
+  await field(id, "created", origin - 1);
+  expect((await client.doctor()).findings).toEqual([]);
+});
+
+it("names a type without worker also in a queue that is paused", async () => {
+  await client.put(task("a", { type: "unknown" }));
+  await client.queues.pause(QUEUE);
+  const { findings } = await client.doctor();
+  expect(findings.map(({ code }) => code)).toEqual(["TYPE_UNHANDLED", "QUEUE_PAUSED"]);
+});
+
+it("names a queue without worker once, whatever types it has", async () => {
+  await client.putMany(["a", "b"].map((type) => task(type, { type, queue: "other" })));
+  const { findings } = await client.doctor();
+  expect(findings).toMatchObject([{ code: "NO_WORKER", queue: "other" }]);
 });

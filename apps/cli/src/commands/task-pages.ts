@@ -1,9 +1,10 @@
-import type { Client, ListOptions } from "@carillon/sdk";
+import type { Client, ListOptions, TaskName } from "@carillon/sdk";
 import { type Command, Option } from "commander";
 import { type Globals, noteIfEmpty, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, type Layout, table } from "../table.js";
+import { printable } from "../text.js";
 import { type Conditions, conditionOptions, conditionsOf } from "./conditions.js";
 
 /** Options of a command that lists tasks in pages. */
@@ -16,6 +17,9 @@ export interface PageOptions extends Globals, Conditions {
 
 /** The options besides conditions. */
 export const PAGING = ["sort", "limit", "cursor", "all"] as const;
+
+/** Names in one note. */
+const NAMED = 10;
 
 /** Page size for --all: one round trip. */
 const PAGE = 500;
@@ -41,7 +45,11 @@ export async function printPages<Row>(
   read: (
     client: Client,
     filter: ListOptions,
-  ) => Promise<{ tasks: readonly Row[]; cursor: string | undefined }>,
+  ) => Promise<{
+    tasks: readonly Row[];
+    unreadable?: readonly TaskName[];
+    cursor: string | undefined;
+  }>,
   out: Output,
 ): Promise<void> {
   const filter = filterOf(options);
@@ -58,6 +66,7 @@ export async function printPages<Row>(
       if (options.json) return out.json(page);
       if (page.tasks.length === 0) await none();
       else await out.write(table(columns, page.tasks, out));
+      noteUnreadable(page.unreadable, out);
       // Printed apart from the table, so that programs that read the table do not get it.
       if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
       return;
@@ -69,9 +78,19 @@ export async function printPages<Row>(
       cursor = page.cursor;
       if (options.json) await out.write(page.tasks.map((task) => `${JSON.stringify(task)}\n`).join(""));
       else if (page.tasks.length > 0) await out.write(table(columns, page.tasks, out, layout));
+      noteUnreadable(page.unreadable, out);
     } while (cursor !== undefined && !out.closed);
     if (!options.json && layout.widths === undefined) await none();
   });
+}
+
+/** Names the tasks that are left out of a list because their data cannot be read. */
+function noteUnreadable(names: readonly TaskName[] = [], out: Output): void {
+  if (names.length === 0) return;
+  const what = names.length === 1 ? "1 task cannot be read" : `${names.length} tasks cannot be read`;
+  const some = names.slice(0, NAMED).map(({ queue, owner, id }) => `${owner}/${id} (${queue})`);
+  const more = names.length > NAMED ? ", …" : "";
+  out.note(printable(`${what}: ${some.join(", ")}${more}. See carillon doctor.`));
 }
 
 function filterOf(options: PageOptions): ListOptions {

@@ -74,7 +74,7 @@ export const TASK = object(
     updatedBy: text,
   },
 ).meta({ id: "Task" });
-export const TASKS = object({ tasks: list(TASK) }, page);
+export const TASKS = object({ tasks: list(TASK) }, { ...page, unreadable: list(taskName) });
 export const COUNTS = object({
   all: count,
   states: z.partialRecord(z.enum(TASK_STATES), count),

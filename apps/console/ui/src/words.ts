@@ -155,6 +155,8 @@ export const words = {
   },
   list: {
     title: "Tasks",
+    unreadable: (n: number) =>
+      n === 1 ? "One task cannot be read, see the doctor:" : `${n} tasks cannot be read, see the doctor:`,
     label: "Tasks",
     filters: "Filters",
     chips: {

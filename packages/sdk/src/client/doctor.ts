@@ -1,4 +1,4 @@
-import { ALERTS_QUEUE, type TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, type CarillonError, type TaskName } from "@carillon/core";
 import {
   DESTINATIONS,
   formatDuration,
@@ -6,13 +6,13 @@ import {
   parseLocalName,
   type TaskSchedule,
 } from "@carillon/core/internal";
-import { isAlive, type StoredTask } from "@carillon/store";
+import { failsForAll, isAlive, redisError, type StoredTask } from "@carillon/store";
 import type { Alerts } from "./alerts.js";
 import { clocks, dead, lostHistory, notReady, redisFindings, skews, slowness } from "./doctor-environment.js";
 import { type Diagnosis, type Finding, NAMED, span } from "./doctor-finding.js";
 import type { Runs } from "./runs.js";
 import type { Scope } from "./scope.js";
-import { status } from "./status.js";
+import { type StatusReason, status } from "./status.js";
 
 /** Tasks that are read in all. */
 const SAMPLE = 2_000;
@@ -32,6 +32,8 @@ interface Sampled {
   readonly tasks: readonly StoredTask[];
   /** Names in an index without a definition. */
   readonly orphans: readonly string[];
+  /** Tasks whose data cannot be read, and why. */
+  readonly unreadable: readonly { readonly local: string; readonly error: CarillonError }[];
   readonly total: number;
 }
 
@@ -77,12 +79,13 @@ export async function doctor(
     ...clocks(alive.nodes),
     ...notReady(alive.nodes, at),
     ...(writable ? [...dead("node", nodes, at), ...dead("worker", workers, at)] : []),
-    ...(writable ? await uncovered(scope, tasks, new Set(found.map(({ queue }) => queue))) : []),
-    ...(found.some(({ code }) => code === "ALERTS_UNDELIVERED") ? [] : await undelivered(alerts, at)),
+    ...(writable ? await uncovered(scope, tasks, reasons) : []),
+    ...(await undelivered(alerts, at, reasons)),
     ...unplanned,
     ...neverRan(tasks, schedules, at),
     ...(await tooLong(tasks, schedules, runs, at)),
     ...samples.flatMap(({ queue, tasks: all }) => herds(queue, all)),
+    ...samples.flatMap(unreadable),
     ...samples.flatMap(orphans),
   );
   return diagnosis(found, samples, skipped);
@@ -113,27 +116,32 @@ async function sample({ store }: Scope, queue: string, size: number): Promise<Sa
   ]);
   const locals = [...new Set([...(names as string[]), ...due.map(({ local }) => local)])];
   const read = await Promise.all(
-    locals.map((local) =>
-      // A task that cannot be read was written by a newer version.
-      store.tasks.get({ queue, ...parseLocalName(local) }).catch(() => "foreign" as const),
-    ),
+    locals.map(async (local) => {
+      try {
+        return { local, task: await store.tasks.get({ queue, ...parseLocalName(local) }) };
+      } catch (error) {
+        if (failsForAll(error)) throw error;
+        return { local, error: redisError(error) };
+      }
+    }),
   );
   return {
     queue,
-    tasks: read.filter((task) => task !== undefined && task !== "foreign"),
-    orphans: locals.filter((_, i) => read[i] === undefined),
+    tasks: read.flatMap(({ task }) => task ?? []),
+    orphans: read.flatMap(({ local, task, error }) => (task || error ? [] : [local])),
+    unreadable: read.flatMap(({ local, error }) => (error ? [{ local, error }] : [])),
     total,
   };
 }
 
 /**
  * Task types and alerts that no worker handles, whether or not jobs wait for one.
- * @param known queues of findings before
+ * @param reasons of the status, which names those for which jobs wait
  */
 async function uncovered(
   { coverage }: Scope,
   tasks: readonly StoredTask[],
-  known: ReadonlySet<string | undefined>,
+  reasons: readonly StatusReason[],
 ): Promise<Finding[]> {
   const works = new Map(
     tasks.map(({ definition: { queue, type } }) => [`${queue} ${type}`, { queue, type }] as const),
@@ -141,8 +149,16 @@ async function uncovered(
   const alerted = tasks.filter(({ definition }) => (definition.alerts ?? []).length > 0);
   const delivery = { queue: ALERTS_QUEUE, type: DESTINATIONS.url.type };
   const gaps = await coverage.gaps([...works.values(), ...(alerted.length > 0 ? [delivery] : [])]);
+  const known = reasons.flatMap(({ code, queue, type = "" }) =>
+    code === "NO_WORKER" ? [`${queue} ${type}`] : [],
+  );
+  const told = new Set(known);
   return [...gaps.values()]
-    .filter(({ queue }) => !known.has(queue))
+    .filter(({ queue, type, workers }) => {
+      // One finding for a queue without any worker, whatever types it has.
+      const name = `${queue} ${workers === 0 ? "" : type}`;
+      return !told.has(name) && told.add(name);
+    })
     .map((gap) =>
       gap.queue === ALERTS_QUEUE
         ? {
@@ -184,12 +200,18 @@ function schedulesOf({ store }: Scope, tasks: readonly StoredTask[]): [Schedules
 }
 
 /** Deliveries of alerts that failed within the last hour, or are late: their destination does not take them. */
-async function undelivered(alerts: Pick<Alerts, "undelivered">, now: number): Promise<Finding[]> {
+async function undelivered(
+  alerts: Pick<Alerts, "undelivered">,
+  now: number,
+  reasons: readonly StatusReason[],
+): Promise<Finding[]> {
   const { deliveries } = await alerts.undelivered();
+  // Those that were not tried yet are a symptom of this reason.
+  const told = reasons.some(({ code }) => code === "ALERTS_UNDELIVERED");
   const failing = deliveries.filter(
-    ({ state, at }) =>
+    ({ state, at, error }) =>
       (state === "failed" && now - at < UNDELIVERED.failed) ||
-      (state === "waiting" && now - at > UNDELIVERED.late),
+      (state === "waiting" && now - at > UNDELIVERED.late && (!told || error !== undefined)),
   );
   if (failing.length === 0) return [];
   const to = [...new Set(failing.map((one) => one.to))].slice(0, NAMED).join(", ");
@@ -212,7 +234,7 @@ function neverRan(tasks: readonly StoredTask[], schedules: Schedules, now: numbe
   const found = tasks.filter((task) => {
     const schedule = schedules.get(task);
     if (!schedule || task.fired > 0 || task.hasOpenRuns || schedule.delay !== undefined) return false;
-    const passed = schedule.latest(now - PATIENCE);
+    const passed = schedule.latestDue(now - PATIENCE);
     return passed !== undefined && passed > task.created;
   });
   return named("NEVER_RAN", found, (task) => ({
@@ -280,6 +302,18 @@ function herds(queue: string, tasks: readonly StoredTask[]): Finding[] {
       queue,
     },
   ];
+}
+
+/** Tasks that are skipped everywhere, because their data is corrupt or of a newer version. */
+function unreadable({ queue, unreadable: all }: Sampled): Finding[] {
+  return all.slice(0, NAMED).map(({ local, error: { message, remedy = "" } }, i) => ({
+    code: "UNREADABLE",
+    severity: "error",
+    message: `${message.replace(` ${remedy}`, "")}${i === NAMED - 1 && all.length > NAMED ? ` (So do ${all.length - NAMED} others.)` : ""}`,
+    remedy,
+    queue,
+    task: { queue, ...parseLocalName(local) },
+  }));
 }
 
 function orphans({ queue, orphans: names }: Sampled): Finding[] {

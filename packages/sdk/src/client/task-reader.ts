@@ -40,6 +40,7 @@ export async function listTasks(scope: Scope, options: ListOptions): Promise<Tas
   const last = await scope.store.runs.last(page.tasks.map(({ definition }) => definition));
   return {
     tasks: await Promise.all(page.tasks.map((task, i) => withStatus(scope, task, last[i]))),
+    ...(page.unreadable.length > 0 && { unreadable: page.unreadable }),
     cursor: page.cursor,
   };
 }
@@ -132,7 +133,7 @@ async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
   }
   const { store, owner } = scope;
   if (owner !== undefined && options.owner !== undefined && options.owner !== owner) {
-    return { tasks: [], cursor: undefined };
+    return { tasks: [], unreadable: [], cursor: undefined };
   }
   const filter = { ...given, owner: owner ?? given.owner };
   if (sort === "next") return store.tasks.listDue(filter, limit, cursor);

@@ -138,6 +138,8 @@ export interface ListOptions {
  */
 export interface TaskPage {
   readonly tasks: Task[];
+  /** Names among these whose data is corrupt, or of a newer version; absent: none. As far as indexes tell, they match. */
+  readonly unreadable?: readonly TaskName[];
   /** Gives the next page; undefined: this was the last. */
   readonly cursor: string | undefined;
 }

@@ -1,5 +1,5 @@
-import type { Schedule } from "@carillon/core";
-import { localName, SHARDS } from "@carillon/core/internal";
+import type { Schedule, TaskName } from "@carillon/core";
+import { localName, parseLocalName, SHARDS } from "@carillon/core/internal";
 import type { NamespaceKeys, QueueKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
@@ -52,6 +52,8 @@ export type CountFilter = Pick<TaskFilter, "queue" | "owner" | "tag" | "except">
 /** May be short, even empty, before the last page: a filter reads a bounded number of tasks per page. */
 export interface TaskPage {
   tasks: StoredTask[];
+  /** Names among these whose data this version cannot read; indexes say that they match. */
+  unreadable: TaskName[];
   /** The start of the next page; undefined: this was the last. */
   cursor: string | undefined;
 }
@@ -93,20 +95,23 @@ export class TaskListing {
         ? this.#byName(queues, filter, start, size)
         : this.#byTime(queues, filter, order, start, size);
     const tasks: StoredTask[] = [];
+    const unreadable: TaskName[] = [];
     let last: Entry | undefined;
     for await (const { entries, end } of names) {
       const left = await this.#narrowed(entries, filter);
       while (left.length > 0) {
         const some = left.splice(0, Math.max(limit - tasks.length, 20));
         for (const [i, task] of (await this.#read(some, filter)).entries()) {
-          if (!task) continue;
-          tasks.push(task);
-          if (tasks.length === limit) return { tasks, cursor: encodeCursor(some[i] as Entry, order) };
+          const { queue, local } = some[i] as Entry;
+          if (task === "unreadable") unreadable.push({ queue, ...parseLocalName(local) });
+          else if (task) tasks.push(task);
+          if (tasks.length === limit || unreadable.length === limit)
+            return { tasks, unreadable, cursor: encodeCursor(some[i] as Entry, order) };
         }
       }
       last = end;
     }
-    return { tasks, cursor: last && encodeCursor(last, order) };
+    return { tasks, unreadable, cursor: last && encodeCursor(last, order) };
   }
 
   /** @param dueBefore of those that count as overdue, UTC ms */
@@ -343,32 +348,42 @@ export class TaskListing {
     return entries.filter(({ queue, local }) => left.get(queue)?.has(local));
   }
 
-  /** The tasks of these names, in their order; undefined: it does not match, or cannot be read. */
-  async #read(entries: readonly Entry[], filter: TaskFilter): Promise<(StoredTask | undefined)[]> {
+  /** The tasks of these names, in their order; undefined: it does not match, or was deleted. */
+  async #read(entries: readonly Entry[], filter: TaskFilter): Promise<Read[]> {
     const found = await Promise.all(
-      [...byQueue(entries)].map(([queue, locals]) => this.#readIn(queue, locals, filter)),
+      [...byQueue(entries)].map(async ([queue, locals]) => {
+        const read = await this.#readIn(queue, locals, filter);
+        return locals.map((local, i) => [`${queue} ${local}`, read[i]] as const);
+      }),
     );
-    const byName = new Map(
-      found.flat().map((task) => [`${task.definition.queue} ${localName(task.definition)}`, task]),
-    );
+    const byName = new Map(found.flat());
     return entries.map(({ queue, local }) => byName.get(`${queue} ${local}`));
   }
 
-  async #readIn(queue: string, names: readonly string[], filter: TaskFilter): Promise<StoredTask[]> {
+  async #readIn(queue: string, names: readonly string[], filter: TaskFilter): Promise<Read[]> {
     const keys = this.#keys.queue(queue);
     const replies = await this.#link.ask(async (client) => {
       const pipeline = client.pipeline();
       for (const local of names) pipeline.hgetall(keys.task(local));
       return (await pipeline.exec()) ?? [];
     });
-    return names.flatMap((local, i) => {
+    return names.map((local, i) => {
       const [error, hash] = replies[i] ?? [];
-      const flat = Object.entries(error ? noHash(error) : (hash as Record<string, string>)).flat();
+      if (error) {
+        // The key holds another type than a hash.
+        noHash(error);
+        return "unreadable";
+      }
+      const flat = Object.entries(hash as Record<string, string>).flat();
+      if (flat.length === 0) return undefined;
       const task = readable(queue, local, flat);
-      return task && !isForeign(task) && matches(task, filter) ? [task] : [];
+      if (!task || isForeign(task)) return "unreadable";
+      return matches(task, filter) ? task : undefined;
     });
   }
 }
+
+type Read = StoredTask | "unreadable" | undefined;
 
 /** Names read for one page in the order of names. */
 function mostNames({ text, tag }: TaskFilter): number {

@@ -1,6 +1,7 @@
 import {
   CarillonError,
   type ParsedTask,
+  TASK_STATES,
   type TaskDefinition,
   type TaskName,
   type TaskState,
@@ -31,7 +32,8 @@ import {
   storedFields,
 } from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
-import { nameTaken, notAsAsked, refused, unsupportedFormat } from "./errors.js";
+import { nameTaken, notAsAsked, refused, unreadable, unsupportedFormat } from "./errors.js";
+import { integer, oneOf } from "./stored-fields.js";
 
 export type PutOutcome = "created" | "updated" | "unchanged";
 
@@ -307,10 +309,7 @@ export class TaskWriter {
 
   #result(queue: string, plan: Plan, outcome: PutOutcome, stored: string[]): PutResult {
     // An unchanged task keeps its state and times, which may differ from those of a new one.
-    const [state, due] =
-      outcome === "unchanged"
-        ? [stored[0] as TaskState, stored[1] === "" ? undefined : Number(stored[1])]
-        : [plan.state, plan.due];
+    const [state, due] = outcome === "unchanged" ? found(plan.local, stored) : [plan.state, plan.due];
     return {
       name: { queue, ...parseLocalName(plan.local) },
       outcome,
@@ -352,6 +351,15 @@ export class TaskWriter {
       }),
     );
     return { now, each };
+  }
+}
+
+/** The state and the due time of a task that stays as it is. @throws `UNSUPPORTED_FORMAT` */
+function found(local: string, [state, due]: string[]): [TaskState, number | undefined] {
+  try {
+    return [oneOf(TASK_STATES, state, "scheduled"), due === "" ? undefined : integer(due)];
+  } catch (error) {
+    throw unreadable(local, error);
   }
 }
 

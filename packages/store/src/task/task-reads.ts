@@ -6,7 +6,7 @@ import type { Registry } from "../registry.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeRevision, decodeTask, isForeign, type Revision, type StoredTask } from "./codec.js";
 import type { TaskCounts } from "./counts.js";
-import { unsupportedFormat } from "./errors.js";
+import { unreadable, unsupportedFormat } from "./errors.js";
 import { type CountFilter, TaskListing, type TaskPage } from "./listing.js";
 import { rangeOf, type TaskFilter, withoutType } from "./name-sets.js";
 import type { Plan } from "./plans.js";
@@ -27,7 +27,13 @@ export class TaskReads {
 
   async get(name: TaskName): Promise<StoredTask | undefined> {
     const local = localName(name);
-    const hash = await this.#link.ask((client) => client.hgetall(this.#keys.queue(name.queue).task(local)));
+    const key = this.#keys.queue(name.queue).task(local);
+    const hash = await this.#link
+      .ask((client) => client.hgetall(key))
+      .catch((error: CarillonError) => {
+        // Foreign data in place of a task.
+        throw error.message.startsWith("WRONGTYPE") ? unreadable(local, error) : error;
+      });
     return this.#known(name.queue, local, Object.entries(hash).flat());
   }
 

@@ -34,6 +34,7 @@ const FILTERS = ["queue", "owner", "tag"] as const;
 
 interface TaskPage {
   tasks: Task[];
+  unreadable?: Named[];
   cursor?: string;
 }
 
@@ -120,9 +121,17 @@ export default function Tasks() {
         <Loaded of={pages}>
           {({ pages }) => {
             const rows = pages.flatMap(({ tasks }) => tasks);
+            const unreadable = pages.flatMap(({ unreadable = [] }) => unreadable);
+            const left =
+              unreadable.length === 0 ? null : (
+                <p className="note" data-tone="bad">
+                  {words.list.unreadable(unreadable.length)} {unreadable.map(shortName).join(", ")}
+                </p>
+              );
             if (rows.length === 0 && !hasNextPage) {
               return (
                 <Empty>
+                  {left}
                   {isFiltered ? words.list.none : words.list.empty}{" "}
                   {isFiltered ? <Link href="/tasks">{words.list.clear}</Link> : null}
                 </Empty>
@@ -130,6 +139,7 @@ export default function Tasks() {
             }
             return (
               <>
+                {left}
                 {selected === ALL || selected.size > 0 ? (
                   <BulkBar
                     target={targetOf(selected, filter)}
