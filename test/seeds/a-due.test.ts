@@ -304,3 +304,65 @@ describe("A14 a finished one-off never fires again", () => {
     await kit.expect("t").fired(1).state("finished");
   });
 });
+
+describe("A18 a manual run still going skips the next occurrence", () => {
+  test("a run of 25 s, triggered at :05, skips :10 and :20, on record", async () => {
+    const slow = defineTask("slow", { queue: "bells", payload: anything, handler: () => kit.sleep("25s") });
+    const kit: TestKit = await stand.kit({ types: [slow] });
+    await kit.client.put(slow, { id: "t", schedule: { every: "10s" }, payload: {} });
+    kit.at("00:05", () => kit.client.trigger("t"));
+    await kit.advanceTo("00:31");
+    const runs = (await kit.client.runs.list("t")).map(({ trigger, nominal }) => [
+      trigger,
+      new Date(nominal).toISOString().slice(17, 19),
+    ]);
+    expect(runs).toEqual([
+      ["schedule", "30"],
+      ["manual", "05"],
+    ]);
+    expect(await kit.client.runs.ledger("t")).toMatchObject([{ reason: "overlap", decisions: 2 }]);
+  });
+});
+
+describe("A17 the queue's own limit of running jobs holds", () => {
+  test("ten tasks due together, three workers, a global concurrency of two: never three at once", async () => {
+    const client = stand.client();
+    let [under, most, done] = [0, 0, 0];
+    const slow = defineTask("slow", {
+      queue: "bells",
+      payload: anything,
+      handler: async () => {
+        under += 1;
+        most = Math.max(most, under);
+        // Longer than a turn of a worker that would take a third job.
+        for (let n = 0; n < 50; n++) await stand.admin.ping();
+        under -= 1;
+        done += 1;
+      },
+    });
+    const queue = stand.queue("bells");
+    await queue.setGlobalConcurrency(2);
+    const schedule = { at: new Date((await stand.time()) + 10_000).toISOString() };
+    const tasks = Array.from({ length: 10 }, (_, n) => ({
+      id: `t${n}`,
+      type: "slow",
+      queue: "bells",
+      schedule,
+    }));
+    const puts = await client.putMany(tasks);
+    expect(puts.every(({ state }) => state === "scheduled")).toBe(true);
+    const on = { connection: stand.redis.url, namespace: stand.namespace, logger: SILENT };
+    const scheduler = new Scheduler({ ...on, unsafeRedis: "warn" });
+    await scheduler.start();
+    stand.later(() => scheduler.stop());
+    // All are enqueued, whatever the limit.
+    await eventually(async () => expect(await queue.getWaitingCount()).toBe(10), PATIENCE);
+    for (let n = 0; n < 3; n++) {
+      const worker = new Worker({ ...on, types: [slow], concurrency: 4 });
+      stand.later(() => worker.stop());
+      await worker.start();
+    }
+    await eventually(() => expect(done).toBe(10), PATIENCE);
+    expect(most).toBe(2);
+  });
+});

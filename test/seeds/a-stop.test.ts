@@ -69,3 +69,32 @@ describe("A16 a worker told to stop lets the running job end well", () => {
     expect(times).toEqual(times.map((_, n) => (times[0] as number) + n * 200));
   });
 });
+
+describe("D18 an operator's cancel from another process ends a running job", () => {
+  test("carillon cancel: the signal, then the end in its grace; cancelled, and no retry", async () => {
+    const client = stand.client();
+    const worker = stand.program("test/seeds/worker.mjs");
+    await worker.says({ working: true });
+    await client.put({ ...bell, id: "t", payload: { n: 1 }, retry: { attempts: 3 }, rerun: { delay: "1s" } });
+    const triggered = await client.trigger("t");
+    const run = triggered.outcome === "enqueued" ? triggered.run : "";
+    await worker.says({ begun: 1 });
+
+    expect(await stand.carillon(["cancel", run])).toMatchObject({ code: 0 });
+    await eventually(
+      async () => expect(await client.runs.get(run)).toMatchObject({ state: "terminating" }),
+      PATIENCE,
+    );
+    // The handler has its grace: it ends by itself, and has received the signal.
+    worker.tell("go on");
+    await worker.says({ done: 1, aborted: true });
+    const ended = await eventually(async () => {
+      const read = await client.runs.get(run);
+      return read.state === "final" && read;
+    }, PATIENCE);
+    expect(ended).toMatchObject({ outcome: "cancelled", attempts: 1 });
+    expect(await stand.queue("bells").getJobState(run)).not.toMatch(/wait|delayed|active/);
+    expect(await client.runs.list("t")).toHaveLength(1);
+    expect((await client.get("t")).pending).toEqual([]);
+  });
+});

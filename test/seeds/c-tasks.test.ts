@@ -307,3 +307,31 @@ describe("C5 the journal filters by task, node, time and outcome, in pages", () 
     expect((await client.runs.journal({ node: "nobody" })).runs).toEqual([]);
   });
 });
+
+describe("C12 the description and the last status", () => {
+  it("a description is kept with its accents by put, get, list, HTTP and CLI", async () => {
+    const { api, client, stop } = await startConsole();
+    stand.later(stop);
+    const description = "Résumé quotidien: Übersicht, 日次, 🔔";
+    const path = "/tasks/reports/system/nightly";
+    await api("PUT", path, { type: "report", schedule: NIGHTLY, description });
+    expect((await api("GET", path)).body.description).toBe(description);
+    expect((await client.get("nightly")).description).toBe(description);
+    expect((await client.list()).tasks).toMatchObject([{ description }]);
+  });
+
+  it("the last status equals the journal's newest run, after each of three", async () => {
+    const client = stand.client();
+    await client.put({ ...TASK, schedule: NIGHTLY });
+    for (let n = 0; n < 3; n++) {
+      const run = await runOnce(client, stand.redis.url);
+      const [newest] = (await client.runs.journal({ task: "nightly" })).runs;
+      const { lastStatus } = await client.get("nightly");
+      expect(newest?.id).toBe(run);
+      expect(lastStatus).toEqual({
+        ...{ run, executedAt: newest?.started, finishedAt: newest?.finished },
+        ...{ node: newest?.worker, outcome: newest?.outcome, result: newest?.result },
+      });
+    }
+  });
+});

@@ -267,3 +267,66 @@ describe("D9 a run past its time limit is ended and counts as a failure, not a c
     expect(await kit.client.runs.stats("t")).toMatchObject({ failures: 1, crashes: 0 });
   });
 });
+
+describe("D17 the wait after a crash doubles with each crash in a row", () => {
+  it("5, 10, 20, 40 minutes, and 5 again after a success", async () => {
+    const starts: number[] = [];
+    let crashes = 0;
+    const type = task(async () => {
+      starts.push(Date.now());
+      if (crashes === 4) return;
+      crashes += 1;
+      kit.at(Date.now() + 1_000, async () => {
+        await kit.worker.crash();
+        await kit.worker.start();
+      });
+      await kit.sleep("10m");
+    });
+    kit = await stand.kit({ types: [type] });
+    const schedule = { at: "2026-01-01T00:01:00Z" };
+    await kit.client.put(type, { id: "t", schedule, crash: { attempts: 10 }, payload: {} });
+    await kit.advance("3h");
+    const waits = starts.slice(1).map((time, i) => (time - (starts[i] as number)) / 60_000);
+    // A crash is noticed within a minute or so, and then waits.
+    expect(waits.map((wait, i) => wait - 5 * 2 ** i).every((more) => more >= 0 && more < 3)).toBe(true);
+    expect(waits).toHaveLength(4);
+    expect(await kit.client.runs.stats("t")).toMatchObject({ crashes: 4, consecutiveCrashes: 0 });
+    crashes = 3;
+    starts.length = 0;
+    await kit.client.trigger("t");
+    await kit.advance("30m");
+    const again = ((starts[1] as number) - (starts[0] as number)) / 60_000;
+    expect(again).toBeGreaterThanOrEqual(5);
+    expect(again).toBeLessThan(8);
+  });
+});
+
+describe("D19 the table of all tasks has their crashes", () => {
+  it("counts workers that died, not the attempt under way, by SDK, CLI and HTTP", async () => {
+    let calls = 0;
+    const type = task(async () => {
+      calls += 1;
+      if (calls <= 2)
+        kit.at(Date.now() + 1_000, async () => {
+          await kit.worker.crash();
+          await kit.worker.start();
+        });
+      await kit.sleep("1h");
+    });
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { at: "2026-01-01T00:01:00Z" }, payload: {} });
+    await kit.client.put(type, { id: "idle", schedule: { every: "365d" }, payload: {} });
+    await kit.advance("30m");
+    expect(calls).toBe(3);
+    const counts = { idle: [0, 0], t: [2, 2] };
+    const of = (rows: readonly { task: { id: string }; crashes: number; consecutiveCrashes: number }[]) =>
+      Object.fromEntries(
+        rows.map(({ task: { id }, crashes, consecutiveCrashes }) => [id, [crashes, consecutiveCrashes]]),
+      );
+    expect(of((await kit.client.runs.statsOfAll()).tasks)).toEqual(counts);
+    expect(await kit.client.runs.stats("t")).toMatchObject({ crashes: 2, consecutiveCrashes: 2 });
+    const { stdout } = await stand.carillon(["stats", "--json"]);
+    expect(of(JSON.parse(stdout).tasks)).toEqual(counts);
+    expect((await stand.carillon(["stats"])).stdout).toMatch(/CRASHES/);
+  });
+});

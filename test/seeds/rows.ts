@@ -25,6 +25,8 @@ const docspell: readonly (readonly [id: string, behaviour: string])[] = [
   ["A14", "a finished one-off never fires again; times all past are stored finished, with a warning"],
   ["A15", "a crowd of one owner's due tasks does not starve another owner's single one"],
   ["A16", "a worker told to stop lets the running job end well"],
+  ["A17", "the queue's own limit of running jobs holds: what is due waits, and all of it runs"],
+  ["A18", "a manual run still going skips the next occurrence, on record"],
 ];
 
 const nuntium: typeof docspell = [
@@ -40,6 +42,7 @@ const nuntium: typeof docspell = [
   ["T2", "timeline: a worker one minute late drops nothing"],
   ["T3", "timeline: a run 28 s after the last is dropped, and the last run stays where it was"],
   ["T4", "timeline: an endless run is ended by its quota, in time for the next one"],
+  ["T8", "timelines T1 to T4: the next and the last run at each of their 28 lines"],
 ];
 
 const kuzzle: typeof docspell = [
@@ -54,6 +57,7 @@ const kuzzle: typeof docspell = [
   ["C9", "a stored HTTP request is sent, and only to addresses that are allowed"],
   ["C10", "a cron field like /5 is refused, with the hint */5"],
   ["C11", "plain words and the next execution are in the answers of validate, put and list alike"],
+  ["C12", "a description is kept with its accents; the last status equals the journal's newest run"],
 ];
 
 const timescale: typeof docspell = [
@@ -73,6 +77,9 @@ const timescale: typeof docspell = [
   ["D14", "history is pruned by count and age, per task"],
   ["D15", "one call tells the statistics of all tasks, and one all failures of all queues, newest first"],
   ["D16", "a pause in the wait after a crash holds the run: no second start until the resume"],
+  ["D17", "the wait after a crash doubles with each crash in a row, and a success resets it"],
+  ["D18", "an operator's cancel from another process ends a running job: signal, grace, no retry"],
+  ["D19", "the table of all tasks has their crashes"],
   ["T5", "timeline: a drifting task fails until it is paused, linear and exponential backoff"],
   ["T6", "timeline: a fixed task fails, each retry held to the next slot"],
   ["T7", "timeline: a crash, five minutes of waiting, then a success that ends the streak"],

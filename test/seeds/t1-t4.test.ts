@@ -142,3 +142,70 @@ describe("T4 the first run never ends by itself", () => {
     await mail.kit.expect("a").finishedAt(["01:05", "02:02"]).outcomes(["quota", "quota"]).nextAt("02:30");
   });
 });
+
+/** Each line of the four tables: when, and the next and the last run after it ("-" none yet). */
+const TABLES: Record<string, readonly (readonly [at: string, next: string, last: string])[]> = {
+  T1: [
+    ["00:00", "00:30", "-"],
+    ["00:30", "01:30", "-"],
+    ["00:35", "01:30", "00:35"],
+    ["00:45", "01:30", "00:35"],
+    ["01:30", "02:30", "00:35"],
+    ["01:32", "02:30", "01:32"],
+    ["01:42", "02:30", "01:32"],
+  ],
+  T2: [
+    ["00:00", "00:30", "-"],
+    ["00:30", "01:30", "-"],
+    ["01:30", "02:30", "-"],
+    ["01:35", "02:30", "01:35"],
+    ["01:38", "02:30", "01:35"],
+    ["02:30", "03:30", "01:35"],
+    ["02:37", "03:30", "02:37"],
+  ],
+  T3: [
+    ["00:30", "01:30", "-"],
+    ["01:30", "02:30", "-"],
+    ["01:35", "02:30", "01:35"],
+    ["01:38", "02:30", "01:35"],
+    ["02:03", "02:30", "01:35"],
+    ["02:30", "03:30", "01:35"],
+    ["02:56", "03:30", "02:56"],
+  ],
+  T4: [
+    ["00:00", "00:30", "-"],
+    ["00:30", "01:30", "-"],
+    ["00:35", "01:30", "00:35"],
+    ["01:05", "01:30", "00:35"],
+    ["01:30", "02:30", "00:35"],
+    ["01:32", "02:30", "01:32"],
+    ["02:02", "02:30", "01:32"],
+  ],
+};
+const TAKES: Record<string, readonly string[]> = {
+  T1: ["00:35", "01:32"],
+  T2: ["01:35", "02:37"],
+  T3: ["01:35", "02:03", "02:56"],
+  T4: ["00:35", "01:32"],
+};
+
+describe("T8 the next and the last run at each line of T1 to T4", () => {
+  test.each(Object.keys(TABLES))("%s", async (table) => {
+    const takes = { T1: "10s", T2: "3s", T3: "3s" }[table] as "10s" | undefined;
+    const mail = await Mailbox.open(async (kit, { signal }) => {
+      if (takes) return kit.sleep(takes);
+      while (!signal.aborted) await kit.sleep("1s", { signal }).catch(() => {});
+    });
+    for (const moment of TAKES[table] as readonly string[]) mail.takesOneAt(moment);
+    const seen: string[][] = [];
+    for (const [at] of TABLES[table] as (typeof TABLES)[string]) {
+      if (at !== "00:00") await mail.kit.advanceTo(at);
+      const { nextExecution } = await mail.kit.client.get("a");
+      const { lastStart } = await mail.kit.client.runs.stats("a");
+      const text = (time: number | undefined) =>
+        time === undefined ? "-" : new Date(time).toISOString().slice(14, 19);
+      seen.push([at, text(nextExecution), text(lastStart)]);
+    }
+    expect(seen).toEqual(TABLES[table]);
+  });
+});

@@ -278,10 +278,12 @@ describe("stats", () => {
     expect(names(await json(["stats", "--failing", "-q", "reports"]))).toEqual(["system/bad"]);
     expect(names(await json(["stats", "--owner", "acme", "--sort", "next"]))).toEqual(["acme/good"]);
     const lines = (await cli(["stats", "--all", "-l", "1"])).stdout.split("\n");
-    expect(lines[0]).toMatch(/^QUEUE +TASK +LAST +TOOK +LATE +WAIT +RUNS +WENT WELL +FAILED IN A ROW +NEXT$/);
+    expect(lines[0]).toMatch(
+      /^QUEUE +TASK +LAST +TOOK +LATE +WAIT +RUNS +WENT WELL +FAILED IN A ROW +CRASHES +NEXT$/,
+    );
     expect(lines.filter((line) => line !== "")).toHaveLength(1 + page.tasks.length);
     expect(lines.join("\n")).toMatch(
-      /\nreports +system\/bad +failed .*\d+ m?s +\d+ +0% +\d+ +2100-01-01T\S+ \(in .*\)\n/,
+      /\nreports +system\/bad +failed .*\d+ m?s +\d+ +0% +\d+ +\d+ +2100-01-01T\S+ \(in .*\)\n/,
     );
     for (const [option, field] of [
       [["--failing"], "failing"],

@@ -31,6 +31,13 @@ export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
     colour: ({ consecutiveFailures }) => (consecutiveFailures > 0 ? "red" : undefined),
   },
   {
+    title: "CRASHES",
+    right: true,
+    value: ({ crashes }) => String(crashes),
+    colour: ({ crashes }) => (crashes > 0 ? "red" : undefined),
+    rank: 4,
+  },
+  {
     title: "NEXT",
     value: ({ state, nextExecution }, { when }) =>
       nextExecution === undefined ? state : when(nextExecution),

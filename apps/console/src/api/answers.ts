@@ -174,11 +174,11 @@ export const LEDGER = object({
 const stats = object(
   {
     ...{ runs: count, outcomes, open: count, successes: count, failures: count, attempts: count },
-    ...{ consecutiveFailures: count, incidents: list(alertKind) },
+    ...{ consecutiveFailures: count, crashes: count, consecutiveCrashes: count, incidents: list(alertKind) },
     ...{ successMs: z.number(), failureMs: z.number() },
   },
   {
-    ...{ crashes: count, consecutiveCrashes: count, successRate: z.number() },
+    ...{ successRate: z.number() },
     ...{ lastStart: time, lastFinish: time, lastSuccess: time, lastChecked: time },
     ...{ lastOutcome: outcome, lastRun: text },
     ...{ lastMs: z.number(), lastLateMs: z.number(), lastWaitMs: z.number(), usualMs: z.number() },

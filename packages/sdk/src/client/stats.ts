@@ -56,11 +56,8 @@ export interface TaskStats {
   readonly failureMs: number;
 }
 
-/**
- * A task with its statistics. Crashes are left out: to count them, the runs that are open must be read; see
- * `client.runs.stats`.
- */
-export interface TaskStatsRow extends Omit<TaskStats, "crashes" | "consecutiveCrashes"> {
+/** A task with its statistics. */
+export interface TaskStatsRow extends TaskStats {
   readonly task: TaskName;
   readonly state: TaskState;
   /** UTC ms; undefined while paused or finished, or while the next time is not known. */

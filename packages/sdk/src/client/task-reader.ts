@@ -1,4 +1,11 @@
-import { ALERTS_QUEUE, CarillonError, type Outcome, type Run, type TaskRef } from "@carillon/core";
+import {
+  ALERTS_QUEUE,
+  CarillonError,
+  type Outcome,
+  type Run,
+  type TaskName,
+  type TaskRef,
+} from "@carillon/core";
 import { assertName, assertOptions, FAILURES, quote } from "@carillon/core/internal";
 import {
   nextOf,
@@ -50,18 +57,23 @@ export async function listStats(scope: Scope, options: ListOptions): Promise<Sta
   const page = await select(scope, options);
   const stats = await scope.store.runs.manyStats(page.tasks.map(({ definition }) => definition));
   const last = await lastDelays(scope, page.tasks, stats);
-  const tasks = page.tasks.map((stored, i): TaskStatsRow => {
+  const rows = page.tasks.map(async (stored, i): Promise<TaskStatsRow> => {
     const { queue, owner, id } = stored.definition;
-    // Leaves out both counts of crashes, because no running attempt is subtracted here.
-    const {
-      crashes: _,
-      consecutiveCrashes: __,
-      ...rest
-    } = statsView(stats[i]?.stored ?? {}, stats[i]?.open ?? 0, 0, last.get(stored));
     const task = { queue, owner, id };
-    return { task, state: stored.state, nextExecution: nextOf(stored)?.due, ...rest };
+    const of = stats[i]?.stored ?? {};
+    const open = stats[i]?.open ?? 0;
+    // An attempt under way counts as a crash: where none is counted, or no run is open, there is nothing to read.
+    const running = open > 0 && Number(of["crashes"] ?? 0) > 0 ? await runningOf(scope, task) : 0;
+    const view = statsView(of, open, running, last.get(stored));
+    return { task, state: stored.state, nextExecution: nextOf(stored)?.due, ...view };
   });
-  return { tasks, cursor: page.cursor };
+  return { tasks: await Promise.all(rows), cursor: page.cursor };
+}
+
+/** Number of runs of a task that are under way. */
+async function runningOf({ store }: Scope, task: TaskName): Promise<number> {
+  const runs = await store.runs.many(task.queue, await store.runs.open(task));
+  return runs.filter(({ state }) => state === "running" || state === "terminating").length;
 }
 
 /** The delays of the last run of each task that has one: one round trip for each queue. */

@@ -47,9 +47,14 @@ local function start(run)
       tonumber(was[11] or 0), attempt, 1 }
   elseif state ~= "queued" then
     -- The attempt before never ended: its worker died. Its crash was counted when it started.
-    local wait, most = string.match(redis.call("HGET", run.task, "crash") or "", "^(%d+) (%d+)$")
+    local crash, named = unpack(redis.call("HMGET", run.task, "crash", "open"))
+    local wait, most = string.match(crash or "", "^(%d+) (%d+)$")
     wait, most = tonumber(wait or F.crash.delay), tonumber(most or F.crash.attempts)
     local crashes = redis.call("HINCRBY", run.key, "crashes", 1)
+    -- The wait doubles with each crash of the task in a row. Other runs under way may count one each, until their end.
+    local _, _, inARow = readStarts(redis.call("HGET", run.stats, "starts"))
+    local others = (named == F.inSet and redis.call("ZCARD", run.open) or 1) - 1
+    wait = math.min(wait * 2 ^ (math.max(crashes, inARow - others) - 1), math.max(wait, F.crash.longest))
     was[11] = crashes
     redis.call("HSET", run.key, "state", "queued", "notBefore", now + wait)
     was[6] = now + wait

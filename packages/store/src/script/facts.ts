@@ -118,8 +118,11 @@ export const FACTS = {
 
   /** Default time that a finished task is kept, in ms. */
   linger: 30 * 86_400_000,
-  /** Defaults for crashes: the wait before the next attempt in ms, and the number of crashes that end a run. */
-  crash: { delay: 5 * 60_000, attempts: 3 },
+  /**
+   * Defaults for crashes: the wait before the next attempt in ms, and the number of crashes that end a run. `longest`: the wait grows up to
+   * this.
+   */
+  crash: { delay: 5 * 60_000, attempts: 3, longest: 60 * 60_000 },
   /** The reconciler first checks an unsettled run after this many ms. */
   firstLook: 10_000,
   /** It repeats an unfinished check after this many ms. */
