@@ -13,6 +13,8 @@ async function trigger(client: Client, type: string): Promise<string> {
   return triggered.run;
 }
 
+const outputsOf = (items: readonly RunItem[]) => items.flatMap(({ output }) => output ?? []);
+
 describe("E11 each item of a fan-out has a record; a retry repeats exactly the failed ones", () => {
   const COUNT = inject("battery") === "long" ? 10_000 : 1_000;
   const fails = (n: number) => n % 20 === 7;
@@ -186,5 +188,66 @@ describe("E17 a retry of failed items is a retry", () => {
     });
     expect(record.lateMs).toBeUndefined();
     expect((await kit.client.runs.stats("t")).incidents).toEqual([]);
+  });
+});
+
+describe("E15 output of what runs can be read, and is kept if its process dies", () => {
+  it.each([
+    [
+      "a run",
+      "ring",
+      async (client: Client, run: string) => (await client.runs.get(run)).output.map(({ text }) => text),
+    ],
+    [
+      "an item",
+      "fan-out",
+      async (client: Client, run: string) => outputsOf((await client.runs.items(run)).items),
+    ],
+  ])("of %s, by client and CLI", async (_what, type, read) => {
+    const program = stand.program("test/seeds/items-worker.mjs");
+    const client = stand.client();
+    const run = await trigger(client, type);
+    const printed = type === "ring" ? "ring" : "first";
+    await program.says({ printed });
+    const output = [`log begun ${printed}\nerr to err ${printed}\n`];
+    // It waits for a word that never comes.
+    await eventually(async () => expect(await read(client, run)).toEqual(output), PATIENCE);
+    expect((await client.runs.get(run)).finished).toBeUndefined();
+    await program.kill();
+    expect(await read(client, run)).toEqual(output);
+    const { stdout } = await stand.carillon([type === "ring" ? "run" : "items", run, "--json"]);
+    expect(stdout).toContain(JSON.stringify(output[0]));
+  });
+});
+
+describe("E16 items on several processes: worker and pid of each are those that did it", () => {
+  it("two worker processes, an item each", async () => {
+    const programs = [
+      stand.program("test/seeds/items-worker.mjs"),
+      stand.program("test/seeds/items-worker.mjs"),
+    ];
+    await Promise.all(
+      programs.map((program) => eventually(() => expect(program.said).toHaveLength(1), PATIENCE)),
+    );
+    const client = stand.client();
+    const run = await trigger(client, "fan-out");
+    // Each works one item at a time, and ends none before it is told to.
+    await Promise.all(
+      programs.map((program) => eventually(() => expect(program.said).toHaveLength(2), PATIENCE)),
+    );
+    for (const program of programs) program.tell("go on");
+    await eventually(async () => (await client.runs.get(run)).state === "final", PATIENCE);
+    const { items } = await client.runs.items(run);
+    const said = programs.map(({ said: [working, printed] }) => ({
+      ...{
+        data: printed?.["printed"],
+        pid: printed?.["pid"],
+        worker: working?.["working"],
+        status: "completed",
+      },
+    }));
+    expect(items).toEqual(expect.arrayContaining(said.map((one) => expect.objectContaining(one))));
+    const pids = items.map(({ pid }) => pid);
+    expect(new Set([...pids, process.pid]).size).toBe(3);
   });
 });

@@ -99,6 +99,8 @@ const inPortal: typeof docspell = [
   ["E11", "each item of a fan-out has a record; a retry does exactly those that failed"],
   ["E12", "workers are tracked: a killed one is shown as dead, and a type that none handles is named"],
   ["E13", "alerts go to an e-mail address, those of a minute in one mail"],
+  ["E15", "output of a run or an item can be read while it runs, and is kept if its process dies"],
+  ["E16", "items on several processes: the worker and the pid of each are those that did it"],
   ["E17", "a retry of failed items is a retry: its own trigger and author, and no lateness or late-start"],
   ["E14", "who asked is on record: who put a task, and who triggered, enqueued or backfilled a run"],
 ];

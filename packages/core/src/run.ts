@@ -83,13 +83,18 @@ export interface RunItem {
   finished?: number;
   /** Attempts that were started, including those whose worker died. */
   attempts: number;
+  /** Those whose worker died; they do not count towards `maxAttempts`. Absent: none. */
+  crashes?: number;
   maxAttempts: number;
   /** The worker of the newest attempt, and its process id. */
   worker?: string;
   pid?: number;
   /** The result of `process`; `{ cut: true, length }` if its JSON has more than 1,024 characters. */
   result?: Json;
-  /** The output of the newest attempt, printed and logged: its last 2,048 bytes. */
+  /**
+   * The output of the newest attempt, printed and logged: its last 2,048 bytes. Saved every few seconds while it runs, so it is also kept
+   * if its process dies.
+   */
   output?: string;
   /** The error of the newest attempt: its first 500 characters. */
   error?: string;

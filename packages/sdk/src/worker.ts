@@ -35,7 +35,7 @@ import { Processor } from "./worker/processor.js";
 import type { WorkerSeams } from "./worker/seams.js";
 
 /** Interval for saving new output and polling for cancels, in ms. */
-const ROUND = 5_000;
+const ROUND = 4_000;
 
 /** Carillon decides after how many crashes a run or an item ends; BullMQ's own limit must not apply first. */
 const NEVER = 1_000_000;

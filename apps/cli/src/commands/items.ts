@@ -56,6 +56,11 @@ export const registerRetry: Register = (program, out) => {
     });
 };
 
+/** Attempts of those allowed; those whose worker died are not among them: `1/2, 3 died`. */
+function triesOf({ attempts, crashes = 0, maxAttempts }: RunItem): string {
+  return `${Math.max(0, attempts - crashes)}/${maxAttempts}${crashes > 0 ? `, ${crashes} died` : ""}`;
+}
+
 const COLOURS: Partial<Record<ItemState, Parameters<Paint>[0]>> = {
   failed: "red",
   completed: "green",
@@ -76,7 +81,7 @@ const COLUMNS: readonly Column<RunItem>[] = [
     value: ({ started, finished }) =>
       started === undefined || finished === undefined ? "-" : duration(finished - started),
   },
-  { title: "TRIES", right: true, value: ({ attempts, maxAttempts }) => `${attempts}/${maxAttempts}` },
+  { title: "TRIES", right: true, value: triesOf },
   { title: "WORKER", value: ({ worker }) => worker ?? "-", rank: 4 },
   { title: "DATA", value: ({ data }) => cut(JSON.stringify(data), 40), rank: 2, least: 10 },
   { title: "ERROR", value: ({ error = "" }) => cut(error.split("\n")[0] ?? "", 60), rank: 1, least: 12 },

@@ -153,7 +153,7 @@ export const ITEMS = object(
           ...{ planned: time, attempts: count, maxAttempts: count },
         },
         {
-          ...{ started: time, finished: time, worker: text, pid: count },
+          ...{ started: time, finished: time, worker: text, pid: count, crashes: count },
           ...{ result: json, output: text, error: text },
         },
       ),

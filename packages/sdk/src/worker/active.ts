@@ -13,8 +13,9 @@ export interface Active {
   /** From 1; 0 for a run whose start is not recorded yet. */
   attempt: number;
   readonly box: TimeBox;
-  /** Undefined: no output is kept. */
-  readonly output: Output | undefined;
+  readonly output: Output;
+  /** Undefined: it is a run, not an item. */
+  readonly item?: { readonly index: number; readonly token: string };
   /** The newest save of its output, until it is answered. */
   saving?: Promise<void> | undefined;
   /** Whether its code has ended and its end is being recorded. */

@@ -2,6 +2,7 @@ import { redisError } from "@carillon/store";
 import { UnrecoverableError } from "bullmq";
 import type { ItemContext } from "../context.js";
 import { type AnyFanOutType, isFanOut } from "../task-type.js";
+import type { Active } from "./active.js";
 import { printingTo } from "./console-capture.js";
 import { errorText, LockLostError, PermanentError } from "./errors.js";
 import type { ItemData } from "./item-data.js";
@@ -48,19 +49,25 @@ async function attemptItem(
   const { run } = job.data.occurrence;
   const box = new TimeBox(parts.clock);
   const output = new Output(LARGEST_OUTPUT);
-  const leave = parts.active.enter({
+  const { index } = job.data;
+  const active: Active = {
     queue,
     run,
     task: aboutItem(taken).task,
     job: String(job.id),
     attempt: attemptOf(taken),
     box,
-    output: undefined,
-  });
+    output,
+    item: { index, token: taken.token },
+  };
+  const leave = parts.active.enter(active);
   try {
     const end = await inTurn(parts, semaphore, taken, box, output);
     output.close();
-    await noteEnd(parts, taken, end, box, output);
+    // Sent first: whoever reads the end finds the output.
+    const saved = parts.outputs.save(active);
+    await noteEnd(parts, taken, end, box);
+    await saved;
     return end;
   } finally {
     leave();
@@ -148,9 +155,11 @@ async function noteBegin({ logger, store }: Parts, { queue, job, token }: Taken<
   const { stalledCounter: deaths, data } = job;
   const { begun = [], index } = data;
   const { run } = data.occurrence;
-  const by = { attempt: attemptOf({ queue, job, token }), pid: process.pid, worker: job.processedBy ?? "?" };
+  const taken = { queue, job, token };
+  const crashes = crashesOf(taken);
+  const by = { attempt: attemptOf(taken), pid: process.pid, worker: job.processedBy ?? "?" };
   try {
-    await store.items.note(queue, run, { index, status: "active", token, by });
+    await store.items.note(queue, run, { index, status: "active", token, crashes, by });
     if (deaths > 0 && !begun.includes(deaths)) await job.updateData({ ...data, begun: [...begun, deaths] });
     return true;
   } catch (error) {
@@ -165,24 +174,22 @@ async function noteEnd(
   { queue, job, token }: Taken<ItemData>,
   end: JobEnd,
   { told }: TimeBox,
-  output: Output,
 ): Promise<void> {
   if (end === LATER) return;
   const { item, index, occurrence } = job.data;
   const over = end.end === "complete" || (end.end === "fail" && endsItem(job, end.error));
   const ended = end.end === "complete" ? "completed" : "failed";
   const status = !over ? "waiting" : told.has("cancelled") ? "cancelled" : ended;
-  const { text } = output.take() ?? {};
   const details = {
     ...(end.end === "complete" ? { result: cutJson(end.value, LONGEST_KEPT) } : {}),
-    ...(text ? { output: text } : {}),
     ...(end.end === "fail" ? { error: errorText(end.error).slice(0, LONGEST_ERROR) } : {}),
   };
   const kept = cutJson(item, LONGEST_KEPT);
   // Only a failed item is retried, and needs all of its data, which an earlier attempt may have cut.
   const data = over && kept !== item ? (status === "failed" ? item : kept) : undefined;
   try {
-    await store.items.note(queue, occurrence.run, { index, status, token, details, data });
+    const crashes = crashesOf({ queue, job, token });
+    await store.items.note(queue, occurrence.run, { index, status, token, crashes, details, data });
   } catch (error) {
     const { run } = occurrence;
     logger.error(

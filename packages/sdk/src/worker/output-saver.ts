@@ -1,7 +1,7 @@
 import { type Logger, redisError, type Store } from "@carillon/store";
 import type { Active, ActiveJobs } from "./active.js";
 
-/** Stores the output of attempts with their runs. Never rejects: a run must not fail because of its output. */
+/** Stores the output of attempts at runs and items with their runs. Never rejects: a run must not fail because of its output. */
 export class OutputSaver {
   readonly #store: Store;
   readonly #logger: Logger;
@@ -20,11 +20,11 @@ export class OutputSaver {
     if (active.saving === saved) active.saving = undefined;
   }
 
-  async #save({ queue, run, attempt, output }: Active): Promise<void> {
-    const kept = output?.take();
-    if (!output || !kept) return;
+  async #save({ queue, run, attempt, output, item }: Active): Promise<void> {
+    const kept = output.take();
+    if (!kept) return;
     try {
-      await this.#store.runs.saveOutput(queue, run, attempt, kept.text, kept.cut);
+      await this.#store.runs.saveOutput(queue, run, item ?? attempt, kept.text, kept.cut);
     } catch (error) {
       output.putBack();
       this.#logger.warn({ queue, run, code: redisError(error).code }, "output could not be saved");
@@ -35,7 +35,7 @@ export class OutputSaver {
   async goOn({ queue, run, attempt, output }: Active): Promise<void> {
     try {
       const saved = await this.#store.runs.output(queue, run);
-      output?.goOnFrom(saved.find((one) => one.attempt === attempt)?.text ?? "");
+      output.goOnFrom(saved.find((one) => one.attempt === attempt)?.text ?? "");
     } catch (error) {
       this.#logger.warn({ queue, run, code: redisError(error).code }, "earlier output could not be read");
     }

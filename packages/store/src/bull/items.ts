@@ -38,12 +38,12 @@ export interface ItemNote {
   readonly status: ItemState;
   /** Lock token with which the worker took the item's job. */
   readonly token: string;
+  /** Attempts whose worker died. */
+  readonly crashes: number;
   /** The attempt that starts. */
   readonly by?: { readonly attempt: number; readonly pid: number; readonly worker: string } | undefined;
-  /** Result, output and error; only at the end of an attempt. */
-  readonly details?:
-    | { readonly [Field in "result" | "output" | "error"]?: RunItem[Field] | undefined }
-    | undefined;
+  /** Result and error; only at the end of an attempt. */
+  readonly details?: { readonly [Field in "result" | "error"]?: RunItem[Field] | undefined } | undefined;
   /** Replaces its data. */
   readonly data?: Json | undefined;
 }
@@ -128,7 +128,7 @@ export class ItemRepository {
         ...note,
         attempts: by?.attempt,
         pid: by?.pid,
-        worker: by?.worker.replace(/\s/g, "_"),
+        worker: by?.worker,
         details: details && JSON.stringify(details),
         data: data === undefined ? undefined : JSON.stringify(data),
       },
@@ -168,11 +168,12 @@ export class ItemRepository {
         if (record && wants(record.slice(0, record.indexOf(" ")) as ItemState)) found.push([index, record]);
       }
     }
-    const data = found.length === 0 ? [] : await ask(found.map(([index]) => `d${index}`));
+    const more = found.length === 0 ? [] : await ask(found.flatMap(([index]) => [`d${index}`, `o${index}`]));
     // An item without data was deleted meanwhile, with its run.
-    const items = found.flatMap(([index, record], i) =>
-      data[i] ? [decode(index, record, data[i], Number(most))] : [],
-    );
+    const items = found.flatMap(([index, record], i) => {
+      const [data, output] = more.slice(2 * i);
+      return data ? [decode(index, record, data, output, Number(most))] : [];
+    });
     return { items, next: at < count ? at : undefined };
   }
 }
@@ -195,9 +196,17 @@ function* chunks(items: readonly { readonly index: number; readonly item: Json }
 }
 
 /** @param record as note-item.lua writes it */
-function decode(index: number, record: string, data: string, maxAttempts: number): RunItem {
+function decode(
+  index: number,
+  record: string,
+  data: string,
+  output: string | null | undefined,
+  maxAttempts: number,
+): RunItem {
   const end = record.indexOf("\n");
-  const [status, planned, started, finished, attempts, pid, worker] = record.slice(0, end).split(" ");
+  const [status, planned, started, finished, attempts, pid, worker, crashes] = record
+    .slice(0, end)
+    .split(" ");
   const given = { started, finished, pid };
   const numbers = Object.entries(given).filter(([, text]) => text !== "-");
   return {
@@ -209,6 +218,8 @@ function decode(index: number, record: string, data: string, maxAttempts: number
     maxAttempts,
     ...Object.fromEntries(numbers.map(([name, text]) => [name, Number(text)])),
     ...(worker === "-" ? {} : { worker }),
-    ...(JSON.parse(record.slice(end + 1) || "{}") as Pick<RunItem, "result" | "output" | "error">),
+    ...(Number(crashes) > 0 ? { crashes: Number(crashes) } : {}),
+    ...(output ? { output: (JSON.parse(output) as { text: string }).text } : {}),
+    ...(JSON.parse(record.slice(end + 1) || "{}") as Pick<RunItem, "result" | "error">),
   } as RunItem;
 }

@@ -31,7 +31,7 @@ if not again then
   redis.call("HSET", K.items, "round", A.round, "most", A.most)
 end
 local template, failure = cjson.decode(A.template)[1], nil
-local waiting = "waiting " .. string.format("%.0f", nowMs()) .. " - - 0 - -\n"
+local waiting = "waiting " .. string.format("%.0f", nowMs()) .. " - - 0 - - 0\n"
 for _, item in ipairs(fresh) do
   local data = '{"child":true,"index":' .. item.index .. ',"item":' .. item.data .. A.common .. "}"
   if not item.isThere then failure = enqueue(template, item.id, data, item.job) end

@@ -206,7 +206,11 @@ export const CANCEL_RUN = script("cancel-run", {
   answer: answers<CancelWord>(),
 });
 
-export const SAVE_OUTPUT = script("save-output", { keys: ["run", "output"], args: ["attempt", "output"] });
+export const SAVE_OUTPUT = script("save-output", {
+  keys: ["run", "output", "job"],
+  args: ["field", "output", "token"],
+  uses: [BULL],
+});
 
 export const ADD_ITEMS = script("add-items", {
   keys: ["run", "items", "parent", "left", "succeeded", "failed", "bull[]"],
@@ -218,7 +222,7 @@ export const ADD_ITEMS = script("add-items", {
 
 export const NOTE_ITEM = script("note-item", {
   keys: ["run", "items", "job"],
-  args: ["index", "status", "attempts", "pid", "worker", "token", "details", "data"],
+  args: ["index", "status", "attempts", "pid", "worker", "crashes", "token", "details", "data"],
   uses: [BULL],
   answer: answers<0 | 1>(),
 });

@@ -1,5 +1,5 @@
 import { CarillonError, type Json, type Outcome, type TaskName } from "@carillon/core";
-import { decideEnd, isFailure, localName, parseLocalName, shardOf } from "@carillon/core/internal";
+import { decideEnd, isFailure, itemId, localName, parseLocalName, shardOf } from "@carillon/core/internal";
 import { bullRepeats } from "../bull/bull-keys.js";
 import type { CalendarRepository } from "../calendars.js";
 import { KeyedLock } from "../keyed-lock.js";
@@ -266,15 +266,30 @@ export class RunRepository extends RunReads {
     return this.#scripts.run(CANCEL_RUN, { run: runKey(run), runs, next }, { id: run, by: who, onlyQueued });
   }
 
-  /** Replaces the captured output of an attempt. It goes with the run's record, and is not kept without one. */
-  async saveOutput(queue: string, run: string, attempt: number, text: string, cut: boolean): Promise<void> {
+  /**
+   * Replaces the captured output of an attempt. It goes with the run's record, and is not kept without one.
+   * @param of the number of a run's attempt, or an item and the lock token of the worker that has it
+   */
+  async saveOutput(
+    queue: string,
+    run: string,
+    of: number | { readonly index: number; readonly token: string },
+    text: string,
+    cut: boolean,
+  ): Promise<void> {
     const keys = this.#keys.queue(queue);
     const output = JSON.stringify({ text, cut });
-    await this.#scripts.run(
-      SAVE_OUTPUT,
-      { run: keys.run(run), output: keys.output(run) },
-      { attempt, output },
-    );
+    const where =
+      typeof of === "number"
+        ? { output: keys.output(run), job: keys.job(run), field: of, token: undefined }
+        : {
+            output: keys.items(run),
+            job: keys.job(itemId(run, of.index)),
+            field: `o${of.index}`,
+            token: of.token,
+          };
+    const { output: key, job, ...args } = where;
+    await this.#scripts.run(SAVE_OUTPUT, { run: keys.run(run), output: key, job }, { ...args, output });
   }
 
   /** Requests the cancellation of a task's queued runs. @returns their number */
