@@ -345,6 +345,45 @@ describe("a run of many items", () => {
     expect(done.sort()).toEqual([0, 1, 2]);
   });
 
+  it("stores nothing of a worker that lost an item, nor of an attempt that lost the run", async () => {
+    const [began, finish] = [gate(), gate()];
+    const type = many(1, async (_n, { log }) => {
+      log("mine");
+      began.resolve();
+      await finish.promise;
+    });
+    const worker = await bench.work([type]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many");
+    await began.promise;
+    await eventually(async () => expect(await bench.keys(`${QUEUE}:waiting-children`)).toHaveLength(1));
+    const { items, runs } = storeOf(bench.client);
+    const stored = () => bench.admin.hgetall(bench.itemsKey(run));
+    const before = await stored();
+    const fence = Number(before["round"]);
+    const by = { attempt: 9, pid: 1, worker: "zombie" };
+    await items.note(QUEUE, run, { index: 0, status: "completed", token: "lost", crashes: 0, by });
+    await runs.saveOutput(QUEUE, run, { index: 0, token: "lost" }, "log zombie\n", false);
+    // The run's job is held by an attempt of this fence.
+    await bench.admin.set(`${bench.jobKey(run)}:lock`, "held");
+    const adding = { queue: QUEUE, run, type: "many", round: fence, data: {}, options: { attempts: 1 } };
+    for (const who of [
+      { fence: fence - 1, token: "held" },
+      { fence, token: "lost" },
+    ])
+      expect(await items.add({ ...adding, ...who }, [{ index: 1, item: 1 }])).toBeUndefined();
+    expect(await stored()).toEqual(before);
+    // The one that has it adds it, once.
+    for (const _ of [1, 2])
+      expect(await items.add({ ...adding, fence, token: "held" }, [{ index: 0, item: 0 }])).toBe(1);
+    await bench.admin.del(`${bench.jobKey(run)}:lock`);
+    finish.resolve();
+    expect(await end).toMatchObject({ run, outcome: "succeeded" });
+    expect((await bench.client.runs.items(run)).items).toMatchObject([
+      { attempts: 1, output: "log mine\n", worker: worker.id, pid: process.pid },
+    ]);
+  });
+
   it("counts no crash while some items are left", async () => {
     const done: number[] = [];
     const states: unknown[] = [];
