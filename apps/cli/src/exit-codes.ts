@@ -8,6 +8,9 @@ export const EXIT = {
   notFound: 3,
   redis: 4,
   refused: 5,
+  /** Verdicts of `status` and `doctor`, which no failure of a command has. */
+  attention: 10,
+  trouble: 11,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -25,7 +28,8 @@ Exit codes:
      that is over cannot be cancelled; put --if-revision found another revision; a
      calendar that tasks use cannot be deleted; a backfill that was waited for was stopped
 
-Those of status: 0 on time, 1 behind, 2 stopped; of doctor: 0 healthy, 1 warnings, 2 errors.`;
+Those of status: 0 on time, 10 behind, 11 stopped, also without Redis; of doctor: 0 healthy,
+10 warnings, 11 errors.`;
 
 /** Complete on purpose: a new code does not compile until its exit code is chosen. */
 const BY_ERROR: Record<ErrorCode, ExitCode> = {

@@ -49,3 +49,17 @@ export function facts(entries: readonly (readonly [string, string | undefined])[
   const width = Math.max(0, ...shown.map(([name]) => name.length));
   return shown.map(([name, value]) => `${paint("bold", name.padEnd(width))}  ${printable(value)}\n`).join("");
 }
+
+/** Facts, each with its remedy below it, after an empty line. Neighbours with the same remedy share it. */
+export function paragraphs<Fact extends { readonly remedy: string }>(
+  facts: readonly Fact[],
+  text: (fact: Fact) => string,
+): string {
+  return facts
+    .map((fact, i) => {
+      const gap = fact.remedy === facts[i - 1]?.remedy ? "" : "\n";
+      const remedy = fact.remedy === facts[i + 1]?.remedy ? "" : `  ${printable(fact.remedy)}\n`;
+      return `${gap}${printable(text(fact))}\n${remedy}`;
+    })
+    .join("");
+}

@@ -86,7 +86,7 @@ describe("status", () => {
 
   it("prints one line and the reasons, with an exit code for each verdict", async () => {
     const stopped = await cli(["status"]);
-    expect(stopped.code).toBe(2);
+    expect(stopped.code).toBe(11);
     expect(stopped.stdout).toMatch(/^stopped: no scheduler node is alive\n\n.*\[NO_NODE\]\n {2}Start one/);
     await beat(true);
     expect(await cli(["status"])).toMatchObject({
@@ -98,14 +98,14 @@ describe("status", () => {
     const { link, keys } = internalsOf(storeOf(bench.client));
     await link.client.zadd(keys.queue("bar").next, (await bench.client.serverTime()) - 19_800_000, "0");
     const behind = await cli(["status"]);
-    expect(behind.code).toBe(1);
+    expect(behind.code).toBe(10);
     expect(behind.stdout).toMatch(
       /^5 h \d+ min behind\n\nThe queue bar .* \[OVERDUE\] since .*\(5 h \d+ min ago\)\n/,
     );
     expect(behind.stdout).toMatch(/^bar +5 h \d+ min +no +0 +- +0 +0$/m);
     await bench.client.queues.pause("bar", { by: "ann", note: "de\nploy" });
     const paused = await cli(["status", "--json"]);
-    expect(paused.code).toBe(1);
+    expect(paused.code).toBe(10);
     expect(JSON.parse(paused.stdout)).toMatchObject({
       ...{ reasons: [{ code: "OVERDUE" }], notes: [{ code: "QUEUE_PAUSED" }] },
     });
@@ -123,11 +123,16 @@ describe("status", () => {
       },
     });
     const ended = await carillonOn({ stdin: Readable.from([]), stdout }, ["status", "--watch"], bench.env);
-    expect(ended).toEqual({ code: 2, stderr: "" });
+    expect(ended).toEqual({ code: 11, stderr: "" });
     expect(shown).toHaveLength(2);
     const away = await carillon(["status", "--redis", `redis://127.0.0.1:${await freePort()}`]);
-    expect(away.code).toBe(2);
+    expect(away.code).toBe(11);
     expect(away.stdout).toMatch(/^stopped: Redis cannot be reached/);
+    const doctor = await carillon(["doctor", "--redis", `redis://127.0.0.1:${await freePort()}`]);
+    expect(doctor).toMatchObject({ code: 11, stderr: "" });
+    expect(doctor.stdout).toMatch(
+      /^error: Redis cannot be reached.*\n.*\n\n0 of 0 tasks read\nnot checked: /,
+    );
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Layout, table } from "../src/table.js";
-import { painter, printable } from "../src/text.js";
+import { painter, paragraphs, printable } from "../src/text.js";
 import {
   duration,
   HERE,
@@ -133,4 +133,13 @@ describe("tables", () => {
   it("show control characters instead of obeying them", () => {
     expect(printable("a\u001b[2J\n\u009b\u202eb")).toBe("a\\u001b[2J\\n\\u009b\\u202eb");
   });
+});
+
+it("prints a remedy once for neighbours that share it", () => {
+  const facts = [
+    { what: "a", remedy: "A." },
+    { what: "b", remedy: "B." },
+    { what: "c", remedy: "B." },
+  ];
+  expect(paragraphs(facts, ({ what }) => what)).toBe("\na\n  A.\n\nb\nc\n  B.\n");
 });

@@ -198,9 +198,12 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
 
   #connectionLost(error: CarillonError): void {
     if (this.#state === "stopped") return;
+    // Each attempt to connect fails with it again.
+    const known = this.#lost?.message === error.message;
     this.#lost = error;
     tell(this, this.#settings.logger, "connection", { ready: false, message: error.message });
-    this.#settings.logger.error({ code: error.code, error: error.message }, "Redis cannot be reached");
+    const details = { code: error.code, error: error.message };
+    this.#settings.logger[known ? "debug" : "error"](details, "Redis cannot be reached");
   }
 
   #connectionBack(): void {

@@ -65,6 +65,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #ends: (() => void)[] = [];
   readonly #stopping = new AbortController();
   #running = 0;
+  /** Why there is no connection, as last logged. */
+  #lost: string | undefined;
   #started: Promise<void> | undefined;
 
   /** @throws `INVALID_OPTION` */
@@ -80,9 +82,16 @@ export class Worker extends EventEmitter<WorkerEvents> {
         connection: options.connection as ConnectionSpec,
         namespace: options.namespace,
         retention: options.retention,
-        onError: ({ code, message }) =>
-          this.#logger.error({ code, error: message }, "Redis cannot be reached"),
+        onError: ({ code, message }) => {
+          // Each attempt to connect fails with it again.
+          this.#logger[message === this.#lost ? "debug" : "error"](
+            { code, error: message },
+            "Redis cannot be reached",
+          );
+          this.#lost = message;
+        },
         onReady: () => {
+          this.#lost = undefined;
           if (this.#workers.length > 0) this.#logger.info({}, "connected to Redis again");
         },
       });

@@ -160,6 +160,21 @@ it("is `stopped` if Redis refuses writes, or does not answer", async () => {
   expect(await away.status()).toMatchObject({ state: "stopped", reasons: [{ code: "REDIS_UNAVAILABLE" }] });
 });
 
+it("tells a Redis that is reached and does not answer from one that is gone", async () => {
+  redis.pause();
+  try {
+    await using slow = new Client({ connection: redis.url, connectTimeout: 500 });
+    const { state, reasons } = await slow.status();
+    expect([state, codes(reasons)]).toEqual(["stopped", ["REDIS_UNAVAILABLE"]]);
+    expect(reasons[0]).toMatchObject({
+      message: "Redis is reached, and does not answer in time.",
+      remedy: expect.stringContaining("SLOWLOG"),
+    });
+  } finally {
+    redis.continue();
+  }
+});
+
 it("is `stopped` while the queue of the alerts is paused, or a queue by nobody knows whom", async () => {
   await put("t");
   await put("alert", { queue: "carillon-alerts" });

@@ -3,7 +3,7 @@ import type { QueueStatus, Status, StatusReason, StatusState } from "@carillon/s
 import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";
-import { printable, sentenceCase } from "../text.js";
+import { paragraphs, printable, sentenceCase } from "../text.js";
 import { duration, when } from "../times.js";
 
 interface StatusOptions extends Globals {
@@ -18,8 +18,8 @@ const CLEAR = "\u001b[H\u001b[2J";
 
 const EXIT_BY_STATE: Record<StatusState, ExitCode> = {
   "on-time": EXIT.ok,
-  behind: EXIT.unexpected,
-  stopped: EXIT.usage,
+  behind: EXIT.attention,
+  stopped: EXIT.trouble,
 };
 
 export const registerStatus: Register = (program, out) => {
@@ -32,7 +32,7 @@ export const registerStatus: Register = (program, out) => {
         "claimed, or of a run that has waited for a worker for a minute), or stopped; then each reason, most severe first, with its",
         "remedy, and what somebody holds on purpose: freezes and paused queues. With --owner: the work of that owner.",
         "",
-        "Exit codes: 0 on time, 1 behind, 2 stopped.",
+        "Exit codes: 0 on time, 10 behind, 11 stopped.",
       ].join("\n"),
     )
     .option("--watch", "again every 2 s, until it is interrupted")
@@ -65,8 +65,9 @@ function page(status: Status, screen: Screen): string {
   ];
   return [
     `${paint(COLOURS[state], headline(status))}\n`,
-    ...reasons.map((reason) => paragraph(reason, at)),
-    ...(notes.length > 0 ? ["\nHeld on purpose:\n", ...notes.map((note) => paragraph(note, at))] : []),
+    paragraphs(reasons, (reason) => sentence(reason, at)),
+    notes.length > 0 ? "\nHeld on purpose:\n" : "",
+    paragraphs(notes, (note) => sentence(note, at)),
     at === undefined ? "" : `\n${facts.join(", ")}\n`,
     queues.length > 0 ? `\n${table(COLUMNS, queues, screen)}` : "",
   ].join("");
@@ -79,10 +80,6 @@ function headline({ state, behind, reasons }: Status): string {
   const [first, ...more] = reasons.filter(({ code }) => code !== "OVERDUE" && code !== "JOBS_WAIT");
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
   return printable(`stopped: ${first?.message.replace(/\.$/, "")}${others}`);
-}
-
-function paragraph(reason: StatusReason, at: number | undefined): string {
-  return `\n${printable(sentence(reason, at))}\n  ${printable(reason.remedy)}\n`;
 }
 
 function sentence({ code, message, since }: StatusReason, now: number | undefined): string {

@@ -3,6 +3,7 @@ import { CarillonError } from "@carillon/core";
 import type { Script } from "../script/script.js";
 import { type ConnectionSpec, connect, isUnknown, type RedisClient, redisError } from "./connection.js";
 import type { Failpoint } from "./failpoints.js";
+import { NO_ANSWER } from "./redis-error.js";
 
 export interface LinkOptions {
   /** Undefined: an error of the first call. */
@@ -137,6 +138,8 @@ export class Link {
         this.#readiness = undefined;
         if (this.ready) resolve();
         else if (this.#closed) reject(closedError());
+        // A server that is reached and silent is slow, not gone.
+        else if (client.status === "connect") reject(redisError(new Error(NO_ANSWER)));
         else reject(redisError(this.#lastError ?? new Error("Connection is closed.")));
       };
       const timer = setTimeout(end, this.#readyTimeout);

@@ -30,6 +30,10 @@ const UNKNOWN_MASTER = /^All sentinels are unreachable\. Retrying from scratch a
 
 const TLS = /certificate|altnames|before secure TLS|SSL routines|:ssl3?_/i;
 
+/** The connection is open, and no answer arrives on it. */
+export const NO_ANSWER = "No answer in time";
+const SILENT = /No answer in time|Socket timeout|Command timed out/;
+
 const UNAVAILABLE =
   /ECONN|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EPIPE|EAI_AGAIN|Connection is closed|Socket timeout|Stream isn't writeable|Command timed out|max retries|sentinels are unreachable|Too many Cluster redirections|None of startup nodes|Failed to refresh slots|CLUSTERDOWN|LOADING|MASTERDOWN|TRYAGAIN|Cluster isn't ready|connect/i;
 
@@ -59,6 +63,13 @@ const KNOWN: readonly Known[] = [
     message: refusedUs,
     remedy:
       "Use a user with the ACL in docs/deployment.md. Read-only users, such as carillon-viewer, cannot make changes.",
+  },
+  {
+    said: /No permissions to access a key|can't access at least one of the keys/,
+    code: "REDIS_AUTH",
+    message: refusedUs,
+    remedy:
+      "Check user and password, and that its ACL has the keys of this namespace: ~{NAMESPACE}:* and ~{NAMESPACE:*}:*.",
   },
   {
     said: REFUSED,
@@ -139,6 +150,13 @@ const KNOWN: readonly Known[] = [
     code: "REDIS_UNAVAILABLE",
     message: () => IS_CLUSTER,
     remedy: NAME_CLUSTER,
+  },
+  {
+    said: SILENT,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis is reached, and does not answer in time.",
+    remedy:
+      "A command may hold it (SLOWLOG), its host may be overloaded, or the network slow. carillon doctor names the cause if it can.",
   },
   {
     // A server that expects TLS ends the connection.
