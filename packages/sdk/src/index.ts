@@ -182,6 +182,7 @@ export {
   type FanOutType,
   type Handler,
   implement,
+  type NoPayload,
   type TaskContract,
   type TaskContractOptions,
   type TaskType,

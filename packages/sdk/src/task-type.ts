@@ -9,11 +9,18 @@ type Awaitable<T> = T | Promise<T>;
 type Result = string | number | boolean | (object & { then?: never }) | null | undefined | void;
 
 interface CommonOptions<Schema extends StandardSchemaV1> {
-  /** Any Standard Schema (zod, valibot, arktype, …): checked when a task is put, and again before the handler. */
+  /**
+   * Any Standard Schema (zod, valibot, arktype, …): checked when a task is put, and again before the handler. Left out: the type takes no
+   * payload, and its handler gets `undefined`.
+   */
   payload: Schema;
   /** Queue for tasks that name none. */
   queue: string;
 }
+
+/** Schema of a task type that was defined without one. */
+export type NoPayload = StandardSchemaV1<undefined, undefined>;
+type Without<Options> = Omit<Options, "payload"> & { payload?: undefined };
 
 /** Options of a contract. A handler, or `generate` and `process`, would make it a task type. */
 export interface TaskContractOptions<Schema extends StandardSchemaV1> extends CommonOptions<Schema> {
@@ -92,12 +99,18 @@ export type AnyFanOutType = FanOutType<any, any>;
 export type AnyTaskType = TaskType<any> | AnyFanOutType;
 
 /** Input for a task whose type is passed separately. */
-export interface TypedTask<Type extends TaskContract> extends Omit<TaskInput, "type" | "queue" | "payload"> {
-  /** Input of the handler, as the type's schema takes it. */
-  payload: StandardSchemaV1.InferInput<Type["payload"]>;
+export type TypedTask<Type extends TaskContract> = TypedFields & PayloadField<Type["payload"]>;
+
+interface TypedFields extends Omit<TaskInput, "type" | "queue" | "payload"> {
   /** The queue that its jobs go to. Default: the type's. */
   queue?: string | undefined;
 }
+
+/** Input of the handler, as the type's schema takes it. */
+type PayloadField<Schema extends StandardSchemaV1> =
+  undefined extends StandardSchemaV1.InferInput<Schema>
+    ? { payload?: StandardSchemaV1.InferInput<Schema> }
+    : { payload: StandardSchemaV1.InferInput<Schema> };
 
 /**
  * A task of a type, checked by the compiler: what `put` and `putMany` take, and one list of all tasks can hold.
@@ -131,6 +144,15 @@ export function task<Type extends TaskContract>(type: Type, input: TypedTask<Typ
  * });
  * @throws `INVALID_NAME`, `INVALID_OPTION`
  */
+export function defineTask<Item>(
+  name: string,
+  options: Without<FanOutOptions<NoPayload, Item>>,
+): FanOutType<NoPayload, Item>;
+export function defineTask(
+  name: string,
+  options: Without<TaskContractOptions<NoPayload>>,
+): TaskContract<NoPayload>;
+export function defineTask(name: string, options: Without<TaskTypeOptions<NoPayload>>): TaskType<NoPayload>;
 export function defineTask<Schema extends StandardSchemaV1, Item>(
   name: string,
   options: FanOutOptions<Schema, Item>,
@@ -145,7 +167,10 @@ export function defineTask<Schema extends StandardSchemaV1>(
 ): TaskType<Schema>;
 export function defineTask(
   name: string,
-  options: CommonOptions<StandardSchemaV1> & { handler?: unknown },
+  options: Pick<CommonOptions<StandardSchemaV1>, "queue"> & {
+    payload?: StandardSchemaV1 | undefined;
+    handler?: unknown;
+  },
 ): TaskContract {
   assertName(name, "type");
   if (typeof options !== "object" || options === null) {
@@ -156,10 +181,12 @@ export function defineTask(
   }
   assertKnown(options);
   assertName(options.queue, "queue");
-  if (!isSchema(options.payload)) {
+  const { payload = NO_PAYLOAD } = options;
+  if (!isSchema(payload)) {
     throw new CarillonError("INVALID_OPTION", "not a Standard Schema.", {
       field: "payload",
-      remedy: "Give a schema, for example z.object({ … }) of zod.",
+      remedy:
+        "Give a schema, for example z.object({ … }) of zod, or leave it out for a type without a payload.",
     });
   }
   if ("generate" in options || "process" in options) {
@@ -167,7 +194,7 @@ export function defineTask(
   } else if (options.handler !== undefined) {
     assertHandler(options.handler);
   }
-  return Object.freeze({ type: name, ...options });
+  return Object.freeze({ type: name, ...options, payload });
 }
 
 /**
@@ -211,6 +238,18 @@ function assertHandler(handler: unknown): void {
     remedy: "Give the handler, or generate and process.",
   });
 }
+
+/** Takes no payload: what a task without one stores counts as none. */
+const NO_PAYLOAD: NoPayload = {
+  "~standard": {
+    version: 1,
+    vendor: "carillon",
+    validate(value) {
+      const none = value === undefined || value === null || JSON.stringify(value) === "{}";
+      return none ? { value: undefined } : { issues: [{ message: "this task type takes no payload" }] };
+    },
+  },
+};
 
 const FAN_OUT = ["generate", "process", "concurrency", "itemRetry"] as const satisfies (keyof FanOutHandlers<
   never,

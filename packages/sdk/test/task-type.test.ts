@@ -1,4 +1,4 @@
-import { defineTask, implement, Worker } from "@carillon/sdk";
+import { defineTask, implement, task, Worker } from "@carillon/sdk";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -9,6 +9,8 @@ const handler = () => {};
 const options = { queue: "q", payload, handler };
 const items = { queue: "q", payload, generate: (): number[] => [], process: (_n: number) => {} };
 const define = defineTask as (name: unknown, options: unknown) => ReturnType<typeof defineTask>;
+
+const expectNone = (none: undefined) => expect(none).toBeUndefined();
 
 describe("a task type", () => {
   it("is a frozen copy of its options with a name", () => {
@@ -26,6 +28,28 @@ describe("a task type", () => {
     const manyItems = implement(contract, { ...work, concurrency: 2 });
     expect(manyItems).toEqual(defineTask("a", { ...items, queue, concurrency: 2 }));
     expect(implement(manyItems, handler)).toEqual(defineTask("a", options));
+  });
+
+  it("can have no payload: its handler gets undefined", async () => {
+    const type = defineTask("a", { queue: "q", handler: (none) => expectNone(none) });
+    const contract = defineTask("a", { queue: "q" });
+    const many = defineTask("b", { queue: "q", generate: () => [1], process: (item) => void item.toFixed() });
+    for (const one of [type, contract, many, implement(contract, () => {})]) {
+      for (const none of [undefined, null, {}]) expect(await validatePayload(one, none)).toBeUndefined();
+      await expect(validatePayload(one, { n: 1 })).rejects.toMatchObject({
+        code: "INVALID_PAYLOAD",
+        message: expect.stringContaining("takes no payload"),
+      });
+    }
+    // Compiles without a payload, and not with one.
+    expect(task(type, { id: "t", schedule: { every: "1h" } })).toEqual({
+      id: "t",
+      schedule: { every: "1h" },
+      queue: "q",
+      type: "a",
+    });
+    // @ts-expect-error: this type takes none
+    task(type, { id: "t", schedule: { every: "1h" }, payload: { n: 1 } });
   });
 
   it.each<[string, unknown, unknown, object]>([

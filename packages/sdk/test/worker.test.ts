@@ -70,6 +70,16 @@ describe("the worker", () => {
   const runOf = async (id: string) => (await client.runs.list(id))[0];
   const jobKey = (id: string) => `${bullPrefix(namespace, QUEUE)}:${QUEUE}:${id}`;
 
+  it("gives a handler of a type without a payload undefined", async () => {
+    const called = gate<unknown>();
+    const ring = defineTask("ring", { queue: QUEUE, handler: (none) => called.resolve(none) });
+    await work([ring]);
+    await client.put(ring, { id: "b", schedule: { every: "1h" } });
+    await client.trigger("b");
+    expect(await called.promise).toBeUndefined();
+    await client.enqueue(ring, undefined);
+  });
+
   it("takes jobs although the given ioredis client ends its commands early", async () => {
     const yours = new Redis(redis.port, { commandTimeout: 1, blockingTimeout: 1, lazyConnect: true });
     const done = gate<void>();
