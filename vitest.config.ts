@@ -38,7 +38,7 @@ const LONG = [
   "test/topologies/*.test.ts",
   "test/chaos/*.test.ts",
   "test/deploy/alerts.test.ts",
-  "test/packages/{bundles,consumers}.test.ts",
+  "test/packages/{builders,bundles,consumers}.test.ts",
   "apps/console/test/e2e/*.test.ts",
   "apps/console/test/main.test.ts",
   "apps/scheduler/test/{exactly-once,outages,process}.test.ts",

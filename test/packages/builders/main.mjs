@@ -1,0 +1,3 @@
+import { putAll } from "./schedules.mjs";
+
+void putAll().then((next) => console.log(JSON.stringify(next)));
