@@ -52,6 +52,28 @@ describe("B7 a default time box of half the interval, with a tolerance of 5 s", 
   });
 });
 
+describe("B7 the tolerance is an interval less 5 s", () => {
+  it.each([
+    ["54 s after the first start: dropped", "02:00", ["succeeded", "dropped"]],
+    ["57 s after it: runs", "02:03", ["succeeded", "succeeded"]],
+  ] as const)("%s", async (_what, second, outcomes) => {
+    const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
+    const kit = await stand.kit({ types: [ring], concurrency: 1, start: "2026-01-01T00:00:00Z" });
+    await operatorOf(kit.client).defaults.set({ scope: "all", policies: { tolerance: "5s" } });
+    await kit.worker.pause();
+    for (const moment of ["01:06", second]) {
+      kit.at(moment, async () => {
+        await kit.worker.resume();
+        await kit.sleep("1ms");
+        await kit.worker.pause();
+      });
+    }
+    await kit.client.put(ring, { id: "t", schedule: { every: "60s" }, overlap: "allow", payload: {} });
+    await kit.advanceTo("02:30");
+    await kit.expect("t").outcomes([...outcomes]);
+  });
+});
+
 describe("B8 a tolerance is about scheduled runs", () => {
   /** An hourly task with a tolerance of 5 s, which fails at 01:00. Returns its kit at 01:10. */
   async function failedAtOne(rest: Partial<TaskInput> = {}) {

@@ -335,3 +335,22 @@ describe("C12 the description and the last status", () => {
     }
   });
 });
+
+describe("C11 the answer of a put that updates", () => {
+  it("has plain words and the next execution, by SDK, HTTP and CLI", async () => {
+    const { api, client, stop } = await startConsole();
+    stand.later(stop);
+    const updated = { outcome: "updated", humanized: expect.any(String), nextExecution: expect.any(Number) };
+    await client.put({ ...TASK, schedule: NIGHTLY });
+    expect(await client.put({ ...TASK, schedule: { every: "1h" } })).toMatchObject(updated);
+    const path = "/tasks/reports/system/nightly";
+    const { body } = await api("PUT", path, { type: "report", schedule: NIGHTLY });
+    expect(body).toMatchObject({ ...updated, humanized: expect.stringContaining("Europe/Berlin") });
+    const put = (schedule: object) =>
+      stand.carillon(["put", "--json"], JSON.stringify({ ...TASK, schedule }));
+    await put(NIGHTLY);
+    expect((await put({ every: "1h" })).stdout).toMatch(
+      /"outcome":\s*"updated"[\s\S]*"nextExecution":\s*\d+/,
+    );
+  });
+});

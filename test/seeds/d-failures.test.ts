@@ -330,3 +330,27 @@ describe("D19 the table of all tasks has their crashes", () => {
     expect((await stand.carillon(["stats"])).stdout).toMatch(/CRASHES/);
   });
 });
+
+describe("D15 the table's rates and next times", () => {
+  it("cancelled and dropped runs are neither successes nor failures; paused and finished tasks have no next time", async () => {
+    const type = task(() => {});
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { every: "1m" }, minGap: "5m", payload: {} });
+    await kit.client.put(type, { id: "once", schedule: { at: "2026-01-01T00:01:00Z" }, payload: {} });
+    await kit.advanceTo("02:30");
+    await kit.worker.pause();
+    const triggered = await kit.client.trigger("t");
+    if (triggered.outcome === "enqueued") await kit.client.runs.cancel(triggered.run);
+    await kit.worker.resume();
+    await kit.client.pause("t");
+    await kit.advance("10s");
+    const { tasks } = await kit.client.runs.statsOfAll();
+    expect(tasks).toMatchObject([
+      { task: { id: "once" }, state: "finished", nextExecution: undefined, successRate: 1 },
+      {
+        ...{ task: { id: "t" }, state: "paused", nextExecution: undefined, successRate: 1 },
+        outcomes: { succeeded: 1, dropped: 1, cancelled: 1 },
+      },
+    ]);
+  });
+});

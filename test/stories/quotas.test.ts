@@ -95,6 +95,31 @@ describe("a quota", () => {
     expect((await kit.client.runs.list({ owner: "acme", id: "a" })).length).toBeGreaterThan(4);
   });
 
+  it("of the interval counts a fixed delay too", async () => {
+    await operatorOf(kit.client).quotas.set({ scope: "all", interval: "10s" });
+    const of = { id: "t", payload: {} };
+    await expect(
+      kit.client.put(ring, { ...of, schedule: { every: "1s", anchor: "finish" } }),
+    ).rejects.toMatchObject({ code: "QUOTA_INTERVAL" });
+    await kit.client.put(ring, { ...of, schedule: { every: "10s", anchor: "finish" } });
+  });
+
+  it("of waiting jobs does not count those that workers hold", async () => {
+    await kit.close();
+    const slow = defineTask("slow", { queue: QUEUE, payload: z.object({}), handler: () => kit.sleep("20m") });
+    kit = await testKit({ types: [slow], queues: [QUEUE], concurrency: 2 });
+    await operatorOf(kit.client).quotas.set({ scope: "owner:acme", waiting: 2 });
+    for (const n of [1, 2, 3]) {
+      const schedule = { at: kit.now + n * 60_000 };
+      await kit.client.put(slow, { id: `t${n}`, owner: "acme", schedule, payload: {} });
+    }
+    await kit.advance("3m30s");
+    const runs = await Promise.all(
+      [1, 2, 3].map((n) => kit.client.runs.list({ owner: "acme", id: `t${n}` })),
+    );
+    expect(runs.map(([run]) => run?.state)).toEqual(["running", "running", "queued"]);
+  });
+
   it("is set for all only by an unbound client, with valid values", async () => {
     const acme = new Client({ store: kit.store, owner: "acme" });
     await expect(operatorOf(acme).quotas.set({ scope: "all", tasks: 1 })).rejects.toMatchObject({

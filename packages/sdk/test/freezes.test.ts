@@ -125,6 +125,16 @@ describe("a freeze", () => {
     });
   });
 
+  it("is told by the one that ends last, if two hold", async () => {
+    await put("t");
+    for (const minutes of [3, 9, 5])
+      await kit.client.freezes.put({ all: true, until: START + minutes * MINUTE, reason: `for ${minutes}` });
+    await kit.advance("130s");
+    const note = expect.stringContaining("until 2026-01-01T00:09:00Z: for 9");
+    expect(await kit.client.runs.ledger("t")).toMatchObject([{ reason: "frozen", note }]);
+    await expect(kit.client.trigger("t")).rejects.toMatchObject({ message: note });
+  });
+
   it("holds an enqueue whose put is slow", async () => {
     const { id } = await kit.client.freezes.put({ all: true });
     const { tasks } = kit.store;
