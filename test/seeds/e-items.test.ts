@@ -40,9 +40,13 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
     });
     stand.later(() => worker.stop());
     const client = stand.client();
+    // Waits for the end itself, however long that takes.
+    const ended = new Map<string, ReturnType<typeof gate<void>>>();
+    const endOf = (id: string) => ended.get(id) ?? ended.set(id, gate()).get(id)!;
+    for (const event of ["settled", "cancelled"] as const)
+      (worker as NodeJS.EventEmitter).on(event, ({ run: id }: { run: string }) => endOf(id).resolve());
+    const final = (id: string) => endOf(id).promise;
     await worker.start();
-    const final = (id: string) =>
-      eventually(async () => (await client.runs.get(id)).state === "final", PATIENCE);
     const run = await trigger(client, "fan-out");
     await expect(client.runs.retryItems(run)).rejects.toMatchObject({ code: "CONFLICT" });
     await final(run);

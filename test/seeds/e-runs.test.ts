@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
 import { type Context, defineTask, type Json } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
-import type { TestKit } from "@carillon/testing";
+import { eventually, type TestKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
-import { anything, Stand } from "./harness.js";
+import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
 let kit: TestKit;
@@ -292,5 +292,27 @@ describe("E14 authors are recorded: of a put, and of a trigger, enqueue or backf
     const { run } = JSON.parse(await said(["trigger", "nightly", "--by", "dan", "--json"]));
     expect(await said(["run", run])).toMatch(/^asked for by +dan$/m);
     expect(JSON.parse(await said(["runs", "nightly", "--json"]))).toMatchObject({ runs: [{ by: "dan" }] });
+  });
+});
+
+describe("E3 a record is written by the process that works the run", () => {
+  it("worker, node and client are three processes", async () => {
+    const node = await stand.node({ CARILLON_UNSAFE_REDIS: "warn" }).running();
+    const program = stand.program("test/seeds/items-worker.mjs");
+    await eventually(() => expect(program.said).toHaveLength(1), PATIENCE);
+    const client = stand.client();
+    await client.put({ id: "t", type: "ring", queue: "bells", schedule: { every: "1s" }, overlap: "skip" });
+    const { pid } = await program.says({ printed: "ring" });
+    const [begun] = await client.runs.list("t");
+    program.tell("go on");
+    const run = await eventually(async () => {
+      const record = await client.runs.get(begun?.id ?? "");
+      return record.state === "final" && record;
+    }, PATIENCE);
+    expect(run).toMatchObject({ outcome: "succeeded", pid, worker: program.said[0]?.["working"] });
+    expect(run.node).toContain(`-${node.child.pid}-`);
+    expect(new Set([pid, node.child.pid, process.pid]).size).toBe(3);
+    const times = [run.enqueued, run.started, run.finished] as number[];
+    expect(times).toEqual([...times].sort((a, b) => a - b));
   });
 });

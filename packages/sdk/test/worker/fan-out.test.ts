@@ -10,7 +10,7 @@ import {
 import { Store } from "@carillon/store";
 import { storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { z } from "zod";
 import { gate } from "../../../../test/helpers.js";
 import { aborted, Bench, next, nothing, QUEUE } from "./bench.js";
@@ -347,6 +347,7 @@ describe("a run of many items", () => {
 
   it("stores nothing of a worker that lost an item, nor of an attempt that lost the run", async () => {
     const [began, finish] = [gate(), gate()];
+    onTestFinished(() => finish.resolve());
     const type = many(1, async (_n, { log }) => {
       log("mine");
       began.resolve();
