@@ -318,7 +318,7 @@ onEveryEngine("bad input", (connection) => {
     [
       "a client's connection",
       (connection) => new Client({ connection }),
-      [undefined, null, 5, {}, ""],
+      [null, 5, {}, ""],
       "INVALID_OPTION",
       "connection",
     ],
