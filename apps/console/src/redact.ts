@@ -29,24 +29,20 @@ const DELIVERED = ["payload", "occurrence", "to", "alert", "alerts", "more", "st
 
 /**
  * Shows viewers only known fields of destinations, and only hosts of URLs: a target may be a credential. A host alone
- * is not a URL, so it cannot be stored back. A task with alerts has no revision here, because the URL could be guessed
- * from that hash.
+ * is not a URL, so it cannot be stored back.
  * @param within whether the answer is a part of a delivery
  */
 export function hostsOnly(answer: unknown, within = false): unknown {
   if (Array.isArray(answer)) return answer.map((one) => hostsOnly(one, within));
   if (typeof answer !== "object" || answer === null || "toJSON" in answer) return answer;
   const delivers = within || isDelivery(answer);
-  const { alerts } = answer as { alerts?: unknown };
   const shown = Object.entries(answer).map(([key, value]) => {
     if (key === "alerts" && Array.isArray(value))
       return [key, value.map((one) => (isAlert(one) ? hostsOnly(one, delivers) : shownDestination(one)))];
     if (HOLDERS.has(key)) return [key, delivers ? deliveredOnly(value) : value];
     return [key, hostsOnly(value, delivers)];
   });
-  return Object.fromEntries(
-    shown.filter(([key]) => key !== "revision" || !(delivers || Array.isArray(alerts))),
-  );
+  return Object.fromEntries(shown);
 }
 
 function isDelivery(answer: object): boolean {
@@ -85,24 +81,30 @@ export class Redactor {
     this.#ends = fields.map((field) => `.${field.toLowerCase()}`);
   }
 
-  /**
-   * Replacer for `JSON.stringify`, and so for Express' "json replacer". Undefined if no field is hidden. A task with a
-   * hidden value has no revision here, because the value could be guessed from that hash.
-   */
-  get replacer(): ((this: unknown, key: string, value: unknown) => unknown) | undefined {
+  /** Replacer for `JSON.stringify`, and so for Express' "json replacer". Undefined if no field is hidden. */
+  get replacer(): ((key: string, value: unknown) => unknown) | undefined {
     if (this.#ends.length === 0) return undefined;
-    const redactor = this;
-    return function (key, value) {
+    return (key, value) => {
       const path = HOLDERS.get(key);
-      if (path !== undefined) return redactor.#shown(value, path);
-      return key === "revision" && redactor.#hidesOf(this) ? undefined : value;
+      return path === undefined ? value : this.#shown(value, path);
     };
   }
 
-  #hidesOf(task: unknown): boolean {
-    const { payload, alerts } = Object(task) as { payload?: unknown; alerts?: unknown };
-    const hides = (value: unknown, path: string) => !isDeepStrictEqual(this.#shown(value, path), value);
-    return hides(payload, ".payload") || hides(alerts, ".alerts");
+  /** Whether new data has the placeholder in a hidden field. @throws as `refuseShown` if it is nested too deeply */
+  hasShown(value: unknown, holder: "payload" | "alerts"): boolean {
+    return this.#findShown(value, `.${holder}`, holder, MAX_DEPTH) !== undefined;
+  }
+
+  /**
+   * Puts the stored values back where new data has the placeholder. A list's element takes them from the stored element
+   * that looks like it, or from the one at its place if no other element differs. So no value comes to another element.
+   *
+   * @throws `INVALID_PAYLOAD` if a placeholder is left
+   */
+  restored(value: unknown, stored: unknown, holder: "payload" | "alerts"): unknown {
+    const whole = this.#restored(value, stored, `.${holder}`);
+    this.#refuse(whole, holder, holder);
+    return whole;
   }
 
   /**
@@ -111,12 +113,49 @@ export class Redactor {
    * @param field its name in the error
    * @throws `INVALID_PAYLOAD` if it has `[redacted]` in a hidden field, or is nested too deeply
    */
-  refuseShown(payload: unknown, field = "payload"): void {
-    const at = this.#findShown(payload, ".payload", field, MAX_DEPTH);
+  refuseShown(payload: unknown, field: string): void {
+    this.#refuse(payload, "payload", field);
+  }
+
+  #refuse(value: unknown, holder: string, field: string): void {
+    const at = this.#findShown(value, `.${holder}`, field, MAX_DEPTH);
     if (at === undefined) return;
-    throw new CarillonError("INVALID_PAYLOAD", `${REDACTED} is the console's placeholder, not a value.`, {
-      field: at.replace(".payload", field),
-      remedy: "Give the value itself, or edit where it is not hidden: by the SDK or the CLI.",
+    throw new CarillonError(
+      "INVALID_PAYLOAD",
+      `${REDACTED} is the console's placeholder, and stands for no stored value here.`,
+      {
+        field: at.replace(`.${holder}`, field),
+        remedy: "Give the value itself, or edit where it is not hidden: by the SDK or the CLI.",
+      },
+    );
+  }
+
+  #restored(value: unknown, stored: unknown, path: string): unknown {
+    if (value === REDACTED && this.#hides(path)) return stored === undefined ? value : stored;
+    if (Array.isArray(value)) return Array.isArray(stored) ? this.#restoredList(value, stored, path) : value;
+    if (typeof value !== "object" || value === null || typeof stored !== "object" || stored === null)
+      return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [
+        name,
+        this.#restored(
+          one,
+          Object.hasOwn(stored, name) ? (stored as Record<string, unknown>)[name] : undefined,
+          `${path}.${name}`,
+        ),
+      ]),
+    );
+  }
+
+  #restoredList(list: readonly unknown[], stored: readonly unknown[], path: string): unknown[] {
+    const shown = stored.map((one) => this.#shown(one, path));
+    const isKept = (one: unknown, i: number) => isDeepStrictEqual(one, shown[i]);
+    const edited = list.filter((one, i) => !isKept(one, i)).length;
+    return list.map((one, i) => {
+      if (isKept(one, i)) return stored[i];
+      const alike = shown.flatMap((other, at) => (isDeepStrictEqual(one, other) ? [at] : []));
+      if (alike.length === 1) return stored[alike[0] as number];
+      return edited === 1 && list.length === stored.length ? this.#restored(one, stored[i], path) : one;
     });
   }
 

@@ -69,18 +69,7 @@ describe("a redactor", () => {
       const text = JSON.stringify(show(["password"], { data: nested(levels), id: "a" }));
       const shown = `${"[".repeat(500)}"${hidden}"${"]".repeat(500)}`;
       expect(text).toBe(`{"data":${shown},"id":"a"}`);
-      const task = JSON.stringify(show(["password"], { payload: nested(levels), revision: "r" }));
-      expect(task).toBe(`{"payload":${shown}}`);
     }
-  });
-
-  test("removes the revision of a task with a hidden value", () => {
-    const revision = "Y2wnNmaKIN9ciILiplOjSX";
-    const tasks = [{ revision, payload: { pin: "1" } }, { revision, payload: { user: "u" } }, { revision }];
-    expect(show(["pin"], { tasks })).toEqual({
-      tasks: [{ payload: { pin: hidden } }, { revision, payload: { user: "u" } }, { revision }],
-    });
-    expect(show([], { tasks })).toEqual({ tasks });
   });
 
   test("leaves other fields alone", () => {
@@ -101,7 +90,7 @@ describe("a redactor", () => {
       hidden,
     ].map((payload) => {
       try {
-        redactor.refuseShown(payload);
+        redactor.refuseShown(payload, "payload");
         return undefined;
       } catch (error) {
         return (error as { field: string }).field;
@@ -111,7 +100,68 @@ describe("a redactor", () => {
       ...["payload.token", "payload.a.Token", "payload.users.name", undefined],
       ...["payload.token", undefined, undefined, undefined],
     ]);
-    expect(() => new Redactor([]).refuseShown({ token: hidden })).not.toThrow();
+    expect(() => new Redactor([]).refuseShown({ token: hidden }, "payload")).not.toThrow();
+  });
+
+  const stored = {
+    token: "x",
+    a: { Token: "y" },
+    users: [
+      { name: "ann", n: 1 },
+      { name: "bob", n: 2 },
+    ],
+  };
+  const left = "[redacted] is the console's placeholder";
+  test.each<[string, unknown, unknown]>([
+    ["all of them", { ...stored }, stored],
+    ["another field", { token: hidden, b: 1 }, { token: "x", b: 1 }],
+    ["a new value", { token: "z", a: { Token: hidden } }, { token: "z", a: { Token: "y" } }],
+    ["one that is not stored", { b: { token: hidden } }, left],
+    [
+      "a field next to it in a list",
+      {
+        users: [
+          { name: hidden, n: 3 },
+          { name: hidden, n: 2 },
+        ],
+      },
+      {
+        users: [
+          { name: "ann", n: 3 },
+          { name: "bob", n: 2 },
+        ],
+      },
+    ],
+    [
+      "another order",
+      {
+        users: [
+          { name: hidden, n: 2 },
+          { name: hidden, n: 1 },
+        ],
+      },
+      { users: [stored.users[1], stored.users[0]] },
+    ],
+    ["one less", { users: [{ name: hidden, n: 2 }] }, { users: [stored.users[1]] }],
+    ["one less, which was edited", { users: [{ name: hidden, n: 4 }] }, left],
+    [
+      "two that were edited",
+      {
+        users: [
+          { name: hidden, n: 3 },
+          { name: hidden, n: 4 },
+        ],
+      },
+      left,
+    ],
+    ["one more like another", { users: [...[1, 2, 3].map((n) => ({ name: hidden, n }))] }, left],
+    ["another shape", { users: { name: hidden } }, left],
+    ["no object", null, null],
+  ])("restores stored values: %s", (_, payload, whole) => {
+    const redactor = new Redactor(["token", "users.name"]);
+    const restored = () => redactor.restored(payload, stored, "payload");
+    if (whole === left) expect(restored).toThrow(left);
+    else expect(restored()).toEqual(whole);
   });
 });
 
@@ -149,13 +199,14 @@ describe("URLs of alerts", () => {
     return { console_, shown };
   }
 
-  test("are shown to viewers as hosts, without the task's revision", async () => {
+  test("are shown to viewers as hosts", async () => {
     const { console_, shown } = await open([]);
     const texts = await shown(VIEWER);
     expect(texts.join()).not.toContain(SECRET);
-    const { revision, ...rest } = JSON.parse(texts[1] as string) as Record<string, unknown>;
-    expect(revision).toBeUndefined();
-    expect(rest).toMatchObject({ id: "a", alerts: [{ on: ["failed"], url: "hooks.example.com" }] });
+    expect(JSON.parse(texts[1] as string)).toMatchObject({
+      id: "a",
+      alerts: [{ on: ["failed"], url: "hooks.example.com" }],
+    });
     expect(JSON.parse(texts[2] as string)).toMatchObject({
       payload: { url: "hooks.example.com", alert: { kind: "failed" } },
     });
@@ -205,7 +256,6 @@ describe("URLs of alerts", () => {
       expect(texts.join()).not.toContain(SECRET);
       const one = JSON.parse(texts[1] as string) as Record<string, unknown>;
       expect(one).toMatchObject({ alerts: [{ on: ["failed"], url: hidden }] });
-      expect(one).not.toHaveProperty("revision");
     }
     await console_.stop();
   });
@@ -282,17 +332,44 @@ describe("a console that hides fields", () => {
     expect([now.status, now.body.job?.data.payload]).toEqual([200, shown]);
   });
 
+  test("keeps hidden values that an edit leaves as they are shown", async () => {
+    const { body: read } = await console_.api("GET", "/tasks/q/system/a");
+    const edit = { ...task, payload: { ...shown, user: "bob" }, schedule: { cron: "0 3 * * *" }, overlap: "allow" };
+    const checked = await console_.api("POST", "/validate", { task: edit });
+    expect([checked.status, checked.body["humanized"]]).toEqual([200, expect.stringContaining("03:00")]);
+    const put = await console_.api("PUT", `/tasks/q/system/a?ifRevision=${String(read["revision"])}`, edit);
+    expect([put.status, put.body]).toMatchObject([200, { outcome: "updated" }]);
+    expect(await stored()).toEqual({ ...payload, user: "bob" });
+    // Someone else read the same revision.
+    const late = await console_.api("PUT", `/tasks/q/system/a?ifRevision=${String(read["revision"])}`, {
+      ...edit,
+      priority: 1,
+    });
+    expect([late.status, late.body.error?.field]).toEqual([409, "ifRevision"]);
+    const again = await console_.api("POST", "/tasks", { ...task, payload: shown, overlap: "allow" });
+    expect([again.status, await stored()]).toEqual([200, payload]);
+    const asked = await console_.api("POST", "/tasks/q/system/a/trigger", {
+      payload: { ...shown, user: "eve" },
+      overlap: "allow",
+    });
+    expect(asked.status).toBe(202);
+    const own = (await queue.getJob(String(asked.body["run"]))) as Job<{ payload: unknown }>;
+    expect(own.data.payload).toEqual({ ...payload, user: "eve" });
+  });
+
   test("never overwrites a hidden value with its placeholder", async () => {
-    const refusal = { code: "INVALID_PAYLOAD", field: "payload.password", remedy: expect.any(String) };
-    const edit = { ...task, payload: { ...shown, user: "bob" } };
+    const refusal = { code: "INVALID_PAYLOAD", field: "payload.card.password", remedy: expect.any(String) };
+    const edit = { ...task, payload: { ...shown, card: { password: hidden } } };
     for (const { status, body } of [
       await console_.api("PUT", "/tasks/q/system/a", edit),
       await console_.api("POST", "/tasks", edit),
       await console_.api("POST", "/validate", { task: edit }),
-      await console_.api("POST", "/tasks/q/system/a/trigger", { payload: shown }),
+      await console_.api("POST", "/tasks/q/system/a/trigger", { payload: edit.payload }),
     ]) {
       expect([status, body.error]).toEqual([400, expect.objectContaining(refusal)]);
     }
+    const other = await console_.api("POST", "/tasks", { ...task, id: "copy", payload: shown });
+    expect([other.status, other.body.error?.field]).toEqual([400, "payload.password"]);
     const copy = { name: "t", data: shown, options: {} };
     const added = await console_.admin("POST", "/queues/api/queues/q/add", copy);
     expect([added.status, added.body.error?.code, added.body.error?.field]).toEqual([

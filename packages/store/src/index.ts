@@ -75,7 +75,6 @@ export {
   isForeign,
   type Retention,
   type Revision,
-  revisionOf,
   type StoredTask,
 } from "./task/codec.js";
 export type { TaskCounts } from "./task/counts.js";

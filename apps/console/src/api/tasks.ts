@@ -1,4 +1,11 @@
-import { CarillonError, type Client, type PutOptions, type TaskInput, type TaskName } from "@carillon/sdk";
+import {
+  CarillonError,
+  type Client,
+  isCarillonError,
+  type PutOptions,
+  type TaskInput,
+  type TaskName,
+} from "@carillon/sdk";
 import { z } from "zod";
 import { API_PATH } from "../paths.js";
 import type { Redactor } from "../redact.js";
@@ -13,8 +20,8 @@ const RESTORE = z.strictObject({
 /** Definitions: list, add, read, change, delete. */
 export function taskEndpoints(redactor: Redactor) {
   const put = async (client: Client, task: unknown, options: PutOptions): Promise<Reply> => {
-    redactor.refuseShown((task as Partial<TaskInput> | null)?.payload);
-    const done = await client.put(task as TaskInput, options);
+    const { revision, ...given } = await withHidden(redactor, client, task);
+    const done = await client.put(given.task as TaskInput, { ifRevision: revision, ...options });
     return { status: done.outcome === "created" ? 201 : 200, location: locationOf(done.task), body: done };
   };
   return {
@@ -44,6 +51,33 @@ export function taskEndpoints(redactor: Redactor) {
       return { status: 204 };
     }),
   };
+}
+
+/** The fields of a definition that can hold hidden values. */
+const HOLDERS = ["payload", "alerts"] as const;
+
+/**
+ * A definition as it was shown, with the hidden values that are stored. `revision` is the one that they were read from, and
+ * absent if the definition hides none.
+ *
+ * @throws `INVALID_PAYLOAD` for a placeholder without a stored value
+ */
+export async function withHidden(
+  redactor: Redactor,
+  client: Client,
+  task: unknown,
+): Promise<{ task: unknown; revision?: string }> {
+  const given = Object(task) as Partial<TaskInput>;
+  const hiding = HOLDERS.filter((field) => redactor.hasShown(given[field], field));
+  if (hiding.length === 0) return { task };
+  const { queue, owner, id } = given;
+  const stored = await client.get({ queue, owner, id } as TaskName).catch(unlessMissing);
+  const whole = hiding.map((field) => [field, redactor.restored(given[field], stored?.[field], field)]);
+  return { task: { ...given, ...Object.fromEntries(whole) }, ...(stored && { revision: stored.revision }) };
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!isCarillonError(error, "TASK_NOT_FOUND")) throw error;
 }
 
 /** The task that a path names; the client checks it. */

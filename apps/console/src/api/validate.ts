@@ -14,6 +14,7 @@ import type { Redactor } from "../redact.js";
 import { VALIDATED } from "./answers.js";
 import { nextTimes } from "./next-times.js";
 import { endpoint, ok } from "./route.js";
+import { withHidden } from "./tasks.js";
 
 const MAX_COUNT = 100;
 /** The last millisecond of the year 9999. */
@@ -35,8 +36,8 @@ const VALIDATE = z.strictObject({
 /** Checks a task or a schedule as a put does, and computes its next times; stores nothing. */
 export function validateEndpoint(store: Store, redactor: Redactor) {
   return endpoint({ body: VALIDATE, answer: VALIDATED }, async ({ client, body }) => {
-    redactor.refuseShown((body.task as Partial<TaskInput> | null | undefined)?.payload);
-    const { schedule, seed, warnings } = await check(client, body);
+    const { task } = await withHidden(redactor, client, body.task);
+    const { schedule, seed, warnings } = await check(client, { ...body, task });
     const now = await client.serverTime();
     // With the calendars that the check has loaded.
     const { context } = store.calendars.schedules;

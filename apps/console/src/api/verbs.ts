@@ -4,7 +4,7 @@ import type { Redactor } from "../redact.js";
 import { CHANGED, LEDGER, MOVED, RUNS, TRIGGERED } from "./answers.js";
 import { RUNS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
-import { taskOf } from "./tasks.js";
+import { taskOf, withHidden } from "./tasks.js";
 
 export const text = z.string("not a text").exactOptional();
 const overlap = taskSchema.shape.overlap.unwrap();
@@ -43,8 +43,10 @@ export const verbEndpoints = (redactor: Redactor) => ({
   trigger: endpoint({ body: TRIGGER_ONE, answer: TRIGGERED, status: [202] }, async (asked) => {
     const { payload } = asked.body;
     if (payload !== undefined && asked.identity.role !== "admin") throw definesWork();
-    redactor.refuseShown(payload);
-    const triggered = await asked.client.trigger(taskOf(asked), asked.body);
+    const name = taskOf(asked);
+    const { task } = await withHidden(redactor, asked.client, { ...name, payload });
+    const how = { ...asked.body, payload: (task as { payload: unknown }).payload };
+    const triggered = await asked.client.trigger(name, how);
     if (triggered.outcome !== "skipped") return { status: 202, body: triggered };
     throw new CarillonError(triggered.code, "an earlier run of the task has not ended.", {
       remedy: 'Wait for it, or send {"overlap":"allow"}.',

@@ -8,7 +8,7 @@ import {
   parseTask,
 } from "@carillon/core";
 import { DESTINATIONS, storedInstant, targetOf } from "@carillon/core/internal";
-import { type Alert, revisionOf, type Store } from "@carillon/store";
+import type { Alert, Store } from "@carillon/store";
 
 /** The alerts of this many ms go into one mail. */
 const WINDOW = 60_000;
@@ -68,7 +68,7 @@ export class AlertDigests {
       const schedule = { at: storedInstant(at, "at") };
       const retry = { attempts: 8, delay: "5s", max: "1h" };
       const parsed = parseTask({ id, type: DESTINATIONS[kind].type, queue, owner, schedule, payload, retry });
-      const ifRevision = stored ? revisionOf(stored.fields) : "absent";
+      const ifRevision = stored?.revision ?? "absent";
       try {
         await this.#store.tasks.put(queue, [parsed], { once: true, ifRevision });
         return;

@@ -27,7 +27,7 @@ export function isTyped(first: unknown, second: unknown): boolean {
   return second !== undefined && (isTaskType(first) || "schedule" in Object(second));
 }
 
-const REVISION = /^[\w-]{22}$/;
+const REVISION = /^\d{1,20}$/;
 
 /** @throws `INVALID_OPTION` */
 export function assertPutOptions(options: PutOptions): void {

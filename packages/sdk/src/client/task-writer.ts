@@ -19,13 +19,7 @@ import {
   storedInstant,
   withDefaults,
 } from "@carillon/core/internal";
-import {
-  assertKnown,
-  definitionFields,
-  newToken,
-  revisionOf,
-  type PutResult as StoredPut,
-} from "@carillon/store";
+import { assertKnown, newToken, type PutResult as StoredPut } from "@carillon/store";
 import {
   assertTaskType,
   type TaskContract,
@@ -49,7 +43,7 @@ import { assertQuotas } from "./quotas.js";
 import { rerunWarnings } from "./rerun-warnings.js";
 import type { Scope } from "./scope.js";
 import type { AuthorOptions, EnqueueOptions, EnqueueResult, PutOptions, PutResult } from "./types.js";
-import { assertChange, update } from "./update.js";
+import { type Attempt, assertChange, update } from "./update.js";
 import { type ValidateOptions, type Validation, validationOf } from "./validation.js";
 import { type Definition, taskView } from "./view.js";
 
@@ -83,7 +77,7 @@ export class TaskWriter {
     const checked = await this.#check(task, type);
     assertPutOptions(options);
     const by = this.#scope.author(options.by);
-    return this.#put(await this.#admit(checked), { ...options, by });
+    return (await this.#put(await this.#admit(checked), { ...options, by })).done;
   }
 
   /**
@@ -98,14 +92,15 @@ export class TaskWriter {
     return complete(task, defaults);
   }
 
-  async #put(task: CheckedTask, { many, ...options }: PutHow): Promise<PutResult> {
+  /** Returns the revision too, if the task is `unchanged`. */
+  async #put(task: CheckedTask, { many, ...options }: PutHow): Promise<Attempt> {
     const { store, coverage } = this.#scope;
     const [[result], [warning]] = await Promise.all([
       store.tasks.put(task.definition.queue, [task], options),
       many ? [] : coverage.warnings([task.definition]),
     ]);
     if (!many) this.#log([[result as StoredPut, task]], options.by);
-    return putView(result as StoredPut, task, warning);
+    return { done: putView(result as StoredPut, task, warning), revision: result?.revision };
   }
 
   /** Logs the puts that changed something: one entry. */
@@ -146,8 +141,7 @@ export class TaskWriter {
     return update(read, change, async (task, ifRevision) => {
       const checked = await this.#admit(await this.#check(task));
       const once = oneOff && "at" in checked.definition.schedule;
-      const done = await this.#put(checked, { ...how, ifRevision, once });
-      return { done, revision: revisionOf(definitionFields(checked, once)) };
+      return this.#put(checked, { ...how, ifRevision, once });
     });
   }
 

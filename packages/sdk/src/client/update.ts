@@ -5,10 +5,10 @@ import { type Definition, definitionOf, type Task } from "./view.js";
 /** Attempts before a conflict with concurrent changes is reported to the caller. */
 const TRIES = 10;
 
-/** Result of a put, with the revision of the stored definition. */
-interface Attempt {
+/** Result of a put, with the revision of the stored definition if it is `unchanged`. */
+export interface Attempt {
   readonly done: PutResult;
-  readonly revision: string;
+  readonly revision: string | undefined;
 }
 
 /** Reads a task and puts it changed. If someone else has changed it in between, repeats both. */

@@ -14,15 +14,7 @@ import {
   taskSchema,
 } from "@carillon/core";
 import { errorOf, type Pending } from "@carillon/core/internal";
-import {
-  isAlive,
-  isSilent,
-  nextOf,
-  type Revision,
-  revisionOf,
-  type StoredTask,
-  type WorkerInfo,
-} from "@carillon/store";
+import { isAlive, isSilent, nextOf, type Revision, type StoredTask, type WorkerInfo } from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */
 export interface Task extends Policies {
@@ -50,8 +42,8 @@ export interface Task extends Policies {
   /** Occurrences of the schedule that were enqueued, catch-up and backfills among them: what `maxRuns` counts. */
   readonly fired: number;
   /**
-   * Revision of the definition, for `ifRevision` of a put. Each change of the definition changes it; runs and pauses do not.
-   * Computed, never stored.
+   * Revision of the definition, for `ifRevision` of a put. Each put that changes the definition gives it a new one, which
+   * tells nothing about it; runs and pauses do not.
    */
   readonly revision: string;
   readonly priority: number;
@@ -156,7 +148,7 @@ export function taskView(stored: StoredTask): Task {
     pending: stored.pending,
     generation: Number(stored.generation),
     fired: stored.fired,
-    revision: revisionOf(stored.fields),
+    revision: stored.revision,
     ...(stored.paused ? { paused: stored.paused } : {}),
     ...(stored.moving === undefined ? {} : { moving: movingOf(stored.moving) }),
     created: stored.created,

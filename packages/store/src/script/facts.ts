@@ -84,6 +84,7 @@ export const FACTS = {
     "pausedBy",
     "pauseNote",
     "moving",
+    "rev",
   ]),
   /** Field of the quota of all jobs that wait in a queue, among those of owners. */
   everyone: "",

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import {
   CATCH_UP_POLICIES,
   OVERLAP_POLICIES,
@@ -76,6 +75,8 @@ export interface StoredTask {
   readonly waiting: { run: string; delay: number } | undefined;
   /** Whether it may have runs that are not over. */
   readonly hasOpenRuns: boolean;
+  /** Names the definition: the generation of the put that stored it. Another definition never has the same one. */
+  readonly revision: string;
   /** The revision of the shared calendars that it was planned with. */
   readonly calendarRevision: number;
   readonly created: number;
@@ -129,12 +130,6 @@ const OPAQUE = new Set(["schedule", "payload", "policies", ...TEXT_FIELDS]);
 /** The fields of a definition as they are written. */
 export function storedFields(fields: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   return splitLongValues(fields, OPAQUE);
-}
-
-/** Revision of a definition: equal definitions have the same one. Runs, times, pause and resume do not affect it. */
-export function revisionOf(fields: ReadonlyMap<string, string>): string {
-  const sorted = [...fields].sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHash("sha256").update(JSON.stringify(sorted)).digest("base64url").slice(0, 22);
 }
 
 const POLICIES = Object.keys(policySchema.shape).sort() as (keyof Policies)[];
@@ -229,6 +224,7 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
     pending: read.pending(hash.get("pending")),
     waiting: read.waiting(hash.get("wait")),
     hasOpenRuns: (hash.get("open") ?? "") !== "",
+    revision: hash.get("rev") ?? "",
     calendarRevision: time("calrev") ?? 0,
     created: time("created") ?? 0,
     updated: time("updated") ?? time("created") ?? 0,

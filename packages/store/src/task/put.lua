@@ -6,7 +6,7 @@
 -- Each: gone: runs that a deleted task of that name left; believed: a generation, "" absent; nominal, dueAt: "" none; fresh: "1" if due was
 -- computed from the present; passedFrom, passedTo: first and last owed time that an edited schedule gives up, "" none; fields: field
 -- and value of the definition
--- Returns: { now, answer of each }: { "CREATED" | "UPDATED" } or { "UNCHANGED", state, due ("" none) } or
+-- Returns: { now, answer of each }: { "CREATED" | "UPDATED" } or { "UNCHANGED", state, due ("" none), rev } or
 --          { "CONFLICT", field, value, … } or, for a new task whose due time has passed meanwhile, { "LATE" } or { "ERROR", text },
 --          or { "LEFT" }: a deleted task of that name has left runs, to be cleared first
 local now = nowMs()
@@ -45,15 +45,15 @@ local function put(item)
   local flat, definition = item.fields, {}
   for i = 1, #flat, 2 do definition[flat[i]] = flat[i + 1] end
   local stored, storedSize, storedFlat = definitionOf(item.task)
-  local gen, state, cursor, nominal, due, pending, author, moving = unpack(redis.call("HMGET", item.task, "gen", "state", "cursor", "nominal",
-    "due", "pending", "updatedBy", "moving"))
+  local gen, state, cursor, nominal, due, pending, author, moving, rev = unpack(redis.call("HMGET", item.task, "gen", "state", "cursor",
+    "nominal", "due", "pending", "updatedBy", "moving", "rev"))
   local same = gen and 2 * storedSize == #flat
   if same then
     for field, value in pairs(definition) do
       if stored[field] ~= value then same = false end
     end
   end
-  if same then return { "UNCHANGED", state, due or nominal or "" } end
+  if same then return { "UNCHANGED", state, due or nominal or "", rev } end
   if (gen or "") ~= item.believed then return { "CONFLICT", unpack(storedFlat) } end
   local fresh = item.fresh == "1"
   if fresh and item.nominal ~= "" and tonumber(item.nominal) <= now then
@@ -80,6 +80,8 @@ local function put(item)
     add(flat, "created", now)
     redis.call("ZADD", K.tasks, 0, indexed(item.name, definition.type))
   end
+  -- The generation of the put names this definition, and tells nothing about it.
+  add(flat, "rev", gen)
   if definition.calendars and fresh then add(flat, "calrev", A.revision) end
   local is = {
     state = state or nil, expect = definition.expect, linger = definition.linger, pending = pending, jittered = due,

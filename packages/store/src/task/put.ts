@@ -23,14 +23,7 @@ import { FACTS } from "../script/facts.js";
 import { LEDGER, REVISIONS, TASK, TRIED } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
-import {
-  decodeTask,
-  definitionFields,
-  isForeign,
-  revisionOf,
-  type StoredTask,
-  storedFields,
-} from "./codec.js";
+import { decodeTask, definitionFields, isForeign, type StoredTask, storedFields } from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
 import { nameTaken, notAsAsked, refused, unreadable, unsupportedFormat } from "./errors.js";
 import { integer, oneOf } from "./stored-fields.js";
@@ -43,6 +36,8 @@ export interface PutResult {
   readonly state: TaskState;
   /** The next due time, UTC ms; undefined where the task is paused or finished. */
   readonly due: number | undefined;
+  /** Revision of a task that was not changed. */
+  readonly revision?: string | undefined;
   /** The definition that was replaced; undefined unless the outcome is `updated`. */
   readonly before?: TaskDefinition | undefined;
 }
@@ -316,6 +311,7 @@ export class TaskWriter {
       state,
       due: state === "scheduled" ? due : undefined,
       ...(outcome === "updated" ? { before: plan.before } : {}),
+      ...(outcome === "unchanged" ? { revision: stored[2] } : {}),
     };
   }
 
@@ -367,7 +363,7 @@ function assertRevision(local: string, stored: StoredTask | undefined, asked: st
   if (asked === undefined) return;
   if (!stored && asked !== ABSENT) throw notAsAsked(local, "no longer exists");
   if (stored && asked === ABSENT) throw notAsAsked(local, "already exists");
-  if (stored && asked !== revisionOf(stored.fields)) throw notAsAsked(local, "has changed since");
+  if (stored && asked !== stored.revision) throw notAsAsked(local, "has changed since");
 }
 
 /**
