@@ -93,6 +93,7 @@ export function createApp(options: AppOptions): { app: Hono<Env>; board: Board }
   app.route(API_PATH, apiRouter(store, redactor));
   for (const path of PAGE_PATHS) app.get(path, ui.page);
   app.all(`${BOARD_PATH}/*`, (c) => toBoard(c, board));
+  app.get("*", ui.noPage);
   return { app, board };
 }
 

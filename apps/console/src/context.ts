@@ -37,7 +37,11 @@ export interface Identity extends Person {
 
 export interface Env {
   /** The request and response of `@hono/node-server`. */
-  Bindings: { readonly incoming?: IncomingMessage };
+  Bindings: {
+    readonly incoming?: IncomingMessage;
+    /** Whether answers may be compressed here: frameworks compress what they send themselves, and would do so again. */
+    readonly compresses?: boolean;
+  };
   Variables: {
     site: Site;
     /** Set for every request that came through the guard. */

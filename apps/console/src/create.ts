@@ -37,12 +37,13 @@ export interface ConsoleOptions {
 /** A console that can be mounted in any server. */
 export interface Console {
   /**
-   * Answers a request to a path below `basePath`, or to one from which a proxy or a router has removed it.
+   * Answers a request to a path below `basePath`, or to one from which a proxy or a router has removed it. Compresses
+   * nothing: that is for the framework to do.
    *
    * @param env of Hono on Node.js, `c.env`: has the client's address
    */
   readonly fetch: (request: Request, env?: unknown) => Promise<Response>;
-  /** The same for Node's `http` server, and for Express. */
+  /** The same for Node's `http` server, and for Express. Compresses scripts and styles. */
   readonly handler: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
   /** Ends open streams of events, and closes the console's own connections. */
   close(): Promise<void>;

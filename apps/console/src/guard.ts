@@ -7,7 +7,7 @@ import { addressOf, type Ctx, clientAddress, type Identity, type Middleware } fr
 import { coded, refuse, unreachable } from "./errors.js";
 import { isForgeable, withoutOrigin } from "./identity.js";
 import { type LoginPage, loginPage } from "./pages.js";
-import { isApi, isBoard, isForPrograms, isRead } from "./paths.js";
+import { isApi, isBoard, isRead, wantsPage } from "./paths.js";
 
 export interface GuardOptions {
   auth: Auth;
@@ -163,10 +163,6 @@ export class Guard {
 
 function identityOf({ role, name, owners, digest }: Credential, by: Identity["by"]): Identity {
   return { role, name, ...(owners && { owners }), key: digest, by };
-}
-
-function wantsPage(c: Ctx): boolean {
-  return !isForPrograms(c) && (c.req.header("accept") ?? "").includes("text/html");
 }
 
 /** Whether the browser opens a page, rather than fetching an image, a frame or a script for one. */

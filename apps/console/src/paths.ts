@@ -45,6 +45,11 @@ export function isForPrograms(c: Ctx): boolean {
   return isApi(c) || /^\/queues\/api(\/|$)/.test(c.req.path);
 }
 
+/** Whether a browser asks for a page. */
+export function wantsPage(c: Ctx): boolean {
+  return !isForPrograms(c) && (c.req.header("accept") ?? "").includes("text/html");
+}
+
 export function isRead({ req }: Ctx): boolean {
   return req.method === "GET" || req.method === "HEAD";
 }
@@ -104,7 +109,7 @@ const OWNED: readonly RegExp[] = [
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),
 ];
 
-/** Whether a token that is bound to owners may ask for it. */
-export function isOwned({ req }: Ctx): boolean {
-  return OWNED.some((path) => path.test(req.path));
+/** Whether a token that is bound to owners may ask for it. The page of an unknown address holds no data. */
+export function isOwned(c: Ctx): boolean {
+  return OWNED.some((path) => path.test(c.req.path)) || (wantsPage(c) && !isBoard(c));
 }

@@ -6,13 +6,15 @@ import {
   type ServerResponse,
 } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import type { Env } from "./context.js";
 import { RequestError } from "./errors.js";
 
-type Fetch = (request: Request, env: { incoming: IncomingMessage }) => Response | Promise<Response>;
+type Fetch = (request: Request, env: Env["Bindings"]) => Response | Promise<Response>;
 
 /** A handler of Node's HTTP server, and of Express, for a function that answers requests. */
 export function nodeHandler(fetch: Fetch): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
-  return getRequestListener((request, env) => fetch(request, env as { incoming: IncomingMessage }), {
+  const answer = (request: Request, env: object) => fetch(request, { ...env, compresses: true });
+  return getRequestListener(answer, {
     // For requests without a Host, such as those of HTTP/1.0.
     hostname: "localhost",
     overrideGlobalObjects: false,

@@ -222,12 +222,12 @@ export class TaskAdapter extends BullMQAdapter {
   }
 }
 
-/** From a job that is a run to the run's page. Undefined for other jobs. */
-function linkOf({ id, data }: QueueJobJson, basePath: string): ExternalJobUrl | undefined {
-  if (Object(data).occurrence === undefined) return undefined;
+/** From a job that is a run, or an item of one, to the run's page. Undefined for other jobs. */
+function linkOf({ data }: QueueJobJson, basePath: string): ExternalJobUrl | undefined {
+  const { run } = Object(Object(data).occurrence) as { run?: unknown };
+  if (typeof run !== "string") return undefined;
   // The page's router decodes no `%40`.
-  const run = encodeURIComponent(String(id)).replace("%40", "@");
-  return { displayText: "Run", href: `${basePath}/runs/${run}` };
+  return { displayText: "Run", href: `${basePath}/runs/${encodeURIComponent(run).replace("%40", "@")}` };
 }
 
 /** Ignores a queue that was just deleted but is still shown, so that the others are paused with it. */

@@ -6,6 +6,7 @@ import { accepts } from "hono/accepts";
 import type { Ctx, Middleware } from "./context.js";
 import { RequestError } from "./errors.js";
 import { KEPT_FOR_EVER } from "./headers.js";
+import { wantsPage } from "./paths.js";
 
 /** Written by the build of `ui`; the same folder from `src` and from `dist`. */
 const FOLDER = new URL("../dist/ui/", import.meta.url);
@@ -39,12 +40,18 @@ export class Ui {
 
   readonly page = (c: Ctx): Response => c.html(this.#files.document);
 
+  /** For a browser at an unknown address: the same document, which says that there is no such page. */
+  readonly noPage: Middleware = async (c, next) =>
+    wantsPage(c) ? c.html(this.#files.document, 404) : next();
+
   readonly asset: Middleware = async (c, next) => {
     const asset = this.#files.assets.get(c.req.param("file") ?? "");
     // The answer of every unknown address, so that a visitor who is not signed in learns nothing.
     if (!asset) return next();
     const supports = ["gzip", "identity"];
-    const encoding = accepts(c, { header: "Accept-Encoding", supports, default: "identity" });
+    const accepted = accepts(c, { header: "Accept-Encoding", supports, default: "identity" });
+    // `c.env` is undefined if `fetch` is called without it.
+    const encoding = c.env?.compresses ? accepted : "identity";
     const headers = { "Content-Type": asset.type, "Cache-Control": KEPT_FOR_EVER, Vary: "Accept-Encoding" };
     if (encoding === "identity") return c.body(asset.raw, 200, headers);
     return c.body(asset.zipped, 200, { ...headers, "Content-Encoding": encoding });

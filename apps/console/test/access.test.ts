@@ -585,7 +585,18 @@ test("the board's page loads nothing from elsewhere", async () => {
   expect([...page.matchAll(/(?:src|href)="(https?:[^"]*)"/g)].map(([, url]) => url)).toEqual([]);
 });
 
-test("an unknown address is a coded 404", async () => {
+test("an unknown address is a coded 404 for programs, and a page for browsers", async () => {
   const { status, body } = await console_.admin("GET", "/nothing");
   expect([status, body.error?.code]).toEqual([404, "INVALID_OPTION"]);
+  for (const [path, type] of [
+    ["/nothing", "text/html"],
+    ["/tasks/a", "text/html"],
+    ["/api/v1/nothing", "application/json"],
+    ["/assets/of-tomorrow.js", "text/html"],
+  ] as const) {
+    const answer = await ask(path, { headers: { ...HTML, ...bearer(ADMIN) } });
+    expect([path, answer.status]).toEqual([path, 404]);
+    expect([path, answer.headers.get("content-type")]).toEqual([path, expect.stringContaining(type)]);
+  }
+  expect((await ask("/nothing", { headers: HTML })).status).toBe(401);
 });

@@ -41,7 +41,7 @@ test("a job cannot have a key name of BullMQ as its id", async () => {
   expect((await add("mine")).status).toBe(200);
 });
 
-test("a run's job leads to the page of the run, and another job nowhere", async () => {
+test("a run's job and its items' lead to the page of the run, and another job nowhere", async () => {
   await add("not-a-run");
   const urlOf = async (id: string) => {
     const { job } = (await console_.admin("GET", `${JOBS}/${encodeURIComponent(id)}`)).body;
@@ -53,6 +53,14 @@ test("a run's job leads to the page of the run, and another job nowhere", async 
   expect(decodeURIComponent(href)).toBe(`/runs/${run}`);
   const headers = { authorization: "Bearer the-token-of-an-admin" };
   expect((await console_.ask(`/api/v1${href}`, { headers })).status).toBe(200);
+  const { data } = (await console_.admin("GET", `${JOBS}/${encodeURIComponent(run)}`)).body.job!;
+  const item = {
+    name: "t",
+    data: { child: true, index: 7, occurrence: data.occurrence },
+    options: { jobId: "item-7" },
+  };
+  expect((await console_.admin("POST", "/queues/api/queues/q/add", item)).status).toBe(200);
+  expect(await urlOf("item-7")).toMatchObject({ href });
   expect(await urlOf("not-a-run")).toBeUndefined();
 });
 

@@ -110,8 +110,8 @@ function stripping(prefix: string, target: string): Promise<string> {
   return listen(createServer(forward));
 }
 
-/** Checks the console at `origin + base`, as a browser and a program see it. */
-async function works(origin: string, base: string): Promise<void> {
+/** Checks the console at `origin + base`, as a browser and a program see it. @param compresses whether it is mounted by its handler for Node */
+async function works(origin: string, base: string, compresses: boolean): Promise<void> {
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(origin + base + path, { redirect: "manual", ...init });
   const closed = await ask("/tasks?filter=failing", { headers: { accept: "text/html" } });
@@ -164,6 +164,9 @@ async function works(origin: string, base: string): Promise<void> {
     expect(queues).toMatchObject({ queues: [{ name: "q" }] });
   });
 
+  // Chromium sends these; a router between may call `fetch`, which must not compress.
+  const encoded = await ask(script, { headers: { "accept-encoding": "gzip, deflate, br" } });
+  expect(encoded.headers.get("content-encoding")).toBe(compresses ? "gzip" : null);
   const nothing = await ask("/nothing", { headers });
   expect([nothing.status, await nothing.json()]).toMatchObject([404, { error: { code: "INVALID_OPTION" } }]);
   const out = await ask("/logout", { headers });
@@ -198,16 +201,16 @@ describe.each(Object.keys(ADAPTERS))("mounted in %s", (name) => {
   const start = ADAPTERS[name]!;
 
   test("at the root", async () => {
-    await works(await start(create(), ""), "");
+    await works(await start(create(), ""), "", name !== "Hono");
   });
 
   test("at a path", async () => {
-    await works(await start(create({ basePath: MOUNT }), MOUNT), MOUNT);
+    await works(await start(create({ basePath: MOUNT }), MOUNT), MOUNT, name !== "Hono");
   });
 
   test("behind a proxy that removes the path", async () => {
     const target = await start(create({ basePath: MOUNT }), "");
-    await works(await stripping(MOUNT, target), MOUNT);
+    await works(await stripping(MOUNT, target), MOUNT, name !== "Hono");
   });
 });
 

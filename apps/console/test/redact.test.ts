@@ -334,7 +334,12 @@ describe("a console that hides fields", () => {
 
   test("keeps hidden values that an edit leaves as they are shown", async () => {
     const { body: read } = await console_.api("GET", "/tasks/q/system/a");
-    const edit = { ...task, payload: { ...shown, user: "bob" }, schedule: { cron: "0 3 * * *" }, overlap: "allow" };
+    const edit = {
+      ...task,
+      payload: { ...shown, user: "bob" },
+      schedule: { cron: "0 3 * * *" },
+      overlap: "allow",
+    };
     const checked = await console_.api("POST", "/validate", { task: edit });
     expect([checked.status, checked.body["humanized"]]).toEqual([200, expect.stringContaining("03:00")]);
     const put = await console_.api("PUT", `/tasks/q/system/a?ifRevision=${String(read["revision"])}`, edit);
