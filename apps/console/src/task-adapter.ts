@@ -246,7 +246,7 @@ function undefinedIfNoHash(error: unknown): undefined {
 const SHOWN_ERROR = 120;
 
 /** A summary: the type, whether it is paused, the outcome of the last run, and the number of failures in a row. */
-function nameOf({ type, state, paused, lastStatus }: Task, failures: number): string {
+function nameOf({ type, state, paused, lastStatus, lastChecked }: Task, failures: number): string {
   const by = paused?.by === undefined ? "" : ` by ${paused.by}`;
   const note = paused?.note === undefined ? "" : `: ${paused.note}`;
   const error = lastStatus?.error?.split("\n")[0]?.slice(0, SHOWN_ERROR);
@@ -254,6 +254,7 @@ function nameOf({ type, state, paused, lastStatus }: Task, failures: number): st
     type,
     state !== "scheduled" && `${state}${by}${note}`,
     lastStatus && `last run ${lastStatus.outcome}${error === undefined ? "" : `: ${error}`}`,
+    lastChecked && `nothing to do at ${new Date(lastChecked).toISOString()}`,
     failures > 1 && `${failures} failures in a row`,
   ];
   return parts.filter(Boolean).join(" · ");

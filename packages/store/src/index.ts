@@ -79,6 +79,7 @@ export {
 } from "./task/codec.js";
 export type { TaskCounts } from "./task/counts.js";
 export type { TaskPage } from "./task/listing.js";
+export type { LastRun } from "./run/run-reads.js";
 export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";
 export type { Plan } from "./task/plans.js";

@@ -2,9 +2,8 @@ import type { Client, FreezeView, ListOptions, Task } from "@carillon/sdk";
 import type { Register } from "../command.js";
 import type { Column } from "../table.js";
 import { cut } from "../text.js";
-import { relative } from "../times.js";
 import { freezeOf, freezeText } from "./freeze.js";
-import { GOOD } from "./run-columns.js";
+import { GOOD, lastText } from "./run-columns.js";
 import { type PageOptions, pageOptions, printPages } from "./task-pages.js";
 
 export const registerList: Register = (program, out) => {
@@ -76,10 +75,8 @@ function columnsOf(isFrozen: (task: Task) => boolean): Column<Task>[] {
   ];
 }
 
-function lastRun({ lastStatus }: Task): string {
-  if (lastStatus === undefined) return "-";
-  const { outcome, finishedAt } = lastStatus;
-  return `${outcome}${finishedAt === undefined ? "" : ` ${relative(finishedAt, Date.now())}`}`;
+function lastRun({ lastStatus, lastChecked }: Task): string {
+  return lastText(lastStatus?.outcome, lastStatus?.finishedAt, lastChecked);
 }
 
 function lastColour({ lastStatus }: Task): "green" | "red" | undefined {

@@ -1,10 +1,21 @@
 import type { Run, RunningRun } from "@carillon/sdk";
 import type { Column } from "../table.js";
 import { cut, type Paint } from "../text.js";
-import { duration } from "../times.js";
+import { duration, relative } from "../times.js";
 
 /** Ends that count as a success. */
 export const GOOD: readonly string[] = ["succeeded", "quota", "nothing-to-do"];
+
+/** The last outcome and its time. @param checked end of a later run that had nothing to do, UTC ms */
+export function lastText(
+  outcome: string | undefined,
+  finished: number | undefined,
+  checked: number | undefined,
+): string {
+  const ago = (at: number | undefined) => (at === undefined ? "" : ` ${relative(at, Date.now())}`);
+  if (outcome !== undefined) return `${outcome}${ago(finished)}${checked ? `, checked${ago(checked)}` : ""}`;
+  return checked === undefined ? "-" : `nothing-to-do${ago(checked)}`;
+}
 
 function isGood({ outcome }: Run): boolean {
   return outcome !== undefined && GOOD.includes(outcome);

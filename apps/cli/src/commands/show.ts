@@ -67,6 +67,7 @@ function describe({ task, stats, ledger, freeze }: Whole, out: Output): string {
       ["last decided", when(task.cursor)],
       ["enqueued", enqueuedText(task)],
       ["last run", lastRun(task)],
+      ["last nothing to do", task.lastChecked === undefined ? undefined : when(task.lastChecked)],
       ["last error", cut(task.lastStatus?.error?.split("\n")[0] ?? "", 200)],
       ["statistics", statsLine(stats)],
       ...policyFacts(task),

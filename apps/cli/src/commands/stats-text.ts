@@ -1,7 +1,7 @@
 import type { Outcome, TaskStats, TaskStatsRow } from "@carillon/sdk";
 import type { Column } from "../table.js";
-import { duration, relative, when } from "../times.js";
-import { GOOD } from "./run-columns.js";
+import { duration, when } from "../times.js";
+import { GOOD, lastText } from "./run-columns.js";
 
 /** Columns for the statistics of many tasks. */
 export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
@@ -9,8 +9,8 @@ export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
   { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
   {
     title: "LAST",
-    value: ({ lastOutcome = "-", lastFinish }) =>
-      lastFinish === undefined ? lastOutcome : `${lastOutcome} ${relative(lastFinish, Date.now())}`,
+    value: ({ lastOutcome, lastFinish, lastChecked = 0 }) =>
+      lastText(lastOutcome, lastFinish, lastChecked > (lastFinish ?? 0) ? lastChecked : undefined),
     colour: ({ lastOutcome }) =>
       lastOutcome === undefined ? undefined : GOOD.includes(lastOutcome) ? "green" : "red",
   },

@@ -68,6 +68,7 @@ export const TASK = object(
       { run: text },
       { executedAt: time, finishedAt: time, node: text, outcome, error: text, result: json },
     ),
+    lastChecked: time,
     openRuns: object({ queued: count, running: count }),
     displayState: z.enum(["SCHEDULED", "STARTING", "TERMINATING", "DISABLED"]),
     createdBy: text,

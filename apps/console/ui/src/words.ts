@@ -64,8 +64,11 @@ export const words = {
     themes: { system: "System", light: "Light", dark: "Dark" },
     bullBoard: "Bull Board",
     unreachable: "The console does not answer.",
+    triesAgain: "This page may be out of date; it tries again by itself.",
     notFound: "This page does not exist.",
-    crashed: "This page has an error. Load it again.",
+    crashed: "This part of the page cannot be shown.",
+    reload: "Reload",
+    tryAgain: "Try again",
   },
   nav: {
     now: "Now",
@@ -187,5 +190,6 @@ export const words = {
     shown: (n: number, more: boolean) =>
       more ? `${n.toLocaleString("en")} read so far` : count(n, "task", "tasks"),
     neverRan: "never ran",
+    checked: "last checked",
   },
 };

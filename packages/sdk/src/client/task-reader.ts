@@ -8,6 +8,7 @@ import {
 } from "@carillon/core";
 import { assertName, assertOptions, FAILURES, quote } from "@carillon/core/internal";
 import {
+  type LastRun,
   nextOf,
   type TaskCounts as StoredCounts,
   type TaskPage as StoredPage,
@@ -38,7 +39,7 @@ export async function readTask(scope: Scope, ref: TaskRef): Promise<Task> {
   const stored = await scope.store.tasks.get(name);
   if (!stored) throw notFound(name);
   const [last] = await scope.store.runs.last([name]);
-  return withStatus(scope, stored, last);
+  return withStatus(scope, stored, last as LastRun);
 }
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
@@ -46,7 +47,7 @@ export async function listTasks(scope: Scope, options: ListOptions): Promise<Tas
   const page = await select(scope, options);
   const last = await scope.store.runs.last(page.tasks.map(({ definition }) => definition));
   return {
-    tasks: await Promise.all(page.tasks.map((task, i) => withStatus(scope, task, last[i]))),
+    tasks: await Promise.all(page.tasks.map((task, i) => withStatus(scope, task, last[i] as LastRun))),
     ...(page.unreadable.length > 0 && { unreadable: page.unreadable }),
     cursor: page.cursor,
   };
@@ -204,8 +205,11 @@ export async function countTasks(scope: Scope, options: { queue?: string | undef
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** @param last the run that its statistics call the last one */
-async function withStatus({ store }: Scope, stored: StoredTask, last: Run | undefined): Promise<Task> {
+async function withStatus(
+  { store }: Scope,
+  stored: StoredTask,
+  { run: last, checked }: LastRun,
+): Promise<Task> {
   const { queue, owner, id } = stored.definition;
   const open = stored.hasOpenRuns ? await store.runs.open({ queue, owner, id }, MOST_SHOWN) : [];
   const runs = await store.runs.many(queue, open);
@@ -214,5 +218,6 @@ async function withStatus({ store }: Scope, stored: StoredTask, last: Run | unde
     ...openView(stored, runs),
     // A run that is retried from outside is not over.
     ...(last?.state === "final" ? { lastStatus: lastStatus(last) } : {}),
+    ...(checked !== undefined && checked > (last?.finished ?? 0) ? { lastChecked: checked } : {}),
   };
 }

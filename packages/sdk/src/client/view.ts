@@ -62,6 +62,8 @@ export interface Task extends Policies {
   readonly moving?: { readonly to: string } | { readonly from: string } | undefined;
   /** The last run that is over and did something. */
   readonly lastStatus?: LastStatus | undefined;
+  /** End of the last run that had nothing to do, if no other run has ended since; UTC ms. Computed, never stored. */
+  readonly lastChecked?: number | undefined;
   /** Number of open runs, among the oldest hundred; absent if there are none. Computed, never stored. */
   readonly openRuns?: { readonly queued: number; readonly running: number } | undefined;
   /** Present in results of `get` and `list`. Computed, never stored. */

@@ -12,6 +12,13 @@ import { type Recent, readRecent, readShort, type ShortRun } from "./recent.js";
 /** Runs read, or cancelled, at once. */
 const AT_ONCE = 500;
 
+/** The last run of a task that did something. */
+export interface LastRun {
+  readonly run: Run | undefined;
+  /** End of the last run that had nothing to do, UTC ms. */
+  readonly checked: number | undefined;
+}
+
 /** Reads runs. */
 export class RunReads {
   readonly #link: Link;
@@ -88,18 +95,21 @@ export class RunReads {
   }
 
   /** The last run of each of these tasks, as their statistics have it: two round trips for each of their queues. */
-  async last(names: readonly TaskName[]): Promise<(Run | undefined)[]> {
+  async last(names: readonly TaskName[]): Promise<LastRun[]> {
     return this.#inQueues(names, async (queue, locals) => {
       const keys = this.#keys.queue(queue);
-      const ids = await this.#pipelined(locals, (pipeline, local) =>
-        pipeline.hget(keys.stats(local), "lastRun"),
-      );
-      const known = ids.filter((id) => typeof id === "string");
+      const stats = (await this.#pipelined(locals, (pipeline, local) =>
+        pipeline.hmget(keys.stats(local), "lastRun", "lastChecked"),
+      )) as ([id: string | null, checked: string | null] | undefined)[];
+      const known = stats.flatMap((stored) => stored?.[0] ?? []);
       const hashes = await this.#pipelined(known, (pipeline, id) => pipeline.hgetall(keys.run(id)));
       const runs = new Map(
         known.map((id, i) => [id, decodeRun(queue, id, hashes[i] as Record<string, string>)]),
       );
-      return ids.map((id) => runs.get(id as string));
+      return stats.map((stored): LastRun => {
+        const [id, checked] = stored ?? [];
+        return { run: runs.get(id ?? ""), checked: checked ? Number(checked) : undefined };
+      });
     });
   }
 

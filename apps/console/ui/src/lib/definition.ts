@@ -6,6 +6,7 @@ const COMPUTED: Record<Exclude<keyof Task, keyof TaskInput>, true> = {
   ...{ pending: true, generation: true, fired: true, revision: true, paused: true, moving: true },
   ...{
     lastStatus: true,
+    lastChecked: true,
     openRuns: true,
     displayState: true,
     created: true,

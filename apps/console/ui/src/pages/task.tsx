@@ -83,7 +83,7 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
 
 /** The schedule, its next time, and author and reason of a pause. */
 function Facts({ task }: { task: Task }) {
-  const { humanized, nextExecution, nominal, paused, lastStatus, openRuns, description } = task;
+  const { humanized, nextExecution, nominal, paused, lastStatus, lastChecked, openRuns, description } = task;
   return (
     <section className="panel">
       <div className="body stack">
@@ -122,10 +122,19 @@ function Facts({ task }: { task: Task }) {
           <div>
             <dt>{words.task.last}</dt>
             <dd>
-              {lastStatus?.outcome === undefined ? words.list.neverRan : words.outcomes[lastStatus.outcome]}
+              {lastStatus?.outcome === undefined
+                ? lastChecked === undefined
+                  ? words.list.neverRan
+                  : words.outcomes["nothing-to-do"]
+                : words.outcomes[lastStatus.outcome]}
               {lastStatus?.finishedAt === undefined ? null : (
                 <span className="block soft small">
                   <Relative at={lastStatus.finishedAt} />
+                </span>
+              )}
+              {lastChecked === undefined ? null : (
+                <span className="block soft small">
+                  {words.list.checked} <Relative at={lastChecked} />
                 </span>
               )}
             </dd>

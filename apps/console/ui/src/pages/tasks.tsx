@@ -297,19 +297,21 @@ const COLUMNS: readonly Column<Task>[] = [
     head: columns.last,
     width: "minmax(7rem, 1fr)",
     wide: true,
-    cell: ({ lastStatus }) =>
-      lastStatus?.outcome === undefined ? (
-        <span className="soft">{words.list.neverRan}</span>
-      ) : (
+    cell: ({ lastStatus, lastChecked }) => {
+      const at = lastChecked ?? lastStatus?.finishedAt;
+      const outcome = lastStatus?.outcome ?? (lastChecked && "nothing-to-do");
+      if (!outcome) return <span className="soft">{words.list.neverRan}</span>;
+      return (
         <>
-          <OutcomeBadge outcome={lastStatus.outcome} />
-          {lastStatus.finishedAt === undefined ? null : (
+          <OutcomeBadge outcome={outcome} />
+          {at === undefined ? null : (
             <span className="block soft small">
-              <Relative at={lastStatus.finishedAt} />
+              {lastChecked && lastStatus ? words.list.checked : null} <Relative at={at} />
             </span>
           )}
         </>
-      ),
+      );
+    },
   },
   {
     key: "ticks",
