@@ -48,6 +48,7 @@ export { assertKnown } from "./registry.js";
 export { type Attempt, decodeOutcomes, LONGEST_TEXT } from "./run/codec.js";
 export type { LedgerEntry } from "./run/ledger.js";
 export type { Recent, ShortRun } from "./run/recent.js";
+export type { LastRun } from "./run/run-reads.js";
 export {
   begunOf,
   type EndWord,
@@ -79,7 +80,6 @@ export {
 } from "./task/codec.js";
 export type { TaskCounts } from "./task/counts.js";
 export type { TaskPage } from "./task/listing.js";
-export type { LastRun } from "./run/run-reads.js";
 export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";
 export type { Plan } from "./task/plans.js";

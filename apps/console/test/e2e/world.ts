@@ -53,12 +53,23 @@ export interface Visit {
 
 const SIZES = { phone: { width: 320, height: 700 }, desktop: { width: 1_280, height: 860 } };
 
+interface WorldOptions {
+  /** Makes an address in front of the console's. */
+  behind?: (url: string) => Promise<string>;
+  /** Handlers besides the usual ones. */
+  types?: readonly AnyTaskType[];
+}
+
 /** A console with a node, a worker and a browser. */
-export async function startWorld(binary: string): Promise<World> {
-  const console_ = await startConsole({ redact: ["password"] });
+export async function startWorld(
+  binary: string,
+  { behind = async (url) => url, types = [] }: WorldOptions = {},
+): Promise<World> {
+  const started = await startConsole({ redact: ["password"] });
+  const console_ = { ...started, url: await behind(started.url) };
   const common = { connection: console_.redis.url, namespace: console_.client.namespace, logger: SILENT };
   const scheduler = new Scheduler({ ...common, nodeId: "node-1", unsafeRedis: "warn" } as never);
-  const worker = new Worker({ ...common, types: TYPES, concurrency: 20 } as never);
+  const worker = new Worker({ ...common, types: [...TYPES, ...types], concurrency: 20 } as never);
   const [browser] = await Promise.all([
     chromium.launch({ executablePath: binary, args: ["--no-sandbox", "--disable-gpu"] }),
     scheduler.start(),

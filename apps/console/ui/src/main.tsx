@@ -3,6 +3,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
 import { ROOT } from "./lib/api.js";
+import { preload } from "./lib/later.js";
 import { queryClient } from "./lib/query.js";
 import { App } from "./shell/app.js";
 import "./styles/tokens.css";
@@ -11,6 +12,9 @@ import "./styles/shell.css";
 import "./styles/controls.css";
 import "./styles/lists.css";
 import "./styles/overlays.css";
+
+/** Wait in ms until the page is idle, where the browser cannot tell. */
+const SOON_MS = 2_000;
 
 createRoot(document.getElementById("app")!).render(
   <StrictMode>
@@ -21,3 +25,6 @@ createRoot(document.getElementById("app")!).render(
     </QueryClientProvider>
   </StrictMode>,
 );
+
+if ("requestIdleCallback" in window) requestIdleCallback(() => void preload());
+else setTimeout(() => void preload(), SOON_MS);

@@ -1,4 +1,5 @@
-import { type ComponentType, lazy } from "react";
+import type { ComponentType } from "react";
+import { later } from "./lib/later.js";
 import type { PageProps } from "./lib/page-props.js";
 import { Now } from "./pages/now.js";
 import { words } from "./words.js";
@@ -15,33 +16,33 @@ interface Page {
   readonly Page: ComponentType<PageProps>;
 }
 
-const Edit = lazy(() => import("./pages/edit.js"));
+const Edit = later(() => import("./pages/edit.js"));
 
-/** The pages, in the order of the navigation. All but the first are loaded when they are opened. */
+/** The pages, in the order of the navigation. All but the first are loaded later. */
 export const PAGES: readonly Page[] = [
   { path: "/", nav: words.nav.now, Page: Now },
-  { path: "/tasks", nav: words.nav.tasks, Page: lazy(() => import("./pages/tasks.js")) },
+  { path: "/tasks", nav: words.nav.tasks, Page: later(() => import("./pages/tasks.js")) },
   { path: "/tasks/new", Page: Edit },
   { path: "/tasks/:queue/:owner/:id/edit", Page: Edit },
-  { path: "/tasks/:queue/:owner/:id", Page: lazy(() => import("./pages/task.js")) },
-  { path: "/runs", nav: words.nav.runs, Page: lazy(() => import("./pages/runs.js")) },
-  { path: "/runs/:id", Page: lazy(() => import("./pages/run.js")) },
-  { path: "/timeline", nav: words.nav.timeline, Page: lazy(() => import("./pages/timeline.js")) },
-  { path: "/freezes", nav: words.nav.freezes, Page: lazy(() => import("./pages/freezes.js")) },
-  { path: "/resume", Page: lazy(() => import("./pages/resume.js")) },
-  { path: "/alerts", nav: words.nav.alerts, Page: lazy(() => import("./pages/alerts.js")) },
-  { path: "/backfills", nav: words.nav.backfills, Page: lazy(() => import("./pages/backfills.js")) },
+  { path: "/tasks/:queue/:owner/:id", Page: later(() => import("./pages/task.js")) },
+  { path: "/runs", nav: words.nav.runs, Page: later(() => import("./pages/runs.js")) },
+  { path: "/runs/:id", Page: later(() => import("./pages/run.js")) },
+  { path: "/timeline", nav: words.nav.timeline, Page: later(() => import("./pages/timeline.js")) },
+  { path: "/freezes", nav: words.nav.freezes, Page: later(() => import("./pages/freezes.js")) },
+  { path: "/resume", Page: later(() => import("./pages/resume.js")) },
+  { path: "/alerts", nav: words.nav.alerts, Page: later(() => import("./pages/alerts.js")) },
+  { path: "/backfills", nav: words.nav.backfills, Page: later(() => import("./pages/backfills.js")) },
   {
     ...{ path: "/calendars", nav: words.nav.calendars, namespace: true },
-    Page: lazy(() => import("./pages/calendars.js")),
+    Page: later(() => import("./pages/calendars.js")),
   },
   {
     ...{ path: "/system", nav: words.nav.system, gap: true, namespace: true },
-    Page: lazy(() => import("./pages/system.js")),
+    Page: later(() => import("./pages/system.js")),
   },
   {
     ...{ path: "/doctor", nav: words.nav.doctor, namespace: true },
-    Page: lazy(() => import("./pages/doctor.js")),
+    Page: later(() => import("./pages/doctor.js")),
   },
-  { path: "/changes", nav: words.nav.changes, Page: lazy(() => import("./pages/changes.js")) },
+  { path: "/changes", nav: words.nav.changes, Page: later(() => import("./pages/changes.js")) },
 ];

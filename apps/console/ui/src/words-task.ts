@@ -104,7 +104,6 @@ export const taskWords = {
     },
     otherPayload: "With another payload",
     payloadHint: "For this run only. The task keeps its own.",
-    payloadHidden: "For this run only. Some values of the task's payload are hidden here: give all of it.",
     note: "Note",
     noteHint: "Shown wherever the pause shows: in lists, in the ledger, and by explain.",
     cancelQueued: "Also cancel runs that wait for a worker",
@@ -174,6 +173,9 @@ export const taskWords = {
     payload: "Its own payload, not the task's",
     result: "Result",
     items: "Items",
+    failedItems: (failed: number, total: number) =>
+      `${failed.toLocaleString("en")} of ${total.toLocaleString("en")} failed`,
+    ofItem: { data: "Data", result: "Result" },
     itemStates: {
       waiting: "waiting",
       active: "active",

@@ -1,3 +1,6 @@
+import { useSyncExternalStore } from "react";
+import { words } from "../words.js";
+
 /** Root of the console's addresses: `/`, or the base path it is mounted at. */
 export const ROOT = new URL(document.baseURI).pathname;
 
@@ -26,9 +29,41 @@ export interface Sent {
   signal?: AbortSignal | undefined;
 }
 
-/** Calls the HTTP API with the session of the page. @throws `ApiError` */
+let reachable = true;
+const listeners = new Set<() => void>();
+
+function setReachable(to: boolean): void {
+  reachable = to;
+  for (const listener of listeners) listener();
+}
+
+/** Whether the last call got an answer. */
+export function useReachable(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => reachable,
+  );
+}
+
+/** Whether the console answers now. */
+export async function isReachable(): Promise<boolean> {
+  const answers = await fetch(`${ROOT}health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+  setReachable(answers);
+  return answers;
+}
+
+/** The console does not answer. The page says so once, not in each of its parts. */
+export class Unreachable extends Error {}
+
+/** Calls the HTTP API with the session of the page. @throws `ApiError`, `Unreachable` */
 export async function api<T>(method: string, path: string, { query, body, signal }: Sent = {}): Promise<T> {
-  const response = await fetch(apiAddress(path, query), {
+  const response = await answerTo(apiAddress(path, query), {
     method,
     signal: signal ?? null,
     headers: body === undefined ? {} : { "content-type": "application/json" },
@@ -40,6 +75,18 @@ export async function api<T>(method: string, path: string, { query, body, signal
   const parsed = text === "" ? undefined : parse(text);
   if (response.ok) return parsed as T;
   throw new ApiError(response.status, (parsed as { error?: object } | undefined)?.error ?? {});
+}
+
+async function answerTo(address: string, init: RequestInit): Promise<Response> {
+  try {
+    const response = await fetch(address, init);
+    setReachable(true);
+    return response;
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    setReachable(false);
+    throw new Unreachable(words.shell.unreachable);
+  }
 }
 
 let bound: string | undefined;

@@ -1,10 +1,10 @@
 import type { ItemState, RunDetails, RunItem } from "@carillon/sdk";
 import { useLocation } from "wouter";
-import { api, runPath } from "../lib/api.js";
+import { api, firstLine, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useGetPages } from "../lib/query.js";
 import { duration } from "../lib/time.js";
-import { More, Panel } from "../parts/page.js";
+import { ErrorText, More, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { words } from "../words.js";
 
@@ -12,43 +12,95 @@ const w = words.run;
 const TONES: Record<ItemState, Tone> = {
   ...{ waiting: "none", active: "run", completed: "ok", failed: "bad", cancelled: "none" },
 };
+const OTHERS = Object.keys(TONES).filter((state) => state !== "failed");
 
-/** The items of a fan-out, with a retry of the failed ones. Empty for other runs. */
+function useItems(run: RunDetails, status: string) {
+  const pages = useGetPages<{ items: RunItem[]; cursor?: string }>(`${runPath(run.id)}/items`, { status });
+  return { pages, items: pages.data?.pages.flatMap(({ items }) => items) ?? [] };
+}
+
+/** The items of a fan-out, failed ones first, with a retry of these. Empty for other runs. */
 export function Items({ run }: { run: RunDetails }) {
   const { act } = useMe();
   const [, navigate] = useLocation();
-  const pages = useGetPages<{ items: RunItem[]; cursor?: string }>(`${runPath(run.id)}/items`, {});
+  const failed = useItems(run, "failed");
+  const others = useItems(run, OTHERS.join());
   const retry = useAct(() => api<{ run: string }>("POST", `${runPath(run.id)}/retry-items`), {
     onDone: ({ run }) => navigate(runPath(run)),
   });
-  const items = pages.data?.pages.flatMap(({ items }) => items) ?? [];
+  const isLast = !failed.pages.hasNextPage;
+  const items = [...failed.items, ...(isLast ? others.items : [])];
   if (items.length === 0) return null;
-  const canRetry = act && run.state === "final" && items.some(({ status }) => status === "failed");
+  const counts = Object(run.result) as { total?: number; failed?: number };
   return (
     <Panel
       title={w.items}
       end={
-        canRetry ? (
-          <button type="button" className="button" onClick={() => retry.mutate(undefined)}>
-            {w.retryItems}
-          </button>
-        ) : undefined
+        <>
+          {counts.total === undefined ? null : (
+            <span className="soft small">{w.failedItems(counts.failed ?? 0, counts.total)}</span>
+          )}
+          {act && run.state === "final" && failed.items.length > 0 ? (
+            <button
+              type="button"
+              className="button"
+              disabled={retry.isPending}
+              onClick={() => retry.mutate(undefined)}
+            >
+              {w.retryItems}
+            </button>
+          ) : null}
+        </>
       }
     >
       <ul className="rows">
-        {items.map(({ index, status, attempts, started, finished, error }) => (
-          <li key={index}>
-            <span className="soft">#{index}</span>
-            <Badge tone={TONES[status]}>{w.itemStates[status]}</Badge>
-            {attempts > 1 ? <span className="soft small">{words.runs_.attempts(attempts)}</span> : null}
-            {started === undefined || finished === undefined ? null : (
-              <span className="end soft">{duration(finished - started)}</span>
-            )}
-            {error === undefined ? null : <span className="wide small soft any">{error}</span>}
+        {items.map((item) => (
+          <li key={item.index}>
+            <Item item={item} />
           </li>
         ))}
       </ul>
-      <More of={pages}>{w.moreItems}</More>
+      <More of={isLast ? others.pages : failed.pages}>{w.moreItems}</More>
     </Panel>
+  );
+}
+
+/** One line; opened, it shows all that the record holds. */
+function Item({ item }: { item: RunItem }) {
+  const { index, status, attempts, maxAttempts, started, finished, error, output, worker, pid } = item;
+  return (
+    <details className="wide item">
+      <summary>
+        <span className="soft">#{index}</span> <Badge tone={TONES[status]}>{w.itemStates[status]}</Badge>{" "}
+        {error === undefined ? null : <span className="small any">{firstLine(error)}</span>}
+        {started === undefined || finished === undefined ? null : (
+          <span className="end soft">{duration(finished - started)}</span>
+        )}
+      </summary>
+      <div className="stack">
+        <p className="small soft">
+          {w.attempts} {attempts} / {maxAttempts}
+          {worker === undefined ? "" : ` · ${w.worker} ${worker} (${pid})`}
+        </p>
+        {error === undefined ? null : <ErrorText text={error} />}
+        {(["data", "result"] as const).map((name) =>
+          item[name] === undefined ? null : (
+            <div key={name}>
+              <h3>{w.ofItem[name]}</h3>
+              <pre>{JSON.stringify(item[name], null, 2)}</pre>
+            </div>
+          ),
+        )}
+        {output === undefined ? null : (
+          <div>
+            <h3>{w.output}</h3>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long output is scrolled with the keyboard */}
+            <pre className="output" tabIndex={0}>
+              {output}
+            </pre>
+          </div>
+        )}
+      </div>
+    </details>
   );
 }

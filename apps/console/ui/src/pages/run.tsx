@@ -45,6 +45,7 @@ export default function RunPage({ params }: PageProps) {
                 </div>
               </Panel>
             )}
+            <Items run={run} />
             <Output run={run} />
             {(["payload", "result"] as const).map((name) =>
               run[name] === undefined ? null : (
@@ -55,7 +56,6 @@ export default function RunPage({ params }: PageProps) {
                 </Panel>
               ),
             )}
-            <Items run={run} />
           </div>
         </>
       )}

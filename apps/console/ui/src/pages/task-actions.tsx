@@ -31,9 +31,7 @@ function Trigger({ task, onClose }: Props) {
   const { define } = useMe();
   const [overlap, setOverlap] = useState<keyof typeof w.overlaps>("");
   const [other, setOther] = useState(false);
-  // A hidden value must not be sent back as the placeholder that stands for it.
-  const hidden = JSON.stringify(task.payload).includes('"[redacted]"');
-  const [payload, setPayload] = useState<unknown>(hidden ? undefined : task.payload);
+  const [payload, setPayload] = useState<unknown>(task.payload);
   const [, navigate] = useLocation();
   const act = useAct(
     () =>
@@ -65,7 +63,7 @@ function Trigger({ task, onClose }: Props) {
       {other ? (
         <JsonField
           label={words.edit.fields.payload}
-          hint={hidden ? w.payloadHidden : w.payloadHint}
+          hint={w.payloadHint}
           value={payload}
           onEdit={setPayload}
         />

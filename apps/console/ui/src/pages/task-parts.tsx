@@ -7,6 +7,7 @@ import { useMe } from "../lib/me.js";
 import { useAct, useGet } from "../lib/query.js";
 import { duration } from "../lib/time.js";
 import { Confirm } from "../parts/confirm.js";
+import { Answer } from "../parts/explain.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, More, Panel } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
@@ -103,28 +104,43 @@ function Figure({ name, value, as }: FigureProps) {
 /** Occurrences that were not enqueued, with reasons. */
 export function Skips({ task }: Props) {
   const ledger = useGet<{ ledger: LedgerEntry[] }>(`${taskPath(task)}/ledger`);
+  const [asked, setAsked] = useState<{ row: string; at: number }>();
   const entries = ledger.data?.ledger ?? [];
   if (entries.length === 0) return null;
   return (
     <Panel title={w.skips}>
       <ul className="rows">
-        {entries.slice(0, STEP).map(({ reason, from, to, decisions, note, run }) => (
-          <li key={`${reason} ${from} ${to}`}>
-            <Badge tone="skip">{reason}</Badge>
-            <Time at={from} />
-            {from === to ? null : (
-              <>
-                {w.until} <Time at={to} />
-              </>
-            )}
-            {decisions > 1 ? <span className="soft">{w.times(decisions)}</span> : null}
-            {run === undefined ? null : <Link href={runPath(run)}>{w.inTheWay}</Link>}
-            <Link className="end" href={`${taskPath(task)}?explain=${to}`}>
-              {words.explain.title}
-            </Link>
-            {note === undefined ? null : <span className="wide small soft any">{note}</span>}
-          </li>
-        ))}
+        {entries.slice(0, STEP).map(({ reason, from, to, decisions, note, run }) => {
+          const row = `${reason} ${from} ${to}`;
+          const isAsked = asked?.row === row;
+          return (
+            <li key={row}>
+              <Badge tone="skip">{reason}</Badge>
+              <Time at={from} />
+              {from === to ? null : (
+                <>
+                  {w.until} <Time at={to} />
+                </>
+              )}
+              {decisions > 1 ? <span className="soft">{w.times(decisions)}</span> : null}
+              {run === undefined ? null : <Link href={runPath(run)}>{w.inTheWay}</Link>}
+              <button
+                type="button"
+                className="button plain end"
+                aria-expanded={isAsked}
+                onClick={() => setAsked(isAsked ? undefined : { row, at: to })}
+              >
+                {words.explain.title}
+              </button>
+              {note === undefined ? null : <span className="wide small soft any">{note}</span>}
+              {isAsked ? (
+                <div className="wide">
+                  <Answer task={task} at={asked.at} onPick={(at) => setAsked({ row, at })} />
+                </div>
+              ) : null}
+            </li>
+          );
+        })}
       </ul>
     </Panel>
   );

@@ -1,15 +1,16 @@
 import type { Task, Tick, TickList, TickStrip } from "@carillon/sdk";
-import { lazy, Suspense, useMemo } from "react";
+import { useMemo } from "react";
 import { useSearchParams } from "wouter";
 import { taskPath } from "../lib/api.js";
+import { later } from "../lib/later.js";
 import { useGet } from "../lib/query.js";
 import { duration, useNow } from "../lib/time.js";
 import { Explain } from "../parts/explain.js";
-import { Empty, Loaded, Panel } from "../parts/page.js";
+import { Loaded, Panel } from "../parts/page.js";
 import { type Range, TickTrack } from "../parts/tick-track.js";
 import { words } from "../words.js";
 
-const DurationPlot = lazy(() => import("../parts/duration-plot.js"));
+const DurationPlot = later(() => import("../parts/duration-plot.js"));
 
 const w = words.task;
 /** Decided occurrences that are shown at first, and the most that one range shows. */
@@ -165,9 +166,7 @@ function Durations({ ticks }: { ticks: readonly Tick[] }) {
             </div>
           ))}
         </dl>
-        <Suspense fallback={<Empty>{words.loading}</Empty>}>
-          <DurationPlot runs={runs} label={text} />
-        </Suspense>
+        <DurationPlot runs={runs} label={text} />
       </div>
     </Panel>
   );

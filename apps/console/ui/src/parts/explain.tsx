@@ -1,5 +1,5 @@
 import type { Explanation, Verdict } from "@carillon/sdk";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { type Named, runPath, taskPath } from "../lib/api.js";
 import { useGet } from "../lib/query.js";
@@ -57,12 +57,17 @@ function AskForm({ onPick }: { onPick: (at: number) => void }) {
   );
 }
 
-function Answer({ task, at, onPick }: Props & { at: number }) {
+/** The explanation of one time. It comes into view, since a link to it may be anywhere. */
+export function Answer({ task, at, onPick }: Props & { at: number }) {
   const answer = useGet<Explanation>(`${taskPath(task)}/explain`, { time: at }, { refresh: 10_000 });
+  const shown = useRef<HTMLDivElement>(null);
+  const isKnown = answer.data !== undefined;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to each new answer
+  useEffect(() => shown.current?.scrollIntoView({ block: "nearest" }), [isKnown, at]);
   return (
     <Loaded of={answer}>
       {({ time, verdict, summary, events, hold, nearest }) => (
-        <div className="stack" aria-live="polite">
+        <div className="stack" aria-live="polite" ref={shown}>
           <p>
             <strong>
               <Time at={time} />

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect } from "react";
 import { Link } from "wouter";
-import { ApiError } from "../lib/api.js";
+import { ApiError, Unreachable } from "../lib/api.js";
 import { words } from "../words.js";
 
 /** Head of a page; sets the title of the window too. Buttons are its children. */
@@ -38,14 +38,19 @@ export function Panel({ title, end, children }: { title: ReactNode; end?: ReactN
   );
 }
 
-/** An error: its message, with the remedy. */
-export function ErrorNote({ error }: { error: unknown }) {
+/** An error: its message, with the remedy, and a button if it can be tried again. */
+export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() => unknown) | undefined }) {
   const text = error instanceof Error ? error.message : String(error);
   const code = error instanceof ApiError ? error.code : undefined;
   return (
     <div className="note" data-tone="bad" role="alert">
       <span>{text}</span>
       {code ? <code className="small">{code}</code> : null}
+      {onRetry ? (
+        <button type="button" className="button plain" onClick={() => void onRetry()}>
+          {words.shell.tryAgain}
+        </button>
+      ) : null}
     </div>
   );
 }
@@ -53,12 +58,13 @@ export function ErrorNote({ error }: { error: unknown }) {
 interface Loadable<T> {
   readonly data: T | undefined;
   readonly error: unknown;
+  readonly refetch?: () => unknown;
 }
 
 /** Shows an answer of the API once it has arrived; an error together with the last known data. */
 export function Loaded<T>({ of, children }: { of: Loadable<T>; children: (data: T) => ReactNode }) {
   if (of.data === undefined) {
-    if (of.error) return <ErrorNote error={of.error} />;
+    if (of.error) return <ErrorNote error={of.error} onRetry={of.refetch} />;
     return (
       <div className="loading" role="status">
         <span className="unseen">{words.loading}</span>
@@ -67,7 +73,9 @@ export function Loaded<T>({ of, children }: { of: Loadable<T>; children: (data: 
   }
   return (
     <>
-      {of.error ? <ErrorNote error={of.error} /> : null}
+      {of.error && !(of.error instanceof Unreachable) ? (
+        <ErrorNote error={of.error} onRetry={of.refetch} />
+      ) : null}
       {children(of.data)}
     </>
   );

@@ -1,13 +1,14 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Component, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
-import { bindTo, ROOT } from "../lib/api.js";
+import { bindTo, ROOT, useReachable } from "../lib/api.js";
 import { moveRow, useKeys } from "../lib/keys.js";
 import { startLive, useLive } from "../lib/live.js";
 import { type Me, MeContext } from "../lib/me.js";
 import { useGet } from "../lib/query.js";
 import { setServerTime } from "../lib/time.js";
 import { PAGES } from "../pages.js";
+import { Boundary } from "../parts/boundary.js";
 import { Notices } from "../parts/notices.js";
 import { Empty, Loaded } from "../parts/page.js";
 import { words } from "../words.js";
@@ -46,6 +47,7 @@ function Shell({ me }: { me: Me }) {
   const [menu, setMenu] = useState(false);
   const [location, navigate] = useLocation();
   const live = useLive();
+  const reachable = useReachable();
   const main = useRef<HTMLElement>(null);
   const went = useRef(0);
   useKeys({
@@ -119,19 +121,22 @@ function Shell({ me }: { me: Me }) {
           </button>
         </header>
         <main id="main" tabIndex={-1} ref={main}>
+          {reachable ? null : (
+            <p className="note" data-tone="bad" role="alert">
+              {words.shell.unreachable} {words.shell.triesAgain}
+            </p>
+          )}
           <Boundary key={location}>
-            <Suspense fallback={<div className="loading" />}>
-              <Switch>
-                {PAGES.map(({ path, Page }) => (
-                  <Route key={path} path={path}>
-                    {(params) => <Page params={params as Record<string, string>} />}
-                  </Route>
-                ))}
-                <Route>
-                  <Empty>{words.shell.notFound}</Empty>
+            <Switch>
+              {PAGES.map(({ path, Page }) => (
+                <Route key={path} path={path}>
+                  {(params) => <Page params={params as Record<string, string>} />}
                 </Route>
-              </Switch>
-            </Suspense>
+              ))}
+              <Route>
+                <Empty>{words.shell.notFound}</Empty>
+              </Route>
+            </Switch>
           </Boundary>
         </main>
       </div>
@@ -172,17 +177,4 @@ function ownerOf(owners: readonly string[] = []): string | undefined {
 function focusMain(event: React.MouseEvent, main: HTMLElement | null): void {
   event.preventDefault();
   main?.focus();
-}
-
-/** Keeps the rest of the page usable if a part of it fails. */
-class Boundary extends Component<{ children: ReactNode }, { failed: boolean }> {
-  override state = { failed: false };
-
-  static getDerivedStateFromError() {
-    return { failed: true };
-  }
-
-  override render() {
-    return this.state.failed ? <Empty>{words.shell.crashed}</Empty> : this.props.children;
-  }
 }

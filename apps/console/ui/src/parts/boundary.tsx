@@ -1,0 +1,42 @@
+import { Component, type ReactNode } from "react";
+import { isReachable } from "../lib/api.js";
+import { words } from "../words.js";
+import { notify } from "./notices.js";
+
+interface Props {
+  children: ReactNode;
+  /** Called instead of showing the error. */
+  onError?: () => void;
+}
+
+/** Keeps the rest of the page usable if a part of it fails, or cannot be loaded. */
+export class Boundary extends Component<Props, { failed: boolean }> {
+  override state = { failed: false };
+
+  static getDerivedStateFromError() {
+    return { failed: true };
+  }
+
+  override componentDidCatch() {
+    this.props.onError?.();
+  }
+
+  override render() {
+    if (!this.state.failed) return this.props.children;
+    if (this.props.onError) return null;
+    return (
+      <div className="note" data-tone="bad" role="alert">
+        <span>{words.shell.crashed}</span>
+        <button type="button" className="button" onClick={() => void reload()}>
+          {words.shell.reload}
+        </button>
+      </div>
+    );
+  }
+}
+
+/** Reloads the page, unless the browser would show an error of its own instead. */
+async function reload(): Promise<void> {
+  if (await isReachable()) location.reload();
+  else notify("bad", words.shell.unreachable);
+}
