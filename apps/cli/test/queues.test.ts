@@ -144,7 +144,7 @@ it("default policies are set, listed and removed", async () => {
   expect((await cli(["defaults"])).stdout).toBe('all {"timeLimit":"50%"}\n');
   expect(await refusal(["defaults", "set", "all", "{"])).toMatchObject({ exit: 2 });
   expect(await refusal(["defaults", "set", "acme", "{}"])).toMatchObject({ exit: 2, code: "INVALID_OPTION" });
-  expect(await json(["defaults", "rm", "all"])).toEqual({ scope: "all", policies: null, changed: true });
+  expect(await json(["defaults", "rm", "all"])).toEqual({ changed: true });
   expect(await json(["defaults"])).toEqual({ defaults: {} });
 });
 

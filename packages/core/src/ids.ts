@@ -3,7 +3,7 @@
  *
  * | | form | |
  * | --- | --- | --- |
- * | token | 64 random bits in base 36 | the only source of uniqueness (`newToken` of the store) |
+ * | token | 64 random bits in base 36 | the only source of uniqueness (`newToken` of the store); the id of a backfill |
  * | run, and its job | `task@nominal.token`, `task@nominal.token.n` | `nominal` in base 36; `n`: number in a commit, from the second on |
  * | item's job | `run_index` | |
  * | node, worker | `host-pid-token` | |
@@ -13,6 +13,11 @@
  * part of a run's id: two runs of one commit differ by `n`, any others by the token. BullMQ refuses job ids with `:` and of digits only, and
  * an id like one of its key names would break the queue: `@` rules that out.
  */
+
+/** Whether a value has the form of a token, which is also the id of a backfill. */
+export function isToken(value: unknown): value is string {
+  return typeof value === "string" && /^[0-9a-z]{13}$/.test(value);
+}
 
 /** The id of a run. @param n its number in its commit, from 0 */
 export function runId(task: string, nominal: number, token: string, n = 0): string {

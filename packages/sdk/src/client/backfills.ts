@@ -1,5 +1,12 @@
 import { CarillonError, type TaskRef } from "@carillon/core";
-import { assertName, assertOptions, durationOption, MAX_DURATION, quote } from "@carillon/core/internal";
+import {
+  assertName,
+  assertOptions,
+  durationOption,
+  isToken,
+  MAX_DURATION,
+  quote,
+} from "@carillon/core/internal";
 import { type Backfill, newToken } from "@carillon/store";
 import {
   type BackfillAllOptions,
@@ -111,7 +118,7 @@ export class Backfills {
   /** The progress of a backfill. @throws `BACKFILL_NOT_FOUND` */
   async get(id: string): Promise<Backfill> {
     const { store, owner } = this.#scope;
-    const queues = typeof id === "string" && /^[0-9a-f]{16}$/.test(id) ? await this.#scope.queues() : [];
+    const queues = isToken(id) ? await this.#scope.queues() : [];
     const found = await Promise.all(queues.map((queue) => store.backfills.get(queue, id)));
     const backfill = found.find((one) => one !== undefined);
     if (backfill && (owner === undefined || backfill.task.owner === owner)) return backfill;
