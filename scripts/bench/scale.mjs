@@ -103,17 +103,12 @@ async function claim(client, server, n) {
   const { now, entries } = await store.claims.readDue(QUEUE, shard, 40);
   // The task can be read, because this version put it.
   const readable = /** @type {import("@carillon/store").ClaimItem["entry"][]} */ (entries);
-  const items = readable.map((entry) => ({
-    entry,
-    decision: decide(dueTask(entry, store.calendars.schedules), now),
-  }));
-  const { results } = await store.claims.commit(
-    QUEUE,
-    shard,
-    items,
-    { token: `bench${n}`, node: "bench" },
-    now,
-  );
+  const token = `bench${n}`;
+  const items = readable.map((entry) => {
+    const decision = decide(dueTask(entry, store.calendars.schedules), now);
+    return store.claims.pack(QUEUE, { entry, decision }, token, now);
+  });
+  const { results } = await store.claims.commit(QUEUE, items, { token, node: "bench" });
   const took = (performance.now() - begin) * 1000;
   if (results.length !== 1 || results[0].status !== "OK")
     throw new Error(`Not what was to be measured: ${JSON.stringify(results)}`);

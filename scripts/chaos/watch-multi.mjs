@@ -19,15 +19,20 @@ function optimisticNode(url, namespace, nodeId) {
   const { link, keys: names } = internalsOf(store);
   const [commit, run] = [claims.commit.bind(claims), link.run.bind(link)];
 
-  claims.commit = async (queue, shard, items, by, now) => {
+  claims.commit = async (queue, items, by) => {
     const keys = items.map(({ entry }) => names.queue(queue).task(entry.local));
     await client.watch(...keys);
     const generations = await Promise.all(keys.map((key) => client.hget(key, "gen")));
     /** @type {any} */
-    const stale = { now, took: 0, results: items.map((item) => ({ item, status: "STALE", run: undefined })) };
+    const stale = {
+      now: Date.now(),
+      took: 0,
+      heads: new Map(),
+      results: items.map((item) => ({ item, status: "STALE", run: undefined })),
+    };
     if (items.some(({ entry }, i) => entry.task.generation !== generations[i])) return stale;
     try {
-      return await commit(queue, shard, items, by, now);
+      return await commit(queue, items, by);
     } catch (error) {
       if (error.message === "the WATCH failed") return stale;
       throw error;

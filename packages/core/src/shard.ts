@@ -1,4 +1,4 @@
-/** Number of slices of a queue's due index. Each has a mutex, so that several nodes can drain a burst concurrently. */
+/** Number of slices of a queue's due index. Each has a mutex, which its owner keeps. */
 export const SHARDS = 8;
 
 /** FNV-1a over `owner/id`. Never change it: tasks would move to other shards. */

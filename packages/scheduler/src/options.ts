@@ -18,8 +18,7 @@ import {
   type Retention,
   type Store,
 } from "@carillon/store";
-import type { BurstSettings } from "./burst/bursts.js";
-import { burstsOf } from "./seams.js";
+import { type ClaimSettings, claimsOf } from "./seams.js";
 
 export interface SchedulerOptions {
   /** A Redis URL, several for a cluster, or an ioredis client whose options are used. */
@@ -71,7 +70,7 @@ export interface WatchdogOptions {
   readonly every?: Duration | undefined;
 }
 
-export interface Settings {
+export interface Settings extends ClaimSettings {
   readonly namespace: string;
   readonly nodeId: string;
   readonly logger: Logger;
@@ -84,7 +83,6 @@ export interface Settings {
   readonly onAlert: ((alert: Alert) => void | Promise<void>) | undefined;
   readonly consoleUrl: string | undefined;
   readonly watchdog: { readonly url: string; readonly every: number } | undefined;
-  readonly bursts: BurstSettings;
 }
 
 const KNOWN = [
@@ -124,7 +122,7 @@ export function settle(options: SchedulerOptions): Settings {
     onAlert: options.onAlert,
     consoleUrl: consoleUrlOf(options.consoleUrl),
     watchdog: watchdogOf(options.watchdog),
-    bursts: burstsOf(options),
+    ...claimsOf(options),
   });
 }
 

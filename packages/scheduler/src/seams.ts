@@ -1,10 +1,16 @@
 import type { Store } from "@carillon/store";
 import { internalsOf, seamsOf, withSeams } from "@carillon/store/internal";
-import { type BurstSettings, DEFAULT_BURSTS, NO_BURSTS } from "./burst/bursts.js";
+
+export interface ClaimSettings {
+  /** How long before its time a task is read and decided, in ms; default 500. */
+  readonly ahead: number;
+  /** Whether each shard is the share of one node; default true. */
+  readonly shares: boolean;
+}
 
 /** Settings of a node that only tests may change. Its store has seams of its own. */
 export interface NodeSeams {
-  readonly bursts?: BurstSettings | undefined;
+  readonly claims?: ClaimSettings | undefined;
 }
 
 /** @param options of a `Scheduler` */
@@ -12,9 +18,9 @@ export function withNodeSeams<Options extends object>(options: Options, seams: N
   return withSeams(options, seams);
 }
 
-export function burstsOf(options: { store?: Store | undefined }): BurstSettings {
-  const { bursts } = seamsOf<NodeSeams>(options);
+export function claimsOf(options: { store?: Store | undefined }): ClaimSettings {
+  const { claims } = seamsOf<NodeSeams>(options);
   const sabotage = options.store && internalsOf(options.store).seams.sabotage;
-  // Sharing bursts out separates nodes as the mutex does, so a test that removes the mutex removes this too.
-  return bursts ?? (sabotage?.includes("mutex") ? NO_BURSTS : DEFAULT_BURSTS);
+  // Shares separate nodes as the mutex does, so a test that removes the mutex removes them too.
+  return claims ?? { ahead: 500, shares: !sabotage?.includes("mutex") };
 }

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { Bursts } from "../src/burst/bursts.js";
 import { Agenda } from "../src/loop/agenda.js";
 
 describe("the agenda", () => {
@@ -31,7 +30,7 @@ describe("the agenda", () => {
     expect(agenda.earliest(0)).toBeUndefined();
   });
 
-  it("leaves a held part alone until its time, or until its rest ends", () => {
+  it("leaves a held part alone until its time, or until it is released", () => {
     const agenda = new Agenda();
     agenda.set("a", new Map([["0", 100]]));
     agenda.hold("a", "0", 0, 3_000);
@@ -39,7 +38,7 @@ describe("the agenda", () => {
     expect(agenda.earliest(200)).toBe(3_000);
     agenda.set("a", new Map([["0", 1_100]]));
     expect(agenda.earliest(200)).toBe(3_000);
-    agenda.endRests("a", 200);
+    agenda.release("a", "0");
     expect(agenda.earliest(200)).toBe(1_100);
   });
 
@@ -80,21 +79,45 @@ describe("the agenda", () => {
     expect(agenda.due(6_400_000)).toHaveLength(1);
   });
 
-  it("knows of a burst only while all shards come due at one instant", () => {
-    const bursts = new Bursts();
-    const agenda = new Agenda((queue, parts) => bursts.find(queue, parts));
-    const shards = Array.from({ length: 8 }, (_, shard): [string, number] => [String(shard), 500]);
-    agenda.set("a", new Map(shards));
-    expect([...bursts]).toEqual([["a", [500]]]);
-    agenda.nearer("a", "3", 400);
-    expect([...bursts]).toEqual([]);
-    agenda.nearer("b", "0", 500);
-    for (const [part, at] of shards) agenda.nearer("b", part, at);
-    expect([...bursts]).toEqual([["b", [500]]]);
-    agenda.set("b", new Map([...shards.slice(1), ["r", 500]]));
-    expect([...bursts]).toEqual([]);
-    agenda.set("b", new Map(shards));
-    agenda.keepOnly([], agenda.mark());
-    expect([...bursts]).toEqual([]);
+  it("takes times from an answer, except where a newer announcement is earlier", () => {
+    const agenda = new Agenda();
+    agenda.set(
+      "a",
+      new Map([
+        ["0", 100],
+        ["1", 100],
+        ["2", 100],
+      ]),
+    );
+    const mark = agenda.mark();
+    agenda.nearer("a", "1", 200);
+    agenda.moved(
+      "a",
+      new Map([
+        ["0", 300],
+        ["1", 400],
+        ["2", undefined],
+      ]),
+      mark,
+    );
+    expect(["0", "1", "2"].map((part) => agenda.head("a", part))).toEqual([
+      300,
+      200,
+      Number.POSITIVE_INFINITY,
+    ]);
+  });
+
+  it("asks when a part needs its turn", () => {
+    const agenda = new Agenda((_, part, at) => (part === "0" ? at - 50 : at));
+    agenda.set(
+      "a",
+      new Map([
+        ["0", 100],
+        ["r", 80],
+      ]),
+    );
+    expect(agenda.earliest(0)).toBe(50);
+    expect(agenda.due(50)).toEqual([{ queue: "a", part: "0", at: 50 }]);
+    expect(agenda.at({ queue: "a", part: "0" }, 0)).toBe(50);
   });
 });

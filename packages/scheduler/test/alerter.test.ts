@@ -183,9 +183,10 @@ describe("the alerter", () => {
       await node("n1", { onAlert: hear }).tick();
       asked.length = 0;
       const decided = once(quiet, "decided");
-      await put("later", { schedule: { at: (await store.serverTime()) + 2_500 } });
+      await put("later", { schedule: { at: (await store.serverTime()) + 4_500 } });
       await decided;
-      expect(asked.length).toBeLessThan(2);
+      // The claim asks too, once or twice.
+      expect(asked.length).toBeLessThan(3);
     });
 
     it("delivers all alerts, whichever node sees them first, also when the node with onAlert stops", async () => {
@@ -217,6 +218,7 @@ describe("the alerter", () => {
       async extend(ttl) {
         extended.push(heard.length);
         remaining = ttl;
+        return true;
       },
       async release() {},
     };
@@ -246,6 +248,7 @@ describe("the alerter", () => {
     const extend = async () => {
       extended += 1;
       if (extended === 3) end();
+      return true;
     };
     const onAlert = () => new Promise<void>((resolve) => (end = resolve));
     await alerter({ onAlert, mutexTtl: 100 }).tell(QUEUE, { ...LEASE, extend }, ALWAYS);

@@ -4,8 +4,8 @@ import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { BatchSize } from "../src/claim/batch-size.js";
 import { type Claims, claimsOn, idsOf } from "./claiming.js";
 
-/** First, least and largest size of a claim's batch. */
-const [FIRST, FEWEST, MOST] = [40, 10, 60];
+/** First and least size of a claim's batch. */
+const [FIRST, FEWEST] = [40, 10];
 
 describe("the size of a batch", () => {
   let redis: RedisServer;
@@ -24,12 +24,12 @@ describe("the size of a batch", () => {
     bench = await Bench.open(redis.url);
     limits = [];
     const { claims } = bench.store;
-    const { readDue, send } = claims;
+    const { readDue, commit } = claims;
     claims.readDue = (queue, shard, limit, ...rest) => {
       limits.push(limit);
       return readDue.call(claims, queue, shard, limit, ...rest);
     };
-    claims.send = async (commit) => ({ ...(await send.call(claims, commit)), took });
+    claims.commit = async (...all) => ({ ...(await commit.apply(claims, all)), took });
     node = claimsOn(bench);
     for (const id of idsOf(300)) await bench.put({ id });
     await bench.clock.set(START + 10_000);
@@ -48,7 +48,7 @@ describe("the size of a batch", () => {
   }
 
   it("grows if commits block Redis for a short time", async () => {
-    expect(Math.max(...(await sizes(2)))).toBe(MOST);
+    expect(Math.max(...(await sizes(2)))).toBeGreaterThan(FIRST);
   });
 
   it("shrinks if a commit blocks Redis for long", async () => {
@@ -62,12 +62,12 @@ describe("the size of a batch", () => {
     await bench.clock.set(START + 10_000);
     let elapsed = 0;
     const { claims } = bench.store;
-    const { send } = claims;
+    const { commit } = claims;
     const seen: { took: number; tasks: number }[] = [];
-    claims.send = async (commit) => {
-      const answer = await send.call(claims, commit);
+    claims.commit = async (...all) => {
+      const answer = await commit.apply(claims, all);
       elapsed += 1_000;
-      seen.push({ took: answer.took, tasks: commit.items.length });
+      seen.push({ took: answer.took, tasks: all[1].length });
       return answer;
     };
     expect((await claimsOn(bench, () => elapsed).claim(QUEUE)).decided).toHaveLength(300);

@@ -2,17 +2,18 @@ import { shardOf } from "@carillon/core/internal";
 import type { Lease, NodeInfo } from "@carillon/store";
 import { SILENT } from "../../../test/helpers.js";
 import { type Bench, START } from "../../store/test/bench.js";
-import { Preparer } from "../src/burst/preparer.js";
 import { Claimer } from "../src/claim/claimer.js";
 import { type ClaimReport, Committer, emptyReport } from "../src/claim/committer.js";
 import { Decider } from "../src/claim/decider.js";
+import { Agenda } from "../src/loop/agenda.js";
 import { ServerClock } from "../src/loop/server-clock.js";
 import { type SchedulerOptions, settle } from "../src/options.js";
+import type { Part } from "../src/part.js";
 
 /** A mutex without competitors. */
 export const LEASE: Lease = {
   remaining: Number.POSITIVE_INFINITY,
-  extend: async () => {},
+  extend: async () => true,
   release: async () => {},
 };
 /** The shard of the task `t`. */
@@ -34,9 +35,11 @@ export function nodeInfo(id: string, more: Partial<NodeInfo> = {}): NodeInfo {
 /** The parts of a node that claim. */
 export interface Claims {
   readonly clock: ServerClock;
-  readonly preparer: Preparer;
-  /** Claims the prepared tasks of a queue's shard `SHARD`, then its due tasks, as the loop does. */
-  claim(queue: string, goOn?: () => boolean, lease?: Lease): Promise<ClaimReport>;
+  readonly claimer: Claimer;
+  /** Reads the due tasks of the shard `SHARD` that come due within `ahead` ms. */
+  prepare(queue: string, ahead: number, goOn?: () => boolean): Promise<void>;
+  /** Claims what is due in that shard, as the loop does. */
+  claim(queue: string, goOn?: () => boolean): Promise<ClaimReport & { left: Part[] }>;
 }
 
 /**
@@ -51,19 +54,20 @@ export function claimsOn(
   const clock = new ServerClock(monotonic, Number.POSITIVE_INFINITY);
   clock.observe(START, clock.mark());
   const settings = settle({ store, nodeId: "n1", logger: SILENT, ...options });
+  const agenda = new Agenda();
   const decider = new Decider(store, settings);
-  const committer = new Committer(clock, settings);
-  const claimer = new Claimer(store, clock, settings, decider, committer);
-  const preparer = new Preparer(store, clock, settings, decider, committer);
+  const committer = new Committer(store, clock, settings);
+  const claimer = new Claimer(store, clock, settings, agenda, decider, committer);
+  const turn = async (queue: string, goOn: () => boolean, ahead: number) => {
+    const report = emptyReport();
+    agenda.set(queue, await store.claims.next(queue));
+    const left = await claimer.claim(queue, new Set([String(SHARD)]), goOn, report, ahead);
+    return { ...report, left };
+  };
   return {
     clock,
-    preparer,
-    async claim(queue, goOn = () => true, lease = LEASE) {
-      const report = emptyReport();
-      if (await preparer.commit(queue, SHARD, lease, goOn, report)) {
-        await claimer.claim(queue, new Map([[String(SHARD), lease]]), goOn, report);
-      }
-      return report;
-    },
+    claimer,
+    prepare: async (queue, ahead, goOn = () => true) => void (await turn(queue, goOn, ahead)),
+    claim: (queue, goOn = () => true) => turn(queue, goOn, 0),
   };
 }

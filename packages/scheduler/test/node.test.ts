@@ -194,18 +194,17 @@ describe("a node on real time", () => {
     await server.stop();
   });
 
-  it("takes over from a node that died holding a mutex, once its time-to-live is over", async () => {
+  it("takes over from a node that died holding a mutex, long before its time-to-live is over", async () => {
     const scheduler = node({ mutexTtl: "500ms" });
     await scheduler.start();
-    const died = await store.serverTime();
+    await store.serverTime();
     // Mutexes that a node leaves behind when it is killed during a claim.
     for (let shard = 0; shard < 8; shard++) {
-      await internalsOf(store).mutex.take(internalsOf(store).keys.queue("q").mutex(String(shard)), 2_000);
+      await internalsOf(store).mutex.take(internalsOf(store).keys.queue("q").mutex(String(shard)), 600_000);
     }
     const decided = once(scheduler, "decided");
     await put({ id: "orphan", schedule: { every: 100 } });
-    const [{ at }] = await decided;
-    expect(at).toBeGreaterThanOrEqual(died + 2_000);
+    expect((await decided)[0].task).toBe("system/orphan");
   });
 
   it.each([

@@ -18,7 +18,7 @@ describe("slots for concurrent work", () => {
 
   it("work that hangs frees its place for other queues, and keeps its queue's", () => {
     for (let i = 0; i < 20; i++) slots.learn(1);
-    for (let part = 0; part < 36; part++) begin("q", String(part));
+    for (let part = 0; part < 36; part++) begin("q", `x${part}`);
     expect(slots.full).toBe(true);
     expect(slots.stuckAt).toBe(1_000);
     now = 1_000;
@@ -33,7 +33,7 @@ describe("slots for concurrent work", () => {
     const places = () => new Slots();
     const count = (one: Slots) => {
       let n = 0;
-      while (!one.full) one.start({ queue: "q", part: String(n++), at: 0 }, HANGS);
+      while (!one.full) one.start({ queue: "q", part: `x${n++}`, at: 0 }, HANGS);
       return n;
     };
     expect(count(places())).toBe(16);

@@ -136,10 +136,10 @@ export class Store {
     return mutex.take(keys.queue(queue).mutex(part), ttl);
   }
 
-  /** Remaining lease of the mutex of a queue's part, in ms; 0: it is free. */
-  leasedFor(queue: string, part: string): Promise<number> {
+  /** Frees the mutex of a queue's part, whoever has it. */
+  freeLease(queue: string, part: string): Promise<void> {
     const { mutex, keys } = this.#internals;
-    return mutex.remaining(keys.queue(queue).mutex(part));
+    return mutex.free(keys.queue(queue).mutex(part));
   }
 
   /** Facts about each master, from `INFO`. @throws `INVALID_OPTION` if this is a cluster, and the connection is for one server */

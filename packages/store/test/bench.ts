@@ -88,8 +88,11 @@ export class Bench {
   }
 
   async commit(half: Half, token: string): Promise<string[]> {
-    const by = { token, node: "test" };
-    const { results } = await this.store.claims.commit(QUEUE, half.shard, half.items, by, half.now);
+    const { claims } = this.store;
+    const items = half.items.map((item, i) =>
+      claims.pack(QUEUE, item, i === 0 ? token : `${token}.${i}`, half.now),
+    );
+    const { results } = await claims.commit(QUEUE, items, { token, node: "test" });
     return results.map(({ status }) => status);
   }
 

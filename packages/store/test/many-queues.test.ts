@@ -16,7 +16,7 @@ it("a client that enqueues into ever new queues keeps no memory of them", async 
     for (let i = from; i < to; i++) {
       const task = decodeTask(`q${i}`, "system/t", flat) as ClaimItem["entry"]["task"];
       const entry = { local: "system/t", task, running: undefined, over: [] };
-      store.claims.pack(`q${i}`, 0, [{ entry, decision }], { token: "a", node: "n" }, 1);
+      store.claims.pack(`q${i}`, { entry, decision }, "a", 1);
     }
     await new Promise((resolve) => setImmediate(resolve));
     gc();

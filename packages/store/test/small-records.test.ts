@@ -25,8 +25,10 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
       retry: { attempts: 3, delay: "1m" },
     });
     await bench.clock.advance(10_000);
-    const { items, shard, now } = await bench.read("weekly-digest-of-sales", "team-north");
-    await bench.store.claims.commit(QUEUE, shard, items, { token: "a", node: NODE }, now);
+    const { items, now } = await bench.read("weekly-digest-of-sales", "team-north");
+    const { claims } = bench.store;
+    const packed = items.map((item) => claims.pack(QUEUE, item, "a", now));
+    await claims.commit(QUEUE, packed, { token: "a", node: NODE });
     [run] = (await bench.store.runs.open(name())) as [string];
   });
   afterEach(async () => {

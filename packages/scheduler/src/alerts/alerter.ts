@@ -25,7 +25,6 @@ import {
   type Store,
   type StoredTask,
 } from "@carillon/store";
-import { keep } from "../claim/lease.js";
 import type { Settings } from "../options.js";
 import { alertBody } from "./alert-body.js";
 import { AlertDigests } from "./alert-digests.js";
@@ -85,6 +84,7 @@ export class Alerter {
     const now = await this.#store.serverTime();
     const [silences, defaults] = await Promise.all([alerts.silences(now), this.#store.registry.defaults()]);
     const rules = { now, silences, defaults };
+    const { mutexTtl } = this.#settings;
     let [left, passed] = [1, 0];
     while (left > passed && goOn()) {
       const delivered: Buffer[] = [];
@@ -93,7 +93,7 @@ export class Alerter {
           if (await this.#tellOne(alert, lease, newer, rules)) delivered.push(line);
           else passed += 1;
           if (!goOn()) break;
-          await keep(lease, this.#settings.mutexTtl);
+          if (lease.remaining < mutexTtl / 2) await lease.extend(mutexTtl);
         }
       } finally {
         left = await alerts.removeDelivered(queue, delivered);

@@ -1,100 +1,309 @@
 import { shardOf } from "@carillon/core/internal";
-import type { ClaimItem, Lease, Store } from "@carillon/store";
+import type { ClaimStatus, DueBatch, Store, WhichDue } from "@carillon/store";
+import type { Agenda } from "../loop/agenda.js";
 import type { ServerClock } from "../loop/server-clock.js";
 import type { Settings } from "../options.js";
 import type { Part } from "../part.js";
 import type { ClaimReport, Committer } from "./committer.js";
-import type { Decider } from "./decider.js";
-import { keep } from "./lease.js";
+import type { Decided, Decider } from "./decider.js";
+import { Plan, type Planned, unread } from "./plan.js";
 
-/** Most due tasks of a shard that are passed over because they cannot be decided here. */
+/** Most commits of a queue that are under way at a time. Only full ones go beside others. */
+const COMMITS = 4;
+/** Tasks that are read of several shards at once. */
+const READ_TOGETHER = 160;
+/** Number of oldest, and of newest, tasks of a shard among which a fair choice is made ahead of their time. */
+const WINDOW = 1_000;
+/** Limits of what is planned: tasks of a shard, and characters of all plans. */
+const TASKS_AT_MOST = 2 * WINDOW;
+const SIZE_AT_MOST = 16_000_000;
+/** Most tasks of a shard that are passed over because they cannot be decided here. */
 const PASS_AT_MOST = 2_000;
+/** Time in ms after its time for which a decision holds. */
+const HOLDS_FOR = 2_000;
+/** Number of refusals after which a task that keeps changing waits for another turn. */
+const REFUSED_AT_MOST = 3;
 
-/** Turns the due tasks of shards into jobs: read, decide, commit, until a short batch. */
+/** One turn at the shards of a queue. */
+interface Turn {
+  readonly queue: string;
+  readonly plan: Plan;
+  /** The shards that this node owns. */
+  readonly parts: ReadonlySet<Part>;
+  /** How long before their time tasks are read, in ms. */
+  readonly ahead: number;
+  readonly report: ClaimReport;
+  /** Shards that were read, and the time of their first task then: another read would find the same. */
+  readonly read: Map<Part, number>;
+  /** Shards that are read whatever is known of their times. */
+  readonly anyway: ReadonlySet<Part>;
+  /** Shards with a commit under way, and their number. */
+  readonly sent: Map<Part, number>;
+  /** Whether more is due than can be read of several shards at once. */
+  apart: boolean;
+}
+
+/**
+ * The one way from due tasks to jobs: reads tasks before they are due, decides, and leaves only the commit for their time. While a
+ * commit is under way, what comes due joins the next one. A task that changed meanwhile is `STALE` in the commit, and is
+ * read again. What depends on a run that is not over is decided at its time.
+ */
 export class Claimer {
   readonly #store: Store;
   readonly #clock: ServerClock;
   readonly #settings: Settings;
+  readonly #agenda: Agenda;
   readonly #decider: Decider;
   readonly #committer: Committer;
+  readonly #plans = new Map<string, Plan>();
+  /** Whether more may be planned. */
+  #room = true;
 
-  constructor(store: Store, clock: ServerClock, settings: Settings, decider: Decider, committer: Committer) {
+  constructor(
+    store: Store,
+    clock: ServerClock,
+    settings: Settings,
+    agenda: Agenda,
+    decider: Decider,
+    committer: Committer,
+  ) {
     this.#store = store;
     this.#clock = clock;
     this.#settings = settings;
+    this.#agenda = agenda;
     this.#decider = decider;
     this.#committer = committer;
   }
 
+  /** Time at which a shard of this node needs a turn. @param head due time of its first task */
+  turnAt(queue: string, part: Part, head: number): number {
+    const first = this.#plans.get(queue)?.first(part, this.#room);
+    if (first && first.at <= head) return first.from;
+    return this.#room ? head - this.#settings.ahead : head;
+  }
+
+  /** Forgets what is planned for a shard. */
+  forget(queue: string, part: Part): void {
+    this.#plans.get(queue)?.drop(({ shard }) => shard === part);
+  }
+
   /**
-   * Claims the due tasks of these shards. Several shards are claimed in one batch, in the order of due times.
+   * Commits what is due, and reads what is due soon.
    *
-   * @param leases the mutexes of the shards
-   * @param goOn called after each batch; if false, the rest waits for another turn
-   * @param report receives the results
-   * @returns false if several shards hold more than one batch, or tasks that cannot be decided here: each must be claimed separately
+   * @param ahead 0: what is due now, as Redis finds it
+   * @param goOn called after each step; if false, the rest waits for another turn
+   * @returns the shards in which another turn would find the same
    */
   async claim(
     queue: string,
-    leases: ReadonlyMap<Part, Lease>,
+    parts: ReadonlySet<Part>,
     goOn: () => boolean,
     report: ClaimReport,
-  ): Promise<boolean> {
-    const [shard = 0, ...others] = [...leases.keys()].map(Number);
-    let pass: number | undefined;
-    let chosen: readonly string[] = [];
-    let beyond = true;
-    while (pass === undefined || pass < PASS_AT_MOST) {
-      const limit = this.#committer.size.current;
-      const names = chosen.slice(0, limit);
-      const sentAt = this.#clock.mark();
-      const which = others.length > 0 ? { others } : names.length > 0 ? { names } : { pass };
-      const { now, more, entries, rest } = await this.#store.claims.readDue(queue, shard, limit, which);
-      this.#clock.observe(now, sentAt);
-      if (others.length > 0 && more) return false;
-      if (names.length > 0) chosen = chosen.slice(limit);
-      else [chosen, beyond] = [rest, more];
-      const left = beyond || chosen.length > 0;
-      // Another node has claimed the chosen tasks: go on with the rest.
-      if (names.length > 0 && entries.length === 0 && left && goOn()) continue;
-      // Either nothing is due yet, because the timer was a little early (no reason to rest), or all due tasks were passed over.
-      if (entries.length === 0) report.progress ||= !pass;
-      if (entries.length === 0 || this.#clock.holding) return true;
+    ahead = this.#settings.ahead,
+  ): Promise<Part[]> {
+    const plan = this.#plans.get(queue) ?? new Plan();
+    this.#plans.set(queue, plan);
+    const read = new Map<Part, number>();
+    const anyway = new Set([...parts].filter((part) => ahead === 0 && plan.first(part, true) === undefined));
+    const turn: Turn = { queue, plan, parts, ahead, report, read, anyway, sent: new Map(), apart: false };
+    const underWay = new Set<Promise<void>>();
+    let failure: { error: unknown } | undefined;
+    const begin = (due: readonly Planned[]) => {
+      const commit = this.#commit(turn, due)
+        .catch((error: unknown) => {
+          failure ??= { error };
+        })
+        .finally(() => underWay.delete(commit));
+      underWay.add(commit);
+    };
+    try {
+      for (let first = true; first || goOn(); first = false) {
+        if (failure || this.#clock.holding) break;
+        const most = this.#committer.size.current;
+        const now = this.#clock.now();
+        const due = underWay.size < COMMITS ? plan.take(now, parts, most, underWay.size > 0) : [];
+        if (due.length > 0) begin(due);
+        else if (!(await this.#readMore(turn, now))) {
+          if (underWay.size === 0) break;
+          await Promise.race(underWay);
+        }
+      }
+    } finally {
+      await Promise.all(underWay);
+      this.#room = this.#hasRoom();
+      if (plan.empty) this.#plans.delete(queue);
+    }
+    if (failure) throw failure.error;
+    const soon = this.#clock.now() + ahead;
+    return [...read].flatMap(([part, head]) => {
+      const known = (plan.first(part, true)?.at ?? Number.POSITIVE_INFINITY) <= head;
+      const moved = head > soon || head !== this.#agenda.head(queue, part) || report.progress.has(part);
+      return known || moved ? [] : [part];
+    });
+  }
 
-      const items = await this.#decider.decide(queue, entries, now);
-      // Tasks that are left to newer nodes stay due, at the head: they must not block the others.
-      const undecided = entries.length - items.length;
-      if (others.length > 0 && undecided > 0) return false;
-      if (pass !== undefined) pass += undecided;
-      else if (undecided > 0) [pass, chosen, beyond] = [0, [], true];
-      if (items.length > 0 && !(await this.#commit(queue, items, now, report))) return true;
-      if (!left || !goOn()) return true;
-      for (const lease of leases.values()) await keep(lease, this.#settings.mutexTtl);
+  #hasRoom(): boolean {
+    let size = 0;
+    for (const plan of this.#plans.values()) size += plan.size;
+    return size < SIZE_AT_MOST;
+  }
+
+  async #commit(turn: Turn, due: readonly Planned[]): Promise<void> {
+    const { queue, plan, report, sent } = turn;
+    const shards = new Set(due.map(({ shard }) => shard));
+    for (const shard of shards) sent.set(shard, (sent.get(shard) ?? 0) + 1);
+    const mark = this.#agenda.mark();
+    try {
+      const items = due.flatMap(({ item }) => (item ? [item] : []));
+      const { results, heads } = await this.#committer.commit(queue, items, report);
+      this.#agenda.moved(queue, heads, mark);
+      const again: Planned[] = [];
+      for (const [i, { status }] of results.entries()) {
+        const one = due[i] as Planned;
+        if (status === "OK" || status === "DONE") {
+          report.progress.add(one.shard);
+          turn.read.delete(one.shard);
+        } else if (status === "EARLY") {
+          report.progress.add(one.shard);
+          plan.add([{ ...one, from: this.#clock.now() + 1 }], true);
+        } else if (hasMoved(status) && one.refusals < REFUSED_AT_MOST) {
+          again.push(unread(one.shard, one.local, Number.NEGATIVE_INFINITY, false, one.refusals + 1));
+        }
+      }
+      plan.add(again, true);
+    } catch (error) {
+      // It may have been done: sent again, it is recognised by its run.
+      plan.add(due, true);
+      throw error;
+    } finally {
+      for (const shard of shards) {
+        const left = (sent.get(shard) as number) - 1;
+        if (left === 0) sent.delete(shard);
+        else sent.set(shard, left);
+      }
+    }
+  }
+
+  /** @returns whether anything was read */
+  async #readMore(turn: Turn, now: number): Promise<boolean> {
+    const { plan, parts } = turn;
+    const room = turn.ahead > 0 && this.#hasRoom();
+    const wanted = plan.toRead(now, parts, this.#committer.size.current, room);
+    if (wanted.length > 0) {
+      const { shard } = wanted[0] as Planned;
+      const names = wanted.map(({ local }) => local);
+      const by = room ? now + turn.ahead : undefined;
+      const { planned } = await this.#read(turn, [shard], names.length, { names, by });
+      plan.fill(wanted, planned);
+      return true;
+    }
+    const { unknown, late } = this.#unknown(turn, now, room);
+    const [part] = unknown;
+    if (part === undefined) return false;
+    // A backlog is read as a fair choice; what comes due later is read after it.
+    const by = late || !room ? undefined : now + turn.ahead;
+    if (unknown.length > 1 && !turn.apart) {
+      const { planned, more, undecided } = await this.#read(turn, unknown, READ_TOGETHER, { by });
+      turn.apart = more || undecided;
+      if (turn.apart) return true;
+      for (const one of unknown) this.#begins(turn, one);
+      plan.add(planned);
+    } else {
+      this.#begins(turn, part);
+      await this.#readShard(turn, part, by, late);
     }
     return true;
   }
 
-  /** Puts consecutive items of one shard into one commit; Redis runs the commits in order. @returns whether to go on */
-  async #commit(
-    queue: string,
-    items: readonly ClaimItem[],
-    now: number,
-    report: ClaimReport,
-  ): Promise<boolean> {
-    const commits: { shard: number; items: ClaimItem[] }[] = [];
-    for (const item of items) {
-      const shard = shardOf(item.entry.local);
-      const last = commits.at(-1);
-      if (last?.shard === shard) last.items.push(item);
-      else commits.push({ shard, items: [item] });
+  /** A read of the shard replaces what is planned for it. */
+  #begins({ queue, read }: Turn, part: Part): void {
+    read.set(part, this.#agenda.head(queue, part));
+    this.forget(queue, part);
+  }
+
+  /** The shards in which a task comes due that is not in the plan: those that are due now, if there are any. */
+  #unknown(turn: Turn, now: number, room: boolean): { unknown: Part[]; late: boolean } {
+    const { queue, plan, parts, ahead, read, anyway, sent } = turn;
+    const unknown = [...parts].filter((part) => {
+      const head = this.#agenda.head(queue, part);
+      if (anyway.has(part) && !read.has(part)) return true;
+      // The answer to a commit under way will tell more.
+      if (sent.has(part) || read.get(part) === head || head > now + (room ? ahead : 0)) return false;
+      const first = plan.first(part, room);
+      return !first || first.at > head;
+    });
+    const late = unknown.filter((part) => this.#agenda.head(queue, part) <= now);
+    return late.length > 0 ? { unknown: late, late: true } : { unknown, late: false };
+  }
+
+  async #readShard(turn: Turn, part: Part, by: number | undefined, late: boolean): Promise<void> {
+    const { plan } = turn;
+    const limit = this.#committer.size.current;
+    const window = late ? undefined : WINDOW;
+    const { planned, rest, undecided } = await this.#read(turn, [part], limit, { by, window });
+    if (!undecided) {
+      plan.add(planned);
+      const room = Math.max(0, TASKS_AT_MOST - plan.count(part));
+      const head = this.#agenda.head(turn.queue, part);
+      plan.add(rest.slice(0, room).map((local) => unread(part, local, head, true)));
+      return;
     }
-    const progressed = await Promise.all(
-      commits.map((one) => {
-        const by = this.#committer.nextClaim();
-        const send = () => this.#store.claims.commit(queue, one.shard, one.items, by, now);
-        return this.#committer.commit(queue, one.items.length, send, report);
-      }),
-    );
-    return progressed.some(Boolean);
+    // Tasks that are left to newer nodes stay due, at the head: they must not block the others.
+    for (let pass = 0; pass < PASS_AT_MOST && plan.count(part) < TASKS_AT_MOST; pass += limit) {
+      const batch = await this.#read(turn, [part], limit, { by, pass });
+      plan.add(batch.planned);
+      if (!batch.more) return;
+    }
+  }
+
+  async #read(
+    { queue, plan }: Turn,
+    [shard = 0, ...others]: readonly (Part | number)[],
+    limit: number,
+    which: WhichDue,
+  ): Promise<Pick<DueBatch, "more" | "rest"> & { planned: Planned[]; undecided: boolean }> {
+    const sentAt = this.#clock.mark();
+    const { claims } = this.#store;
+    const batch = await claims.readDue(queue, Number(shard), limit, { ...which, others: others.map(Number) });
+    this.#clock.observe(batch.now, sentAt);
+    const decided = await this.#decider.decide(queue, batch.entries, batch.now);
+    const planned = decided.map((one) => {
+      plan.prioritized ||= one.item.entry.task.definition.priority > 0;
+      return this.#planned(queue, one, batch.now);
+    });
+    return { ...batch, planned, undecided: decided.length < batch.entries.length };
+  }
+
+  #planned(queue: string, { item, at }: Decided, now: number): Planned {
+    const { decision, entry } = item;
+    const shard = String(shardOf(entry.local));
+    // Other decisions depend on the state of runs at that time.
+    const certain = decision.enqueue !== undefined && decision.skipped.length === 0;
+    if (at > now && !certain) return unread(shard, entry.local, at, false);
+    const { next } = decision;
+    let until = at + Math.min(HOLDS_FOR, this.#settings.grace);
+    if (typeof next === "object" && "due" in next && next.due > at) until = Math.min(until, next.due);
+    // The clock of Redis decides what is due.
+    const from = at <= now ? Number.NEGATIVE_INFINITY : at;
+    const packed = this.#store.claims.pack(queue, item, this.#committer.nextToken(), at);
+    let size = 0;
+    for (const text of packed.written.args) size += String(text).length;
+    for (const key of packed.written.keys) size += key.length;
+    const { local, since = at } = entry;
+    return { shard, local, at: since, from, item: packed, until, size, soon: false, refusals: 0 };
+  }
+}
+
+/** Whether the next read finds the refused task changed, or no longer among those that are due. */
+function hasMoved(status: Exclude<ClaimStatus, "OK" | "DONE" | "EARLY">): boolean {
+  switch (status) {
+    case "STALE":
+    case "OVERLAP":
+      return true;
+    case "LIMITED":
+      return false;
+    default:
+      status satisfies `ERROR ${string}`;
+      return false;
   }
 }

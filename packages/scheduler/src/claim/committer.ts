@@ -1,24 +1,26 @@
-import { type ClaimResult, type ClaimStatus, type CommitAnswer, newToken } from "@carillon/store";
+import { type ClaimResult, type CommitAnswer, newToken, type PackedItem, type Store } from "@carillon/store";
 import type { Decided } from "../events.js";
 import type { ServerClock } from "../loop/server-clock.js";
 import type { Settings } from "../options.js";
+import type { Part } from "../part.js";
 import { BatchSize } from "./batch-size.js";
 
 /** Results of one turn's claims. */
 export interface ClaimReport {
-  /** Whether anything was committed; without progress the shards rest for a while. */
-  progress: boolean;
+  /** Shards in which anything was committed. */
+  readonly progress: Set<Part>;
   decided: Decided[];
   refused: { task: string; status: string }[];
 }
 
 export function emptyReport(): ClaimReport {
-  return { progress: false, decided: [], refused: [] };
+  return { progress: new Set(), decided: [], refused: [] };
 }
 
 /** Sends commits, adapts their size to how long they take, and reports their results. */
 export class Committer {
   readonly size = new BatchSize();
+  readonly #store: Store;
   readonly #clock: ServerClock;
   readonly #answered: (roundTrip: number) => void;
   readonly #nodeId: string;
@@ -27,60 +29,38 @@ export class Committer {
 
   /** @param answered receives the round trip of each commit, in ms */
   constructor(
+    store: Store,
     clock: ServerClock,
     { nodeId }: Pick<Settings, "nodeId">,
     answered: (roundTrip: number) => void = () => {},
   ) {
+    this.#store = store;
     this.#clock = clock;
     this.#answered = answered;
     this.#nodeId = nodeId;
   }
 
-  /** Unique in the cluster: identifies the claim if its answer is lost, and is part of the run's id. */
-  nextClaim(): { token: string; node: string } {
+  /** Unique in the cluster: identifies a commit if its answer is lost, or is part of a run's id. */
+  nextToken(): string {
     this.#tokens += 1;
-    return { token: `${this.#tokenBase}${this.#tokens.toString(36)}`, node: this.#nodeId };
+    return `${this.#tokenBase}${this.#tokens.toString(36)}`;
   }
 
-  /** @returns whether it is useful to go on */
-  async commit(
-    queue: string,
-    tasks: number,
-    send: () => Promise<CommitAnswer>,
-    report: ClaimReport,
-  ): Promise<boolean> {
+  /** Sends decisions about tasks of one queue, and reports what became final. */
+  async commit(queue: string, items: readonly PackedItem[], report: ClaimReport): Promise<CommitAnswer> {
     const sentAt = this.#clock.mark();
-    const { now: at, took, results } = await send();
-    this.size.learn(took, tasks);
+    const by = { token: this.nextToken(), node: this.#nodeId };
+    const answer = await this.#store.claims.commit(queue, items, by);
+    this.size.learn(answer.took, items.length);
     this.#answered(this.#clock.mark() - sentAt);
-    this.#clock.observe(at, sentAt);
-    let progressed = false;
-    for (const result of results) {
-      if (result.status === "OK" || result.status === "DONE") {
-        progressed = true;
-        report.progress = true;
-        tell(report.decided, queue, result, at);
-      } else {
-        report.refused.push({ task: result.item.entry.local, status: result.status });
-        progressed ||= hasMoved(result.status);
-      }
+    this.#clock.observe(answer.now, sentAt);
+    for (const result of answer.results) {
+      const { item, status } = result;
+      if (status === "OK" || status === "DONE") tell(report.decided, queue, result, answer.now);
+      // Not due yet by the clock of Redis: sent again a little later.
+      else if (status !== "EARLY") report.refused.push({ task: item.entry.local, status });
     }
-    return progressed;
-  }
-}
-
-/** Whether the next read finds the refused task changed, or no longer among those that are due. */
-function hasMoved(status: Exclude<ClaimStatus, "OK" | "DONE">): boolean {
-  switch (status) {
-    case "STALE":
-    case "OVERLAP":
-    case "LIMITED":
-      return true;
-    case "EARLY":
-      return false;
-    default:
-      status satisfies `ERROR ${string}`;
-      return false;
+    return answer;
   }
 }
 

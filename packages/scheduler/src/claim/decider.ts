@@ -2,6 +2,12 @@ import { decide } from "@carillon/core/internal";
 import { type ClaimItem, type DueEntry, dueTask, isForeign, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 
+/** A decision as of a time. */
+export interface Decided {
+  readonly item: ClaimItem;
+  readonly at: number;
+}
+
 /** Decides about due tasks, after it has refreshed the calendars if needed. Tasks that cannot be decided here are logged once. */
 export class Decider {
   readonly #store: Store;
@@ -13,10 +19,16 @@ export class Decider {
     this.#settings = settings;
   }
 
-  /** @param now time of the decision, UTC ms @returns items in the same order, without the tasks that cannot be decided here */
-  async decide(queue: string, entries: readonly DueEntry[], now: number): Promise<ClaimItem[]> {
+  /**
+   * Decides about each task as of its time, or as of now if that is past.
+   * @returns in the same order, without the tasks that cannot be decided here
+   */
+  async decide(queue: string, entries: readonly DueEntry[], now: number): Promise<Decided[]> {
     await this.#learnCalendars(entries);
-    return entries.flatMap((entry) => this.#decide(queue, entry, now));
+    return entries.flatMap((entry) => {
+      const at = Math.max(entry.since ?? now, now);
+      return this.#decide(queue, entry, at).map((item) => ({ item, at }));
+    });
   }
 
   /** Refreshes the calendars if a task was planned with newer ones than ours. */

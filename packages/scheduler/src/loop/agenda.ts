@@ -13,12 +13,12 @@ export class Agenda {
   readonly #held = new Map<string, Map<Part, { until: number; ms: number }>>();
   /** The last announcement of each part, numbered: a read does not include announcements that arrived after it was sent. */
   readonly #news = new Map<string, Map<Part, { at: number; number: number }>>();
-  readonly #changed: (queue: string, parts: ReadonlyMap<Part, number>) => void;
+  readonly #turnAt: (queue: string, part: Part, at: number) => number;
   #announcements = 0;
 
-  /** @param changed called with all times of a queue when one changes; with none if the queue is forgotten */
-  constructor(changed: (queue: string, parts: ReadonlyMap<Part, number>) => void = () => {}) {
-    this.#changed = changed;
+  /** @param turnAt time of the turn at a part that is due at a time; default: that time */
+  constructor(turnAt: (queue: string, part: Part, at: number) => number = (_, __, at) => at) {
+    this.#turnAt = turnAt;
   }
 
   /**
@@ -35,7 +35,26 @@ export class Agenda {
     for (const [part, { at, number }] of this.#news.get(queue) ?? []) {
       if (number > mark) this.#bring(queue, part, at);
     }
-    this.#changed(queue, inner(this.#queues, queue));
+  }
+
+  /** Sets the times of some parts, as an answer to what was sent at `mark` says. */
+  moved(queue: string, times: ReadonlyMap<Part, number | undefined>, mark: number): void {
+    const parts = inner(this.#queues, queue);
+    for (const [part, at] of times) {
+      if (at === undefined) parts.delete(part);
+      else parts.set(part, at);
+      const news = this.#news.get(queue)?.get(part);
+      if (news && news.number > mark) this.#bring(queue, part, news.at);
+    }
+  }
+
+  partsOf(queue: string): Part[] {
+    return [...(this.#queues.get(queue)?.keys() ?? [])];
+  }
+
+  /** Time at which a part is due; infinite: none is known. */
+  head(queue: string, part: Part): number {
+    return this.#queues.get(queue)?.get(part) ?? Number.POSITIVE_INFINITY;
   }
 
   /** Handles the announcement of an earlier time for one part. */
@@ -43,7 +62,6 @@ export class Agenda {
     this.#announcements += 1;
     inner(this.#news, queue).set(part, { at, number: this.#announcements });
     this.#bring(queue, part, at);
-    this.#changed(queue, inner(this.#queues, queue));
   }
 
   #bring(queue: string, part: Part, at: number): void {
@@ -60,9 +78,7 @@ export class Agenda {
     }
     for (const map of [this.#queues, this.#held, this.#news]) {
       for (const queue of map.keys()) {
-        if (keep.has(queue)) continue;
-        map.delete(queue);
-        this.#changed(queue, new Map());
+        if (!keep.has(queue)) map.delete(queue);
       }
     }
   }
@@ -74,11 +90,6 @@ export class Agenda {
 
   release(queue: string, part: Part): void {
     this.#held.get(queue)?.delete(part);
-  }
-
-  /** Ends the rests of all parts of a queue. */
-  endRests(queue: string, now: number): void {
-    for (const part of this.#held.get(queue)?.keys() ?? []) this.hold(queue, part, now, 0);
   }
 
   /** Parts that are due at `now`, earliest first. */
@@ -97,7 +108,8 @@ export class Agenda {
 
   /** Time at which a part must be checked, in server time; infinite if no time is known. */
   at({ queue, part }: Pick<Appointment, "queue" | "part">, now: number): number {
-    const at = this.#queues.get(queue)?.get(part) ?? Number.POSITIVE_INFINITY;
+    const head = this.head(queue, part);
+    const at = head === Number.POSITIVE_INFINITY ? head : this.#turnAt(queue, part, head);
     return Math.max(at, this.#heldUntil(queue, part, now));
   }
 
@@ -111,7 +123,11 @@ export class Agenda {
   *#appointments(now: number): Generator<Appointment> {
     for (const [queue, parts] of this.#queues) {
       for (const [part, at] of parts) {
-        yield { queue, part, at: Math.max(at, this.#heldUntil(queue, part, now)) };
+        yield {
+          queue,
+          part,
+          at: Math.max(this.#turnAt(queue, part, at), this.#heldUntil(queue, part, now)),
+        };
       }
     }
   }

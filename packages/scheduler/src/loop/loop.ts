@@ -1,15 +1,13 @@
 import type { EventEmitter } from "node:events";
 import { failsForAll, type Lease, PARTS, redisError, type Store } from "@carillon/store";
 import { Alerter } from "../alerts/alerter.js";
-import { Bursts } from "../burst/bursts.js";
-import { Lookahead } from "../burst/lookahead.js";
-import { Preparer } from "../burst/preparer.js";
 import { Claimer } from "../claim/claimer.js";
 import { type ClaimReport, Committer, emptyReport } from "../claim/committer.js";
 import { Decider } from "../claim/decider.js";
+import { Ownership } from "../claim/ownership.js";
 import { type SchedulerEvents, tell } from "../events.js";
 import type { Settings } from "../options.js";
-import { type Appointment, isShard, type Part } from "../part.js";
+import { type Appointment, isShard, keyOf, type Part } from "../part.js";
 import { Backfiller } from "../upkeep/backfiller.js";
 import { Reconciler } from "../upkeep/reconciler.js";
 import { Replanner } from "../upkeep/replanner.js";
@@ -28,8 +26,8 @@ import { Timer } from "./timer.js";
 const REST = 1_000;
 /** Longest turn of one part, in ms: a backlog must not delay other parts that are due. */
 const TURN = 200;
-/** Time in ms for which a part is left to the node that has it. `Reader.glanceSoon` reads a little sooner. */
-const HEAD_START = 200;
+/** Time in ms after which a part that another node has is tried again. */
+const TRY_AGAIN = 200;
 
 /**
  * One timer, armed for the earliest time at which anything must be done: a part of a queue is due, or due times must be read
@@ -45,13 +43,14 @@ export class Loop {
   readonly #round: Round;
   readonly #reader: Reader;
   readonly #claimer: Claimer;
-  readonly #bursts: Bursts;
-  readonly #preparer: Preparer;
+  readonly #ownership: Ownership;
   readonly #reconciler: Reconciler;
   readonly #replanner: Replanner;
   readonly #alerter: Alerter;
   readonly #backfiller: Backfiller;
-  readonly #lookahead: Lookahead;
+  /** When the shards of other nodes were last checked, and how long that took, in ms. */
+  readonly #checked = new Map<string, number>();
+  #checkTook = 0;
   readonly #timer = new Timer(() => this.#wakeUp());
   /** Time at which the timer fires, as of `performance.now()`. */
   #armedFor = Number.POSITIVE_INFINITY;
@@ -67,14 +66,12 @@ export class Loop {
     this.#clock = clock;
     this.#settings = settings;
     this.#events = events;
-    this.#bursts = new Bursts(settings.bursts);
-    this.#agenda = new Agenda((queue, parts) => this.#bursts.find(queue, parts));
-    this.#round = new Round(this.#agenda, this.#slots, settings.nodeId);
+    this.#agenda = new Agenda((queue, part, at) => this.#turnAt(queue, part, at));
+    this.#round = new Round(this.#agenda, this.#slots);
+    this.#ownership = new Ownership(store, clock, settings);
     const decider = new Decider(store, settings);
-    const committer = new Committer(clock, settings, (roundTrip) => this.#slots.learn(roundTrip));
-    this.#claimer = new Claimer(store, clock, settings, decider, committer);
-    this.#preparer = new Preparer(store, clock, settings, decider, committer);
-    this.#lookahead = new Lookahead(store, clock, settings, this.#bursts, this.#preparer);
+    const committer = new Committer(store, clock, settings, (roundTrip) => this.#slots.learn(roundTrip));
+    this.#claimer = new Claimer(store, clock, settings, this.#agenda, decider, committer);
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);
     this.#backfiller = new Backfiller(store, settings);
@@ -95,7 +92,8 @@ export class Loop {
   async stop(): Promise<void> {
     this.#running = false;
     this.#timer.disarm();
-    await Promise.all([this.#slots.idle(), this.#reader.stop(), this.#lookahead.stop()]);
+    await Promise.all([this.#slots.idle(), this.#reader.stop()]);
+    await this.#ownership.stop();
     await this.#replanner.stop();
   }
 
@@ -106,8 +104,6 @@ export class Loop {
 
   /** Whether the timer is armed too late. Saves `#arm`, which reads the whole agenda, for most messages. */
   #comesFirst(one: Pick<Appointment, "queue" | "part">): boolean {
-    // A burst is prepared before it is due.
-    if (this.#bursts.has(one.queue)) return true;
     const now = this.#clock.now();
     const at = performance.now() + this.#agenda.at(one, now) - now;
     return at < this.#armedFor && this.#slots.free(one);
@@ -133,10 +129,10 @@ export class Loop {
     const queues = await this.#store.registry.queues();
     await this.#replanner.check(queues);
     for (const queue of queues) {
-      const parts = [...(await this.#store.claims.next(queue)).keys()];
-      const shards = parts.filter(isShard);
-      if (shards.length > 1) await this.#work(queue, shards, () => true);
-      for (const part of parts) await this.#work(queue, [part], () => true);
+      await this.#readNext(queue);
+      const parts = this.#agenda.partsOf(queue);
+      await this.#claimNow(queue, parts.filter(isShard));
+      for (const part of parts) if (!isShard(part)) await this.#workOn(queue, part, () => true);
     }
   }
 
@@ -155,7 +151,6 @@ export class Loop {
     // News must not make it call a failing Redis more often.
     if (performance.now() >= this.#retryAt) {
       this.#reader.look();
-      if (!this.#clock.holding) this.#lookahead.look(this.#clock.now());
       this.#beginWork();
     }
     this.#sayHolding();
@@ -166,18 +161,11 @@ export class Loop {
     if (this.#clock.holding) return;
     const now = this.#clock.now();
     while (!this.#slots.full) {
-      const turn = this.#round.next(now, (one) => this.#leave(one));
+      const turn = this.#round.next(now);
       if (!turn) return;
       const end = this.#tryToWork(turn);
       for (const one of turn) this.#slots.start(one, () => end);
     }
-  }
-
-  /** Whether the part is left to another node that has prepared it. */
-  #leave(appointment: Appointment): boolean {
-    if (!this.#lookahead.othersBegin(appointment)) return false;
-    this.#leaveToOthers(appointment.queue, appointment.part);
-    return true;
   }
 
   /** Never throws. As long as there is a connection, a failure delays only the part in which it occurs. */
@@ -186,13 +174,15 @@ export class Loop {
     const until = performance.now() + TURN;
     const parts = turn.map((one) => one.part);
     try {
-      await this.#work(queue, parts, () => this.#running && performance.now() < until);
+      const goOn = () => this.#running && performance.now() < until;
+      if (isShard(part)) await this.#claim(queue, parts, goOn);
+      else await this.#workOn(queue, part, goOn);
     } catch (error) {
       const { code, message } = redisError(error);
       if (isShard(part)) this.#tell("failed", { queue, code });
       if (!this.#store.ready) return this.#fail(error);
       // Try each shard separately, to find the one that fails.
-      if (parts.length > 1) return this.#round.large(queue);
+      if (parts.length > 1) return this.#round.apart(queue);
       this.#agenda.hold(queue, part, this.#clock.now(), LONGEST_BACKOFF);
       if (failsForAll(error) && !this.#mayComplain()) return;
       this.#settings.logger.error(
@@ -237,40 +227,21 @@ export class Loop {
     this.#saidHolding = holding;
   }
 
-  /** Works on parts of a queue that are due: one, or several shards together. */
-  async #work(queue: string, parts: readonly Part[], goOn: () => boolean): Promise<void> {
-    if (parts[0] === PARTS.alerts && (await this.#alerter.leaves(this.#clock.now())))
+  /** Works on a part that is due, and is not a shard. */
+  async #workOn(queue: string, part: Part, goOn: () => boolean): Promise<void> {
+    if (part === PARTS.alerts && (await this.#alerter.leaves(this.#clock.now())))
       return this.#leaveAlerts(queue);
-    const leases = await this.#take(queue, parts);
-    if (leases.size === 0) return;
+    const lease = await this.#store.lease(queue, part, this.#settings.mutexTtl);
+    if (!lease) return this.#lost(queue, part);
+    this.#agenda.release(queue, part);
     let rest = true;
     try {
-      rest = await this.#workOn(queue, leases, goOn);
+      rest = await this.#workWith(queue, part, lease, goOn);
     } finally {
-      // All in one round trip.
-      await Promise.all([...[...leases.values()].map((lease) => lease.release()), this.#readNext(queue)]);
-      if (rest) for (const part of leases.keys()) this.#agenda.hold(queue, part, this.#clock.now(), REST);
+      // Both in one round trip.
+      await Promise.all([lease.release(), this.#readNext(queue)]);
+      if (rest) this.#agenda.hold(queue, part, this.#clock.now(), REST);
     }
-  }
-
-  /** Takes the mutexes of these parts that no other node holds. If Redis refuses one, all are released. */
-  async #take(queue: string, parts: readonly Part[]): Promise<ReadonlyMap<Part, Lease>> {
-    const { mutexTtl } = this.#settings;
-    const answers = await Promise.allSettled(parts.map((part) => this.#store.lease(queue, part, mutexTtl)));
-    const refused = answers.find(({ status }) => status === "rejected");
-    if (refused) {
-      await Promise.allSettled(answers.map((one) => one.status === "fulfilled" && one.value?.release()));
-      throw (refused as PromiseRejectedResult).reason;
-    }
-    const leases = new Map<Part, Lease>();
-    for (const [i, part] of parts.entries()) {
-      const lease = (answers[i] as PromiseFulfilledResult<Lease | undefined>).value;
-      if (lease) {
-        leases.set(part, lease);
-        this.#agenda.release(queue, part);
-      } else this.#lost(queue, part);
-    }
-    return leases;
   }
 
   /** No early re-read: alerts may have no worker for long, and a part without a mutex would become due at once. */
@@ -285,9 +256,8 @@ export class Loop {
     this.#agenda.set(queue, await this.#store.claims.next(queue), mark);
   }
 
-  /** @param leases of one part, or of several shards @returns whether they rest for a while */
-  async #workOn(queue: string, leases: ReadonlyMap<Part, Lease>, goOn: () => boolean): Promise<boolean> {
-    const [[part, lease]] = [...leases] as [[Part, Lease]];
+  /** @returns whether the part rests for a while */
+  async #workWith(queue: string, part: Part, lease: Lease, goOn: () => boolean): Promise<boolean> {
     switch (part) {
       case PARTS.runs:
         return this.#reconcile(queue, goOn);
@@ -299,27 +269,101 @@ export class Loop {
         return !(await this.#alerter.missed(queue, goOn));
       default:
         // A part that this version does not know belongs to newer nodes.
-        if (!/^\d+$/.test(part)) return true;
-        return this.#claim(queue, leases, goOn);
+        return true;
     }
   }
 
-  /** @returns whether the shards rest for a while */
-  async #claim(queue: string, leases: ReadonlyMap<Part, Lease>, goOn: () => boolean): Promise<boolean> {
+  /** Time of the turn at a part that is due at `at`. */
+  #turnAt(queue: string, part: Part, at: number): number {
+    if (!isShard(part)) return at;
+    if (this.#ownership.isMine(queue, part)) return this.#claimer.turnAt(queue, part, at);
+    const since = Math.max(at, this.#checked.get(keyOf(queue, part)) ?? at);
+    // A Redis that answers late is late for the owner too.
+    return since + this.#ownership.patience(queue, part) + 4 * this.#checkTook;
+  }
+
+  /** A turn at shards of a queue: claims from this node's, and checks whether the owners of the others do their work. */
+  async #claim(queue: string, shards: readonly Part[], goOn: () => boolean): Promise<void> {
+    await this.#ownership.learn();
+    const others = shards.filter((shard) => !this.#ownership.isMine(queue, shard));
+    const mine = shards.filter((shard) => !others.includes(shard));
+    const idle = others.length > 0 ? await this.#idle(queue, others) : [];
+    const held = await Promise.all([
+      ...mine.map((shard) => this.#ownership.hold(queue, shard)),
+      ...idle.map((shard) => this.#ownership.takeOver(queue, shard)),
+    ]);
+    const [owned, lost] = [new Set<Part>(), [] as Part[]];
+    for (const [i, shard] of [...mine, ...idle].entries()) {
+      if (held[i]) owned.add(shard);
+      else lost.push(shard);
+    }
+    for (const shard of lost) {
+      this.#tell("lost", { queue, part: shard });
+      this.#check(queue, shard);
+    }
+    if (owned.size > 0) await this.#claimFrom(queue, owned, goOn);
+  }
+
+  /** Claims what is due now, whoever owns it. */
+  async #claimNow(queue: string, shards: readonly Part[]): Promise<void> {
+    const owned = new Set<Part>();
+    try {
+      for (const shard of shards) {
+        if (await this.#ownership.hold(queue, shard)) owned.add(shard);
+        else this.#tell("lost", { queue, part: shard });
+      }
+      if (owned.size > 0) await this.#claimFrom(queue, owned, () => true, 0);
+    } finally {
+      for (const shard of shards) await this.#ownership.giveUp(queue, shard);
+    }
+  }
+
+  /** The due shards whose owners have done nothing since the last check. */
+  async #idle(queue: string, shards: readonly Part[]): Promise<Part[]> {
+    const before = new Map(shards.map((shard) => [shard, this.#agenda.head(queue, shard)]));
+    for (const shard of shards) {
+      this.#claimer.forget(queue, shard);
+      await this.#ownership.giveUp(queue, shard);
+    }
+    const sent = performance.now();
+    await this.#readNext(queue);
+    this.#checkTook = performance.now() - sent;
+    for (const shard of shards) this.#check(queue, shard);
+    const now = this.#clock.now();
+    return shards.filter((shard) => {
+      const head = this.#agenda.head(queue, shard);
+      return head === before.get(shard) && head <= now - this.#ownership.patience(queue, shard);
+    });
+  }
+
+  #check(queue: string, shard: Part): void {
+    this.#checked.set(keyOf(queue, shard), this.#clock.now());
+  }
+
+  async #claimFrom(
+    queue: string,
+    shards: ReadonlySet<Part>,
+    goOn: () => boolean,
+    ahead?: number,
+  ): Promise<void> {
     const report = emptyReport();
-    const [[part, lease]] = [...leases] as [[Part, Lease]];
-    const together = leases.size > 1;
-    if (together || (await this.#preparer.commit(queue, Number(part), lease, goOn, report))) {
-      const fits = await this.#claimer.claim(queue, leases, goOn, report);
-      // Each shard now has a turn of its own, without a rest.
-      if (!fits) this.#round.large(queue);
-      report.progress ||= !fits;
+    const before = new Map([...shards].map((shard) => [shard, this.#agenda.head(queue, shard)]));
+    try {
+      const left = await this.#claimer.claim(queue, shards, goOn, report, ahead);
+      if (left.length === 0) return;
+      // Their times may have changed, or nothing can be done about them.
+      await this.#readNext(queue);
+      for (const shard of left) {
+        if (this.#agenda.head(queue, shard) === before.get(shard))
+          this.#agenda.hold(queue, shard, this.#clock.now(), REST);
+      }
+    } finally {
+      this.#report(queue, report);
     }
-    return this.#report(queue, report);
   }
 
-  /** Logs and emits the results. @returns whether the shards rest for a while */
-  #report(queue: string, report: ClaimReport): boolean {
+  /** Logs and emits the results. */
+  #report(queue: string, report: ClaimReport): void {
     const { logger } = this.#settings;
     for (const decided of report.decided) {
       logger.debug(decided, decided.outcome);
@@ -334,7 +378,6 @@ export class Loop {
         this.#tell("refused", { queue, task, status });
       }
     }
-    return !report.progress;
   }
 
   /** @returns whether nothing is left: the part then rests, so that tasks that come due meanwhile form one batch */
@@ -350,13 +393,7 @@ export class Loop {
   /** Another node has the mutex. */
   #lost(queue: string, part: string): void {
     this.#tell("lost", { queue, part });
-    this.#leaveToOthers(queue, part);
-  }
-
-  /** Leaves the part to another node. A read shortly after shows whether it is done; otherwise it is tried again. */
-  #leaveToOthers(queue: string, part: string): void {
-    this.#agenda.hold(queue, part, this.#clock.now(), HEAD_START);
-    this.#reader.glanceSoon(queue);
+    this.#agenda.hold(queue, part, this.#clock.now(), TRY_AGAIN);
   }
 
   #tell<Event extends keyof SchedulerEvents>(event: Event, ...about: SchedulerEvents[Event]): void {
@@ -375,7 +412,6 @@ export class Loop {
       const server = this.#clock.now();
       const earliest = this.#agenda.earliest(server, (one) => this.#slots.free(one));
       if (earliest !== undefined) at = Math.min(at, now + earliest - server);
-      at = Math.min(at, now + this.#lookahead.nextAt(server) - server);
     }
     this.#armFor(at, now);
   }

@@ -6,9 +6,6 @@ import type { Agenda } from "./agenda.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import type { ServerClock } from "./server-clock.js";
 
-/** Delay in ms before a queue is read again after losing a mutex: by then its holder is usually done. */
-const GLANCE_AFTER = 150;
-
 export interface ReaderEvents {
   /** The agenda changed, or a read ended. */
   news(): void;
@@ -26,8 +23,6 @@ export class Reader {
   readonly #agenda: Agenda;
   readonly #replanner: Replanner;
   readonly #events: ReaderEvents;
-  /** Queues in which another node was first, and when to read them again. */
-  readonly #glances = new Map<string, number>();
   /** Queues that could not be read, and when to try again; infinite while that is under way. */
   readonly #troubled = new Map<string, number>();
   readonly #reads = new Set<Promise<void>>();
@@ -63,15 +58,9 @@ export class Reader {
     this.#rereadAt = Math.min(this.#rereadAt, performance.now() + ms);
   }
 
-  /** Reads a queue in which another node was first again shortly. */
-  glanceSoon(queue: string): void {
-    if (!this.#glances.has(queue)) this.#glances.set(queue, performance.now() + GLANCE_AFTER);
-  }
-
   /** Begins all reads whose time has come. */
   look(): void {
     if (!this.#rereading && performance.now() >= this.#rereadAt) this.#begin(this.#reread());
-    for (const queue of take(this.#glances)) this.#begin(this.#glance(queue));
     for (const queue of take(this.#troubled)) {
       this.#troubled.set(queue, Number.POSITIVE_INFINITY);
       this.#begin(this.#readNext([queue]));
@@ -81,7 +70,7 @@ export class Reader {
   /** Time of the next read, as of `performance.now()`. */
   get nextAt(): number {
     const reread = this.#rereading ? Number.POSITIVE_INFINITY : this.#rereadAt;
-    return Math.min(reread, ...this.#glances.values(), ...this.#troubled.values());
+    return Math.min(reread, ...this.#troubled.values());
   }
 
   /** Resolves when no read is under way. */
@@ -129,12 +118,6 @@ export class Reader {
     } finally {
       this.#rereading = false;
     }
-  }
-
-  /** Checks whether the node that was first has done the due work: what is due now is tried again. */
-  async #glance(queue: string): Promise<void> {
-    await this.#readNext([queue]);
-    if (!this.#troubled.has(queue)) this.#agenda.endRests(queue, this.#clock.now());
   }
 
   /** Reads the next times of these queues, and reports each answer as soon as it arrives. */

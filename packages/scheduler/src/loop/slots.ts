@@ -1,5 +1,5 @@
 import { PARTS } from "@carillon/store";
-import { type Appointment, keyOf, type Part } from "../part.js";
+import { type Appointment, isShard, keyOf, type Part } from "../part.js";
 
 /** Least and largest number of parts that are worked on concurrently. */
 const FEWEST = 4;
@@ -29,7 +29,7 @@ export class Slots {
 
   /** @param work must not reject */
   start({ queue, part }: Appointment, work: () => Promise<void>): void {
-    const key = keyOf(queue, part);
+    const key = placeOf(queue, part);
     const end = work().finally(() => this.#working.delete(key));
     this.#working.set(key, { queue, forUser: waitsForUser(part), since: performance.now(), end });
   }
@@ -52,7 +52,7 @@ export class Slots {
 
   /** Whether the part may be begun if there is a place. */
   free({ queue, part }: Pick<Appointment, "queue" | "part">): boolean {
-    if (this.#working.has(keyOf(queue, part))) return false;
+    if (this.#working.has(placeOf(queue, part))) return false;
     if (waitsForUser(part) && this.#timely(true).length >= this.#places) return false;
     const stuck = performance.now() - STUCK_AFTER;
     for (const one of this.#working.values()) {
@@ -76,6 +76,11 @@ export class Slots {
     const stuck = performance.now() - STUCK_AFTER;
     return [...this.#working.values()].filter((one) => one.forUser === forUser && one.since > stuck);
   }
+}
+
+/** The shards of a queue have their turns together, one after the other. */
+function placeOf(queue: string, part: Part): string {
+  return keyOf(queue, isShard(part) ? "shards" : part);
 }
 
 /** Alerts wait for `onAlert`. */

@@ -1,5 +1,5 @@
 import type { Store } from "@carillon/store";
-import type { BurstSettings } from "../../src/burst/bursts.js";
+import type { ClaimSettings } from "../../src/seams.js";
 import { Actor } from "./actor.js";
 import type { Director } from "./director.js";
 import type { Ears } from "./ears.js";
@@ -45,7 +45,7 @@ export interface Hooks {
   pass(actor: CastMember, point: string, key?: string): Promise<void>;
   wrong(what: string): void;
   began(task: string, fence: number): void;
-  readonly bursts: BurstSettings;
+  readonly claims: ClaimSettings;
 }
 
 /** All actors of one simulation. */
@@ -57,7 +57,7 @@ export class Cast {
 
   constructor(equipment: Equipment, hooks: Hooks) {
     const parts = (role: Role) => ({
-      ...{ director: hooks.director, wrong: hooks.wrong, began: hooks.began, bursts: hooks.bursts },
+      ...{ director: hooks.director, wrong: hooks.wrong, began: hooks.began, claims: hooks.claims },
       ...{ ...equipment.of(role), queue: QUEUE, prefix: PREFIX },
       pass: (point: string, key?: string) => hooks.pass(this.named(role), point, key),
     });

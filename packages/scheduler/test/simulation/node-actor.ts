@@ -1,7 +1,7 @@
 import { Scheduler } from "@carillon/scheduler";
 import { withNodeSeams } from "@carillon/scheduler/internal";
 import type { Store } from "@carillon/store";
-import type { BurstSettings } from "../../src/burst/bursts.js";
+import type { ClaimSettings } from "../../src/seams.js";
 import { Actor } from "./actor.js";
 import type { Director } from "./director.js";
 import { Ears } from "./ears.js";
@@ -12,7 +12,7 @@ const EXPECTED = "REDIS_UNAVAILABLE";
 export interface NodeParts {
   readonly director: Director;
   readonly store: Store;
-  readonly bursts?: BurstSettings;
+  readonly claims?: ClaimSettings;
   wrong(what: string): void;
 }
 
@@ -25,7 +25,7 @@ export class NodeActor extends Actor {
   scheduler: Scheduler | undefined;
   readonly #director: Director;
   readonly #wrong: (what: string) => void;
-  readonly #bursts: BurstSettings | undefined;
+  readonly #claims: ClaimSettings | undefined;
   #lives = 0;
 
   constructor(name: string, parts: NodeParts) {
@@ -33,7 +33,7 @@ export class NodeActor extends Actor {
     const { store } = parts;
     this.store = store;
     this.#director = parts.director;
-    this.#bursts = parts.bursts;
+    this.#claims = parts.claims;
     this.#wrong = (what) => parts.wrong(what);
     store.connect = () => {
       this.ears = new Ears();
@@ -58,7 +58,7 @@ export class NodeActor extends Actor {
         unsafeRedis: "warn",
         heartbeatEvery: 300_000,
       } as const;
-      const node = new Scheduler(withNodeSeams(options, { bursts: this.#bursts }));
+      const node = new Scheduler(withNodeSeams(options, { claims: this.#claims }));
       this.scheduler = node;
       node.start().catch((reason: unknown) => this.#wrong(`${nodeId} could not start: ${String(reason)}`));
     });

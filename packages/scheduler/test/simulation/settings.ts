@@ -1,5 +1,7 @@
-/** There are few tasks: nodes treat all that is due at one instant as a burst, and prepare it long before. */
-export const BURSTS = { shards: 1, ahead: 20_000 };
+/** Nodes read and decide long before: much happens until the commit. */
+export const CLAIMS = { ahead: 20_000, shares: true };
+/** A node that decides when it is due, and shares nothing. */
+export const PLAIN_CLAIMS = { ahead: 0, shares: false };
 
 /** Steps of one history before everything may come to rest. */
 export const STEPS = 150;

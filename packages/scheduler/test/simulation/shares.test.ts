@@ -15,7 +15,7 @@ const AT = START + 10_000;
 const TASKS = Array.from({ length: 80 }, (_, i) => ({ id: `t${i}`, shard: shardOf(`system/t${i}`) }));
 
 /** Two real nodes and Redis, in a time that passes only when the test says so. */
-describe("a burst that two nodes share", () => {
+describe("shards that two nodes share", () => {
   let ground: Ground;
   let equipment: Equipment;
   let director: Director;
@@ -139,8 +139,6 @@ describe("a burst that two nodes share", () => {
   ])("%s: each node claims its own shards and tries no other", async (_how, before) => {
     await until(AT - before);
     await put();
-    await until(AT - 1);
-    expect(asked.map((shards) => shards.size)).toEqual([0, 0]);
     slow = true;
     // The check of the other node's shards comes later.
     await until(AT + 149);
@@ -168,21 +166,83 @@ describe("a burst that two nodes share", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("is completed by the other node if one stops", async () => {
+  it("a frozen owner is relieved within 250 ms, and its decided batches change nothing when it wakes", async () => {
     await until(AT - 5_000);
     await put();
     await until(AT - 1);
     const [, still] = nodes as [NodeActor, NodeActor];
     const timers = [...still.timers];
     still.timers.clear();
-    await until(AT + 149);
-    expect(asked[0]?.size).toBe(4);
-    // One check is enough: it need not wait until the other's start is over.
-    await until(AT + 199);
+    await until(AT + 190);
+    expect(enqueued[0]?.length).toBeLessThan(TASKS.length);
+    await until(AT + 250);
     expect(enqueued[0]?.sort()).toEqual(TASKS.map(({ id }) => `system/${id}`).sort());
+    // Frozen for longer than its lease.
+    await until(AT + 4_000);
     for (const timer of timers) still.timers.add(timer);
-    await until(AT + 5_000);
+    await until(AT + 8_000);
     expect(enqueued[1]).toEqual([]);
+    expect(wrong).toEqual([]);
+  });
+
+  it("a lost wake message delays claims until the next re-read at most", async () => {
+    await until(AT - 5_000);
+    await put();
+    for (const node of nodes) node.mail.length = 0;
+    await until(AT + 31_000);
+    expect(enqueued.flat().sort()).toEqual(TASKS.map(({ id }) => `system/${id}`).sort());
+    expect(wrong).toEqual([]);
+  });
+
+  it("an owner renews its mutexes while tasks come due, and leaves none behind when nothing does", async () => {
+    const { observer } = equipment;
+    const ids = TASKS.slice(0, 40).map(({ id }) => id);
+    await observer.tasks.put(
+      QUEUE,
+      ids.map((id) =>
+        parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "1s" }, overlap: "allow" }),
+      ),
+    );
+    await until(AT);
+    for (const shards of asked) shards.clear();
+    await until(AT + 5_000);
+    // Renewed, not taken again.
+    expect(asked.map((shards) => shards.size)).toEqual([0, 0]);
+    expect(lost).toBe(0);
+    const { link, keys } = internalsOf(observer);
+    const held = async () => {
+      const names = Array.from({ length: 8 }, (_, shard) => keys.queue(QUEUE).mutex(String(shard)));
+      return link.ask((client) => client.exists(...names));
+    };
+    expect(await held()).toBe(8);
+    await observer.tasks.delete({ queue: QUEUE, owner: "system", id: ids[0] as string });
+    for (const id of ids.slice(1)) await observer.tasks.delete({ queue: QUEUE, owner: "system", id });
+    await until(AT + 15_000);
+    expect(await held()).toBe(0);
+    expect(wrong).toEqual([]);
+  });
+
+  it("a node that joins takes its share over from the owner", async () => {
+    const { observer } = equipment;
+    await observer.tasks.put(
+      QUEUE,
+      TASKS.map(({ id }) =>
+        parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "1s" }, overlap: "allow" }),
+      ),
+    );
+    const [first, second] = nodes as [NodeActor, NodeActor];
+    await until(AT);
+    await director.move(second, () => void second.scheduler?.stop());
+    await until(AT + 8_000);
+    const alone = enqueued[0]?.length ?? 0;
+    expect(new Set(enqueued[0]?.slice(-TASKS.length)).size).toBe(TASKS.length);
+    await second.start();
+    second.scheduler?.on("decided", ({ task }) => enqueued[1]?.push(task));
+    const before = enqueued[1]?.length ?? 0;
+    await until(AT + 20_000);
+    expect(enqueued[1]?.length).toBeGreaterThan(before + 4 * 20);
+    expect(alone + (enqueued[1]?.length ?? 0)).toBeGreaterThan(0);
+    expect(first.scheduler?.ready).toBe(true);
     expect(wrong).toEqual([]);
   });
 });

@@ -1,5 +1,4 @@
 import { internalsOf } from "@carillon/store/internal";
-import { NO_BURSTS } from "../../src/burst/bursts.js";
 import type { Park } from "./actor.js";
 import { Cast, type CastMember, type ClientActor } from "./cast.js";
 import { Checks } from "./checks.js";
@@ -25,10 +24,11 @@ import { type Character, character, IDS, limitOf, operationOf, putOf, QUEUE } fr
 import { chance } from "./seams.js";
 import {
   ADDS_JOBS,
-  BURSTS,
   CHECK_EVERY,
+  CLAIMS,
   EXPECTED,
   NOT_OURS,
+  PLAIN_CLAIMS,
   PUBLISHES,
   REST_WITHIN,
   STEPS,
@@ -100,8 +100,7 @@ class Simulation {
       pass: (actor, point, key) => this.#pass(actor, point, key),
       wrong: (what) => this.#wrong(what),
       began: (task, fence) => this.#wrongIf(this.#checks.began(task, fence)),
-      // It prepares no bursts either.
-      bursts: options.rig ? NO_BURSTS : BURSTS,
+      claims: options.rig ? PLAIN_CLAIMS : CLAIMS,
     });
     this.#moves = new Moves(this.#cast, this.#director);
     for (const { name } of this.#cast.all) equipment.asNew(name as Role);

@@ -14,7 +14,7 @@ const PARTS = ["0", "1", "2", "3", "4", "5", "6", "7", "r", "a", "e", "b", "zone
 export function virtualMutex(inner: Mutex, director: () => Director): Mutex {
   const now = () => director().elapsed;
   return {
-    remaining: async (key) => Math.ceil((await inner.remaining(key)) / SCALE),
+    free: (key) => inner.free(key),
     async take(key, ttl) {
       const asked = now();
       const lease = await inner.take(key, ttl * SCALE).catch(() => undefined);
@@ -26,8 +26,9 @@ export function virtualMutex(inner: Mutex, director: () => Director): Mutex {
         },
         async extend(more) {
           const from = now();
-          await director().track(lease.extend(more * SCALE));
-          until = from + more;
+          const held = await director().track(lease.extend(more * SCALE));
+          until = held ? from + more : 0;
+          return held;
         },
         release: () => lease.release().catch(() => {}),
       };

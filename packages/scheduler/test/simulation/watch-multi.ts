@@ -1,4 +1,4 @@
-import type { ClaimItem, ClaimResult, ClaimStatus } from "@carillon/store";
+import type { ClaimResult, ClaimStatus, PackedItem } from "@carillon/store";
 import { internalsOf, type StoreInternals } from "@carillon/store/internal";
 import type { Gear } from "./equipment.js";
 
@@ -20,13 +20,15 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
   const original = { commit: claims.commit, run: link.run };
   const commit: Commit = claims.commit.bind(claims);
   const run: Run = link.run.bind(link);
-  let items: readonly ClaimItem[] = [];
+  let items: readonly PackedItem[] = [];
+  let of = "";
   let loaded: Promise<unknown> | undefined;
   const cut = () => client.unwatch();
   // A connection has one WATCH, so claims go one at a time.
   let turn: Promise<unknown> = Promise.resolve();
 
-  const claim: Commit = async (queue, shard, all, by, now) => {
+  const claim: Commit = async (queue, all, by) => {
+    of = queue;
     const names = all.map(({ entry: { local } }) => ({
       task: keys.queue(queue).task(local),
       open: keys.queue(queue).open(local),
@@ -43,8 +45,9 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
       }),
     );
     items = all.filter((_, i) => unchanged[i]);
-    if (items.length === 0) return { now, took: 0, results: all.map((item) => ({ item, ...STALE })) };
-    const { results, ...rest } = await commit(queue, shard, items, by, now);
+    if (items.length === 0)
+      return { now: Date.now(), took: 0, heads: new Map(), results: all.map((item) => ({ item, ...STALE })) };
+    const { results, ...rest } = await commit(queue, items, by);
     const stale = all.filter((item) => !items.includes(item)).map((item) => ({ item, ...STALE }));
     return { ...rest, results: [...results, ...stale] };
   };
@@ -53,7 +56,7 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
     const send = () => {
       const multi = client.multi();
       for (const item of items) {
-        const name = keys.queue(item.entry.task.definition.queue).task(item.entry.local);
+        const name = keys.queue(of).task(item.entry.local);
         const fields = movedTo(item);
         if (fields.length > 0) multi.hset(name, ...fields);
       }
@@ -70,7 +73,7 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
     await point("after exec").catch(async () => {
       replies = await send();
     });
-    if (replies === null) return [Date.now(), 0, ...items.map((): ClaimStatus => "STALE")];
+    if (replies === null) return [Date.now(), 0, "-", ...items.map((): ClaimStatus => "STALE")];
     const [error, answer] = replies.at(-1) as [Error | null, unknown];
     if (error) {
       // Loaded for the next claim.
@@ -96,7 +99,7 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
 const STALE: Pick<ClaimResult, "status" | "run"> = { status: "STALE", run: undefined };
 
 /** The fields of the task that the transaction writes besides the script. */
-function movedTo({ decision: { cursor, next } }: ClaimItem): (string | number)[] {
+function movedTo({ decision: { cursor, next } }: PackedItem): (string | number)[] {
   if (cursor === undefined || next === undefined || next === "kept" || !("nominal" in next)) return [];
   return ["cursor", cursor, "nominal", next.nominal, "due", next.due];
 }

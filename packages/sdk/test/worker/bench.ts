@@ -130,9 +130,10 @@ export class Bench {
       const [entry] = entries;
       if (!entry?.task || isForeign(entry.task)) throw new Error(`${id} is not due`);
       const read = { ...entry, task: entry.task };
-      const items = [{ entry: read, decision: decide(dueTask(read, calendars.schedules), now) }];
+      const decision = decide(dueTask(read, calendars.schedules), now);
       const by = { token: `t${now}`, node: "test" };
-      const { results } = await claims.commit(QUEUE, shard, items, by, now);
+      const packed = claims.pack(QUEUE, { entry: read, decision }, by.token, now);
+      const { results } = await claims.commit(QUEUE, [packed], by);
       if (results[0]?.run === undefined) throw new Error(`it was ${results[0]?.status}`);
       return results[0].run;
     });

@@ -45,6 +45,7 @@ const PRIORITIZED_KEYS = [
 
 /** Index of the job's id in the arguments of an add, counted from 1 as in Lua; the number of arguments in use, without and with a parent. */
 const ID_ARGUMENT = 2;
+const TIMESTAMP_ARGUMENT = 4;
 const [OWN_ARGUMENTS, WITH_PARENT] = [4, 7];
 
 const scripts = new Map<string, string>();
@@ -127,6 +128,15 @@ local function bullQueue(K)
   KEYS_META, KEYS_MARKER, KEYS_ID = ${pick(["meta", "marker", "id"])}
   bullStandardKeys = {${pick(STANDARD_KEYS)}}
   bullPrioritizedKeys = {${pick(PRIORITIZED_KEYS)}}
+end
+-- Templates by number, from JSON; their jobs were made now.
+local function bullTemplates(text, now)
+  local templates, stamp = cjson.decode(text), string.format("%.0f", now)
+  for _, template in pairs(templates) do
+    template[2][${TIMESTAMP_ARGUMENT}] = stamp
+    if template[3].timestamp then template[3].timestamp = now end
+  end
+  return templates
 end
 local function bullAdd(template, id, data, key)
   bullJob = key

@@ -1,7 +1,7 @@
 import { CarillonError, type ItemState, type Json, type RunItem } from "@carillon/core";
 import { itemId } from "@carillon/core/internal";
 import type { JobsOptions } from "bullmq";
-import { templatesText } from "../claim/job-texts.js";
+import { templateText } from "../claim/job-texts.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { ADD_ITEMS, NOTE_ITEM } from "../run/run-scripts.js";
@@ -94,7 +94,7 @@ export class ItemRepository {
           ...bullChildren(parent),
           bull: bullKeys(keys.bull),
         },
-        { ...by, round, most: options.attempts, template: templatesText([template]), common },
+        { ...by, round, most: options.attempts, template: `[${templateText(template)}]`, common },
         chunk.map(({ index, json }) => ({
           job: keys.job(itemId(run, index)),
           id: itemId(run, index),

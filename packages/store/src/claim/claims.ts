@@ -13,16 +13,15 @@ import {
   decideItems,
   decideTrigger,
   localName,
-  nextFreeze,
   type ScheduleCache,
   shardOf,
 } from "@carillon/core/internal";
 import { bullKeys } from "../bull/bull-keys.js";
-import { JobPacker } from "../bull/bullmq.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
 import type { Link } from "../redis/link.js";
-import type { Packed, Scripts } from "../script/scripts.js";
+import type { Written } from "../script/arguments.js";
+import type { Scripts } from "../script/scripts.js";
 import { decodeTask, isForeign } from "../task/codec.js";
 import { addFailed, ownerLimit, tooManyWait, unsupportedFormat } from "../task/errors.js";
 import { CANCEL_OPEN, READ_TASK } from "./claim-scripts.js";
@@ -30,13 +29,13 @@ import { DueReads, runIds, runInWay } from "./due.js";
 import { assertFits, assertThawed, dueTask } from "./due-task.js";
 import { enqueueNow } from "./enqueue-now.js";
 import { readFrozen } from "./frozen.js";
-import { JobTexts, templatesText } from "./job-texts.js";
+import { JobTexts, type Template, templatesText } from "./job-texts.js";
 import {
   type BackfillStep,
   type ClaimItem,
   COMMIT,
-  CommitItems,
   type CommitOptions,
+  commitItem,
   type Requester,
 } from "./pack.js";
 import { claimableAt, type DueEntry } from "./writes.js";
@@ -52,16 +51,25 @@ export type ClaimRefusal = (typeof CLAIM_REFUSALS)[number];
  */
 export type ClaimStatus = "OK" | "DONE" | ClaimRefusal | `ERROR ${string}`;
 
-/** Data kept for an item until its commit is answered. Kept small: thousands may be prepared ahead, with payloads. */
-export interface Sent {
-  readonly entry: { readonly local: string; readonly task: { readonly due: number | undefined } };
+/** A decision, ready to be committed. Kept small: thousands may be prepared ahead, with payloads. */
+export interface PackedItem {
+  readonly entry: Pick<DueEntry, "local" | "running"> & {
+    readonly task: { readonly due: number | undefined; readonly generation: string };
+  };
+  readonly shard: number;
   readonly decision: Decision;
+  /** Time of the decision. */
+  readonly decided: number;
   /** Time from which nothing blocked the enqueued occurrence. Undefined: nothing is enqueued. */
-  readonly claimable?: number | undefined;
+  readonly claimable: number | undefined;
+  /** The run that it enqueues, if any. */
+  readonly run: string | undefined;
+  readonly template: Template | undefined;
+  readonly written: Written;
 }
 
 export interface ClaimResult {
-  readonly item: Sent;
+  readonly item: PackedItem;
   readonly status: ClaimStatus;
   /** The run that was enqueued, if any. */
   readonly run: string | undefined;
@@ -71,18 +79,9 @@ export interface CommitAnswer {
   readonly now: number;
   /** Time in ms for which the script blocked Redis. */
   readonly took: number;
+  /** Due time of the first task of each of the shards; undefined: none is due at any time. */
+  readonly heads: ReadonlyMap<string, number | undefined>;
   readonly results: readonly ClaimResult[];
-}
-
-/** A commit, ready to be sent. */
-export interface PackedCommit extends Packed<[now: number, took: number, ...statuses: string[]]> {
-  readonly queue: string;
-  readonly node: string;
-  /** Time of the decision. */
-  readonly decided: number;
-  readonly items: readonly Sent[];
-  /** For each item the run that it enqueues, if any. */
-  readonly runs: readonly (string | undefined)[];
 }
 
 /** `type`: of the task. */
@@ -102,6 +101,7 @@ export class ClaimRepository extends DueReads {
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #schedules: ScheduleCache;
+  readonly #jobs: JobTexts;
   readonly #optimistic: OptimisticWrites;
 
   constructor(
@@ -115,91 +115,80 @@ export class ClaimRepository extends DueReads {
     this.#keys = keys;
     this.#scripts = scripts;
     this.#schedules = schedules;
+    this.#jobs = new JobTexts(schedules);
     this.#optimistic = optimistic;
   }
 
   /**
-   * Commits decisions in one script. A repetition with the same token has no second effect.
-   * @param now the time of the read, for the jobs' own timestamps
+   * Prepares a decision for a commit. Its run's id contains the token, which must be used once.
+   * @param now the time of the decision
    */
-  async commit(
-    queue: string,
-    shard: number,
-    items: readonly ClaimItem[],
-    by: { token: string; node: string },
-    now: number,
-  ): Promise<CommitAnswer> {
-    return this.send(this.pack(queue, shard, items, by, now));
-  }
-
-  /** Prepares a commit without sending it, for decisions made ahead of time. */
   pack(
     queue: string,
-    shard: number,
-    items: readonly ClaimItem[],
-    by: { token: string; node: string },
+    item: ClaimItem,
+    token: string,
     now: number,
-  ): PackedCommit {
-    return this.#pack(queue, shard, items, { ...by, held: true }, now);
-  }
-
-  #pack(
-    queue: string,
-    shard: number,
-    items: readonly ClaimItem[],
-    options: CommitOptions & { node: string },
-    now: number,
-  ): PackedCommit {
+    options: Partial<CommitOptions> = {},
+  ): PackedItem {
+    const { entry, decision } = item;
     const keys = this.#keys.queue(queue);
-    const jobs = this.#jobs(queue, now);
-    const packed = new CommitItems(keys, jobs);
-    const frozen = items[0]?.entry.frozen;
-    const runs = items.map((item, n) => packed.add(item, options, now, n));
+    const packed = commitItem(keys, this.#jobs, item, { held: true, ...options, token }, now);
+    const { run, template, fields } = packed;
+    const { local, running, task } = entry;
     return {
-      queue,
-      node: options.node,
+      entry: { local, running, task: { due: task.due, generation: task.generation } },
+      shard: shardOf(local),
+      decision,
       decided: now,
-      items: items.map(({ entry, decision }) => ({
-        entry: { local: entry.local, task: { due: entry.task.due } },
-        decision,
-        claimable: claimableAt(entry, decision),
-      })),
-      runs,
-      ...this.#scripts.pack(
-        COMMIT,
-        { ...keys, due: keys.due(shard), bull: bullKeys(keys.bull) },
-        {
-          token: options.token,
-          node: options.node,
-          shard,
-          templates: templatesText(jobs.templates),
-          frozen: frozen?.revision,
-          before: frozen && nextFreeze(frozen.list, now),
-        },
-        packed.items,
-      ),
+      claimable: claimableAt(entry, decision),
+      run,
+      template,
+      written: this.#scripts.write(COMMIT, fields),
     };
   }
 
-  async send(packed: PackedCommit): Promise<CommitAnswer> {
-    const { items, runs } = packed;
-    const [at, took, ...statuses] = await this.#scripts.send(packed);
+  /** Commits decisions about tasks of one queue in one script. A repetition with the same token has no second effect. */
+  async commit(
+    queue: string,
+    items: readonly PackedItem[],
+    { token, node }: { token: string; node: string },
+  ): Promise<CommitAnswer> {
+    const keys = this.#keys.queue(queue);
+    const shards = [...new Set(items.map(({ shard }) => shard))];
+    const [now, took, heads, ...statuses] = await this.#scripts.runWritten(
+      COMMIT,
+      { ...keys, due: shards.map((shard) => keys.due(shard)), bull: bullKeys(keys.bull) },
+      {
+        token,
+        node,
+        shards: shards.join(" "),
+        templates: templatesText(items.map(({ template }) => template)),
+      },
+      items.map(({ written }) => written),
+    );
     const results = items.map((item, i) => {
       const status = statuses[i] as ClaimStatus;
-      return { item, status, run: status === "OK" || status === "DONE" ? runs[i] : undefined };
+      return { item, status, run: status === "OK" || status === "DONE" ? item.run : undefined };
     });
     const more = new Set(statuses.slice(items.length));
     for (const { item, status } of results) {
       const { local } = item.entry;
-      if (more.has(local)) await this.#cancelOn(packed, local, at);
+      if (more.has(local)) await this.#cancelOn(queue, node, local, now);
       // If the first answer was lost, it is unknown whether there are more, and others may have begun since.
-      else if (item.decision.cancel && status === "DONE") await this.#cancelOn(packed, local, packed.decided);
+      else if (item.decision.cancel && status === "DONE")
+        await this.#cancelOn(queue, node, local, item.decided);
     }
-    return { now: at, took: took / 1_000, results };
+    const times = heads.split(" ").map((head) => (head === "-" ? undefined : Number(head)));
+    return {
+      now,
+      took: took / 1_000,
+      heads: new Map(shards.map((shard, i) => [String(shard), times[i]])),
+      results,
+    };
   }
 
   /** Cancels the runs of a task that were open by then, some at a time. */
-  async #cancelOn({ queue, node }: PackedCommit, local: string, by: number): Promise<void> {
+  async #cancelOn(queue: string, node: string, local: string, by: number): Promise<void> {
     const keys = this.#keys.queue(queue);
     let [passed, changed, before] = [0, 0, 0];
     for (;;) {
@@ -216,10 +205,6 @@ export class ClaimRepository extends DueReads {
       if (changed === 0 && open === before) return;
       [passed, changed] = [0, 0];
     }
-  }
-
-  #jobs(queue: string, now: number): JobTexts {
-    return new JobTexts(new JobPacker(this.#keys.queue(queue).bull), this.#schedules, now);
   }
 
   /** A task with the time and the runs in its way. */
@@ -317,9 +302,8 @@ export class ClaimRepository extends DueReads {
     if (isForeign(task)) throw unsupportedFormat(local, task.version);
     const item = { ...entry, task };
     const decision = decide(dueTask(item, this.#schedules), now);
-    const options = { token: by.token, node: by.node, held: false, overlap };
-    const items = [{ entry: item, decision }];
-    const answer = await this.send(this.#pack(name.queue, shardOf(local), items, options, now));
+    const packed = this.pack(name.queue, { entry: item, decision }, by.token, now, { held: false, overlap });
+    const answer = await this.commit(name.queue, [packed], by);
     const { status, run } = answer.results[0] as ClaimResult;
     if (status.startsWith("ERROR")) throw addFailed(status);
     if (status === "LIMITED") throw ownerLimit(name);
@@ -348,10 +332,9 @@ export class ClaimRepository extends DueReads {
   ): Promise<ClaimStatus> {
     // Waits, like a step without a free place of its owner.
     if (item.entry.frozen?.full.has(name.owner)) return "LIMITED";
-    const options = { ...by, held: false, backfill: step };
-    const { results } = await this.send(
-      this.#pack(name.queue, shardOf(localName(name)), [item], options, now),
-    );
+    const options = { held: false, overlap: by.overlap, backfill: step };
+    const packed = this.pack(name.queue, item, by.token, now, options);
+    const { results } = await this.commit(name.queue, [packed], by);
     return (results[0] as ClaimResult).status;
   }
 
@@ -365,6 +348,6 @@ export class ClaimRepository extends DueReads {
     by: Requester,
   ): Promise<{ run: string; enqueued: number } | undefined> {
     const keys = this.#keys.queue(parsed.definition.queue);
-    return enqueueNow({ scripts: this.#scripts, keys, schedules: this.#schedules }, parsed, by);
+    return enqueueNow({ scripts: this.#scripts, keys, jobs: this.#jobs }, parsed, by);
   }
 }

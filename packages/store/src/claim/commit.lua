@@ -1,22 +1,23 @@
--- Commits a batch of decisions about tasks of one shard: claims, manual triggers, steps of backfills. Tasks are
+-- Commits a batch of decisions about tasks of one queue: claims, manual triggers, steps of backfills. Tasks are
 -- independent: one that fails a check is left unchanged, and its answer names the check. Everything is checked before
 -- the first write, because Lua has no rollback.
 --
 -- K.bull: BullMQ's keys (bullmq.ts: BULL_KEYS); K.frozen: the freezes; K.held: tasks that they hold
--- A.frozen: revision of the freezes at the decision, "" none; A.before: start of the next freeze, "" none
--- A.templates: job templates, as JSON
+-- A.shards: the shards of the items, separated by spaces; K.due: their indexes, in that order
+-- A.templates: job templates by number, as JSON
 -- Each: record, job: of the run that is enqueued, if any
 --       ledger: if times are skipped; backfill: if the item is a step of one
 --       over, jobs: ids and jobs of the runs that the decision took into account
+--       frozen: revision of the freezes at the decision, "" none; before: start of the next freeze, "" none
 --       generation, from: generation and cursor ("" none) of the task at the decision; following: the next generation
 --       notBefore: earliest time of the commit, "" any
 --       held: "1" the task must be scheduled; guarded: "1" no live run may exist
 --       checkAt: time of the next check, "" none until an event asks for one
 --       cursor, nextNominal, fired: "" unchanged
 --       extras: rare parts as JSON, "" none (CommitExtras in pack.ts)
---       run: id of the run that is enqueued, "" none; template: index of its template; details: of the run
+--       run: id of the run that is enqueued, "" none; template: number of its template; details: of the run
 --       key, nominal, jobDue, trigger, more, payload: see jobData (lib/enqueue.lua)
--- Returns: { now, microseconds that the script took, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
+-- Returns: { now, microseconds that the script took, time of the first task of each of A.shards ("-" none), separated by spaces, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
 --          status: OK | DONE | STALE | EARLY | OVERLAP | LIMITED (its owner has as many runs as it may) | ERROR <text>
 -- Redis 6.2 has no os.clock, and TIME stands still during the scripts of newer versions.
 local os = rawget(_G, "os")
@@ -33,13 +34,19 @@ local token, node = A.token, A.node
 local firstLookAt, waitedForAt = string.format("%.0f", now + F.firstLook), string.format("%.0f", now + F.waitedFor)
 bullQueue(K.bull)
 
-local templates = cjson.decode(A.templates)
+local templates = bullTemplates(A.templates, now)
 
 -- A freeze was added, lifted or began since the decision: decide again.
-local outdated = THAWED and ((redis.call("HGET", K.frozen, "rev") or "") ~= A.frozen or A.before ~= "" and now >= tonumber(A.before))
+local frozen = THAWED and (redis.call("HGET", K.frozen, "rev") or "")
+local function outdated(item)
+  return THAWED and (frozen ~= item.frozen or item.before ~= "" and now >= tonumber(item.before))
+end
 
 -- The index entries of all tasks are written together, at the end.
-local due, notDue, runs = {}, {}, {}
+local shards, runs = {}, {}
+for shard in string.gmatch(A.shards, "%d") do shards[#shards + 1] = { name = shard, key = K.due[#shards + 1], due = {}, notDue = {} } end
+local shardOf = {}
+for _, shard in ipairs(shards) do shardOf[shard.name] = shard end
 
 -- Manual triggers are recognised by token, so that a resend is idempotent even after later triggers. The newest tokens are kept.
 local ASKED = 16
@@ -65,7 +72,7 @@ local function check(item, held, extras, guarded, reckoned)
     -- A resend of this claim. Its run may be over and deleted; its job stays for longer.
     return item.record and redis.call("EXISTS", item.record, item.job) > 0 and "DONE" or "STALE"
   end
-  if outdated then return "STALE" end
+  if outdated(item) then return "STALE" end
   if item.notBefore ~= "" and now < tonumber(item.notBefore) then return "EARLY" end
   if extras and extras["until"] and now >= extras["until"] then return "STALE" end
   if extras and extras.backfillAt then
@@ -141,21 +148,21 @@ local unused = {}
 local function commit(item)
   local name, run = item.owner .. "/" .. item.id, item.run
   local held, guarded, extras = item.held == "1", item.guarded == "1", item.extras ~= "" and cjson.decode(item.extras)
-  local reckoned = {}
+  local shard, reckoned = shardOf[item.shard], {}
   for id in string.gmatch(item.over, "%S+") do reckoned[#reckoned + 1] = id end
 
   local refused, named, state = check(item, held, extras, guarded and run ~= "", reckoned)
   if refused then return refused end
   if run ~= "" and not hasPlace(item.owner) then
     if held then
-      waitForPlace(item.owner, A.shard, name, item.nominal)
-      add(due, string.format("%.0f", now + F.placeWait), name)
+      waitForPlace(item.owner, item.shard, name, item.nominal)
+      add(shard.due, string.format("%.0f", now + F.placeWait), name)
     end
     return "LIMITED"
   end
   if run ~= "" then
     local data = jobData(item, run, item.following, nowText)
-    local failure = enqueue(templates[tonumber(item.template)], run, data, item.job)
+    local failure = enqueue(templates[item.template], run, data, item.job)
     if failure then return "ERROR " .. failure end
   end
   -- Read before the write below moves the cursor.
@@ -163,11 +170,11 @@ local function commit(item)
   if extras and extras.cancel then cancelAll(name, openIds(named, item.open, CANCEL_AT_ONCE)) end
   write(item, name, held, extras, run ~= "" and addOpen(named, item.open, run, now), state)
   if item.checkAt == "" then
-    notDue[#notDue + 1] = name
+    shard.notDue[#shard.notDue + 1] = name
   else
-    add(due, item.checkAt, name)
+    add(shard.due, item.checkAt, name)
   end
-  waitNoMore(item.owner, A.shard, name)
+  waitNoMore(item.owner, item.shard, name)
   -- It may have been woken for a place that it does not use.
   if run == "" and held then unused[item.owner] = true end
   if run ~= "" then
@@ -176,24 +183,28 @@ local function commit(item)
     add(runs, extras and extras.waits and waitedForAt or firstLookAt, run)
   end
   if extras and extras.frozen and item.checkAt ~= "" then
-    redis.call("ZADD", K.held, now, A.shard .. " " .. name)
+    redis.call("ZADD", K.held, now, item.shard .. " " .. name)
   end
   if extras then commitExtras(item, extras, name, before) end
   return "OK"
 end
 
-local out = { now, 0 }
+local out = { now, 0, "" }
 for item in eachItem do
   local status, failed = tried(commit, item)
   out[#out + 1] = status or "ERROR " .. failed
 end
 
 bullFinish()
-if #due > 0 then redis.call("ZADD", K.due, unpack(due)) end
-if #notDue > 0 then redis.call("ZREM", K.due, unpack(notDue)) end
+for _, shard in ipairs(shards) do
+  if #shard.due > 0 then redis.call("ZADD", shard.key, unpack(shard.due)) end
+  if #shard.notDue > 0 then redis.call("ZREM", shard.key, unpack(shard.notDue)) end
+end
 if #runs > 0 then redis.call("ZADD", K.runs, unpack(runs)) end
 for owner in pairs(unused) do tried(wakeForPlaces, owner, now) end
-rearm(A.shard, K.due)
+local heads = {}
+for i, shard in ipairs(shards) do heads[i] = rearm(shard.name, shard.key) or "-" end
+out[3] = table.concat(heads, " ")
 rearm(F.parts.runs, K.runs)
 wakeForMoved()
 for _, name in ipairs(cancelOn) do out[#out + 1] = name end

@@ -104,7 +104,7 @@ function dueEntry(queue: string, text: string): DueEntry {
     task: readable(queue, local, flat[0] === "" ? [] : flat),
     running: runInWay(run, open, begun),
     over: over === "" ? [] : runIds(over.split(" ")),
-    since: since ? Number(since) : undefined,
+    since: Number(since),
   };
 }
 

@@ -14,7 +14,7 @@ checkOpen(nil, K.open, A.run)
 bullQueue(K.bull)
 -- The first run belongs to the generation that the task begins with.
 local generation, enqueued = nowMicros(), string.format("%.0f", now)
-local failure = enqueue(cjson.decode(A.template)[1], A.run, jobData(A, A.run, generation, enqueued), K.job)
+local failure = enqueue(bullTemplates(A.template, now)[1], A.run, jobData(A, A.run, generation, enqueued), K.job)
 if failure then return { "ERROR " .. failure, now } end
 bullFinish()
 redis.call("HSET", K.task, "gen", generation, "rev", generation, "state", "finished", "created", now, "open", addOpen(nil, K.open, A.run, now),

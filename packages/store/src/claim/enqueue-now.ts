@@ -1,7 +1,6 @@
 import { CarillonError, type ParsedTask } from "@carillon/core";
-import { localName, runId, type ScheduleCache } from "@carillon/core/internal";
+import { localName, runId } from "@carillon/core/internal";
 import { bullKeys } from "../bull/bull-keys.js";
-import { JobPacker } from "../bull/bullmq.js";
 import type { QueueKeys } from "../keys.js";
 import { FACTS } from "../script/facts.js";
 import type { Scripts } from "../script/scripts.js";
@@ -9,12 +8,12 @@ import { definitionFields, storedFields } from "../task/codec.js";
 import { clearDeletedRuns } from "../task/deleted-runs.js";
 import { addFailed, nameTaken } from "../task/errors.js";
 import { ENQUEUE_NEW } from "./claim-scripts.js";
-import { dataParts, JobTexts, templatesText } from "./job-texts.js";
+import { dataParts, type JobTexts } from "./job-texts.js";
 import type { Requester } from "./pack.js";
 
 /** Implements `ClaimRepository.enqueueNow`. */
 export async function enqueueNow(
-  { scripts, keys, schedules }: { scripts: Scripts; keys: QueueKeys; schedules: ScheduleCache },
+  { scripts, keys, jobs }: { scripts: Scripts; keys: QueueKeys; jobs: JobTexts },
   parsed: ParsedTask,
   by: Requester,
 ): Promise<{ run: string; enqueued: number } | undefined> {
@@ -24,8 +23,6 @@ export async function enqueueNow(
   const run = runId(definition.id, now, by.token);
   const named = by.name ? { by: by.name } : {};
   const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual", ...named } as const;
-  const jobs = new JobTexts(new JobPacker(keys.bull), schedules, now);
-  jobs.template(definition);
   const mark = `${FACTS.goneOpen}${local}`;
   const send = () =>
     scripts.run(
@@ -43,7 +40,7 @@ export async function enqueueNow(
         name: local,
         run,
         node: by.node,
-        template: templatesText(jobs.templates),
+        template: `[${jobs.template(keys.bull, definition).json}]`,
         details: jobs.details(definition, enqueue),
         owner: definition.owner,
         id: definition.id,

@@ -7,37 +7,45 @@ import {
   type ScheduleCache,
   timeLimitOf,
 } from "@carillon/core/internal";
-import { type JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
+import { JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
 import { cutResult, encodeDetails } from "../run/codec.js";
 
 /** Runs that may come too soon after another. Runs that a person, a handler or a retry asks for are wanted as they come. */
 const JUDGED: ReadonlySet<Trigger> = new Set(["schedule", "catch-up"]);
 
-/** Texts of jobs and run records of one queue; parts shared within a commit are made once. */
-export class JobTexts {
-  readonly templates: JobTemplate[] = [];
-  readonly #packer: JobPacker;
-  readonly #schedules: ScheduleCache;
-  readonly #now: number;
-  readonly #known = new Map<string, number>();
+/** What the jobs of like tasks share, as `bullTemplates` reads it. */
+export interface Template {
+  /** Never used again, so that templates of different times can be sent together. */
+  readonly number: number;
+  readonly json: string;
+}
 
-  /** @param now for the jobs' own timestamps */
-  constructor(packer: JobPacker, schedules: ScheduleCache, now: number) {
-    this.#packer = packer;
+/** Most templates that are remembered. */
+const TEMPLATES_AT_MOST = 500;
+
+/** Texts of jobs and run records. */
+export class JobTexts {
+  readonly #schedules: ScheduleCache;
+  readonly #templates = new Map<string, Template>();
+  #numbers = 0;
+
+  constructor(schedules: ScheduleCache) {
     this.#schedules = schedules;
-    this.#now = now;
   }
 
-  /** The place of its template, from 1. */
-  template(definition: TaskDefinition): number {
+  /** @param bull BullMQ's key prefix of the queue */
+  template(bull: string, definition: TaskDefinition): Template {
     const { type, priority, retry } = definition;
-    const key = `${type} ${priority} ${retry === undefined ? "" : JSON.stringify(retry)}`;
-    let place = this.#known.get(key);
-    if (place === undefined) {
-      place = this.templates.push(this.#packer.template(type, jobOptions(definition, this.#now)));
-      this.#known.set(key, place);
+    const key = `${bull} ${type} ${priority} ${retry === undefined ? "" : JSON.stringify(retry)}`;
+    let template = this.#templates.get(key);
+    if (!template) {
+      // The script sets the time.
+      const json = templateText(new JobPacker(bull).template(type, jobOptions(definition, 1)));
+      template = { number: ++this.#numbers, json };
+      if (this.#templates.size >= TEMPLATES_AT_MOST) this.#templates.clear();
+      this.#templates.set(key, template);
     }
-    return place;
+    return template;
   }
 
   /** Initial fields of the run's record; the limits, in ms, are enforced by the worker. */
@@ -72,9 +80,16 @@ export class JobTexts {
   }
 }
 
-/** Job templates as `bullAdd` takes them. Text: a command with binary arguments is much slower to send. */
-export function templatesText(templates: readonly JobTemplate[]): string {
-  return JSON.stringify(templates.map(({ prioritized, args, opts }) => [prioritized, args, opts]));
+/** A job's template as `bullAdd` takes it. Text: a command with binary arguments is much slower to send. */
+export function templateText({ prioritized, args, opts }: JobTemplate): string {
+  return JSON.stringify([prioritized, args, opts]);
+}
+
+/** Templates by their numbers, as JSON. */
+export function templatesText(templates: Iterable<Template | undefined>): string {
+  const texts = new Set<string>();
+  for (const one of templates) if (one) texts.add(`"${one.number}":${one.json}`);
+  return `{${[...texts].join(",")}}`;
 }
 
 /** Parts of a job's data for `jobData` in `lib/enqueue.lua`. Defaults are undefined. */

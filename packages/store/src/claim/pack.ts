@@ -1,5 +1,5 @@
 import type { OverlapPolicy, SkipReason, TaskState } from "@carillon/core";
-import { type Decision, type Enqueue, readyAt, runId } from "@carillon/core/internal";
+import { type Decision, type Enqueue, nextFreeze, readyAt, runId, shardOf } from "@carillon/core/internal";
 import type { QueueKeys } from "../keys.js";
 import {
   ALERT,
@@ -15,7 +15,7 @@ import {
 } from "../script/libraries.js";
 import { answers, type Item, script } from "../script/script.js";
 import type { StoredTask } from "../task/codec.js";
-import { dataParts, type JobTexts } from "./job-texts.js";
+import { dataParts, type JobTexts, type Template } from "./job-texts.js";
 import { type DueEntry, type Writes, writesOf } from "./writes.js";
 
 export interface ClaimItem {
@@ -83,13 +83,16 @@ interface CommitExtras {
 }
 
 export const COMMIT = script("commit", {
-  keys: ["due", "next", "runs", "expected", "frozen", "held", "alerts", "bull[]"],
-  args: ["token", "node", "shard", "templates", "frozen", "before"],
+  keys: ["next", "runs", "expected", "frozen", "held", "alerts", "due[]", "bull[]"],
+  args: ["token", "node", "shards", "templates"],
   each: {
     keys: ["task", "open", "record?", "job?", "ledger?", "backfill?", "jobs[]"],
     args: [
+      "shard",
       "owner",
       "id",
+      "frozen",
+      "before",
       "generation",
       "from",
       "following",
@@ -115,75 +118,71 @@ export const COMMIT = script("commit", {
     packed: true,
   },
   uses: [CHECKS, TASK, OPEN, PLACES, RECKON, LEDGER, ALERT, ENQUEUE, CANCEL, TRIED],
-  answer: answers<[now: number, took: number, ...statuses: string[]]>(),
+  answer: answers<[now: number, took: number, heads: string, ...statuses: string[]]>(),
 });
 
 type CommitItem = Item<(typeof COMMIT)["signature"]>;
 
-/** Packs decisions about tasks of one queue for `commit.lua`, whose header describes the items. */
-export class CommitItems {
-  readonly items: CommitItem[] = [];
-  readonly #queue: QueueKeys;
-  readonly #jobs: JobTexts;
-
-  constructor(queue: QueueKeys, jobs: JobTexts) {
-    this.#queue = queue;
-    this.#jobs = jobs;
-  }
-
-  /** @param now the time of the read @param n its place in the commit @returns the run that is enqueued, if one is */
-  add(
-    { entry, decision }: ClaimItem,
-    { token, held, overlap, backfill }: CommitOptions,
-    now: number,
-    n: number,
-  ): string | undefined {
-    const { task, local } = entry;
-    const enqueue = decision.enqueue && withRequester(decision.enqueue, task);
-    const run = enqueue && runId(task.definition.id, enqueue.nominal, token, n);
-    const writes = writesOf(entry, decision, now, run);
-    const { cursor, nominal, fired } = writes.set;
-    const extras = extrasOf(entry, decision, writes, backfill, now);
-    const guarded = (overlap ?? overlapOf(entry, decision)) !== "allow";
-    const generation = String(Number(task.generation) + 1);
-    const keys = this.#queue;
-    const { definition, generation: from, cursor: decided } = task;
-    const { owner, id } = definition;
-    const parts = enqueue && dataParts(definition, enqueue, task.payloadJson);
-    this.items.push({
-      task: keys.task(local),
-      open: keys.open(local),
-      record: run && keys.run(run),
-      job: run && keys.job(run),
-      ledger: extras?.skips && keys.ledger(local),
-      backfill: backfill && keys.backfill(backfill.id),
-      jobs: entry.over.map((one) => keys.job(one)),
-      owner,
-      id,
-      generation: from,
-      from: decided,
-      following: generation,
-      notBefore: notBefore(task, decision),
-      held,
-      guarded,
-      checkAt: writes.lookAt,
-      cursor,
-      nextNominal: nominal,
-      fired,
-      over: entry.over.join(" "),
-      extras: extras && JSON.stringify(extras),
-      run,
-      template: enqueue && this.#jobs.template(definition),
-      details: enqueue && this.#jobs.details(definition, enqueue),
-      key: parts?.key,
-      nominal: parts?.nominal,
-      jobDue: parts?.jobDue,
-      trigger: parts?.trigger,
-      more: parts?.more,
-      payload: parts?.payload,
-    });
-    return run;
-  }
+/**
+ * A decision as an item of `commit.lua`, whose header describes it.
+ *
+ * @param now the time of the decision
+ * @returns also the run that is enqueued, if one is, and the template of its job
+ */
+export function commitItem(
+  keys: QueueKeys,
+  jobs: JobTexts,
+  { entry, decision }: ClaimItem,
+  { token, held, overlap, backfill }: CommitOptions,
+  now: number,
+): { fields: CommitItem; run: string | undefined; template: Template | undefined } {
+  const { task, local, frozen } = entry;
+  const enqueue = decision.enqueue && withRequester(decision.enqueue, task);
+  const run = enqueue && runId(task.definition.id, enqueue.nominal, token, 0);
+  const writes = writesOf(entry, decision, now, run);
+  const { cursor, nominal, fired } = writes.set;
+  const extras = extrasOf(entry, decision, writes, backfill, now);
+  const guarded = (overlap ?? overlapOf(entry, decision)) !== "allow";
+  const { definition, generation, cursor: decided } = task;
+  const { owner, id } = definition;
+  const parts = enqueue && dataParts(definition, enqueue, task.payloadJson);
+  const template = enqueue && jobs.template(keys.bull, definition);
+  const fields = {
+    task: keys.task(local),
+    open: keys.open(local),
+    record: run && keys.run(run),
+    job: run && keys.job(run),
+    ledger: extras?.skips && keys.ledger(local),
+    backfill: backfill && keys.backfill(backfill.id),
+    jobs: entry.over.map((one) => keys.job(one)),
+    shard: shardOf(local),
+    owner,
+    id,
+    frozen: frozen?.revision,
+    before: frozen && nextFreeze(frozen.list, now),
+    generation,
+    from: decided,
+    following: String(Number(generation) + 1),
+    notBefore: notBefore(task, decision),
+    held,
+    guarded,
+    checkAt: writes.lookAt,
+    cursor,
+    nextNominal: nominal,
+    fired,
+    over: entry.over.join(" "),
+    extras: extras && JSON.stringify(extras),
+    run,
+    template: template?.number,
+    details: enqueue && jobs.details(definition, enqueue),
+    key: parts?.key,
+    nominal: parts?.nominal,
+    jobDue: parts?.jobDue,
+    trigger: parts?.trigger,
+    more: parts?.more,
+    payload: parts?.payload,
+  };
+  return { fields, run, template };
 }
 
 /** The requester of a one-off task of `enqueue` is the author of its put. */

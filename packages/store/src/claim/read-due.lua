@@ -13,12 +13,14 @@
 -- Returns: { now, "1" if more is due than is read and named, names that did not fit, separated by spaces, { revision and list of the
 --            freezes and quotas, if there are any, and the owners whose quota of waiting jobs is used up }, then of each task in
 --            one text, with F.separator between: local name, run in the way ("" none), "1" if that is open here, when a worker began it ("" none did), ids of runs that
---            are over, separated by spaces, its place in the due index if occurrences wait ("" none does), then field and value
+--            are over, separated by spaces, its time in the due index, then field and value
 --            of each }
 local now = nowMs()
 local by = math.max(now, tonumber(A.by) or 0)
 -- Texts: the client reads them several times faster than nested replies, and Redis writes them faster than JSON.
-local NOTHING = string.rep(F.separator, 6)
+local NO_RUN = string.rep(F.separator, 5)
+-- Times in the due index by name.
+local scores = {}
 local limit, window = tonumber(A.limit), tonumber(A.window)
 
 -- Deals out names to owners in turn, each owner's in their order.
@@ -47,10 +49,21 @@ local function priorityOf(stored)
   return stored and tonumber(string.match(stored, "^%d+$")) or 0
 end
 
--- At the same instant: 0 goes before all, then 1, 2, … as in BullMQ. `flat`: names and due times; `order`: 1 the oldest first, -1 the newest.
+local prioritized = redis.call("EXISTS", K.priorities) == 1
+
+-- `flat`: names and due times.
+local function namesOf(flat)
+  local names = {}
+  for i = 1, #flat, 2 do
+    names[#names + 1] = flat[i]
+    scores[flat[i]] = flat[i + 1]
+  end
+  return names
+end
+
+-- At the same instant: 0 goes before all, then 1, 2, … as in BullMQ. `order`: 1 the oldest first, -1 the newest.
 local function byPriority(flat, order)
-  local names, rank = {}, {}
-  for i = 1, #flat, 2 do names[#names + 1] = flat[i] end
+  local names, rank = namesOf(flat), {}
   local priorities = redis.pcall("HMGET", K.priorities, unpack(names))
   for i, name in ipairs(names) do rank[name] = { order * tonumber(flat[2 * i]), priorityOf(priorities[i]), i } end
   table.sort(names, function(x, y)
@@ -63,12 +76,10 @@ local function byPriority(flat, order)
   return names
 end
 
-local prioritized = redis.call("EXISTS", K.priorities) == 1
-
 local function range(command, from, to, offset, count)
-  if not prioritized then return redis.call(command, K.due, from, to, "LIMIT", offset, count) end
   local flat = redis.call(command, K.due, from, to, "WITHSCORES", "LIMIT", offset, count)
-  return #flat > 0 and byPriority(flat, command == "ZREVRANGEBYSCORE" and -1 or 1) or flat
+  if not prioritized or #flat == 0 then return namesOf(flat) end
+  return byPriority(flat, command == "ZREVRANGEBYSCORE" and -1 or 1)
 end
 
 -- Takes from both in turn, each name once.
@@ -114,7 +125,10 @@ local function named()
   local names, due = {}, {}
   for name in string.gmatch(A.names, "%S+") do names[#names + 1] = name end
   for i, at in ipairs(redis.call("ZMSCORE", K.due, unpack(names))) do
-    if at and tonumber(at) <= by then due[#due + 1] = names[i] end
+    if at and tonumber(at) <= by then
+      due[#due + 1] = names[i]
+      scores[names[i]] = at
+    end
   end
   return due, "0"
 end
@@ -135,11 +149,10 @@ local function read(name)
   local said
   if not open or overlap == "allow" and not waits then
     -- If runs may overlap, or there were none yet, no run can block it. (A pending occurrence may have a policy of its own.)
-    said = name .. NOTHING
+    said = name .. NO_RUN .. scores[name] .. F.separator
   else
     local run, here, over = reckon(open, ours(F.keys.open, name), ours(F.keys.history, name), ours(F.keys.failures, name))
-    local since = waits and redis.call("ZSCORE", K.due, name) or ""
-    said = table.concat({ name, run, here, run ~= "" and begunAt(run) or "", table.concat(over, " "), since, "" }, F.separator)
+    said = table.concat({ name, run, here, run ~= "" and begunAt(run) or "", table.concat(over, " "), scores[name], "" }, F.separator)
   end
   -- Prepended to the first field, because each intermediate text costs as much as its length.
   task[1] = said .. (task[1] or "")
@@ -162,6 +175,6 @@ out[4] = { rev, list, fullOwners(allowed, owners) }
 for i = 1, math.min(limit, #names) do
   -- Corrupt data in one task must not keep the others from being read.
   local ok, text = pcall(read, names[i])
-  out[4 + i] = ok and text or names[i] .. NOTHING
+  out[4 + i] = ok and text or names[i] .. NO_RUN .. scores[names[i]] .. F.separator
 end
 return out

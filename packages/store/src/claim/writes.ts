@@ -12,7 +12,7 @@ export interface DueEntry {
   readonly running: ({ readonly run: string; readonly open: boolean } & RunInWay) | undefined;
   /** Runs whose jobs have ended and that are not settled yet, or that could be retried from outside. */
   readonly over: readonly string[];
-  /** If occurrences wait: since when one of them, or the schedule's next one, may be claimed. */
+  /** Its time in the due index: since when an occurrence that waits, or the schedule's next one, may be claimed. */
   readonly since?: number | undefined;
   /** The freezes of its queue. */
   readonly frozen?: Freezes | undefined;

@@ -11,7 +11,7 @@ export type Failpoint = (point: string, key: string) => void | Promise<void>;
 /** A mutex whose steps pass a failpoint. */
 export function failing(mutex: Mutex, failpoint: Failpoint): Mutex {
   return {
-    remaining: (key) => mutex.remaining(key),
+    free: (key) => mutex.free(key),
     async take(key, ttl) {
       await failpoint("before lock", key);
       const lease = await mutex.take(key, ttl);

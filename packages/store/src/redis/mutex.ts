@@ -7,14 +7,15 @@ import type { RedisClient } from "./connection.js";
 export interface Mutex {
   /** Takes `key` for `ttl` ms. Undefined: someone else holds it. Never waits. @throws what Redis answered */
   take(key: string, ttl: number): Promise<Lease | undefined>;
-  /** Remaining time of the lease on `key`, in ms; 0: nobody holds it. */
-  remaining(key: string): Promise<number>;
+  /** Takes `key` from its holder, which learns that when it extends its lease. */
+  free(key: string): Promise<void>;
 }
 
 export interface Lease {
   /** Rest in ms for which the lease still saves work; 0 when it has run out. */
   readonly remaining: number;
-  extend(ttl: number): Promise<void>;
+  /** @returns whether it is still held; false also if that is unknown */
+  extend(ttl: number): Promise<boolean>;
   /** Never throws: an expired or lost lease is gone anyway. */
   release(): Promise<void>;
 }
@@ -22,8 +23,8 @@ export interface Lease {
 /** redlock 4.2.0. `retryCount: 0` belongs on the instance: this version ignores a 0 given per call. */
 export function redlockMutex(clientOf: () => RedisClient): Mutex {
   return {
-    async remaining(key) {
-      return Math.max(0, await clientOf().pttl(key));
+    async free(key) {
+      await clientOf().del(key);
     },
     async take(key, ttl) {
       // One for each call: redlock reports an error of Redis as an event, and then that the lock could not be taken.
@@ -41,7 +42,10 @@ export function redlockMutex(clientOf: () => RedisClient): Mutex {
             return Math.max(0, lock.expiration - Date.now());
           },
           async extend(more) {
-            await lock.extend(more).catch(() => {});
+            return lock.extend(more).then(
+              () => true,
+              () => false,
+            );
           },
           async release() {
             await lock.unlock().catch(() => {});
@@ -57,10 +61,8 @@ export function redlockMutex(clientOf: () => RedisClient): Mutex {
 
 /** For tests of the fence: everybody gets everything. */
 export const NO_MUTEX: Mutex = {
-  async remaining() {
-    return 0;
-  },
+  async free() {},
   async take() {
-    return { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
+    return { remaining: Number.POSITIVE_INFINITY, extend: async () => true, release: async () => {} };
   },
 };

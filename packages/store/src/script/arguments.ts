@@ -57,16 +57,31 @@ function varies({ keys, args }: Level): boolean {
   return keys.varying.length > 0 || args.varying.length > 0;
 }
 
+/** Keys and arguments as they are sent. */
+export interface Written {
+  readonly keys: string[];
+  readonly args: (string | number | Buffer)[];
+}
+
+export function writeItem({ each }: Layout, item: Values): Written {
+  const sent: Written = { keys: [], args: [] };
+  writeLevel(each as Level, item, item, sent, undefined);
+  return sent;
+}
+
 /** All that a call sends. */
 export function writeCall(
   { own, each }: Layout,
   keys: Values,
   args: Values,
-  items: readonly Values[],
-): { keys: string[]; args: (string | number | Buffer)[] } {
-  const sent = { keys: [] as string[], args: [] as (string | number | Buffer)[] };
+  items: readonly Written[],
+): Written {
+  const sent: Written = { keys: [], args: [] };
   writeLevel(own, keys, args, sent, each ? items.length : undefined);
-  if (each) for (const item of items) writeLevel(each, item, item, sent, undefined);
+  for (const item of items) {
+    for (const key of item.keys) sent.keys.push(key);
+    for (const arg of item.args) sent.args.push(arg);
+  }
   return sent;
 }
 
@@ -74,7 +89,7 @@ function writeLevel(
   level: Level,
   keys: Values,
   args: Values,
-  sent: { keys: string[]; args: (string | number | Buffer)[] },
+  sent: Written,
   items: number | undefined,
 ): void {
   const ends: number[] = [];

@@ -34,7 +34,7 @@ export interface Signature {
 type NamesOf<Names> = Names extends readonly (infer Name extends string)[] ? Name : never;
 
 export type Keys<T extends Signature> = Given<NamesOf<T["keys"]>, string>;
-type Args<T extends Signature> = Given<NamesOf<T["args"]>, Value>;
+export type Args<T extends Signature> = Given<NamesOf<T["args"]>, Value>;
 /** Keys and arguments of one item. */
 export type Item<T extends Signature> = T["each"] extends object
   ? Given<NamesOf<T["each"]["keys"]>, string> & Given<NamesOf<T["each"]["args"]>, Value>

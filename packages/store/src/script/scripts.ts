@@ -1,20 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Link } from "../redis/link.js";
-import { type Layout, layoutOf, type Values, writeCall } from "./arguments.js";
+import { type Layout, layoutOf, type Values, type Written, writeCall, writeItem } from "./arguments.js";
 import { assemble } from "./assemble.js";
 import { REDIS_TIME, type Sabotage, type ScriptContext, type TimeSource } from "./context.js";
-import type { Declared, Keys, Rest, Script, Signature } from "./script.js";
+import type { Args, Declared, Item, Keys, Rest, Script, Signature } from "./script.js";
 
 interface Loaded {
   readonly script: Script;
   readonly layout: Layout;
-}
-
-/** A call, ready to be sent. */
-export interface Packed<Answer> {
-  readonly script: Declared<Signature, Answer>;
-  readonly keys: readonly string[];
-  readonly args: readonly (string | number | Buffer)[];
 }
 
 /** Calls scripts by the names of their keys and arguments. */
@@ -36,23 +29,31 @@ export class Scripts {
     keys: Keys<T>,
     ...rest: Rest<T>
   ): Promise<Answer> {
-    return this.send(this.pack(declared, keys, ...rest));
+    const [args = {}, items = []] = rest as [object?, Values[]?];
+    const { layout } = this.#load(declared);
+    return this.runWritten(
+      declared,
+      keys,
+      args as Args<T>,
+      items.map((item) => writeItem(layout, item)),
+    );
   }
 
-  /** Prepares a call without sending it, for decisions made ahead of time. */
-  pack<T extends Signature, Answer>(
+  /** Writes an item of a call that is sent later, with others. */
+  write<T extends Signature>(declared: Declared<T>, item: Item<T>): Written {
+    return writeItem(this.#load(declared).layout, item as Values);
+  }
+
+  /** Like `run`, with written items. @throws coded Redis errors */
+  async runWritten<T extends Signature, Answer>(
     declared: Declared<T, Answer>,
     keys: Keys<T>,
-    ...rest: Rest<T>
-  ): Packed<Answer> {
-    const script: Declared<Signature, Answer> = declared;
-    const [args = {}, items = []] = rest as [object?, object[]?];
-    return { script, ...writeCall(this.#load(declared).layout, keys, args as Values, items as Values[]) };
-  }
-
-  /** @throws coded Redis errors */
-  async send<Answer>({ script, keys, args }: Packed<Answer>): Promise<Answer> {
-    return (await this.#link.run(this.#load(script).script, keys, args)) as Answer;
+    args: Args<T>,
+    items: readonly Written[],
+  ): Promise<Answer> {
+    const { script, layout } = this.#load(declared);
+    const call = writeCall(layout, keys, args as Values, items);
+    return (await this.#link.run(script, call.keys, call.args)) as Answer;
   }
 
   #load(declared: Declared): Loaded {

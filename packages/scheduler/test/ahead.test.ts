@@ -5,16 +5,11 @@ import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { SILENT } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { Bursts } from "../src/burst/bursts.js";
-import { Lookahead } from "../src/burst/lookahead.js";
-import type { Preparer } from "../src/burst/preparer.js";
-import { settle } from "../src/options.js";
-import { type Claims, claimsOn, idsOf, LEASE, nodeInfo, SHARD } from "./claiming.js";
+import { type Claims, claimsOn, idsOf } from "./claiming.js";
 
 const AT = START + 10_000;
-const go = () => true;
 
-describe("a burst that is prepared ahead", () => {
+describe("a claim that is decided ahead of its time", () => {
   let redis: RedisServer;
   let bench: Bench;
   let node: Claims;
@@ -26,7 +21,7 @@ describe("a burst that is prepared ahead", () => {
   });
   beforeEach(async () => {
     bench = await Bench.open(redis.url);
-    node = claimsOn(bench);
+    node = claimsOn(bench, () => 0);
   });
   afterEach(async () => {
     await bench.close();
@@ -38,7 +33,7 @@ describe("a burst that is prepared ahead", () => {
     node.clock.observe(time, node.clock.mark());
   }
   const put = (input: Partial<TaskInput> = {}) => bench.put({ id: "t", ...input });
-  const prepare = () => node.preparer.prepare(QUEUE, SHARD, AT, go);
+  const prepare = () => node.prepare(QUEUE, AT - START);
   const claim = () => node.claim(QUEUE);
   /** Counts reads of due tasks. */
   function reads(): () => number {
@@ -75,7 +70,7 @@ describe("a burst that is prepared ahead", () => {
     expect(await claim()).toMatchObject({ decided: [], refused: [] });
     // The node's estimate is ahead of the server's clock.
     node.clock.observe(AT, node.clock.mark());
-    expect(await claim()).toEqual({ progress: true, decided: [], refused: [] });
+    expect(await claim()).toMatchObject({ left: [], decided: [], refused: [] });
     await to(AT);
     expect((await claim()).decided).toHaveLength(1);
     expect(await enqueued()).toHaveLength(1);
@@ -130,7 +125,7 @@ describe("a burst that is prepared ahead", () => {
 
   it("is read again once it is too old", async () => {
     await put({ schedule: { every: "1s" } });
-    await node.preparer.prepare(QUEUE, SHARD, START + 1_000, go);
+    await node.prepare(QUEUE, 1_000);
     await to(START + 5_000);
     expect((await claim()).decided).toMatchObject([
       { outcome: "skipped", reason: "missed" },
@@ -157,44 +152,41 @@ describe("a burst that is prepared ahead", () => {
     expect(count()).toBe(0);
   });
 
-  it.each(["prepared", "read at its time"])("keeps the mutex between two batches: %s", async (how) => {
-    for (const id of idsOf(60)) await bench.put({ id });
-    if (how === "prepared") await prepare();
-    await to(AT);
-    const extended: number[] = [];
-    const extend = async (ttl: number) => void extended.push(ttl);
-    await node.claim(QUEUE, go, { ...LEASE, remaining: 1_000, extend });
-    expect(extended[0]).toBe(2_700);
-  });
-
-  it("stays prepared when an earlier burst is done", async () => {
+  it("comes with others of its queue in one commit, each at its time", async () => {
     const [first, second] = idsOf(2) as [string, string];
     await bench.put({ id: first, schedule: { at: AT } });
     await bench.put({ id: second, schedule: { at: AT + 1 } });
-    await prepare();
-    await to(AT);
-    const { claims } = bench.store;
-    const { send } = claims;
-    claims.send = async (commit) => {
-      claims.send = send;
-      await node.preparer.prepare(QUEUE, SHARD, AT + 1, go);
-      return send.call(claims, commit);
-    };
-    expect((await claim()).decided).toHaveLength(1);
-    await to(AT + 1);
+    await node.prepare(QUEUE, AT + 1 - START);
     const count = reads();
-    claims.pack = () => {
-      throw new Error("packed anew");
-    };
+    await to(AT);
+    expect((await claim()).decided).toMatchObject([{ task: `system/${first}` }]);
+    await to(AT + 1);
     expect((await claim()).decided).toMatchObject([{ task: `system/${second}` }]);
-    expect(count()).toBe(1);
+    expect(count()).toBe(0);
+  });
+
+  it("a task put meanwhile, between the others, is claimed at its time", async () => {
+    const [first, second, third] = idsOf(3) as [string, string, string];
+    await bench.put({ id: first, schedule: { at: AT } });
+    await bench.put({ id: third, schedule: { at: AT + 20 } });
+    await node.prepare(QUEUE, AT + 100 - START);
+    // Nothing announces it: another time of the shard is earlier.
+    await bench.put({ id: second, schedule: { at: AT + 10 } });
+    for (const [at, id] of [
+      [AT, first],
+      [AT + 10, second],
+      [AT + 20, third],
+    ] as const) {
+      await to(at);
+      expect((await claim()).decided).toMatchObject([{ task: `system/${id}`, nominal: at }]);
+    }
   });
 
   it("an earlier time of a task is decided as usual", async () => {
     const [often, seldom] = idsOf(2) as [string, string];
     await bench.put({ id: often, schedule: { every: "1s" } });
     await bench.put({ id: seldom, schedule: { every: "1h" } });
-    await node.preparer.prepare(QUEUE, SHARD, START + 1_000, go);
+    await node.prepare(QUEUE, 1_000);
     await to(START + 2_000);
     expect((await claim()).decided).toMatchObject([
       { outcome: "skipped", reason: "missed", nominal: START + 1_000 },
@@ -247,72 +239,15 @@ describe("a burst that is prepared ahead", () => {
     await prepare();
     await to(AT);
     const { claims } = bench.store;
-    const { send } = claims;
-    claims.send = async (commit) => {
-      await send.call(claims, commit);
-      claims.send = send;
+    const { commit } = claims;
+    claims.commit = async (...all) => {
+      await commit.apply(claims, all);
+      claims.commit = commit;
       throw new Error("Connection is closed.");
     };
     await expect(claim()).rejects.toThrow("closed");
     expect((await claim()).decided).toMatchObject([{ outcome: "enqueued", nominal: AT }]);
     expect(await enqueued()).toHaveLength(1);
-  });
-
-  describe("shared among nodes", () => {
-    const beat = (id: string, at: number) =>
-      bench.store.registry.beat(nodeInfo(id, { started: START, beat: at }));
-    /** The shards that a node prepares 400 ms ahead, and those that it leaves to others at first. */
-    async function shareOf(nodeId: string, due: readonly number[] = Array(8).fill(AT)) {
-      const bursts = new Bursts();
-      bursts.find(QUEUE, new Map(due.map((at, shard) => [String(shard), at])));
-      const prepared: number[] = [];
-      const told = { prepare: async (_: string, shard: number) => prepared.push(shard), forget() {} };
-      const settings = settle({ store: bench.store, nodeId, logger: SILENT });
-      const lookahead = new Lookahead(bench.store, node.clock, settings, bursts, told as unknown as Preparer);
-      expect(lookahead.nextAt(AT - 2_000)).toBe(due.every((at) => at === AT) ? AT - 500 : Infinity);
-      lookahead.look(AT - 501);
-      await lookahead.idle();
-      expect(prepared).toEqual([]);
-      for (const time of [AT - 400, AT - 300]) lookahead.look(time);
-      await lookahead.idle();
-      const left = due.flatMap((at, shard) =>
-        lookahead.othersBegin({ queue: QUEUE, part: String(shard), at }) ? [shard] : [],
-      );
-      // Any node may begin at another time, or with a part that is not a shard.
-      expect(lookahead.othersBegin({ queue: QUEUE, part: "r", at: AT })).toBe(false);
-      for (let shard = 0; shard < 8; shard++)
-        expect(lookahead.othersBegin({ queue: QUEUE, part: String(shard), at: AT + 1 })).toBe(false);
-      return { prepared, left };
-    }
-    beforeEach(() => to(AT - 400));
-
-    it("assigns each shard to one live node, and the others wait for it", async () => {
-      for (const id of ["a", "b", "c"]) await beat(id, AT - 20_000);
-      await beat("dead", AT - 30_000);
-      // Counts as dead: its last heartbeat is later than the server's clock, which went back.
-      await beat("future", AT + 20_000);
-      const shares = await Promise.all(["a", "b", "c"].map((id) => shareOf(id)));
-      expect(shares.flatMap(({ prepared }) => prepared).sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-      expect(shares.map(({ prepared }) => prepared.length).sort()).toEqual([2, 3, 3]);
-      for (const { prepared, left } of shares)
-        expect([...prepared, ...left].sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-    });
-
-    it("a single node prepares all shards", async () => {
-      await beat("a", AT - 1_000);
-      expect(await shareOf("a")).toMatchObject({ prepared: { length: 8 }, left: [] });
-    });
-
-    it("a node that is not on the list prepares nothing, and leaves nothing to others", async () => {
-      await beat("a", AT - 1_000);
-      expect(await shareOf("b")).toEqual({ prepared: [], left: [] });
-    });
-
-    it("few tasks are not a burst, and cost no command", async () => {
-      await beat("a", AT - 1_000);
-      const due = [AT, AT, AT, AT, AT, AT, AT, AT + 1];
-      expect(await shareOf("a", due)).toEqual({ prepared: [], left: [] });
-    });
   });
 });
 
