@@ -269,6 +269,10 @@ it("is `stopped` while a worker fails runs whose type it lacks, also if another 
       message: expect.stringMatching(/^the worker old /),
     },
   ]);
+  // The type was a typing error, and its only task is deleted.
+  await put("u", { type: "ring-ring" });
+  await client.delete("t");
+  expect(await client.status()).toMatchObject({ state: "on-time", reasons: [] });
 });
 
 it("is `stopped` while the jobs of a dead worker are in a queue without workers, since its last heartbeat", async () => {

@@ -68,7 +68,7 @@ function remedyOf(reason: StatusReasonFacts): string {
       return `Resume it: carillon queue resume ${reason.queue}`;
     case "NO_WORKER":
       if (!("gap" in reason))
-        return `Give the type ${reason.type} to all workers of the queue ${reason.queue}, or stop those that lack it.`;
+        return `Give the type ${reason.type} to all workers of the queue ${reason.queue}, stop those that lack it, or delete the tasks of that type.`;
       return reason.gap.workers === 0
         ? `Start a worker of the queue ${reason.gap.queue}.`
         : `Give the type ${reason.gap.type} to all workers of the queue ${reason.gap.queue}.`;

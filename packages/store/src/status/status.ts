@@ -125,7 +125,7 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
     ...clockWentBack(latest, now),
     ...readings.flatMap(({ queue }) => (isPlanned(queue) ? [] : pauseOf(queue))),
     ...noWorkers(gaps, readings, workers),
-    ...(owner === undefined ? lackedTypes(working, gaps) : []),
+    ...(owner === undefined ? await lackedTypes(scope, working, gaps) : []),
     ...waiting.filter(({ code }) => code === "JOBS_NOT_TAKEN"),
     ...readings.flatMap((one) => undelivered(one, gaps, now)),
     ...heldReasons(readings.flatMap((one) => one.moving)),
@@ -389,7 +389,11 @@ function noWorkers(
 }
 
 /** Types that some workers of a queue do not have: those fail their runs. One reason for each type of a queue. */
-function lackedTypes(alive: readonly WorkerInfo[], gaps: readonly Gap[]): StatusReasonFacts[] {
+async function lackedTypes(
+  { store }: StatusScope,
+  alive: readonly WorkerInfo[],
+  gaps: readonly Gap[],
+): Promise<StatusReasonFacts[]> {
   const reasons = alive.flatMap(({ id: worker, lacking = [] }) =>
     lacking.map(({ queue, type, since }): [string, StatusReasonFacts] => [
       `${queue} ${type}`,
@@ -397,7 +401,12 @@ function lackedTypes(alive: readonly WorkerInfo[], gaps: readonly Gap[]): Status
     ]),
   );
   const told = new Set(gaps.map(({ queue, type }) => `${queue} ${type}`));
-  return [...new Map(reasons)].flatMap(([name, reason]) => (told.has(name) ? [] : [reason]));
+  const untold = [...new Map(reasons)].flatMap(([name, reason]) => (told.has(name) ? [] : [reason]));
+  // A worker reports a type for ten minutes. Without a task that has it, nothing fails any more.
+  const still = await Promise.all(
+    untold.map(({ queue = "", type = "" }) => store.tasks.hasType({ queue, type })),
+  );
+  return untold.filter((_, i) => still[i]);
 }
 
 function undelivered({ queue, since }: QueueReading, gaps: readonly Gap[], now: number): StatusReasonFacts[] {

@@ -1,5 +1,5 @@
 import { CarillonError, type TaskName } from "@carillon/core";
-import { localName, type ResolvedRef } from "@carillon/core/internal";
+import { localName, type ResolvedRef, type Work } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
@@ -10,6 +10,9 @@ import { unreadable, unsupportedFormat } from "./errors.js";
 import { type CountFilter, TaskListing, type TaskPage } from "./listing.js";
 import { rangeOf, type TaskFilter, withoutType } from "./name-sets.js";
 import type { Plan } from "./plans.js";
+
+/** Pages of tasks that are read to find one with a type, and the tasks of each. */
+const [MOST_PAGES, PAGE] = [20, 100];
 
 /** Reads tasks. */
 export class TaskReads {
@@ -101,6 +104,18 @@ export class TaskReads {
    */
   counts(filter: CountFilter, dueBefore: number): Promise<TaskCounts> {
     return this.#listing.count(filter, dueBefore);
+  }
+
+  /** Whether a task of a queue has this type. True if too many names would have to be read. */
+  async hasType({ queue, type }: Work): Promise<boolean> {
+    let cursor: string | undefined;
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const found = await this.list({ queue, text: type.toLowerCase() }, PAGE, cursor);
+      if (found.tasks.some(({ definition }) => definition.type === type)) return true;
+      cursor = found.cursor;
+      if (cursor === undefined) return false;
+    }
+    return true;
   }
 
   /** The facts that decide the times of a queue's scheduled tasks, some tasks at a time. */
