@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { operatorOf } from "@carillon/ops";
+import { operatorOf, operatorOf } from "@carillon/ops";
 import { alertEmail, Client, defineTask } from "@carillon/sdk";
 import nodemailer from "nodemailer";
 import { SMTPServer } from "smtp-server";
@@ -37,9 +37,9 @@ async function office() {
   const transport = nodemailer.createTransport(`smtp://127.0.0.1:${port}`);
   const mails = alertEmail({ transport, from: "carillon@example.com" });
   const kit = await stand.kit({ types: [REPORTS, mails], start: "2026-01-01T00:00:30Z" });
-  const put = (id: string, owner = "acme", to = "ops@example.com") =>
+  const put = (id: string, owner = "acme", to = "ops@example.com", second = "00") =>
     kit.client.put(REPORTS, {
-      ...{ id, owner, schedule: { every: "10m", origin: "2026-01-01T00:00:00Z" }, payload: {} },
+      ...{ id, owner, schedule: { every: "10m", origin: `2026-01-01T00:00:${second}Z` }, payload: {} },
       alerts: [{ on: ["failed"], email: to }],
     });
   return { kit, put };
@@ -65,6 +65,27 @@ describe("E13 alerts go to an e-mail address, in one mail per minute", () => {
     // They fail again, which is not reported again.
     await kit.advance("10m");
     expect(received).toHaveLength(2);
+  });
+
+  it("failures over a minute make one mail, those of the next minute another", async () => {
+    const { kit, put } = await office();
+    for (const second of ["00", "04", "08", "12", "16", "20", "28"])
+      await put(`t${second}`, "acme", undefined, second);
+    await kit.client.put(REPORTS, {
+      ...{
+        id: "next",
+        owner: "acme",
+        schedule: { every: "10m", origin: "2026-01-01T00:01:10Z" },
+        payload: {},
+      },
+      alerts: [{ on: ["failed"], email: "ops@example.com" }],
+    });
+    await kit.advance("13m");
+    // The first time of "next" is a minute after the put; the others are due ten minutes later.
+    expect(received.map((one) => /^Subject: (.*)$/m.exec(one)?.[1])).toEqual([
+      "[carillon] acme/next: failed",
+      "[carillon] 7 alerts: 7 failed",
+    ]);
   });
 
   it("a refused mail is sent again with the same id", async () => {
@@ -98,5 +119,25 @@ describe("E13 alerts go to an e-mail address, in one mail per minute", () => {
     expect(() => alertEmail({ transport: {} as never, from: "a@b.example" })).toThrow(/createTransport/);
     expect(() => alertEmail({ transport: { sendMail: async () => {} }, from: "me" })).toThrow(/sender/);
     await client.close();
+  });
+});
+
+describe("E20 an administrator is one person: default alerts of all tasks are collected by address", () => {
+  it("150 owners fail at once: one mail", async () => {
+    const { kit, put } = await office();
+    const schedule = { every: "10m", origin: "2026-01-01T00:00:00Z" } as const;
+    const alerts = [{ on: ["failed" as const], email: "admin@example.com" }];
+    await operatorOf(kit.client).defaults.set({ scope: "all", policies: { alerts } });
+    const owners = Array.from({ length: 150 }, (_, n) => `owner${n}`);
+    await kit.client.putMany(
+      owners.map((owner) => ({ id: "t", owner, type: "report", queue: "reports", schedule, payload: {} })),
+    );
+    // An address that a task names itself gets those of its owner.
+    await put("own", "owner0", "admin@example.com");
+    await kit.advance("12m");
+    expect(received.map((one) => /^Subject: (.*)$/m.exec(one)?.[1]).sort()).toEqual([
+      expect.stringContaining("150_alerts=3A_100_failed"),
+      "[carillon] owner0/own: failed",
+    ]);
   });
 });

@@ -257,6 +257,10 @@ describe("E14 authors are recorded: of a put, and of a trigger, enqueue or backf
     await kit.worker.resume();
     await kit.advance("5m");
     expect(await runs("t")).toContainEqual(["manual", "fay"]);
+    await client.delete("t", { by: "ida" });
+    expect((await client.changes.list({ by: "ida" })).changes).toMatchObject([
+      { kind: "delete", by: "ida", scope: { id: "t" } },
+    ]);
   });
 
   const TASK = { id: "nightly", type: "report", queue: "reports", schedule: { every: "1h" } };

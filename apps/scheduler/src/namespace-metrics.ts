@@ -13,6 +13,7 @@ const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}` | "FROZEN">, 0>
   NO_WORKER: 0,
   JOBS_NOT_TAKEN: 0,
   ALERTS_UNDELIVERED: 0,
+  ALERTS_FAIL: 0,
   TASK_HELD: 0,
   OVERDUE: 0,
   JOBS_WAIT: 0,

@@ -45,7 +45,7 @@ export function targetOf(destination: Pick<AlertDestination, DestinationKind>): 
 /** The host of a webhook, or the address of a mail. */
 export function shownTarget(destination: Pick<AlertDestination, DestinationKind>): string {
   const { kind, target } = targetOf(destination);
-  return DESTINATIONS[kind].shown(target);
+  return kind === undefined ? "?" : DESTINATIONS[kind].shown(String(target));
 }
 
 /**
@@ -64,6 +64,12 @@ export function shownDestination(stored: unknown): Record<string, unknown> {
     ...(quiet !== undefined && { quiet }),
   };
 }
+
+/** A destination of an alert. */
+export type RoutedDestination = AlertDestination & {
+  /** It comes from the defaults of all tasks: one receiver for the alerts of all owners. */
+  readonly shared: boolean;
+};
 
 /** The part of an alert that decides who gets it. */
 interface About {
@@ -85,18 +91,22 @@ export function destinationsOf(
   { kind, ended = [] }: About,
   definition: TaskDefinition | undefined,
   defaults: ReadonlyMap<string, Policies>,
-): readonly AlertDestination[] {
+): readonly RoutedDestination[] {
   const scopes = definition === undefined ? (["all"] as const) : scopesOf(definition);
   // A delivery that fails must not cause further deliveries.
-  const alerts =
-    definition?.alerts ??
-    (definition?.queue === ALERTS_QUEUE
+  const scope =
+    definition?.alerts !== undefined || definition?.queue === ALERTS_QUEUE
       ? undefined
-      : scopes.map((scope) => defaults.get(scope)?.alerts).find((found) => found !== undefined));
-  return (alerts ?? []).filter(
-    ({ on }) =>
-      on.includes(kind) && (kind !== "recovered" || on.length === 1 || ended.some((one) => on.includes(one))),
-  );
+      : scopes.find((one) => defaults.get(one)?.alerts !== undefined);
+  const alerts = scope === undefined ? definition?.alerts : defaults.get(scope)?.alerts;
+  const shared = scope === "all";
+  return (alerts ?? [])
+    .filter(
+      ({ on }) =>
+        on.includes(kind) &&
+        (kind !== "recovered" || on.length === 1 || ended.some((one) => on.includes(one))),
+    )
+    .map((destination) => ({ ...destination, shared }));
 }
 
 type QuietTime = NonNullable<AlertDestination["quiet"]>[number];

@@ -56,6 +56,13 @@ export type StatusReasonFacts = {
   | { readonly code: "NO_WORKER"; readonly worker: string; readonly queue: string; readonly type: string }
   | ({ readonly code: "JOBS_NOT_TAKEN" } & WaitingJobs)
   | { readonly code: "ALERTS_UNDELIVERED"; readonly gap: Gap | undefined }
+  /** Deliveries that failed, or wait for another try. `to`: some of their hosts and addresses. */
+  | {
+      readonly code: "ALERTS_FAIL";
+      readonly deliveries: number;
+      readonly to: readonly string[];
+      readonly error?: string;
+    }
   /** A move that was interrupted, or waits for runs. `task`: owner and id. */
   | {
       readonly code: "TASK_HELD";
@@ -102,6 +109,8 @@ export function reasonText(reason: StatusReasonFacts): string {
       return `alerts wait for their delivery${reason.gap ? `: ${gapText(reason.gap)}` : ""}.`;
     case "TASK_HELD":
       return `the task ${reason.task} does not run: a move from queue ${reason.from} to ${reason.to} holds it.`;
+    case "ALERTS_FAIL":
+      return failingText(reason.deliveries, reason.to, reason.error);
     case "OVERDUE":
       return `the queue ${reason.queue} has occurrences that are due and that no node has claimed.`;
     case "JOBS_WAIT":
@@ -109,6 +118,12 @@ export function reasonText(reason: StatusReasonFacts): string {
     default:
       return reason.text;
   }
+}
+
+function failingText(deliveries: number, to: readonly string[], error: string | undefined): string {
+  const what = deliveries === 1 ? "1 delivery of alerts has" : `${deliveries} deliveries of alerts have`;
+  const where = to.length === 0 ? "" : `, to ${to.join(", ")}`;
+  return `${what} failed or wait${deliveries === 1 ? "s" : ""} for another try${where}${error === undefined ? "" : `: ${error.replace(/\.$/, "")}`}.`;
 }
 
 /** The gap in words. */

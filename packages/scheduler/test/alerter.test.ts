@@ -303,7 +303,7 @@ describe("the alerter", () => {
       await alerter({ consoleUrl: "https://carillon.example.com/" }).tell(QUEUE, LEASE, ALWAYS);
       expect(() => alerter({ consoleUrl: "carillon.example.com" })).toThrow(/^consoleUrl: not an address/);
       const { tasks } = await store.tasks.list({ queue: "carillon-alerts" }, 10);
-      const page = `https://carillon.example.com/queues/queue/${QUEUE}`;
+      const page = "https://carillon.example.com";
       const common = { namespace: store.namespace, task: run.task, type: "noop", consecutiveFailures: 3 };
       expect(
         tasks
@@ -314,10 +314,13 @@ describe("the alerter", () => {
           url: "https://example.com/",
           alert: {
             ...{ ...common, kind: "failed", outcome: "timed-out", nominal: 5, at: 7, run: "r1", attempts: 2 },
-            ...{ link: `${page}/r1`, error: "TimeLimitError: over\nError: boom" },
+            ...{ link: `${page}/runs/r1`, error: "TimeLimitError: over\nError: boom" },
           },
         },
-        { url: "https://example.com/", alert: { ...common, kind: "missed-deadline", at: 8, link: page } },
+        {
+          url: "https://example.com/",
+          alert: { ...common, kind: "missed-deadline", at: 8, link: `${page}/tasks/${QUEUE}/system/t` },
+        },
       ]);
     });
 

@@ -146,6 +146,22 @@ const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Pro
     () => client.put(task("a", { alerts: [{ on: ["failed"], url: "https://example.com/hook" }] })),
   ],
   [
+    "default alerts have no deliverer",
+    "NO_DELIVERER",
+    "error",
+    () =>
+      store.registry.setDefaults("all", { alerts: [{ on: ["failed"], url: "https://example.com/hook" }] }),
+  ],
+  [
+    "alerts by e-mail have a deliverer of webhooks only",
+    "NO_DELIVERER",
+    "error",
+    async () => {
+      await worker("w", { queues: [QUEUE, "carillon-alerts"], types: ["ring", "carillon.webhook"] });
+      await client.put(task("a", { alerts: [{ on: ["failed"], email: "ops@example.com" }] }));
+    },
+  ],
+  [
     "alerts are not taken",
     "ALERTS_FAIL",
     "error",

@@ -1,3 +1,4 @@
+import type { TaskName } from "@carillon/core";
 import type { Alert, Store } from "@carillon/store";
 
 /**
@@ -31,7 +32,7 @@ export async function alertBody(
     consecutiveFailures: Number(stats.consecutiveFailures ?? 0),
     message,
     ended,
-    link: linkOf(consoleUrl, task.queue, run?.id),
+    link: linkOf(consoleUrl, task, run?.id),
     error: alert.error === undefined ? undefined : withoutStack(alert.error),
   };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
@@ -43,13 +44,21 @@ function bodyOf(
   { kind, code, queue, type, at, message, ended }: Alert,
   consoleUrl: string | undefined,
 ): Record<string, unknown> {
-  const link = queue === undefined ? consoleUrl : linkOf(consoleUrl, queue);
-  const body = { kind, namespace, code, queue, type, at, message, ended, link };
+  const body = { kind, namespace, code, queue, type, at, message, ended, link: consoleUrl };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }
 
-function linkOf(consoleUrl: string | undefined, queue: string, run?: string): string | undefined {
-  return consoleUrl && `${consoleUrl}/queues/queue/${queue}${run ? `/${encodeURIComponent(run)}` : ""}`;
+/** The console's page of the run, or of the task. It outlives the job, and each role may open it. */
+function linkOf(
+  consoleUrl: string | undefined,
+  { queue, owner, id }: TaskName,
+  run: string | undefined,
+): string | undefined {
+  const page =
+    run === undefined
+      ? `tasks/${queue}/${owner}/${id}`
+      : `runs/${encodeURIComponent(run).replace("%40", "@")}`;
+  return consoleUrl && `${consoleUrl}/${page}`;
 }
 
 /** The lines before the first one of the stack. */

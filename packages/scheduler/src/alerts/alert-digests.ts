@@ -1,13 +1,6 @@
 import { createHash } from "node:crypto";
-import {
-  ALERTS_QUEUE,
-  type AlertDestination,
-  CarillonError,
-  DEFAULT_OWNER,
-  isCarillonError,
-  parseTask,
-} from "@carillon/core";
-import { DESTINATIONS, storedInstant, targetOf } from "@carillon/core/internal";
+import { ALERTS_QUEUE, CarillonError, DEFAULT_OWNER, isCarillonError, parseTask } from "@carillon/core";
+import { DESTINATIONS, type RoutedDestination, storedInstant, targetOf } from "@carillon/core/internal";
 import type { Alert, Store } from "@carillon/store";
 
 /** The alerts of this many ms go into one mail. */
@@ -26,7 +19,7 @@ interface Batch {
 }
 
 /**
- * Collects alerts by owner and destination: those of a minute for an e-mail address, those of a quiet time for any
+ * Collects alerts by owner and destination, or by destination alone if it is shared: those of a minute for an e-mail address, those of a quiet time for any
  * destination. A digest is a one-off task whose payload grows until it is due.
  */
 export class AlertDigests {
@@ -44,16 +37,20 @@ export class AlertDigests {
    */
   async add(
     alert: Alert,
-    destination: AlertDestination,
+    destination: RoutedDestination,
     body: Record<string, unknown>,
     until: number | undefined,
   ): Promise<void> {
     const queue = ALERTS_QUEUE;
-    const owner = alert.task?.owner ?? DEFAULT_OWNER;
+    const { shared } = destination;
+    const owner = (shared ? undefined : alert.task?.owner) ?? DEFAULT_OWNER;
     const now = await this.#store.tasks.time(queue);
     const at = until ?? Math.ceil((now + CLOSED) / WINDOW) * WINDOW;
     const { kind, target: to } = targetOf(destination);
-    const whose = createHash("sha256").update(`${owner} ${to}`).digest("hex").slice(0, 24);
+    const whose = createHash("sha256")
+      .update(`${shared ? "*" : owner} ${to}`)
+      .digest("hex")
+      .slice(0, 24);
     const id = `${kind === "email" ? "mail" : "digest"}-${whose}-${at.toString(36)}`;
     for (let tries = 0; tries < TRIES; tries++) {
       const stored = await this.#store.tasks.get({ queue, owner, id });

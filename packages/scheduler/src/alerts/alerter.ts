@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import {
   ALERTS_QUEUE,
-  type AlertDestination,
   DEFAULT_OWNER,
   isCarillonError,
   type Policies,
@@ -13,6 +12,7 @@ import {
   destinationsOf,
   localName,
   quietUntil,
+  type RoutedDestination,
   shownTarget,
   silenceOf,
 } from "@carillon/core/internal";
@@ -169,7 +169,7 @@ export class Alerter {
   async #deliver(
     alert: Alert,
     type: string | undefined,
-    to: readonly AlertDestination[],
+    to: readonly RoutedDestination[],
     now: number,
   ): Promise<void> {
     if (to.length === 0) return;

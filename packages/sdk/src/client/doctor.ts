@@ -1,5 +1,6 @@
-import { ALERTS_QUEUE, type CarillonError, type TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, type CarillonError, type Policies, type TaskName } from "@carillon/core";
 import {
+  DESTINATION_KINDS,
   DESTINATIONS,
   formatDuration,
   gapText,
@@ -81,6 +82,7 @@ export async function doctor(
     ...(writable ? [...dead("node", nodes, at), ...dead("worker", workers, at)] : []),
     ...(writable ? await uncovered(scope, tasks, reasons) : []),
     ...(await undelivered(alerts, at, reasons)),
+    ...(writable ? await undeliverable(scope, tasks) : []),
     ...unplanned,
     ...neverRan(tasks, schedules, at),
     ...(await tooLong(tasks, schedules, runs, at)),
@@ -146,9 +148,7 @@ async function uncovered(
   const works = new Map(
     tasks.map(({ definition: { queue, type } }) => [`${queue} ${type}`, { queue, type }] as const),
   );
-  const alerted = tasks.filter(({ definition }) => (definition.alerts ?? []).length > 0);
-  const delivery = { queue: ALERTS_QUEUE, type: DESTINATIONS.url.type };
-  const gaps = await coverage.gaps([...works.values(), ...(alerted.length > 0 ? [delivery] : [])]);
+  const gaps = await coverage.gaps([...works.values()]);
   const known = reasons.flatMap(({ code, queue, type = "" }) =>
     code === "NO_WORKER" ? [`${queue} ${type}`] : [],
   );
@@ -159,23 +159,38 @@ async function uncovered(
       const name = `${queue} ${workers === 0 ? "" : type}`;
       return !told.has(name) && told.add(name);
     })
-    .map((gap) =>
-      gap.queue === ALERTS_QUEUE
-        ? {
-            code: "NO_DELIVERER",
-            severity: "error" as const,
-            message: `${alerted.length} tasks have alerts, and ${gapText(gap)}.`,
-            remedy: "Give a worker alertWebhook().",
-            queue: gap.queue,
-          }
-        : {
-            code: gap.workers === 0 ? "NO_WORKER" : "TYPE_UNHANDLED",
-            severity: "error" as const,
-            message: `${gapText(gap)[0]?.toUpperCase()}${gapText(gap).slice(1)}.`,
-            remedy: `Start a worker that has the type ${gap.type}.`,
-            queue: gap.queue,
-          },
-    );
+    .map((gap) => ({
+      code: gap.workers === 0 ? "NO_WORKER" : "TYPE_UNHANDLED",
+      severity: "error" as const,
+      message: `${gapText(gap)[0]?.toUpperCase()}${gapText(gap).slice(1)}.`,
+      remedy: `Start a worker that has the type ${gap.type}.`,
+      queue: gap.queue,
+    }));
+}
+
+/** Kinds of destinations, of tasks and of defaults, that no worker delivers to. */
+async function undeliverable({ store, coverage }: Scope, tasks: readonly StoredTask[]): Promise<Finding[]> {
+  const defaults = await store.registry.defaults();
+  const found: Finding[] = [];
+  for (const kind of DESTINATION_KINDS) {
+    const { type, deliverer } = DESTINATIONS[kind];
+    const uses = ({ alerts = [] }: Policies) => alerts.some((one) => one[kind] !== undefined);
+    const scopes = [...defaults].filter(([, policies]) => uses(policies)).map(([scope]) => scope);
+    const count = tasks.filter(({ definition }) => uses(definition)).length;
+    const [gap] = (await coverage.gaps([{ queue: ALERTS_QUEUE, type }])).values();
+    if (gap === undefined || (scopes.length === 0 && count === 0)) continue;
+    const who = [
+      ...(count > 0 ? [count === 1 ? "1 task" : `${count} tasks`] : []),
+      ...(scopes.length > 0 ? [`the defaults of ${scopes.join(", ")}`] : []),
+    ];
+    const verb = count === 1 && scopes.length === 0 ? "has" : "have";
+    found.push({
+      ...{ code: "NO_DELIVERER", severity: "error", queue: ALERTS_QUEUE },
+      message: `${who.join(" and ")} ${verb} alerts by ${kind === "email" ? "e-mail" : "webhook"}, and ${gapText(gap)}.`,
+      remedy: `Give a worker ${deliverer}().`,
+    });
+  }
+  return found;
 }
 
 type Schedules = ReadonlyMap<StoredTask, TaskSchedule>;
@@ -205,6 +220,7 @@ async function undelivered(
   now: number,
   reasons: readonly StatusReason[],
 ): Promise<Finding[]> {
+  if (reasons.some(({ code }) => code === "ALERTS_FAIL")) return [];
   const { deliveries } = await alerts.undelivered();
   // Those that were not tried yet are a symptom of this reason.
   const told = reasons.some(({ code }) => code === "ALERTS_UNDELIVERED");

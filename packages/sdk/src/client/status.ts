@@ -75,7 +75,11 @@ function remedyOf(reason: StatusReasonFacts): string {
     case "JOBS_NOT_TAKEN":
       return `Restart the workers of the queue ${reason.queue}, and see their logs: their connection to Redis may hang.`;
     case "ALERTS_UNDELIVERED":
-      return "Start a worker with alertWebhook or alertEmail; see its log if one runs.";
+      return reason.gap
+        ? "Start a worker with alertWebhook or alertEmail."
+        : "Workers deliver, but not these: their receiver may be slow. See carillon alerts, and the logs of the workers.";
+    case "ALERTS_FAIL":
+      return "See carillon alerts. Once the receiver works, carillon alerts test URL proves it.";
     case "TASK_HELD":
       return `If no move is under way, one was interrupted. Repeat it: carillon move ${reason.task} ${reason.to}`;
     case "OVERDUE":

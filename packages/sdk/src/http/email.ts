@@ -36,7 +36,7 @@ type Mail = z.output<typeof mailSchema>;
 
 /**
  * Sends alerts to the e-mail addresses that tasks name in `alerts`: give it to each worker that has {@link alertWebhook}. An address gets
- * at most one mail a minute for each owner, with all alerts of that minute. A mail that cannot be sent is tried 8 times.
+ * at most one mail a minute for each owner, with all alerts of that minute; one for all owners if it comes from the defaults of `all`. A mail that cannot be sent is tried 8 times.
  *
  * @example
  * const mails = alertEmail({ transport: nodemailer.createTransport(process.env.SMTP_URL), from: "carillon@example.com" });

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { UnrecoverableError } from "bullmq";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { alertWebhook, type HttpRequestOptions, httpRequest, verifySignature } from "../../src/http/index.js";
@@ -199,6 +200,37 @@ describe("http.request", () => {
     const alert = { kind: "failed", task: { queue: "bells", owner: "acme", id: "t" }, at: 1 };
     expect(await failure(perform(type, { url: target.url, alert }))).toMatchObject({ code: "HTTP_STATUS" });
     expect(target.received).toHaveLength(1);
+  });
+
+  it("sends a receiver that does not answer one alert at a time, until it answers", async () => {
+    const held: ServerResponse[] = [];
+    const [target, other] = [
+      await Target.open((_, response) => void held.push(response)),
+      await Target.open(),
+    ];
+    targets.push(target, other);
+    const allow = [target.host, other.host];
+    const type = alertWebhook({ allow, signingKey: KEY, timeout: "10s" });
+    const send = ({ url }: Target) => perform(type, { url, alert: { kind: "failed", at: 1 } });
+    const first = failure(send(target));
+    await vi.waitFor(() => expect(held).toHaveLength(1));
+    held[0]?.socket?.destroy();
+    expect(await first).toMatchObject({ code: "HTTP_UNREACHABLE" });
+    const probe = send(target);
+    await vi.waitFor(() => expect(held).toHaveLength(2));
+    const refused = [failure(send(target)), failure(send(target))];
+    for (const error of await Promise.all(refused)) {
+      expect(error.message).toBe(`${target.host} did not answer the last request, and is being tried.`);
+      expect(error).not.toBeInstanceOf(UnrecoverableError);
+    }
+    // Other receivers are not concerned.
+    expect(await send(other)).toMatchObject({ status: 200 });
+    held[1]?.end();
+    expect(await probe).toMatchObject({ status: 200 });
+    const both = [send(target), send(target)];
+    await vi.waitFor(() => expect(held).toHaveLength(4));
+    for (const response of held) response.end();
+    expect(await Promise.all(both)).toMatchObject([{ status: 200 }, { status: 200 }]);
   });
 
   it("obeys the signal", async () => {

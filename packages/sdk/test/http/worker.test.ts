@@ -1,9 +1,9 @@
 import { Client, Worker } from "@carillon/sdk";
-import { type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SILENT } from "../../../../test/helpers.js";
-import { httpRequest } from "../../src/http/index.js";
-import { Target } from "./bench.js";
+import { alertWebhook, httpRequest } from "../../src/http/index.js";
+import { KEY, Target } from "./bench.js";
 
 describe("a task that is a stored request", () => {
   let redis: RedisServer;
@@ -51,6 +51,33 @@ describe("a task that is a stored request", () => {
     expect(refused).toMatchObject({ outcome: "failed" });
     expect(refused?.error).toContain('"127.0.0.1" is a loopback address; nothing was sent.');
     expect(target.connections).toBe(before);
+  });
+
+  it("is a reason of the status while its receiver refuses alerts, also between tries, with the host", async () => {
+    const refusing = await Target.open((_, response) => response.writeHead(500).end());
+    const type = alertWebhook({ allow: [refusing.host], signingKey: KEY });
+    const worker = new Worker({ connection: redis.url, types: [type], logger: SILENT });
+    await worker.start();
+    const alert = { kind: "failed", at: 1 };
+    const retry = { attempts: 2, delay: "1h" } as const;
+    const payload = { url: refusing.url, alert };
+    const schedule = { at: new Date(Date.now() + 3_600_000).toISOString() };
+    await client.put(type, { id: "alert-1", payload, schedule, retry });
+    await client.trigger({ queue: type.queue, id: "alert-1" });
+    await eventually(async () =>
+      expect((await client.status()).reasons.filter(({ code }) => code === "ALERTS_FAIL")).toMatchObject([
+        {
+          message: `1 delivery of alerts has failed or waits for another try, to ${refusing.host}: ${refusing.host} answered 500.`,
+          remedy: expect.stringContaining("carillon alerts test URL"),
+        },
+      ]),
+    );
+    const [run] = await client.runs.list({ queue: type.queue, id: "alert-1" });
+    expect(run?.state).not.toBe("final");
+    await worker.stop();
+    await client.delete({ queue: type.queue, id: "alert-1" });
+    expect((await client.status()).reasons.map(({ code }) => code)).not.toContain("ALERTS_FAIL");
+    await refusing.close();
   });
 
   it("is refused at the put if its payload is invalid", async () => {

@@ -113,6 +113,17 @@ export class QueueRepository {
     return [...new Set(found.flat().map(runOfJob))];
   }
 
+  /** Ids of the runs whose jobs wait for a time, the first `most`. Empty if its keys hold foreign data. */
+  async delayed(queue: string, most: number): Promise<string[]> {
+    const key = `${this.#keys.queue(queue).bull}delayed`;
+    try {
+      return await this.#link.ask((client) => client.zrange(key, 0, String(most - 1)));
+    } catch (error) {
+      if (failsForAll(error)) throw error;
+      return [];
+    }
+  }
+
   /**
    * Ids of the runs whose jobs wait for a worker, from the next and the newest `most` jobs of each kind: the items of a
    * fan-out may stand between. Includes ids that belong to no run. Empty if its keys hold foreign data.

@@ -14,6 +14,7 @@ import { redisError } from "../redis/connection.js";
 import type { Store } from "../store.js";
 import { nextOf } from "../task/next-of.js";
 import type { Coverage } from "./coverage.js";
+import { failingDeliveries } from "./failing-deliveries.js";
 import { nodeView } from "./node-view.js";
 
 /**
@@ -128,6 +129,7 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
     ...(owner === undefined ? await lackedTypes(scope, working, gaps) : []),
     ...waiting.filter(({ code }) => code === "JOBS_NOT_TAKEN"),
     ...readings.flatMap((one) => undelivered(one, gaps, now)),
+    ...(names.includes(ALERTS_QUEUE) ? await failingDeliveries(scope, now) : []),
     ...heldReasons(readings.flatMap((one) => one.moving)),
   ];
   const notes = [

@@ -62,6 +62,7 @@ const PLACES: Partial<Record<StatusReason["code"], string>> = {
   JOBS_NOT_TAKEN: "/system",
   FROZEN: "/freezes",
   ALERTS_UNDELIVERED: "/alerts",
+  ALERTS_FAIL: "/alerts",
   OVERDUE: "/tasks?filter=overdue",
   JOBS_WAIT: "/runs",
 };
