@@ -1,6 +1,7 @@
 // Executes a plan: chooses targets, runs faults alone or concurrently, and records their effects.
 import { pause } from "../measure/nodes.mjs";
 import { monotonic } from "./failpoint.mjs";
+import { Unknown } from "./faults/unknown.mjs";
 import { QUIET } from "./plan.mjs";
 
 export class Storm {
@@ -10,6 +11,8 @@ export class Storm {
   #world;
   #verbose;
   #underWay = new Set();
+  /** The first fault whose effect is not known. */
+  #unknown;
   /** One fault of Redis at a time. */
   #redis = { id: "redis", busy: undefined };
 
@@ -33,11 +36,13 @@ export class Storm {
     };
   }
 
+  /** @throws `Unknown` if a fault may still take effect: nothing after it can be judged */
   async run(plan, ms) {
     let began = monotonic();
     const left = (until) => Math.max(0, began + until - monotonic());
     for (const entry of plan) {
       await pause(left(entry.at));
+      if (this.#unknown) break;
       if (entry.probe) {
         // A probe runs alone: it waits for the end of the storm, and the next storm waits for its end.
         await Promise.all(this.#underWay);
@@ -46,8 +51,9 @@ export class Storm {
         began += Math.max(0, monotonic() - began - entry.storm);
       } else this.#start(this.#do(entry, left));
     }
-    await pause(left(ms));
+    if (!this.#unknown) await pause(left(ms));
     await Promise.all(this.#underWay);
+    if (this.#unknown) throw this.#unknown;
   }
 
   #start(promise) {
@@ -79,6 +85,7 @@ export class Storm {
       if (this.#verbose) console.error(`${fault.kind} ${target.id}: ${seen} ${end.note ?? ""}`);
     } catch (error) {
       this.#crew.problems.push(`${fault.kind} could not be injected: ${error.stack ?? error}`);
+      if (error instanceof Unknown) this.#unknown ??= error;
     } finally {
       if (target.busy === fault.kind) target.busy = undefined;
     }

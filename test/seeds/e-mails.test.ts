@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { operatorOf, operatorOf } from "@carillon/ops";
+import { operatorOf } from "@carillon/ops";
 import { alertEmail, Client, defineTask } from "@carillon/sdk";
 import nodemailer from "nodemailer";
 import { SMTPServer } from "smtp-server";

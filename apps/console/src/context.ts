@@ -46,6 +46,8 @@ export interface Env {
     site: Site;
     /** Set for every request that came through the guard. */
     identity: Identity;
+    /** Whether the token or session of the request still holds; absent behind a sign-in of the user's own. */
+    holds?: () => Promise<boolean>;
     clientOf(by: string, owner: string | undefined): Client;
     /** Its JSON body; undefined: it has none. */
     body: unknown;

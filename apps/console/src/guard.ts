@@ -118,6 +118,7 @@ export class Guard {
       const credential = await this.#credential(c, bearer, "/");
       if (credential instanceof Response) return credential;
       c.set("identity", identityOf(credential, "bearer"));
+      c.set("holds", async () => (await this.#auth.credential(bearer)) !== undefined);
       return next();
     }
     const session = await this.#session(c);
@@ -125,6 +126,10 @@ export class Guard {
     // Browsers send the cookie for pages of any site, so a write without an Origin cannot be trusted.
     if (isForgeable(c)) return refuse(c, withoutOrigin());
     c.set("identity", identityOf(session.credential, "session"));
+    c.set("holds", async () => {
+      const still = await this.#session(c);
+      return still !== undefined && !(await this.#hasEnded(still));
+    });
     return next();
   };
 

@@ -300,3 +300,13 @@ describe("a token that is bound to owners", () => {
     expect(await codeOf(secret, "GET", "/tasks?owner=gamma")).toEqual([403, "FORBIDDEN"]);
   });
 });
+
+test("a token that is revoked ends its stream of events", async () => {
+  const secret = await create({ role: "viewer", name: "leaver" });
+  const stream = await console_.ask("/api/v1/events", { headers: bearer(secret) });
+  const reader = stream.body!.getReader();
+  await reader.read();
+  expect((await call(ADMIN, "DELETE", "/tokens/leaver")).status).toBe(204);
+  // Ends by itself: within a beat.
+  while (!(await reader.read()).done);
+});

@@ -1,5 +1,5 @@
 import { parseInput } from "@carillon/ops/internal";
-import { CarillonError, type Client } from "@carillon/sdk";
+import { CarillonError, type Client, isCarillonError } from "@carillon/sdk";
 import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { z } from "zod";
 import { type Ctx, queryOf } from "../context.js";
@@ -7,10 +7,13 @@ import { clientFor } from "./clients.js";
 import { EVENTS_QUERY } from "./query.js";
 import { type Call, type Endpoint, NOTHING } from "./route.js";
 
-/** Life of a stream in ms. The browser then reconnects, and a revoked token is refused. */
+/** Life of a stream in ms. The browser then reconnects. */
 const LIFE = 5 * 60_000;
-/** Interval of comments in ms, which keep proxies from closing the stream. */
-const BEAT = 20_000;
+/**
+ * Interval in ms of comments, which keep proxies from closing the stream, and of checks whether its token or session still
+ * holds.
+ */
+const BEAT = 5_000;
 /** Streams of this process; further ones are refused. */
 const MOST = 500;
 const TYPE = "text/event-stream; charset=utf-8";
@@ -49,6 +52,11 @@ export function eventsEndpoint(): Endpoint {
   });
 }
 
+/** Whether a token could be checked, by the error of the check: an expired one holds no more. */
+function isExpired(error: unknown): boolean {
+  return !isCarillonError(error, "TOKEN_EXPIRED");
+}
+
 /** Never throws: a stream that has begun can only end, and the browser reconnects. */
 async function tell(c: Ctx, client: Client, stream: SSEStreamingApi): Promise<void> {
   const ends = new AbortController();
@@ -57,7 +65,13 @@ async function tell(c: Ctx, client: Client, stream: SSEStreamingApi): Promise<vo
   const { closing } = c.var.site;
   closing.addEventListener("abort", end, { once: true });
   const life = setTimeout(end, LIFE);
-  const beat = setInterval(() => void stream.write(":\n\n"), BEAT);
+  const { holds } = c.var;
+  const check = async () => {
+    // If it cannot be checked, Redis is away, and sends no events either.
+    if ((await holds?.().catch(isExpired)) === false) end();
+    else await stream.write(":\n\n");
+  };
+  const beat = setInterval(() => void check(), BEAT);
   try {
     const events = client.events({ after: c.req.header("last-event-id"), signal: ends.signal });
     await stream.write("retry: 2000\n\n");
