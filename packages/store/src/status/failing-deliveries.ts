@@ -1,4 +1,4 @@
-import { ALERTS_QUEUE, type Run } from "@carillon/core";
+import { ALERTS_QUEUE } from "@carillon/core";
 import { FAILURES, localName, type StatusReasonFacts, shownTarget } from "@carillon/core/internal";
 import type { Store } from "../store.js";
 import type { StoredTask } from "../task/codec.js";
@@ -23,8 +23,8 @@ export async function failingDeliveries(
   const last = await store.runs.last(ended.tasks.map(({ definition }) => definition));
   const runs = [
     ...delayed.filter(({ state, attempts }) => state !== "final" && attempts > 0),
-    ...last.filter((run) => run !== undefined && now - (run.finished ?? 0) < RECENT),
-  ].filter((run): run is Run => run !== undefined && (owner ?? run.task.owner) === run.task.owner);
+    ...last.flatMap(({ run }) => (run && now - (run.finished ?? 0) < RECENT ? [run] : [])),
+  ].filter(({ task }) => owner === undefined || task.owner === owner);
   if (runs.length === 0) return [];
   const known = new Map(ended.tasks.map((task) => [localName(task.definition), task]));
   const tasks = await Promise.all(
