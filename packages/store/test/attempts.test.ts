@@ -1,6 +1,7 @@
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { FACTS } from "../src/script/facts.js";
 import { Bench, QUEUE } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -68,6 +69,30 @@ onEveryEngine("the number of an attempt", (connection) => {
     delete before[lock];
     expect(await bench.dump()).toEqual(before);
     expect(await settle(fence, { outcome: "failed", error: "no" })).toBe("OK");
+  });
+
+  it("does not begin in a record of a newer format: worker, fast turn and node leave it alone", async () => {
+    const { link, keys } = internalsOf(bench.store);
+    const record = keys.queue(QUEUE).run(run);
+    await link.ask((own) => own.hset(record, "v", String(FACTS.runFormat + 1)));
+    const [lane] = bench.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 });
+    expect((await lane?.next(1)([]))?.jobs.map(([id, , , started]) => [id, started])).toEqual([
+      [run, undefined],
+    ]);
+    const before = await link.ask((own) => own.hgetall(record));
+    const stats = await bench.store.runs.stats(name());
+    const [until, now] = [bench.clock.now + FACTS.newerWait, bench.clock.now];
+    const format = String(FACTS.runFormat + 1);
+    expect(await start()).toEqual({ word: "NEWER", until, now, format });
+    // Its job is over: a node would settle the run.
+    await client().del(keys.queue(QUEUE).job(run));
+    await bench.clock.advance(HOUR);
+    expect(await bench.reconcile()).toEqual([]);
+    expect(await link.ask((own) => own.hgetall(record))).toEqual(before);
+    expect(await bench.store.runs.stats(name())).toEqual(stats);
+    await link.ask((own) => own.hset(record, "v", String(FACTS.runFormat)));
+    await bench.clock.advance(HOUR);
+    expect(await bench.reconcile()).toEqual([[run, "lost"]]);
   });
 
   it("is the same if its start is sent again", async () => {

@@ -58,7 +58,9 @@ end
 
 local function look(id)
   local runKey, jobKey = ours(F.keys.run, id), bullKey(id)
-  local state, of, cancel, made, trace = unpack(redis.call("HMGET", runKey, "state", "of", "cancel", "made", "trace"))
+  local state, of, cancel, made, trace, v = unpack(redis.call("HMGET", runKey, "state", "of", "cancel", "made", "trace", "v"))
+  -- For a newer node.
+  if isNewerRun(v) then return later(id, longest) end
   local name, enqueued = string.match(of or "", "^(%S+) (%d+)")
   -- (Fails if the record is corrupt.)
   local run = (state or name) and runOf(id, name)

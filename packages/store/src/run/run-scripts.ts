@@ -66,7 +66,9 @@ export type StartResult =
    * The wait after a crash, or the pause of its task, is not over before `until`; now it is `now`. Both by the clock of
    * Redis.
    */
-  | { readonly word: "WAIT"; readonly until: number; readonly now: number };
+  | { readonly word: "WAIT"; readonly until: number; readonly now: number }
+  /** A newer version wrote the run's record, in this format: it is left for a newer worker. Times as in `WAIT`. */
+  | { readonly word: "NEWER"; readonly until: number; readonly now: number; readonly format: string };
 
 /**
  * `ASK`: neither ended, so the general scripts must handle it; `ENDED`: the job has ended, and its run could not be

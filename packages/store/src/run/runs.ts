@@ -160,6 +160,8 @@ export class RunRepository extends RunReads {
       }
       case "WAIT":
         return { word, until: Number(rest[0]), now: Number(rest[1]) };
+      case "NEWER":
+        return { word, until: Number(rest[0]), now: Number(rest[1]), format: String(rest[2]) };
       default:
         return { word };
     }

@@ -13,7 +13,8 @@
 -- Returns of each: { "OK", fence, now, details, checkpoint ("" none), crashes, attempt (from 1), 1 if it may have begun before } |
 --          { "LOST" } (another worker has the job by now, or is to have it) | { "GONE" } (the task was deleted) |
 --          { "FORGOTTEN" } (its record is no longer kept) |
---          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now }
+--          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now } |
+--          { "NEWER", until, now, format } (nothing is changed)
 local now = nowMs()
 -- Wait before a run that only its task's pause holds is checked again (ms). The resume promotes its job; this is for a job that
 -- a worker holds at that moment.
@@ -24,6 +25,7 @@ local function start(run)
   -- Frozen, or cut off, for longer than its lock lasts: this start would count the job's current worker as dead.
   if run.token ~= "" and not isHeldWith(run.job, run.token) then return { "LOST" } end
   local was = readStart(run.key)
+  if isNewerRun(was[15]) then return { "NEWER", now + F.newerWait, now, was[15] } end
   local state, details = was[1], was[5]
   local attempt = tonumber(was[9]) or 0
   local taskState = redis.call("HGET", run.task, "state")

@@ -40,7 +40,7 @@ local function endRun(item, run)
 end
 
 -- Fields of a run's record until somebody starts it, or asks for its cancel.
-local AS_ENQUEUED = { state = true, of = true, info = true, node = true, type = true, place = true }
+local AS_ENQUEUED = { state = true, of = true, info = true, node = true, type = true, place = true, v = true }
 
 local function startRun(id)
   if bullTried then return nil end
@@ -48,7 +48,7 @@ local function startRun(id)
   local flat, state, name, info = redis.call("HGETALL", key), nil, nil, nil
   for i = 1, #flat, 2 do
     local field, value = flat[i], flat[i + 1]
-    if not AS_ENQUEUED[field] then return nil end
+    if not AS_ENQUEUED[field] or field == "v" and isNewerRun(value) then return nil end
     if field == "state" then
       state = value
     elseif field == "of" then

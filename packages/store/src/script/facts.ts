@@ -62,6 +62,13 @@ export const FACTS = {
 
   /** Newest format of a task's hash that this version knows. */
   format: FORMAT_VERSION,
+  /**
+   * Newest format of a run's record, and of the statistics that its start changes, that this version knows; it writes this one.
+   * Workers and nodes leave runs of a newer one alone.
+   */
+  runFormat: 1,
+  /** A worker hands back the job of such a run, and no worker takes it for this many ms. */
+  newerWait: 30_000,
   /** Fields of a task's hash that are not its definition's, but made by claims and runs. */
   bookkeeping: new Set<string>([
     "gen",

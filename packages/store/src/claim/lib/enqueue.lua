@@ -25,16 +25,19 @@ local function enqueue(template, id, data, jobKey)
   return tostring(result)
 end
 
+-- A record of the first format names none.
+local FORMAT = F.runFormat > 1 and { "v", F.runFormat } or {}
+
 -- The run's record. If it would not stay small (F.longestSmallValue), and this helps, node and type get fields of their own.
 local function recordRun(runKey, name, enqueued, node, details)
   local of = name .. " " .. enqueued .. " " .. node
   if #of <= F.longestSmallValue and #details <= F.longestSmallValue then
-    return redis.call("HSET", runKey, "state", "queued", "of", of, "info", details)
+    return redis.call("HSET", runKey, "state", "queued", "of", of, "info", details, unpack(FORMAT))
   end
-  local begin, more = name .. " " .. enqueued, {}
+  local begin, more = name .. " " .. enqueued, { unpack(FORMAT) }
   if #of > F.longestSmallValue and #begin <= F.longestSmallValue then
     of = begin
-    more = { "node", node }
+    more[#more + 1], more[#more + 2] = "node", node
   end
   local type, rest = string.match(details, '^{"type":"([%w._-]+)",(.*)$')
   if type and #details > F.longestSmallValue and #rest < F.longestSmallValue then

@@ -3,6 +3,9 @@
 -- A: how long jobs stay (completedJobs, failedJobs, ms), and the default retention of runs (successes, failures,
 -- successesFor, failuresFor).
 
+-- Whether a newer version wrote the run's record, so that this one must leave it alone. `v`: of the record, nil or false for the first format.
+local function isNewerRun(v) return tonumber(v or 1) > F.runFormat end
+
 -- A run that is known by its id. Without a `shard` it has no due index: its end must not move its task there. Keys that few runs need are
 -- made when they are first read.
 local RARE = { open = F.keys.open, failures = F.keys.failures, ledger = F.keys.ledger }

@@ -4,7 +4,7 @@
 -- Fields of a run's record that a start depends on, in the order of `was`.
 local function readStart(runKey)
   return redis.call("HMGET", runKey, "state", "outcome", "made", "cancel", "info", "notBefore", "started", "worker", "attempts",
-    "fence", "crashes", "trace", "again", "crashed", "of")
+    "fence", "crashes", "trace", "again", "crashed", "v")
 end
 
 -- Fields of its task's statistics, in the order of `stats`.

@@ -4,8 +4,8 @@
 -- Returns the work that a run needs; nil: it needs a check of its own. `job`: it has one; if it has a record: `name` of its task, the `set` that
 -- lists it, `over`, until when it is kept, and whether the task `lingers`. `tasks`: those that were read already.
 local function readOver(id, tasks)
-  local state, of, outcome, finished = unpack(redis.call("HMGET", ours(F.keys.run, id), "state", "of", "outcome", "finished"))
-  if state and (state ~= "final" or not finished) then return nil end
+  local state, of, outcome, finished, v = unpack(redis.call("HMGET", ours(F.keys.run, id), "state", "of", "outcome", "finished", "v"))
+  if state and (state ~= "final" or not finished) or isNewerRun(v) then return nil end
   local plain = bullIsPlain(id)
   if plain == false or not (plain or state) then return nil end
   if not state then return { job = true } end
