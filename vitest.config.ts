@@ -32,7 +32,7 @@ const BOTH = [
 /** Only in `npm run test:long`: real processes under faults and in each topology, random histories, benches, packed packages, pages. */
 const LONG = [
   "test/bench/*.test.ts",
-  "test/seeds/{a-nodes,c-nodes,d-crashes}.test.ts",
+  "test/seeds/{a-nodes,c-nodes,d-crashes,e-console}.test.ts",
   "test/security/logs.test.ts",
   "test/stories/plain-workers.test.ts",
   "test/topologies/*.test.ts",

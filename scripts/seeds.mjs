@@ -1,6 +1,7 @@
 // npm run test:seeds: runs test/seeds and reports which promised behaviour holds. Arguments are vitest's.
 import { readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
+import { chromiumBinary } from "./lib/chromium.mjs";
 import { main, root, say, stateDir, Trouble } from "./lib/project.mjs";
 import { redisBinary } from "./lib/redis-binary.mjs";
 import { runTool } from "./lib/run.mjs";
@@ -75,7 +76,13 @@ async function runTests() {
       ...["--reporter=default", "--reporter=json", `--outputFile.json=${file}`],
     ],
     // The tests start and kill their own servers, never the Redis of the environment.
-    { env: { CARILLON_REDIS_SERVER: await redisBinary(), REDIS_URL: undefined } },
+    {
+      env: {
+        CARILLON_REDIS_SERVER: await redisBinary(),
+        CARILLON_CHROMIUM: await chromiumBinary(),
+        REDIS_URL: undefined,
+      },
+    },
   );
   const report = read(file);
   const tests = report.testResults.flatMap(({ name, assertionResults }) =>

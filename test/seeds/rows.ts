@@ -103,6 +103,8 @@ const inPortal: typeof docspell = [
   ["E16", "items on several processes: the worker and the pid of each are those that did it"],
   ["E17", "a retry of failed items is a retry: its own trigger and author, and no lateness or late-start"],
   ["E14", "who asked is on record: who put a task, and who triggered, enqueued or backfilled a run"],
+  ["E18", "failed items come first on the page of their run, with the button; Bull Board leads items to it"],
+  ["E19", "a run with nothing to do is seen: list, stats, pages, Bull Board say when it last checked"],
   ["E20", "an administrator is one person: default alerts of all tasks are collected by address"],
 ];
 
