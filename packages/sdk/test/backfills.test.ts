@@ -1,4 +1,6 @@
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
+import { PARTS } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -150,11 +152,16 @@ describe("backfills", () => {
     await put("a");
     const { id } = await kit.client.backfills.start("a", { ...PAST, every: "1m" });
     await kit.advance("90s");
-    const kept = await kit.store.backfills.get(QUEUE, id as string);
+    const { link, keys } = internalsOf(kit.store);
+    const { backfill, backfills, next } = keys.queue(QUEUE);
+    const kept = await link.client.hgetall(backfill(id as string));
     await kit.client.delete("a");
     await put("a");
     // The backfill is left over, because the delete met more of them than it checks.
-    await kit.store.backfills.put({ ...(kept as object), id: "0123456789abcdef" } as never);
+    const left = "0123456789abcdef";
+    await link.client.hset(backfill(left), kept);
+    await link.client.zadd(backfills, START, left);
+    await link.client.zadd(next, START, PARTS.backfills);
     await kit.advance("2m");
     expect(await kit.client.backfills.list()).toEqual([]);
     expect(await backfilled("a")).toEqual([]);

@@ -1,10 +1,12 @@
 import { ALERTS_QUEUE, type AlertKind, type Silence, type TaskName } from "@carillon/core";
 import { isName, parseLocalName } from "@carillon/core/internal";
 import type { NamespaceKeys } from "./keys.js";
+import { type Marks, ONCE_ARGS } from "./marks.js";
 import type { Link } from "./redis/link.js";
-import { ALERT, NEXT } from "./script/libraries.js";
+import { ALERT, NEXT, ONCE } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
+import type { Settings } from "./settings.js";
 
 /** An alert, raised once per incident. */
 export interface Alert {
@@ -38,12 +40,14 @@ interface WaitingAlert {
 const BATCH = 100;
 
 const REMOVE_DELIVERED = script("remove-delivered", {
+  once: { repeats: "A line names one alert by its time and run." },
   keys: ["alerts", "next"],
   args: ["lines[]"],
   answer: answers<number>(),
 });
 
 const EXPECTED = script("expected", {
+  once: { repeats: "It handles the deadlines that have passed when it runs." },
   keys: ["expected", "next", "alerts"],
   args: ["most"],
   uses: [NEXT, ALERT],
@@ -51,9 +55,12 @@ const EXPECTED = script("expected", {
 });
 
 const NOTE_INCIDENTS = script("note-incidents", {
-  keys: ["incidents", "alerts", "next"],
+  once: "mark",
+  keys: ["incidents", "alerts", "next", "marks"],
+  args: ONCE_ARGS,
   each: { args: ["id", "lasts", "alert"] },
-  uses: [ALERT],
+  uses: [ALERT, ONCE],
+  answer: answers<"OK" | "DONE" | "STALE">(),
 });
 
 /** A condition of the whole namespace that raises an alert once it lasts. */
@@ -67,9 +74,13 @@ export class AlertRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
+  readonly #marks: Marks;
+  readonly #settings: Settings;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, marks: Marks, settings: Settings) {
     this.#link = link;
+    this.#marks = marks;
+    this.#settings = settings;
     this.#keys = keys;
     this.#scripts = scripts;
   }
@@ -109,7 +120,10 @@ export class AlertRepository {
       const { code = "", queue = "", type = "" } = alert;
       return { id: `${code} ${queue} ${type}`, lasts, alert: JSON.stringify(alert) };
     });
-    await this.#scripts.run(NOTE_INCIDENTS, this.#keys.queue(ALERTS_QUEUE), {}, items);
+    const keys = this.#keys.queue(ALERTS_QUEUE);
+    await this.#marks.change(keys.marks, "incidents", (once) =>
+      this.#scripts.run(NOTE_INCIDENTS, keys, once, items),
+    );
   }
 
   /** Alerts about the namespace whose incidents have not ended. */
@@ -121,12 +135,15 @@ export class AlertRepository {
   }
 
   async silence(silence: Silence): Promise<void> {
-    await this.#link.ask((client) => client.hset(this.#keys.silences, silence.id, JSON.stringify(silence)));
+    await this.#settings.field(this.#keys, "silences", silence.id, JSON.stringify(silence));
   }
 
   /** Returns whether there were any. */
   async unsilence(...ids: readonly string[]): Promise<boolean> {
-    return (await this.#link.ask((client) => client.hdel(this.#keys.silences, ...ids))) > 0;
+    return this.#settings.change(this.#keys, "silences", async (client, key) => {
+      const stored = await client.hmget(key, ...ids);
+      return { drop: ids.filter((_, i) => stored[i] !== null) };
+    });
   }
 
   /**

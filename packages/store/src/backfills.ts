@@ -1,4 +1,4 @@
-import type { OverlapPolicy, TaskName } from "@carillon/core";
+import { CarillonError, type OverlapPolicy, type TaskName } from "@carillon/core";
 import { localName, parseLocalName, type TimeRange } from "@carillon/core/internal";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
@@ -44,13 +44,15 @@ const PAGE = 500;
 const KEPT = 7 * 86_400_000;
 
 const PUT_BACKFILL = script("put-backfill", {
+  once: "value",
   keys: ["task", "backfill", "backfills", "next"],
-  args: ["id", "state", "after", "fields[]"],
+  args: ["id", "created", "state", "after", "fields[]"],
   uses: [NEXT],
   answer: answers<"OK" | "MISSING" | "STALE" | `MOVING ${string}`>(),
 });
 
 const DROP_BACKFILL = script("drop-backfill", {
+  once: { repeats: "No other backfill ever has its id." },
   keys: ["backfill", "backfills", "next"],
   args: ["id"],
   uses: [NEXT],
@@ -69,42 +71,49 @@ export class BackfillRepository {
 
   /**
    * Stores a backfill, unless there is one with its id.
-   *
    * @param after delay before its first step, in ms
-   * @throws `CONFLICT` if its task is held for a move
+   * @throws `CONFLICT` if its task is held for a move; `TASK_NOT_FOUND` if its task was deleted
    */
   async put(backfill: NewBackfill, after = 0): Promise<void> {
     const { id, task, overlap = "", ranges, batch, taskCreated, from, to, at, total, every, by } = backfill;
-    const answer = await this.#write(task.queue, id, "", after, {
-      ...{ state: "running", task: localName(task), from, to, at, total, every, overlap, by },
+    const name = localName(task);
+    const word = await this.#write(task.queue, name, id, "", after, {
+      ...{ state: "running", task: name, from, to, at, total, every, overlap, by },
       ...{ enqueued: 0, skipped: 0 },
       ...(ranges && { ranges: JSON.stringify(ranges) }),
       ...(batch !== undefined && { batch }),
       ...(taskCreated !== undefined && { taskCreated }),
     });
-    if (answer.startsWith("MOVING ")) throw isMoving(answer.slice("MOVING ".length), localName(task));
+    if (word === "MISSING") throw new CarillonError("TASK_NOT_FOUND", `the task ${name} was deleted.`);
+    if (word.startsWith("MOVING ")) throw isMoving(word.slice("MOVING ".length), name);
   }
 
   /** Marks a backfill as done or cancelled. Returns whether it was running. */
   async end(queue: string, id: string, state: "done" | "cancelled"): Promise<boolean> {
-    return (await this.#write(queue, id, "running", KEPT, { state })) === "OK";
+    return (await this.#write(queue, "", id, "running", KEPT, { state })) === "OK";
   }
 
   /** Postpones the next check of a backfill by `ms`. */
   async later(queue: string, id: string, ms: number): Promise<void> {
-    await this.#write(queue, id, "running", ms, { state: "running" });
+    await this.#write(queue, "", id, "running", ms, { state: "running" });
   }
 
   async #write(
     queue: string,
+    /** Of the task of a new one. */
+    local: string,
     id: string,
     state: string,
     after: number,
     fields: Record<string, string | number>,
   ): Promise<string> {
-    const { task, backfill, backfills, next } = this.#keys.queue(queue);
-    const keys = { task: task(String(fields["task"] ?? "")), backfill: backfill(id), backfills, next };
-    return this.#scripts.run(PUT_BACKFILL, keys, { id, state, after, fields: Object.entries(fields).flat() });
+    const { backfill, backfills, next, task } = this.#keys.queue(queue);
+    const keys = { backfill: backfill(id), backfills, next, task: task(local) };
+    const created = fields["taskCreated"];
+    return this.#scripts.run(PUT_BACKFILL, keys, {
+      ...{ id, created, state, after },
+      fields: Object.entries(fields).flat(),
+    });
   }
 
   async drop(queue: string, id: string): Promise<void> {

@@ -10,10 +10,11 @@ import {
   shardOf,
 } from "@carillon/core/internal";
 import type { NamespaceKeys } from "./keys.js";
+import { type Marks, ONCE_ARGS } from "./marks.js";
 import type { Link } from "./redis/link.js";
 import { failsForAll } from "./redis/redis-error.js";
 import { FACTS } from "./script/facts.js";
-import { LEDGER, TASK, TRIED } from "./script/libraries.js";
+import { LEDGER, ONCE, TASK, TRIED } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
 import { decodeTask, isForeign, type StoredTask } from "./task/codec.js";
@@ -33,12 +34,15 @@ export interface SharedCalendar {
 export type CalendarOutcome = "created" | "updated" | "unchanged";
 
 const PUT_CALENDAR = script("put-calendar", {
-  keys: ["calendars"],
-  args: ["name", "entries", "by"],
+  once: "mark",
+  keys: ["calendars", "marks"],
+  args: [...ONCE_ARGS, "name", "entries", "by"],
+  uses: [ONCE],
   answer: answers<[word: string, revision: string]>(),
 });
 
 const REPLAN = script("replan", {
+  once: "generation",
   keys: ["next", "expected", "runs"],
   args: ["revision"],
   each: {
@@ -49,7 +53,7 @@ const REPLAN = script("replan", {
   answer: answers<string[]>(),
 });
 
-export const READ_TIME = script("read-time", { keys: ["any"], answer: answers<number>() });
+export const READ_TIME = script("read-time", { once: "reads", keys: ["any"], answer: answers<number>() });
 
 /** Tasks replanned in one script. */
 const REPLAN_BATCH = 100;
@@ -65,10 +69,12 @@ export class CalendarRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
+  readonly #marks: Marks;
   #revision = 0;
   #calendars: ReadonlyMap<string, SharedCalendar> = new Map();
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, marks: Marks) {
+    this.#marks = marks;
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
@@ -125,18 +131,22 @@ export class CalendarRepository {
   ): Promise<{ outcome: CalendarOutcome; revision: number }> {
     const text = JSON.stringify(checkCalendar(entries));
     const [word, revision] = await this.#send(name, text, by);
-    return { outcome: word.toLowerCase() as CalendarOutcome, revision: Number(revision) };
+    // The answer that said whether there was one before was lost.
+    const outcome = word === "DONE" ? "updated" : (word.toLowerCase() as CalendarOutcome);
+    return { outcome, revision: Number(revision) };
   }
 
   /** Returns whether there was one. The caller has checked that no task names it. */
   async delete(name: string): Promise<boolean> {
     const [word] = await this.#send(name, "", "");
-    return word === "DELETED";
+    return word !== "MISSING";
   }
 
   async #send(name: string, entries: string, by: string): Promise<[word: string, revision: string]> {
-    const { calendars } = this.#keys;
-    return this.#scripts.run(PUT_CALENDAR, { calendars }, { name, entries, by });
+    return this.#marks.change(this.#keys.marks, "calendars", async (once) => {
+      const answer = await this.#scripts.run(PUT_CALENDAR, this.#keys, { ...once, name, entries, by });
+      return answer[0] === "STALE" ? "STALE" : answer;
+    });
   }
 
   /** Number of tasks of a queue that name the calendar. */

@@ -1,9 +1,14 @@
+import { newToken } from "./ids.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
-import { answers, script } from "./script/script.js";
+import { script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
 
-const ADD_CHANGE = script("add-change", { keys: ["changes"], args: ["entry"], answer: answers<string>() });
+const ADD_CHANGE = script("add-change", {
+  once: "number",
+  keys: ["changes", "sent"],
+  args: ["number", "entry"],
+});
 
 /** An entry of the change log as stored. */
 export interface StoredChange {
@@ -23,7 +28,9 @@ export class ChangeLog {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #sender = newToken();
+  #number = 0;
+  #newest: Promise<unknown> = Promise.resolve();
 
   constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
     this.#link = link;
@@ -32,20 +39,23 @@ export class ChangeLog {
   }
 
   /**
-   * Sends an entry without waiting for it. A failure is ignored, since the change is made already. A lost reply causes a resend, so an
-   * entry may be stored twice.
+   * Sends an entry without waiting for it. A failure is ignored, since the change is made already.
    *
    * @param entry JSON
    */
   add(entry: string): void {
-    const sent = this.#scripts.run(ADD_CHANGE, this.#keys, { entry }).catch(() => {});
-    this.#underWay.add(sent);
-    void sent.finally(() => this.#underWay.delete(sent));
+    this.#number += 1;
+    const number = this.#number;
+    const keys = { changes: this.#keys.changes, sent: this.#keys.sent(this.#sender) };
+    // One after the other: numbers must arrive in their order, also after a lost reply.
+    this.#newest = this.#newest
+      .then(() => this.#scripts.run(ADD_CHANGE, keys, { number, entry }))
+      .catch(() => {});
   }
 
   /** Resolves when all entries that were sent are stored, or have failed. */
   async settled(): Promise<void> {
-    await Promise.all(this.#underWay);
+    await this.#newest;
   }
 
   /**

@@ -1,15 +1,15 @@
 -- Makes the namespace's freezes and quotas hold in a queue, and schedules new checks of the tasks that the previous ones held, some at a time.
 --
--- A.from: revision of the copy to replace, "" there is none; A.revision, A.list: of the freezes and quotas, "" there are none; A.most: how
--- many jobs may wait, by owner, "" any number
--- Returns: { "1" if it was copied, "0" if the queue has another copy than that, number of tasks left to check }: call it again in
---          both cases
+-- A.revision, A.list: of the freezes and quotas, "" there are none; A.most: how many jobs may wait, by owner, "" any number
+-- Returns: { "OK" | "STALE" (another copy was made: lib/once.lua), number of tasks left to check: call it again }
 local AT_ONCE = 500
-if (redis.call("HGET", K.frozen, "rev") or "") ~= A.from then return { "0", 0 } end
+if cameBefore() == "STALE" then return { "STALE", 0 } end
 local now = string.format("%.0f", nowMs())
+local copied = redis.call("HGET", K.frozen, "rev") or ""
+if copied ~= A.revision then markChange(A.subject, A.mark) end
 if A.list == "" then
   redis.call("DEL", K.frozen)
-elseif A.from ~= A.revision then
+elseif copied ~= A.revision then
   redis.call("HSET", K.frozen, "rev", A.revision, "list", A.list, "at", now)
   if A.most == "" then redis.call("HDEL", K.frozen, "most") else redis.call("HSET", K.frozen, "most", A.most) end
 end
@@ -25,4 +25,4 @@ for _, member in ipairs(held) do
 end
 if #held > 0 then redis.call("ZREM", K.held, unpack(held)) end
 for shard, due in pairs(shards) do rearmAndWake(shard, due) end
-return { "1", redis.call("ZCOUNT", K.held, "-inf", before) }
+return { "OK", redis.call("ZCOUNT", K.held, "-inf", before) }

@@ -3,23 +3,27 @@ import { type Freeze, isThawed, type Quota, type QuotaScope, type Quotas } from 
 import { READ_TIME } from "./calendars.js";
 import { isFreeze, quotasIn } from "./claim/frozen.js";
 import type { NamespaceKeys } from "./keys.js";
+import { type Marks, ONCE_ARGS, type Once } from "./marks.js";
 import type { Link } from "./redis/link.js";
 import { FACTS } from "./script/facts.js";
-import { NEXT } from "./script/libraries.js";
+import { NEXT, ONCE } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
 
 const CHANGE_FREEZES = script("change-freezes", {
-  keys: ["freezes"],
-  args: ["id", "freeze", "lifted"],
-  answer: answers<number>(),
+  once: "mark",
+  keys: ["freezes", "marks"],
+  args: [...ONCE_ARGS, "id", "freeze", "lifted[]"],
+  uses: [ONCE],
+  answer: answers<"OK" | "DONE" | "STALE">(),
 });
 
 const COPY_FREEZES = script("copy-freezes", {
-  keys: ["frozen", "held", "next"],
-  args: ["from", "revision", "list", "most"],
-  uses: [NEXT],
-  answer: answers<[copied: "0" | "1", left: number]>(),
+  once: "mark",
+  keys: ["frozen", "held", "next", "marks"],
+  args: [...ONCE_ARGS, "revision", "list", "most"],
+  uses: [NEXT, ONCE],
+  answer: answers<[word: "OK" | "STALE", left: number]>(),
 });
 
 /** Fields of quotas begin with this; no id of a freeze does. */
@@ -33,9 +37,11 @@ export class FreezeRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
+  readonly #marks: Marks;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, marks: Marks) {
     this.#link = link;
+    this.#marks = marks;
     this.#keys = keys;
     this.#scripts = scripts;
   }
@@ -61,7 +67,7 @@ export class FreezeRepository {
     const id = `${QUOTA}${scope}`;
     if (Object.keys(quota).length === 0) await this.lift(id);
     else {
-      await this.#change({ id, freeze: JSON.stringify({ scope, ...quota }) });
+      await this.#store(id, JSON.stringify({ scope, ...quota }));
       await this.copyTo(await this.#queues());
     }
     return before;
@@ -69,16 +75,22 @@ export class FreezeRepository {
 
   /** Stores a freeze. It holds in all queues when this resolves. Put again, it changes nothing. */
   async put(freeze: Freeze): Promise<void> {
-    await this.#change({ id: freeze.id, freeze: JSON.stringify(freeze) });
+    await this.#store(freeze.id, JSON.stringify(freeze));
     await this.copyTo(await this.#queues());
   }
 
   /** Lifts freezes. Returns whether there were any. */
   async lift(...ids: readonly string[]): Promise<boolean> {
-    const gone = await this.#change({ lifted: ids.join(" ") });
+    const { freezes } = this.#keys;
+    const gone = await this.#marks.change<boolean>(this.#keys.marks, "freezes", async (once) => {
+      const stored = await this.#link.ask((client) => client.hmget(freezes, ...ids));
+      const lifted = ids.filter((_, i) => stored[i] !== null);
+      if (lifted.length === 0) return false;
+      return (await this.#send({ ...once, lifted })) === "STALE" ? "STALE" : true;
+    });
     // Copies in any case: the process that lifted it may have died before it could.
     await this.copyTo(await this.#queues());
-    return gone > 0;
+    return gone;
   }
 
   /**
@@ -96,34 +108,33 @@ export class FreezeRepository {
 
   /** Copies the freezes to these queues. */
   async copyTo(queues: readonly string[]): Promise<void> {
+    await Promise.all(queues.map((queue) => this.hold(queue)));
+  }
+
+  /** Copies the freezes to a queue. Returns the revision of those that hold there then; "" none. */
+  async hold(queue: string): Promise<string> {
     // Alerts are delivered during a freeze too.
-    await Promise.all(queues.filter((queue) => queue !== ALERTS_QUEUE).map((queue) => this.#copy(queue)));
+    return queue === ALERTS_QUEUE ? "" : this.#copy(queue);
   }
 
   /**
    * Replaces only the copy that was there before the freezes were read: another process may have made a newer one
-   * meanwhile, and a freeze that was acknowledged must hold. One that came and was lifted meanwhile leaves no copy to
-   * differ from, so the revision is read again.
+   * meanwhile, and a freeze that was acknowledged must hold. The revision is read again at the end, since freezes may
+   * have changed meanwhile.
    */
-  async #copy(queue: string): Promise<void> {
-    const { frozen, held, next } = this.#keys.queue(queue);
+  async #copy(queue: string): Promise<string> {
+    const { frozen, held, next, marks } = this.#keys.queue(queue);
     for (;;) {
-      const from = await this.#copied(queue);
-      const { revision, list, quotas } = await this.#read();
-      const all = [...list, ...[...quotas].map(([scope, quota]) => ({ scope, ...quota }))];
-      const copy = {
-        from,
-        revision,
-        list: all.length === 0 ? "" : JSON.stringify(all),
-        most: mostOf(quotas),
-      };
-      const [copied, left] = await this.#scripts.run(COPY_FREEZES, { frozen, held, next }, copy);
-      if (copied === "1" && left === 0 && (await this.#revision()) === revision) return;
+      const { revision, left } = await this.#marks.change(marks, "frozen", async (once) => {
+        const { revision, list, quotas } = await this.#read();
+        const all = [...list, ...[...quotas].map(([scope, quota]) => ({ scope, ...quota }))];
+        const copy = { revision, list: all.length === 0 ? "" : JSON.stringify(all), most: mostOf(quotas) };
+        const keys = { frozen, held, next, marks };
+        const [word, left] = await this.#scripts.run(COPY_FREEZES, keys, { ...once, ...copy });
+        return word === "STALE" ? word : { revision, left };
+      });
+      if (left === 0 && (await this.#revision()) === revision) return revision;
     }
-  }
-
-  async #copied(queue: string): Promise<string> {
-    return (await this.#link.ask((client) => client.hget(this.#keys.queue(queue).frozen, "rev"))) ?? "";
   }
 
   /** Whether a queue has these freezes, and every task that the previous ones held was checked again. */
@@ -142,11 +153,16 @@ export class FreezeRepository {
     return this.#link.ask((client) => client.hkeys(this.#keys.queues));
   }
 
-  #change(change: { id?: string; freeze?: string; lifted?: string }): Promise<number> {
+  async #store(id: string, freeze: string): Promise<void> {
+    await this.#marks.change(this.#keys.marks, "freezes", (once) => this.#send({ ...once, id, freeze }));
+  }
+
+  #send(change: Once & { id?: string; freeze?: string; lifted?: readonly string[] }) {
+    const { freezes, marks } = this.#keys;
     return this.#scripts.run(
       CHANGE_FREEZES,
-      { freezes: this.#keys.freezes },
-      { id: "", freeze: "", lifted: "", ...change },
+      { freezes, marks },
+      { id: "", freeze: "", lifted: [], ...change },
     );
   }
 

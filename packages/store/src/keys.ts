@@ -97,6 +97,8 @@ export interface QueueKeys {
    * turns.
    */
   turn(worker: string, lane: number): string;
+  /** Hash: marks of the newest changes, by subject (script/lib/once.lua). */
+  readonly marks: string;
   /** The redlock mutex of a part of `next`, of replanning all tasks (`zone`), or of comparing the indexes (`audit`). */
   mutex(part: string): string;
 }
@@ -130,6 +132,10 @@ export interface NamespaceKeys {
   readonly tokens: string;
   /** Sorted set: `beats`, how many heartbeats nodes have counted; `clock`, the latest time of Redis that one of them saw. */
   readonly history: string;
+  /** Hash: marks of the newest changes of settings, by subject. */
+  readonly marks: string;
+  /** String: number of the newest entry that this sender has added to a log. */
+  sent(sender: string): string;
   /** Never exists: for writes that only test whether Redis accepts writes. */
   readonly probe: string;
   /** A session of the console that was ended by signing out; deleted when the session would have expired. */
@@ -161,6 +167,8 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     freezes: `{${namespace}}:freezes`,
     tokens: `{${namespace}}:tokens`,
     history: `{${namespace}}:history`,
+    marks: `{${namespace}}:marks`,
+    sent: (sender) => `{${namespace}}:sent:${sender}`,
     probe: `{${namespace}}:probe`,
     ended: (session) => `{${namespace}}:ended:${session}`,
     wake: `{${namespace}}${FACTS.channels.wake}`,
@@ -222,8 +230,18 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     places: (owner) => `${ours}${prefix.places}${owner}`,
     waiting: (owner) => `${ours}${prefix.waiting}${owner}`,
     turn: (worker, lane) => `${ours}${prefix.turn}${worker}:${lane}`,
+    marks: `${ours}marks`,
     mutex: (part) => `${ours}${prefix.mutex}${part}`,
   };
+}
+
+/**
+ * A key that never exists, in the slot of another. Every script that writes declares it: while a slot moves, Redis
+ * refuses a script as a whole if a declared key is missing. Otherwise it would stop the script at the first key that it
+ * makes itself and that is not there.
+ */
+export function neverKey(key: string): string {
+  return `${key.slice(0, key.indexOf("}") + 1)}:~never`;
 }
 
 /** BullMQ's `prefix` for a queue: what a plain `new Worker(queue, fn, { prefix })` needs. */

@@ -2,8 +2,8 @@
 -- last, then those of puts in progress, so that no value ever repeats. Sent again, it does nothing twice.
 --
 -- A.mark: unique; A.begins: "1" the put begins, "" it has ended
--- Returns: 1 if the namespace has freezes, 0 if it has none
-local frozen = redis.call("EXISTS", K.freezes)
+-- Returns: revision of the namespace's freezes, "" if it has none
+local frozen = redis.call("HGET", K.freezes, F.revision) or ""
 local marks, out = {}, false
 for mark in string.gmatch(redis.call("HGET", K.queues, A.queue) or "", "%s(%S+)") do
   if mark == A.mark then out = true else marks[#marks + 1] = mark end

@@ -1,10 +1,11 @@
 -- Stores a backfill, or ends it.
 --
--- K.task: its task, if it is new
+-- K.task: its task, if it is new; A.created: the creation time that it must have, "" any
 -- A.state: that it must be in ("" it must not exist); A.after: ms until it is checked; A.fields: field and value of what is set
 -- Returns: "OK" | "MISSING" | "STALE" | "MOVING <mark>" (its task is held for a move)
 local state = redis.call("HGET", K.backfill, "state")
 if (state or "") ~= A.state then return state and "STALE" or "MISSING" end
+if A.created ~= "" and redis.call("HGET", K.task, "created") ~= A.created then return "MISSING" end
 local moving = A.state == "" and redis.call("HGET", K.task, "moving")
 if moving then return "MOVING " .. moving end
 local now = nowMs()

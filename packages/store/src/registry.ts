@@ -9,16 +9,23 @@ import type { Link } from "./redis/link.js";
 import { BULL } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
+import type { Settings } from "./settings.js";
 
 const MARK_QUEUE = script("mark-queue", {
+  once: { repeats: "A mark that arrives after its end keeps an empty queue registered for a day." },
   keys: ["queues", "freezes"],
   args: ["queue", "mark", "begins"],
-  answer: answers<0 | 1>(),
+  answer: answers<string>(),
 });
 
-const STAMP_QUEUE = script("stamp-queue", { keys: ["queues", "notes"], args: ["queue", "note"] });
+const STAMP_QUEUE = script("stamp-queue", {
+  once: { repeats: "An older note only lets a node do its work again." },
+  keys: ["queues", "notes"],
+  args: ["queue", "note"],
+});
 
 const CLEAR_QUEUE = script("clear-queue", {
+  once: { repeats: "It deletes only what is left of a queue that is empty when it runs." },
   keys: [
     "tasks",
     "runs",
@@ -37,10 +44,19 @@ const CLEAR_QUEUE = script("clear-queue", {
 });
 
 const UNREGISTER_QUEUE = script("unregister-queue", {
+  once: "value",
   keys: ["queues", "zones", "audits"],
   args: ["queue", "value"],
   answer: answers<0 | 1>(),
 });
+
+/** A put that has begun. */
+export interface Entered {
+  /** Random: a queue that was removed and registered again has another one. */
+  readonly mark: string;
+  /** Revision of the freezes and quotas that hold in the queue; "" there are none. */
+  readonly freezes: string;
+}
 
 /**
  * The queues of a namespace, its nodes and workers, and the console's sessions that were ended. These live in another
@@ -52,9 +68,17 @@ export class Registry {
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #freezes: FreezeRepository;
+  readonly #settings: Settings;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, freezes: FreezeRepository) {
+  constructor(
+    link: Link,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    freezes: FreezeRepository,
+    settings: Settings,
+  ) {
     this.#freezes = freezes;
+    this.#settings = settings;
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
@@ -70,20 +94,16 @@ export class Registry {
     return (await this.#link.ask((client) => client.hexists(this.#keys.queues, queue))) === 1;
   }
 
-  /**
-   * Marks that a put into the queue begins. Returns the mark, which is random: a queue that was removed and registered
-   * again has another one.
-   */
-  async enter(queue: string): Promise<string> {
+  /** Marks that a put into the queue begins. */
+  async enter(queue: string): Promise<Entered> {
     const mark = newToken();
-    const frozen = await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: true });
+    const revision = await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: true });
     // A freeze that was put before the queue was listed does not hold in it yet.
-    if (frozen === 1) await this.#freezes.copyTo([queue]);
-    return mark;
+    return { mark, freezes: revision === "" ? "" : await this.#freezes.hold(queue) };
   }
 
   /** The put has ended. */
-  async leave(queue: string, mark: string): Promise<void> {
+  async leave(queue: string, { mark }: Entered): Promise<void> {
     await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: false });
   }
 
@@ -107,14 +127,17 @@ export class Registry {
 
   /** The only task types that may be put; none: any may. */
   async types(): Promise<string[]> {
-    return (await this.#link.ask((client) => client.smembers(this.#keys.types))).sort();
+    return (await this.#link.ask((client) => client.hkeys(this.#keys.types))).sort();
   }
 
   /** From now on only these task types may be put; none: any. Tasks that are stored stay. */
   async setTypes(types: readonly string[]): Promise<void> {
-    await this.#link.ask((client) => {
-      const change = client.multi().del(this.#keys.types);
-      return (types.length > 0 ? change.sadd(this.#keys.types, ...types) : change).exec();
+    await this.#settings.change(this.#keys, "types", async (client, key) => {
+      const before = await client.hkeys(key);
+      return {
+        set: types.flatMap((type) => (before.includes(type) ? [] : [type, ""])),
+        drop: before.filter((type) => !types.includes(type)),
+      };
     });
   }
 
@@ -142,13 +165,7 @@ export class Registry {
 
   /** @param policies undefined: none @returns whether there were other ones */
   async setDefaults(scope: DefaultsScope, policies: Policies | undefined): Promise<boolean> {
-    return this.#link.ask(async (client) => {
-      const key = this.#keys.defaults;
-      if (policies === undefined) return (await client.hdel(key, scope)) > 0;
-      const [text, before] = [JSON.stringify(policies), await client.hget(key, scope)];
-      await client.hset(key, scope, text);
-      return before !== text;
-    });
+    return this.#settings.field(this.#keys, "defaults", scope, policies && JSON.stringify(policies));
   }
 
   /** By queue: the version of the time zone data that its tasks were planned with. */

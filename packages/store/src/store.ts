@@ -12,6 +12,7 @@ import { EventReads } from "./events.js";
 import { FreezeRepository } from "./freezes.js";
 import { rememberInternals, type StoreInternals } from "./internals.js";
 import { namespaceKeys } from "./keys.js";
+import { Marks } from "./marks.js";
 import { OptimisticWrites } from "./optimistic.js";
 import {
   type ConnectionProfile,
@@ -31,6 +32,7 @@ import { REDIS_TIME } from "./script/context.js";
 import { FACTS } from "./script/facts.js";
 import { Scripts } from "./script/scripts.js";
 import { seamsOf } from "./seams.js";
+import { Settings } from "./settings.js";
 import { DEFAULT_RETENTION, type Retention } from "./task/codec.js";
 import { MoveRepository } from "./task/moves.js";
 import { TaskRepository } from "./task/tasks.js";
@@ -88,21 +90,23 @@ export class Store {
     const checks = sabotage.filter((part) => part !== "mutex");
     const scripts = new Scripts(link, seams.time ?? REDIS_TIME, checks);
     const optimistic = new OptimisticWrites();
-    this.freezes = new FreezeRepository(link, keys, scripts);
-    this.registry = new Registry(link, keys, scripts, this.freezes);
-    this.calendars = new CalendarRepository(link, keys, scripts);
+    const marks = new Marks(link);
+    const settings = new Settings(link, scripts, marks);
+    this.freezes = new FreezeRepository(link, keys, scripts, marks);
+    this.registry = new Registry(link, keys, scripts, this.freezes, settings);
+    this.calendars = new CalendarRepository(link, keys, scripts, marks);
     const { registry, calendars } = this;
-    this.tasks = new TaskRepository(link, keys, scripts, registry, calendars, optimistic);
+    this.tasks = new TaskRepository(link, keys, scripts, registry, this.freezes, calendars, optimistic);
     this.claims = new ClaimRepository(link, keys, scripts, calendars.schedules, optimistic);
     this.runs = new RunRepository(link, keys, scripts, calendars, optimistic, retention(options.retention));
     this.backfills = new BackfillRepository(link, keys, scripts);
-    this.alerts = new AlertRepository(link, keys, scripts);
-    this.queues = new QueueRepository(link, this.namespace, keys, scripts);
+    this.alerts = new AlertRepository(link, keys, scripts, marks, settings);
+    this.queues = new QueueRepository(link, this.namespace, keys, scripts, marks, settings);
     this.items = new ItemRepository(link, keys, scripts);
     this.changes = new ChangeLog(link, keys, scripts);
     this.events = new EventReads(link, keys);
     this.alertLog = new ChangeLog(link, { ...keys, changes: keys.alertLog }, scripts);
-    this.tokens = new TokenRepository(link, keys);
+    this.tokens = new TokenRepository(link, keys, settings);
     this.moves = new MoveRepository(link, keys, scripts);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(() => link.client);
     this.#internals = {

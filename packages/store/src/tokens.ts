@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
+import type { Settings } from "./settings.js";
 
 /** Roles of the HTTP API and the console. Each may do everything that the previous ones may. */
 export const TOKEN_ROLES = ["viewer", "operator", "admin"] as const;
@@ -37,17 +38,19 @@ export function digestOf(secret: string): string {
 export class TokenRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
+  readonly #settings: Settings;
 
-  constructor(link: Link, keys: NamespaceKeys) {
+  constructor(link: Link, keys: NamespaceKeys, settings: Settings) {
     this.#link = link;
+    this.#settings = settings;
     this.#keys = keys;
   }
 
-  /** Stores a token. Sent again, it changes nothing. Returns false if another one has the name. */
+  /** Stores a token. Returns false if another one has the name. */
   async add(token: StoredToken): Promise<boolean> {
-    const { tokens } = this.#keys;
-    await this.#link.ask((client) => client.hsetnx(tokens, token.name, JSON.stringify(token)));
-    return (await this.get(token.name))?.sha256 === token.sha256;
+    return this.#settings.change(this.#keys, "tokens", async (client, key) =>
+      (await client.hexists(key, token.name)) === 1 ? {} : { set: [token.name, JSON.stringify(token)] },
+    );
   }
 
   async get(name: string): Promise<StoredToken | undefined> {
@@ -72,7 +75,7 @@ export class TokenRepository {
 
   /** Returns whether there was one; also one that this version cannot read. */
   async remove(name: string): Promise<boolean> {
-    return (await this.#link.ask((client) => client.hdel(this.#keys.tokens, name))) > 0;
+    return this.#settings.field(this.#keys, "tokens", name, undefined);
   }
 }
 

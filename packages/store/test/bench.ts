@@ -29,6 +29,9 @@ export interface Half {
   readonly shard: number;
 }
 
+/** A put that has begun in a namespace without freezes. */
+export const ENTERED = { mark: "", freezes: "" };
+
 /** A store on a virtual clock, with the operations that tests use. */
 export class Bench {
   readonly store: Store;
@@ -188,7 +191,10 @@ export class Bench {
   }
 
   /** Every key of the namespace but the test's clock, with its value. */
-  /** All keys but the change log, which outlives its tasks and is written without waiting. */
+  /**
+   * All keys but the change log, which outlives its tasks and is written without waiting, and marks of changes, which
+   * are random and expire.
+   */
   async dump(): Promise<Record<string, unknown>> {
     const { namespace } = this.store;
     const others = [`{${namespace}}:changes`];
@@ -197,6 +203,7 @@ export class Bench {
       (key) =>
         (key.startsWith(`{${namespace}}`) || key.startsWith(`{${namespace}:`)) &&
         !key.endsWith(":~clock") &&
+        !/\}:(~?marks|sent:.*)$/.test(key) &&
         !others.includes(key),
     );
   }

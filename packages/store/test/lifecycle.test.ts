@@ -2,7 +2,7 @@ import { type Json, parseTask } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Bench, QUEUE, START } from "./bench.js";
+import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 const HOUR = 3_600_000;
@@ -425,7 +425,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
         (id: string) => {
           const schedule = { at: new Date(START).toISOString() };
           const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule });
-          return bench.store.claims.enqueueNow(parsed, { key: "k", token: "new", node: "n" });
+          return bench.store.claims.enqueueNow(parsed, { key: "k", token: "new", node: "n" }, ENTERED);
         },
       ],
     ])("leaves none of many open runs to a task of the same name that is %s", async (_how, again) => {

@@ -2,7 +2,7 @@ import { parseTask } from "@carillon/core";
 import { internalsOf } from "@carillon/store/internal";
 import { type FaultProxy, type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Bench, QUEUE, START } from "./bench.js";
+import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
@@ -94,6 +94,7 @@ describe("a lost answer", () => {
         bench.store.claims.enqueueNow(
           parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START } }),
           { key: "k", token: "tok", node: "test" },
+          ENTERED,
         ),
     ],
     [

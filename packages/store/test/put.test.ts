@@ -316,20 +316,8 @@ onEveryEngine("put", (connection) => {
   describe("a put during which the first time passes", () => {
     /** Moves the clock between the put's read of the time and its write. */
     async function late(input: Partial<TaskInput> & { id: string }, ms: number) {
-      const put = bench.store.tasks.put.bind(bench.store.tasks);
-      const { time } = bench.store.tasks;
-      let moved = false;
-      bench.store.tasks.time = async (queue) => {
-        const now = await time.call(bench.store.tasks, queue);
-        if (!moved) {
-          moved = true;
-          await bench.clock.advance(ms);
-        }
-        return now;
-      };
-      const parsed = parseTask({ type: "noop", queue: QUEUE, schedule: { every: "10s" }, ...input });
-      const [result] = await put(QUEUE, [parsed]);
-      bench.store.tasks.time = time;
+      bench.before("put", () => bench.clock.advance(ms));
+      const result = await bench.put(input);
       return result;
     }
 

@@ -3,7 +3,7 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { Bench, QUEUE, START } from "./bench.js";
+import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 const RETENTION = { successes: 3, failures: 3, completedJobs: 60_000, failedJobs: 600_000 };
@@ -411,7 +411,7 @@ onEveryEngine("the reconciler", (connection) => {
       parseTask({ id, type: "noop", queue: QUEUE, schedule: { at }, priority: 5, payload: { a: 1 } });
     const mark = await store.registry.enter(QUEUE);
     const by = { key: "k", token: "tok", node: "test" };
-    const result = await store.claims.enqueueNow(once("now", START), by);
+    const result = await store.claims.enqueueNow(once("now", START), by, ENTERED);
     await store.registry.leave(QUEUE, mark);
     expect(result).toMatchObject({ enqueued: START });
     const { generation } = await bench.stored("now");
@@ -443,7 +443,7 @@ onEveryEngine("the reconciler", (connection) => {
     const taken = { code: "CONFLICT", field: "id", remedy: expect.any(String) };
     await expect(bench.store.tasks.put(QUEUE, [once], { once: true })).rejects.toMatchObject(taken);
     const by = { key: "k", token: "tok", node: "test" };
-    await expect(bench.store.claims.enqueueNow(once, by)).rejects.toMatchObject(taken);
+    await expect(bench.store.claims.enqueueNow(once, by, ENTERED)).rejects.toMatchObject(taken);
     expect(await bench.stored("t")).toEqual(before);
     expect(await bench.jobs()).toEqual([]);
   });

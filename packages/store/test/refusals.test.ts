@@ -7,7 +7,7 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Bench, QUEUE, START } from "./bench.js";
+import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
 describe("a Redis that refuses", () => {
   let dir: string;
@@ -49,7 +49,7 @@ describe("a Redis that refuses", () => {
       await expect(bench.trigger("there", "a")).rejects.toMatchObject(full);
       const once = parseTask({ id: "once", type: "noop", queue: QUEUE, schedule: { at: START } });
       const by = { key: "k", token: "b", node: "test" };
-      await expect(bench.store.claims.enqueueNow(once, by)).rejects.toMatchObject(full);
+      await expect(bench.store.claims.enqueueNow(once, by, ENTERED)).rejects.toMatchObject(full);
       expect(await bench.dump()).toEqual(before);
       await admin.config("SET", "maxmemory", "0");
       expect(await bench.put({ id: "new" })).toMatchObject({ outcome: "created" });
@@ -120,7 +120,7 @@ describe("a Redis that refuses", () => {
     const schedule = { at: START };
     const once = parseTask({ id: "once", type: "noop", queue: QUEUE, schedule, priority: 1 });
     const by = { key: "k", token: "o", node: "test" };
-    await expect(bench.store.claims.enqueueNow(once, by)).rejects.toMatchObject(failed);
+    await expect(bench.store.claims.enqueueNow(once, by, ENTERED)).rejects.toMatchObject(failed);
     expect(await bench.stored("once")).toBeUndefined();
     await admin.del(prioritized);
     expect(await bench.claim(ids[0] as string, "b")).toEqual(["OK"]);

@@ -2,7 +2,7 @@ import { OUTCOMES, parseTask } from "@carillon/core";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Bench, QUEUE, START } from "./bench.js";
+import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
@@ -859,7 +859,7 @@ onEveryEngine("the end of a run", (connection) => {
       try {
         const parsed = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START } });
         const by = { key: "k", token: "x", node: "n" };
-        const { run = "" } = (await small.store.claims.enqueueNow(parsed, by)) ?? {};
+        const { run = "" } = (await small.store.claims.enqueueNow(parsed, by, ENTERED)) ?? {};
         const started = await small.store.runs.start(small.name("t"), run, BY);
         const fence = started.word === "OK" ? started.fence : 0;
         await small.store.runs.settle(small.name("t"), run, { fence, made: 0, outcome, error: "no" });

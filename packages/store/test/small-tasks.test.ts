@@ -2,7 +2,7 @@ import { parseTask, type TaskInput } from "@carillon/core";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { Bench, QUEUE, START } from "./bench.js";
+import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 /** Schedule, payload, policies and description are each longer than 64 bytes. */
@@ -80,7 +80,7 @@ onEveryEngine("the hash of a task with long values", (connection) => {
 
   it("has the same form if the task is enqueued at once", async () => {
     const parsed = parseTask({ type: "noop", queue: QUEUE, ...TASK, schedule: { at: START } });
-    await bench.store.claims.enqueueNow(parsed, { key: "k", token: "a", node: "test" });
+    await bench.store.claims.enqueueNow(parsed, { key: "k", token: "a", node: "test" }, ENTERED);
     expect(await bench.encoding(key())).toBe("listpack");
     expect((await bench.stored("t")).definition.payload).toEqual(TASK.payload);
   });

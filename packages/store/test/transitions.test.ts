@@ -2,7 +2,7 @@ import { parseTask } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { Bench, QUEUE, START } from "./bench.js";
+import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
@@ -273,6 +273,7 @@ const TRANSITIONS: readonly Transition[] = [
       bench.store.claims.enqueueNow(
         parseTask({ ...TASK, type: "noop", queue: QUEUE, schedule: { at: START } }),
         { key: "k", token: "once", node: "test" },
+        ENTERED,
       ),
     held: { ...FINISHED, linger: undefined },
   },

@@ -87,11 +87,11 @@ export class AlertWatch {
     const { registry, alerts } = this.#store;
     if (!incidents.some(({ lasts }) => lasts)) return alerts.noteIncidents(incidents);
     // Nodes deliver the alerts of queues that are registered.
-    const mark = await registry.enter(ALERTS_QUEUE);
+    const entered = await registry.enter(ALERTS_QUEUE);
     try {
       await alerts.noteIncidents(incidents);
     } finally {
-      await registry.leave(ALERTS_QUEUE, mark);
+      await registry.leave(ALERTS_QUEUE, entered);
     }
   }
 }

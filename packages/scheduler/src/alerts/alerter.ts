@@ -207,14 +207,14 @@ export class Alerter {
       retry,
     });
     const by = { key: id, token: "1", node: this.#settings.nodeId };
-    const mark = await this.#store.registry.enter(queue);
+    const entered = await this.#store.registry.enter(queue);
     try {
-      await this.#store.claims.enqueueNow(parsed, by);
+      await this.#store.claims.enqueueNow(parsed, by, entered);
     } catch (error) {
       // Enqueued before, by a node that died before it removed the alert.
       if (!isCarillonError(error, "CONFLICT")) throw error;
     } finally {
-      await this.#store.registry.leave(queue, mark);
+      await this.#store.registry.leave(queue, entered);
     }
   }
 }

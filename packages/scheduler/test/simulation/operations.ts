@@ -183,13 +183,13 @@ function enqueueOf(id: string, serial: number): Operation {
     async run(store) {
       const at = await store.tasks.time(QUEUE);
       const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule: { at }, payload: {} });
-      const mark = await store.registry.enter(QUEUE);
+      const entered = await store.registry.enter(QUEUE);
       try {
-        if (await store.claims.enqueueNow(parsed, by)) return "enqueued";
+        if (await store.claims.enqueueNow(parsed, by, entered)) return "enqueued";
         // The owner is at its limit of runs: the task waits as a due task.
         return (await store.tasks.put(QUEUE, [parsed]))[0]?.outcome;
       } finally {
-        await store.registry.leave(QUEUE, mark);
+        await store.registry.leave(QUEUE, entered);
       }
     },
   };

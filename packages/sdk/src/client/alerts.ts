@@ -175,12 +175,12 @@ export class Alerts {
     const owner = this.#scope.owner ?? DEFAULT_OWNER;
     const parsed = parseTask({ id, type, queue: ALERTS_QUEUE, owner, schedule: { at }, payload });
     const { registry, claims } = store;
-    const mark = await registry.enter(ALERTS_QUEUE);
+    const entered = await registry.enter(ALERTS_QUEUE);
     try {
-      const enqueued = await claims.enqueueNow(parsed, this.#scope.identity(by));
+      const enqueued = await claims.enqueueNow(parsed, this.#scope.identity(by), entered);
       if (enqueued) return { run: enqueued.run };
     } finally {
-      await registry.leave(ALERTS_QUEUE, mark);
+      await registry.leave(ALERTS_QUEUE, entered);
     }
     throw new CarillonError("OWNER_LIMIT", "the queue of alerts has a limit.", {
       remedy: "Remove it: alerts are not limited.",

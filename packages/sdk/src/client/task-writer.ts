@@ -293,11 +293,11 @@ export class TaskWriter {
     by: string,
   ): Promise<{ run: string; enqueued: number } | undefined> {
     const { registry, claims } = this.#scope.store;
-    const mark = await registry.enter(queue);
+    const entered = await registry.enter(queue);
     try {
-      return await claims.enqueueNow(task, this.#scope.identity(by));
+      return await claims.enqueueNow(task, this.#scope.identity(by), entered);
     } finally {
-      await registry.leave(queue, mark);
+      await registry.leave(queue, entered);
     }
   }
 

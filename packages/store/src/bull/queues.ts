@@ -2,11 +2,13 @@ import type { TaskName } from "@carillon/core";
 import { localName, type PauseFacts, runOfJob, shardOf } from "@carillon/core/internal";
 import { Cluster, type Redis } from "ioredis";
 import type { NamespaceKeys } from "../keys.js";
+import { type Marks, ONCE_ARGS } from "../marks.js";
 import type { Link } from "../redis/link.js";
 import { failsForAll } from "../redis/redis-error.js";
-import { BULL, BULL_PAUSE } from "../script/libraries.js";
+import { BULL, BULL_PAUSE, ONCE } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
+import type { Settings } from "../settings.js";
 import { bullHeldKeys, bullMeta, bullPauseKeys, bullStateKeys, bullWorkerName } from "./bull-keys.js";
 
 /** A queue's pause; empty if BullMQ itself paused it, which records nothing. */
@@ -39,23 +41,30 @@ type StateAnswer = [
 ];
 
 const READ_QUEUE = script("read-queue", {
+  once: "reads",
   keys: ["meta", "wait", "paused", "prioritized", "active", "limiter"],
   uses: [BULL],
   answer: answers<StateAnswer>(),
 });
 
 const PAUSE_QUEUE = script("pause-queue", {
-  keys: ["meta", "bull[]"],
-  args: ["by", "note"],
-  uses: [BULL, BULL_PAUSE],
-  answer: answers<0 | 1>(),
+  once: "mark",
+  keys: ["meta", "marks", "bull[]"],
+  args: [...ONCE_ARGS, "by", "note"],
+  uses: [BULL, BULL_PAUSE, ONCE],
+  answer: answers<"OK" | "UNCHANGED" | "DONE" | "STALE">(),
 });
 
 const RESUME_QUEUE = script("resume-queue", {
-  keys: ["meta", "paused", "bull[]"],
-  uses: [BULL, BULL_PAUSE],
-  answer: answers<number>(),
+  once: "mark",
+  keys: ["meta", "paused", "marks", "bull[]"],
+  args: ONCE_ARGS,
+  uses: [BULL, BULL_PAUSE, ONCE],
+  answer: answers<number | "DONE" | "STALE">(),
 });
+
+/** Subject of the marks of pauses and resumes. */
+const PAUSED = "paused";
 
 /** On a server with more connections workers are not counted: `CLIENT LIST` would hold it for more than some ms. */
 const MOST_CONNECTIONS = 2_000;
@@ -66,9 +75,20 @@ export class QueueRepository {
   readonly #namespace: string;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
+  readonly #marks: Marks;
+  readonly #settings: Settings;
 
-  constructor(link: Link, namespace: string, keys: NamespaceKeys, scripts: Scripts) {
+  constructor(
+    link: Link,
+    namespace: string,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    marks: Marks,
+    settings: Settings,
+  ) {
     this.#link = link;
+    this.#marks = marks;
+    this.#settings = settings;
     this.#namespace = namespace;
     this.#keys = keys;
     this.#scripts = scripts;
@@ -159,13 +179,7 @@ export class QueueRepository {
    * @returns whether this changed anything
    */
   async setLimit(queue: string, owner: string, runs: number | undefined): Promise<boolean> {
-    const { limits } = this.#keys.queue(queue);
-    return this.#link.ask(async (client) => {
-      if (runs === undefined) return (await client.hdel(limits, owner)) > 0;
-      const before = await client.hget(limits, owner);
-      await client.hset(limits, owner, runs);
-      return before !== String(runs);
-    });
+    return this.#settings.field(this.#keys.queue(queue), "limits", owner, runs);
   }
 
   /** Number of places that a task's owner holds, and whether the task waits for one. */
@@ -183,18 +197,25 @@ export class QueueRepository {
 
   /** Returns false if it is paused already: author and note stay. */
   async pause(queue: string, by: string, note: string): Promise<boolean> {
-    const { bull } = this.#keys.queue(queue);
-    const keys = { meta: bullMeta(bull), bull: bullPauseKeys(bull, "pause") };
-    return (await this.#scripts.run(PAUSE_QUEUE, keys, { by, note })) === 1;
+    const { bull, marks } = this.#keys.queue(queue);
+    const keys = { meta: bullMeta(bull), bull: bullPauseKeys(bull, "pause"), marks };
+    const word = await this.#marks.change(marks, PAUSED, (once) =>
+      this.#scripts.run(PAUSE_QUEUE, keys, { ...once, by, note }),
+    );
+    return word !== "UNCHANGED";
   }
 
   /** Returns false if it was not paused. */
   async resume(queue: string): Promise<boolean> {
-    const { bull } = this.#keys.queue(queue);
+    const { bull, marks } = this.#keys.queue(queue);
     const { meta, paused } = bullStateKeys(bull);
-    const keys = { meta, paused, bull: bullPauseKeys(bull, "resume") };
+    const keys = { meta, paused, bull: bullPauseKeys(bull, "resume"), marks };
     for (let changed = false; ; changed = true) {
-      const left = await this.#scripts.run(RESUME_QUEUE, keys);
+      const left = await this.#marks.change(marks, PAUSED, (once) =>
+        this.#scripts.run(RESUME_QUEUE, keys, once),
+      );
+      // Its answer was lost, and may have said that jobs are left.
+      if (left === "DONE") continue;
       if (left <= 0) return changed || left === 0;
     }
   }

@@ -1,8 +1,9 @@
-import { CANCEL, ENQUEUE, NEXT, OPEN, PLACES, QUOTA, RECKON, TASK } from "../script/libraries.js";
+import { CANCEL, ENQUEUE, MARKS, NEXT, OPEN, PLACES, QUOTA, RECKON, TASK } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { FrozenReply } from "./frozen.js";
 
 export const READ_TASK = script("read-task", {
+  once: "reads",
   keys: ["task", "open", "history", "failures", "frozen"],
   args: ["owner"],
   uses: [RECKON, QUOTA],
@@ -21,6 +22,7 @@ export const READ_TASK = script("read-task", {
 });
 
 export const CANCEL_OPEN = script("cancel-open", {
+  once: { repeats: "It cancels only runs that were open when the commit was made." },
   keys: ["open", "runs", "next"],
   args: ["by", "opened", "passed"],
   uses: [NEXT, CANCEL],
@@ -28,9 +30,25 @@ export const CANCEL_OPEN = script("cancel-open", {
 });
 
 export const ENQUEUE_NEW = script("enqueue-new", {
-  keys: ["task", "open", "record", "job", "next", "runs", "tasks", "priorities", "gone", "frozen", "bull[]"],
+  once: "mark",
+  keys: [
+    "task",
+    "open",
+    "record",
+    "job",
+    "next",
+    "runs",
+    "tasks",
+    "priorities",
+    "gone",
+    "frozen",
+    "marks",
+    "bull[]",
+  ],
   args: [
     "name",
+    "shard",
+    "seen",
     "run",
     "node",
     "template",
@@ -46,6 +64,6 @@ export const ENQUEUE_NEW = script("enqueue-new", {
     "by",
     "fields[]",
   ],
-  uses: [TASK, OPEN, PLACES, ENQUEUE],
-  answer: answers<[word: string, now: number]>(),
+  uses: [TASK, OPEN, PLACES, ENQUEUE, MARKS],
+  answer: answers<[word: string, now: number, mark?: string]>(),
 });

@@ -20,6 +20,7 @@ import { bullKeys } from "../bull/bull-keys.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
 import type { Link } from "../redis/link.js";
+import type { Entered } from "../registry.js";
 import type { Written } from "../script/arguments.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeTask, isForeign } from "../task/codec.js";
@@ -97,12 +98,17 @@ interface TriggerHow {
   readonly payload?: Json | undefined;
 }
 
+/** Shards whose marks are kept at hand. */
+const MARKS_AT_HAND = 8_000;
+
 export class ClaimRepository extends DueReads {
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #schedules: ScheduleCache;
   readonly #jobs: JobTexts;
   readonly #optimistic: OptimisticWrites;
+  /** Newest known marks of deleted tasks, by due index. */
+  readonly #seen = new Map<string, string>();
 
   constructor(
     link: Link,
@@ -340,14 +346,19 @@ export class ClaimRepository extends DueReads {
 
   /**
    * Stores and enqueues a task that runs once, now, in one step.
-   * @returns undefined: its owner has as many runs in this queue as it may; nothing was stored
+   * @param entered the put's entry in the registry
+   * @returns undefined: its owner has as many runs in this queue as it may, or there are freezes; nothing was stored
    * @throws `CONFLICT` if the name is taken
    */
   async enqueueNow(
     parsed: ParsedTask,
     by: Requester,
+    { freezes }: Entered,
   ): Promise<{ run: string; enqueued: number } | undefined> {
+    if (freezes !== "") return undefined;
     const keys = this.#keys.queue(parsed.definition.queue);
-    return enqueueNow({ scripts: this.#scripts, keys, jobs: this.#jobs }, parsed, by);
+    if (this.#seen.size >= MARKS_AT_HAND) this.#seen.clear();
+    const parts = { scripts: this.#scripts, keys, jobs: this.#jobs, seen: this.#seen };
+    return enqueueNow(parts, parsed, by);
   }
 }

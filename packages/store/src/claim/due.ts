@@ -36,6 +36,7 @@ export interface WhichDue {
 const WINDOW = 120;
 
 const READ_DUE = script("read-due", {
+  once: "reads",
   keys: ["due", "priorities", "frozen", "others[]"],
   args: ["pass", "limit", "names", "by", "window"],
   uses: [RECKON, QUOTA],

@@ -1,11 +1,14 @@
 -- Creates the one-off task of "enqueue now" and its job in one step. The task is finished from the start, and is deleted with its run.
 --
 -- K.gone: runs left by a deleted task of that name
+-- A.seen: newest mark of deleted tasks in this shard that the caller has seen
 -- A.by: who asked, "" unknown; A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
 -- definition
--- Returns: { "OK" | "DONE" | "TAKEN" | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua; or there are freezes: a node finds out whether one holds it) | "ERROR <text>", now }
+-- Returns: { "OK" | "DONE" | "TAKEN" | "STALE" (the mark is another one) | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua; or there are freezes: a node finds out whether one holds it) | "ERROR <text>", now, that mark }
 local now = nowMs()
 if redis.call("EXISTS", K.record) == 1 then return { "DONE", now } end
+local newest = newestMark(F.deletedIn .. A.shard)
+if newest ~= A.seen and ONCE then return { "STALE", now, newest } end
 if redis.call("EXISTS", K.task) == 1 then return { "TAKEN", now } end
 if redis.call("EXISTS", K.gone) == 1 then return { "LEFT", now } end
 if redis.call("EXISTS", K.frozen) == 1 or not hasPlace(A.owner) then return { "LIMITED", now } end

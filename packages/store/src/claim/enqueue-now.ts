@@ -1,5 +1,5 @@
 import { CarillonError, type ParsedTask } from "@carillon/core";
-import { localName, runId } from "@carillon/core/internal";
+import { localName, runId, shardOf } from "@carillon/core/internal";
 import { bullKeys } from "../bull/bull-keys.js";
 import type { QueueKeys } from "../keys.js";
 import { FACTS } from "../script/facts.js";
@@ -11,14 +11,23 @@ import { ENQUEUE_NEW } from "./claim-scripts.js";
 import { dataParts, type JobTexts } from "./job-texts.js";
 import type { Requester } from "./pack.js";
 
+/** Attempts while other tasks of the shard are deleted. */
+const TRIES = 20;
+
 /** Implements `ClaimRepository.enqueueNow`. */
 export async function enqueueNow(
-  { scripts, keys, jobs }: { scripts: Scripts; keys: QueueKeys; jobs: JobTexts },
+  {
+    scripts,
+    keys,
+    jobs,
+    seen,
+  }: { scripts: Scripts; keys: QueueKeys; jobs: JobTexts; seen: Map<string, string> },
   parsed: ParsedTask,
   by: Requester,
 ): Promise<{ run: string; enqueued: number } | undefined> {
   const { definition, payloadJson } = parsed;
   const local = localName(definition);
+  const shard = shardOf(local);
   const now = "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0;
   const run = runId(definition.id, now, by.token);
   const named = by.name ? { by: by.name } : {};
@@ -37,7 +46,7 @@ export async function enqueueNow(
         bull: bullKeys(keys.bull),
       },
       {
-        name: local,
+        ...{ name: local, shard, seen: seen.get(keys.due(shard)) },
         run,
         node: by.node,
         template: `[${jobs.template(keys.bull, definition).json}]`,
@@ -49,15 +58,16 @@ export async function enqueueNow(
         fields: [...storedFields(definitionFields(parsed, true))].flat(),
       },
     );
-  let [word, at] = await send();
-  if (word === "LEFT") {
-    await clearDeletedRuns(scripts, keys, mark);
-    [word, at] = await send();
+  let [word, at, newest] = await send();
+  for (let tries = 1; (word === "LEFT" || word === "STALE") && tries < TRIES; tries++) {
+    if (word === "LEFT") await clearDeletedRuns(scripts, keys, mark);
+    else seen.set(keys.due(shard), newest ?? "");
+    [word, at, newest] = await send();
   }
   if (word === "LIMITED") return undefined;
   if (word === "TAKEN") throw nameTaken(local);
-  if (word === "LEFT")
-    throw new CarillonError("CONFLICT", `${local} was deleted meanwhile.`, { remedy: "Try again." });
+  if (word === "LEFT" || word === "STALE")
+    throw new CarillonError("CONFLICT", `${local} kept being deleted meanwhile.`, { remedy: "Try again." });
   if (word.startsWith("ERROR")) throw addFailed(word);
   return { run, enqueued: at };
 }

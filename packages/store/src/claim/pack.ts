@@ -83,6 +83,7 @@ interface CommitExtras {
 }
 
 export const COMMIT = script("commit", {
+  once: "generation",
   keys: ["next", "runs", "expected", "frozen", "held", "alerts", "due[]", "bull[]"],
   args: ["token", "node", "shards", "templates"],
   each: {

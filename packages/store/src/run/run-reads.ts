@@ -44,7 +44,7 @@ export class RunReads {
     return Object.entries(stored)
       .map(([attempt, json]) => ({
         attempt: Number(attempt),
-        ...(JSON.parse(json) as { text: string; cut: boolean }),
+        ...outputOf(json),
       }))
       .sort((a, b) => a.attempt - b.attempt);
   }
@@ -282,4 +282,10 @@ function scored(flat: readonly string[]): { id: string; at: number }[] {
     id: flat[2 * i] as string,
     at: Number(flat[2 * i + 1]),
   }));
+}
+
+/** Captured output as it is stored, without its sender and number. */
+function outputOf(json: string): { text: string; cut: boolean } {
+  const { text, cut } = JSON.parse(json) as { text: string; cut: boolean };
+  return { text, cut };
 }

@@ -140,6 +140,7 @@ const RUN_ITEM = {
 } as const;
 
 export const START_RUN = script("start-run", {
+  once: "fence",
   ...ENDING,
   each: {
     keys: RUN_ITEM.keys,
@@ -150,6 +151,7 @@ export const START_RUN = script("start-run", {
 });
 
 export const TURN = script("turn", {
+  once: "number",
   keys: [...ENDING.keys, "turn", "bull[]"],
   args: [...ENDING.args, "worker", "pid", "host", "number", "token", "take", "lock", "clock"],
   each: {
@@ -171,6 +173,7 @@ export const TURN = script("turn", {
 });
 
 export const SETTLE_RUN = script("settle-run", {
+  once: "fence",
   ...ENDING,
   each: {
     keys: RUN_ITEM.keys,
@@ -181,6 +184,7 @@ export const SETTLE_RUN = script("settle-run", {
 });
 
 export const RECONCILE = script("reconcile", {
+  once: { repeats: "It decides by what is stored when it runs." },
   keys: [...ENDING.keys, "repeats"],
   args: [...ENDING.args, "most", "longest"],
   uses: [REOPEN, CLEAR, SWEEP],
@@ -188,33 +192,38 @@ export const RECONCILE = script("reconcile", {
 });
 
 export const READ_SETTLE = script("read-settle", {
+  once: "reads",
   keys: ["run", "task", "stats"],
   uses: [STATS],
   answer: answers<[now: number, task: string[], failures: string, details: string]>(),
 });
 
 export const CHECKPOINT = script("checkpoint", {
+  once: "number",
   keys: ["run", "task", "stats"],
-  args: ["fence", "value"],
+  args: ["fence", "number", "value"],
   answer: answers<SettleWord>(),
 });
 
-export const TERMINATING = script("terminating", { keys: ["run"], args: ["fence"] });
+export const TERMINATING = script("terminating", { once: "fence", keys: ["run"], args: ["fence"] });
 
 export const CANCEL_RUN = script("cancel-run", {
+  once: "value",
   keys: ["run", "runs", "next"],
-  args: ["id", "by", "onlyQueued"],
+  args: ["id", "by", "seen", "onlyQueued"],
   uses: [NEXT, CANCEL],
-  answer: answers<CancelWord>(),
+  answer: answers<CancelWord | "STALE">(),
 });
 
 export const SAVE_OUTPUT = script("save-output", {
+  once: "number",
   keys: ["run", "output", "job"],
-  args: ["field", "output", "token"],
+  args: ["field", "by", "number", "output", "token"],
   uses: [BULL],
 });
 
 export const ADD_ITEMS = script("add-items", {
+  once: "fence",
   keys: ["run", "items", "parent", "left", "succeeded", "failed", "bull[]"],
   args: ["fence", "token", "round", "most", "template", "common"],
   each: { keys: ["job"], args: ["id", "index", "data"] },
@@ -223,6 +232,7 @@ export const ADD_ITEMS = script("add-items", {
 });
 
 export const NOTE_ITEM = script("note-item", {
+  once: "fence",
   keys: ["run", "items", "job"],
   args: ["index", "status", "attempts", "pid", "worker", "crashes", "token", "details", "data"],
   uses: [BULL],

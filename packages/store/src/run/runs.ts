@@ -2,6 +2,7 @@ import { CarillonError, type Json, type Outcome, type TaskName } from "@carillon
 import { decideEnd, isFailure, itemId, localName, parseLocalName, shardOf } from "@carillon/core/internal";
 import { bullRepeats } from "../bull/bull-keys.js";
 import type { CalendarRepository } from "../calendars.js";
+import { newToken } from "../ids.js";
 import { KeyedLock } from "../keyed-lock.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
@@ -60,6 +61,7 @@ interface Aftermath {
 }
 
 export class RunRepository extends RunReads {
+  readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
@@ -67,6 +69,9 @@ export class RunRepository extends RunReads {
   readonly #optimistic: OptimisticWrites;
   readonly #starts: CallBatcher<Start, unknown>;
   readonly #settles: CallBatcher<End, unknown>;
+  /** Numbers checkpoints and texts of output in the order in which they are sent. */
+  readonly #sender = newToken();
+  #number = 0;
 
   constructor(
     link: Link,
@@ -77,6 +82,7 @@ export class RunRepository extends RunReads {
     retention: Retention,
   ) {
     super(link, keys);
+    this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#calendars = calendars;
@@ -249,7 +255,9 @@ export class RunRepository extends RunReads {
   /** Keeps a handler's checkpoint for the next run of its task. */
   async checkpoint(name: TaskName, run: string, fence: number, value: Json): Promise<SettleWord> {
     const { key, task, stats } = this.#keysOf({ name, run });
-    return this.#scripts.run(CHECKPOINT, { run: key, task, stats }, { fence, value: JSON.stringify(value) });
+    this.#number += 1;
+    const sent = { fence, number: this.#number, value: JSON.stringify(value) };
+    return this.#scripts.run(CHECKPOINT, { run: key, task, stats }, sent);
   }
 
   /** Marks an attempt as terminating: it reached its time limit, or was cancelled. */
@@ -265,7 +273,12 @@ export class RunRepository extends RunReads {
   async #cancel(name: TaskName, run: string, by: string, onlyQueued: boolean): Promise<CancelWord> {
     const { run: runKey, runs, next } = this.#keys.queue(name.queue);
     const who = by.replace(/\s/g, "_") || "-";
-    return this.#scripts.run(CANCEL_RUN, { run: runKey(run), runs, next }, { id: run, by: who, onlyQueued });
+    for (;;) {
+      const seen = await this.#link.ask((client) => client.hget(runKey(run), "reopened"));
+      const asked = { id: run, by: who, seen: seen ?? "", onlyQueued };
+      const word = await this.#scripts.run(CANCEL_RUN, { run: runKey(run), runs, next }, asked);
+      if (word !== "STALE") return word;
+    }
   }
 
   /**
@@ -280,7 +293,9 @@ export class RunRepository extends RunReads {
     cut: boolean,
   ): Promise<void> {
     const keys = this.#keys.queue(queue);
-    const output = JSON.stringify({ text, cut });
+    this.#number += 1;
+    const [by, number] = [this.#sender, this.#number];
+    const output = JSON.stringify({ by, number, text, cut });
     const where =
       typeof of === "number"
         ? { output: keys.output(run), job: keys.job(run), field: of, token: undefined }
@@ -291,7 +306,11 @@ export class RunRepository extends RunReads {
             token: of.token,
           };
     const { output: key, job, ...args } = where;
-    await this.#scripts.run(SAVE_OUTPUT, { run: keys.run(run), output: key, job }, { ...args, output });
+    await this.#scripts.run(
+      SAVE_OUTPUT,
+      { run: keys.run(run), output: key, job },
+      { ...args, by, number, output },
+    );
   }
 
   /** Requests the cancellation of a task's queued runs. @returns their number */

@@ -49,6 +49,11 @@ export const FACTS = {
     waiting: "waiting:",
     frozen: "frozen",
   },
+  /**
+   * Marks of a queue's changes (script/lib/once.lua): tasks that were deleted soon after they were put, by shard. A late put must not
+   * make such a task again.
+   */
+  deletedIn: "deleted:",
   /** Channels of a namespace, after its tag. */
   channels: { wake: ":wake", cancel: ":cancel" },
 

@@ -16,10 +16,13 @@ export const CHECKS = madeLibrary("checks", ({ sabotage }) =>
     `local GUARDED = ${!sabotage.includes("overlap-guard")}`,
     `local LIMITING = ${!sabotage.includes("limit")}`,
     `local LEAVING = ${!sabotage.includes("places")}`,
+    `local ONCE = ${!sabotage.includes("once")}`,
     `local WAKING = ${!sabotage.includes("wake")}`,
   ].join("\n"),
 );
 export const PLACES = library("places", [CHECKS, TASK]);
+export const MARKS = library("marks", [CHECKS]);
+export const ONCE = library("once", [MARKS]);
 export const LEDGER = library("ledger", [KEYS]);
 export const REVISIONS = library("revisions");
 export const TRIED = library("tried");

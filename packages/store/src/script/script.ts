@@ -70,6 +70,28 @@ export function madeLibrary(
   return { name, uses, made };
 }
 
+/**
+ * Protection of a script from requests that arrive late, after their sender gave up, or twice. `Link` sends a request
+ * again if its answer was lost, and the first copy may still arrive, at any later time.
+ *
+ * - `reads`: it changes nothing.
+ * - `generation`: it compares the generation of the task that the caller has read. Each change of a task gives it another
+ *   one, and a task that is deleted and put again never has an earlier one.
+ * - `mark`: it compares the mark of the newest change of its subject that the caller has seen (lib/once.lua).
+ * - `value`: it compares a value that the caller has read, and that never comes back.
+ * - `fence`: it compares the fence of the attempt, or the lock of its job.
+ * - `number`: it carries a number of its sender that only grows; Redis keeps the newest.
+ * - `repeats`: the reason why a copy at any later time does no harm.
+ */
+export type Once =
+  | "reads"
+  | "generation"
+  | "mark"
+  | "value"
+  | "fence"
+  | "number"
+  | { readonly repeats: string };
+
 /** A script as Redis knows it. */
 export interface Script {
   readonly name: string;
@@ -82,6 +104,7 @@ export interface Declared<T extends Signature = Signature, Answer = unknown> {
   readonly name: string;
   readonly signature: T;
   readonly uses: readonly Library[];
+  readonly once: Once;
   /** Exists only for the compiler. */
   readonly answer?: Answer;
 }
@@ -92,17 +115,19 @@ export const DECLARED = new Map<string, Declared>();
 /**
  * Declares the script `<name>.lua`.
  *
- * @param options `uses`: its libraries; `answer`: the type of what it returns, see `answers`
+ * @param options `once`: how a late copy of a request is kept from changing anything; `uses`: its libraries; `answer`: the type of
+ * what it returns, see `answers`
  */
 export function script<const T extends Signature, Answer = unknown>(
   name: string,
   {
+    once,
     uses = [],
     answer: _,
     ...signature
-  }: T & { readonly uses?: readonly Library[]; readonly answer?: Answer },
+  }: T & { readonly once: Once; readonly uses?: readonly Library[]; readonly answer?: Answer },
 ): Declared<T, Answer> {
-  const declared = { name, signature: signature as unknown as T, uses };
+  const declared = { name, signature: signature as unknown as T, uses, once };
   DECLARED.set(name, declared);
   return declared;
 }

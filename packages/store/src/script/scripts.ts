@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { neverKey } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { type Layout, layoutOf, type Values, type Written, writeCall, writeItem } from "./arguments.js";
 import { assemble } from "./assemble.js";
@@ -53,6 +54,7 @@ export class Scripts {
   ): Promise<Answer> {
     const { script, layout } = this.#load(declared);
     const call = writeCall(layout, keys, args as Values, items);
+    if (declared.once !== "reads") call.keys.push(neverKey(call.keys[0] as string));
     return (await this.#link.run(script, call.keys, call.args)) as Answer;
   }
 

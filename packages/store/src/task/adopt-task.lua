@@ -1,11 +1,13 @@
 -- Copies times, counters, statistics and ledger of a task that moves to the new task that was put for it. The new task stays held.
 --
+-- A.seen: generation of the new task that the caller has read, "" none
 -- A.fields: of the hash, not the definition's; A.gen, A.state: of the other task; A.moving: the mark, with its generation; A.stats: fields and values;
 -- A.ledger, A.revisions: their entries, newest first
--- Returns: "OK" | "MISSING" | "TAKEN" (it is another task, which has run or decided something)
+-- Returns: "OK" | "STALE" | "MISSING" | "TAKEN" (it is another task, which has run or decided something)
 local TIMES = { "cursor", "nominal", "due", "fired", "pending", "wait", "pausedAt", "pausedBy", "pauseNote", "createdBy", "updatedBy" }
 local gen, moving, cursor, fired, open, state = unpack(redis.call("HMGET", K.task, "gen", "moving", "cursor", "fired", "open", "state"))
 if not gen then return "MISSING" end
+if gen ~= A.seen then return "STALE" end
 if (open or "") ~= "" or not moving and (state == "scheduled" or cursor or fired) then return "TAKEN" end
 -- This generation was copied before. The other task may have been deleted since, and this copy may be incomplete.
 if moving == A.moving then return "OK" end

@@ -2,15 +2,18 @@
 -- aside, and cleared in bounded steps (lib/clear.lua). They never affect a new task of that name: open runs are cleared
 -- before one is stored (put.lua, enqueue-new.lua).
 --
--- K.left, A.marks: where its runs are set aside, and the names of these among K.runs; each in the order open, history, failures
--- A.finished: "1" only if nothing is left for it to do; A.gen: only in this generation, held for a move and without open runs; "" any
--- Returns: 1 (0: there was none, or something is left; 2: it is held for a move)
+-- K.left, A.names: where its runs are set aside, and the names of these among K.runs; each in the order open, history, failures
+-- A.gen: the generation read, "" none; A.mark: of this change (lib/once.lua); A.which: "finished" only if nothing is left for it to do;
+-- "held" only while it is held for a move and has no open runs; "any"
+-- Returns: 1 (0: there was none, or something is left; 2: it is held for a move) | "STALE"
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
 local now = nowMs()
-local tags, calendars, open, state, gen, moving = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open", "state", "gen", "moving"))
-if A.gen == "" and moving then return 2 end
-if A.gen ~= "" and (gen ~= A.gen or not moving or (open or "") ~= "") then return 0 end
-if A.finished == "1" then
+local tags, calendars, open, state, gen, moving, created = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open", "state", "gen",
+  "moving", "created"))
+if (gen or "") ~= A.gen and ONCE then return "STALE" end
+if A.which ~= "held" and moving then return 2 end
+if A.which == "held" and (not moving or (open or "") ~= "") then return 0 end
+if A.which == "finished" then
   if state ~= "finished" or (open or "") ~= "" then return 0 end
   -- It was put again meanwhile and has finished again, so it lingers once more. (The reconciler repeats its reports.)
   local at = redis.call("ZSCORE", K.runs, A.name)
@@ -24,15 +27,17 @@ local lastOutcome = tried(lastOutcomeOf, K.stats)
 for i, set in ipairs({ K.open, K.history, K.failures }) do
   if redis.call("EXISTS", set) == 1 then
     redis.call("RENAME", set, K.left[i])
-    redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.marks[i])
+    redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.names[i])
   end
 end
 redis.call("DEL", K.task, K.ledger, K.stats, K.revisions)
+-- The put of a new task may still arrive a second time.
+if now - (tonumber(created) or now) < F.late then markChange(F.deletedIn .. A.shard, A.mark) end
 if open and isRun(open) then
   -- A single open run is in the hash, so a set of that name is foreign.
   redis.call("DEL", K.left[1])
   redis.call("ZADD", K.left[1], now, open)
-  redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.marks[1])
+  redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.names[1])
 end
 for tag in string.gmatch(tags or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.tagged, tag), A.name) end
 for calendar in string.gmatch(calendars or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.planned, calendar), A.name) end

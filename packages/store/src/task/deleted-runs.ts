@@ -8,6 +8,7 @@ import type { Scripts } from "../script/scripts.js";
 const AT_ONCE = 200;
 
 const CLEAR_RUNS = script("clear-runs", {
+  once: { repeats: "It clears only runs whose task was deleted." },
   keys: ["gone", "runs", "next", "repeats", "journal"],
   args: ["mark", "most"],
   uses: [NEXT, CLEAR],

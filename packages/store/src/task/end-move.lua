@@ -1,8 +1,10 @@
 -- Ends the hold of a task that moves, or has moved.
 --
--- Returns: "OK" | "UNCHANGED" (it is not held) | "MISSING"
-local state, moving = unpack(redis.call("HMGET", K.task, "state", "moving"))
+-- A.gen: the generation read
+-- Returns: "OK" | "STALE" | "UNCHANGED" (it is not held) | "MISSING"
+local state, moving, gen = unpack(redis.call("HMGET", K.task, "state", "moving", "gen"))
 if not state then return "MISSING" end
+if gen ~= A.gen then return "STALE" end
 if not moving then return "UNCHANGED" end
 local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
 local is = readTask(task)

@@ -55,6 +55,12 @@ export function noHash(error: unknown): Record<string, string> {
   throw error;
 }
 
+/** Treats a key that holds another type than a hash (foreign data) as a missing field. @throws any other error */
+export function noText(error: unknown): string {
+  noHash(error);
+  return "";
+}
+
 /** The quota of waiting jobs of the owner, or of all, is used up. */
 export function tooManyWait({ owner, queue }: Pick<TaskName, "owner" | "queue">): CarillonError {
   return new CarillonError(

@@ -23,12 +23,14 @@ import { byQueue, decodeCursor, type Entry, encodeCursor, merged, type Part, sor
 import { type Plan, readPlans } from "./plans.js";
 
 const LIST_SCORED = script("list-scored", {
+  once: "reads",
   keys: ["sets[]"],
   args: ["at", "after", "most"],
   answer: answers<string[][]>(),
 });
 
 const FIND_NAMES = script("find-names", {
+  once: "reads",
   keys: ["tasks"],
   args: ["from", "to", "read", "text", "most"],
   answer: answers<string[]>(),

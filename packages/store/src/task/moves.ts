@@ -9,6 +9,7 @@ import type { Scripts } from "../script/scripts.js";
 import type { StoredTask } from "./codec.js";
 
 const HOLD_TASK = script("hold-task", {
+  once: "generation",
   keys: ["task", "due", "next", "expected", "runs"],
   args: ["name", "shard", "gen", "to"],
   uses: [TASK],
@@ -16,17 +17,19 @@ const HOLD_TASK = script("hold-task", {
 });
 
 const ADOPT_TASK = script("adopt-task", {
+  once: "generation",
   keys: ["task", "due", "next", "expected", "runs", "stats", "ledger", "revisions"],
-  args: ["name", "shard", "gen", "state", "moving", "fields[]", "stats[]", "ledger[]", "revisions[]"],
+  args: ["name", "shard", "seen", "gen", "state", "moving", "fields[]", "stats[]", "ledger[]", "revisions[]"],
   uses: [TASK, STATS],
-  answer: answers<"OK" | "MISSING" | "TAKEN">(),
+  answer: answers<"OK" | "STALE" | "MISSING" | "TAKEN">(),
 });
 
 const END_MOVE = script("end-move", {
+  once: "generation",
   keys: ["task", "due", "next", "expected", "runs"],
-  args: ["name", "shard"],
+  args: ["name", "shard", "gen"],
   uses: [TASK],
-  answer: answers<"OK" | "UNCHANGED" | "MISSING">(),
+  answer: answers<"OK" | "STALE" | "UNCHANGED" | "MISSING">(),
 });
 
 /** Fields of a task's hash that belong to its place, and do not move. */
@@ -95,20 +98,30 @@ export class MoveRepository {
     const fields = Object.entries(hash).filter(
       ([field]) => FACTS.bookkeeping.has(field) && !OF_PLACE.has(field),
     );
+    const seen = await this.#generation(to);
     const answer = await this.#scripts.run(ADOPT_TASK, this.#keysOf(to), {
-      ...this.#nameOf(to),
+      ...{ ...this.#nameOf(to), seen },
       ...{ gen: generation, state, moving: `from ${from.queue} ${generation}` },
       fields: fields.flat(),
       stats: Object.entries(stats).flat(),
       ledger,
       revisions,
     });
-    return { answer, generation };
+    return answer === "STALE" ? this.adopt(from, to) : { answer, generation };
   }
 
   /** Lets a task that is held, or was adopted, go on. Returns whether it was held. */
   async end(name: TaskName): Promise<boolean> {
-    return (await this.#scripts.run(END_MOVE, this.#keysOf(name), this.#nameOf(name))) === "OK";
+    for (;;) {
+      const sent = { ...this.#nameOf(name), gen: await this.#generation(name) };
+      const answer = await this.#scripts.run(END_MOVE, this.#keysOf(name), sent);
+      if (answer !== "STALE") return answer === "OK";
+    }
+  }
+
+  async #generation(name: TaskName): Promise<string> {
+    const { task } = this.#keysOf(name);
+    return (await this.#link.ask((client) => client.hget(task, "gen"))) ?? "";
   }
 
   #nameOf(name: TaskName) {

@@ -2,13 +2,16 @@
 -- task that differs is returned as stored, for the caller to decide again. So the first attempt for a task that may exist passes a
 -- generation that cannot be, in order to read it.
 --
--- A.revision: of the shared calendars that the plans were made with; A.by: who puts them, "" unknown
--- Each: gone: runs that a deleted task of that name left; believed: a generation, "" absent; nominal, dueAt: "" none; fresh: "1" if due was
+-- A.freezes: revision of the freezes that were copied to the queue before, "" none; A.revision: of the shared calendars that the plans were
+-- made with; A.by: who puts them, "" unknown
+-- Each: seen: newest mark of deleted tasks in its shard that the caller has seen (lib/marks.lua); gone: runs that a deleted task of that name
+-- left; believed: a generation, "" absent; nominal, dueAt: "" none; fresh: "1" if due was
 -- computed from the present; passedFrom, passedTo: first and last owed time that an edited schedule gives up, "" none; fields: field
 -- and value of the definition
--- Returns: { now, answer of each }: { "CREATED" | "UPDATED" } or { "UNCHANGED", state, due ("" none), rev } or
---          { "CONFLICT", field, value, … } or, for a new task whose due time has passed meanwhile, { "LATE" } or { "ERROR", text },
---          or { "LEFT" }: a deleted task of that name has left runs, to be cleared first
+-- Returns: { now, all marks (fields and values) if an answer is LATE, answer of each }: { "CREATED" | "UPDATED" } or
+--          { "UNCHANGED", state, due ("" none), rev } or { "CONFLICT", field, value, … } or, for a new task whose due time has passed
+--          meanwhile, or in whose shard tasks were deleted, { "LATE" } or { "ERROR", text }, or { "THAWED" }: the queue has other freezes
+--          than A.freezes, since it was empty and was cleared; or { "LEFT" }: a deleted task of that name has left runs, to be cleared first
 local now = nowMs()
 
 local function definitionOf(taskKey)
@@ -55,6 +58,8 @@ local function put(item)
   end
   if same then return { "UNCHANGED", state, due or nominal or "", rev } end
   if (gen or "") ~= item.believed then return { "CONFLICT", unpack(storedFlat) } end
+  if not gen and newestMark(F.deletedIn .. item.shard) ~= item.seen and ONCE then return { "LATE" } end
+  if not gen and (redis.call("HGET", K.frozen, "rev") or "") ~= A.freezes then return { "THAWED" } end
   local fresh = item.fresh == "1"
   if fresh and item.nominal ~= "" and tonumber(item.nominal) <= now then
     -- Occurrences that the edited schedule gives up must be computed again as well.
@@ -103,10 +108,11 @@ local function put(item)
   return { state and "UPDATED" or "CREATED" }
 end
 
-local out = { now }
+local out = { now, {} }
 for item in eachItem do
   local answer, failed = tried(put, item)
   out[#out + 1] = answer or { "ERROR", failed }
+  if answer and answer[1] == "LATE" then out[2] = redis.call("HGETALL", K.marks) end
 end
 wakeForMoved()
 return out

@@ -16,11 +16,13 @@ import {
   shardOf,
 } from "@carillon/core/internal";
 import type { CalendarRepository } from "../calendars.js";
+import type { FreezeRepository } from "../freezes.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
 import { failsForAll } from "../redis/redis-error.js";
+import type { Entered } from "../registry.js";
 import { FACTS } from "../script/facts.js";
-import { LEDGER, REVISIONS, TASK, TRIED } from "../script/libraries.js";
+import { LEDGER, MARKS, REVISIONS, TASK, TRIED } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeTask, definitionFields, isForeign, type StoredTask, storedFields } from "./codec.js";
@@ -84,14 +86,16 @@ const TAGS_BATCH = 250;
 const IN_FLIGHT = 3;
 
 const PUT = script("put", {
-  keys: ["tasks", "next", "expected", "runs", "priorities"],
-  args: ["revision", "by"],
+  once: "generation",
+  keys: ["tasks", "next", "expected", "runs", "priorities", "marks", "frozen"],
+  args: ["revision", "freezes", "by"],
   each: {
     keys: ["task", "due", "ledger", "revisions", "gone"],
     args: [
       "name",
       "shard",
       "believed",
+      "seen",
       "state",
       "nominal",
       "dueAt",
@@ -101,9 +105,25 @@ const PUT = script("put", {
       "fields[]",
     ],
   },
-  uses: [TASK, LEDGER, REVISIONS, TRIED],
-  answer: answers<[now: number, ...each: string[][]]>(),
+  uses: [TASK, LEDGER, REVISIONS, TRIED, MARKS],
+  answer: answers<[now: number, marks: string[], ...each: string[][]]>(),
 });
+
+const READ_PUT = script("read-put", {
+  once: "reads",
+  keys: ["any", "marks"],
+  answer: answers<[now: number, marks: string[]]>(),
+});
+
+/** The view of a queue that a put is planned with. */
+export interface PutView {
+  /** Time of the queue's Redis. */
+  readonly now: number;
+  /** Marks of the newest changes, by subject (script/lib/once.lua). */
+  marks: ReadonlyMap<string, string>;
+  /** Revision of the freezes and quotas that hold in the queue; "" there are none. */
+  freezes: string;
+}
 
 /** Plans each task of a put and sends the plans; a task that is not as believed is replanned. */
 export class TaskWriter {
@@ -112,29 +132,39 @@ export class TaskWriter {
   readonly #calendars: CalendarRepository;
   readonly #schedules: ScheduleCache;
   readonly #optimistic: OptimisticWrites;
+  readonly #freezes: FreezeRepository;
 
   constructor(
     keys: NamespaceKeys,
     scripts: Scripts,
+    freezes: FreezeRepository,
     calendars: CalendarRepository,
     optimistic: OptimisticWrites,
   ) {
     this.#keys = keys;
+    this.#freezes = freezes;
     this.#scripts = scripts;
     this.#calendars = calendars;
     this.#optimistic = optimistic;
     this.#schedules = calendars.schedules;
   }
 
+  async view(queue: string, entered: Promise<Entered>): Promise<PutView> {
+    const { tasks, marks: key } = this.#keys.queue(queue);
+    const read = this.#scripts.run(READ_PUT, { any: tasks, marks: key });
+    const [[now, marks], { freezes }] = await Promise.all([read, entered]);
+    return { now, marks: pairs(marks), freezes };
+  }
+
   /**
    * A failure of one task does not stop the others.
    *
-   * @param now the time of this queue's Redis @throws the first failure
+   * @param view is renewed if it is outdated @throws the first failure
    */
   async put(
     queue: string,
     tasks: readonly ParsedTask[],
-    now: number,
+    view: PutView,
     options: PutOptions,
   ): Promise<PutResult[]> {
     const names = new Set(tasks.map(({ definition }) => localName(definition)));
@@ -147,7 +177,7 @@ export class TaskWriter {
         const from = taken;
         taken += next.value.length;
         try {
-          const stored = await this.#putBatch(queue, next.value, now, options);
+          const stored = await this.#putBatch(queue, next.value, view, options);
           for (const [i, result] of stored.entries()) results[from + i] = result;
           options.onStored?.(stored.length);
         } catch (error) {
@@ -166,20 +196,22 @@ export class TaskWriter {
   async #putBatch(
     queue: string,
     tasks: readonly ParsedTask[],
-    now: number,
+    view: PutView,
     options: PutOptions,
   ): Promise<PutResult[]> {
     const results = new Array<PutResult>(tasks.length);
     const failures: unknown[] = [];
-    let open = tasks.map((parsed, index) => ({ index, plan: this.#planFirst(parsed, now, options) }));
+    let open = tasks.map((parsed, index) => ({ index, plan: this.#planFirst(parsed, view.now, options) }));
     const step = async (): Promise<true | undefined> => {
       const answers = await this.#sendPut(
         queue,
         open.map(({ plan }) => plan),
+        view,
         options.by,
       );
       const at = answers.now;
       const left: typeof open = [];
+      let thawed = false;
       for (const [i, { index, plan }] of open.entries()) {
         const [word, ...stored] = answers.each[i] as string[];
         try {
@@ -189,8 +221,11 @@ export class TaskWriter {
             await this.#learnCalendars(task);
             left.push({ index, plan: this.#planAgainst(plan, task, at, options) });
           } else if (word === "LATE") {
-            // The first time of a new task has passed meanwhile: the next one is strictly after the put.
+            // The first time of a new task has passed meanwhile: the next one is strictly after the put. Or a task was deleted.
             left.push({ index, plan: this.#planNew(plan.parsed, at, options) });
+          } else if (word === "THAWED") {
+            thawed = true;
+            left.push({ index, plan });
           } else if (word === "LEFT") {
             await this.#clear(queue, plan.local);
             left.push({ index, plan });
@@ -204,6 +239,7 @@ export class TaskWriter {
           failures.push(error);
         }
       }
+      if (thawed) view.freezes = await this.#freezes.hold(queue);
       open = left;
       return open.length === 0 || undefined;
     };
@@ -318,13 +354,14 @@ export class TaskWriter {
   async #sendPut(
     queue: string,
     plans: readonly Plan[],
+    view: PutView,
     by: string | undefined,
   ): Promise<{ now: number; each: string[][] }> {
     const keys = this.#keys.queue(queue);
-    const [now, ...each] = await this.#scripts.run(
+    const [now, marks, ...each] = await this.#scripts.run(
       PUT,
       keys,
-      { revision: this.#calendars.revision, by },
+      { revision: this.#calendars.revision, freezes: view.freezes, by },
       plans.map((plan) => {
         const shard = shardOf(plan.local);
         return {
@@ -336,6 +373,7 @@ export class TaskWriter {
           name: plan.local,
           shard,
           believed: plan.believed,
+          seen: view.marks.get(`${FACTS.deletedIn}${shard}`),
           state: plan.state,
           nominal: plan.nominal,
           dueAt: plan.due,
@@ -346,6 +384,7 @@ export class TaskWriter {
         };
       }),
     );
+    if (marks.length > 0) view.marks = pairs(marks);
     return { now, each };
   }
 }
@@ -357,6 +396,11 @@ function found(local: string, [state, due]: string[]): [TaskState, number | unde
   } catch (error) {
     throw unreadable(local, error);
   }
+}
+
+/** @param flat fields and values */
+function pairs(flat: readonly string[]): Map<string, string> {
+  return new Map(flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1] as string]] : [])));
 }
 
 function assertRevision(local: string, stored: StoredTask | undefined, asked: string | undefined): void {

@@ -1,17 +1,18 @@
 import type { ParsedTask, TaskName } from "@carillon/core";
 import { calendarsOf, firstNext, isOver, localName, shardOf } from "@carillon/core/internal";
 import { type CalendarRepository, READ_TIME } from "../calendars.js";
+import type { FreezeRepository } from "../freezes.js";
 import { newToken } from "../ids.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
 import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
 import { FACTS } from "../script/facts.js";
-import { BULL, BULL_PROMOTE, LEDGER, OPEN, STATS, TASK, TRIED } from "../script/libraries.js";
+import { BULL, BULL_PROMOTE, CHECKS, LEDGER, MARKS, OPEN, STATS, TASK, TRIED } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
-import { isMoving, unsupportedFormat } from "./errors.js";
+import { isMoving, noText, unsupportedFormat } from "./errors.js";
 import { type PutOptions, type PutResult, TaskWriter } from "./put.js";
 import { TaskReads } from "./task-reads.js";
 
@@ -21,6 +22,7 @@ const REPLAN_PAGE = 200;
 const NAMES_PAGE = 5_000;
 
 const AUDIT = script("audit", {
+  once: { repeats: "It repairs indexes from what is stored when it runs." },
   keys: ["next", "dues[]", "priorities"],
   args: ["last"],
   each: { keys: ["task"], args: ["name", "shard"] },
@@ -29,13 +31,15 @@ const AUDIT = script("audit", {
 });
 
 const PAUSE = script("pause", {
+  once: "generation",
   keys: ["task", "due", "next", "expected", "runs"],
-  args: ["name", "shard", "by", "note"],
-  uses: [TASK],
+  args: ["name", "shard", "gen", "by", "note"],
+  uses: [TASK, CHECKS],
   answer: answers<string>(),
 });
 
 const RESUME = script("resume", {
+  once: "generation",
   keys: ["task", "due", "next", "expected", "runs", "ledger", "stats", "open"],
   args: ["name", "shard", "gen", "state", "nominal", "due", "passedFrom", "passedTo", "by"],
   uses: [TASK, LEDGER, OPEN, BULL, BULL_PROMOTE],
@@ -43,6 +47,7 @@ const RESUME = script("resume", {
 });
 
 const DELETE = script("delete", {
+  once: "generation",
   keys: [
     "task",
     "due",
@@ -59,11 +64,12 @@ const DELETE = script("delete", {
     "open",
     "history",
     "failures",
+    "marks",
     "left[]",
   ],
-  args: ["name", "shard", "finished", "gen", "marks[]"],
-  uses: [TASK, OPEN, STATS, TRIED],
-  answer: answers<0 | 1 | 2>(),
+  args: ["name", "shard", "which", "gen", "mark", "names[]"],
+  uses: [TASK, OPEN, STATS, TRIED, MARKS],
+  answer: answers<0 | 1 | 2 | "STALE">(),
 });
 
 export class TaskRepository extends TaskReads {
@@ -79,6 +85,7 @@ export class TaskRepository extends TaskReads {
     keys: NamespaceKeys,
     scripts: Scripts,
     registry: Registry,
+    freezes: FreezeRepository,
     calendars: CalendarRepository,
     optimistic: OptimisticWrites,
   ) {
@@ -88,7 +95,7 @@ export class TaskRepository extends TaskReads {
     this.#scripts = scripts;
     this.#registry = registry;
     this.#calendars = calendars;
-    this.#writer = new TaskWriter(keys, scripts, calendars, optimistic);
+    this.#writer = new TaskWriter(keys, scripts, freezes, calendars, optimistic);
   }
 
   /** The time of this queue's Redis, in ms. */
@@ -107,8 +114,8 @@ export class TaskRepository extends TaskReads {
     if (shared) await this.#assertCalendars(tasks);
     const mark = this.#registry.enter(queue);
     try {
-      const [now] = await Promise.all([this.time(queue), mark]);
-      const results = await this.#writer.put(queue, tasks, now, options);
+      const view = await this.#writer.view(queue, mark);
+      const results = await this.#writer.put(queue, tasks, view, options);
       // A calendar that changed meanwhile was replanned without these tasks, also if an earlier attempt of this put was interrupted.
       if (shared) await this.#lookAgain(queue, tasks);
       return results;
@@ -168,15 +175,15 @@ export class TaskRepository extends TaskReads {
 
   async pause(name: TaskName, by = "", note = ""): Promise<"OK" | "UNCHANGED" | "MISSING" | "FINISHED"> {
     const local = localName(name);
-    const answer = await this.#scripts.run(PAUSE, this.#movedKeys(name), {
-      name: local,
-      shard: shardOf(local),
-      by,
-      note,
-    });
-    const [word, version] = String(answer).split(" ");
-    if (word === "FOREIGN") throw unsupportedFormat(local, version as string);
-    return answer as "OK" | "UNCHANGED" | "MISSING" | "FINISHED";
+    for (;;) {
+      const gen = await this.#generation(name);
+      const answer = await this.#scripts.run(PAUSE, this.#movedKeys(name), {
+        ...{ name: local, shard: shardOf(local), gen, by, note },
+      });
+      const [word, version] = answer.split(" ");
+      if (word === "FOREIGN") throw unsupportedFormat(local, version as string);
+      if (word !== "STALE") return word as "OK" | "UNCHANGED" | "MISSING" | "FINISHED";
+    }
   }
 
   /**
@@ -238,6 +245,12 @@ export class TaskRepository extends TaskReads {
     }
   }
 
+  /** The generation of a task; "" if there is none, or corrupt data in its place. */
+  async #generation(name: TaskName): Promise<string> {
+    const { task } = this.#movedKeys(name);
+    return this.#link.ask((client) => client.hget(task, "gen").then((gen) => gen ?? "", noText));
+  }
+
   /**
    * Deletes a task with all that belongs to it. Returns whether there was one. One that is held for a move has two places, so only the move
    * deletes it.
@@ -250,7 +263,9 @@ export class TaskRepository extends TaskReads {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
     const token = newToken();
-    const marks = [`${FACTS.goneOpen}${local}`, `${FACTS.gone}${token}.hist`, `${FACTS.gone}${token}.fail`];
+    const names = [`${FACTS.goneOpen}${local}`, `${FACTS.gone}${token}.hist`, `${FACTS.gone}${token}.fail`];
+    const held = typeof which === "object" ? which.gen : undefined;
+    const gen = held ?? (await this.#generation(name));
     const gone = await this.#scripts.run(
       DELETE,
       {
@@ -261,22 +276,23 @@ export class TaskRepository extends TaskReads {
         open: keys.open(local),
         history: keys.history(local),
         failures: keys.failures(local),
-        left: marks.map((mark) => keys.gone(mark)),
+        marks: keys.marks,
+        left: names.map((one) => keys.gone(one)),
       },
       {
         name: local,
         shard: shardOf(local),
-        finished: which === "finished",
-        gen: typeof which === "object" && which.gen,
-        marks,
+        which: typeof which === "object" ? "held" : which,
+        ...{ gen, mark: token, names },
       },
     );
+    if (gone === "STALE") return held === undefined && this.delete(name, which);
     if (gone === 2) {
       const moving = (await this.get(name))?.moving;
       if (which === "any" && moving !== undefined) throw isMoving(moving, local);
     }
     // If this is interrupted, a node or `clearDeletedRuns` finishes it.
-    for (const mark of marks) await clearDeletedRuns(this.#scripts, keys, mark);
+    for (const one of names) await clearDeletedRuns(this.#scripts, keys, one);
     await this.#registry.forgetIfEmpty(name.queue);
     return gone === 1;
   }
