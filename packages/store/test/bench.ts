@@ -12,7 +12,7 @@ import {
   type Store,
   type StoredTask,
 } from "@carillon/store";
-import { internalsOf } from "@carillon/store/internal";
+import { internalsOf, type StoreSeams, withSeams } from "@carillon/store/internal";
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
 import { Cluster, type Redis } from "ioredis";
@@ -46,16 +46,22 @@ export class Bench {
 
   static async open(
     connection: ConnectionSpec,
-    options: { queues?: string[]; retention?: Partial<Retention>; namespace?: string } = {},
+    options: {
+      queues?: string[];
+      retention?: Partial<Retention>;
+      namespace?: string;
+      /** Safety parts that are left out. */
+      sabotage?: StoreSeams["sabotage"];
+    } = {},
   ): Promise<Bench> {
     serial += 1;
-    const { store, clock } = await virtualStore({
-      connection,
+    const made = {
+      ...{ connection, start: START },
       namespace: options.namespace ?? `b${serial}`,
       queues: options.queues ?? [QUEUE],
-      start: START,
       retention: options.retention,
-    });
+    };
+    const { store, clock } = await virtualStore(withSeams(made, { sabotage: options.sabotage }));
     return new Bench(store, clock);
   }
 

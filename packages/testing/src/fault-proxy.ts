@@ -40,6 +40,7 @@ export class FaultProxy {
     silenced: undefined,
     slow: undefined,
     frozen: false,
+    copied: [],
   };
   #refusing = false;
   /** Questions that were passed on, or withheld. */
@@ -116,6 +117,22 @@ export class FaultProxy {
     for (const connection of this.#connections) connection.release();
   }
 
+  /**
+   * Keeps a copy of each question from now on that contains one of these texts, until `heal`: a request that is still
+   * under way somewhere when its sender has given it up. `deliver` lets the copies arrive, over a connection of their
+   * own and in their order, as often as it is called.
+   */
+  copy(...about: readonly string[]): LateCopies {
+    const questions: Buffer[] = [];
+    this.#state.copied.push({ about, questions });
+    return {
+      get count() {
+        return questions.length;
+      },
+      deliver: () => deliver(this.#target, [...questions]),
+    };
+  }
+
   /** Resolves when a question that contains this text has been passed on. */
   asked(about: string): Promise<void> {
     return this.#order("pass", about);
@@ -145,6 +162,7 @@ export class FaultProxy {
     this.#state.silenced = undefined;
     this.#state.slow = undefined;
     this.#state.frozen = false;
+    this.#state.copied = [];
     for (const connection of [...this.#connections]) if (connection.broken) connection.end();
     if (!this.#refusing) return;
     this.#refusing = false;
@@ -202,6 +220,36 @@ interface State {
   silenced: string | undefined;
   slow: Slowness | undefined;
   frozen: boolean;
+  copied: { readonly about: readonly string[]; readonly questions: Buffer[] }[];
+}
+
+/** Copies of questions that a proxy has kept. */
+export interface LateCopies {
+  readonly count: number;
+  /** Sends them to the server. Resolves with its answers, as it wrote them. */
+  deliver(): Promise<string[]>;
+}
+
+async function deliver(
+  target: { readonly host: string; readonly port: number },
+  questions: readonly Buffer[],
+): Promise<string[]> {
+  const socket = connect({ ...target, noDelay: true });
+  await once(socket, "connect");
+  const [reader, answers] = [new RespReader(), [] as string[]];
+  try {
+    for (const question of questions) {
+      const count = answers.length;
+      socket.write(question);
+      while (answers.length === count) {
+        const [chunk] = (await once(socket, "data")) as [Buffer];
+        for (const answer of reader.read(chunk)) answers.push(answer.toString());
+      }
+    }
+  } finally {
+    socket.destroy();
+  }
+  return answers;
 }
 
 interface Ears {
@@ -263,7 +311,9 @@ class Connection {
 
   #question(question: Buffer): void {
     this.#ears.asked();
-    const { accident, frozen, slow } = this.#state;
+    const { accident, copied, frozen, slow } = this.#state;
+    for (const { about, questions } of copied)
+      if (about.some((text) => question.includes(text))) questions.push(question);
     const now = accident !== undefined && question.includes(accident.about);
     if (now) {
       this.#state.accident = undefined;

@@ -3,7 +3,7 @@ export { type VirtualClock, type VirtualStore, virtualStore } from "./clock.js";
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";
 export type { SlotMove } from "./cluster-slots.js";
 export { type EventuallyOptions, eventually } from "./eventually.js";
-export { FaultProxy, type SlowLink, startFaultProxy } from "./fault-proxy.js";
+export { FaultProxy, type LateCopies, type SlowLink, startFaultProxy } from "./fault-proxy.js";
 export type { Expectation } from "./kit/expectation.js";
 export type { History, Skip } from "./kit/history.js";
 export { type PlainWorkerOptions, type TestKit, testKit } from "./kit/kit.js";

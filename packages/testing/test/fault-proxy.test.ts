@@ -166,4 +166,21 @@ describe("a fault proxy", () => {
     expect(heard).toEqual(["good"]);
     expect(proxy.dropped).toBe(1);
   });
+
+  it("delivers copies of questions again, as late and as often as asked", async () => {
+    const client = await connect();
+    const copies = proxy.copy("rpush");
+    await client.set("other", "1");
+    await client.rpush("list", "a");
+    await client.rpush("list", "b");
+    client.disconnect();
+    expect(copies.count).toBe(2);
+    expect(await direct.llen("list")).toBe(2);
+    expect(await copies.deliver()).toEqual([":3\r\n", ":4\r\n"]);
+    await copies.deliver();
+    expect(await direct.lrange("list", 0, "-1")).toEqual(["a", "b", "a", "b", "a", "b"]);
+    await proxy.heal();
+    await (await connect()).rpush("list", "c");
+    expect(copies.count).toBe(2);
+  });
 });
