@@ -111,7 +111,13 @@ const heldItem: Act = async (bench) => {
 };
 const note = async (bench: Bench, status: "active" | "completed") => {
   const by = { attempt: 1, pid: 1, worker: "w" };
-  await bench.store.items.note(QUEUE, await openRun(bench), { index: 0, status, token: "held", by, crashes: 0 });
+  await bench.store.items.note(QUEUE, await openRun(bench), {
+    index: 0,
+    status,
+    token: "held",
+    by,
+    crashes: 0,
+  });
 };
 
 const enqueue: Act = (bench) =>
