@@ -7,6 +7,7 @@ import * as internals from "./internals.js";
 import type { Store } from "./store.js";
 
 export { internalsOf, rememberStore, type StoreInternals } from "./internals.js";
+export { onceOf } from "./script/script.js";
 export { type StoreSeams, seamsOf, withSeams } from "./seams.js";
 
 /** @param owner a `Client` or a `Scheduler` */

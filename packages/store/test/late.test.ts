@@ -1,7 +1,10 @@
 import { internalsOf } from "@carillon/store/internal";
+import { startFaultProxy, startRedis } from "@carillon/testing";
 import { expect, it } from "vitest";
+import { gate } from "../../../test/helpers.js";
+import type { TurnLane } from "../src/run/turns.js";
 import { DECLARED } from "../src/script/script.js";
-import { Bench } from "./bench.js";
+import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 import { QUEUES, SCENARIOS, type Scenario, type Sent, sending } from "./writing.js";
 
@@ -77,4 +80,56 @@ onEveryEngine("without the comparison", (connection) => {
       await bench.close();
     }
   });
+});
+
+it("turns that a proxy delivers again take no job and end no run", async () => {
+  const redis = await startRedis();
+  const proxy = await startFaultProxy(redis);
+  const bench = await Bench.open(proxy.url);
+  await bench.put({ id: "t", overlap: "allow" });
+  for (const token of ["a", "b", "c", "d"]) await bench.trigger("t", token);
+  const [lane] = bench.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+  const copies = proxy.copy("~turn:");
+  const [first] = (await lane.next(1)([])).jobs;
+  const [run = "", token = "", , start] = first ?? [];
+  const end = { name: bench.name("t"), run, token, fence: Number(start?.[1]), outcome: "succeeded" } as const;
+  expect((await lane.next(1)([{ ...end, trace: 0, result: 1 }])).words).toEqual(["OK"]);
+  // Jobs still wait, and the worker has gone: nothing that it has sent may take one.
+  const before = await bench.dump();
+  expect(copies.count).toBeGreaterThanOrEqual(2);
+  await copies.deliver();
+  await copies.deliver();
+  expect(await bench.dump()).toEqual(before);
+  await bench.close();
+  await proxy.close();
+  await redis.stop();
+});
+
+it("a queue that another client clears during a put keeps the freezes", async () => {
+  const redis = await startRedis();
+  const [one, other] = [
+    await Bench.open(redis.url, { namespace: "n" }),
+    await Bench.open(redis.url, { namespace: "n" }),
+  ];
+  await one.put({ id: "last" });
+  await one.store.freezes.put({ id: "f", all: true, from: START, created: START, by: "me" } as never);
+  const [reached, go] = [gate(), gate()];
+  let put: Promise<unknown> | undefined;
+  // The queue is empty, and about to be cleared, when the other client has copied the freezes and is about to put.
+  one.before("clear-queue", async () => {
+    other.before("put", async () => {
+      reached.resolve();
+      await go.promise;
+    });
+    put = other.put({ id: "t" });
+    await reached.promise;
+  });
+  await one.store.tasks.delete(one.name("last"));
+  go.resolve();
+  await put;
+  const { link, keys } = internalsOf(one.store);
+  expect(await link.ask((client) => client.hget(keys.queue(QUEUE).frozen, "list"))).toContain('"all":true');
+  await one.close();
+  await other.close();
+  await redis.stop();
 });

@@ -66,6 +66,12 @@ export const CONTROLS: readonly Control[] = [
     from: 35,
   },
   {
+    name: "late copies are not told from new requests",
+    sabotage: ["once"],
+    faults: ["arrives late"],
+    breaks: /late copy/,
+  },
+  {
     name: "WATCH and MULTI",
     sabotage: ["fence", "overlap-guard"],
     rig: watchMulti("sha"),

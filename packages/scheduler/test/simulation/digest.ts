@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Redis } from "ioredis";
 
-/** Entries of BullMQ's event stream have ids of the real time, and locks hold random values. */
-const NOT_OURS = /:events$|:lock$|~lock:/;
+/** Entries of BullMQ's event stream have ids of the real time, locks hold random values, and senders count on over histories. */
+const NOT_OURS = /:events$|:lock$|~lock:|:sent:/;
+
+/** Number of a checkpoint: its sender counts on over histories. */
+const SENT = "kept";
 
 /** One hash of all data in Redis: the same for the same history. */
 export async function digest(redis: Redis): Promise<string> {
@@ -15,7 +18,9 @@ export async function digest(redis: Redis): Promise<string> {
 async function content(redis: Redis, key: string): Promise<unknown> {
   switch (await redis.type(key)) {
     case "hash":
-      return Object.entries(await redis.hgetall(key)).sort(([a], [b]) => (a < b ? -1 : 1));
+      return Object.entries(await redis.hgetall(key))
+        .filter(([field]) => field !== SENT)
+        .sort(([a], [b]) => (a < b ? -1 : 1));
     case "zset":
       return redis.zrange(key, 0, "-1", "WITHSCORES");
     case "list":

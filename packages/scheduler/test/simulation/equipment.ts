@@ -5,6 +5,7 @@ import { type RedisServer, type VirtualClock, virtualStore } from "@carillon/tes
 import { createRedisBackend, Queue, setDefaultBackendFactory } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Director, START } from "./director.js";
+import { LateCopies } from "./late-copies.js";
 import { QUEUE } from "./operations.js";
 import { virtualMutex } from "./virtual-mutex.js";
 
@@ -53,6 +54,7 @@ export class Equipment {
   /** The queue as operators see it, for changes from outside. */
   readonly queue: Queue;
   readonly gear = new Map<Role, Gear>();
+  readonly copies = new LateCopies();
 
   private constructor(observer: Store, clock: VirtualClock, queue: Queue) {
     this.observer = observer;
@@ -73,8 +75,9 @@ export class Equipment {
     const equipment = new Equipment(observer, clock, queue);
     for (const role of Object.values(ROLES).flat()) {
       const failpoint = async (point: string, key: string) => equipment.user?.pass(role, point, key);
-      const left = role.startsWith("node") ? sabotage : [];
+      const left = sabotage.filter((part) => role.startsWith("node") || part === "once");
       const { store } = await virtualStore(withSeams(common, { sabotage: left, failpoint }));
+      equipment.copies.watch(store);
       const connection = store.connect("patient");
       equipment.gear.set(role, { store: equipment.#virtual(store), connection });
       for (const client of [internalsOf(store).link.client, connection]) equipment.#watch(client);

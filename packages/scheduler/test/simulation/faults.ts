@@ -22,7 +22,9 @@ export const AROUND = [
   ],
 ] as const;
 export type FaultAround = (typeof AROUND)[number];
-export type Fault = FaultAtPoint | FaultAround | "message lost";
+/** A request arrives once more, or for the first time when its sender has given it up. */
+export const LATE = "arrives late";
+export type Fault = FaultAtPoint | FaultAround | "message lost" | typeof LATE;
 
 /** Shares of steps at which a fault from outside strikes, and of steps at a point at which a fault strikes there. */
 const RATES = [0.05, 0.1, 0.2];

@@ -5,6 +5,9 @@ export const PLAIN_CLAIMS = { ahead: 0, shares: false };
 
 /** Steps of one history before everything may come to rest. */
 export const STEPS = 150;
+/** Share of steps before which a copy of a request arrives late, and the distance of the seeds of the dice that decide it. */
+export const LATE_RATE = 0.1;
+export const LATE_SEEDS = 1_000_000_007;
 /** Number of steps after which everything is checked. */
 export const CHECK_EVERY = 30;
 /**

@@ -14,6 +14,7 @@ import {
   type Fault,
   type FaultAround,
   type FaultAtPoint,
+  LATE,
   strikeFrom,
 } from "./faults.js";
 import type { Ground } from "./ground.js";
@@ -27,6 +28,8 @@ import {
   CHECK_EVERY,
   CLAIMS,
   EXPECTED,
+  LATE_RATE,
+  LATE_SEEDS,
   NOT_OURS,
   PLAIN_CLAIMS,
   PUBLISHES,
@@ -64,6 +67,9 @@ class Simulation {
   readonly #faults: ReadonlySet<Fault>;
   /** Share of all steps at which a fault strikes from outside, and of steps at a point at which one strikes there. */
   readonly #faultRate: number;
+  /** Dice of their own: without this fault a seed makes the same history. */
+  readonly #late: Dice;
+  readonly #copiesArrive: boolean;
   readonly #director = new Director();
   readonly #cast: Cast;
   readonly #moves: Moves;
@@ -90,6 +96,10 @@ class Simulation {
     this.#character = options.rig ? { ...drawn, limits: false, freezes: false } : drawn;
     const chosen = chooseFaults(this.#dice, this.#character, options.faults);
     [this.#faults, this.#faultRate] = [chosen.faults, chosen.rate];
+
+    this.#late = new Dice(seed + LATE_SEEDS);
+    this.#copiesArrive = options.faults?.includes(LATE) ?? this.#late.chance(0.6);
+    equipment.copies.forget();
 
     const { observer } = equipment;
     this.#checks = new Checks(observer, internalsOf(observer).link.client, this.#character);
@@ -172,9 +182,20 @@ class Simulation {
 
   async #act(): Promise<void> {
     for (let step = 1; step <= STEPS && !this.#violation; step++) {
+      if (this.#copiesArrive && this.#late.chance(LATE_RATE)) await this.#deliverLate();
       await this.#step();
       if (step % CHECK_EVERY === 0) await this.#check();
     }
+  }
+
+  async #deliverLate(): Promise<void> {
+    const found = await this.#equipment.copies.deliver(this.#ground.admin, this.#late);
+    if (!found) return;
+    this.#say("late", found.name);
+    this.#moves.jobless.clear();
+    await this.#ground.caughtUp();
+    this.#options.coverage.hit(`late ${found.name}`, LATE);
+    if (found.changed) this.#wrong(`a late copy of ${found.name} changed something`);
   }
 
   /** One step, chosen by the dice. */

@@ -112,6 +112,11 @@ export interface Declared<T extends Signature = Signature, Answer = unknown> {
 /** All scripts that were declared in this process. */
 export const DECLARED = new Map<string, Declared>();
 
+/** The protection of a script from late copies; undefined: there is no such script. */
+export function onceOf(name: string): Once | undefined {
+  return DECLARED.get(name)?.once;
+}
+
 /**
  * Declares the script `<name>.lua`.
  *
