@@ -2,7 +2,6 @@ import { ALERTS_QUEUE, parseTask } from "@carillon/core";
 import { itemId } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import type { TurnLane } from "../src/run/turns.js";
-import type { Packed } from "../src/script/scripts.js";
 import { type Bench, ENTERED, QUEUE, START } from "./bench.js";
 
 type Act = (bench: Bench) => Promise<unknown>;
@@ -418,7 +417,7 @@ export const QUEUES = [QUEUE, OTHER, ALERTS_QUEUE];
 export interface Sent {
   readonly script: { readonly name: string; readonly lua: string; readonly sha: string };
   readonly keys: readonly string[];
-  readonly args: Packed<unknown>["args"];
+  readonly args: readonly (string | number | Buffer)[];
 }
 
 /** Passes each request of this script to `seen` before it is sent. */
