@@ -67,7 +67,7 @@ describe("a task that is a stored request", () => {
     await eventually(async () =>
       expect((await client.status()).reasons.filter(({ code }) => code === "ALERTS_FAIL")).toMatchObject([
         {
-          message: `1 delivery of alerts has failed or waits for another try, to ${refusing.host}: ${refusing.host} answered 500.`,
+          message: `1 delivery of alerts has failed or waits for another try, to ${refusing.host}: HttpError: ${refusing.host} answered 500.`,
           remedy: expect.stringContaining("carillon alerts test URL"),
         },
       ]),
