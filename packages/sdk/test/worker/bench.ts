@@ -16,7 +16,7 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
-import { SILENT } from "../../../../test/helpers.js";
+import { gate, SILENT } from "../../../../test/helpers.js";
 
 export const QUEUE = "bells";
 export const nothing = z.object({}).loose();
@@ -31,6 +31,7 @@ export function aborted(signal: AbortSignal): Promise<never> {
 
 /** A clock for time limits that moves only on request. */
 export class HandClock implements WorkerClock {
+  readonly idle = <T>(wait: Promise<T>) => wait;
   #now = 0;
   readonly #timers = new Set<{ at: number; act: () => void }>();
 
@@ -72,6 +73,7 @@ export class Bench {
   namespace!: string;
   readonly #workers: Worker[] = [];
   readonly #queues: Queue[] = [];
+  readonly #gates: { resolve(): void }[] = [];
 
   static use(name: string): Bench {
     const bench = new Bench();
@@ -89,11 +91,19 @@ export class Bench {
       bench.client = new Client({ connection: bench.redis.url, namespace: bench.namespace });
     });
     afterEach(async () => {
+      for (const { resolve } of bench.#gates.splice(0)) resolve();
       for (const worker of bench.#workers.splice(0)) await worker.stop();
       for (const queue of bench.#queues.splice(0)) await queue.close();
       await bench.client.close();
     });
     return bench;
+  }
+
+  /** A gate for handlers. It opens at the end of the test, so that a failed one does not wait for them. */
+  gate() {
+    const made = gate();
+    this.#gates.push(made);
+    return made;
   }
 
   async work(

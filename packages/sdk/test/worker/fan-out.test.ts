@@ -10,7 +10,7 @@ import {
 import { Store } from "@carillon/store";
 import { storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { gate } from "../../../../test/helpers.js";
 import { aborted, Bench, next, nothing, QUEUE } from "./bench.js";
@@ -346,8 +346,7 @@ describe("a run of many items", () => {
   });
 
   it("stores nothing of a worker that lost an item, nor of an attempt that lost the run", async () => {
-    const [began, finish] = [gate(), gate()];
-    onTestFinished(() => finish.resolve());
+    const [began, finish] = [gate(), bench.gate()];
     const type = many(1, async (_n, { log }) => {
       log("mine");
       began.resolve();
@@ -457,7 +456,7 @@ describe("a run of many items", () => {
   });
 
   it("gives items its priority", async () => {
-    const [began, finish] = [gate(), gate()];
+    const [began, finish] = [gate(), bench.gate()];
     const type = many(2, async () => {
       began.resolve();
       await finish.promise;
@@ -563,7 +562,7 @@ describe("a run of many items", () => {
 
   it("works an item whose workers died while it waited for a place", async () => {
     const began = gate();
-    const finish = gate();
+    const finish = bench.gate();
     const attempts: number[] = [];
     const worker = await bench.work(
       [
@@ -591,7 +590,7 @@ describe("a run of many items", () => {
 
   it("skips the items of a deleted task, and leaves nothing", async () => {
     const began = gate();
-    const finish = gate();
+    const finish = bench.gate();
     const done: number[] = [];
     await bench.work(
       [
@@ -612,7 +611,7 @@ describe("a run of many items", () => {
   });
 
   it("reports its progress", async () => {
-    const finish = gate();
+    const finish = bench.gate();
     await bench.work([
       many(10, async (n) => {
         if (n === 3) throw new Error("no");
