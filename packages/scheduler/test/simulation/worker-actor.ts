@@ -162,6 +162,7 @@ export class CarillonWorkerActor extends WorkerActor {
         const timer = director.timer(act, ms, false);
         return () => void this.timers.delete(timer);
       },
+      idle: <T>(wait: Promise<T>) => wait,
     };
     // A start waits until Redis answers, which it always does here.
     store.serverTime = async () => 0;

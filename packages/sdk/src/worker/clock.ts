@@ -1,9 +1,11 @@
-/** Clock for time limits. */
+/** Clock for time limits, and for jobs that wait for each other. */
 export interface WorkerClock {
   /** Milliseconds; only differences count. */
   now(): number;
   /** Calls `act` once, `ms` from now; returns a function that cancels that. */
   after(ms: number, act: () => void): () => void;
+  /** Waits for another job of this process: time passes meanwhile. */
+  idle<T>(wait: Promise<T>): Promise<T>;
 }
 
 /** A longer timeout would fire at once. */
@@ -21,4 +23,5 @@ export const monotonicClock: WorkerClock = {
     arm(ms);
     return () => clearTimeout(timer);
   },
+  idle: (wait) => wait,
 };

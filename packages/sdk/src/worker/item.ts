@@ -100,7 +100,7 @@ async function inTurn(
     box.cancel();
     return { end: "complete", value: undefined };
   }
-  if (semaphore && !(await semaphore.enter())) return { end: "hand back" };
+  if (semaphore && !(await parts.clock.idle(semaphore.enter()))) return { end: "hand back" };
   try {
     const told = toldBefore(box);
     if (told) return told;

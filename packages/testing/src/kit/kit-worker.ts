@@ -1,6 +1,6 @@
 import { CarillonError } from "@carillon/core";
 import { type AnyTaskType, type Logger, Worker } from "@carillon/sdk";
-import { withWorkerSeams } from "@carillon/sdk/internal";
+import { type WorkerClock, withWorkerSeams } from "@carillon/sdk/internal";
 import { bullPrefix, type Store } from "@carillon/store";
 import { Worker as BullWorker, type WorkerOptions as BullWorkerOptions, type Processor } from "bullmq";
 import { KitBullWorker, LOCK_DURATION, workersMadeBy } from "./bull-worker.js";
@@ -113,8 +113,12 @@ export function carillonWorker(
   const { types, queues, concurrency, logger } = options;
   return async (store) => {
     const options = { types, queues, concurrency, logger, store, lockDuration: LOCK_DURATION };
-    // Time limits are virtual too.
-    const virtual = { now: () => clock.now, after: (ms: number, act: () => void) => stage.after(ms, act) };
+    // Time limits are virtual too, and time passes while items wait for each other.
+    const virtual: WorkerClock = {
+      now: () => clock.now,
+      after: (ms, act) => stage.after(ms, act),
+      idle: (wait) => stage.idle(wait),
+    };
     const worker = new Worker(withWorkerSeams(options, { clock: virtual }));
     await worker.start();
     return () => worker.stop();

@@ -168,6 +168,25 @@ describe("virtual time", () => {
     expect(order.map((line) => line.slice(2))).toEqual(["01:00", "01:10", "01:20"]);
   });
 
+  it("passes while items wait for their type's concurrency", async () => {
+    const ended: string[] = [];
+    const type = defineTask("many", {
+      queue: "bells",
+      payload: nothing,
+      concurrency: 2,
+      generate: () => [1, 2, 3, 4, 5],
+      async process(item) {
+        await kit.sleep("10s");
+        ended.push(`${item} ${new Date().toISOString().slice(14, 19)}`);
+      },
+    });
+    await open({ types: [type], concurrency: 10 });
+    await kit.client.put(type, { id: "r", schedule: { every: "1m" }, payload: {} });
+    await kit.advance("110s");
+    expect(ended).toEqual(["1 01:10", "2 01:10", "3 01:20", "4 01:20", "5 01:30"]);
+    await kit.expect("r").finishedAt(["1:30"]).outcomes(["succeeded"]);
+  });
+
   it("does not pass during work in real time", async () => {
     const type = defineTask("work", {
       queue: "bells",
