@@ -1,8 +1,9 @@
 import { defineTask } from "@carillon/sdk";
 import { Store } from "@carillon/store";
-import { storeOf, withSeams } from "@carillon/store/internal";
+import { internalsOf, storeOf, withSeams } from "@carillon/store/internal";
+import { eventually } from "@carillon/testing";
 import { expect, it, vi } from "vitest";
-import { gate } from "../../../../test/helpers.js";
+import { gate, SILENT } from "../../../../test/helpers.js";
 import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("late");
@@ -46,4 +47,26 @@ it("a start that comes when another worker has the job has no effect, and runs n
   expect(handler).not.toHaveBeenCalled();
   await frozen.stop();
   await store.close();
+});
+
+it("a run in a newer format is handed back unchanged and logged, for a newer worker", async () => {
+  const handler = vi.fn();
+  const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
+  const run = await bench.run("t", "type");
+  const { link, keys } = internalsOf(storeOf(bench.client));
+  const key = keys.queue(QUEUE).run(run);
+  await link.ask((client) => client.hset(key, "v", "99"));
+  const before = await link.ask((client) => client.hgetall(key));
+  const told = gate<object>();
+  const error = (details: object) => told.resolve(details);
+  const worker = await bench.work([type], { logger: { ...SILENT, error } });
+  expect(await told.promise).toMatchObject({ run, format: "99" });
+  const job = await bench.queue().getJob(run);
+  await eventually(async () => expect(await job?.getState()).toBe("delayed"));
+  expect(await link.ask((client) => client.hgetall(key))).toEqual(before);
+  expect(handler).not.toHaveBeenCalled();
+  const settled = next(worker, "settled");
+  await link.ask((client) => client.hdel(key, "v"));
+  await job?.promote();
+  expect(await settled).toMatchObject({ run, outcome: "succeeded", attempt: 1 });
 });
