@@ -270,6 +270,23 @@ onEveryEngine("the reconciler", (connection) => {
     ]);
   });
 
+  it("settles an old run whose job is in no list of BullMQ as lost, and no other", async () => {
+    const { link, keys } = internalsOf(bench.store);
+    await bench.put({ id: "t" });
+    const run = await fire();
+    await link.ask((client) => client.del(`${keys.queue(QUEUE).bull}wait`));
+    await bench.put({ id: "listed" });
+    await bench.trigger("listed", "b");
+    await bench.put({ id: "urgent", priority: 3 });
+    await bench.trigger("urgent", "c");
+    await bench.clock.advance(20_000);
+    expect(await reconcile()).toEqual([]);
+    await bench.clock.advance(300_000);
+    expect(await reconcile()).toEqual([[run, "lost"]]);
+    expect(await runs()).toMatchObject([{ id: run, state: "final", outcome: "lost" }]);
+    expect(await bench.jobs()).toHaveLength(2);
+  });
+
   it("checks a waiting job less and less often, at last every five minutes", async () => {
     await bench.put({ id: "t" });
     const claimed = bench.clock.now + 10_000;

@@ -15,6 +15,8 @@ local CLEAR_AT_MOST = 50
 -- many bytes no further ones are read.
 local ERROR_AT_MOST = 64 * 1024
 local READ_AT_MOST = 1024 * 1024
+-- Age from which a run's live job is searched in BullMQ's lists (ms).
+local OLD = 60000
 local shortest, longest = F.lookAgain, tonumber(A.longest)
 local ids = redis.call("ZRANGEBYSCORE", K.runs, "-inf", now, "LIMIT", 0, A.most)
 local out = { now, #ids < tonumber(A.most) and 0 or 1 }
@@ -70,7 +72,8 @@ local function look(id)
   local gone = not state or not gen
   local cancelled = cancel and state == "queued"
   -- Its job is to be removed, unless a worker holds it.
-  local free = job == "live" and (gone or cancelled) and not isHeld(jobKey)
+  local free = job == "live" and not isHeld(jobKey)
+    and (gone or cancelled or enqueued and now - enqueued >= OLD and bullIsUnlisted(id))
   local tooMuch = free and not fits(id) or job == "done" and read >= READ_AT_MOST
   if tooMuch then return nextStep(id) end
 

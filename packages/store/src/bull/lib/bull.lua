@@ -63,6 +63,22 @@ local function fits(id)
   return not full
 end
 
+-- Whether a live job is in none of BullMQ's lists, so that no worker would ever take it. A script searches at most this many ids of lists in vain;
+-- after that all jobs count as listed. An old job is found near the end that workers take from.
+local SEARCHED_AT_MOST = 20000
+local searched = 0
+local function bullIsUnlisted(id)
+  for _, set in ipairs({ "delayed", "prioritized", "waiting-children" }) do
+    if redis.call("ZSCORE", bullKey(set), id) then return false end
+  end
+  for _, list in ipairs({ "wait", "paused", "active" }) do
+    local size = redis.call("LLEN", bullKey(list))
+    if searched + size > SEARCHED_AT_MOST or redis.call("LPOS", bullKey(list), id, "RANK", -1) then return false end
+    searched = searched + size
+  end
+  return true
+end
+
 -- Time at which the job that has waited longest was enqueued, or its last attempt began; nil: none waits. `keys`: wait, paused, prioritized.
 local function bullOldestSince(keys)
   local oldest
