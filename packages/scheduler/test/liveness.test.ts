@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { parseTask, type TaskInput } from "@carillon/core";
-import { FORMAT_VERSION, localName, shardOf } from "@carillon/core/internal";
+import { localName, shardOf } from "@carillon/core/internal";
 import { type Decided, Scheduler, type SchedulerOptions } from "@carillon/scheduler";
 import { Store, type StoreOptions } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
@@ -156,62 +156,6 @@ describe("the liveness of a node", () => {
       )
     ).reduce((sum, n) => sum + n, 0);
     await eventually(() => expect(shards.size).toBe(expected));
-  });
-
-  const SHARD = shardOf("system/t");
-  const newer = (own: Store) =>
-    internalsOf(own).link.ask((c) =>
-      c.hset(internalsOf(own).keys.queue("q").task("system/t"), "v", FORMAT_VERSION + 1),
-    );
-  it.concurrent.for<[what: string, part: string, rest: number, (own: Store) => Promise<unknown>]>([
-    [
-      "a part of a newer node",
-      "z",
-      1_000,
-      (own) => internalsOf(own).link.ask((c) => c.zadd(internalsOf(own).keys.queue("q").next, 1, "z")),
-    ],
-    ["a shard of nothing but a newer node's tasks", String(SHARD), 1_000, newer],
-    [
-      "a shard that cannot be claimed",
-      String(SHARD),
-      2_000,
-      (own) =>
-        internalsOf(own).link.ask((c) => c.set(internalsOf(own).keys.queue("q").due(SHARD), "not ours")),
-    ],
-    [
-      "nothing but alerts of a newer node's tasks",
-      "a",
-      1_000,
-      async (own) => {
-        await newer(own);
-        const alert = { kind: "failed", task: "system/t", run: "r1", at: await own.serverTime() };
-        await internalsOf(own).link.ask((c) =>
-          c.rpush(internalsOf(own).keys.queue("q").alerts, JSON.stringify(alert)),
-        );
-        await internalsOf(own).link.ask((c) => c.zadd(internalsOf(own).keys.queue("q").next, 1, "a"));
-      },
-    ],
-  ])("leaves what it cannot do alone for a moment: %s", async ([_what, part, rest, make], { node, put }) => {
-    const { scheduler, own } = node();
-    await put("q", { id: "t", schedule: { every: "1s" } });
-    await make(own);
-    const key = internalsOf(own).keys.queue("q").mutex(part);
-    const begun: number[] = [];
-    const { take } = internalsOf(own).mutex;
-    internalsOf(own).mutex.take = (one, ttl) => {
-      if (one === key && !/\d$/.test(part)) begun.push(performance.now());
-      return take.call(internalsOf(own).mutex, one, ttl);
-    };
-    // Its mutex stays with the owner of a shard.
-    const { readDue } = own.claims;
-    own.claims.readDue = (queue, shard, limit, which = {}) => {
-      if (String(shard) === part && which.pass === undefined) begun.push(performance.now());
-      return readDue.call(own.claims, queue, shard, limit, which);
-    };
-    await scheduler.start();
-    await eventually(() => begun.length >= 2);
-    const [first, second] = begun as [number, number];
-    expect(second - first).toBeGreaterThan(rest - 50);
   });
 
   it.concurrent("claims while `onAlert` hangs, and stops when that has ended", async ({ node, put }) => {

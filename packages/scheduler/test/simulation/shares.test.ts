@@ -1,7 +1,8 @@
 import { parseTask } from "@carillon/core";
-import { shardOf } from "@carillon/core/internal";
+import { FORMAT_VERSION, shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { Ownership } from "../../src/claim/ownership.js";
 import { Director, START } from "./director.js";
 import { post } from "./ears.js";
 import type { Equipment, Role } from "./equipment.js";
@@ -10,6 +11,8 @@ import { NodeActor } from "./node-actor.js";
 import { QUEUE } from "./operations.js";
 import { install } from "./virtual-globals.js";
 import { pass } from "./virtual-mutex.js";
+
+type Internals = ReturnType<typeof internalsOf>;
 
 const AT = START + 10_000;
 const TASKS = Array.from({ length: 80 }, (_, i) => ({ id: `t${i}`, shard: shardOf(`system/t${i}`) }));
@@ -84,6 +87,7 @@ describe("shards that two nodes share", () => {
     await until(START + 1);
   });
   afterEach(async () => {
+    vi.restoreAllMocks();
     for (const back of undo) back();
     equipment.user = undefined;
     await ground.clear();
@@ -133,16 +137,21 @@ describe("shards that two nodes share", () => {
       TASKS.map(({ id }) => parseTask({ id, type: "noop", queue: QUEUE, schedule: { at: AT } })),
     );
 
-  it.each([
-    ["known long before", 5_000],
-    ["known when its time was near", 300],
-  ])("%s: each node claims its own shards and tries no other", async (_how, before) => {
+  /** The shards whose mutex each node asks for, if tasks become known that long before. The nodes stop before the commit. */
+  async function tried(before: number): Promise<number[][]> {
     await until(AT - before);
     await put();
     slow = true;
     // The check of the other node's shards comes later.
     await until(AT + 149);
-    const shares = asked.map((shards) => [...shards].sort());
+    return asked.map((shards) => [...shards].sort());
+  }
+
+  it.each([
+    ["known long before", 5_000],
+    ["known when its time was near", 300],
+  ])("%s: each node claims its own shards and tries no other", async (_how, before) => {
+    const shares = await tried(before);
     expect(shares.map(({ length }) => length)).toEqual([4, 4]);
     expect(shares.flat().sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     expect(enqueued.flat()).toEqual([]);
@@ -158,12 +167,28 @@ describe("shards that two nodes share", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("control: nodes that know no shares try all shards", async () => {
+    vi.spyOn(Ownership.prototype, "learn").mockResolvedValue();
+    expect((await tried(5_000)).map(({ length }) => length)).toEqual([8, 8]);
+  });
+
   it("is claimed as usual if it is detected too late", async () => {
     await until(AT - 10);
     await put();
     await until(AT + 5_000);
     expect(enqueued.flat().sort()).toEqual(TASKS.map(({ id }) => `system/${id}`).sort());
     expect(wrong).toEqual([]);
+  });
+
+  it("control: a frozen owner that nobody relieves keeps its shards", async () => {
+    vi.spyOn(Ownership.prototype, "takeOver").mockResolvedValue(false);
+    await until(AT - 5_000);
+    await put();
+    await until(AT - 1);
+    nodes[1]?.timers.clear();
+    await until(AT + 250);
+    expect(enqueued[0]?.length).toBeGreaterThan(0);
+    expect(enqueued.flat().length).toBeLessThan(TASKS.length);
   });
 
   it("a frozen owner is relieved within 250 ms, and its decided batches change nothing when it wakes", async () => {
@@ -222,9 +247,9 @@ describe("shards that two nodes share", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("a node that joins takes its share over from the owner", async () => {
-    const { observer } = equipment;
-    await observer.tasks.put(
+  /** The number of runs that a node enqueues in the seconds after it has joined another. */
+  async function joined(before: () => void = () => {}): Promise<number> {
+    await equipment.observer.tasks.put(
       QUEUE,
       TASKS.map(({ id }) =>
         parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "1s" }, overlap: "allow" }),
@@ -234,15 +259,81 @@ describe("shards that two nodes share", () => {
     await until(AT);
     await director.move(second, () => void second.scheduler?.stop());
     await until(AT + 8_000);
-    const alone = enqueued[0]?.length ?? 0;
     expect(new Set(enqueued[0]?.slice(-TASKS.length)).size).toBe(TASKS.length);
+    before();
     await second.start();
     second.scheduler?.on("decided", ({ task }) => enqueued[1]?.push(task));
-    const before = enqueued[1]?.length ?? 0;
+    const earlier = enqueued[1]?.length ?? 0;
     await until(AT + 20_000);
-    expect(enqueued[1]?.length).toBeGreaterThan(before + 4 * 20);
-    expect(alone + (enqueued[1]?.length ?? 0)).toBeGreaterThan(0);
     expect(first.scheduler?.ready).toBe(true);
     expect(wrong).toEqual([]);
+    return (enqueued[1]?.length ?? 0) - earlier;
+  }
+
+  it("a node that joins takes its share over from the owner", async () => {
+    expect(await joined()).toBeGreaterThan(4 * 20);
+  });
+
+  it("control: an owner that does not learn of a new node gives up nothing", async () => {
+    const runs = await joined(() => void vi.spyOn(Ownership.prototype, "learn").mockResolvedValue());
+    expect(runs).toBe(0);
+  });
+
+  const { local, shard: SHARD } = { local: "system/t0", shard: shardOf("system/t0") };
+  const newer = ({ link, keys }: Internals) =>
+    link.ask((client) => client.hset(keys.queue(QUEUE).task(local), "v", FORMAT_VERSION + 1));
+  const dueNow = ({ link, keys }: Internals, part: string) =>
+    link.ask((client) => client.zadd(keys.queue(QUEUE).next, 1, part));
+
+  it.each<[what: string, part: string, rest: number, make: (internals: Internals) => Promise<unknown>]>([
+    ["a part of a newer node", "z", 1_000, (internals) => dueNow(internals, "z")],
+    ["a shard of nothing but a newer node's tasks", String(SHARD), 1_000, newer],
+    [
+      "a shard that cannot be claimed",
+      String(SHARD),
+      2_000,
+      ({ link, keys }) => link.ask((client) => client.set(keys.queue(QUEUE).due(SHARD), "not ours")),
+    ],
+    [
+      "nothing but alerts of a newer node's tasks",
+      "a",
+      1_000,
+      async (internals) => {
+        await newer(internals);
+        const alert = JSON.stringify({ kind: "failed", task: local, run: "r1", at: AT });
+        await internals.link.ask((client) => client.rpush(internals.keys.queue(QUEUE).alerts, alert));
+        await dueNow(internals, "a");
+      },
+    ],
+  ])("what a node cannot do is left alone for a moment: %s", async (_what, part, rest, make) => {
+    const [only, other] = nodes as [NodeActor, NodeActor];
+    await director.move(other, () => void other.scheduler?.stop());
+    await until(AT - 1_000);
+    const { observer } = equipment;
+    const task = parseTask({ id: "t0", type: "noop", queue: QUEUE, schedule: { every: "1s" } });
+    await observer.tasks.put(QUEUE, [task]);
+    await make(internalsOf(observer));
+    only.mail.length = 0;
+    const begun: number[] = [];
+    const { mutex, keys } = internalsOf(only.store);
+    const { take } = mutex;
+    mutex.take = (key, ttl) => {
+      if (key === keys.queue(QUEUE).mutex(part) && part !== String(SHARD)) begun.push(director.elapsed);
+      return take(key, ttl);
+    };
+    // The mutex of a shard stays with its owner.
+    const { claims } = only.store;
+    const { readDue } = claims;
+    claims.readDue = (queue, shard, limit, which = {}) => {
+      if (String(shard) === part && which.pass === undefined) begun.push(director.elapsed);
+      return readDue.call(claims, queue, shard, limit, which);
+    };
+    undo.push(() => {
+      claims.readDue = readDue;
+    });
+    await until(AT + 60_000);
+    const waits = begun.slice(1).map((at, i) => at - (begun[i] as number));
+    expect(waits.length).toBeGreaterThan(10);
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(rest);
   });
 });
