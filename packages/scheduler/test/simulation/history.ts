@@ -8,6 +8,10 @@ export interface Options {
   readonly rig?: (gear: Gear, point: (name: string) => Promise<void>) => () => void;
   readonly coverage: Coverage;
   /** Uses these faults, at the highest rate. Default: the dice choose. */
+  /** Number of steps; default: that of all histories. */
+  readonly steps?: number;
+  /** Share of handlers that fail; default: that of all histories. */
+  readonly failing?: number;
   readonly faults?: readonly Fault[];
   /** Whether to return a hash of the data in Redis at the end. */
   readonly digest?: boolean;

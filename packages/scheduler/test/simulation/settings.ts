@@ -8,6 +8,8 @@ export const STEPS = 150;
 /** Share of steps before which a copy of a request arrives late, and the distance of the seeds of the dice that decide it. */
 export const LATE_RATE = 0.1;
 export const LATE_SEEDS = 1_000_000_007;
+/** Share of handlers that fail. */
+export const FAILING = 0.4;
 /** Number of steps after which everything is checked. */
 export const CHECK_EVERY = 30;
 /**

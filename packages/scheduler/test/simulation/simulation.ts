@@ -28,6 +28,7 @@ import {
   CHECK_EVERY,
   CLAIMS,
   EXPECTED,
+  FAILING,
   LATE_RATE,
   LATE_SEEDS,
   NOT_OURS,
@@ -181,7 +182,8 @@ class Simulation {
   }
 
   async #act(): Promise<void> {
-    for (let step = 1; step <= STEPS && !this.#violation; step++) {
+    const { steps = STEPS } = this.#options;
+    for (let step = 1; step <= steps && !this.#violation; step++) {
       if (this.#copiesArrive && this.#late.chance(LATE_RATE)) await this.#deliverLate();
       await this.#step();
       if (step % CHECK_EVERY === 0) await this.#check();
@@ -224,13 +226,16 @@ class Simulation {
       if (this.#faults.has(fault) && (await this.#strike(actor, park, fault))) return;
     }
     // The worst moment for these faults: the decision is made, and not committed.
+    const worst = (["job retried", "clock back"] as const).filter((fault) => this.#faults.has(fault));
     if (
       park?.point === "before commit" &&
       this.#phase === "acting" &&
-      this.#dice.chance(3 * this.#faultRate)
+      this.#dice.chance(3 * this.#faultRate) &&
+      worst.length > 0
     ) {
-      const faults = (["job retried", "clock back"] as const).filter((fault) => this.#faults.has(fault));
-      if (faults.length > 0) await this.#surround(this.#dice.pick(faults));
+      await this.#surround(this.#dice.pick(worst));
+      await this.#letGo(actor, park);
+      return this.#check();
     }
     if (park) return this.#letGo(actor, park);
   }
@@ -242,7 +247,10 @@ class Simulation {
     const outdated = settles ? await this.#checks.outdated(actor.attempt) : undefined;
     if (ADDS_JOBS.test(park.point)) this.#moves.jobless.clear();
     this.#published ||= PUBLISHES.test(park.point);
-    const fails = park.point === "handler" && this.#phase === "acting" && this.#dice.chance(0.4);
+    const fails =
+      park.point === "handler" &&
+      this.#phase === "acting" &&
+      this.#dice.chance(this.#options.failing ?? FAILING);
     this.#say(actor.name, fails ? `${park.point} fails` : park.point);
     const turns = park.point.endsWith("lock") ? MUTEX_TURNS : 1;
     await this.#move(actor, fails ? () => park.fail("it failed") : park.go, turns);
