@@ -66,7 +66,7 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["wake"],
     faults: [],
     breaks: /did not wake/,
-    from: 35,
+    habits: { steps: 600 },
   },
   {
     name: "late copies are not told from new requests",
@@ -80,6 +80,7 @@ export const CONTROLS: readonly Control[] = [
     rig: watchMulti("sha"),
     faults: ["flush"],
     breaks: /nothing is known/,
+    habits: { steps: 600 },
   },
   {
     name: "WATCH and MULTI, script sent along",
@@ -87,7 +88,7 @@ export const CONTROLS: readonly Control[] = [
     rig: watchMulti("text"),
     faults: ["lost", "freezes", "thaw"],
     breaks: /enqueued twice|went back|skipped/,
-    from: 697,
+    habits: { steps: 600 },
   },
 ];
 
