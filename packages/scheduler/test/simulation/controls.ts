@@ -53,7 +53,7 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["freeze"],
     faults: [],
     breaks: /during the freeze/,
-    from: 67,
+    from: 171,
   },
   {
     name: "places are not left",
