@@ -50,6 +50,8 @@ export interface RunInWay {
   readonly nominal: number;
   /** Undefined: no worker has begun it. */
   readonly begun: number | undefined;
+  /** Undefined: unknown. */
+  readonly enqueued?: number | undefined;
 }
 
 /** A due task as a claim sees it. Times in UTC ms of Redis time. */

@@ -46,7 +46,9 @@ export function settleOverlap(
   if (asked === "start") return answer(others, { enqueue });
 
   const waiting = others.filter(({ at }) => at === undefined);
-  const full = policy === "queue-all" ? (task.policies.maxQueued ?? DEFAULT_MAX_QUEUED) : 1;
+  // Every owed time is wanted under `all`, so as many may wait.
+  const many = policy === "queue-all" || (policy === "skip" && task.catchUp === "all");
+  const full = many ? (task.policies.maxQueued ?? DEFAULT_MAX_QUEUED) : 1;
   if (asked === "cancel") {
     const replaced = waiting.map((one) =>
       skip(one.trigger === "manual" ? "manual-superseded" : "superseded", one),
@@ -58,7 +60,9 @@ export function settleOverlap(
     });
   }
   const behind = enqueue.trigger !== "manual" && isBehind(task.inWay, enqueue.nominal, now);
-  const recent = now - (task.inWay?.nominal ?? now) <= BEHIND_AT_MOST;
+  // A run that was caught up is late because nodes were away: workers have had it only since it was enqueued.
+  const { nominal = now, enqueued = nominal } = task.inWay ?? {};
+  const recent = now - Math.max(nominal, enqueued) <= BEHIND_AT_MOST;
   const late = asked === "skip" && behind && recent && task.catchUp !== "skip";
   if ((asked === "skip" && !late) || waiting.length >= full) {
     const reason = enqueue.trigger === "manual" ? "manual-overlap" : behind ? "behind" : "overlap";

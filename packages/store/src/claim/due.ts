@@ -111,15 +111,16 @@ function dueEntry(queue: string, text: string): DueEntry {
 
 /**
  * @param run its id, "" if there is none
- * @param begun when a worker began it, "" if none did
+ * @param times when a worker began it and when it was enqueued, `begun:enqueued`; empty if unknown
  */
 export function runInWay(
   run: string,
   open: string | undefined,
-  begun: string | undefined,
+  times: string | undefined,
 ): DueEntry["running"] {
   if (run === "") return undefined;
-  return { run, open: open === "1", nominal: nominalOf(run), begun: begun ? Number(begun) : undefined };
+  const [begun, enqueued] = (times ?? "").split(":").map((time) => (time === "" ? undefined : Number(time)));
+  return { run, open: open === "1", nominal: nominalOf(run), begun, enqueued };
 }
 
 /** Drops corrupt ids. */

@@ -30,9 +30,11 @@ local function reckon(named, openKey, historyKey, failuresKey)
   return "", "0", over
 end
 
--- Time at which a worker began a run; "" if none did. For a plain worker only the job knows.
+-- `begun:enqueued` of a run: the times at which a worker began it and at which it was enqueued; empty if unknown. For a plain worker only
+-- the job knows the first.
 local function begunAt(id)
-  return redis.call("HGET", ours(F.keys.run, id), "started") or redis.call("HGET", bullKey(id), "processedOn") or ""
+  local started, of = unpack(redis.call("HMGET", ours(F.keys.run, id), "started", "of"))
+  return (started or redis.call("HGET", bullKey(id), "processedOn") or "") .. ":" .. (string.match(of or "", "^%S+ (%d+)") or "")
 end
 
 -- Whether a run has become live since the decision: one that it never saw, or one whose job it took for over. `reckoned`: the ids
