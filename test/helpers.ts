@@ -1,4 +1,5 @@
 import { type RedisServer, startRedis, type TestKit, type TestKitOptions, testKit } from "@carillon/testing";
+import type { Redis } from "ioredis";
 import { beforeAll, beforeEach } from "vitest";
 
 /** A logger for nodes and workers that discards everything. */
@@ -13,6 +14,13 @@ export function gate<T = void>() {
     reject = no;
   });
   return { promise, resolve, reject };
+}
+
+/** The keys that do not expire, sorted: Redis deletes the marks and numbers of a task or a lane a day after their last use. */
+export async function lastingKeys(redis: Redis, pattern = "*"): Promise<string[]> {
+  const keys = await redis.keys(pattern);
+  const expiry = await Promise.all(keys.map((key) => redis.pttl(key)));
+  return keys.filter((_, i) => expiry[i] === -1).sort();
 }
 
 /** Gives each test of a file or group a kit of its own; all use one Redis server. */

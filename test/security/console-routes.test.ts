@@ -240,7 +240,7 @@ it("the list of routes is complete: only the open ones come before the guard", (
   expect(routes.mounted).toEqual(["/api/v1/*", "/queues/*"]);
   expect(routes.guards).toEqual([
     // Steps shared by all requests: these come first, and the log of writes last.
-    ...["", "securityHeaders", "sameOrigin", "link", "identify", "roleAllows", ""],
+    ...["", "securityHeaders", "sameOrigin", "link", "identify", "roleAllows", "", "noPage"],
   ]);
   expect(routes.behind.length).toBeGreaterThan(60);
   expect(routes.behind).toContain("/api/v1/tasks/q/system/a/trigger");

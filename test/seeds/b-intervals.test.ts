@@ -1,6 +1,7 @@
 import { type Context, defineTask, TimeLimitError } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, test, vi } from "vitest";
+import { lastingKeys } from "../helpers.js";
 import { anything, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -221,7 +222,9 @@ describe("B5 an owner's tasks go with the owner", () => {
     await kit.expect("acme/a").ranAt(["01:00"]);
     // All keys but the kit's own clock.
     const ours = async () =>
-      (await stand.admin.keys(`{${stand.namespace}:bells}:~*`)).filter((key) => !key.endsWith("~clock"));
+      (await lastingKeys(stand.admin, `{${stand.namespace}:bells}:~*`)).filter(
+        (key) => !key.endsWith("~clock"),
+      );
     expect(await ours()).not.toEqual([]);
     expect(await kit.client.bulk.delete({ owner: "acme" })).toMatchObject({ count: 1 });
     await kit.advance("1h");

@@ -68,16 +68,19 @@ describe("D7 the statistics of a task add up", () => {
       ...{ overlap: "allow", timeLimit: "20s", minGap: "30s", crash: { attempts: 1 }, payload: {} },
     });
     const openRun = async () => (await kit.client.runs.list("t", { limit: 1 }))[0]?.id ?? "";
+    kit.at("01:20", () => kit.client.trigger("t"));
     kit.at("06:05", async () => void (await kit.client.runs.cancel(await openRun())));
     kit.at("07:05", async () => {
       await kit.worker.crash();
       await kit.worker.start();
     });
-    kit.at("08:20", () => kit.client.trigger("t"));
-    kit.at("08:50", () => kit.worker.pause());
+    // The run of 08:00 begins late, so that of 09:00 begins too soon after it, and is dropped.
+    kit.at("07:50", () => kit.worker.pause());
+    kit.at("08:40", () => kit.worker.resume());
+    kit.at("09:50", () => kit.worker.pause());
     const queue = stand.queue("bells");
-    kit.at("09:02", async () => void (await queue.remove(await openRun())));
-    kit.at("09:40", () => kit.worker.resume());
+    kit.at("10:02", async () => void (await queue.remove(await openRun())));
+    kit.at("10:40", () => kit.worker.resume());
     kit.at("11:02", () => kit.worker.pause());
     kit.at("11:04", () => kit.client.trigger("t"));
 
@@ -99,7 +102,7 @@ describe("D7 the statistics of a task add up", () => {
     });
     // One run is running, and one waits.
     expect(stats).toMatchObject({ runs: 13, open: 2, crashes: 1, consecutiveCrashes: 0 });
-    expect(stats).toMatchObject({ consecutiveFailures: 0, lastOutcome: "succeeded" });
+    expect(stats).toMatchObject({ consecutiveFailures: 2, lastOutcome: "lost" });
     expect((await kit.client.get("t")).nextExecution).toBe(Date.parse("2026-01-01T00:12:00Z"));
   });
 

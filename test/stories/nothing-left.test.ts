@@ -5,7 +5,7 @@ import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { SILENT } from "../helpers.js";
+import { lastingKeys, SILENT } from "../helpers.js";
 
 const anything = z.looseObject({});
 
@@ -21,12 +21,6 @@ afterAll(async () => {
 });
 
 /** Keys that do not expire: some are kept for a while, to tell requests that arrive late from new ones. */
-async function lastingKeys(): Promise<string[]> {
-  const keys = await admin.keys("*");
-  const expiry = await Promise.all(keys.map((key) => admin.pttl(key)));
-  return keys.filter((_, i) => expiry[i] === -1).sort();
-}
-
 it("no key of ours or of BullMQ is left that does not expire when all tasks are deleted and the nodes stopped", async () => {
   let runs = 0;
   const ok = defineTask("ok", {
@@ -91,7 +85,7 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   await eventually(
     async () => {
       for (const queue of await client.queues.names()) await client.bulk.delete({ queue });
-      expect((await lastingKeys()).filter(ours)).toEqual([
+      expect((await lastingKeys(admin)).filter(ours)).toEqual([
         "{carillon}:alerts",
         "{carillon}:changes",
         "{carillon}:nodes",
@@ -102,8 +96,8 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   await node.stop();
   // The logs of changes and alerts outlive their tasks.
   const lasting = ["{carillon}:alerts", "{carillon}:changes"];
-  expect(await lastingKeys()).toEqual(lasting);
+  expect(await lastingKeys(admin)).toEqual(lasting);
   for (const queue of ["bells", "chimes", "carillon-alerts"]) await client.queues.delete(queue);
-  expect(await lastingKeys()).toEqual(lasting);
+  expect(await lastingKeys(admin)).toEqual(lasting);
   await client.close();
 });

@@ -40,7 +40,7 @@ describe("a backfill without a node", () => {
       backfills: [{ task: { id: "m2" } }],
     });
     expect((await cli(["backfills", "-n", "1", "--state", "running"])).stdout).toMatch(
-      /^ID +TASK +QUEUE +STATE +PROGRESS .*\n\w{16} +\S+ +bar +running +0\/3 /,
+      /^ID +TASK +QUEUE +STATE +PROGRESS .*\n\w{13} +\S+ +bar +running +0\/3 /,
     );
     expect((await cli(["backfill-cancel", batch])).stdout).toBe(`stopped backfill ${batch}\n`);
     expect(await json(["backfills", "--batch", batch, "--state", "running"])).toEqual({ backfills: [] });
@@ -167,7 +167,7 @@ describe("a backfill with a node", () => {
     await bench.client.put(task("fast", { overlap: "allow" }));
     const { code, stdout, stderr } = await cli(["backfill", "fast", ...range, "--wait", "--every", "600ms"]);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^backfill [0-9a-f]{16}: 3 occurrences of fast\ndone: 3 enqueued, 0 skipped\n$/);
+    expect(stdout).toMatch(/^backfill [0-9a-z]{13}: 3 occurrences of fast\ndone: 3 enqueued, 0 skipped\n$/);
     expect(stderr).toMatch(/^0 of 3 \(0%\)|^1 of 3 \(33%\)/);
     expect(stderr.trimEnd().split("\n").at(-1)).toBe("3 of 3 (100%): 3 enqueued, 0 skipped");
     const runs = await bench.client.runs.list("fast");

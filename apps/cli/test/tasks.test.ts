@@ -68,8 +68,6 @@ describe("one task", () => {
     const conflict = { exit: 5, code: "CONFLICT", field: "ifRevision" };
     expect(await refusal(on(revision), a(3))).toMatchObject(conflict);
     expect(await refusal(on("absent"), a(3))).toMatchObject(conflict);
-    // One in 64 revisions begins with `-`.
-    expect(await refusal(on(`-${revision.slice(1)}`), a(3))).toMatchObject(conflict);
     const misuse = { exit: 2, field: "--if-revision" };
     expect(await refusal(on(revision), `[${task("a")}]`)).toMatchObject(misuse);
     expect(await refusal([...on(revision), "--batch"], a(3))).toMatchObject(misuse);

@@ -48,6 +48,7 @@ onEveryEngine("put", (connection) => {
       description: "d",
       state: "scheduled",
       gen: `${START}000`,
+      rev: `${START}000`,
       nominal: String(START + 10_000),
       created: String(START),
     });
@@ -79,6 +80,7 @@ onEveryEngine("put", (connection) => {
       outcome: "unchanged",
       state: "scheduled",
       due: START + 10_000,
+      revision: `${START}000`,
     });
     expect(await withoutRegistry()).toEqual(before);
   });
@@ -110,6 +112,7 @@ onEveryEngine("put", (connection) => {
       definition: { ...before.definition, ...change },
       fields: after.fields,
       generation: String(Number(before.generation) + 1),
+      revision: String(Number(before.generation) + 1),
       updated: START + 4_000,
     });
     // Changes it back.
@@ -188,6 +191,7 @@ onEveryEngine("put", (connection) => {
       outcome: "unchanged",
       state: "paused",
       due: undefined,
+      revision: `${START}000`,
     });
     await bench.put({ id: "late" });
     await bench.clock.advance(25_000);
@@ -365,7 +369,7 @@ onEveryEngine("put", (connection) => {
     await expect(bench.trigger("t", "a")).rejects.toMatchObject(refused);
     await expect(bench.store.tasks.resume(bench.name("t"), "now")).rejects.toMatchObject(refused);
     await expect(bench.store.tasks.pause(bench.name("t"))).rejects.toMatchObject(refused);
-    expect(await bench.store.tasks.list({}, 10)).toEqual({ tasks: [], cursor: undefined });
+    expect(await bench.store.tasks.list({}, 10)).toMatchObject({ tasks: [], cursor: undefined });
     const { entries } = await bench.store.claims.readDue(QUEUE, shardOf("system/t"), 10);
     expect(entries.map(({ task }) => task)).toEqual([{ foreign: true, version: "99" }]);
     expect(await withoutRegistry()).toEqual(before);

@@ -136,11 +136,12 @@ export class Link {
         clearTimeout(timer);
         client.off("ready", end);
         this.#readiness = undefined;
-        if (this.ready) resolve();
-        else if (this.#closed) reject(closedError());
+        if (this.ready) return resolve();
+        if (this.#closed) return reject(closedError());
+        const coded = redisError(this.#lastError ?? new Error("Connection is closed."));
         // A server that is reached and silent is slow, not gone.
-        else if (client.status === "connect") reject(redisError(new Error(NO_ANSWER)));
-        else reject(redisError(this.#lastError ?? new Error("Connection is closed.")));
+        const silent = client.status === "connect" && coded.code === "REDIS_UNAVAILABLE";
+        reject(silent ? redisError(new Error(NO_ANSWER)) : coded);
       };
       const timer = setTimeout(end, this.#readyTimeout);
       client.once("ready", end);
