@@ -93,7 +93,11 @@ describe("D18 an operator's cancel from another process ends a running job", () 
       return read.state === "final" && read;
     }, PATIENCE);
     expect(ended).toMatchObject({ outcome: "cancelled", attempts: 1 });
-    expect(await stand.queue("bells").getJobState(run)).not.toMatch(/wait|delayed|active/);
+    // The job ends right after its run.
+    await eventually(
+      async () => expect(await stand.queue("bells").getJobState(run)).not.toMatch(/wait|delayed|active/),
+      PATIENCE,
+    );
     expect(await client.runs.list("t")).toHaveLength(1);
     expect((await client.get("t")).pending).toEqual([]);
   });

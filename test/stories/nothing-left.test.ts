@@ -88,14 +88,15 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
       expect((await lastingKeys(admin)).filter(ours)).toEqual([
         "{carillon}:alerts",
         "{carillon}:changes",
+        "{carillon}:history",
         "{carillon}:nodes",
       ]);
     },
     { intervalMs: 100 },
   );
   await node.stop();
-  // The logs of changes and alerts outlive their tasks.
-  const lasting = ["{carillon}:alerts", "{carillon}:changes"];
+  // The logs of changes and alerts outlive their tasks, and so does the mark by which nodes notice lost data.
+  const lasting = ["{carillon}:alerts", "{carillon}:changes", "{carillon}:history"];
   expect(await lastingKeys(admin)).toEqual(lasting);
   for (const queue of ["bells", "chimes", "carillon-alerts"]) await client.queues.delete(queue);
   expect(await lastingKeys(admin)).toEqual(lasting);

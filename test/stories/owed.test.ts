@@ -62,7 +62,7 @@ describe("past occurrences", () => {
 
     it("all: one after another", async () => {
       const { runs } = await resumed("all");
-      expect(runs.map(({ nominal }) => nominal).slice(0, 2)).toEqual([1, 11]);
+      expect(runs.map(({ nominal }) => nominal)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     });
 
     it("all, with overlap allowed: every one, at once", async () => {

@@ -89,7 +89,7 @@ export const CONTROLS: readonly Control[] = [
     faults: ["lost", "freezes", "thaw"],
     breaks: /enqueued twice|went back|skipped/,
     habits: { steps: 600 },
-    from: 190,
+    from: 80,
   },
 ];
 
