@@ -3,7 +3,7 @@ import { Scheduler } from "@carillon/scheduler";
 import { type Client, defineTask, Worker } from "@carillon/sdk";
 import { namespaceKeys } from "@carillon/store";
 import { eventually } from "@carillon/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { lastingKeys, SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 

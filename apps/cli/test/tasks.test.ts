@@ -1,8 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, createWriteStream, existsSync, openSync, readFileSync } from "node:fs";
 import { Readable } from "node:stream";
-import { storeOf } from "@carillon/sdk/internal";
-import { internalsOf } from "@carillon/store/internal";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";

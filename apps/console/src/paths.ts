@@ -41,7 +41,7 @@ export function isApi({ req }: Ctx): boolean {
 }
 
 /** Whether programs call it, so that errors must not be pages. */
-export function isForPrograms(c: Ctx): boolean {
+function isForPrograms(c: Ctx): boolean {
   return isApi(c) || /^\/queues\/api(\/|$)/.test(c.req.path);
 }
 

@@ -122,7 +122,8 @@ export class RunAttempt {
         return { end: "fail", error: new LockLostError() };
       case "NEWER": {
         const { format } = started;
-        const remedy = "A newer version wrote this run: it waits for a worker of that version. Update this worker.";
+        const remedy =
+          "A newer version wrote this run: it waits for a worker of that version. Update this worker.";
         this.parts.logger.error({ ...this.#about, format, remedy }, "run of a newer format left alone");
         return { end: "delay", until: started.until + clockOffset(started.now) };
       }
