@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { Client, defineTask, Worker } from "@carillon/sdk";
+import { alertWebhook, Client, defineTask, Worker } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -235,6 +238,24 @@ describe.skipIf(!binary)(
       await client.trigger("loud");
       await fires("CarillonAlertsUndelivered");
       await client.delete("loud");
+      await client.queues.delete("carillon-alerts");
+      await allEnd();
+    });
+
+    it("CarillonAlertsFail: a receiver of alerts refuses them", async () => {
+      const receiver = createServer((_, response) => response.writeHead(500).end()).listen(0, "127.0.0.1");
+      await once(receiver, "listening");
+      const host = `127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+      const type = alertWebhook({ allow: [host], signingKey: "k".repeat(32) });
+      const deliverer = new Worker({ connection: redis.url, types: [type], logger: SILENT });
+      await deliverer.start();
+      const alerts = [{ on: ["failed" as const], url: `http://${host}/` }];
+      await client.put({ id: "refused", queue: "bad", type: "bad", alerts, schedule: { every: "1d" } });
+      await client.trigger("refused");
+      await fires("CarillonAlertsFail");
+      await client.delete("refused");
+      await deliverer.stop();
+      receiver.close();
       await client.queues.delete("carillon-alerts");
       await allEnd();
     });

@@ -109,7 +109,9 @@ test(
   "CommonJS with node16 is refused by TypeScript alone, as docs/bundlers.md says",
   async () => {
     const { project, problems } = await compile("5.9", "commonjs", { module: "node16" });
-    expect(problems.match(/TS\d+/g)).toEqual(PACKAGES.map(() => "TS1479"));
+    expect(problems.match(/TS\d+/g)).toEqual(
+      PACKAGES.filter(({ manifest }) => manifest.name !== "@carillon/ops").map(() => "TS1479"),
+    );
     expect(await run(project)).toMatchObject({ result: { rang: 3 } });
   },
   PATIENCE,

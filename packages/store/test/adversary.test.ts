@@ -6,7 +6,11 @@ import { onEveryEngine } from "./engines.js";
 
 /** Every decided nominal time, from jobs or the ledger, as often as it was decided. Seconds from START. */
 async function decided(bench: Bench, id: string, period: number): Promise<number[]> {
-  const times: number[] = [];
+  // Neither lost nor decided: they wait for the run in their way.
+  const { pending } = await bench.stored(id);
+  const times = pending
+    .filter(({ trigger }) => trigger !== "manual" && trigger !== "retry")
+    .map(({ nominal }) => nominal);
   for (const run of await bench.store.runs.list(bench.name(id), 1_000)) {
     if (run.trigger !== "manual") times.push(run.nominal);
   }

@@ -63,7 +63,10 @@ export function Answer({ task, at, onPick }: Props & { at: number }) {
   const shown = useRef<HTMLDivElement>(null);
   const isKnown = answer.data !== undefined;
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to each new answer
-  useEffect(() => shown.current?.scrollIntoView({ block: "nearest" }), [isKnown, at]);
+  useEffect(() => {
+    // Answers with a promise in newer browsers, which must not become the effect's clean-up.
+    void shown.current?.scrollIntoView({ block: "nearest" });
+  }, [isKnown, at]);
   return (
     <Loaded of={answer}>
       {({ time, verdict, summary, events, hold, nearest }) => (
