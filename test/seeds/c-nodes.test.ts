@@ -1,5 +1,5 @@
-import { Scheduler } from "@carillon/scheduler";
 import { defineTask, Worker } from "@carillon/sdk";
+import { storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { SILENT } from "../helpers.js";
@@ -151,47 +151,23 @@ describe("C6 a task two months away neither fires early nor is forgotten", () =>
 
 describe("C7 a mutex whose lease ran out cannot be freed by its old holder", () => {
   it("a late release leaves the new holder's lock", async () => {
-    const wire = await stand.wire();
     const client = stand.client();
-    await client.put({
-      id: "t",
-      type: "work",
-      queue: "bells",
-      schedule: { at: (await stand.time()) + 3_000 },
-    });
-    const slow = new Scheduler({
-      ...{ connection: wire.url, namespace: stand.namespace, logger: SILENT, unsafeRedis: "warn" },
-      mutexTtl: 2_000,
-    });
-    stand.later(() => slow.stop());
+    const at = (await stand.time()) + 3_000;
+    await client.put({ id: "t", type: "work", queue: "bells", schedule: { at } });
     const [due = ""] = await stand.admin.keys(`{${stand.namespace}:bells}:~due:*`);
+    const part = due.slice(due.lastIndexOf(":") + 1);
     const key = due.replace(":~due:", ":~lock:");
-    // The node takes the mutex and reads due tasks; the answer is held on the wire.
-    const isHeld = wire.asked(`${key}\r\n`).then(() => wire.withhold("answer", ":~priorities\r\n"));
-    await slow.start();
-    await isHeld;
-    const itsId = await stand.admin.get(key);
-    expect(itsId).not.toBeNull();
-    expect(await stand.admin.pttl(key)).toBeLessThanOrEqual(2_000);
-
-    const monitor = await stand.admin.monitor();
-    stand.later(() => monitor.disconnect());
-    const freed = new Promise<string[]>((resolve) => {
-      monitor.on("monitor", (_time: string, args: string[]) => {
-        // Commands that contain the lock's key: a release, with or without a check of the owner.
-        const [command = ""] = args;
-        if (args.includes(key) && (args.includes(itsId as string) || /^(del|unlink)$/i.test(command)))
-          resolve(args);
-      });
-    });
+    const [slow, quick] = [storeOf(client), storeOf(stand.client())];
+    const old = await slow.lease("bells", part, 200);
+    const its = await stand.admin.get(key);
+    expect([old !== undefined, its]).toEqual([true, expect.any(String)]);
     // The lease expires on its own, and another node takes the mutex.
-    await eventually(async () => {
-      expect(await stand.admin.set(key, "the new holder", "PX", 60_000, "NX")).toBe("OK");
-    }, PATIENCE);
-    // Connected again, the old holder finishes its work and tries to release the mutex.
-    wire.cut();
-    await freed;
-    expect(await stand.admin.get(key)).toBe("the new holder");
+    await eventually(async () => expect(await quick.lease("bells", part, 60_000)).toBeDefined(), PATIENCE);
+    const holder = await stand.admin.get(key);
+    expect(holder).not.toBe(its);
+    expect(await old?.extend(60_000)).toBe(false);
+    await old?.release();
+    expect(await stand.admin.get(key)).toBe(holder);
     expect(await stand.admin.pttl(key)).toBeGreaterThan(30_000);
 
     await stand.admin.del(key);
