@@ -6,7 +6,7 @@ export interface SafetyFinding {
   readonly message: string;
 }
 
-/** What to do about a setting that this program cannot see. */
+/** Remedies for settings that this program cannot see. */
 const LOOK = "Check it with your provider: appendonly yes, maxmemory-policy noeviction.";
 
 /** Checks whether this Redis keeps its data. A setting that it does not show is a finding of its own. */

@@ -100,7 +100,7 @@ export class BackfillRepository {
 
   async #write(
     queue: string,
-    /** Of the task of a new one. */
+    /** Name of the task within its queue if the backfill is new, else "". */
     local: string,
     id: string,
     state: string,

@@ -25,13 +25,13 @@ export function unread(shard: Part, local: string, at: number, soon: boolean, re
   return { shard, local, at, from: at, item: undefined, until: 0, size: 0, soon, refusals };
 }
 
-/** What a node knows about the next claims of a queue, in the order in which they are committed when they are due. */
+/** The next claims of a queue that a node knows of, in the order in which they are committed when due. */
 export class Plan {
   #all: Planned[] = [];
   #firsts: Map<Part, { at: number; from: number }> | undefined;
   /** Whether any task that was read has a priority. */
   prioritized = false;
-  /** Of all decisions, in characters. */
+  /** Size of all decisions, in characters. */
   size = 0;
 
   /** @param first whether they go before all others */

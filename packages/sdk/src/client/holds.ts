@@ -6,7 +6,7 @@ import type { Scope } from "./scope.js";
 import { countByFilter } from "./task-reader.js";
 import type { Warning } from "./types.js";
 
-/** What a freeze, a silence or the pause of a queue concerns, as stored now. */
+/** The tasks and starts that a freeze, a silence or the pause of a queue holds, as stored now. */
 export interface Holds {
   /** Tasks in the scope. */
   readonly tasks: number;

@@ -21,10 +21,10 @@ export interface NewItems {
   readonly run: string;
   /** The name of their jobs: the task type. */
   readonly type: string;
-  /** Of the attempt, and of the one that began this round of items. */
+  /** Fence of the attempt, and that of the attempt which began this round of items. */
   readonly fence: number;
   readonly round: number;
-  /** With which the attempt took the run's job. */
+  /** Lock that the attempt holds on the run's job. */
   readonly token: string;
   /** Fields of each job's data besides `child`, `index` and `item`. */
   readonly data: object;

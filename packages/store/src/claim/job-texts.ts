@@ -13,7 +13,7 @@ import { cutResult, encodeDetails } from "../run/codec.js";
 /** Runs that may come too soon after another. Runs that a person, a handler or a retry asks for are wanted as they come. */
 const JUDGED: ReadonlySet<Trigger> = new Set(["schedule", "catch-up"]);
 
-/** What the jobs of like tasks share, as `bullTemplates` reads it. */
+/** The parts that jobs of like tasks share, as `bullTemplates` reads them. */
 export interface Template {
   /** Never used again, so that templates of different times can be sent together. */
   readonly number: number;
