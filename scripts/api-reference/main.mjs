@@ -1,7 +1,8 @@
 // npm run docs:api: writes docs/api from the declarations that the build made. With --check it writes nothing, and fails
 // if the committed files are stale. A workspace of its own, because typedoc needs a TypeScript before 7.
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { HTTP_OPERATIONS } from "@carillon/ops/internal";
 import { Application } from "typedoc";
 import { load, MarkdownPageEvent } from "typedoc-plugin-markdown";
 import { readJson } from "../lib/lock-file.mjs";
@@ -45,6 +46,7 @@ await main(async () => {
   const made = stateDir("api-reference");
   rmSync(made, { recursive: true });
   for (const name of PACKAGES) await writePage(name, made);
+  writeOperations(join(made, "operations.md"));
   if (process.argv.includes("--check")) {
     const { code } = await run("git", ["diff", "--no-index", "--stat", FOLDER, made]);
     if (code !== 0) say("docs/api is stale. Run npm run docs:api and commit it.");
@@ -52,9 +54,41 @@ await main(async () => {
   }
   rmSync(FOLDER, { recursive: true, force: true });
   cpSync(made, FOLDER, { recursive: true });
-  say(`wrote ${PACKAGES.map((name) => `docs/api/${name}.md`).join(", ")}`);
+  say(`wrote ${[...PACKAGES, "operations"].map((name) => `docs/api/${name}.md`).join(", ")}`);
   return 0;
 });
+
+/** Writes the table of all operations: the calls of `operatorOf(client)`, and the routes of the HTTP API. */
+function writeOperations(file) {
+  const fields = (schema, /** @type {readonly string[]} */ parts = []) =>
+    Object.entries(schema?.shape ?? {})
+      .map(([name, field]) => `\`${name}${field.isOptional() && !parts.includes(name) ? "?" : ""}\``)
+      .join(", ");
+  const who = { owner: "", local: ", not bound to an owner", namespace: ", not bound to an owner" };
+  const rows = HTTP_OPERATIONS.map(({ name, method, path, parts, statuses, operation }) => {
+    const { input, output, role, reach, summary } = operation;
+    const cells = [
+      `\`${method} ${path}\``,
+      `\`${name}\``,
+      `${role}${who[reach]}`,
+      fields(input, parts),
+      [statuses.join(" or "), fields(output)].filter(Boolean).join(": "),
+      summary,
+    ];
+    return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  });
+  const text = `# Operations
+
+Written by \`npm run docs:api\` from the list of operations in [@carillon/ops](ops.md). Each is a method of \`operatorOf(client)\`, and a
+route below \`/api/v1\` of the [HTTP API](../http-api.md). Fields with \`?\` may be left out. A read takes them from the query, others from a
+JSON body; names in the path are fields too.
+
+| route | method | least role | fields | answer | |
+| --- | --- | --- | --- | --- | --- |
+${rows.join("\n")}
+`;
+  writeFileSync(file, text);
+}
 
 async function writePage(name, out) {
   const folder = join("packages", name);

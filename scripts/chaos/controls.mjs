@@ -1,5 +1,6 @@
 // Positive controls: the same processes and the same checks with a safety part taken out. Each must fail, every time: a battery
 // that finds nothing here would find nothing anywhere.
+import { operatorOf } from "@carillon/ops";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { Queue, Worker } from "bullmq";
@@ -154,12 +155,12 @@ class Stage {
   }
 
   async limit(runs) {
-    await this.client.queues.setLimit(QUEUE, "system", runs);
+    await operatorOf(this.client).queues.setLimit({ queue: QUEUE, owner: "system", runs });
     this.#limits = { [QUEUE]: { system: runs } };
   }
 
   async freeze() {
-    const { id } = await this.client.freezes.put({ all: true });
+    const { id } = await operatorOf(this.client).freezes.put({ all: true });
     const from = (await this.client.serverTime()) + 1;
     this.#freezes.push({ id, scope: { all: true }, from, to: Number.POSITIVE_INFINITY, mono: 0 });
   }

@@ -1,4 +1,5 @@
 // Freezes that come and go during a run, and the check that nothing is enqueued while one holds.
+import { operatorOf } from "@carillon/ops";
 import { isCarillonError } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { pause } from "../measure/nodes.mjs";
@@ -56,7 +57,7 @@ export class Freezer {
     const ms = SHORTEST + this.#dice() * (LONGEST - SHORTEST);
     const ends = this.#dice() < 0.5;
     const now = await this.#client.serverTime();
-    const { id, until = Number.POSITIVE_INFINITY } = await this.#client.freezes.put({
+    const { id, until = Number.POSITIVE_INFINITY } = await operatorOf(this.#client).freezes.put({
       ...{ ...scope, by: "chaos", reason: "a window" },
       ...(ends && { until: Math.round(now + ms) }),
     });
@@ -69,7 +70,8 @@ export class Freezer {
   }
 
   async #liftAll() {
-    for (const { id } of await this.#client.freezes.list()) await this.#client.freezes.delete(id);
+    for (const { id } of (await operatorOf(this.#client).freezes.list()).freezes)
+      await operatorOf(this.#client).freezes.delete({ id });
   }
 
   /** Ends without any freeze. */

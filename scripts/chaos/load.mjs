@@ -182,7 +182,7 @@ export async function putAll(client, tasks) {
   await operatorOf(client).calendars.put({ name: CALENDAR, entries: ["2030-01-01"] });
   await client.putMany(tasks.map(inputOf));
   for (const [owner, runs] of Object.entries(LIMITS[LIMITED]))
-    await client.queues.setLimit(LIMITED, owner, runs);
+    await operatorOf(client).queues.setLimit({ queue: LIMITED, owner, runs });
 }
 
 /** Edits by a client, by the task's `edited`. Each takes the dice, so that a seed repeats it. */
@@ -196,7 +196,7 @@ const EDITS = {
   pause: (client, task, dice) =>
     dice() < 0.5 ? client.pause(task) : client.resume(task, { from: dice() < 0.5 ? "now" : "catch-up" }),
   limit: (client, { queue, owner }, dice) =>
-    client.queues.setLimit(queue, owner, 1 + Math.floor(dice() * LIMITS[queue][owner])),
+    operatorOf(client).queues.setLimit({ queue, owner, runs: 1 + Math.floor(dice() * LIMITS[queue][owner]) }),
   trigger: (client, task) => client.trigger(task),
   schedule: (client, task, dice) =>
     client.put({ ...inputOf(task), schedule: { every: dice() < 0.5 ? "1s" : "700ms" } }),

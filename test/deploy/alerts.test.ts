@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
+import { operatorOf } from "@carillon/ops";
 import { alertWebhook, Client, defineTask, Worker } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
@@ -137,9 +138,9 @@ describe.skipIf(!binary)(
     });
 
     it("CarillonQueuePaused: someone paused a queue", async () => {
-      await client.queues.pause("good");
+      await operatorOf(client).queues.pause({ queue: "good" });
       await fires("CarillonQueuePaused", { queue: "good" });
-      await client.queues.resume("good");
+      await operatorOf(client).queues.resume({ queue: "good" });
       await allEnd();
     });
 
@@ -147,7 +148,7 @@ describe.skipIf(!binary)(
       await client.put({ id: "orphan", queue: "nobody", type: "orphan", schedule: { every: "1d" } });
       await client.trigger("orphan");
       await fires("CarillonNoWorker", { queue: "nobody" });
-      await client.queues.delete("nobody");
+      await operatorOf(client).queues.delete({ queue: "nobody" });
       await allEnd();
     });
 
@@ -187,7 +188,7 @@ describe.skipIf(!binary)(
       await waitSince("mute", 16_000);
       await fires("CarillonJobsNotTaken", { queue: "mute" });
       await store.registry.removeWorker("mute");
-      await client.queues.delete("mute");
+      await operatorOf(client).queues.delete({ queue: "mute" });
       await allEnd();
     });
 
@@ -228,7 +229,7 @@ describe.skipIf(!binary)(
       for (const due of dues) await link.client.set(due, "foreign");
       await fires("CarillonClaimsFailing", { queue: "broken", code: "REDIS_ERROR" });
       await link.client.unlink(...dues);
-      await client.queues.delete("broken");
+      await operatorOf(client).queues.delete({ queue: "broken" });
       await allEnd();
     });
 
@@ -238,7 +239,7 @@ describe.skipIf(!binary)(
       await client.trigger("loud");
       await fires("CarillonAlertsUndelivered");
       await client.delete("loud");
-      await client.queues.delete("carillon-alerts");
+      await operatorOf(client).queues.delete({ queue: "carillon-alerts" });
       await allEnd();
     });
 
@@ -256,7 +257,7 @@ describe.skipIf(!binary)(
       await client.delete("refused");
       await deliverer.stop();
       receiver.close();
-      await client.queues.delete("carillon-alerts");
+      await operatorOf(client).queues.delete({ queue: "carillon-alerts" });
       await allEnd();
     });
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { operatorOf } from "@carillon/ops";
 import { VERSION } from "@carillon/scheduler";
 import { eventually } from "@carillon/testing";
 import { build } from "esbuild";
@@ -57,7 +58,7 @@ test.each([
       expect(run?.result).toEqual({ rang: 3 });
     }, PATIENCE);
     await Promise.race([done, early]);
-    expect(await observer.nodes.list()).toMatchObject([{ version: VERSION }]);
+    expect((await operatorOf(observer).nodes.list()).nodes).toMatchObject([{ version: VERSION }]);
   },
   60_000,
 );

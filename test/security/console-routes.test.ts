@@ -37,15 +37,18 @@ const ACTS = [
   "POST /api/v1/tasks/trigger",
   "POST /api/v1/runs/cancel",
   "POST /api/v1/queues/q/pause",
+  "POST /api/v1/queues/q/pause/preview",
   "POST /api/v1/queues/q/resume",
   "POST /api/v1/tasks/q/system/a/pause",
   "POST /api/v1/tasks/q/system/a/resume",
   "POST /api/v1/tasks/q/system/a/trigger",
   "POST /api/v1/tasks/q/system/a/backfills",
   "POST /api/v1/freezes",
+  "POST /api/v1/freezes/preview",
   "DELETE /api/v1/freezes/a",
   "POST /api/v1/alerts/test",
   "POST /api/v1/alerts/silences",
+  "POST /api/v1/alerts/silences/preview",
   "DELETE /api/v1/alerts/silences/a",
   "POST /api/v1/backfills",
   "DELETE /api/v1/backfills/a",
@@ -87,7 +90,7 @@ const OWNED = [
     "backfills",
     "backfills/a",
     "freezes",
-    "freezes/a",
+    ...["freezes/a", "freezes/preview", "alerts/silences/preview"],
     ...["alerts", "alerts/undelivered", "alerts/test", "alerts/silences", "alerts/silences/a"],
     "runs",
     "runs/cancel",
@@ -114,7 +117,7 @@ const OWNED = [
   ...PAGES,
 ].map((path) => (path.startsWith("/") ? path : `/api/v1/${path}`));
 /** Paths that only an admin may read or write. */
-const FOR_ADMINS = ["/api/v1/tokens", "/api/v1/tokens/a"];
+const FOR_ADMINS = ["/api/v1/namespaces", "/api/v1/tokens", "/api/v1/tokens/a"];
 const isForAdmins = (what: string) => FOR_ADMINS.includes(what.split(" ")[1] as string);
 /** Requests with a body that change nothing. */
 const ASKS = ["POST /api/v1/validate"];
@@ -280,7 +283,7 @@ describe("each method of each route", () => {
     }
     const looked = await tryAll(READS, token);
     expect(refusedOf(looked).filter((what) => !isForAdmins(what))).toEqual([]);
-    expect(refusedOf(looked)).toHaveLength(4);
+    expect(refusedOf(looked)).toHaveLength(6);
     const known = new Set(routes.behind.flatMap((path) => writes.map((method) => `${method} ${path}`)));
     for (const what of ACTS) {
       expect([what, known.has(what)]).toEqual([what, true]);
@@ -295,7 +298,11 @@ describe("each method of each route", () => {
     const { client } = console_;
     await client.put({ id: "of-others", queue: "q", type: "t", schedule: { every: "1h" } });
     await client.trigger("of-others");
-    await client.freezes.put({ owner: "system", reason: "of-others", until: Date.now() + 3_600_000 });
+    await operatorOf(client).freezes.put({
+      owner: "system",
+      reason: "of-others",
+      until: Date.now() + 3_600_000,
+    });
     const [acme, system] = await Promise.all(
       ["acme", "system"].map(async (owner) => {
         const made = await operatorOf(client).tokens.create({

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type JobData, type PutResult } from "@carillon/sdk";
 import { describe, expect, test } from "vitest";
 import { anything, Stand } from "./harness.js";
@@ -106,8 +107,10 @@ describe("A10 owners are isolated from each other", () => {
     const missing = { code: "BACKFILL_NOT_FOUND" };
     await expect(acme.backfills.get(id as string)).rejects.toMatchObject(missing);
     await expect(acme.backfills.cancel(id as string)).rejects.toMatchObject(missing);
-    await expect(acme.queues.delete("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
-    await expect(acme.queues.outcomes("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
+    await expect(operatorOf(acme).queues.delete({ queue: "bells" })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+      field: "owner",
+    });
     await expect(acme.bulk.pause({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
@@ -141,12 +144,12 @@ describe("A10 owners are isolated from each other", () => {
     await acme.putMany(tasks);
     expect([await all.count(), await acme.count(), await beta.count()]).toEqual([39, 31, 3]);
     expect([await acme.count({ queue: "gongs" }), await beta.count({ queue: "gongs" })]).toEqual([0, 1]);
-    expect([await all.queues.names(), await acme.queues.names(), await beta.queues.names()]).toEqual([
-      ["bells", "gongs"],
-      ["bells"],
-      ["bells", "gongs"],
-    ]);
-    expect(await stand.client({ owner: "none" }).queues.names()).toEqual([]);
+    expect([
+      (await operatorOf(all).queues.names()).names,
+      (await operatorOf(acme).queues.names()).names,
+      (await operatorOf(beta).queues.names()).names,
+    ]).toEqual([["bells", "gongs"], ["bells"], ["bells", "gongs"]]);
+    expect((await operatorOf(stand.client({ owner: "none" })).queues.names()).names).toEqual([]);
   });
 
   test("namespaces share nothing", async () => {

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { defineTask, Worker } from "@carillon/sdk";
 import { storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
@@ -225,8 +226,11 @@ describe("C8 nodes with wrong clocks agree: one run for each of 20 occurrences",
     const ran = await work();
     const nodes = await Promise.all(OFFSETS.map((ms) => skewed(ms)));
     const client = stand.client();
-    await eventually(async () => expect(await client.nodes.list()).toHaveLength(4), PATIENCE);
-    for (const { id, clockOffset } of await client.nodes.list()) {
+    await eventually(
+      async () => expect((await operatorOf(client).nodes.list()).nodes).toHaveLength(4),
+      PATIENCE,
+    );
+    for (const { id, clockOffset } of (await operatorOf(client).nodes.list()).nodes) {
       const offset = Number(id.slice("skew".length));
       expect(Math.abs(clockOffset - offset)).toBeLessThan(5_000);
     }

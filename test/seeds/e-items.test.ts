@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { type Client, defineTask, type ItemFilter, type RunItem, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { describe, expect, inject, it } from "vitest";
@@ -74,12 +75,12 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
 
     const before = done.splice(0);
     broken = false;
-    await client.queues.pause("bells");
+    await operatorOf(client).queues.pause({ queue: "bells" });
     const other = await client.trigger("t");
     const open = other.outcome === "enqueued" ? other.run : "";
     await expect(client.runs.retryItems(run)).rejects.toMatchObject({ code: "SKIPPED_OVERLAP" });
     await client.runs.cancel(open);
-    await client.queues.resume("bells");
+    await operatorOf(client).queues.resume({ queue: "bells" });
     await final(open);
     // The items of a paused task are retried too.
     await client.pause("t");

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { eventually } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
 import { PATIENCE, Stand } from "./harness.js";
@@ -8,7 +9,7 @@ const bell = { type: "ring", queue: "bells", schedule: { every: "1h" }, payload:
 describe("E12 workers are tracked: a killed one is shown as dead, and a type that none handles is named", () => {
   test("a worker process reports its host, queues, types and run; killed with SIGKILL, it is dead after three beats", async () => {
     const client = stand.client();
-    expect(await client.workers.list()).toEqual([]);
+    expect((await operatorOf(client).workers.list()).workers).toEqual([]);
     const first = stand.program("test/seeds/worker.mjs", { HEARTBEAT: "100ms" });
     await first.says({ working: true });
     await client.put({ ...bell, id: "t" });
@@ -19,7 +20,9 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
     await second.says({ working: true });
 
     const of = async (program: typeof first) => {
-      const found = (await client.workers.list()).find(({ pid }) => pid === program.child.pid);
+      const found = (await operatorOf(client).workers.list()).workers.find(
+        ({ pid }) => pid === program.child.pid,
+      );
       if (found) return found;
       throw new Error("not listed");
     };
@@ -55,7 +58,7 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
     await second.says({ stopping: true });
     second.tell("go on");
     await second.ended;
-    expect((await client.workers.list()).map(({ id }) => id)).toEqual([worker.id]);
+    expect((await operatorOf(client).workers.list()).workers.map(({ id }) => id)).toEqual([worker.id]);
   });
 
   test("a put whose type no worker handles names it, and is stored", async () => {

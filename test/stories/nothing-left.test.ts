@@ -76,7 +76,7 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   await client.backfills.start("ok-1", { from: now - 3_600_000, to: now - 3_500_000, every: "1s" });
   await eventually(() => expect(runs).toBeGreaterThan(60));
 
-  for (const queue of await client.queues.names()) await client.bulk.delete({ queue });
+  for (const queue of (await operatorOf(client).queues.names()).names) await client.bulk.delete({ queue });
   await worker.stop();
   await operatorOf(client).calendars.delete({ name: "holidays" });
   await operatorOf(client).tokens.revoke({ name: "ci" });
@@ -84,7 +84,8 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   // Runs in progress, and webhooks of failures until the end, are deleted while a node runs.
   await eventually(
     async () => {
-      for (const queue of await client.queues.names()) await client.bulk.delete({ queue });
+      for (const queue of (await operatorOf(client).queues.names()).names)
+        await client.bulk.delete({ queue });
       expect((await lastingKeys(admin)).filter(ours)).toEqual([
         "{carillon}:alerts",
         "{carillon}:changes",
@@ -98,7 +99,8 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   // The logs of changes and alerts outlive their tasks, and so does the mark by which nodes notice lost data.
   const lasting = ["{carillon}:alerts", "{carillon}:changes", "{carillon}:history"];
   expect(await lastingKeys(admin)).toEqual(lasting);
-  for (const queue of ["bells", "chimes", "carillon-alerts"]) await client.queues.delete(queue);
+  for (const queue of ["bells", "chimes", "carillon-alerts"])
+    await operatorOf(client).queues.delete({ queue });
   expect(await lastingKeys(admin)).toEqual(lasting);
   await client.close();
 });

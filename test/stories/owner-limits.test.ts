@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { type TestKit, testKit } from "@carillon/testing";
@@ -31,7 +32,7 @@ describe("a limit by owner", () => {
     kit = await testKit({ types: [ring], queues: [QUEUE], nodes: 2 });
     acme = new Client({ store: kit.store, owner: "acme" });
     await put("beta", "only");
-    await kit.client.queues.setLimit(QUEUE, "acme", 2);
+    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 2 });
   });
   afterEach(async () => {
     await kit.close();
@@ -99,7 +100,7 @@ describe("a limit by owner", () => {
   });
 
   it("does not count runs of a deleted task, nor final ones", async () => {
-    await kit.client.queues.pause(QUEUE);
+    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
     for (const id of ["t1", "t2", "t3"]) await put("acme", id);
     for (const id of ["t1", "t2"]) await acme.trigger(id);
     await expect(acme.trigger("t3")).rejects.toMatchObject({ code: "OWNER_LIMIT" });
@@ -115,27 +116,27 @@ describe("a limit by owner", () => {
   });
 
   it("applies to each owner without a limit of its own, until it is removed", async () => {
-    const { queues } = kit.client;
-    expect(await queues.setLimit(QUEUE, "*", 1)).toBe(true);
-    expect(await queues.setLimit(QUEUE, "*", 1)).toBe(false);
-    expect(await queues.limits(QUEUE)).toEqual({ "*": 1, acme: 2 });
+    const { queues } = operatorOf(kit.client);
+    expect(await queues.setLimit({ queue: QUEUE, owner: "*", runs: 1 })).toEqual({ changed: true });
+    expect(await queues.setLimit({ queue: QUEUE, owner: "*", runs: 1 })).toEqual({ changed: false });
+    expect(await queues.limits({ queue: QUEUE })).toEqual({ limits: { "*": 1, acme: 2 } });
     for (const n of [1, 2, 3]) await put("beta", `t${n}`);
     await kit.advance("10m");
     expect(started).toHaveLength(1);
-    expect(await queues.setLimit(QUEUE, "*", null)).toBe(true);
+    expect(await queues.setLimit({ queue: QUEUE, owner: "*", runs: null })).toEqual({ changed: true });
     await kit.advance("30s");
     expect(started).toHaveLength(4);
   });
 
   it("gives an owner its own limit before the one of all, whichever is larger", async () => {
-    await kit.client.queues.setLimit(QUEUE, "*", 1);
+    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "*", runs: 1 });
     for (const n of [1, 2, 3]) await put("acme", `t${n}`);
     await kit.advance("10m1s");
     expect(most).toEqual({ acme: 2, beta: 1 });
   });
 
   it("gives its places to scheduled tasks only: paused ones that wait are passed over", async () => {
-    await kit.client.queues.setLimit(QUEUE, "acme", 1);
+    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 1 });
     const ids = Array.from({ length: 220 }, (_, n) => `t${n}`);
     const of = { type: "ring", queue: QUEUE, owner: "acme", schedule: { every: "1h" }, payload: {} };
     await kit.client.putMany(ids.map((id) => ({ id, ...of })));
@@ -155,7 +156,7 @@ describe("a limit by owner", () => {
   });
 
   it("passes a place on that the woken task does not use", async () => {
-    await kit.client.queues.setLimit(QUEUE, "acme", 1);
+    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 1 });
     const at = (seconds: number) => ({ at: kit.now + seconds * 1_000 });
     const putAt = (id: string, seconds: number, tags: string[] = []) =>
       kit.client.put(ring, { id, owner: "acme", schedule: at(seconds), tags, payload: {} });
@@ -163,13 +164,13 @@ describe("a limit by owner", () => {
     for (const n of [1, 2, 3]) await putAt(`frozen${n}`, 60 + n, ["cold"]);
     await putAt("last", 70);
     await kit.advance("75s");
-    await kit.client.freezes.put({ tag: "cold" });
+    await operatorOf(kit.client).freezes.put({ tag: "cold" });
     await kit.advance("7s");
     expect(started).toEqual(["acme/first", "acme/last"]);
   });
 
   it("wakes the task with the oldest nominal time", async () => {
-    await kit.client.queues.setLimit(QUEUE, "acme", 1);
+    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 1 });
     const times = { x: 60, c: 61, b: 62, a: 63 };
     for (const [id, seconds] of Object.entries(times)) {
       const schedule = { at: kit.now + seconds * 1_000 };
@@ -180,7 +181,7 @@ describe("a limit by owner", () => {
   });
 
   it("gives back the place of a run whose record is gone", async () => {
-    await kit.client.queues.pause(QUEUE);
+    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
     for (const id of ["t1", "t2", "t3"]) await put("acme", id);
     const runs = [];
     for (const id of ["t1", "t2"]) runs.push(((await acme.trigger(id)) as { run: string }).run);
@@ -191,7 +192,7 @@ describe("a limit by owner", () => {
   });
 
   it("leaves nothing when its queue is deleted", async () => {
-    await kit.client.queues.pause(QUEUE);
+    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
     for (const id of ["t1", "t2", "t3", "t4"]) await put("acme", id);
     await kit.advance("10m");
     const { link, keys } = internalsOf(kit.store);
@@ -202,17 +203,27 @@ describe("a limit by owner", () => {
       return all.map(({ length }) => length);
     };
     expect(await ofLimits()).toEqual([1, 1]);
-    await kit.client.queues.delete(QUEUE);
+    await operatorOf(kit.client).queues.delete({ queue: QUEUE });
     expect(await ofLimits()).toEqual([0, 0]);
-    expect(await kit.client.queues.limits(QUEUE)).toEqual({});
+    expect((await operatorOf(kit.client).queues.limits({ queue: QUEUE })).limits).toEqual({});
   });
 
   it("is refused with invalid values", async () => {
-    const { queues } = kit.client;
-    await expect(queues.setLimit(QUEUE, "acme", 0)).rejects.toMatchObject({ code: "INVALID_OPTION" });
-    await expect(queues.setLimit(QUEUE, "a b", 1)).rejects.toMatchObject({ code: "INVALID_NAME" });
-    await expect(queues.setLimit("none", "acme", 1)).rejects.toMatchObject({ code: "QUEUE_NOT_FOUND" });
-    await expect(queues.setLimit("carillon-alerts", "*", 1)).rejects.toMatchObject({ code: "FORBIDDEN" });
-    await expect(acme.queues.setLimit(QUEUE, "acme", 9)).rejects.toMatchObject({ code: "FORBIDDEN" });
+    const { queues } = operatorOf(kit.client);
+    await expect(queues.setLimit({ queue: QUEUE, owner: "acme", runs: 0 })).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+    });
+    await expect(queues.setLimit({ queue: QUEUE, owner: "a b", runs: 1 })).rejects.toMatchObject({
+      code: "INVALID_NAME",
+    });
+    await expect(queues.setLimit({ queue: "none", owner: "acme", runs: 1 })).rejects.toMatchObject({
+      code: "QUEUE_NOT_FOUND",
+    });
+    await expect(queues.setLimit({ queue: "carillon-alerts", owner: "*", runs: 1 })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+    });
+    await expect(
+      operatorOf(acme).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 9 }),
+    ).rejects.toMatchObject({ code: "FORBIDDEN" });
   });
 });

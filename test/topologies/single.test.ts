@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { startRedis } from "@carillon/testing";
 import { expect, test } from "vitest";
 import { Site } from "./site.js";
@@ -8,7 +9,7 @@ test("one server, by REDIS_URL alone", async () => {
   const site = await Site.open({ node: env, app: env });
   try {
     await site.story();
-    expect(await site.client.nodes.list()).toHaveLength(1);
+    expect((await operatorOf(site.client).nodes.list()).nodes).toHaveLength(1);
   } finally {
     await site.close();
     await redis.stop();

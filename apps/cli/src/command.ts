@@ -33,10 +33,10 @@ export function unbound(options: Globals): Globals {
  */
 export async function withClient<T>(
   options: Globals,
-  use: (client: Client) => Promise<T>,
+  use: (client: Client, ops: Operator) => Promise<T>,
   more: { maxPayloadBytes?: number } = {},
 ): Promise<T> {
-  const sdk = await import("@carillon/sdk");
+  const [sdk, { operatorOf }] = await Promise.all([import("@carillon/sdk"), import("@carillon/ops")]);
   const given = options.io.env;
   const env = {
     ...given,
@@ -57,7 +57,7 @@ export async function withClient<T>(
     ...more,
   });
   try {
-    return await use(client);
+    return await use(client, operatorOf(client));
   } finally {
     progress.end();
     await client.close();
@@ -74,16 +74,19 @@ export async function operate<Answer extends object>(
   ask: (ops: Operator, client: Client) => Promise<Answer>,
   words: (answer: Answer) => string,
 ): Promise<void> {
-  const { operatorOf } = await import("@carillon/ops");
-  const answer: Answer = await withClient(options, (client) => ask(operatorOf(client), client));
+  const answer: Answer = await withClient(options, (client, ops) => ask(ops, client));
   await (options.json ? out.json<object>(answer) : out.write(words(answer)));
 }
 
 /** If the namespace is empty, says so and names the others of this Redis, because its name may be misspelt. */
 export async function noteIfEmpty(client: Client, out: Output): Promise<void> {
-  if (client.owner !== undefined || (await client.queues.names()).length > 0) return;
+  const ops = (await import("@carillon/ops")).operatorOf(client);
+  if (client.owner !== undefined || (await ops.queues.names()).names.length > 0) return;
   // A user of the shipped ACL may not read other namespaces.
-  const others = await client.queues.namespaces().catch(() => []);
+  const others = await ops.namespaces.list().then(
+    ({ namespaces }) => namespaces,
+    () => [],
+  );
   const elsewhere = others.length > 0 ? ` This Redis also has ${others.join(", ")} (--namespace).` : "";
   out.note(`nothing is stored in the namespace ${client.namespace}.${elsewhere}`);
 }

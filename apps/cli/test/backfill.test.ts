@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { operatorOf } from "@carillon/ops";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
@@ -156,7 +157,7 @@ describe("a backfill with a node", () => {
     const main = fileURLToPath(new URL("../../scheduler/dist/main.js", import.meta.url));
     const env = { ...process.env, ...bench.env, CARILLON_PORT: "0", CARILLON_LOG_LEVEL: "silent" };
     node = spawn(process.execPath, [main], { env, stdio: "ignore" });
-    await eventually(async () => (await bench.client.nodes.list()).length > 0);
+    await eventually(async () => (await operatorOf(bench.client).nodes.list()).nodes.length > 0);
   });
   afterAll(async () => {
     node.kill("SIGTERM");

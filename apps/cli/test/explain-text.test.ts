@@ -1,10 +1,10 @@
-import type { ExplainedEvent, NodeView, RunDetails } from "@carillon/sdk";
+import type { ExplainedEvent, RunDetails } from "@carillon/sdk";
 import { describe, expect, it } from "vitest";
 import { type Account, told } from "../src/commands/explain-text.js";
 
 const time = Date.parse("2026-11-20T08:00:00Z");
 
-const node: NodeView = {
+const node: Account["nodes"][number] = {
   ...{
     id: "node-1",
     host: "vm",

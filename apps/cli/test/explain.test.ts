@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { defineTask, type TaskInput } from "@carillon/sdk";
 import { type TestKit, testKit } from "@carillon/testing";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -207,12 +208,12 @@ describe("an occurrence to come", () => {
       /QUEUED {2}It was asked for by hand, and has been waiting for \d+ \w+: no worker works the queue reports\./,
     );
     expect(text).toContain("The run in its way waits: no worker works the queue reports.");
-    await bench.client.queues.pause("reports", { by: "ann", note: "deploy" });
+    await operatorOf(bench.client).queues.pause({ queue: "reports", note: "deploy" }, { by: "ann" });
     const paused = await explain("queues", String(run?.nominal));
     expect(paused.text).toMatch(
       /waiting for \d+ \w+: the queue is paused \(by ann since [\d: .-]+: deploy\)\./,
     );
-    await bench.client.queues.resume("reports");
+    await operatorOf(bench.client).queues.resume({ queue: "reports" });
   });
 });
 

@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import { operatorOf } from "@carillon/ops";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { beforeEach, describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
@@ -241,9 +242,9 @@ describe("freeze", () => {
       stdout: expect.stringMatching(/^would hold 0 tasks, 0 starts until /),
     });
     expect(typo.stderr).toMatch(/no task has the owner amce\. Did you mean acme\? \[MATCHES_NOTHING\]/);
-    expect((await bench.client.freezes.list()).length).toBe(1);
-    const [freeze] = await bench.client.freezes.list();
-    await bench.client.freezes.delete(freeze?.id ?? "");
+    expect((await operatorOf(bench.client).freezes.list()).freezes.length).toBe(1);
+    const [freeze] = (await operatorOf(bench.client).freezes.list()).freezes;
+    await operatorOf(bench.client).freezes.delete({ id: freeze?.id ?? "" });
   });
 });
 

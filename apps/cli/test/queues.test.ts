@@ -1,4 +1,5 @@
 import { Readable, Writable } from "node:stream";
+import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { freePort } from "@carillon/testing";
@@ -48,14 +49,18 @@ describe("queues", () => {
       expect((await cli([...args, "--json", "--namespace", "typo"])).stderr).toBe("");
     }
     const bound = new Client({ connection: bench.redis.url, owner: "acme" });
-    await expect(bound.queues.namespaces()).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await expect(
+      operatorOf(bound)
+        .namespaces.list()
+        .then(({ namespaces }) => namespaces),
+    ).rejects.toMatchObject({ code: "FORBIDDEN" });
     await bound.close();
   });
 
   it("show their pauses with author and reason, and missing workers", async () => {
     await bench.client.put(task("a"));
     await bench.client.trigger("a");
-    await bench.client.queues.pause("bar", { by: "ann", note: "de\nploy" });
+    await operatorOf(bench.client).queues.pause({ queue: "bar", note: "de\nploy" }, { by: "ann" });
     const { stdout } = await cli(["queues"]);
     expect(stdout).toMatch(/^bar +1 {2}yes +1 +0 +0 +\d+ m?s$/m);
     expect(stdout).toMatch(/\nbar is paused since .* \(.*\) by ann: de\\nploy\n/);
@@ -103,7 +108,7 @@ describe("status", () => {
       /^5 h \d+ min behind\n\nThe queue bar .* \[OVERDUE\] since .*\(5 h \d+ min ago\)\n/,
     );
     expect(behind.stdout).toMatch(/^bar +5 h \d+ min +no +0 +- +0 +0$/m);
-    await bench.client.queues.pause("bar", { by: "ann", note: "de\nploy" });
+    await operatorOf(bench.client).queues.pause({ queue: "bar", note: "de\nploy" }, { by: "ann" });
     const paused = await cli(["status", "--json"]);
     expect(paused.code).toBe(10);
     expect(JSON.parse(paused.stdout)).toMatchObject({
@@ -159,7 +164,10 @@ describe("a queue", () => {
     expect((await cli(pause)).stdout).toMatch(/^paused bar\nholds 1 task, \d+ starts? until .*\n$/);
     expect((await cli(pause)).stdout).toMatch(/^was paused already: bar\n/);
     expect(await json(pause)).toMatchObject({ queue: "bar", state: "paused", changed: false });
-    expect((await bench.client.queues.list())[0]?.paused).toMatchObject({ note: "deploy", by: "ann" });
+    expect((await operatorOf(bench.client).queues.list()).queues[0]?.paused).toMatchObject({
+      note: "deploy",
+      by: "ann",
+    });
     expect((await cli(["queue", "resume", "bar"])).stdout).toBe("resumed bar\n");
     expect((await cli(["queue", "resume", "bar"])).stdout).toBe("was not paused: bar\n");
     expect(await json(["queue", "resume", "bar"])).toEqual({ queue: "bar", changed: false });
@@ -194,9 +202,9 @@ describe("a queue", () => {
       "all: missing. queue rm means all of bar: 1 task, 1 waiting and 0 active jobs. Add --all to go on.",
     );
     expect((await refusal(["queue", "rm", "baz"])).message).toContain("all of baz: no tasks.");
-    expect(await bench.client.queues.names()).toEqual(["bar"]);
+    expect((await operatorOf(bench.client).queues.names()).names).toEqual(["bar"]);
     expect((await cli(["queue", "rm", "bar", "--all"])).stdout).toBe("deleted bar with 1 task\n");
-    expect(await bench.client.queues.names()).toEqual([]);
+    expect((await operatorOf(bench.client).queues.names()).names).toEqual([]);
     expect(await json(["queue", "rm", "bar", "--all"])).toEqual({ queue: "bar", deleted: true, count: 0 });
     expect(await refusal(["queue", "rm", "bar", "--all", "--owner", "acme"])).toMatchObject({
       code: "FORBIDDEN",

@@ -1,6 +1,6 @@
 import { rightsAt } from "@carillon/ops/internal";
-import { CarillonError, type Logger, type TokenRole } from "@carillon/sdk";
-import { TOKEN_ROLES } from "@carillon/sdk/internal";
+import { CarillonError, type Logger } from "@carillon/sdk";
+import { TOKEN_ROLES, type TokenRole } from "@carillon/sdk/internal";
 import { type Ctx, clientAddress, type Middleware } from "./context.js";
 import { refuse } from "./errors.js";
 import { API_PATH, isApi, isOwned, isRead, onlyActs, onlyAsks } from "./paths.js";

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, scryptSync, timingSafeEqual } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import { CarillonError, type TokenRole } from "@carillon/sdk";
-import { type Store, type StoredToken, TOKEN_ROLES } from "@carillon/sdk/internal";
+import { CarillonError } from "@carillon/sdk";
+import { type Store, type StoredToken, TOKEN_ROLES, type TokenRole } from "@carillon/sdk/internal";
 import { unreachable } from "./errors.js";
 
 /** Each role may do everything that the previous ones may. */

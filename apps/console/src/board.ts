@@ -94,7 +94,7 @@ export class Board {
 
   async #refresh(): Promise<void> {
     try {
-      const names = new Set(await this.#client.queues.names());
+      const names = new Set(await this.#store.registry.queues());
       for (const name of this.#queues.keys()) if (!names.has(name)) await this.#drop(name);
       for (const name of this.#views ? names : [])
         if (!this.#queues.has(name) && !this.#closed) await this.#add(name);

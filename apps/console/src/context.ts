@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Client, TokenRole } from "@carillon/sdk";
+import type { Client } from "@carillon/sdk";
+import type { TokenRole } from "@carillon/sdk/internal";
 import type { Context, MiddlewareHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 

@@ -73,10 +73,7 @@ export function onlyAsks(c: Ctx): boolean {
  */
 const ACTS: readonly RegExp[] = [
   /^POST \/api\/v1\/tasks\/(pause|resume|trigger)$/,
-  /^POST \/api\/v1\/queues\/[^/]+\/(pause|resume)$/,
   /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|backfills)$/,
-  /^(POST \/api\/v1\/alerts\/(test|silences)|DELETE \/api\/v1\/alerts\/silences\/[^/]+)$/,
-  /^(POST \/api\/v1\/freezes|DELETE \/api\/v1\/freezes\/[^/]+)$/,
   /^(POST \/api\/v1\/backfills|DELETE \/api\/v1\/backfills\/[^/]+)$/,
   /^POST \/api\/v1\/runs(\/[^/]+)?\/cancel$/,
   /^POST \/api\/v1\/runs\/[^/]+\/retry-items$/,
@@ -102,8 +99,6 @@ const OWNED: readonly RegExp[] = [
   /^\/api\/v1\/tasks(\/[^/]+){3}$/,
   /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|move|trigger|runs|revisions|restore|ledger|stats|explain|ticks|backfills)$/,
   /^\/api\/v1\/backfills(\/[^/]+)?$/,
-  /^\/api\/v1\/freezes(\/[^/]+)?$/,
-  /^\/api\/v1\/alerts(\/undelivered|\/test|\/silences(\/[^/]+)?)?$/,
   /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
   /^\/api\/v1\/(stats|ticks|upcoming|forecast|load|events|validate|journal|status|changes|me|openapi\.json)$/,
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),

@@ -11,6 +11,7 @@ import type {
   QueueJobJson,
   QueueJobOptions,
 } from "@bull-board/api/typings/app";
+import { operatorOf } from "@carillon/ops";
 import {
   CarillonError,
   type Client,
@@ -116,7 +117,7 @@ export class TaskAdapter extends BullMQAdapter {
 
   /** Records the time and the author. @throws `FORBIDDEN` for the queue of alerts */
   override async pause(): Promise<void> {
-    await unlessGone(this.#client.queues.pause(this.#queue.name, { by: this.#by }));
+    await unlessGone(operatorOf(this.#client).queues.pause({ queue: this.#queue.name }, { by: this.#by }));
   }
 
   get #by(): string {
@@ -124,7 +125,7 @@ export class TaskAdapter extends BullMQAdapter {
   }
 
   override async resume(): Promise<void> {
-    await unlessGone(this.#client.queues.resume(this.#queue.name, { by: this.#by }));
+    await unlessGone(operatorOf(this.#client).queues.resume({ queue: this.#queue.name }, { by: this.#by }));
   }
 
   override getJobs(statuses: JobStatus[], start = 0, end = Number.POSITIVE_INFINITY): Promise<Job[]> {
@@ -231,7 +232,7 @@ function linkOf({ data }: QueueJobJson, basePath: string): ExternalJobUrl | unde
 }
 
 /** Ignores a queue that was just deleted but is still shown, so that the others are paused with it. */
-async function unlessGone(act: Promise<boolean>): Promise<void> {
+async function unlessGone(act: Promise<unknown>): Promise<void> {
   await act.catch((error: unknown) => {
     if (!isCarillonError(error, "QUEUE_NOT_FOUND")) throw error;
   });

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { OUTCOMES } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -17,14 +18,17 @@ beforeEach(() =>
   ),
 );
 afterEach(async () => {
-  for (const queue of await console_.client.queues.names()) await console_.client.queues.delete(queue);
+  for (const queue of (await operatorOf(console_.client).queues.names()).names)
+    await operatorOf(console_.client).queues.delete({ queue });
 });
 
 const api: Console["api"] = (...asked) => console_.api(...asked);
 /** The paused queues, each with the name of the person who paused it. */
 const paused = async () =>
   Object.fromEntries(
-    (await console_.client.queues.list()).flatMap(({ name, paused }) => (paused ? [[name, paused.by]] : [])),
+    (await operatorOf(console_.client).queues.list()).queues.flatMap(({ name, paused }) =>
+      paused ? [[name, paused.by]] : [],
+    ),
   );
 
 describe("the API's queues", () => {
@@ -71,7 +75,7 @@ describe("the API's queues", () => {
       const answer = await api(method, path);
       expect([method, path, answer.status, answer.body]).toEqual([method, path, 200, body]);
     }
-    expect(await console_.client.queues.names()).toEqual([ALERTS, "r"]);
+    expect((await operatorOf(console_.client).queues.names()).names).toEqual([ALERTS, "r"]);
   });
 
   test.each([

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import type { Run, Task, TaskInput } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
@@ -192,7 +193,7 @@ describe("the calls of the API", () => {
       exhausted: false,
     });
     expect(await listed()).toEqual([]);
-    expect(await console_.client.queues.names()).toEqual([]);
+    expect((await operatorOf(console_.client).queues.names()).names).toEqual([]);
   });
 });
 
@@ -466,7 +467,7 @@ describe("the namespace", () => {
     const added = await api("POST", "/freezes", { owner: "acme", reason: "INC-43" });
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", active: true } });
     expect(added.body["holds"]).toMatchObject({ tasks: 0, warnings: [{ code: "MATCHES_NOTHING" }] });
-    const counted = await api("POST", "/freezes", { owner: "acme", dryRun: true });
+    const counted = await api("POST", "/freezes/preview", { owner: "acme" });
     expect(counted).toMatchObject({ status: 200, body: { holds: { tasks: 0 } } });
     const id = String(added.body["id"]);
     expect((await api("GET", "/freezes")).body["freezes"]).toMatchObject([{ id, reason: "INC-43" }]);
@@ -485,7 +486,7 @@ describe("the namespace", () => {
     const silence = { kind: "slow", owner: "acme", until: "2100-01-01T00:00:00Z", reason: "INC-43" };
     const added = await api("POST", "/alerts/silences", silence);
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", by: "admin", reason: "INC-43" } });
-    const counted = await api("POST", "/alerts/silences", { ...silence, dryRun: true });
+    const counted = await api("POST", "/alerts/silences/preview", silence);
     expect(counted).toMatchObject({ status: 200, body: { holds: { tasks: 0 } } });
     const id = String(added.body["id"]);
     expect((await api("GET", "/alerts/silences")).body["silences"]).toMatchObject([{ id, kind: "slow" }]);
@@ -505,7 +506,7 @@ describe("the namespace", () => {
       { to: "hooks.example.com", state: "waiting", kinds: ["test"] },
     ]);
     expect(JSON.stringify(undelivered)).not.toContain("secret");
-    await console_.client.queues.delete("carillon-alerts");
+    await operatorOf(console_.client).queues.delete({ queue: "carillon-alerts" });
   });
 
   test("puts, lists and deletes shared calendars", async () => {

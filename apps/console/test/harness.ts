@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { operatorOf } from "@carillon/ops";
 import { Client, connect } from "@carillon/sdk";
 import { Store } from "@carillon/sdk/internal";
 import { eventually, type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
@@ -89,7 +90,11 @@ async function startOn(
   const server = consoleServer(nodeHandler(app.fetch));
   const url = `http://127.0.0.1:${await listen(server)}`;
   await eventually(() => connection.status === "ready");
-  await eventually(() => client.queues.names());
+  await eventually(() =>
+    operatorOf(client)
+      .queues.names()
+      .then(({ names }) => names),
+  );
   const incoming = { socket: { remoteAddress: "127.0.0.1" } } as IncomingMessage;
   const conformance = new Conformance(openApi(apiRouter(store, new Redactor([]))));
   const ask: Console["ask"] = async (path, init) => {

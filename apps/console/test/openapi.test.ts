@@ -76,7 +76,7 @@ test("the check of all answers finds undescribed ones", async () => {
   const conformance = new Conformance(await served());
   const check = (method: string, path: string, sent: unknown, status: number, body: unknown) =>
     conformance.check(method, path, sent, new Response(JSON.stringify(body), { status }));
-  const CHANGED = { changed: true, holds: { tasks: 1, until: 1, running: 0 } };
+  const CHANGED = { changed: true, holds: { tasks: 1, until: 1, running: 0, warnings: [] } };
   await check("POST", "/queues/q/pause", { note: "x" }, 200, CHANGED);
   await expect(check("POST", "/queues/q/pause", {}, 200, { ...CHANGED, changed: "yes" })).rejects.toThrow(
     /boolean/,

@@ -232,7 +232,7 @@ describe("a token that is bound to owners", () => {
     const ref = { owner: "beta", id: "of-beta" };
     const triggered = await console_.client.trigger(ref);
     const run = encodeURIComponent(triggered.outcome === "enqueued" ? triggered.run : "");
-    const freeze = await console_.client.freezes.put({ owner: "beta" });
+    const freeze = await operatorOf(console_.client).freezes.put({ owner: "beta" });
     for (const [method, path] of [
       ["GET", `/runs/${run}`],
       ["POST", `/runs/${run}/cancel`],

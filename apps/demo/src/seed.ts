@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import type { Client, PutResult } from "@carillon/sdk";
 import type { demoTypes } from "./types.js";
 
@@ -91,7 +92,8 @@ function toBeFound(client: Client, types: ReturnType<typeof demoTypes>): Promise
         payload: {},
         description: "Late: its queue is paused",
       }),
-      () => client.queues.pause("reports", { note: "the warehouse is moving", by: "ops" }),
+      () =>
+        operatorOf(client).queues.pause({ queue: "reports", note: "the warehouse is moving" }, { by: "ops" }),
     ),
     once(
       client.put(tenantDigest, {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { Client, defineTask, Worker, workerMetrics } from "@carillon/sdk";
 import { internalsOf, Store } from "@carillon/sdk/internal";
@@ -40,7 +41,7 @@ it("metrics show pause, waiting jobs, their age and workers of each queue", asyn
   expect(await queueLines()).toEqual([]);
   await client.put({ id: "a", queue: "q", type: "noop", schedule: { every: "1d" } });
   await client.put({ id: "b", queue: "r", type: "noop", schedule: { every: "1d" } });
-  await client.queues.pause("q");
+  await operatorOf(client).queues.pause({ queue: "q" });
   await client.trigger("a");
   const read = vi.spyOn(store.queues, "workers");
   const lines = await queueLines();
@@ -53,7 +54,7 @@ it("metrics show pause, waiting jobs, their age and workers of each queue", asyn
     ...['oldest_waiting_seconds{queue="q"} age', 'oldest_waiting_seconds{queue="r"} 0'],
     ...['workers{queue="q"} 0', 'workers{queue="r"} 0'],
   ]);
-  await client.queues.resume("q");
+  await operatorOf(client).queues.resume({ queue: "q" });
   expect(await queueLines()).toContain('paused{queue="q"} 0');
 });
 
@@ -101,7 +102,7 @@ it("metrics show why work is late, live processes, and the number of tasks", asy
   await put("a", "good", "q");
   await put("b", "good", "q", { enabled: false });
   await client.trigger("a");
-  await client.freezes.put({ owner: "acme", until: Date.now() + 3_600_000, reason: "INC-43" });
+  await operatorOf(client).freezes.put({ owner: "acme", until: Date.now() + 3_600_000, reason: "INC-43" });
   await eventually(async () =>
     expect(await registry.getSingleMetricAsString("carillon_status_reasons")).toContain(
       '{code="NO_NODE",queue=""} 0',

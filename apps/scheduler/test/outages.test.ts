@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
@@ -82,7 +83,7 @@ it.each([
       expect(await node.metric('carillon_overdue_seconds{queue="q"}')).toBeGreaterThan(1);
       expect(await node.metric(`carillon_ready{reason="${code}"}`)).toBe(0);
       expect(await failed()).toBeGreaterThan(0);
-      const [listed] = await client.nodes.list();
+      const [listed] = (await operatorOf(client).nodes.list()).nodes;
       expect(listed).toMatchObject({ ready: false, why: expect.stringMatching(/^no beat for/) });
     });
     expect(await node.metric('carillon_ready{reason=""}')).toBeUndefined();
@@ -94,7 +95,7 @@ it.each([
     await eventually(async () => {
       expect(await last()).toBeGreaterThan(before ?? Number.NaN);
       expect(await node.metric('carillon_overdue_seconds{queue="q"}')).toBeLessThan(1);
-      expect(await client.nodes.list()).toMatchObject([{ ready: true, state: "ready" }]);
+      expect((await operatorOf(client).nodes.list()).nodes).toMatchObject([{ ready: true, state: "ready" }]);
     });
     await client.close();
     admin.disconnect();

@@ -2,6 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
 import { createServer } from "node:net";
+import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
@@ -156,13 +157,13 @@ describe("a running node", () => {
     expect(Math.abs((await node.metric("carillon_clock_offset_seconds")) ?? Number.NaN)).toBeLessThan(5);
     expect(await node.metric("carillon_mutex_lost_total")).toBe(0);
     expect(await node.metric("process_start_time_seconds")).toBeGreaterThan(0);
-    expect(await client.nodes.list()).toMatchObject([{ id: "n1", alive: true }]);
+    expect((await operatorOf(client).nodes.list()).nodes).toMatchObject([{ id: "n1", alive: true }]);
 
     node.kill("SIGTERM");
     expect(await node.ended).toEqual([0, null]);
     const end = [{ msg: "stopping", signal: "SIGTERM" }, { msg: "stopped" }];
     expect(node.log.slice(-2)).toMatchObject(end);
-    expect(await client.nodes.list()).toEqual([]);
+    expect((await operatorOf(client).nodes.list()).nodes).toEqual([]);
     await client.close();
   });
 

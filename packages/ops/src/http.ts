@@ -54,15 +54,18 @@ export interface Rights extends Pick<Operation, "role" | "reach"> {
  */
 export function rightsAt(method: string, path: string): Rights | undefined {
   const reads = method === "GET" || method === "HEAD";
-  const there = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ one }) => one);
-  const [first] = there;
+  const matching = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ one }) => one);
+  // `/freezes/preview` is not an id of `/freezes/:id`.
+  const [first] = matching.sort((a, b) => a.parts.length - b.parts.length);
   if (first === undefined) return undefined;
   const { noun } = first;
+  const there = matching.filter((one) => one.path === first.path);
   const asked = there.find((one) => (reads ? one.method === "GET" : one.method === method));
   if (asked) return { noun, role: asked.operation.role, reach: asked.operation.reach };
   const readers = HTTP_OPERATIONS.filter((one) => one.noun === noun && one.method === "GET");
   const strictest = Math.max(0, ...readers.map(({ operation }) => TOKEN_ROLES.indexOf(operation.role)));
-  return { noun, reach: "namespace", role: reads ? TOKEN_ROLES[strictest]! : "admin" };
+  const isOwned = reads && there.every(({ operation }) => operation.reach === "owner");
+  return { noun, reach: isOwned ? "owner" : "namespace", role: reads ? TOKEN_ROLES[strictest]! : "admin" };
 }
 
 /** The status of a success with this answer. */

@@ -4,6 +4,7 @@ export {
   type AnswerOf,
   type AnswerTo,
   type InputOf,
+  type InputTo,
   type OperationName,
   type Operator,
   operatorOf,

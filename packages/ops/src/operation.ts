@@ -1,4 +1,5 @@
 import type { ChangeFacts, ChangeKind, ChangeScope } from "@carillon/sdk";
+import type { Scope } from "@carillon/sdk/internal";
 import type { Store, TokenRole } from "@carillon/store";
 import type { z } from "zod";
 
@@ -7,6 +8,8 @@ export type Method = "GET" | "POST" | "PUT" | "DELETE";
 /** A call's surroundings: everything that an operation gets besides its input. */
 export interface Call {
   readonly store: Store;
+  /** Store and owner of the client, for what the SDK computes too. */
+  readonly scope: Scope;
   /** The owner that the caller is bound to; undefined: it sees all. */
   readonly owner: string | undefined;
   /** The author of the change; "" unknown. */
@@ -27,10 +30,16 @@ export interface Operation<
   readonly http: `${Method} /${string}`;
   /** The least role that may call it over HTTP. */
   readonly role: TokenRole;
-  /** `owner`: callers that are bound to an owner may call it too, and it reaches only that owner's tasks. */
-  readonly reach: "owner" | "namespace";
-  /** Kind of its entries in the change log. Every operation that changes something has one. */
-  readonly logs?: ChangeKind;
+  /**
+   * `owner`: callers that are bound to an owner may call it too, and it reaches only that owner's tasks. `local`: bound clients of a
+   * program may, which may read Redis anyway, but not bound tokens of the HTTP API.
+   */
+  readonly reach: "owner" | "local" | "namespace";
+  /**
+   * Kind of its entries in the change log. Every operation that is not a GET has one, or `false`: it changes nothing, or
+   * the record of a run names the author.
+   */
+  readonly logs?: ChangeKind | false;
   /** One sentence for the API's description and the docs. */
   readonly summary: string;
   readonly input: Input;

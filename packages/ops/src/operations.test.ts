@@ -12,9 +12,9 @@ describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("operation
     expect(parsed.error?.issues.map(({ code }) => code)).toContain("unrecognized_keys");
   });
 
-  it("logs a known kind of change exactly if it changes something", () => {
+  it("says which kind of change it logs unless it is a GET", () => {
     expect(operation.logs !== undefined).toBe(method !== "GET");
-    if (operation.logs !== undefined) expect(CHANGE_KINDS).toContain(operation.logs);
+    if (operation.logs) expect(CHANGE_KINDS).toContain(operation.logs);
   });
 
   it("lets no viewer change anything", () => {

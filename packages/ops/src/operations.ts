@@ -1,22 +1,61 @@
+import { alertIncidents } from "./alerts/incidents.js";
+import { listAlerts } from "./alerts/list.js";
+import { testAlert } from "./alerts/test.js";
+import { undeliveredAlerts } from "./alerts/undelivered.js";
 import { deleteCalendar } from "./calendars/delete.js";
 import { getCalendar } from "./calendars/get.js";
 import { listCalendars } from "./calendars/list.js";
 import { putCalendar } from "./calendars/put.js";
 import { listDefaults } from "./defaults/list.js";
 import { setDefaults } from "./defaults/set.js";
+import { deleteFreeze } from "./freezes/delete.js";
+import { listFreezes } from "./freezes/list.js";
+import { previewFreeze } from "./freezes/preview.js";
+import { putFreeze } from "./freezes/put.js";
+import { listNamespaces } from "./namespaces/list.js";
+import { listNodes } from "./nodes/list.js";
+import { deleteQueue } from "./queues/delete.js";
+import { queueLimits } from "./queues/limits.js";
+import { listQueues } from "./queues/list.js";
+import { queueNames } from "./queues/names.js";
+import { pauseQueue } from "./queues/pause.js";
+import { previewPause } from "./queues/preview-pause.js";
+import { resumeQueue } from "./queues/resume.js";
+import { setQueueLimit } from "./queues/set-limit.js";
 import { listQuotas } from "./quotas/list.js";
 import { setQuota } from "./quotas/set.js";
+import { deleteSilence } from "./silences/delete.js";
+import { listSilences } from "./silences/list.js";
+import { previewSilence } from "./silences/preview.js";
+import { putSilence } from "./silences/put.js";
 import { createToken } from "./tokens/create.js";
 import { listTokens } from "./tokens/list.js";
 import { revokeToken } from "./tokens/revoke.js";
 import { allowTypes } from "./types/allow.js";
 import { listTypes } from "./types/list.js";
+import { listWorkers } from "./workers/list.js";
 
 /** All operations, by noun and verb. The only list: client, routes, rights and descriptions are made from it. */
 export const OPERATIONS = {
+  alerts: { list: listAlerts, undelivered: undeliveredAlerts, incidents: alertIncidents, test: testAlert },
   calendars: { list: listCalendars, get: getCalendar, put: putCalendar, delete: deleteCalendar },
   defaults: { list: listDefaults, set: setDefaults },
+  freezes: { list: listFreezes, put: putFreeze, preview: previewFreeze, delete: deleteFreeze },
+  namespaces: { list: listNamespaces },
+  nodes: { list: listNodes },
+  queues: {
+    list: listQueues,
+    names: queueNames,
+    pause: pauseQueue,
+    previewPause,
+    resume: resumeQueue,
+    limits: queueLimits,
+    setLimit: setQueueLimit,
+    delete: deleteQueue,
+  },
   quotas: { list: listQuotas, set: setQuota },
+  silences: { list: listSilences, put: putSilence, preview: previewSilence, delete: deleteSilence },
   tokens: { list: listTokens, create: createToken, revoke: revokeToken },
   types: { list: listTypes, allow: allowTypes },
+  workers: { list: listWorkers },
 };

@@ -26,14 +26,19 @@ type Methods<Nouns> = {
   readonly [Noun in keyof Nouns]: { readonly [Verb in keyof Nouns[Noun]]: Method<Nouns[Noun][Verb]> };
 };
 
-/** The answer of an operation by its name: `AnswerTo<"quotas.list">`. */
-export type AnswerTo<Name extends OperationName> = Name extends `${infer Noun}.${infer Verb}`
+type Named<Name extends OperationName> = Name extends `${infer Noun}.${infer Verb}`
   ? Noun extends keyof typeof OPERATIONS
     ? Verb extends keyof (typeof OPERATIONS)[Noun]
-      ? AnswerOf<(typeof OPERATIONS)[Noun][Verb]>
+      ? (typeof OPERATIONS)[Noun][Verb]
       : never
     : never
   : never;
+
+/** The answer of an operation by its name: `AnswerTo<"quotas.list">`. */
+export type AnswerTo<Name extends OperationName> = AnswerOf<Named<Name>>;
+
+/** The input of an operation by its name: `InputTo<"quotas.set">`. */
+export type InputTo<Name extends OperationName> = InputOf<Named<Name>>;
 
 /** `quotas.set` and the like. */
 export type OperationName = {
@@ -82,8 +87,8 @@ export async function perform(
   const by = scope.author(options.by);
   const { store, owner } = scope;
   const log: Call["log"] = (object, facts) => {
-    if (operation.logs === undefined) throw new TypeError(`${operation.http} declares no kind of log entry.`);
+    if (!operation.logs) throw new TypeError(`${operation.http} declares no kind of log entry.`);
     scope.log(operation.logs, object, by, facts);
   };
-  return operation.run({ store, owner, by, log }, parseInput(operation.input, input));
+  return operation.run({ store, scope, owner, by, log }, parseInput(operation.input, input));
 }

@@ -5,6 +5,10 @@ import { z } from "zod";
 /** A text of an input; the operation checks the rest. */
 export const given = z.string({ error: ({ input }) => (input === undefined ? "missing" : "not a text") });
 export const wholeNumber = z.number("not a number").meta({ type: "integer" });
+export const flag = z.boolean("not true or false");
+export function oneOf<const Word extends string>(words: readonly Word[]) {
+  return z.enum(words as readonly [Word, ...Word[]], `not one of ${words.join(", ")}`);
+}
 /** A duration of an input: `"30s"`, or whole milliseconds. */
 export const duration = z.union([z.string(), z.number()], "not a duration");
 /** A point in time of an input. */
@@ -12,6 +16,30 @@ export const instant = z.union([z.string(), z.number(), z.date()], "not a time")
   description: "UTC milliseconds, or ISO 8601 with Z or an offset.",
 });
 
+/** Which page of a list to read. */
+export const page = {
+  limit: wholeNumber.optional().describe("Most entries of a page, 1 to 1,000. Default: 100."),
+  cursor: given.optional().describe("The cursor of the previous page."),
+};
+export const nextPage = z.string().optional().describe("Gives the next page; missing: this was the last.");
+
 export const count = z.number().meta({ type: "integer" });
 export const time = z.number().meta({ id: "Time", type: "integer", description: "UTC milliseconds." });
+export const taskName = z
+  .object({ queue: z.string(), owner: z.string(), id: z.string() })
+  .meta({ id: "TaskName" });
+export const warning = z
+  .object({ code: z.string(), message: z.string(), remedy: z.string() })
+  .meta({ id: "Warning" });
 export const changed = z.object({ changed: z.boolean().describe("False: it was so already.") });
+
+/** Fields that nodes and workers share. */
+export const process = {
+  id: z.string(),
+  host: z.string(),
+  pid: count,
+  started: time,
+  beat: time.describe("The last heartbeat."),
+  every: count.describe("Interval of its heartbeats, in ms."),
+  alive: z.boolean().describe("It has missed no more than three heartbeats."),
+};

@@ -7,7 +7,6 @@ import {
 } from "@carillon/core";
 import { Store } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
-import { Alerts } from "./client/alerts.js";
 import { Backfills } from "./client/backfills.js";
 import { BulkCalls } from "./client/bulk-calls.js";
 import { Changes } from "./client/changes.js";
@@ -15,13 +14,10 @@ import { doctor } from "./client/doctor.js";
 import type { Diagnosis } from "./client/doctor-finding.js";
 import { type EventsOptions, type LiveEvent, liveEvents } from "./client/events.js";
 import { type Explanation, explainAt } from "./client/explain.js";
-import { Freezes } from "./client/freezes.js";
 import { isTyped } from "./client/input.js";
 import { type Load, type LoadOptions, load } from "./client/load.js";
 import { type MoveOptions, type MoveResult, move } from "./client/move.js";
-import { Nodes } from "./client/nodes.js";
 import { checkedOptions } from "./client/options.js";
-import { Queues } from "./client/queues.js";
 import { restore, revisionsOf } from "./client/revisions.js";
 import { Runs } from "./client/runs.js";
 import { rememberScope, Scope } from "./client/scope.js";
@@ -53,7 +49,6 @@ import {
 } from "./client/up-next.js";
 import type { ValidateOptions, Validation } from "./client/validation.js";
 import type { Definition, Task, TaskRevision } from "./client/view.js";
-import { Workers } from "./client/workers.js";
 import { type TaskContract, type TypedTask, task as typedTask } from "./task-type.js";
 
 /**
@@ -72,15 +67,6 @@ export class Client {
   readonly runs: Runs;
   /** Runs of past occurrences. */
   readonly backfills: Backfills;
-  /** Alerts: the last ones, those that wait, and silences. */
-  readonly alerts: Alerts;
-  /** Freezes: pauses of an owner, a tag, a queue, or all tasks. */
-  readonly freezes: Freezes;
-  readonly queues: Queues;
-  /** The scheduler nodes. */
-  readonly nodes: Nodes;
-  /** The worker processes. */
-  readonly workers: Workers;
   /** The log of changes, with their authors. */
   readonly changes: Changes;
   readonly #store: Store;
@@ -108,11 +94,6 @@ export class Client {
     this.bulk = new BulkCalls(this.#scope, this.#writer);
     this.runs = new Runs(this.#scope);
     this.backfills = new Backfills(this.#scope);
-    this.alerts = new Alerts(this.#scope);
-    this.freezes = new Freezes(this.#scope);
-    this.queues = new Queues(this.#scope);
-    this.nodes = new Nodes(this.#scope);
-    this.workers = new Workers(this.#scope);
     this.changes = new Changes(this.#scope);
   }
 
@@ -351,7 +332,7 @@ export class Client {
    * @throws `FORBIDDEN` for a bound client
    */
   async doctor(): Promise<Diagnosis> {
-    return doctor(this.#scope, this.runs, this.alerts);
+    return doctor(this.#scope, this.runs);
   }
 
   /** The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws `INVALID_OPTION` */

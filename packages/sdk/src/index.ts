@@ -10,7 +10,6 @@ export {
   calendarZone,
   canonicalSchedule,
   compileSchedule,
-  type DefaultsScope,
   type Duration,
   describeSchedule,
   ERROR_CODES,
@@ -30,9 +29,6 @@ export {
   parseInstant,
   previewSchedule,
   type QuietInput,
-  type Quota,
-  type QuotaInput,
-  type QuotaScope,
   type RerunInput,
   type RetentionInput,
   type RetryInput,
@@ -41,8 +37,6 @@ export {
   type Schedule,
   type ScheduleInput,
   type ScheduleKind,
-  type Silence,
-  type SilenceScope,
   type StatusCode,
   scheduleKind,
   scheduleSchema,
@@ -56,36 +50,18 @@ export {
   taskSchema,
 } from "@carillon/core";
 export {
-  type Alert,
   type Attempt,
   type Backfill,
   bullPrefix,
   type ConnectionSpec,
   connect,
   type IoredisClient,
-  type LackedType,
   type LedgerEntry,
   type Logger,
-  type NodeState,
-  type NodeView,
-  type QueuePause,
   type QueueStatus,
   redisError,
-  type SharedCalendar,
   type StatusState,
-  type TokenRole,
-  type WorkerInfo,
-  type WorkerRun,
 } from "@carillon/store";
-export type {
-  AlertFilter,
-  AlertPage,
-  AlertRecord,
-  Alerts,
-  Delivery,
-  SilenceInput,
-  Undelivered,
-} from "./client/alerts.js";
 export type { BackfillAllOptions, BackfillAllResult } from "./client/backfill-all.js";
 export type { BackfillOnly, BackfillOptions, Counted } from "./client/backfill-times.js";
 export type { BackfillListOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
@@ -105,13 +81,9 @@ export type { Change, ChangeFilter, ChangePage, Changes } from "./client/changes
 export type { Diagnosis, Finding, Severity } from "./client/doctor-finding.js";
 export type { EventsOptions, LiveEvent } from "./client/events.js";
 export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
-export type { FreezeInput, Freezes, FreezeView } from "./client/freezes.js";
-export type { Holds } from "./client/holds.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { BusyStep, Collision, Contributor, Load, LoadOptions } from "./client/load.js";
 export type { MoveOptions, MoveResult } from "./client/move.js";
-export type { Nodes } from "./client/nodes.js";
-export type { Queues, QueueView } from "./client/queues.js";
 export type { ResumeAllOptions, ResumeAllResult } from "./client/resume-all.js";
 export type { OwedCount, OwedTask, ResumePlan } from "./client/resume-plan.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
@@ -132,10 +104,7 @@ export {
   type LastStatus,
   type Task,
   type TaskRevision,
-  type WorkerState,
-  type WorkerView,
 } from "./client/view.js";
-export type { Workers } from "./client/workers.js";
 export { Client } from "./client.js";
 export {
   type CompareCronOptions,

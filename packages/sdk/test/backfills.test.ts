@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { PARTS } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
@@ -89,7 +90,7 @@ describe("backfills", () => {
     await put("t", { schedule: { cron: "* * * * *" }, overlap: "allow" });
     await put("fixed", { schedule: { every: "1m" }, overlap: "allow" });
     const freeze = { from: START + 90_000, until: START + 210_000, tag: undefined, all: true };
-    await kit.client.freezes.put(freeze);
+    await operatorOf(kit.client).freezes.put(freeze);
     await kit.advance("6m");
     const range = { from: START, to: kit.now, only: "frozen", perMinute: 60 } as const;
     expect(await kit.client.backfills.startAll({ queue: QUEUE }, range)).toMatchObject({

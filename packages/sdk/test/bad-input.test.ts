@@ -366,9 +366,9 @@ onEveryEngine("bad input", (connection) => {
     ],
     ["a ref", (ref) => client.get(ref), [undefined, null, 5], "INVALID_NAME", "task"],
     [
-      "queues.outcomes",
-      (queue) => client.queues.outcomes(queue),
-      ["a b", undefined, 5],
+      "queues.limits",
+      (queue) => operatorOf(client).queues.limits({ queue }),
+      ["a b"],
       "INVALID_NAME",
       "queue",
     ],

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
@@ -68,7 +69,7 @@ describe("bulk calls", () => {
     for (const id of ["free", "held", "busy"]) await put(id, { tags: id === "held" ? ["held"] : [] });
     await kit.worker.pause();
     await kit.client.trigger("busy");
-    await kit.client.freezes.put({ tag: "held" });
+    await operatorOf(kit.client).freezes.put({ tag: "held" });
     const dry = await kit.client.bulk.trigger({ queue: QUEUE }, { dryRun: true, by: "ann" });
     expect(dry).toMatchObject({ count: 3, refused: none });
     expect(await kit.client.runs.list("free")).toEqual([]);

@@ -106,8 +106,8 @@ describe("the change log", () => {
   });
 
   it("has who froze which tasks, and who lifted the freeze", async () => {
-    const { id } = await clientOf("ann").freezes.put({ owner: "acme", reason: "INC-43" });
-    await clientOf("bob").freezes.delete(id);
+    const { id } = await operatorOf(clientOf("ann")).freezes.put({ owner: "acme", reason: "INC-43" });
+    await operatorOf(clientOf("bob")).freezes.delete({ id });
     const scope = { owner: "acme", freeze: id };
     expect((await kit.client.changes.list()).changes).toMatchObject([
       { kind: "unfreeze", by: "bob", scope },
@@ -121,14 +121,14 @@ describe("the change log", () => {
     await ann.put(task("a"));
     for (let i = 0; i < 2; i++) {
       await ann.pause("a", { note: "why" });
-      await ann.queues.pause(QUEUE);
-      await ann.queues.setLimit(QUEUE, "acme", 3);
+      await operatorOf(ann).queues.pause({ queue: QUEUE });
+      await operatorOf(ann).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 3 });
       await operatorOf(ann).calendars.put({ name: "feast", entries: ["2026-12-25"] });
       await operatorOf(ann).defaults.set({ scope: "all", policies: { timeLimit: "1m" } });
       await operatorOf(ann).types.allow({ types: ["ring"] });
     }
     await ann.resume("a");
-    await ann.queues.resume(QUEUE);
+    await operatorOf(ann).queues.resume({ queue: QUEUE });
     await operatorOf(ann).calendars.delete({ name: "feast" });
     const triggered = await ann.trigger("a");
     if (triggered.outcome === "enqueued") await ann.runs.cancel(triggered.run).catch(() => {});

@@ -675,7 +675,7 @@ onEveryEngine("the client", (connection) => {
     // A node whose heartbeat is later than the server's clock, which went back.
     await bench.store.registry.beat({ ...node, id: "out of time", beat: now + 60_000 });
     await bench.store.registry.beat({ ...node, id: "silent", beat: now - 8_000, every: 5_000 });
-    const seen = (await client.nodes.list()).map(({ id, alive, state, ready, why }) => [
+    const seen = (await operatorOf(client).nodes.list()).nodes.map(({ id, alive, state, ready, why }) => [
       id,
       alive,
       state,

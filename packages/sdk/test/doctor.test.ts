@@ -1,5 +1,6 @@
 import { compileSchedule } from "@carillon/core";
 import { TaskSchedule } from "@carillon/core/internal";
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type Finding, Worker } from "@carillon/sdk";
 import { bullVersion, Store, VERSION } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
@@ -135,8 +136,16 @@ const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Pro
   ["time zone data differ", "TZDATA_SKEW", "warning", () => node("m", { tzdata: "2020a" })],
   ["a clock is ahead", "CLOCK", "warning", () => node("m", { clockOffset: 5_000 })],
   ["a clock is behind", "CLOCK", "warning", () => node("m", { clockOffset: -5_000 })],
-  ["a queue is paused", "QUEUE_PAUSED", "warning", () => client.queues.pause(QUEUE)],
-  ["a freeze holds", "FROZEN", "warning", () => client.freezes.put({ all: true })],
+  [
+    "a queue is paused",
+    "QUEUE_PAUSED",
+    "warning",
+    () =>
+      operatorOf(client)
+        .queues.pause({ queue: QUEUE })
+        .then(({ changed }) => changed),
+  ],
+  ["a freeze holds", "FROZEN", "warning", () => operatorOf(client).freezes.put({ all: true })],
   ["a queue has no worker", "NO_WORKER", "error", () => client.put(task("a", { queue: "other" }))],
   ["a type has no worker", "TYPE_UNHANDLED", "error", () => client.put(task("a", { type: "unknown" }))],
   [
@@ -380,7 +389,7 @@ it("says nothing of a task whose first time has passed, and is not due yet becau
 
 it("names a type without worker also in a queue that is paused", async () => {
   await client.put(task("a", { type: "unknown" }));
-  await client.queues.pause(QUEUE);
+  await operatorOf(client).queues.pause({ queue: QUEUE });
   const { findings } = await client.doctor();
   expect(findings.map(({ code }) => code)).toEqual(["TYPE_UNHANDLED", "QUEUE_PAUSED"]);
 });

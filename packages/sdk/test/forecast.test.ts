@@ -1,4 +1,5 @@
 import { TaskSchedule } from "@carillon/core/internal";
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -104,7 +105,11 @@ describe("the forecast", () => {
     await put("t");
     await put("once", { schedule: { at: START + 25 * MINUTE }, catchUp: "skip" });
     await put("free", { owner: "acme", schedule: { every: "30m" } });
-    await kit.client.freezes.put({ owner: "system", from: START + 15 * MINUTE, until: START + 35 * MINUTE });
+    await operatorOf(kit.client).freezes.put({
+      owner: "system",
+      from: START + 15 * MINUTE,
+      until: START + 35 * MINUTE,
+    });
     const forecast = await kit.client.forecast({ within: "50m" });
     const frozen = forecast.filter((one) => one.frozen);
     expect(named(frozen)).toEqual(["t of 20 at 20", "t of 30 at 30"]);
@@ -128,7 +133,7 @@ describe("the forecast", () => {
       rerun: { delay: "10m", jitter: 0 },
     });
     await kit.advance("6m");
-    await kit.client.freezes.put({ all: true, by: "ann", reason: "INC-43" });
+    await operatorOf(kit.client).freezes.put({ all: true, reason: "INC-43" }, { by: "ann" });
     const forecast = await kit.client.forecast({ within: "1h" });
     expect(named(forecast)).toEqual(["again of 5 at 15", "once of 25 at 25"]);
     const next = await kit.client.upNext();

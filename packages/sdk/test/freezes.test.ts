@@ -1,5 +1,6 @@
 import { shardOf } from "@carillon/core/internal";
-import { Client, defineTask, type FreezeInput } from "@carillon/sdk";
+import { type AnswerTo, operatorOf } from "@carillon/ops";
+import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf, withSeams } from "@carillon/store/internal";
 import { type RedisServer, startRedis, type TestKit, testKit, virtualStore } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -42,38 +43,44 @@ describe("a preview", () => {
     await put("b", { owner: "acme" });
     await put("c", { owner: "acme", enabled: false });
     const until = START + 10 * MINUTE + 1;
-    expect(await kit.client.freezes.preview({ owner: "acme", until })).toEqual({
+    expect((await operatorOf(kit.client).freezes.preview({ owner: "acme", until })).holds).toEqual({
       ...{ tasks: 2, starts: 10, until, running: 0, warnings: [] },
     });
-    expect(await kit.client.freezes.preview({ tag: "billing" })).toMatchObject({
+    expect((await operatorOf(kit.client).freezes.preview({ tag: "billing" })).holds).toMatchObject({
       ...{ tasks: 1, starts: 1_440 },
     });
     const windows = { schedule: { cron: "0 3 * * *" }, for: "2h" } as const;
-    expect(await kit.client.freezes.preview({ all: true, ...windows })).toMatchObject({
+    expect((await operatorOf(kit.client).freezes.preview({ all: true, ...windows })).holds).toMatchObject({
       ...{ tasks: 3, starts: 240, until: START + 300 * MINUTE },
     });
-    expect(await kit.client.queues.previewPause(QUEUE)).toMatchObject({ tasks: 3, starts: 2_880 });
+    expect((await operatorOf(kit.client).queues.previewPause({ queue: QUEUE })).holds).toMatchObject({
+      tasks: 3,
+      starts: 2_880,
+    });
     const silence = { owner: "acme", task: "b", until: "2100-01-01T00:00:00Z" };
-    expect(await kit.client.alerts.previewSilence(silence)).toMatchObject({ tasks: 1, warnings: [] });
-    expect(await kit.client.freezes.list()).toEqual([]);
-    expect(await kit.client.alerts.silences()).toEqual([]);
+    expect((await operatorOf(kit.client).silences.preview(silence)).holds).toMatchObject({
+      tasks: 1,
+      warnings: [],
+    });
+    expect((await operatorOf(kit.client).freezes.list()).freezes).toEqual([]);
+    expect((await operatorOf(kit.client).silences.list()).silences).toEqual([]);
     // A freeze that holds already hides no starts.
-    await kit.client.freezes.put({ all: true });
-    expect(await kit.client.freezes.preview({ owner: "acme", until })).toMatchObject({ starts: 10 });
+    await operatorOf(kit.client).freezes.put({ all: true });
+    expect((await operatorOf(kit.client).freezes.preview({ owner: "acme", until })).holds).toMatchObject({
+      starts: 10,
+    });
   });
 
   it("warns of a scope that matches nothing, with the nearest name", async () => {
     await put("nightly", { tags: ["billing"], owner: "hooli" });
     await put("paused", { enabled: false, owner: "umbrella" });
     const until = "2100-01-01T00:00:00Z";
-    const warned = async (
-      holds: Promise<{ tasks: number; starts?: number | undefined; warnings: readonly object[] }>,
-    ) => {
-      const { tasks, starts, warnings } = await holds;
+    const warned = async (preview: Promise<AnswerTo<"freezes.preview">>) => {
+      const { tasks, starts, warnings } = (await preview).holds;
       expect([tasks, starts, warnings.length]).toEqual([0, 0, 1]);
       return warnings[0];
     };
-    const { freezes, alerts } = kit.client;
+    const { freezes, silences } = operatorOf(kit.client);
     const told = (message: string, remedy: string) => ({ code: "MATCHES_NOTHING", message, remedy });
     expect(await warned(freezes.preview({ owner: "hoolli" }))).toEqual(
       told("no task has the owner hoolli.", "Did you mean hooli?"),
@@ -90,12 +97,12 @@ describe("a preview", () => {
     expect(await warned(freezes.preview({ owner: "umbrella", tag: "billing" }))).toMatchObject({
       message: "no task matches now.",
     });
-    expect(await warned(alerts.previewSilence({ task: "nightli", until }))).toEqual(
+    expect(await warned(silences.preview({ task: "nightli", until }))).toEqual(
       told("no task has the id nightli.", "Did you mean nightly?"),
     );
     // Names of other owners are not for a bound client.
     const bound = new Client({ store: kit.store, owner: "other" });
-    expect(await warned(bound.freezes.preview({ tag: "biling" }))).toMatchObject({
+    expect(await warned(operatorOf(bound).freezes.preview({ tag: "biling" }))).toMatchObject({
       remedy: "Check the name.",
     });
   });
@@ -106,12 +113,10 @@ describe("a freeze", () => {
     await put("t", { catchUp: "all" });
     await put("other", { owner: "acme" });
     await kit.advance("90s");
-    await kit.client.freezes.put({
-      owner: "system",
-      until: START + 4.5 * MINUTE,
-      reason: "INC-43",
-      by: "ann",
-    });
+    await operatorOf(kit.client).freezes.put(
+      { owner: "system", until: START + 4.5 * MINUTE, reason: "INC-43" },
+      { by: "ann" },
+    );
     await kit.advance("5m");
     expect(await nominals("t")).toEqual([1, 5, 6]);
     expect(await nominals("acme/other")).toEqual([1, 2, 3, 4, 5, 6]);
@@ -128,7 +133,11 @@ describe("a freeze", () => {
   it("is told by the one that ends last, if two hold", async () => {
     await put("t");
     for (const minutes of [3, 9, 5])
-      await kit.client.freezes.put({ all: true, until: START + minutes * MINUTE, reason: `for ${minutes}` });
+      await operatorOf(kit.client).freezes.put({
+        all: true,
+        until: START + minutes * MINUTE,
+        reason: `for ${minutes}`,
+      });
     await kit.advance("130s");
     const note = expect.stringContaining("until 2026-01-01T00:09:00Z: for 9");
     expect(await kit.client.runs.ledger("t")).toMatchObject([{ reason: "frozen", note }]);
@@ -136,7 +145,7 @@ describe("a freeze", () => {
   });
 
   it("holds an enqueue whose put is slow", async () => {
-    const { id } = await kit.client.freezes.put({ all: true });
+    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
     const { tasks } = kit.store;
     const { put: real } = tasks;
     let slow = 2;
@@ -149,17 +158,17 @@ describe("a freeze", () => {
     expect(run).toBeUndefined();
     await kit.advance("1m");
     expect(await kit.client.runs.list(task)).toEqual([]);
-    await kit.client.freezes.delete(id);
+    await operatorOf(kit.client).freezes.delete({ id });
     await kit.advance("10m");
     expect(await kit.client.runs.list(task)).toHaveLength(1);
   });
 
   it("holds tasks that are put during it, also in new queues, until it is lifted", async () => {
-    const { id } = await kit.client.freezes.put({ all: true });
+    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
     await put("t");
     await kit.advance("3m");
     expect(await nominals("t")).toEqual([]);
-    await kit.client.freezes.delete(id);
+    await operatorOf(kit.client).freezes.delete({ id });
     await kit.advance("1m");
     expect(await nominals("t")).toEqual([4]);
   });
@@ -167,7 +176,7 @@ describe("a freeze", () => {
   it("covers a tag and a queue", async () => {
     await put("tagged", { tags: ["billing"] });
     await put("plain");
-    await kit.client.freezes.put({ tag: "billing", queue: QUEUE });
+    await operatorOf(kit.client).freezes.put({ tag: "billing", queue: QUEUE });
     await kit.advance("2m");
     expect([await nominals("tagged"), await nominals("plain")]).toEqual([[], [1, 2]]);
   });
@@ -175,9 +184,9 @@ describe("a freeze", () => {
   it("recurs in windows", async () => {
     await put("t");
     const schedule = { calendar: "*:2/5" };
-    const { id } = await kit.client.freezes.put({ all: true, schedule, for: "2m" });
+    const { id } = await operatorOf(kit.client).freezes.put({ all: true, schedule, for: "2m" });
     await kit.advance("150s");
-    expect(await kit.client.freezes.list()).toMatchObject([
+    expect((await operatorOf(kit.client).freezes.list()).freezes).toMatchObject([
       { id, active: true, activeUntil: START + 4 * MINUTE },
     ]);
     await kit.advance("6m");
@@ -188,8 +197,8 @@ describe("a freeze", () => {
   it("does not resume paused tasks when it is lifted", async () => {
     await put("t");
     await kit.client.pause("t", { note: "retired", by: "ann" });
-    const { id } = await kit.client.freezes.put({ all: true });
-    await kit.client.freezes.delete(id);
+    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
+    await operatorOf(kit.client).freezes.delete({ id });
     await kit.advance("2m");
     expect(await kit.client.get("t")).toMatchObject({ state: "paused", paused: { note: "retired" } });
     expect(await nominals("t")).toEqual([]);
@@ -197,9 +206,9 @@ describe("a freeze", () => {
 
   it("schedules the next time of a fixed delay after the skipped one", async () => {
     await put("t", { schedule: { every: "1m", anchor: "finish" } });
-    const { id } = await kit.client.freezes.put({ all: true });
+    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
     await kit.advance("150s");
-    await kit.client.freezes.delete(id);
+    await operatorOf(kit.client).freezes.delete({ id });
     await kit.advance("1m");
     expect(await nominals("t")).toHaveLength(1);
   });
@@ -207,14 +216,14 @@ describe("a freeze", () => {
   describe.each(["lifted", "over"])("when it is %s", (how) => {
     it.each(["one", "skip"] as const)("releases held occurrences, with catch-up %s", async (catchUp) => {
       await put("once", { schedule: { at: START + MINUTE }, catchUp });
-      const frozen = await kit.client.freezes.put({
+      const frozen = await operatorOf(kit.client).freezes.put({
         all: true,
         ...(how === "over" && { until: START + 5 * MINUTE }),
       });
       const { task } = await kit.client.enqueue(ring, {});
       await kit.advance("4m");
       expect([await nominals("once"), await nominals(task.id)]).toEqual([[], []]);
-      if (how === "lifted") await kit.client.freezes.delete(frozen.id);
+      if (how === "lifted") await operatorOf(kit.client).freezes.delete({ id: frozen.id });
       // Earlier than the regular check of held occurrences.
       await kit.advance(how === "lifted" ? "10s" : "70s");
       await kit.expect("once").fired(1);
@@ -227,9 +236,10 @@ describe("a freeze", () => {
 
   describe.each([true, false])("(with the freeze: %s)", (holds) => {
     // Control: without the freeze the same happens at once, so the freeze is what holds it.
-    const frozen = async () => (holds ? (await kit.client.freezes.put({ all: true })).id : undefined);
+    const frozen = async () =>
+      holds ? (await operatorOf(kit.client).freezes.put({ all: true })).id : undefined;
     const lift = async (id: string | undefined) => {
-      if (id !== undefined) await kit.client.freezes.delete(id);
+      if (id !== undefined) await operatorOf(kit.client).freezes.delete({ id });
       await kit.advance("10s");
     };
 
@@ -277,7 +287,7 @@ describe("a freeze", () => {
 
   it("refuses a trigger unless it is forced", async () => {
     await put("t");
-    await kit.client.freezes.put({ all: true, reason: "INC-43" });
+    await operatorOf(kit.client).freezes.put({ all: true, reason: "INC-43" });
     await expect(kit.client.trigger("t")).rejects.toMatchObject({
       code: "FROZEN",
       statusCode: 409,
@@ -288,9 +298,9 @@ describe("a freeze", () => {
 
   it("leaves no key behind", async () => {
     await put("t");
-    const { id } = await kit.client.freezes.put({ all: true });
+    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
     await kit.advance("2m");
-    await kit.client.freezes.delete(id);
+    await operatorOf(kit.client).freezes.delete({ id });
     const { link, keys } = internalsOf(kit.store);
     const { frozen, held } = keys.queue(QUEUE);
     expect(await link.ask((client) => client.exists(frozen))).toBe(0);
@@ -310,20 +320,24 @@ describe("a freeze", () => {
     [{ queue: "carillon-alerts" }, "queue", "FORBIDDEN"],
     [{ owner: "a b" }, "owner", "INVALID_NAME"],
   ])("is refused for %j", async (input, field, code) => {
-    const refused = kit.client.freezes.put(input as FreezeInput);
+    const refused = operatorOf(kit.client).freezes.put(input as object);
     await expect(refused).rejects.toMatchObject({ code, ...(field && field !== "options" && { field }) });
-    expect(await kit.client.freezes.list()).toEqual([]);
+    expect((await operatorOf(kit.client).freezes.list()).freezes).toEqual([]);
   });
 
   it("of a bound client holds its owner's tasks only; the client lifts no others", async () => {
     const bound = new Client({ store: kit.store, owner: "acme" });
-    await expect(bound.freezes.put({ owner: "system" })).rejects.toMatchObject({ code: "FORBIDDEN" });
-    expect(await bound.freezes.put({ all: true })).toMatchObject({ owner: "acme" });
-    const { id } = await kit.client.freezes.put({ all: true });
-    const { id: others } = await kit.client.freezes.put({ owner: "system" });
-    await expect(bound.freezes.delete(id)).rejects.toMatchObject({ code: "FORBIDDEN" });
-    await expect(bound.freezes.delete(others)).rejects.toMatchObject({ code: "FREEZE_NOT_FOUND" });
-    const owners = (await bound.freezes.list()).map(({ owner }) => owner ?? "none");
+    await expect(operatorOf(bound).freezes.put({ owner: "system" })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+    });
+    expect(await operatorOf(bound).freezes.put({ all: true })).toMatchObject({ owner: "acme" });
+    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
+    const { id: others } = await operatorOf(kit.client).freezes.put({ owner: "system" });
+    await expect(operatorOf(bound).freezes.delete({ id })).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await expect(operatorOf(bound).freezes.delete({ id: others })).rejects.toMatchObject({
+      code: "FREEZE_NOT_FOUND",
+    });
+    const owners = (await operatorOf(bound).freezes.list()).freezes.map(({ owner }) => owner ?? "none");
     expect(owners.sort()).toEqual(["acme", "none"]);
   });
 });

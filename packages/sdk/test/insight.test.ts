@@ -268,11 +268,11 @@ describe("the outlook of a client", () => {
     expect(await shown()).toEqual([undefined, ...Array(2).fill({ lateMs: undefined, waitMs: undefined })]);
     await kit.client.pause("t");
     await kit.advance("65m");
-    await kit.client.queues.pause(QUEUE);
+    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
     await kit.client.resume("t", { from: "catch-up" });
     await kit.advance("2m");
     expect((await kit.client.runs.list("t"))[0]).not.toHaveProperty("waitMs");
-    await kit.client.queues.resume(QUEUE);
+    await operatorOf(kit.client).queues.resume({ queue: QUEUE });
     await kit.advance("1m");
     const expected = { lateMs: 5 * MINUTE, waitMs: 2 * MINUTE };
     expect(await shown()).toMatchObject(Array(3).fill(expected));
@@ -334,8 +334,8 @@ describe("the outlook of a client", () => {
       await many(4, { at: "2026-01-01T01:30:00Z" }, { tags: ["billing"] });
       await many(1, { cron: "15 * * * *", maxRuns: 2 }, { tags: ["billing"] });
       const [from, until] = [START + HOUR, START + 2.5 * HOUR];
-      const { id } = await kit.client.freezes.put({ tag: "billing", from, until });
-      await kit.client.freezes.put({ owner: "acme", from: START + 3 * HOUR });
+      const { id } = await operatorOf(kit.client).freezes.put({ tag: "billing", from, until });
+      await operatorOf(kit.client).freezes.put({ owner: "acme", from: START + 3 * HOUR });
       const load = await kit.client.load({ to: START + 5 * HOUR });
       const upcoming = (await kit.client.forecast({ within: "5h", limit: 1_000 })).filter(
         ({ due, frozen }) => due < START + 5 * HOUR && !frozen,
@@ -347,7 +347,7 @@ describe("the outlook of a client", () => {
       expect(load.frozen).toBe(4 + 2 + 2);
       const there = load.busiest.flatMap(({ collisions }) => collisions).find(({ at }) => at === until);
       expect(there).toMatchObject({ count: 4, schedules: [{ tasks: 4 }] });
-      await kit.client.freezes.delete(id);
+      await operatorOf(kit.client).freezes.delete({ id });
       expect((await kit.client.load({ to: START + 5 * HOUR })).frozen).toBe(2);
     });
 

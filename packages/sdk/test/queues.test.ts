@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
@@ -32,7 +33,7 @@ describe("queues", () => {
     await put("ghost", "nobody", { overlap: "allow" });
     await kit.advance("150s");
     await worked();
-    expect(await kit.client.queues.list()).toEqual([
+    expect((await operatorOf(kit.client).queues.list()).queues).toEqual([
       {
         ...{ name: QUEUE, tasks: 1, workers: 1, waiting: 0, active: 0 },
         ...{ oldestWaitingMs: undefined, outcomes: { ...NONE, succeeded: 2 } },
@@ -42,47 +43,51 @@ describe("queues", () => {
         ...{ oldestWaitingMs: 90_000, outcomes: NONE },
       },
     ]);
-    expect(await kit.client.queues.names()).toEqual([QUEUE, "nobody"]);
+    expect((await operatorOf(kit.client).queues.names()).names).toEqual([QUEUE, "nobody"]);
   });
 
   it("report only the owner's tasks to a bound client", async () => {
     await put("t");
     await put("mine", QUEUE, { owner: "acme" });
-    await kit.client.queues.pause(QUEUE, { by: "ann" });
+    await operatorOf(kit.client).queues.pause({ queue: QUEUE }, { by: "ann" });
     const acme = new Client({ store: kit.store, owner: "acme" });
     await worked();
-    expect(await acme.queues.list()).toEqual([
+    expect((await operatorOf(acme).queues.list()).queues).toEqual([
       { name: QUEUE, tasks: 1, workers: 1, paused: { at: START, by: "ann" } },
     ]);
   });
 
   it("are paused and resumed: jobs wait meanwhile, and occurrences are skipped as behind", async () => {
     await put("t");
-    expect(await kit.client.queues.pause(QUEUE, { note: "deploy", by: "ann" })).toBe(true);
-    expect(await kit.client.queues.pause(QUEUE, { note: "again", by: "bob" })).toBe(false);
+    expect(
+      (await operatorOf(kit.client).queues.pause({ queue: QUEUE, note: "deploy" }, { by: "ann" })).changed,
+    ).toBe(true);
+    expect(
+      (await operatorOf(kit.client).queues.pause({ queue: QUEUE, note: "again" }, { by: "bob" })).changed,
+    ).toBe(false);
     await kit.advance("3m");
     await kit.expect("t").fired(1).skipped("behind", 2);
-    expect(await kit.client.queues.list()).toMatchObject([
+    expect((await operatorOf(kit.client).queues.list()).queues).toMatchObject([
       { paused: { at: START, by: "ann", note: "deploy" }, waiting: 1, oldestWaitingMs: 120_000 },
     ]);
-    expect(await kit.client.queues.resume(QUEUE)).toBe(true);
-    expect(await kit.client.queues.resume(QUEUE)).toBe(false);
+    expect((await operatorOf(kit.client).queues.resume({ queue: QUEUE })).changed).toBe(true);
+    expect((await operatorOf(kit.client).queues.resume({ queue: QUEUE })).changed).toBe(false);
     await kit.advance(0);
     await kit.expect("t").outcome("succeeded");
-    const [queue] = await kit.client.queues.list();
+    const [queue] = (await operatorOf(kit.client).queues.list()).queues;
     expect(queue).toMatchObject({ waiting: 0 });
     expect(queue).not.toHaveProperty("paused");
   });
 
   it("stay paused when their last task is deleted and another one is put", async () => {
     await put("t");
-    await kit.client.queues.pause(QUEUE, { by: "ann" });
+    await operatorOf(kit.client).queues.pause({ queue: QUEUE }, { by: "ann" });
     await kit.client.delete("t");
-    expect(await kit.client.queues.list()).toEqual([]);
+    expect((await operatorOf(kit.client).queues.list()).queues).toEqual([]);
     await put("t");
-    expect(await kit.client.queues.list()).toMatchObject([{ paused: { by: "ann" } }]);
+    expect((await operatorOf(kit.client).queues.list()).queues).toMatchObject([{ paused: { by: "ann" } }]);
     await kit.client.delete("t");
-    expect(await kit.client.queues.resume(QUEUE)).toBe(true);
+    expect((await operatorOf(kit.client).queues.resume({ queue: QUEUE })).changed).toBe(true);
   });
 
   it("refuse an invalid pause", async () => {
@@ -91,21 +96,29 @@ describe("queues", () => {
     const acme = new Client({ store: kit.store, owner: "acme" });
     const { client } = kit;
     for (const [act, code, field] of [
-      [() => client.queues.pause("bell"), "QUEUE_NOT_FOUND", undefined],
-      [() => client.queues.resume("bell"), "QUEUE_NOT_FOUND", undefined],
-      [() => client.queues.pause("no queue"), "INVALID_NAME", "queue"],
-      [() => client.queues.resume("a/b"), "INVALID_NAME", "queue"],
-      [() => client.queues.pause(QUEUE, { note: "x".repeat(501) }), "INVALID_OPTION", "note"],
-      [() => client.queues.pause(QUEUE, { why: "x" } as never), "INVALID_OPTION", "why"],
+      [() => operatorOf(client).queues.pause({ queue: "bell" }), "QUEUE_NOT_FOUND", undefined],
+      [() => operatorOf(client).queues.resume({ queue: "bell" }), "QUEUE_NOT_FOUND", undefined],
+      [() => operatorOf(client).queues.pause({ queue: "no queue" }), "INVALID_NAME", "queue"],
+      [() => operatorOf(client).queues.resume({ queue: "a/b" }), "INVALID_NAME", "queue"],
+      [
+        () => operatorOf(client).queues.pause({ queue: QUEUE, note: "x".repeat(501) }),
+        "INVALID_OPTION",
+        "note",
+      ],
+      [
+        () => operatorOf(client).queues.pause({ queue: QUEUE, ...({ why: "x" } as object) }),
+        "INVALID_OPTION",
+        "why",
+      ],
       // Alerts must still be delivered while nothing else runs.
-      [() => client.queues.pause("carillon-alerts"), "FORBIDDEN", "queue"],
-      [() => acme.queues.pause(QUEUE), "FORBIDDEN", "owner"],
-      [() => acme.queues.resume(QUEUE), "FORBIDDEN", "owner"],
+      [() => operatorOf(client).queues.pause({ queue: "carillon-alerts" }), "FORBIDDEN", "queue"],
+      [() => operatorOf(acme).queues.pause({ queue: QUEUE }), "FORBIDDEN", "owner"],
+      [() => operatorOf(acme).queues.resume({ queue: QUEUE }), "FORBIDDEN", "owner"],
     ] as const) {
       await expect(act()).rejects.toMatchObject({ code, field });
     }
-    expect((await client.queues.list()).filter(({ paused }) => paused)).toEqual([]);
-    expect(await client.queues.resume("carillon-alerts")).toBe(false);
+    expect((await operatorOf(client).queues.list()).queues.filter(({ paused }) => paused)).toEqual([]);
+    expect((await operatorOf(client).queues.resume({ queue: "carillon-alerts" })).changed).toBe(false);
   });
 });
 
@@ -118,7 +131,7 @@ describe("explain", () => {
 
   it("reports a paused queue for a waiting run and for the run that blocks it", async () => {
     await put("t");
-    await kit.client.queues.pause(QUEUE, { note: "deploy", by: "ann" });
+    await operatorOf(kit.client).queues.pause({ queue: QUEUE, note: "deploy" }, { by: "ann" });
     await kit.advance("2m");
     const hold = "the queue is paused (by ann since 2026-01-01T00:00:00Z: deploy)";
     expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}: ${hold}.`, hold]);
@@ -128,7 +141,7 @@ describe("explain", () => {
         ` The run in its way waits: ${hold}.`,
       hold,
     ]);
-    await kit.client.queues.resume(QUEUE);
+    await operatorOf(kit.client).queues.resume({ queue: QUEUE });
     await kit.advance(0);
     expect(await explained(60_000)).toEqual([
       "enqueued",
@@ -140,7 +153,7 @@ describe("explain", () => {
 
   it("reports a paused queue for a pending occurrence, and without an author", async () => {
     await put("t", QUEUE, { overlap: "queue-one" });
-    await kit.client.queues.pause(QUEUE);
+    await operatorOf(kit.client).queues.pause({ queue: QUEUE });
     await kit.advance("2m");
     const hold = "the queue is paused (since 2026-01-01T00:00:00Z)";
     expect(await explained(120_000)).toEqual([

@@ -57,7 +57,7 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ["journal outcome", "INVALID_OPTION", (c) => c.runs.journal({ task: "t", outcome: "fine" as never })],
   ["journal cursor", "INVALID_OPTION", (c) => c.runs.journal({ task: "t", cursor: "nonsense" })],
   ["stats", "INVALID_NAME", (c) => c.runs.stats("a:b")],
-  ["outcomes", "INVALID_NAME", (c) => c.queues.outcomes("a b")],
+  ["limits", "INVALID_NAME", (c) => operatorOf(c).queues.limits({ queue: "a b" })],
   ["explain", "INVALID_OPTION", (c) => c.explain("t", "soon")],
   ["upNext", "INVALID_OPTION", (c) => c.upNext({ limit: 0 })],
   ["forecast within", "INVALID_OPTION", (c) => c.forecast({ within: -1 })],
@@ -95,9 +95,9 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ],
   ["deleteCalendar", "INVALID_NAME", (c) => operatorOf(c).calendars.delete({ name: "a b" })],
   ["allowTypes", "INVALID_NAME", (c) => operatorOf(c).types.allow({ types: ["a b"] })],
-  ["pauseQueue", "INVALID_NAME", (c) => c.queues.pause("a b")],
-  ["pauseQueue note", "INVALID_OPTION", (c) => c.queues.pause("q", { note: 5 as never })],
-  ["resumeQueue", "INVALID_NAME", (c) => c.queues.resume("a b")],
+  ["pauseQueue", "INVALID_NAME", (c) => operatorOf(c).queues.pause({ queue: "a b" })],
+  ["pauseQueue note", "INVALID_OPTION", (c) => operatorOf(c).queues.pause({ queue: "q", note: 5 as never })],
+  ["resumeQueue", "INVALID_NAME", (c) => operatorOf(c).queues.resume({ queue: "a b" })],
   [
     "createToken role",
     "INVALID_OPTION",
@@ -125,7 +125,7 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
     (c) => operatorOf(c).tokens.create({ name: "ci", role: "admin" }, { by: 5 as never }),
   ],
   ["revokeToken", "INVALID_NAME", (c) => operatorOf(c).tokens.revoke({ name: "a b" })],
-  ["deleteQueue", "INVALID_NAME", (c) => c.queues.delete("a b")],
+  ["deleteQueue", "INVALID_NAME", (c) => operatorOf(c).queues.delete({ queue: "a b" })],
 ];
 
 it.each(faults)("a bad argument is reported also when Redis is down: %s", async (_what, code, act) => {

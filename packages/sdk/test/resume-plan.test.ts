@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { defineTask, type TaskInput } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
@@ -154,13 +155,13 @@ describe("a resume with a plan", () => {
 
   it("lists occurrences that freezes skipped or hold, and overdue tasks that are not paused", async () => {
     await put("t", { schedule: { cron: "*/10 * * * *" } });
-    const { id } = await kit.client.freezes.put({ all: true });
+    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
     await kit.advance("25m");
     expect(await kit.client.bulk.resumePlan({ queue: QUEUE })).toMatchObject({
       ...{ tasks: 0, owed: { tasks: 0, count: 0 }, held: 1 },
       frozen: { tasks: 1, ...exactly(2), from: START + 10 * MINUTE, to: START + 20 * MINUTE },
     });
-    await kit.client.freezes.delete(id);
+    await operatorOf(kit.client).freezes.delete({ id });
     await kit.client.put({ id: "late", type: "ring", queue: "asleep", schedule: { every: "10m" } });
     // No worker handles this queue.
     const [name, { time }] = [{ queue: "asleep", owner: "system", id: "late" }, kit.store.freezes];

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { bullPrefix, Client, type StatusReason } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
@@ -196,7 +197,7 @@ it("is `stopped` while the queue of the alerts is paused, or a queue by nobody k
 
 it("notes a pause of a queue with its author beside the state, whatever else is wrong", async () => {
   await put("t");
-  await client.queues.pause(QUEUE, { by: "ann", note: "deploy" });
+  await operatorOf(client).queues.pause({ queue: QUEUE, note: "deploy" }, { by: "ann" });
   expect(await client.status()).toMatchObject({ state: "on-time", reasons: [] });
   await owe(60_000);
   const { state, behind, reasons, notes } = await client.status();
@@ -207,8 +208,11 @@ it("notes a pause of a queue with its author beside the state, whatever else is 
 });
 
 it("notes a freeze with its author and end, and still says that no node is alive", async () => {
-  await client.freezes.put({ owner: "acme", reason: "INC-43", by: "ann", until: Date.now() + 3_600_000 });
-  await client.freezes.put({ all: true, from: Date.now() + 3_600_000 });
+  await operatorOf(client).freezes.put(
+    { owner: "acme", reason: "INC-43", until: Date.now() + 3_600_000 },
+    { by: "ann" },
+  );
+  await operatorOf(client).freezes.put({ all: true, from: Date.now() + 3_600_000 });
   const { state, reasons, notes } = await client.status();
   expect([state, codes(reasons), codes(notes)]).toEqual(["on-time", [], ["FROZEN"]]);
   expect(notes[0]).toMatchObject({
@@ -361,10 +365,10 @@ it("says nothing about runs that wait for less, that were started before, or tha
   await link.client.set(`${bull}limiter`, 1, "PX", 60_000);
   expect((await client.status()).reasons).toEqual([]);
   await link.client.del(`${bull}limiter`);
-  await client.queues.pause(QUEUE);
+  await operatorOf(client).queues.pause({ queue: QUEUE });
   expect((await client.status()).reasons).toEqual([]);
-  await client.queues.resume(QUEUE);
-  await client.freezes.put({ queue: QUEUE });
+  await operatorOf(client).queues.resume({ queue: QUEUE });
+  await operatorOf(client).freezes.put({ queue: QUEUE });
   // A retry that waits: its run was started.
   await link.client.hset(run(waiting), "started", await store.serverTime());
   expect((await client.status()).reasons).toEqual([]);
@@ -413,7 +417,7 @@ it("covers only the owner's tasks for a bound client", async () => {
   await put("theirs");
   await put("other", { queue: "other" });
   await owe(60_000);
-  await client.queues.pause("other");
+  await operatorOf(client).queues.pause({ queue: "other" });
   await put("mine", { owner: "acme" });
   const acme = new Client({ store, owner: "acme" });
   expect(await acme.status()).toMatchObject({ state: "on-time", behind: 0 });

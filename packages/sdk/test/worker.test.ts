@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { operatorOf } from "@carillon/ops";
 import {
   bullPrefix,
   Client,
@@ -586,7 +587,10 @@ describe("without Redis", () => {
       () => client.put(task),
       () => client.list(),
       () => client.get("t"),
-      () => client.nodes.list(),
+      () =>
+        operatorOf(client)
+          .nodes.list()
+          .then(({ nodes }) => nodes),
     ]) {
       const begun = performance.now();
       await expect(act()).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE", remedy: expect.any(String) });

@@ -1,5 +1,6 @@
 // One worker drains a queue of runs whose handlers do nothing: ours, or BullMQ's own. No node is running meanwhile.
 import { bullPrefix, Client, defineTask, Worker } from "@carillon/sdk";
+import { storeOf } from "@carillon/sdk/internal";
 import { Worker as BullWorker, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { z } from "zod";
@@ -101,7 +102,7 @@ async function drain(server, kind, runs, concurrency) {
   const { user, system } = process.cpuUsage(own);
   const { commands, cpu } = await server.work();
   const scripts = (await scriptCalls()) - before.scripts;
-  const { succeeded } = await client.queues.outcomes(QUEUE);
+  const { succeeded } = await storeOf(client).runs.outcomes(QUEUE);
   await worker.stop();
   await queue.close();
   connection.disconnect();

@@ -1,11 +1,13 @@
-import type { AlertKind, AlertRecord, Delivery, Silence } from "@carillon/sdk";
-import { type Globals, type Register, unbound, wholeNumber, withClient } from "../command.js";
+import type { AnswerTo } from "@carillon/ops";
+import type { AlertKind } from "@carillon/sdk";
+import { type Globals, operate, type Register, unbound, wholeNumber, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { cut, printable } from "../text.js";
 import { HERE, when } from "../times.js";
+import { given } from "./given.js";
 import { writeHolds } from "./holds-text.js";
 
 /** Interval at which the run of a test is read, in ms. */
@@ -39,11 +41,11 @@ export const registerAlerts: Register = (program, out) => {
     .action(async (_: unknown, command) => {
       const options: ListOptions = command.optsWithGlobals();
       const { kind, count = 20 } = options;
-      const found = await withClient(options, async (client) => {
-        const [{ alerts }, undelivered, silences] = await Promise.all([
-          client.alerts.list({ kind, limit: count }),
-          client.alerts.undelivered(),
-          client.alerts.silences(),
+      const found = await withClient(options, async (_client, ops) => {
+        const [{ alerts }, undelivered, { silences }] = await Promise.all([
+          ops.alerts.list({ kind, limit: count }),
+          ops.alerts.undelivered(),
+          ops.silences.list(),
         ]);
         return { alerts, undelivered, silences };
       });
@@ -73,8 +75,8 @@ export const registerAlerts: Register = (program, out) => {
       const sdk = await import("@carillon/sdk");
       const patience = sdk.parseDuration(options.wait, "--wait");
       const to = /^https?:/i.test(destination) ? { url: destination } : { email: destination };
-      const run = await withClient(options, async (client) => {
-        const { run: id } = await client.alerts.test(to);
+      const run = await withClient(options, async (client, ops) => {
+        const { run: id } = await ops.alerts.test(to);
         for (let waited = 0; ; waited += EVERY) {
           const found = await client.runs.get(id);
           if (found.state === "final" || waited >= patience) return found;
@@ -104,24 +106,25 @@ export const registerAlerts: Register = (program, out) => {
     .option("--dry-run", "count what it would silence, and silence nothing")
     .action(async (_: unknown, command) => {
       const options: SilenceOptions = command.optsWithGlobals();
-      const { queue, kind, all, reason, by } = options;
+      const { queue, kind, all, reason } = options;
       const [, named, id] = /^(?:([^/]*)\/)?(.*)$/s.exec(options.task ?? "") ?? [];
       if (named !== undefined && options.owner !== undefined && named !== options.owner)
         throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
       const sdk = await import("@carillon/sdk");
-      const { made, holds } = await withClient(unbound(options), async (client) => {
+      const { put, holds } = await withClient(unbound(options), async (client, ops) => {
         const now = await client.serverTime();
         const { time } = readMoment(sdk, options.until, {
           ...{ zone: HERE, now, field: "--until", duration: "from" },
         });
         const owner = named ?? options.owner;
-        const input = { owner, task: id || undefined, queue, kind, all, until: time, reason, by };
-        const made = options.dryRun ? undefined : await client.alerts.silence(input);
-        return { made, holds: await client.alerts.previewSilence(input) };
+        const input = { owner, task: id || undefined, queue, kind, all, until: time, reason };
+        if (options.dryRun) return { put: undefined, ...(await ops.silences.preview(input)) };
+        const put = await ops.silences.put(input, given({ by: options.by }));
+        return { put, holds: put.holds };
       });
-      if (options.json) return out.json({ ...made, holds });
-      if (made) await out.write(`silence ${made.id}: ${scopeOf(made)}, until ${when(made.until)}\n`);
-      await writeHolds(out, holds, made ? "silences" : "would silence");
+      if (options.json) return out.json({ ...put, holds });
+      if (put) await out.write(`silence ${put.id}: ${scopeOf(put)}, until ${when(put.until)}\n`);
+      await writeHolds(out, holds, put ? "silences" : "would silence");
     });
   alerts
     .command("unsilence")
@@ -129,20 +132,25 @@ export const registerAlerts: Register = (program, out) => {
     .description("Ends a silence.")
     .argument("<id>", "as alerts lists it")
     .action(async (id: string, _: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      await withClient(options, (client) => client.alerts.unsilence(id));
-      await (options.json ? out.json({ id, ended: true }) : out.write(`ended ${printable(id)}\n`));
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.silences.delete({ id }).then(() => ({ id, ended: true })),
+        () => `ended ${printable(id)}\n`,
+      );
     });
 };
 
 const WAITS = "no worker has sent it yet; is there one with alertWebhook or alertEmail?";
+
+type Silence = AnswerTo<"silences.list">["silences"][number];
 
 function scopeOf({ owner, task, queue, kind }: Silence): string {
   const parts = Object.entries({ owner, task, queue, kind }).filter(([, value]) => value !== undefined);
   return parts.length === 0 ? "all" : parts.map(([field, value]) => `${field} ${value}`).join(", ");
 }
 
-const ALERTS: Column<AlertRecord>[] = [
+const ALERTS: Column<AnswerTo<"alerts.list">["alerts"][number]>[] = [
   { title: "AT", value: ({ at }, { when }) => when(at) },
   {
     title: "KIND",
@@ -165,7 +173,7 @@ const ALERTS: Column<AlertRecord>[] = [
   },
 ];
 
-const DELIVERIES: Column<Delivery>[] = [
+const DELIVERIES: Column<AnswerTo<"alerts.undelivered">["deliveries"][number]>[] = [
   {
     title: "UNDELIVERED",
     value: ({ state }) => state,

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Operator } from "@carillon/ops";
 import type {
   Backfill,
   BackfillAllResult,
@@ -68,11 +69,11 @@ export const registerBackfill: Register = (program, out) => {
       const [task] = tasks;
       if (task === undefined || tasks.length > 1) return beginMany(tasks, options, out);
       if (options.rate !== undefined) throw misuse("rate", "applies to many tasks only.", "Give --every.");
-      await withClient(options, async (client) => {
+      await withClient(options, async (client, ops) => {
         const put = await begin(client, task, options, out);
         if (!options.wait || put.id === undefined) return answer(put, task, options, out);
         if (!options.json) await out.write(begun(put, task));
-        await ended(await awaitEnd(client, put.id, options.json, out), options, out);
+        await ended(await awaitEnd(client, ops, put.id, options.json, out), options, out);
       });
     });
 };
@@ -202,13 +203,14 @@ function begun({ id, total }: StartBackfillResult, task: string): string {
 /** On a terminal one line that is updated; elsewhere a line for each change. */
 async function awaitEnd(
   client: Client,
+  ops: Operator,
   id: string,
   silent: boolean | undefined,
   out: Output,
 ): Promise<Backfill> {
   const { stderr } = out;
   let shown = "";
-  if (!(await client.nodes.list()).some(({ alive }) => alive)) {
+  if (!(await ops.nodes.list()).nodes.some(({ alive }) => alive)) {
     out.note("no scheduler node is alive: the backfill begins when one starts.");
   }
   for (;;) {

@@ -1,4 +1,5 @@
-import type { DefaultsScope, PoliciesInput } from "@carillon/sdk";
+import type { InputTo } from "@carillon/ops";
+import type { PoliciesInput } from "@carillon/sdk";
 import { type Globals, operate, type Register } from "../command.js";
 import { misuse } from "../failure.js";
 import { printable } from "../text.js";
@@ -47,7 +48,7 @@ export const registerDefaults: Register = (program, out) => {
     await operate(
       options,
       out,
-      (ops) => ops.defaults.set({ scope: scope as DefaultsScope, policies }),
+      (ops) => ops.defaults.set({ scope: scope as InputTo<"defaults.set">["scope"], policies }),
       ({ changed }) => `${changed ? done : "unchanged:"} ${scope}\n`,
     );
   }

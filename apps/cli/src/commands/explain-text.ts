@@ -1,4 +1,5 @@
-import type { ExplainedEvent, Explanation, NodeView, Outcome, RunDetails, Task } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
+import type { ExplainedEvent, Explanation, Outcome, RunDetails, Task } from "@carillon/sdk";
 import { type Column, table } from "../table.js";
 import { facts, type Paint, printable } from "../text.js";
 import { duration, relative, utcIso, wallText } from "../times.js";
@@ -14,7 +15,7 @@ export interface Account {
   readonly zone: string;
   /** Redis time, UTC ms. */
   readonly now: number;
-  readonly nodes: readonly NodeView[];
+  readonly nodes: AnswerTo<"nodes.list">["nodes"];
   /** Its last run, or the run that blocked it. */
   readonly run: RunDetails | undefined;
 }

@@ -1,3 +1,4 @@
+import type { Operator } from "@carillon/ops";
 import type { Client, RunDetails } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import { type Moment, readMoment, zoneOfSchedule } from "../moment.js";
@@ -25,8 +26,8 @@ export const registerExplain: Register = (program, out) => {
     )
     .action(async (task: string, words: string[], _: unknown, command) => {
       const options: ExplainOptions = command.optsWithGlobals();
-      const { moment, ...account } = await withClient(options, (client) =>
-        ask(client, task, words.join(" "), options),
+      const { moment, ...account } = await withClient(options, (client, ops) =>
+        ask(client, ops, task, words.join(" "), options),
       );
       if (moment.note) out.note(moment.note);
       if (options.json) return out.json(account.explanation);
@@ -36,6 +37,7 @@ export const registerExplain: Register = (program, out) => {
 
 async function ask(
   client: Client,
+  ops: Operator,
   text: string,
   time: string,
   { queue, owner, timezone }: ExplainOptions,
@@ -45,7 +47,7 @@ async function ask(
   const zone = timezone ?? zoneOfSchedule(sdk, task.schedule);
   const moment = readMoment(sdk, time, { zone, now, field: "TIME" });
   const name = { queue: task.queue, owner: task.owner, id: task.id };
-  const [explanation, nodes] = await Promise.all([client.explain(name, moment.time), client.nodes.list()]);
+  const [explanation, { nodes }] = await Promise.all([client.explain(name, moment.time), ops.nodes.list()]);
   const id = explanation.events.findLast(({ run }) => run !== undefined)?.run;
   const run = id === undefined ? undefined : await runIfKept(sdk.isCarillonError, client, id);
   return { task, explanation, zone, now, nodes, run, moment };

@@ -1,9 +1,11 @@
-import type { FreezeInput, FreezeView, Task } from "@carillon/sdk";
-import { type Globals, type Register, unbound, withClient } from "../command.js";
+import type { AnswerTo, InputTo } from "@carillon/ops";
+import type { Task } from "@carillon/sdk";
+import { type Globals, operate, type Register, unbound, withClient } from "../command.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
 import { duration, LONG_TIMES, type TimeTexts } from "../times.js";
+import { given } from "./given.js";
 import { writeHolds } from "./holds-text.js";
 
 interface FreezeOptions extends Globals {
@@ -43,9 +45,9 @@ export const registerFreeze: Register = (program, out) => {
     .option("--dry-run", "count what it would hold, and freeze nothing")
     .action(async (_: unknown, command) => {
       const options: FreezeOptions = command.optsWithGlobals();
-      const { owner, tag, queue, all, cron, calendar, reason, by, timezone: zone = "UTC" } = options;
+      const { owner, tag, queue, all, cron, calendar, reason, timezone: zone = "UTC" } = options;
       const sdk = await import("@carillon/sdk");
-      const { frozen, holds } = await withClient(unbound(options), async (client) => {
+      const { put, holds } = await withClient(unbound(options), async (client, ops) => {
         const now = await client.serverTime();
         const time = (text: string | undefined, field: string) =>
           text === undefined ? undefined : readMoment(sdk, text, { zone, now, field, duration: "from" }).time;
@@ -53,20 +55,20 @@ export const registerFreeze: Register = (program, out) => {
           ...(cron !== undefined && { cron, timezone: zone }),
           ...(calendar !== undefined && { calendar, timezone: zone }),
         };
-        const input: FreezeInput = {
-          ...{ owner, tag, queue, all, reason, by },
+        const input: InputTo<"freezes.put"> = {
+          ...{ owner, tag, queue, all, reason },
           from: time(options.from, "--from"),
           until: time(options.until, "--until"),
           schedule: Object.keys(windows).length === 0 ? undefined : (windows as { cron: string }),
-          for: options.for as `${number}h` | undefined,
+          for: options.for,
         };
-        // Counts last: the hold must not wait for it.
-        const frozen = options.dryRun ? undefined : await client.freezes.put(input);
-        return { frozen, holds: await client.freezes.preview(input) };
+        if (options.dryRun) return { put: undefined, ...(await ops.freezes.preview(input)) };
+        const put = await ops.freezes.put(input, given({ by: options.by }));
+        return { put, holds: put.holds };
       });
-      if (options.json) return out.json({ ...frozen, holds });
-      if (frozen) await out.write(`freeze ${frozen.id}: ${scopeOf(frozen)}, ${timesOf(frozen)}\n`);
-      await writeHolds(out, holds, frozen ? "holds" : "would hold");
+      if (options.json) return out.json({ ...put, holds });
+      if (put) await out.write(`freeze ${put.id}: ${scopeOf(put)}, ${timesOf(put)}\n`);
+      await writeHolds(out, holds, put ? "holds" : "would hold");
     });
 };
 
@@ -76,10 +78,12 @@ export const registerFreezes: Register = (program, out) => {
     .summary("list the freezes")
     .description("Lists the freezes that hold or will hold.")
     .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.freezes.list());
-      if (options.json) return out.json({ freezes: found });
-      await out.write(found.length ? table(COLUMNS, found, out) : "No freezes.\n");
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.freezes.list(),
+        ({ freezes }) => (freezes.length ? table(COLUMNS, freezes, out) : "No freezes.\n"),
+      );
     });
 };
 
@@ -90,11 +94,16 @@ export const registerUnfreeze: Register = (program, out) => {
     .description("Lifts a freeze. Pauses of tasks, and other freezes, stay.")
     .argument("<id>", "as freezes lists it")
     .action(async (id: string, _: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      await withClient(options, (client) => client.freezes.delete(id));
-      await (options.json ? out.json({ id, lifted: true }) : out.write(`lifted ${printable(id)}\n`));
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.freezes.delete({ id }).then(() => ({ id, lifted: true })),
+        () => `lifted ${printable(id)}\n`,
+      );
     });
 };
+
+export type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
 
 /** The freeze that holds a task now. */
 export function freezeOf(

@@ -1,9 +1,13 @@
-import type { Holds } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import type { Output } from "../output.js";
 import { when } from "../times.js";
 
 /** Writes the extent of a freeze, a silence or a pause: `holds 127 tasks, 14 starts until 18:00; 3 run and go on`. */
-export async function writeHolds(out: Output, holds: Holds, verb: string): Promise<void> {
+export async function writeHolds(
+  out: Output,
+  holds: AnswerTo<"freezes.preview">["holds"],
+  verb: string,
+): Promise<void> {
   const { tasks, starts, until, running, warnings } = holds;
   const parts = [count(tasks, "task"), ...(starts === undefined ? [] : [count(starts, "start")])];
   const end = starts === undefined ? "" : ` until ${when(Math.floor(until / 1_000) * 1_000)}`;

@@ -1,8 +1,9 @@
-import type { Client, FreezeView, ListOptions, Task } from "@carillon/sdk";
+import type { Operator } from "@carillon/ops";
+import type { Client, ListOptions, Task } from "@carillon/sdk";
 import type { Register } from "../command.js";
 import type { Column } from "../table.js";
 import { cut } from "../text.js";
-import { freezeOf, freezeText } from "./freeze.js";
+import { type FreezeView, freezeOf, freezeText } from "./freeze.js";
 import { GOOD, lastText } from "./run-columns.js";
 import { type PageOptions, pageOptions, printPages } from "./task-pages.js";
 
@@ -18,8 +19,8 @@ export const registerList: Register = (program, out) => {
     const options: PageOptions = command.optsWithGlobals();
     let freezes: readonly FreezeView[] | undefined;
     const holding = new Set<FreezeView>();
-    const read = async (client: Client, filter: ListOptions) => {
-      if (!options.json) freezes ??= await client.freezes.list();
+    const read = async (client: Client, filter: ListOptions, ops: Operator) => {
+      if (!options.json) freezes ??= (await ops.freezes.list()).freezes;
       const page = await client.list(filter);
       for (const task of page.tasks) {
         const freeze = freezeOf(freezes ?? [], task);

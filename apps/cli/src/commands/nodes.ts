@@ -1,5 +1,5 @@
-import type { NodeView } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import type { AnswerTo } from "@carillon/ops";
+import { operate, type Register } from "../command.js";
 import { type Column, table } from "../table.js";
 
 export const registerNodes: Register = (program, out) => {
@@ -13,12 +13,16 @@ export const registerNodes: Register = (program, out) => {
       ].join(" "),
     )
     .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const nodes = await withClient(options, (client) => client.nodes.list());
-      if (options.json) return out.json({ nodes });
-      await out.write(nodes.length ? table(columns(nodes), nodes, out) : "No nodes.\n");
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.nodes.list(),
+        ({ nodes }) => (nodes.length ? table(columns(nodes), nodes, out) : "No nodes.\n"),
+      );
     });
 };
+
+type NodeView = AnswerTo<"nodes.list">["nodes"][number];
 
 function columns(nodes: readonly NodeView[]): Column<NodeView>[] {
   return nodes.some(({ why }) => why !== undefined) ? [...COLUMNS, WHY] : COLUMNS;

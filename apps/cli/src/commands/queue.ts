@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Globals, operate, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { given } from "./given.js";
@@ -39,11 +39,13 @@ function registerPause(queue: Command, out: Output): void {
     .option("--dry-run", "count what it would hold, and pause nothing")
     .action(async (name: string, _: unknown, command) => {
       const options: QueueOptions = command.optsWithGlobals();
-      const { note, by, dryRun = false } = options;
-      const { changed, holds } = await withClient(options, async (client) => ({
-        changed: !dryRun && (await client.queues.pause(name, given({ note, by }))),
-        holds: await client.queues.previewPause(name),
-      }));
+      const { note, dryRun } = options;
+      const { holds, ...done } = await withClient(options, async (_client, ops) =>
+        dryRun
+          ? ops.queues.previewPause({ queue: name })
+          : ops.queues.pause({ queue: name, note }, given({ by: options.by })),
+      );
+      const changed = "changed" in done ? done.changed : undefined;
       if (options.json)
         return out.json({ queue: name, ...(dryRun ? {} : { state: "paused", changed }), holds });
       if (!dryRun) await out.write(`${changed ? "paused" : "was paused already:"} ${name}\n`);
@@ -58,10 +60,12 @@ function registerResume(queue: Command, out: Output): void {
     .description("Lets the workers of a queue take jobs again, no matter who paused it.")
     .argument("<queue>")
     .action(async (name: string, _: unknown, command) => {
-      const options: QueueOptions = command.optsWithGlobals();
-      const changed = await withClient(options, (client) => client.queues.resume(name));
-      if (options.json) return out.json({ queue: name, changed });
-      await out.write(`${changed ? "resumed" : "was not paused:"} ${name}\n`);
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        async (ops) => ({ queue: name, ...(await ops.queues.resume({ queue: name })) }),
+        ({ changed }) => `${changed ? "resumed" : "was not paused:"} ${name}\n`,
+      );
     });
 }
 
@@ -77,11 +81,14 @@ function registerLimit(queue: Command, out: Output): void {
     .argument("<owner>")
     .argument("<runs>", "1 to 100000, or none", runsOf)
     .action(async (name: string, owner: string, runs: number | null, _: unknown, command) => {
-      const options: QueueOptions = command.optsWithGlobals();
-      const changed = await withClient(options, (client) => client.queues.setLimit(name, owner, runs));
-      if (options.json) return out.json({ queue: name, owner, runs, changed });
+      const input = { queue: name, owner, runs };
       const limit = runs === null ? "no limit" : runs === 1 ? "1 run" : `${runs} runs`;
-      await out.write(`${changed ? "" : "unchanged: "}${name}: ${limit} for ${ownerText(owner)}\n`);
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        async (ops) => ({ ...input, ...(await ops.queues.setLimit(input)) }),
+        ({ changed }) => `${changed ? "" : "unchanged: "}${name}: ${limit} for ${ownerText(owner)}\n`,
+      );
     });
 }
 
@@ -92,11 +99,15 @@ function registerLimits(queue: Command, out: Output): void {
     .description("Lists how many runs of each owner may be queued or running in a queue at once.")
     .argument("<queue>")
     .action(async (name: string, _: unknown, command) => {
-      const options: QueueOptions = command.optsWithGlobals();
-      const limits = await withClient(options, (client) => client.queues.limits(name));
-      if (options.json) return out.json({ queue: name, limits });
-      const lines = Object.entries(limits).map(([owner, runs]) => `${ownerText(owner)}: ${runs}\n`);
-      await out.write(lines.length > 0 ? lines.join("") : "No limits.\n");
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        async (ops) => ({ queue: name, ...(await ops.queues.limits({ queue: name })) }),
+        ({ limits }) =>
+          Object.entries(limits)
+            .map(([owner, runs]) => `${ownerText(owner)}: ${runs}\n`)
+            .join("") || "No limits.\n",
+      );
     });
 }
 
@@ -120,13 +131,17 @@ function registerRm(queue: Command, out: Output): void {
     .option("--all", "all of it; refused without it")
     .action(async (name: string, _: unknown, command) => {
       const options: QueueOptions = command.optsWithGlobals();
-      const count = await withClient(options, async (client) => {
-        if (options.all) return client.queues.delete(name);
-        const found = (await client.queues.list()).find((one) => one.name === name);
-        const what = found ? jobs(found) : "no tasks";
-        throw misuse("all", `missing. queue rm means all of ${name}: ${what}.`, "Add --all to go on.");
-      });
-      if (options.json) return out.json({ queue: name, deleted: true, count });
-      await out.write(`deleted ${name} with ${count === 1 ? "1 task" : `${count} tasks`}\n`);
+      await operate(
+        options,
+        out,
+        async (ops) => {
+          if (options.all)
+            return { queue: name, deleted: true, ...(await ops.queues.delete({ queue: name })) };
+          const found = (await ops.queues.list()).queues.find((one) => one.name === name);
+          const what = found ? jobs(found) : "no tasks";
+          throw misuse("all", `missing. queue rm means all of ${name}: ${what}.`, "Add --all to go on.");
+        },
+        ({ count }) => `deleted ${name} with ${count === 1 ? "1 task" : `${count} tasks`}\n`,
+      );
     });
 }

@@ -1,5 +1,5 @@
-import type { QueueView } from "@carillon/sdk";
-import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
+import type { AnswerTo } from "@carillon/ops";
+import { type Globals, noteIfEmpty, operate, type Register } from "../command.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
 import { duration, when } from "../times.js";
@@ -16,18 +16,27 @@ export const registerQueues: Register = (program, out) => {
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const queues = await withClient(options, async (client) => {
-        const list = await client.queues.list();
-        if (!options.json && list.length === 0) await noteIfEmpty(client, out);
-        return list;
-      });
-      if (options.json) return out.json({ queues });
-      if (queues.length === 0) return out.write("No queues.\n");
-      const paused = queues.filter((queue) => queue.paused).map(aboutPause);
-      const stuck = queues.filter(({ waiting = 0, workers }) => waiting > 0 && workers === 0).map(noWorker);
-      await out.write([table(COLUMNS, queues, out), ...paused, ...stuck].join(""));
+      await operate(
+        options,
+        out,
+        async (ops, client) => {
+          const answer = await ops.queues.list();
+          if (!options.json && answer.queues.length === 0) await noteIfEmpty(client, out);
+          return answer;
+        },
+        ({ queues }) => {
+          if (queues.length === 0) return "No queues.\n";
+          const paused = queues.filter((queue) => queue.paused).map(aboutPause);
+          const stuck = queues
+            .filter(({ waiting = 0, workers }) => waiting > 0 && workers === 0)
+            .map(noWorker);
+          return [table(COLUMNS, queues, out), ...paused, ...stuck].join("");
+        },
+      );
     });
 };
+
+type QueueView = AnswerTo<"queues.list">["queues"][number];
 
 /** The content of a queue, in a sentence. */
 export function jobs({ tasks, waiting = 0, active = 0 }: QueueView): string {

@@ -1,11 +1,12 @@
-import type { AnswerTo } from "@carillon/ops";
-import type { QuotaInput, QuotaScope } from "@carillon/sdk";
+import type { AnswerTo, InputTo } from "@carillon/ops";
 import { type Globals, operate, type Register, wholeNumber } from "../command.js";
 import { misuse } from "../failure.js";
 import { type Column, table } from "../table.js";
 import { duration } from "../times.js";
 
-interface SetOptions extends Globals, QuotaInput {}
+type QuotaScope = InputTo<"quotas.set">["scope"];
+type QuotaInput = Omit<InputTo<"quotas.set">, "scope">;
+type SetOptions = Globals & QuotaInput;
 
 const SCOPE = "all, owner:NAME, or owner:* for each owner without an own quota";
 

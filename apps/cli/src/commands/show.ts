@@ -1,10 +1,11 @@
-import type { Client, FreezeView, LedgerEntry, Task, TaskStats } from "@carillon/sdk";
+import type { Operator } from "@carillon/ops";
+import type { Client, LedgerEntry, Task, TaskStats } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { cut, facts } from "../text.js";
 import { duration, relative, when } from "../times.js";
-import { freezeOf, freezeText } from "./freeze.js";
+import { type FreezeView, freezeOf, freezeText } from "./freeze.js";
 import { policyFacts } from "./policies-text.js";
 import { statsLine } from "./stats-text.js";
 
@@ -26,7 +27,7 @@ export const registerShow: Register = (program, out) => {
   taskCommand(program, "show", "show a task, how it went, and what of it was not enqueued").action(
     async (task: string, _: unknown, command) => {
       const options: Globals & { queue?: string } = command.optsWithGlobals();
-      const whole = await withClient(options, (client) => ask(client, task, options));
+      const whole = await withClient(options, (client, ops) => ask(client, ops, task, options));
       if (!options.json) return out.write(describe(whole, out));
       const { task: found, stats, ledger } = whole;
       await out.json({ ...found, stats, ledger });
@@ -36,15 +37,16 @@ export const registerShow: Register = (program, out) => {
 
 async function ask(
   client: Client,
+  ops: Operator,
   text: string,
   { queue, owner }: Globals & { queue?: string },
 ): Promise<Whole> {
   const task = await client.get(taskRef(text, queue, owner));
   const name = { queue: task.queue, owner: task.owner, id: task.id };
-  const [stats, ledger, freezes] = await Promise.all([
+  const [stats, ledger, { freezes }] = await Promise.all([
     client.runs.stats(name),
     client.runs.ledger(name),
-    client.freezes.list(),
+    ops.freezes.list(),
   ]);
   return { task, stats, ledger, freeze: freezeOf(freezes, task) };
 }

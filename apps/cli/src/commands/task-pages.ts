@@ -1,3 +1,4 @@
+import type { Operator } from "@carillon/ops";
 import type { Client, ListOptions, TaskName } from "@carillon/sdk";
 import { type Command, Option } from "commander";
 import { type Globals, noteIfEmpty, wholeNumber, withClient } from "../command.js";
@@ -45,6 +46,7 @@ export async function printPages<Row>(
   read: (
     client: Client,
     filter: ListOptions,
+    ops: Operator,
   ) => Promise<{
     tasks: readonly Row[];
     unreadable?: readonly TaskName[];
@@ -56,13 +58,13 @@ export async function printPages<Row>(
   if (options.all && options.cursor !== undefined) {
     throw misuse("cursor", "cannot be combined with --all.", "Leave one of the two out.");
   }
-  await withClient(options, async (client) => {
+  await withClient(options, async (client, ops) => {
     const none = async () => {
       await out.write("No tasks.\n");
       await noteIfEmpty(client, out);
     };
     if (!options.all) {
-      const page = await read(client, filter);
+      const page = await read(client, filter, ops);
       if (options.json) return out.json(page);
       if (page.tasks.length === 0) await none();
       else await out.write(table(columns, page.tasks, out));
@@ -74,7 +76,7 @@ export async function printPages<Row>(
     const layout: Layout = {};
     let cursor: string | undefined;
     do {
-      const page = await read(client, { ...filter, limit: filter.limit ?? PAGE, cursor });
+      const page = await read(client, { ...filter, limit: filter.limit ?? PAGE, cursor }, ops);
       cursor = page.cursor;
       if (options.json) await out.write(page.tasks.map((task) => `${JSON.stringify(task)}\n`).join(""));
       else if (page.tasks.length > 0) await out.write(table(columns, page.tasks, out, layout));

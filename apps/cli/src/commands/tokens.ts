@@ -1,5 +1,4 @@
-import type { AnswerTo } from "@carillon/ops";
-import type { TokenRole } from "@carillon/sdk";
+import type { AnswerTo, InputTo } from "@carillon/ops";
 import { type Globals, operate, type Register } from "../command.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
@@ -53,7 +52,10 @@ export const registerTokens: Register = (program, out) => {
           const expires =
             options.expires === undefined ? undefined : readMoment(sdk, options.expires, at).time;
           const owners = owner?.split(",");
-          return ops.tokens.create({ name, role: role as TokenRole, owners, expires }, { by });
+          return ops.tokens.create(
+            { name, role: role as InputTo<"tokens.create">["role"], owners, expires },
+            { by },
+          );
         },
         ({ secret }) => {
           out.stderr.write("The secret is not shown again:\n");

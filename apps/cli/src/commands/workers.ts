@@ -1,5 +1,5 @@
-import type { WorkerView } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import type { AnswerTo } from "@carillon/ops";
+import { operate, type Register } from "../command.js";
 import { type Column, table } from "../table.js";
 import { cut } from "../text.js";
 
@@ -16,14 +16,16 @@ export const registerWorkers: Register = (program, out) => {
       ].join(" "),
     )
     .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const workers = await withClient(options, (client) => client.workers.list());
-      if (options.json) return out.json({ workers });
-      await out.write(workers.length ? table(COLUMNS, workers, out) : "No workers.\n");
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.workers.list(),
+        ({ workers }) => (workers.length ? table(COLUMNS, workers, out) : "No workers.\n"),
+      );
     });
 };
 
-const COLUMNS: Column<WorkerView>[] = [
+const COLUMNS: Column<AnswerTo<"workers.list">["workers"][number]>[] = [
   { title: "WORKER", value: (worker) => worker.id },
   {
     title: "STATE",

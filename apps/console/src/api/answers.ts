@@ -92,7 +92,6 @@ export const REVISIONS = object({
 });
 export const MOVED = object({ task: taskName, changed: flag });
 export const CHANGED = object({ changed: flag });
-export const COUNT = object({ count });
 export const TRIGGERED = object(
   { outcome: z.enum(["enqueued", "queued"]), key: text, warnings },
   { run: text, enqueued: time },
@@ -304,82 +303,3 @@ export const DIAGNOSIS = object({
   tasks: object({ read: count, of: count }),
   skipped: list(text),
 });
-const process = { id: text, host: text, pid: count, started: time, beat: time, every: count, alive: flag };
-export const NODES = object({
-  nodes: list(
-    object(
-      {
-        ...{ ...process, version: text, bullmq: text, tzdata: text, clockOffset: z.number(), ready: flag },
-        state: z.enum(["ready", "not-ready", "silent", "dead"]),
-      },
-      { onAlert: flag, why: text },
-    ),
-  ),
-});
-export const WORKERS = object({
-  workers: list(
-    object(
-      {
-        ...{
-          ...process,
-          queues: list(text),
-          types: list(text),
-          versions: z.record(text, text),
-          stopping: flag,
-        },
-        state: z.enum(["ready", "stopping", "silent", "dead"]),
-        runs: list(object({ run: text, queue: text, task: text })),
-      },
-      { running: count, lacking: list(object({ queue: text, type: text, since: z.number() })) },
-    ),
-  ),
-});
-export const QUEUES = object({
-  queues: list(object({ name: text, tasks: count }, { ...queueState, outcomes })),
-});
-export const LIMITS = object({ limits: z.record(text, count) });
-const alert = object(
-  { kind: alertKind, at: time },
-  {
-    ...{ task: taskName, code: text, queue: text, type: text, run: text, error: text, message: text },
-    ended: list(alertKind),
-  },
-).meta({ id: "Alert" });
-export const ALERTS = object(
-  { alerts: list(alert.extend({ recorded: time, to: list(text), silenced: text.optional() })) },
-  page,
-);
-export const UNDELIVERED = object({
-  alerts: list(alert),
-  deliveries: list(
-    object(
-      {
-        ...{ id: text, owner: text, to: text, at: time, kinds: list(text) },
-        state: z.enum(["collecting", "waiting", "failed"]),
-      },
-      { error: text },
-    ),
-  ),
-});
-export const TESTED = object({ run: text });
-const holds = object(
-  { tasks: count, until: time, running: count },
-  { starts: count, warnings: list(object({ code: text, message: text, remedy: text })) },
-).meta({ id: "Holds" });
-const SILENCE = object(
-  { id: text, until: time, created: time },
-  { owner: text, task: text, queue: text, kind: alertKind, all: flag, reason: text, by: text },
-).meta({ id: "Silence" });
-/** A dry run has `holds` only. */
-export const PUT_SILENCE = SILENCE.partial().extend({ holds });
-export const SILENCES = object({ silences: list(SILENCE) });
-const FREEZE = object(
-  { id: text, from: time, created: time, active: flag },
-  {
-    ...{ owner: text, tag: text, queue: text, all: flag, reason: text, by: text },
-    ...{ until: time, activeUntil: time, schedule: z.looseObject({}), length: count },
-  },
-).meta({ id: "Freeze" });
-export const PUT_FREEZE = FREEZE.partial().extend({ holds });
-export const PAUSED_QUEUE = object({ changed: flag, holds });
-export const FREEZES = object({ freezes: list(FREEZE) });

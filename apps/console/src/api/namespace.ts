@@ -1,6 +1,6 @@
 import { version } from "../command-line.js";
 import { BOARD_PATH } from "../paths.js";
-import { DIAGNOSIS, ME, NODES, STATUS, WORKERS } from "./answers.js";
+import { DIAGNOSIS, ME, STATUS } from "./answers.js";
 import { endpoint, ok } from "./route.js";
 
 /** The status of the namespace, its nodes and workers. */
@@ -17,6 +17,4 @@ export const namespaceEndpoints = {
   ),
   status: endpoint({ answer: STATUS }, async ({ client }) => ok(await client.status())),
   doctor: endpoint({ answer: DIAGNOSIS }, async ({ client }) => ok(await client.doctor())),
-  nodes: endpoint({ answer: NODES }, async ({ client }) => ok({ nodes: await client.nodes.list() })),
-  workers: endpoint({ answer: WORKERS }, async ({ client }) => ok({ workers: await client.workers.list() })),
 };

@@ -1,4 +1,5 @@
 import { HTTP_OPERATIONS, type HttpOperation, perform, statusOf } from "@carillon/ops/internal";
+import { CarillonError } from "@carillon/sdk";
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { Env } from "../context.js";
@@ -20,19 +21,48 @@ function endpointOf(one: HttpOperation): Endpoint {
     Object.fromEntries(parts.map((part) => [part, true])) as Record<never, true>,
   );
   const reads = one.method === "GET";
+  const described = Object.keys(rest.shape).length > 0 ? rest : NOTHING;
+  const read = reads ? reader(rest) : undefined;
   return endpoint(
     {
-      ...(reads
-        ? { query: rest }
-        : { body: z.unknown(), checked: Object.keys(rest.shape).length > 0 ? rest : NOTHING }),
+      ...(reads ? { query: ANY_QUERY } : { body: z.unknown() }),
+      checked: reads ? { query: described } : { body: described },
       ...(operation.output && { answer: operation.output }),
       status: statuses,
       about: { id: name, summary: operation.summary },
     },
     async ({ client, path, query, body }) => {
-      const input = { ...(reads ? query : (body as object | undefined)), ...path };
+      const input = { ...(read ? read(query) : (body as object | undefined)), ...path };
       const answer = await perform(client, operation, input);
       return { status: statusOf(one, answer), body: answer };
     },
   );
+}
+
+const ANY_QUERY = z.looseObject({});
+
+/** Reads query parameters, which are text, as the numbers, booleans and lists that a schema describes. */
+function reader(schema: z.ZodObject): (query: Record<string, unknown>) => Record<string, unknown> {
+  const { properties = {} } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  return (query) =>
+    Object.fromEntries(
+      Object.entries(query).map(([field, given]) => {
+        const types = typesIn(properties[field]);
+        if (types.has("array")) return [field, [given].flat().flatMap((text) => String(text).split(","))];
+        if (Array.isArray(given))
+          throw new CarillonError("INVALID_OPTION", "given more than once.", { field });
+        const text = String(given);
+        if ((types.has("integer") || types.has("number")) && /^\d{1,15}$/.test(text))
+          return [field, Number(text)];
+        if (types.has("boolean") && /^(true|false)$/.test(text)) return [field, text === "true"];
+        return [field, text];
+      }),
+    );
+}
+
+/** The types of a JSON Schema and of its alternatives. */
+function typesIn(schema: z.core.JSONSchema._JSONSchema | undefined): Set<unknown> {
+  if (typeof schema !== "object") return new Set();
+  const { type, anyOf = [] } = schema;
+  return new Set([type, ...anyOf.flatMap((one) => [...typesIn(one)])].flat());
 }

@@ -1,12 +1,4 @@
-import {
-  ALERT_KINDS,
-  ITEM_STATES,
-  OUTCOMES,
-  type Outcome,
-  parseInstant,
-  TASK_STATES,
-  taskSchema,
-} from "@carillon/sdk";
+import { ITEM_STATES, OUTCOMES, type Outcome, parseInstant, TASK_STATES, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
 import { conditionShape } from "./conditions.js";
 
@@ -148,12 +140,6 @@ export const LOAD_QUERY = z.strictObject({
 });
 
 export const FORECAST_QUERY = z.strictObject({ within: text, ...UPCOMING_QUERY.shape });
-
-export const ALERTS_QUERY = z.strictObject({
-  kind: oneOf(ALERT_KINDS).optional(),
-  limit: number.optional(),
-  cursor: text.optional(),
-});
 
 export const CHANGES_QUERY = z.strictObject({
   task: text.optional(),

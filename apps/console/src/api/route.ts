@@ -55,7 +55,7 @@ export const NOTHING = z.strictObject({});
 
 /**
  * One method of one path. A query or a body that it does not describe is refused, unless it is empty.
- * @param schemas `checked` describes a body that the client checks. `answer` and `status` (204 without an answer, else 200) describe the
+ * @param schemas `checked` describes a query or a body that the operation checks. `answer` and `status` (204 without an answer, else 200) describe the
  *   answer, and are not checked here.
  */
 export function endpoint<
@@ -65,11 +65,11 @@ export function endpoint<
   schemas: Partial<Pick<Described, "answer" | "status" | "about">> & {
     query?: Query;
     body?: Body;
-    checked?: z.ZodType;
+    checked?: Partial<Pick<Described, "query" | "body">>;
   },
   answer: (asked: Asked<z.output<Query>, z.output<Body>>) => Promise<Reply>,
 ): Endpoint {
-  const { query = NOTHING, body = NOTHING, checked = body, answer: shape, about } = schemas;
+  const { query = NOTHING, body = NOTHING, checked, answer: shape, about } = schemas;
   const { status = [shape === undefined ? 204 : 200] } = schemas;
   const call: Call = async (c) => {
     const client = clientFor(c);
@@ -87,7 +87,7 @@ export function endpoint<
     return json(c, identity.role === "viewer" ? hostsOnly(reply.body) : reply.body, reply.status);
   };
   return Object.assign(call, {
-    described: { query, body: checked, answer: shape, status, ...(about && { about }) },
+    described: { query, body, ...checked, answer: shape, status, ...(about && { about }) },
   });
 }
 

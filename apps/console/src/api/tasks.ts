@@ -32,12 +32,18 @@ export function taskEndpoints(redactor: Redactor) {
       ok(await client.counts(query)),
     ),
     add: endpoint(
-      { query: PUT_QUERY, body: z.unknown(), checked: TASK_INPUT, answer: PUT, status: [200, 201] },
+      { query: PUT_QUERY, body: z.unknown(), checked: { body: TASK_INPUT }, answer: PUT, status: [200, 201] },
       ({ client, body, query }) => put(client, body, query),
     ),
     get: endpoint({ answer: TASK }, async (asked) => ok(await asked.client.get(taskOf(asked)))),
     put: endpoint(
-      { query: PUT_QUERY, body: z.unknown(), checked: NAMED_TASK_INPUT, answer: PUT, status: [200, 201] },
+      {
+        query: PUT_QUERY,
+        body: z.unknown(),
+        checked: { body: NAMED_TASK_INPUT },
+        answer: PUT,
+        status: [200, 201],
+      },
       (asked) => put(asked.client, named(asked.body, taskOf(asked)), asked.query),
     ),
     revisions: endpoint({ answer: REVISIONS }, async (asked) =>

@@ -53,7 +53,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.trigger("fine");
     await Promise.all([settled("fails"), settled("fine")]);
     await operatorOf(world.client).calendars.put({ name: "holidays", entries: ["2030-12-25"] });
-    await world.client.freezes.put({ owner: "globex", reason: "an audit" });
+    await operatorOf(world.client).freezes.put({ owner: "globex", reason: "an audit" });
     pages = { ...PAGES, ...(await storeMarkup(world.client)) };
   });
   afterAll(() => world?.stop());
@@ -317,7 +317,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     const row = page.locator("main li", { hasText: "Task fails" });
     await row.waitFor();
     const silences = async () =>
-      (await world.client.alerts.silences()).filter(({ task }) => task === "fails");
+      (await operatorOf(world.client).silences.list()).silences.filter(({ task }) => task === "fails");
     expect(await silences()).toMatchObject([{ until: Date.UTC(2040, 0), by: "operator" }]);
     await row.getByRole("button", { name: "End" }).click();
     await row.waitFor({ state: "detached" });

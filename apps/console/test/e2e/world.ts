@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { type AnyTaskType, type Context, defineTask, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
@@ -75,7 +76,9 @@ export async function startWorld(
     scheduler.start(),
     worker.start(),
   ]);
-  await eventually(async () => (await console_.client.nodes.list()).some(({ ready }) => ready));
+  await eventually(async () =>
+    (await operatorOf(console_.client).nodes.list()).nodes.some(({ ready }) => ready),
+  );
   const people = new Map<string, Promise<Visit>>();
   return {
     ...console_,

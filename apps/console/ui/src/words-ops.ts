@@ -1,4 +1,5 @@
-import type { AlertKind, Delivery } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
+import type { AlertKind } from "@carillon/sdk";
 import { count } from "./words-count.js";
 
 interface Owed {
@@ -121,7 +122,7 @@ export const opsWords = {
     about: (kinds: string) => `alerts: ${kinds}`,
     allDelivered: "Nothing waits.",
     states: { collecting: "collected", waiting: "waits", failed: "failed" } satisfies Record<
-      Delivery["state"],
+      AnswerTo<"alerts.undelivered">["deliveries"][number]["state"],
       string
     >,
     waitsForNode: "waits for a node",

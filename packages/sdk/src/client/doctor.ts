@@ -8,12 +8,12 @@ import {
   type TaskSchedule,
 } from "@carillon/core/internal";
 import { failsForAll, isAlive, redisError, type StoredTask } from "@carillon/store";
-import type { Alerts } from "./alerts.js";
 import { clocks, dead, lostHistory, notReady, redisFindings, skews, slowness } from "./doctor-environment.js";
 import { type Diagnosis, type Finding, NAMED, span } from "./doctor-finding.js";
 import type { Runs } from "./runs.js";
 import type { Scope } from "./scope.js";
 import { type StatusReason, status } from "./status.js";
+import { undelivered } from "./undelivered.js";
 
 /** Tasks that are read in all. */
 const SAMPLE = 2_000;
@@ -39,11 +39,7 @@ interface Sampled {
 }
 
 /** Examines a namespace: reads a bounded number of keys and changes nothing. */
-export async function doctor(
-  scope: Scope,
-  runs: Pick<Runs, "stats" | "list">,
-  alerts: Pick<Alerts, "undelivered">,
-): Promise<Diagnosis> {
+export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): Promise<Diagnosis> {
   scope.assertUnbound();
   const { store } = scope;
   const { reasons, notes, at } = await status(scope);
@@ -81,7 +77,7 @@ export async function doctor(
     ...notReady(alive.nodes, at),
     ...(writable ? [...dead("node", nodes, at), ...dead("worker", workers, at)] : []),
     ...(writable ? await uncovered(scope, tasks, reasons) : []),
-    ...(await undelivered(alerts, at, reasons)),
+    ...(await stuckDeliveries(scope, at, reasons)),
     ...(writable ? await undeliverable(scope, tasks) : []),
     ...unplanned,
     ...neverRan(tasks, schedules, at),
@@ -215,13 +211,13 @@ function schedulesOf({ store }: Scope, tasks: readonly StoredTask[]): [Schedules
 }
 
 /** Deliveries of alerts that failed within the last hour, or are late: their destination does not take them. */
-async function undelivered(
-  alerts: Pick<Alerts, "undelivered">,
+async function stuckDeliveries(
+  scope: Scope,
   now: number,
   reasons: readonly StatusReason[],
 ): Promise<Finding[]> {
   if (reasons.some(({ code }) => code === "ALERTS_FAIL")) return [];
-  const { deliveries } = await alerts.undelivered();
+  const { deliveries } = await undelivered(scope);
   // Those that were not tried yet are a symptom of this reason.
   const told = reasons.some(({ code }) => code === "ALERTS_UNDELIVERED");
   const failing = deliveries.filter(

@@ -28,7 +28,7 @@ import {
 } from "@carillon/store";
 import { roundedInstant } from "../instant.js";
 import { notFound } from "./input.js";
-import { holdOf } from "./queues.js";
+import { holdOf } from "./queue-hold.js";
 import type { Scope } from "./scope.js";
 import { TimeSlice } from "./time-slice.js";
 

@@ -14,7 +14,7 @@ import {
   taskSchema,
 } from "@carillon/core";
 import { errorOf, type Pending } from "@carillon/core/internal";
-import { isAlive, isSilent, nextOf, type Revision, type StoredTask, type WorkerInfo } from "@carillon/store";
+import { nextOf, type Revision, type StoredTask } from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */
 export interface Task extends Policies {
@@ -198,25 +198,4 @@ export interface TaskRevision {
 
 export function revisionView({ definition, ...rest }: Revision): TaskRevision {
   return { ...rest, definition: inputOf(definition) };
-}
-
-/** A worker of the registry; `alive` while its last heartbeat is within three of its intervals from now. */
-export interface WorkerView extends Omit<WorkerInfo, "running"> {
-  /** Number of runs that it has under way; a bound client does not learn it, and gets only the `runs` of its owner. */
-  readonly running?: number | undefined;
-  readonly alive: boolean;
-  readonly state: WorkerState;
-}
-
-/** `stopping`: it takes no more jobs. `silent`: it missed a heartbeat. `dead`: it missed three. */
-export type WorkerState = "ready" | "stopping" | "silent" | "dead";
-
-/** @param owner of a bound client */
-export function workerView(worker: WorkerInfo, now: number, owner: string | undefined): WorkerView {
-  const alive = isAlive(worker, now);
-  const silent = alive && isSilent(worker, now);
-  const state = !alive ? "dead" : silent ? "silent" : worker.stopping ? "stopping" : "ready";
-  if (owner === undefined) return { ...worker, alive, state };
-  const { running: _, runs, ...rest } = worker;
-  return { ...rest, runs: runs.filter(({ task }) => task.startsWith(`${owner}/`)), alive, state };
 }

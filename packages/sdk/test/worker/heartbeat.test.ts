@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { bullPrefix } from "@carillon/store";
 import { internalsOf, storeOf } from "@carillon/store/internal";
@@ -8,7 +9,10 @@ import { Bench, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("heartbeat");
 const store = () => storeOf(bench.client);
-const list = () => bench.client.workers.list();
+const list = () =>
+  operatorOf(bench.client)
+    .workers.list()
+    .then(({ workers }) => workers);
 /** Uses another client, because answers about workers are cached. */
 const put = async (client: Client, type: string, queue = QUEUE) =>
   client.put({ id: `${type}-${queue}`, type, queue, schedule: { every: "1h" } });
@@ -50,7 +54,8 @@ it("a worker is listed with its runs, as stopping while it waits, and not after 
     return one?.running === 1 && one;
   });
   expect(busy.runs).toEqual([{ run, queue: QUEUE, task: "system/t" }]);
-  const [seen] = await new Client({ store: store(), owner: "acme" }).workers.list();
+  const bound = operatorOf(new Client({ store: store(), owner: "acme" }));
+  const [seen] = (await bound.workers.list()).workers;
   expect(seen).toMatchObject({ id: worker.id, runs: [] });
   expect(seen).not.toHaveProperty("running");
 
@@ -78,7 +83,7 @@ it("a worker that misses beats is silent, then dead, and forgotten after an hour
   const type = waits("ring");
   const rarely = { heartbeatEvery: "5m" } as const;
   const worker = await bench.work([type], rarely);
-  const [{ alive: _, state: __, ...info } = {} as never] = await list();
+  const [{ alive: _, state: __, lacking: ___, ...info } = {} as never] = await list();
   const now = await store().serverTime();
   const ago = { silent: HOUR / 6, dead: HOUR / 3, ahead: -HOUR / 3, forgotten: 2 * HOUR };
   for (const [id, ms] of Object.entries(ago))

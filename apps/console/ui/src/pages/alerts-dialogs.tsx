@@ -1,4 +1,5 @@
-import type { AlertKind, Silence, SilenceScope } from "@carillon/sdk";
+import type { AnswerTo, InputTo } from "@carillon/ops";
+import type { AlertKind } from "@carillon/sdk";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, runPath } from "../lib/api.js";
@@ -12,7 +13,7 @@ import { words } from "../words.js";
 
 const w = words.alerts;
 
-export function silenceText({ all, owner, task, queue, kind }: SilenceScope): string {
+export function silenceText({ all, owner, task, queue, kind }: Partial<InputTo<"silences.put">>): string {
   if (all) return w.scopes.all;
   const given = { owner, task, queue, kind: kind && w.kinds[kind] };
   const named = (["owner", "task", "queue", "kind"] as const).filter((name) => given[name] !== undefined);
@@ -37,7 +38,10 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
     ...(until && { until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString() }),
   };
   const act = useAct(
-    () => api<Silence>("POST", "/alerts/silences", { body: { ...given, ...(reason && { reason }) } }),
+    () =>
+      api<AnswerTo<"silences.put">>("POST", "/alerts/silences", {
+        body: { ...given, ...(reason && { reason }) },
+      }),
     {
       quiet: true,
       onDone: () => {

@@ -1,4 +1,5 @@
-import type { AlertKind, AlertRecord, Delivery, Silence, Undelivered } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
+import type { AlertKind } from "@carillon/sdk";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { api, runPath, shortName, taskPath } from "../lib/api.js";
@@ -13,17 +14,19 @@ import { words } from "../words.js";
 import { NewSilence, silenceText, TestAlert } from "./alerts-dialogs.js";
 
 const w = words.alerts;
-const TONES: Record<Delivery["state"], Tone> = { collecting: "none", waiting: "warn", failed: "bad" };
-
-interface Page {
-  alerts: AlertRecord[];
-  cursor?: string;
-}
+type Undelivered = AnswerTo<"alerts.undelivered">;
+type Silence = AnswerTo<"silences.list">["silences"][number];
+type Page = AnswerTo<"alerts.list">;
+const TONES: Record<Undelivered["deliveries"][number]["state"], Tone> = {
+  collecting: "none",
+  waiting: "warn",
+  failed: "bad",
+};
 
 /** Delivered alerts, undelivered ones, and silences. */
 export default function Alerts() {
   const { act } = useMe();
-  const silences = useGet<{ silences: Silence[] }>("/alerts/silences");
+  const silences = useGet<AnswerTo<"silences.list">>("/alerts/silences");
   const undelivered = useGet<Undelivered>("/alerts/undelivered");
   const [dialog, setDialog] = useState<"silence" | "test" | undefined>();
   const close = () => setDialog(undefined);

@@ -1,4 +1,4 @@
-import type { FreezeView } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api } from "../lib/api.js";
@@ -14,11 +14,12 @@ import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 
 const w = words.freezes;
+type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
 
 /** Current and coming freezes, with scope, author, reason and end. */
 export default function Freezes() {
   const { act } = useMe();
-  const freezes = useGet<{ freezes: FreezeView[] }>("/freezes");
+  const freezes = useGet<AnswerTo<"freezes.list">>("/freezes");
   const [isNew, setNew] = useState(false);
   const [lifting, setLifting] = useState<FreezeView | undefined>();
   return (

@@ -1,7 +1,7 @@
+import type { AnswerTo } from "@carillon/ops";
 import type {
   Outcome,
   Percentiles,
-  QueueView,
   RunningRun,
   RunSummary,
   Status,
@@ -284,7 +284,7 @@ function Paused() {
 }
 
 function Queues() {
-  const queues = useGet<{ queues: QueueView[] }>("/queues");
+  const queues = useGet<AnswerTo<"queues.list">>("/queues");
   return (
     <List
       title={w.queues}

@@ -1,4 +1,4 @@
-import type { NodeState, NodeView, QueueView, WorkerState, WorkerView } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api, ROOT } from "../lib/api.js";
@@ -14,15 +14,18 @@ import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
 
 const w = words.system;
-const TONES: Record<NodeState | WorkerState, Tone> = {
+type NodeView = AnswerTo<"nodes.list">["nodes"][number];
+type WorkerView = AnswerTo<"workers.list">["workers"][number];
+type QueueView = AnswerTo<"queues.list">["queues"][number];
+const TONES: Record<(NodeView | WorkerView)["state"], Tone> = {
   ...{ ready: "ok", "not-ready": "warn", stopping: "warn", silent: "bad", dead: "bad" },
 };
 
 /** Nodes and workers alive, and the jobs that wait. */
 export default function System() {
-  const nodes = useGet<{ nodes: NodeView[] }>("/nodes");
-  const workers = useGet<{ workers: WorkerView[] }>("/workers");
-  const queues = useGet<{ queues: QueueView[] }>("/queues");
+  const nodes = useGet<AnswerTo<"nodes.list">>("/nodes");
+  const workers = useGet<AnswerTo<"workers.list">>("/workers");
+  const queues = useGet<AnswerTo<"queues.list">>("/queues");
   return (
     <>
       <PageHead title={w.title} />

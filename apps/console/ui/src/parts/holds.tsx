@@ -1,4 +1,4 @@
-import type { Holds } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { useEffect, useState } from "react";
 import { useAsk } from "../lib/query.js";
 import { words } from "../words.js";
@@ -9,17 +9,19 @@ const w = words.holds;
 const CALM = 400;
 
 /**
- * The extent of a freeze, a silence or a pause before it is made, by a dry run of the same request; a warning with the
+ * The extent of a freeze, a silence or a pause before it is made, by a preview of the same request; a warning with the
  * nearest name if nothing matches.
  */
 export function HoldsLine({ path, body, ready }: { path: string; body: object; ready: boolean }) {
-  const text = JSON.stringify({ ...body, dryRun: true });
+  const text = JSON.stringify(body);
   const [calm, setCalm] = useState(text);
   useEffect(() => {
     const timer = setTimeout(() => setCalm(text), CALM);
     return () => clearTimeout(timer);
   }, [text]);
-  const asked = useAsk<{ holds: Holds }>(path, JSON.parse(calm), { enabled: ready && calm === text });
+  const asked = useAsk<AnswerTo<"freezes.preview">>(`${path}/preview`, JSON.parse(calm), {
+    enabled: ready && calm === text,
+  });
   if (!ready || calm !== text || asked.data === undefined || asked.error) return null;
   const { tasks, starts, until, running, warnings = [] } = asked.data.holds;
   const [warning] = warnings;

@@ -1,27 +1,28 @@
 import { ALERTS_QUEUE, type FreezeScope, isCarillonError, type TaskName } from "@carillon/core";
 import { nearest, parseLocalName } from "@carillon/core/internal";
-import { load } from "./load.js";
-import { running } from "./running.js";
-import type { Scope } from "./scope.js";
-import { countByFilter } from "./task-reader.js";
-import type { Warning } from "./types.js";
+import type { Warning } from "@carillon/sdk";
+import { countByFilter, load, running, type Scope } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { count, time, warning as warningShape } from "./shapes.js";
 
 /** The tasks and starts that a freeze, a silence or the pause of a queue holds, as stored now. */
-export interface Holds {
-  /** Tasks in the scope. */
-  readonly tasks: number;
-  /**
-   * Their planned occurrences between the beginning and `until`. Undefined: the scope has more than 10,000 tasks, or too many
-   * occurrences to count.
-   */
-  readonly starts: number | undefined;
-  /** End of the time that `starts` is counted in, UTC ms: the end of the hold, at most a day after its beginning. */
-  readonly until: number;
-  /** Their runs that are under way, which go on. At most 1,000 of a queue are counted. */
-  readonly running: number;
-  /** `MATCHES_NOTHING`, with the nearest known name. */
-  readonly warnings: readonly Warning[];
-}
+export const holds = z
+  .object({
+    tasks: count.describe("Tasks in the scope."),
+    starts: count
+      .optional()
+      .describe(
+        "Their planned occurrences from the beginning to `until`. Missing: the scope has more than 10,000 tasks, or too many occurrences to count.",
+      ),
+    until: time.describe("End of the counted time: of the hold, or a day after its beginning."),
+    running: count.describe(
+      "Their runs that are under way, which go on. At most 1,000 of a queue are counted.",
+    ),
+    warnings: z.array(warningShape).describe("`MATCHES_NOTHING`, with the nearest known name."),
+  })
+  .meta({ id: "Holds" });
+
+export type Holds = z.output<typeof holds>;
 
 const DAY = 86_400_000;
 /** Tasks whose times are counted: a second of work. */

@@ -1,0 +1,134 @@
+import { randomBytes } from "node:crypto";
+import { ALERTS_QUEUE, CarillonError, type Duration, type Freeze, type ScheduleInput } from "@carillon/core";
+import { assertFreezeScope, frozenAt, nextFreeze, parseWindows } from "@carillon/core/internal";
+import { instant as instantOf, shortText } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { type Holds, holdsOf } from "../holds.js";
+import type { Call } from "../operation.js";
+import { count, duration, flag, given, instant, time } from "../shapes.js";
+
+/** Tasks to freeze, and for how long: until a time, until it is lifted, or in recurring windows. */
+export const freezeInput = z.strictObject({
+  owner: given.optional(),
+  tag: given.optional(),
+  queue: given.optional(),
+  all: flag.optional().describe("Every task. Instead of owner, tag and queue."),
+  from: instant.optional().describe("Begin. Default: now. Not with `schedule`."),
+  until: instant.optional().describe("End. Default: none, until it is lifted. Not with `schedule`."),
+  schedule: z
+    .custom<ScheduleInput>((input) => typeof input === "object", "not an object")
+    .meta({ type: "object" })
+    .optional()
+    .describe("Begins of recurring windows: a `cron` or `calendar` expression, with `timezone`."),
+  for: duration
+    .optional()
+    .describe("Length of each recurring window, at least 1 s. Required with `schedule`, and only there."),
+  reason: given.optional().describe("Shown by ledger, explain and errors; at most 500 characters."),
+});
+
+export const freeze = z
+  .object({
+    id: z.string(),
+    owner: z.string().optional(),
+    tag: z.string().optional(),
+    queue: z.string().optional(),
+    all: z.boolean().optional(),
+    from: time,
+    until: time.optional(),
+    schedule: z.custom<Freeze["schedule"]>().meta({ type: "object" }).optional(),
+    length: count.optional(),
+    reason: z.string().optional(),
+    by: z.string().optional(),
+    created: time,
+    active: z.boolean().describe("Whether it holds now."),
+    activeUntil: time
+      .optional()
+      .describe(
+        "End of the freeze or the present window. Missing: it does not hold now, or until it is lifted.",
+      ),
+  })
+  .meta({ id: "Freeze" });
+
+/** A freeze, and whether it holds now. */
+export type FreezeView = z.output<typeof freeze>;
+
+export function viewOf(freeze: Freeze, now: number): FreezeView {
+  const frozen = frozenAt([freeze], now);
+  const until = frozen?.until;
+  return { ...freeze, active: frozen !== undefined, ...(until !== undefined && { activeUntil: until }) };
+}
+
+/** Whether a caller may see a freeze: one that is bound to an owner sees its own and those of no owner. */
+export function mayRead({ owner }: Call, freeze: Freeze): boolean {
+  return owner === undefined || freeze.owner === undefined || freeze.owner === owner;
+}
+
+/** Counts what a freeze holds; of recurring windows, the present or next one. */
+export function holdsOfFreeze({ scope }: Call, freeze: Freeze, now: number): Promise<Holds> {
+  const from = frozenAt([freeze], now) ? now : (nextFreeze([freeze], now) ?? now);
+  return holdsOf(scope, freeze, { from, until: frozenAt([freeze], from)?.until });
+}
+
+/**
+ * The freeze that an input describes.
+ *
+ * @throws `INVALID_OPTION`, `INVALID_NAME`, `INVALID_SCHEDULE`, `NEVER_FIRES`; `FORBIDDEN` for another owner than the caller's, and
+ * for the queue of alerts
+ */
+export async function freezeOf(
+  { scope, store, by }: Call,
+  input: z.output<typeof freezeInput>,
+): Promise<{ freeze: Freeze; now: number }> {
+  const { owner, tag, queue, all: every, ...given } = scope.bind(input);
+  const all = scope.owner === undefined ? every : undefined;
+  assertFreezeScope({ owner, tag, queue, all });
+  if (queue === ALERTS_QUEUE)
+    throw new CarillonError("FORBIDDEN", "alerts go through this queue; it cannot be frozen.", {
+      field: "queue",
+    });
+  const reason = shortText(given.reason, "reason");
+  const times = timesOf(given);
+  const now = await store.freezes.time();
+  const from = given.from === undefined ? now : instantOf(given.from, "from");
+  if (times.until !== undefined && times.until <= Math.max(from, now))
+    throw new CarillonError("INVALID_OPTION", "the end is in the past or before the beginning.", {
+      field: "until",
+      remedy: "Give a time after the beginning and after now.",
+    });
+  const freeze: Freeze = {
+    id: randomBytes(6).toString("hex"),
+    ...(owner !== undefined && { owner }),
+    ...(tag !== undefined && { tag }),
+    ...(queue !== undefined && { queue }),
+    ...(all && { all }),
+    ...times,
+    from,
+    ...(reason && { reason }),
+    ...(by && { by }),
+    created: now,
+  };
+  return { freeze, now };
+}
+
+function timesOf({
+  from,
+  until,
+  schedule,
+  for: length,
+}: Omit<z.output<typeof freezeInput>, "owner">): Pick<Freeze, "until" | "schedule" | "length"> {
+  if (schedule === undefined) {
+    if (length !== undefined)
+      throw new CarillonError("INVALID_OPTION", "given without schedule.", {
+        field: "for",
+        remedy: "Give until, or the schedule of the windows.",
+      });
+    return until === undefined ? {} : { until: instantOf(until, "until") };
+  }
+  const other = from !== undefined ? "from" : until !== undefined ? "until" : undefined;
+  if (other !== undefined)
+    throw new CarillonError("INVALID_OPTION", "given with schedule.", {
+      field: other,
+      remedy: "Windows take their times from the schedule.",
+    });
+  return parseWindows(schedule, length as Duration | undefined);
+}

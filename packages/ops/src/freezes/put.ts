@@ -1,0 +1,28 @@
+import { shown } from "@carillon/sdk/internal";
+import { holds } from "../holds.js";
+import { operation } from "../operation.js";
+import { freeze, freezeInput, freezeOf, holdsOfFreeze, viewOf } from "./freeze.js";
+
+/**
+ * Freezes tasks, tasks that are put later included. It holds on all nodes before its answer is made, independently of pauses and other
+ * freezes. Due times of schedules are skipped with the reason `frozen`; single times, retries, waiting occurrences and backfills are held
+ * until the end. Open runs go on.
+ */
+export const putFreeze = operation({
+  http: "POST /freezes",
+  role: "operator",
+  reach: "owner",
+  logs: "freeze",
+  summary: "Freezes all tasks of an owner, a tag, a queue or the namespace, and counts what that holds.",
+  input: freezeInput,
+  output: freeze.extend({ holds }),
+  status: [201],
+  async run(call, input) {
+    const { freeze, now } = await freezeOf(call, input);
+    await call.store.freezes.put(freeze);
+    const { id, owner, tag, queue, by: _, created: __, ...facts } = freeze;
+    call.log({ owner, tag, queue, freeze: id }, { after: shown({ owner, tag, queue, ...facts }) });
+    // Counts last: the hold must not wait for it.
+    return { ...viewOf(freeze, now), holds: await holdsOfFreeze(call, freeze, now) };
+  },
+});

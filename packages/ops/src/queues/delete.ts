@@ -1,0 +1,19 @@
+import { assertName } from "@carillon/core/internal";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { count as countShape, given } from "../shapes.js";
+
+export const deleteQueue = operation({
+  http: "DELETE /queues/:queue",
+  role: "admin",
+  reach: "namespace",
+  logs: "queue.delete",
+  summary: "Deletes a queue with its tasks and everything that BullMQ keeps of it. Stop its workers first.",
+  input: z.strictObject({ queue: given }),
+  output: z.object({ count: countShape.describe("Number of its tasks.") }),
+  async run({ store, log }, { queue }) {
+    const count = await store.deleteQueue(assertName(queue, "queue"));
+    log({ queue }, { count });
+    return { count };
+  },
+});

@@ -1,0 +1,27 @@
+import { shortText } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { holds, holdsOf } from "../holds.js";
+import { operation } from "../operation.js";
+import { changed, given } from "../shapes.js";
+import { assertPausable } from "./queue.js";
+
+/**
+ * Scheduling goes on: jobs wait, and a task whose overlap policy is `skip` skips occurrences that come due while its run waits. If the queue
+ * is paused already, the first note and name stay.
+ */
+export const pauseQueue = operation({
+  http: "POST /queues/:queue/pause",
+  role: "operator",
+  reach: "namespace",
+  logs: "queue.pause",
+  summary: "Pauses a queue: its workers take no more jobs, and finish those they have.",
+  input: z.strictObject({ queue: given, note: given.optional().describe("At most 500 characters.") }),
+  output: changed.extend({ holds }),
+  async run({ store, scope, by, log }, { queue, ...given }) {
+    const note = shortText(given.note, "note");
+    await assertPausable(store, queue);
+    const changed = await store.queues.pause(queue, by, note);
+    if (changed) log({ queue }, { details: { note: note || undefined } });
+    return { changed, holds: await holdsOf(scope, { queue }) };
+  },
+});

@@ -1,0 +1,22 @@
+import { holds, holdsOf } from "../holds.js";
+import { operation } from "../operation.js";
+import { silence, silenceInput, silenceOf } from "./silence.js";
+
+export const putSilence = operation({
+  http: "POST /alerts/silences",
+  role: "operator",
+  reach: "owner",
+  logs: "silence",
+  summary:
+    "Silences alerts until a time: those that match are recorded, and not delivered, not later either.",
+  input: silenceInput,
+  output: silence.extend({ holds }),
+  status: [201],
+  async run(call, input) {
+    const silence = await silenceOf(call, input);
+    const { id, owner, task, queue, kind, until, reason } = silence;
+    await call.store.alerts.silence(silence);
+    call.log({ owner, id: task, queue }, { details: { silence: id, until, kind, reason } });
+    return { ...silence, holds: await holdsOf(call.scope, silence, silence) };
+  },
+});

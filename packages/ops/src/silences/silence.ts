@@ -1,0 +1,71 @@
+import { randomBytes } from "node:crypto";
+import { ALERT_KINDS, CarillonError, type Silence } from "@carillon/core";
+import { assertSilenceScope } from "@carillon/core/internal";
+import { instant as instantOf, shortText } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { alertKind } from "../alerts/alert.js";
+import type { Call } from "../operation.js";
+import { flag, given, instant, oneOf, time } from "../shapes.js";
+
+/** Alerts to silence, and for how long. */
+export const silenceInput = z.strictObject({
+  owner: given.optional(),
+  task: given.optional().describe("Id of a task."),
+  queue: given.optional(),
+  kind: oneOf(ALERT_KINDS).optional(),
+  all: flag.optional().describe("Every alert. Instead of the other fields."),
+  until: instant.describe("End."),
+  reason: given.optional().describe("At most 500 characters."),
+});
+
+export const silence = z
+  .object({
+    id: z.string(),
+    owner: z.string().optional(),
+    task: z.string().optional(),
+    queue: z.string().optional(),
+    kind: alertKind.optional(),
+    all: z.boolean().optional(),
+    until: time,
+    reason: z.string().optional(),
+    by: z.string().optional(),
+    created: time,
+  })
+  .meta({ id: "Silence" });
+
+/**
+ * The silence that an input describes.
+ *
+ * @throws `INVALID_OPTION`, `INVALID_NAME`; `FORBIDDEN` for another owner than the caller's
+ */
+export async function silenceOf(
+  { scope, store, by }: Call,
+  input: z.output<typeof silenceInput>,
+): Promise<Silence> {
+  const { owner, task, queue, kind, all, ...given } = scope.bind(input);
+  const of = { owner, task, queue, kind, all: scope.owner === undefined ? all : undefined };
+  assertSilenceScope(of);
+  const reason = shortText(given.reason, "reason");
+  const until = instantOf(given.until, "until");
+  const created = await store.serverTime();
+  if (until <= created)
+    throw new CarillonError("INVALID_OPTION", "in the past.", {
+      field: "until",
+      remedy: "Give the time at which the silence ends.",
+    });
+  const fields = Object.entries(of).filter(([, value]) => value !== undefined && value !== false);
+  return {
+    id: randomBytes(6).toString("hex"),
+    ...Object.fromEntries(fields),
+    until,
+    created,
+    ...(reason && { reason }),
+    ...(by && { by }),
+  };
+}
+
+/** Current silences that a caller may see, the first to end first. */
+export async function silencesOf({ store, owner }: Call): Promise<Silence[]> {
+  const all = await store.alerts.silences(await store.serverTime());
+  return all.filter((one) => owner === undefined || one.owner === owner);
+}

@@ -1,0 +1,86 @@
+import { ALERTS_QUEUE } from "@carillon/core";
+import { shownTarget } from "@carillon/core/internal";
+import type { Alert } from "@carillon/store";
+import type { Scope } from "./scope.js";
+import { listTasks } from "./task-reader.js";
+import type { Task } from "./view.js";
+
+/** A request or a mail that is not sent yet. */
+interface Delivery {
+  /** Id of the task that sends it, in the queue of alerts. */
+  readonly id: string;
+  readonly owner: string;
+  /** Host of the webhook, or the e-mail address. */
+  readonly to: string;
+  /** `collecting`: until `at`; `waiting`: for a worker, or for its next attempt; `failed`: after its last one. */
+  readonly state: "collecting" | "waiting" | "failed";
+  /** Due time, UTC ms. */
+  readonly at: number;
+  /** The kinds of its alerts. */
+  readonly kinds: readonly string[];
+  readonly error?: string;
+}
+
+/** Alerts and deliveries that have reached nobody yet. */
+export interface Undelivered {
+  /** Alerts that wait for a node. */
+  readonly alerts: readonly Alert[];
+  readonly deliveries: readonly Delivery[];
+}
+
+/** Deliveries, and alerts of a queue, that are listed. */
+const MOST = 100;
+
+/**
+ * Alerts that wait for a node, deliveries that wait for a worker or failed, and digests that are collected: the first
+ * hundred of each.
+ */
+export async function undelivered(scope: Scope): Promise<Undelivered> {
+  const { owner, store } = scope;
+  const queues = [...new Set([...(await scope.queues()), ALERTS_QUEUE])];
+  const waiting = await Promise.all(queues.map((queue) => store.alerts.waiting(queue)));
+  const alerts = waiting
+    .flat()
+    .map(({ alert }) => alert)
+    .filter(({ task }) => owner === undefined || task?.owner === owner)
+    .slice(0, MOST);
+  const { tasks } = await listTasks(scope, { queue: ALERTS_QUEUE, limit: 1_000 });
+  return { alerts, deliveries: tasks.flatMap(deliveryOf).slice(0, MOST) };
+}
+
+interface Payload {
+  readonly url?: string;
+  readonly to?: string;
+  readonly alert?: { readonly kind?: string; readonly alerts?: readonly { readonly kind?: string }[] };
+  readonly alerts?: readonly { readonly kind?: string }[];
+}
+
+/** Empty if it was sent. */
+function deliveryOf(task: Task): Delivery[] {
+  // The heartbeat of a watchdog recurs.
+  return "at" in task.schedule ? oneOff(task) : [];
+}
+
+function oneOff({
+  id,
+  owner,
+  state,
+  created,
+  payload,
+  openRuns,
+  nextExecution,
+  lastStatus,
+}: Task): Delivery[] {
+  const { url, to, alert, alerts = alert?.alerts ?? [alert] } = payload as Payload;
+  const failed = lastStatus !== undefined && lastStatus.outcome !== "succeeded";
+  if (!openRuns && state !== "scheduled" && !failed) return [];
+  return [
+    {
+      ...{ id, owner, to: shownTarget({ url, email: to }) },
+      state: openRuns ? "waiting" : state === "scheduled" ? "collecting" : "failed",
+      at: nextExecution ?? created,
+      kinds: [...new Set(alerts.map((one) => String(one?.kind)))],
+      ...(lastStatus?.error !== undefined && { error: lastStatus.error }),
+    },
+  ];
+}
