@@ -4,7 +4,6 @@ import type {
   AppJobScheduler,
   ExternalJobUrl,
   JobCleanStatus,
-  JobSchedulerRepeatOptions,
   JobSchedulerUpdateResult,
   JobStatus,
   QueueJob,
@@ -15,11 +14,9 @@ import { operatorOf } from "@carillon/ops";
 import {
   CarillonError,
   type Client,
-  type Definition,
   definitionOf,
   isCarillonError,
   type Run,
-  seedOf,
   type Task,
 } from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
@@ -27,7 +24,6 @@ import type { Job, Queue } from "bullmq";
 import type { Role } from "./auth.js";
 import { assertJobOptions } from "./job-options.js";
 import type { Redactor } from "./redact.js";
-import { editSchedule, type ScheduleForm, showSchedule } from "./schedule-form.js";
 
 type Scheduler = Omit<AppJobScheduler, "queueName">;
 
@@ -203,17 +199,12 @@ export class TaskAdapter extends BullMQAdapter {
     return true;
   }
 
-  /** @throws `TASK_NOT_FOUND`, and the errors of `put` about the schedule */
-  override async updateJobScheduler(
-    id: string,
-    repeat: JobSchedulerRepeatOptions,
-  ): Promise<JobSchedulerUpdateResult> {
-    const change = (task: Definition) => ({
-      ...task,
-      schedule: editSchedule(task.schedule, repeat, seedOf(task)),
+  /** @throws `FORBIDDEN`: the task's own page edits it, with all kinds of schedules */
+  override updateJobScheduler(id: string): Promise<JobSchedulerUpdateResult> {
+    const { queue, owner = "system", id: task } = this.#ref(id);
+    throw new CarillonError("FORBIDDEN", "Bull Board shows schedules and does not edit them.", {
+      remedy: `Open the console's page /tasks/${queue}/${owner}/${task}/edit.`,
     });
-    await this.#client.update(this.#ref(id), change, { by: this.#by });
-    return "updated";
   }
 
   #ref(id: string): { queue: string; owner?: string; id: string } {
@@ -272,13 +263,17 @@ function schedulerView(task: Task, failures: number): Scheduler {
   };
 }
 
-/** Schedule of a task for the page, which must work even if the stored one is corrupt. */
-function shownSchedule(task: Task): ScheduleForm {
-  try {
-    return showSchedule(task.schedule, seedOf(task));
-  } catch {
-    return { pattern: task.humanized };
-  }
+/** Schedule of a task for the page: a cron expression as it is, other kinds in words. */
+function shownSchedule({ schedule, humanized }: Task): Pick<Scheduler, "pattern" | "tz" | "limit"> {
+  const {
+    cron,
+    timezone = "UTC",
+    maxRuns,
+  } = schedule as { cron?: string; timezone?: string; maxRuns?: number };
+  return {
+    ...(cron === undefined ? { pattern: humanized } : { pattern: cron, tz: timezone }),
+    ...(maxRuns !== undefined && { limit: maxRuns }),
+  };
 }
 
 /** Details for which the page has no column: policies and computed fields. */

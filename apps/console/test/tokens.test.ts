@@ -151,17 +151,15 @@ describe("the author of a change", () => {
     await call(secret, "POST", "/tasks/q/beta/of-beta/trigger", {});
     await call(VIEWER, "POST", "/tasks/q/beta/of-beta/trigger", {});
     await console_.ask(`${BOARD}/pause`, { method: "PUT", headers: bearer(secret) });
-    // The request's body is complete before the change is made.
-    const repeat = { every: 7_200_000 };
-    await console_.ask(`${BOARD}/job-schedulers/gamma%2Fof-gamma`, {
-      ...{ method: "PATCH", body: JSON.stringify(repeat) },
+    await console_.ask(`${BOARD}/job-schedulers/gamma%2Fof-gamma/remove`, {
+      ...{ method: "PUT", body: "{}" },
       headers: { ...bearer(secret), "content-type": "application/json" },
     });
     await call(OPERATOR, "POST", "/tasks/q/acme/of-acme/resume", {});
     const { changes } = await console_.client.changes.list({ limit: 6 });
     expect(changes.map(({ kind, by }) => [kind, by])).toEqual([
       ["resume", "operator"],
-      ["put", "deploy-bot"],
+      ["delete", "deploy-bot"],
       ["queue.pause", "deploy-bot"],
       ["trigger", "deploy-bot"],
       ["pause", "deploy-bot"],

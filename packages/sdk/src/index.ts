@@ -7,7 +7,6 @@ export {
   CarillonError,
   type CatchUpLimitsInput,
   type CrashInput,
-  calendarZone,
   canonicalSchedule,
   compileSchedule,
   type Duration,
