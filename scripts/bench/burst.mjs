@@ -4,7 +4,7 @@
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
-import { Node, pause } from "../measure/nodes.mjs";
+import { Node, pause } from "../lib/nodes.mjs";
 import { writeChart } from "./lib/chart.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { median, percentile, print, target } from "./lib/report.mjs";

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { z } from "zod";
 import { chromiumBinary } from "../lib/chromium.mjs";
-import { Node, pause } from "../measure/nodes.mjs";
+import { Node, pause } from "../lib/nodes.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { processCpu } from "./lib/process-cpu.mjs";
 import { percentile, print, target } from "./lib/report.mjs";

@@ -1,7 +1,7 @@
 // Cost of idle nodes: commands that Redis counts, including calls in Lua, by second and node; and the additional cost
 // of each queue.
 import { Client } from "@carillon/sdk";
-import { Node, pause } from "../measure/nodes.mjs";
+import { Node, pause } from "../lib/nodes.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";

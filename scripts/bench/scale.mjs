@@ -6,7 +6,7 @@ import { Client } from "@carillon/sdk";
 import { dueTask } from "@carillon/store";
 import { storeOf } from "@carillon/store/internal";
 import { Queue } from "bullmq";
-import { Node, pause } from "../measure/nodes.mjs";
+import { Node, pause } from "../lib/nodes.mjs";
 import { writeChart } from "./lib/chart.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { median, print, target } from "./lib/report.mjs";

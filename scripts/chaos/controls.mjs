@@ -4,7 +4,7 @@ import { operatorOf } from "@carillon/ops";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { Queue, Worker } from "bullmq";
-import { pause } from "../measure/nodes.mjs";
+import { pause } from "../lib/nodes.mjs";
 import { check } from "./checker.mjs";
 import { Child } from "./child.mjs";
 import { readQueue } from "./evidence.mjs";

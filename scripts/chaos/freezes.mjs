@@ -2,7 +2,7 @@
 import { operatorOf } from "@carillon/ops";
 import { isCarillonError } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
-import { pause } from "../measure/nodes.mjs";
+import { pause } from "../lib/nodes.mjs";
 import { monotonic } from "./failpoint.mjs";
 import { COLD, EXPECTED, FROZEN, ICE } from "./load.mjs";
 

@@ -1,7 +1,7 @@
 // The tasks of a run, and the client that edits them meanwhile.
 import { operatorOf } from "@carillon/ops";
 import { isCarillonError } from "@carillon/sdk";
-import { pause } from "../measure/nodes.mjs";
+import { pause } from "../lib/nodes.mjs";
 
 /** Queues without workers: every job stays, and all are counted. */
 export const COUNT_QUEUES = ["count-a", "count-b", "count-c"];

@@ -1,7 +1,7 @@
 // Reads Redis throughout a run, because some data are deleted by its end. Checks that generations and cursors only
 // grow, and that no task has two live runs if its policy forbids that; keeps ledger entries, of which Redis keeps 50
 // for each task.
-import { pause } from "../measure/nodes.mjs";
+import { pause } from "../lib/nodes.mjs";
 import { ledgerEntry } from "./evidence.mjs";
 import { monotonic } from "./failpoint.mjs";
 

@@ -1,6 +1,6 @@
 // The plan of a run, derived from the seed alone. Storms, in which faults follow each other closely, alternate with
 // probes: one fault, then quiet, so that the recovery time belongs to this fault.
-import { random } from "../measure/nodes.mjs";
+import { random } from "../lib/nodes.mjs";
 
 /** Time between two faults of a storm, by their scope, in ms. */
 const PACE = { node: 300, worker: 1_000, redis: 3_200 };

@@ -1,8 +1,8 @@
 // The soak: 500 tasks each second, worked by workers, faults throughout.
 import { parseArgs } from "node:util";
 import { Client } from "@carillon/sdk";
+import { pause } from "../lib/nodes.mjs";
 import { redisBinary } from "../lib/redis-binary.mjs";
-import { pause } from "../measure/nodes.mjs";
 import { Crew } from "./crew.mjs";
 import { availableFaults } from "./faults/index.mjs";
 import { makePlan } from "./plan.mjs";

@@ -1,5 +1,5 @@
 // Executes a plan: chooses targets, runs faults alone or concurrently, and records their effects.
-import { pause } from "../measure/nodes.mjs";
+import { pause } from "../lib/nodes.mjs";
 import { monotonic } from "./failpoint.mjs";
 import { Unknown } from "./faults/unknown.mjs";
 import { QUIET } from "./plan.mjs";

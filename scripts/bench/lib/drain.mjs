@@ -4,7 +4,7 @@ import { storeOf } from "@carillon/sdk/internal";
 import { Worker as BullWorker, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { z } from "zod";
-import { Node, pause } from "../../measure/nodes.mjs";
+import { Node, pause } from "../../lib/nodes.mjs";
 
 const namespace = "worker";
 const QUEUE = "reports";

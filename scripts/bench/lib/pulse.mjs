@@ -5,7 +5,7 @@
 import { fileURLToPath } from "node:url";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
-import { Node, pause } from "../../measure/nodes.mjs";
+import { Node, pause } from "../../lib/nodes.mjs";
 import { startCrew } from "./crew.mjs";
 import { processCpu } from "./process-cpu.mjs";
 

@@ -1,6 +1,6 @@
 // Wrong wall clocks, which jump while their processes run.
 import { eventually } from "@carillon/testing";
-import { pause } from "../../measure/nodes.mjs";
+import { pause } from "../../lib/nodes.mjs";
 import { monotonic } from "../failpoint.mjs";
 import { Unknown } from "./unknown.mjs";
 

@@ -1,6 +1,6 @@
 // Faults of a cluster: slots move while their tasks fire, masters are lost.
 import { eventually } from "@carillon/testing";
-import { pause } from "../../measure/nodes.mjs";
+import { pause } from "../../lib/nodes.mjs";
 import { COUNT_QUEUES, WORK } from "../load.mjs";
 import { ask, errorCount } from "../servers.mjs";
 import { lostMasters, PATIENCE } from "./failover.mjs";

@@ -1,6 +1,6 @@
 // A rolling deploy: some nodes are replaced by a next version, which writes a newer format. Old nodes leave its tasks
 // alone, and new nodes handle old tasks. The new nodes stay, and are then killed and frozen like the others.
-import { pause } from "../../measure/nodes.mjs";
+import { pause } from "../../lib/nodes.mjs";
 import { NEXT } from "../load.mjs";
 
 const TASKS = 5;

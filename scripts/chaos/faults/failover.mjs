@@ -1,7 +1,7 @@
 // Common steps of failovers: a master stops, a replica takes its place, and the old master returns as a replica. Writes
 // that the old master had acknowledged and not yet replicated are lost.
 import { eventually } from "@carillon/testing";
-import { pause } from "../../measure/nodes.mjs";
+import { pause } from "../../lib/nodes.mjs";
 import { ask } from "../servers.mjs";
 
 export const PATIENCE = { timeoutMs: 40_000, intervalMs: 50 };

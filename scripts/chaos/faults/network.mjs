@@ -1,5 +1,5 @@
 // Faults of the network between a node and Redis, injected by the node's own proxy.
-import { pause } from "../../measure/nodes.mjs";
+import { pause } from "../../lib/nodes.mjs";
 import { monotonic } from "../failpoint.mjs";
 import { ask } from "../servers.mjs";
 

@@ -1,6 +1,6 @@
 // Faults of a node's process: killed, frozen or stalled, at any moment or at a point of a claim, a settle or a
 // reconcile.
-import { pause } from "../../measure/nodes.mjs";
+import { pause } from "../../lib/nodes.mjs";
 
 const CLAIM = [
   "after lock",

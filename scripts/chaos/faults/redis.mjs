@@ -1,6 +1,6 @@
 // Faults of Redis itself. Each ends before the next one begins.
 import { eventually } from "@carillon/testing";
-import { pause } from "../../measure/nodes.mjs";
+import { pause } from "../../lib/nodes.mjs";
 import { ask, errorCount } from "../servers.mjs";
 
 /** A fault during which Redis refuses commands. Effective if it refused ours. */

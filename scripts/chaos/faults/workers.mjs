@@ -1,5 +1,5 @@
 // Faults of workers: killed during a job, twice; frozen until their locks have expired; replies lost at the start and the end of a run.
-import { pause } from "../../measure/nodes.mjs";
+import { pause } from "../../lib/nodes.mjs";
 import { restart } from "./nodes.mjs";
 
 const event = (child, what, within) =>

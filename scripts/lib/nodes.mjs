@@ -1,10 +1,9 @@
-// Scheduler replicas as real processes, for the measurements in this folder.
+// Scheduler replicas as real processes, for chaos and benches.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const SCHEDULER = fileURLToPath(new URL("../../apps/scheduler/dist/main.js", import.meta.url));
-const CLI = fileURLToPath(new URL("../../apps/cli/bin/carillon.js", import.meta.url));
 
 /** Running nodes. They end with this program, even if it gives up. */
 const running = new Set();
@@ -54,22 +53,6 @@ export class Node {
   }
 }
 
-/** Runs the CLI and returns what it printed. */
-export async function carillon(args, env, input = "") {
-  const child = spawn(process.execPath, [CLI, ...args], {
-    env: { ...process.env, ...env },
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  let out = "";
-  child.stdout.on("data", (chunk) => {
-    out += chunk;
-  });
-  child.stdin.end(input);
-  const code = await new Promise((resolve) => child.once("exit", resolve));
-  if (code !== 0) throw new Error(`carillon ${args.join(" ")} ended with ${code}`);
-  return out;
-}
-
 /** The generator mulberry32: the same faults for the same seed. */
 export function random(seed) {
   let state = seed >>> 0;
@@ -82,8 +65,3 @@ export function random(seed) {
 }
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-export function percentile(values, share) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-}
