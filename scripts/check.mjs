@@ -44,10 +44,10 @@ await main(async () => {
     failed.push(name);
     console.log(output.trimEnd().replace(/^/gm, "         "));
   }
-  const count = { passed: STEPS.length - failed.length, failed: failed.length };
+  const count = { passed: STEPS.length - failed.length, failures: failed };
   writeFileSync(join(stateDir(), "check-report.json"), JSON.stringify(count));
   say(
-    `${count.passed} checks passed, ${count.failed} failed${failed.length ? `: ${failed.join(", ")}` : ""}`,
+    `${count.passed} checks passed, ${failed.length} failed${failed.length ? `: ${failed.join(", ")}` : ""}`,
   );
   return failed.length === 0 ? 0 : 1;
 });

@@ -9,14 +9,17 @@ const parts = [
   ["npm run test:long", longCode, read("test-long-report.json", tests)],
   ["npm run check", checkCode, read("check-report.json", (report) => ({ ...report, skipped: 0 }))],
 ].map(([command, code, count]) => {
-  // An exit code without a counted failure (no report, an error outside all tests) is a failure too.
-  const failed = count.failed === 0 && code !== 0 ? 1 : count.failed;
-  return { command, ...count, failed };
+  // An exit code without a counted failure is a failure too: there is no report, or an error outside of all tests.
+  const failures =
+    code !== 0 && count.failures.length === 0
+      ? [`ended with ${code}, though no test failed: see its output`]
+      : count.failures;
+  return { command, ...count, failures, failed: failures.length };
 });
 
-// Once more at the end, because the output of all tests is long.
-for (const part of parts) {
-  for (const failure of part.failures ?? []) console.log(`FAILED ${failure}\n`);
+// Once more at the end, because the output of all tests is long. One line each: their errors stand above.
+for (const { command, failures } of parts) {
+  for (const failure of failures) console.log(`FAILED ${command}: ${failure}`);
 }
 for (const part of parts) console.log(`${part.command}: ${sentence(part)}`);
 const sum = (field) => parts.reduce((total, part) => total + part[field], 0);
@@ -25,29 +28,31 @@ console.log(sentence(total));
 process.exitCode = total.failed === 0 ? 0 : 1;
 
 function tests(report) {
-  const failures = report.testResults.flatMap(failuresOf);
   return {
     passed: report.numPassedTests,
-    failed: failures.length,
+    failures: report.testResults.flatMap(failuresOf),
     skipped: report.numPendingTests + report.numTodoTests,
-    failures,
   };
 }
 
 /** The failed tests of a file. One that cannot be loaded has no tests that could fail, so it is a failure itself. */
 function failuresOf(file) {
   const path = relative(root, file.name);
-  if (isBrokenFile(file)) return [`${path}\n${file.message}`];
+  if (isBrokenFile(file)) return [`${path}: ${firstLine(file.message)}`];
   return file.assertionResults
     .filter((test) => test.status === "failed")
-    .map((test) => `${path} > ${test.fullName}\n${test.failureMessages.join("\n")}`);
+    .map((test) => `${path} > ${test.fullName}: ${firstLine(test.failureMessages[0])}`);
+}
+
+function firstLine(text = "") {
+  return text.trim().split("\n", 1)[0];
 }
 
 function read(file, count) {
   try {
     return count(JSON.parse(readFileSync(join(state, file), "utf8")));
   } catch {
-    return { passed: 0, failed: 0, skipped: 0 };
+    return { passed: 0, failures: [], skipped: 0 };
   }
 }
 
