@@ -13,59 +13,20 @@ declare module "vitest" {
   }
 }
 
-const ALL = [
-  "packages/*/test/**/*.test.ts",
-  "packages/ops/src/**/*.test.ts",
-  "apps/*/test/**/*.test.ts",
-  "test/**/*.test.ts",
-];
+/**
+ * The name of a test file says when and how it runs: `x.test.ts` in `npm test`, `x.long.test.ts` and, ahead of them, `x.longest.test.ts` in
+ * `npm run test:long`, `x.both.test.ts` in both, with less to do in the first, `x.nightly.test.ts` in `npm run test:builders`. One that replaces modules is named
+ * `x.isolated.test.ts` or `x.long.isolated.test.ts` and gets a process; all others share a few, which saves loading the modules for each file.
+ */
+const named = (ends: string) =>
+  ["packages/*/{src,test}", "apps/*/test", "test"].map((folder) => `${folder}/**/*${ends}.test.ts`);
 
-/** Files that replace modules get a process each. All others share a few processes, which saves loading the modules for each file. */
-const ISOLATED = ["**/*.isolated.test.ts"];
-
-/** Short in `npm test`, and in full in `npm run test:long`. */
-const BOTH = [
-  "test/seeds/{b-mid-claim,d-records}.test.ts",
-  "test/seeds/e-items.test.ts",
-  "packages/core/test/schedule/cron-parser.test.ts",
-];
-/** Only in `npm run test:long`: real processes under faults and in each topology, random histories, benches, packed packages, pages. */
-const LONG = [
-  "test/bench/*.test.ts",
-  "test/seeds/{a-nodes,c-nodes,d-crashes,e-console}.test.ts",
-  "test/security/logs.test.ts",
-  "test/stories/plain-workers.test.ts",
-  "test/topologies/*.test.ts",
-  "test/chaos/*.test.ts",
-  "test/deploy/alerts.test.ts",
-  "test/packages/{builders,bundles,consumers}.test.ts",
-  "apps/console/test/e2e/*.test.ts",
-  "apps/console/test/main.test.ts",
-  "apps/scheduler/test/{exactly-once,outages,process}.test.ts",
-  "packages/sdk/test/worker/{crash,frozen,refused,stop-without-redis}.test.ts",
-  "packages/scheduler/test/{exactly-once,liveness}.test.ts",
-  "packages/scheduler/test/model/*.test.ts",
-  "packages/store/test/adversary.test.ts",
-];
-/** The same, for files that replace modules, and settings of BullMQ. */
-const LONG_ISOLATED = ["packages/scheduler/test/simulation/*.test.ts"];
-
-/** The longest files: started last, they would end long after all others. */
-const SLOWEST = [
-  "test/chaos/",
-  "test/bench/",
-  "test/seeds/a-nodes",
-  "test/seeds/c-nodes",
-  "test/seeds/d-",
-  "scheduler/test/simulation/simulation",
-  "console/test/e2e",
-];
-
-class SlowestFirst extends BaseSequencer {
+/** Started last, the longest files would end long after all others. */
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isSlow = ({ moduleId }: TestSpecification) => SLOWEST.some((path) => moduleId.includes(path));
-    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
+    const isLongest = ({ moduleId }: TestSpecification) => moduleId.includes(".longest.");
+    return [...sorted.filter(isLongest), ...sorted.filter((file) => !isLongest(file))];
   }
 }
 
@@ -86,7 +47,7 @@ export default defineConfig({
     maxWorkers: 4,
     // Tests make much garbage that dies young: a larger young generation saves a tenth of their time.
     execArgv: ["--max-semi-space-size=64"],
-    sequence: { sequencer: SlowestFirst },
+    sequence: { sequencer: LongestFirst },
     testTimeout: 300_000,
     hookTimeout: 300_000,
     teardownTimeout: 10_000,
@@ -96,17 +57,21 @@ export default defineConfig({
         extends: true,
         test: {
           name: "shared",
-          include: ALL,
-          exclude: [...LONG, ...LONG_ISOLATED, ...ISOLATED],
+          include: named(""),
+          exclude: named(".{long,longest,nightly,isolated,long.isolated,longest.isolated}"),
           isolate: false,
         },
       },
-      { extends: true, test: { name: "isolated", include: ISOLATED } },
       {
         extends: true,
-        test: { ...long, name: "long", include: [...LONG, ...BOTH], isolate: false },
+        test: { name: "isolated", include: named(".isolated"), exclude: named(".{long,longest}.isolated") },
       },
-      { extends: true, test: { ...long, name: "long-isolated", include: LONG_ISOLATED } },
+      {
+        extends: true,
+        test: { ...long, name: "long", include: named(".{long,longest,both}"), isolate: false },
+      },
+      { extends: true, test: { ...long, name: "long-isolated", include: named(".{long,longest}.isolated") } },
+      { extends: true, test: { ...long, name: "nightly", include: named(".nightly"), isolate: false } },
     ],
   },
 });

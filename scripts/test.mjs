@@ -1,4 +1,4 @@
-// npm test and npm run test:long (--long): set-up, then vitest. Further arguments are vitest's.
+// npm test, npm run test:long (--long) and npm run test:builders (--nightly): set-up, then vitest. Further arguments are vitest's.
 import { join } from "node:path";
 import { chromiumBinary } from "./lib/chromium.mjs";
 import { main, stateDir } from "./lib/project.mjs";
@@ -6,11 +6,13 @@ import { redisBinary } from "./lib/redis-binary.mjs";
 import { runTool } from "./lib/run.mjs";
 import { setUp } from "./lib/setup.mjs";
 
+const BATTERIES = { "--long": ["long", "long-isolated"], "--nightly": ["nightly"] };
+
 await main(async () => {
-  const args = process.argv.slice(2).filter((arg) => arg !== "--long");
-  const isLong = process.argv.includes("--long");
-  const projects = isLong ? ["long", "long-isolated"] : ["shared", "isolated"];
-  const reportFile = join(stateDir(), isLong ? "test-long-report.json" : "test-report.json");
+  const [first = "", ...rest] = process.argv.slice(2);
+  const projects = BATTERIES[first];
+  const args = projects ? rest : process.argv.slice(2);
+  const reportFile = join(stateDir(), `test${projects ? first.replace("--", "-") : ""}-report.json`);
   const asksForReport = args.some((arg) => arg.startsWith("--reporter"));
   const report = process.env.CI && !asksForReport;
   await setUp();
@@ -18,7 +20,7 @@ await main(async () => {
     "vitest/vitest.mjs",
     [
       "run",
-      ...projects.map((project) => `--project=${project}`),
+      ...(projects ?? ["shared", "isolated"]).map((project) => `--project=${project}`),
       ...args,
       ...(report ? ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`] : []),
     ],
@@ -26,7 +28,7 @@ await main(async () => {
     {
       env: {
         CARILLON_REDIS_SERVER: await redisBinary(),
-        CARILLON_CHROMIUM: isLong ? await chromiumBinary() : undefined,
+        CARILLON_CHROMIUM: projects ? await chromiumBinary() : undefined,
         REDIS_URL: undefined,
       },
     },

@@ -251,7 +251,7 @@ describe("a claim that is decided ahead of its time", () => {
   });
 });
 
-/** These tests use real time. The order of claims is tested in virtual time, in simulation/shares.test.ts. */
+/** These tests use real time. The order of claims is tested in virtual time, in simulation/shares.long.isolated.test.ts. */
 describe("nodes on real time", () => {
   let redis: RedisServer;
   const store = () => new Store({ connection: redis.url, namespace: "real" });

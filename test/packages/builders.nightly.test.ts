@@ -33,10 +33,7 @@ async function run(command: string, args: string[], env: Record<string, string> 
 }
 const connected = (namespace: string) => ({ REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace });
 
-/** They take hundreds of megabytes and minutes, so only the nightly run has them: `npm run test:builders`. */
-const isAsked = process.env["CARILLON_BUILDERS"] === "1";
-
-describe.skipIf(!isAsked)("a program that is built by", () => {
+describe("a program that is built by", () => {
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), "carillon-builders-"));
     redis = await startRedis();

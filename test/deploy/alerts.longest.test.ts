@@ -27,7 +27,7 @@ const ALL = (parse(RULES) as { groups: { rules: { alert: string }[] }[] }).group
 const binary = prometheusBinary();
 if (!binary) {
   console.warn(
-    "test/deploy/alerts.test.ts is skipped: there is no Prometheus. Install it (apt-get install prometheus), or set CARILLON_PROMETHEUS.",
+    "test/deploy/alerts.longest.test.ts is skipped: there is no Prometheus. Install it (apt-get install prometheus), or set CARILLON_PROMETHEUS.",
   );
 }
 
