@@ -21,7 +21,7 @@ const STEPS = [
   ["types", () => tool("typescript/bin/tsc", "-b", "--pretty", "false")],
   // Comes after the build, because it reads the built declarations.
   [
-    "API reference",
+    "public API",
     () => run(process.execPath, [join(root, "scripts/api-reference/main.mjs"), "--check"], { capture: true }),
   ],
   ["types of tests", () => tool("typescript/bin/tsc", "-p", "tsconfig.test.json", "--pretty", "false")],
