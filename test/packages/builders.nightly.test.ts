@@ -9,19 +9,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pack, publishedPackages } from "../../scripts/lib/packages.mjs";
 
 /*
- * Builds a program that puts each kind of schedule, with each of these, and runs it. Next.js brings hundreds of megabytes, so they
- * are installed here and not for everybody.
+ * Builds a program that puts each kind of schedule, with each of these, and runs it; and serves a client with NestJS. They bring
+ * hundreds of megabytes, so they are installed here and not for everybody.
  */
 
 const execute = promisify(execFile);
 const files = fileURLToPath(new URL("builders/", import.meta.url));
 const BUILDERS = ["next@16", "react@19", "react-dom@19", "webpack@5", "vite@8", "rolldown@1", "esbuild"];
+const NEST = ["core", "common", "platform-express"].map((name) => `@nestjs/${name}@12`);
 const PATIENCE = 900_000;
 
 let home = "";
 let redis: RedisServer;
-/** A next time of each kind: an error would be a text. */
-let expected: object;
 
 async function run(command: string, args: string[], env: Record<string, string> = {}): Promise<string> {
   const { stdout } = await execute(command, args, {
@@ -31,31 +30,58 @@ async function run(command: string, args: string[], env: Record<string, string> 
   });
   return stdout;
 }
-const connected = (namespace: string) => ({ REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace });
+let namespaces = 0;
+/** An empty namespace, because a put of a stored task changes nothing. */
+const connected = () => ({ REDIS_URL: redis.url, CARILLON_NAMESPACE: `n${++namespaces}` });
+
+/** The next time of a task of each kind, put by a program: a number, or the text of an error. */
+type Times = Record<string, number>;
+async function timesOf(file: string): Promise<Times> {
+  return JSON.parse(await run(process.execPath, [file], connected())) as Times;
+}
+
+/** Compares with the program that nobody built, before and after: a next time may come meanwhile, and a delay begins now. */
+async function expectSameTimes(put: () => Promise<Times>): Promise<void> {
+  const before = await timesOf("main.mjs");
+  const found = await put();
+  const after = await timesOf("main.mjs");
+  expect(Object.keys(found)).toEqual(Object.keys(before));
+  for (const [kind, time] of Object.entries(found)) {
+    expect(time, kind).toBeGreaterThanOrEqual(before[kind] as number);
+    expect(time, kind).toBeLessThanOrEqual(after[kind] as number);
+  }
+}
+
+/** Runs a server until `use` has ended. */
+async function serving(args: string[], use: (url: string) => Promise<void>): Promise<void> {
+  const port = String(await freePort());
+  const env = { ...process.env, ...connected(), PORT: port };
+  const server = execFile(process.execPath, args, { cwd: home, env });
+  try {
+    const url = `http://127.0.0.1:${port}`;
+    await eventually(() => fetch(url), { timeoutMs: 120_000 });
+    await use(url);
+  } finally {
+    server.kill();
+  }
+}
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "carillon-builders-"));
+  redis = await startRedis();
+  await writeFile(join(home, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  const own = publishedPackages().filter(({ folder }) => /^packages\/(core|store|sdk)$/.test(folder));
+  const tarballs = await Promise.all(own.map((one) => pack(one, home)));
+  const others = [...BUILDERS, ...NEST, "reflect-metadata", "rxjs", "ioredis@6"];
+  await run("npm", ["install", "--no-audit", "--no-fund", ...others, ...tarballs]);
+  for (const name of ["schedules.mjs", "main.mjs", "nest.mjs"]) await cp(join(files, name), join(home, name));
+}, PATIENCE);
+afterAll(async () => {
+  await redis?.stop();
+  await rm(home, { recursive: true, force: true });
+});
 
 describe("a program that is built by", () => {
-  beforeAll(async () => {
-    home = await mkdtemp(join(tmpdir(), "carillon-builders-"));
-    redis = await startRedis();
-    await writeFile(join(home, "package.json"), JSON.stringify({ private: true, type: "module" }));
-    const own = publishedPackages().filter(({ folder }) => /^packages\/(core|store|sdk)$/.test(folder));
-    const tarballs = await Promise.all(own.map((one) => pack(one, home)));
-    await run("npm", ["install", "--no-audit", "--no-fund", ...BUILDERS, "ioredis@6", ...tarballs]);
-    for (const name of ["schedules.mjs", "main.mjs"]) await cp(join(files, name), join(home, name));
-    const route = join(home, "app", "put");
-    await mkdir(route, { recursive: true });
-    await cp(join(files, "route.mjs"), join(route, "route.js"));
-    const layout = "export default ({ children }) => <html><body>{children}</body></html>;\n";
-    await writeFile(join(home, "app", "layout.js"), layout);
-    const plain = JSON.parse(await run(process.execPath, ["main.mjs"], connected("plain"))) as object;
-    expected = Object.fromEntries(Object.keys(plain).map((kind) => [kind, expect.any(Number)]));
-    expect(plain).toEqual(expected);
-  }, PATIENCE);
-  afterAll(async () => {
-    await redis?.stop();
-    await rm(home, { recursive: true, force: true });
-  });
-
   test.each([
     ["esbuild", ["main.mjs", "--bundle", "--platform=node", "--outfile=esbuild.cjs"], "esbuild.cjs"],
     ["rolldown", ["main.mjs", "--platform=node", "--format=cjs", "--file=rolldown.cjs"], "rolldown.cjs"],
@@ -69,7 +95,7 @@ describe("a program that is built by", () => {
         await writeFile(join(home, "webpack.mjs"), WEBPACK);
         await run(process.execPath, ["webpack.mjs"]);
       } else await run(join(home, "node_modules", ".bin", name), args);
-      expect(JSON.parse(await run(process.execPath, [output], connected(name)))).toEqual(expected);
+      await expectSameTimes(() => timesOf(output));
     },
     PATIENCE,
   );
@@ -79,26 +105,37 @@ describe("a program that is built by", () => {
     ["webpack", ["--webpack"]],
   ])(
     "Next.js with %s puts each kind of schedule, and is built without REDIS_URL",
-    async (name, flags) => {
+    async (_name, flags) => {
+      const route = join(home, "app", "put");
+      await mkdir(route, { recursive: true });
+      await cp(join(files, "route.mjs"), join(route, "route.js"));
+      const layout = "export default ({ children }) => <html><body>{children}</body></html>;\n";
+      await writeFile(join(home, "app", "layout.js"), layout);
       const next = join(home, "node_modules", "next", "dist", "bin", "next");
       await rm(join(home, ".next"), { recursive: true, force: true });
       await run(process.execPath, [next, "build", ...flags], { REDIS_URL: "" });
-      const port = await freePort();
-      const namespace = name.replaceAll(" ", "-");
-      const server = execFile(process.execPath, [next, "start", "-p", String(port)], {
-        cwd: home,
-        env: { ...process.env, ...connected(namespace) },
-      });
-      try {
-        const answer = await eventually(() => fetch(`http://127.0.0.1:${port}/put`), { timeoutMs: 120_000 });
-        expect(await answer.json()).toEqual(expected);
-      } finally {
-        server.kill();
-      }
+      await serving([next, "start"], (url) =>
+        expectSameTimes(async () => (await fetch(`${url}/put`)).json() as Promise<Times>),
+      );
     },
     PATIENCE,
   );
 });
+
+test("NestJS answers errors of the SDK with their status", () =>
+  serving(["nest.mjs"], async (url) => {
+    const put = (schedule: object) =>
+      fetch(`${url}/tasks`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ id: "a", type: "bell", queue: "bells", schedule, payload: {} }),
+      });
+    expect((await put({ every: "1h" })).status).toBe(201);
+    const refused = await put({ cron: "0 9 * * 8-9" });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ statusCode: 400, message: expect.stringContaining("cron") });
+    expect((await fetch(`${url}/tasks/b`)).status).toBe(404);
+  }));
 
 const WEBPACK = `
 import { writeFileSync } from "node:fs";
