@@ -32,8 +32,6 @@ class LongestFirst extends BaseSequencer {
 
 const long = {
   provide: { battery: "long" as const },
-  // One fewer: chaos and benches need the cores.
-  maxWorkers: 3,
   testTimeout: 1_200_000,
   sequence: { groupOrder: 1 },
 };
@@ -43,8 +41,6 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: ["carillon-source", "node"] } },
   test: {
     pool: "forks",
-    // More than cores: most tests wait for Redis, or for processes that they start.
-    maxWorkers: 4,
     // Tests make much garbage that dies young: a larger young generation saves a tenth of their time.
     execArgv: ["--max-semi-space-size=64"],
     sequence: { sequencer: LongestFirst },

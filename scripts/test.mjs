@@ -7,6 +7,8 @@ import { runTool } from "./lib/run.mjs";
 import { setUp } from "./lib/setup.mjs";
 
 const BATTERIES = { "--long": ["long", "long-isolated"], "--nightly": ["nightly"] };
+/** More than cores: most tests wait for Redis, or for processes that they start. Here and not in the configuration, which no option overrides. */
+const WORKERS = 3;
 
 await main(async () => {
   const [first = "", ...rest] = process.argv.slice(2);
@@ -21,6 +23,7 @@ await main(async () => {
     [
       "run",
       ...(projects ?? ["shared", "isolated"]).map((project) => `--project=${project}`),
+      ...(args.some((arg) => arg.startsWith("--maxWorkers")) ? [] : [`--maxWorkers=${WORKERS}`]),
       ...args,
       ...(report ? ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`] : []),
     ],
