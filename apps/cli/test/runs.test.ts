@@ -399,6 +399,18 @@ describe("trigger", () => {
     expect(await again("always")).toMatchObject({ code: 2, stdout: "" });
   });
 
+  it("makes one run for a key", async () => {
+    await put("keyed", { queue: IDLE });
+    const again = () => cli(["trigger", "keyed", "--key", "deploy-42"]);
+    const first = await again();
+    const run = /run (\S+)\n/.exec(first.stdout)?.[1];
+    expect(first).toMatchObject({ code: 0, stdout: `enqueued keyed: run ${run}\n` });
+    expect(await again()).toMatchObject({
+      code: 0,
+      stdout: `was enqueued with this key before: keyed: run ${run}\n`,
+    });
+  });
+
   it("takes a payload for one run", async () => {
     await put("own", { queue: IDLE });
     const { run } = await json(["trigger", "own", "--payload", '{"waits":true}']);

@@ -397,6 +397,18 @@ describe("verbs", () => {
     expect(page.map(({ id }) => id)).toEqual([first.body["run"]]);
   });
 
+  test("triggers with one key make one run", async () => {
+    await api("POST", "/tasks", minimal("a", { overlap: "allow" }));
+    const first = await api("POST", "/tasks/q/system/a/trigger", { key: "delivery-7" });
+    expect(first).toMatchObject({ status: 202, body: { outcome: "enqueued", repeated: false } });
+    const second = await api("POST", "/tasks/q/system/a/trigger", { key: "delivery-7" });
+    expect(second).toMatchObject({ status: 202, body: { ...first.body, repeated: true } });
+    const many = await api("POST", "/tasks/trigger", { queue: "q", key: "delivery-7" });
+    expect(many).toMatchObject({ status: 200, body: { count: 0 } });
+    const wrong = await api("POST", "/tasks/q/system/a/trigger", { key: "a b" });
+    expect(wrong).toMatchObject({ status: 400, body: { error: { code: "INVALID_NAME", field: "key" } } });
+  });
+
   test("a trigger may have a payload of its own", async () => {
     await api("POST", "/tasks", minimal("a", { payload: { day: 1 } }));
     const { status, body } = await api("POST", "/tasks/q/system/a/trigger", { payload: { day: 2 } });

@@ -18,7 +18,7 @@ export const ASKED_FOR: ReadonlySet<Trigger> = new Set(["manual", "items"]);
 export interface Occurrence {
   /**
    * The idempotency key: the same for every attempt and every retry of this occurrence, unique in the namespace.
-   * `queue/owner/task@nominal`, or a UUID for a manual trigger.
+   * `queue/owner/task@nominal`; for a manual trigger `queue/owner/task#key`, or a UUID if its requester gave no key.
    */
   key: string;
   /** The task's id. */
@@ -57,8 +57,18 @@ export function occurrenceKey(task: { queue: string; owner: string; id: string }
   return `${task.queue}/${task.owner}/${task.id}@${nominal}`;
 }
 
+/** The key of a manual occurrence whose requester chose a key. */
+export function triggerKey(task: { queue: string; owner: string; id: string }, key: string): string {
+  return `${task.queue}/${task.owner}/${task.id}#${key}`;
+}
+
 /** Options of one manual trigger. */
 export interface TriggerOptions {
+  /**
+   * Names the cause of the trigger, such as a release or the id of a webhook's delivery; 1 to 128 letters, digits and `.`, `_`, `-`. All
+   * triggers of a task with the same key within a day make one run, and get its answer, with `repeated`. Default: each call makes one.
+   */
+  key?: string | undefined;
   /** Overrides the task's overlap policy for this occurrence. */
   overlap?: OverlapPolicy | undefined;
   /** Runs it although a freeze holds its task. Default: false. */

@@ -265,9 +265,10 @@ export class Client {
 
   /**
    * Runs a task now, paused or not; its schedule is not touched. The overlap policy applies unless `overlap` names another.
-   * `payload` replaces the task's for this run and its attempts; if it waits for another run, it keeps the payload.
+   * `payload` replaces the task's for this run and its attempts; if it waits for another run, it keeps the payload. With a `key`, calls for
+   * the same cause make one run, within a day.
    *
-   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`; `FROZEN` during a
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_NAME` for the key, `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`; `FROZEN` during a
    * freeze, unless `force`
    */
   async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<TriggerResult> {

@@ -387,6 +387,7 @@ onEveryEngine("the client", (connection) => {
       run: expect.stringMatching(/^t@/),
       key: expect.stringMatching(/^[0-9a-f-]{36}$/),
       enqueued: START + 25_000,
+      repeated: false,
       warnings: [NO_WORKER],
     });
     expect(await client.trigger("t")).toEqual({ outcome: "skipped", code: "SKIPPED_OVERLAP" });

@@ -97,6 +97,11 @@ export interface QueueKeys {
    * turns.
    */
   turn(worker: string, lane: number): string;
+  /**
+   * String: a manual trigger, by the idempotency key of its occurrence: the time of its commit, the call's token, and the run, or `-`
+   * if it was queued. It expires.
+   */
+  asked(key: string): string;
   /** Hash: marks of the newest changes, by subject (script/lib/once.lua). */
   readonly marks: string;
   /** The redlock mutex of a part of `next`, of replanning all tasks (`zone`), or of comparing the indexes (`audit`). */
@@ -230,6 +235,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     places: (owner) => `${ours}${prefix.places}${owner}`,
     waiting: (owner) => `${ours}${prefix.waiting}${owner}`,
     turn: (worker, lane) => `${ours}${prefix.turn}${worker}:${lane}`,
+    asked: (key) => `${ours}${prefix.asked}${key}`,
     marks: `${ours}marks`,
     mutex: (part) => `${ours}${prefix.mutex}${part}`,
   };

@@ -229,7 +229,7 @@ export class Bench {
     const tag = `{${this.store.namespace}`;
     return all
       .filter((key) => key.startsWith(tag) && (key.includes(":~") || !key.startsWith(`${tag}:`)))
-      .filter((key) => !/:~turn:/.test(key))
+      .filter((key) => !/:~(turn|asked):/.test(key))
       .sort();
   }
 

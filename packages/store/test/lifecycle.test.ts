@@ -349,7 +349,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
 
     function pickOwn(all: Record<string, unknown>): Record<string, unknown> {
       return Object.fromEntries(
-        Object.entries(all).filter(([key]) => !key.includes("}:bells:") && !key.endsWith("~skips")),
+        Object.entries(all).filter(([key]) => !/\}:bells:|~skips$|~asked:/.test(key)),
       );
     }
 

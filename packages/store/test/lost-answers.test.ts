@@ -226,7 +226,7 @@ describe("a lost answer", () => {
         await bench.clock.advance(10_000);
         await bench.claim("t", token);
       }
-      for (let n = 0; n < 15; n++) await bench.trigger("t", `other-${n}`);
+      for (let n = 0; n < 40; n++) await bench.trigger("t", `other-${n}`);
       await goOn("z");
       return send.call(link, script, keys, args);
     };

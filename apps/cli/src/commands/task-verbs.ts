@@ -14,6 +14,7 @@ interface VerbOptions extends Named {
   by?: string;
   cancelQueued?: boolean;
   overlap?: Overlap;
+  key?: string;
   payload?: string;
   force?: boolean;
   add?: string[];
@@ -79,12 +80,13 @@ export const registerTrigger: Register = (program, out) => {
         OVERLAPS,
       ),
     )
+    .option("--key <key>", "make one run for all triggers of the task with this key, within a day")
     .option("--payload <json>", "of one task: instead of its own payload, for this run only")
     .option("--force", "even if a freeze holds the task")
     .option("--by <name>", "who")
     .action(async (tasks: string[], _: unknown, command) => {
       const options: VerbOptions = command.optsWithGlobals();
-      const { overlap, by, force } = options;
+      const { key, overlap, by, force } = options;
       const task = onlyTask(tasks, options);
       if (task === undefined) {
         if (options.payload !== undefined)
@@ -92,7 +94,7 @@ export const registerTrigger: Register = (program, out) => {
         const deed: Deed = {
           verb: "trigger",
           past: "triggered",
-          act: (client, filter, dryRun) => client.bulk.trigger(filter, { overlap, by, force, dryRun }),
+          act: (client, filter, dryRun) => client.bulk.trigger(filter, { key, overlap, by, force, dryRun }),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -103,7 +105,7 @@ export const registerTrigger: Register = (program, out) => {
               code: "INVALID_PAYLOAD",
             });
       const result = await withClient(options, (client) =>
-        client.trigger(taskRef(task, options.queue, options.owner), { overlap, by, force, payload }),
+        client.trigger(taskRef(task, options.queue, options.owner), { key, overlap, by, force, payload }),
       );
       if (result.outcome === "skipped") out.exitCode = EXIT.refused;
       if (options.json) return out.json(result);
@@ -133,8 +135,9 @@ export const registerTag: Register = (program, out) => {
 function said(task: string, result: TriggerResult): string {
   switch (result.outcome) {
     case "enqueued":
-      return `enqueued ${task}: run ${result.run}`;
+      return `${result.repeated ? "was enqueued with this key before:" : "enqueued"} ${task}: run ${result.run}`;
     case "queued":
+      if (result.repeated) return `was queued with this key before: ${task}`;
       return `queued ${task}: it starts when the run in its way is over`;
     default:
       return `skipped ${task}: a run of it is not over [${result.code}]. --overlap allow runs it all the same.`;

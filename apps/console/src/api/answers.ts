@@ -93,7 +93,7 @@ export const REVISIONS = object({
 export const MOVED = object({ task: taskName, changed: flag });
 export const CHANGED = object({ changed: flag });
 export const TRIGGERED = object(
-  { outcome: z.enum(["enqueued", "queued"]), key: text, warnings },
+  { outcome: z.enum(["enqueued", "queued"]), key: text, repeated: flag, warnings },
   { run: text, enqueued: time },
 );
 

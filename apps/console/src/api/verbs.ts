@@ -21,6 +21,7 @@ const RESUME = z.strictObject({
   from: z.enum(["now", "catch-up"], "not one of now, catch-up").exactOptional(),
 });
 export const TRIGGER = z.strictObject({
+  key: text,
   overlap: OVERLAP,
   force: z.boolean("not true or false").exactOptional(),
 });

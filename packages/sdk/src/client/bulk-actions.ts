@@ -3,7 +3,7 @@ import { assertName, assertOptions } from "@carillon/core/internal";
 import { type BulkFilter, type BulkOptions, type BulkResult, bulk, checkedFilter } from "./bulk.js";
 import { shortText } from "./input.js";
 import type { Scope } from "./scope.js";
-import { assertTriggerOptions } from "./task-actions.js";
+import { assertTriggerOptions, triggerOne } from "./task-actions.js";
 import type { TaskWriter } from "./task-writer.js";
 import type { AuthorOptions, DeleteOptions, PauseOptions } from "./types.js";
 
@@ -50,15 +50,14 @@ export async function triggerAll(
   options: BulkOptions & Omit<TriggerOptions, "payload">,
 ): Promise<BulkResult> {
   assertTriggerOptions(options, ["dryRun"]);
-  const { dryRun, overlap, force } = options;
+  const { dryRun, overlap } = options;
   const by = scope.author(options.by);
   return bulk(scope, {
     kind: "trigger",
     ...{ filter: checkedFilter(scope, filter), by, dryRun },
     act: async (_, name) => {
-      const { claims } = scope.store;
-      const { outcome } = await claims.trigger(name, scope.identity(by), overlap, { force: force === true });
-      if (outcome !== "skipped") return true;
+      const { outcome, repeated } = (await triggerOne(scope, name, by, options)).result;
+      if (outcome !== "skipped") return !repeated;
       throw new CarillonError("SKIPPED_OVERLAP", "an earlier run of the task has not ended.", {
         remedy: "Wait for it, or give the overlap policy allow.",
       });

@@ -60,9 +60,10 @@ export class BulkCalls {
   }
 
   /**
-   * Runs all tasks that match now, at once. Those that their overlap policy, a freeze or a limit holds back are `refused`, each by itself.
+   * Runs all tasks that match now, at once. Those that their overlap policy, a freeze or a limit holds back are `refused`, each by itself;
+   * those that were triggered with the same `key` before are not counted.
    *
-   * @throws `INVALID_OPTION`
+   * @throws `INVALID_OPTION`, `INVALID_NAME` for the key
    */
   async trigger(
     filter: BulkFilter,

@@ -63,9 +63,16 @@ export class Scope {
     this.store.changes.add(JSON.stringify({ kind, by: by || undefined, from: this.#from, scope, ...facts }));
   }
 
-  /** A token for one call that enqueues: its repetition is recognised. @param name of the requester; "" none */
-  identity(name: string): { key: string; token: string; node: string; name: string } {
-    return { key: randomUUID(), token: newToken(), node: this.actor, name };
+  /**
+   * A token for one call that enqueues: its repetition is recognised.
+   *
+   * @param name of the requester; "" none @param key of the occurrence; default: a random one
+   */
+  identity(
+    name: string,
+    key: string = randomUUID(),
+  ): { key: string; token: string; node: string; name: string } {
+    return { key, token: newToken(), node: this.actor, name };
   }
 
   /** The full name of a task. @throws `INVALID_NAME`, `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */

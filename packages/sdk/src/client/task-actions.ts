@@ -1,5 +1,6 @@
-import { CarillonError, type TaskRef, type TriggerOptions } from "@carillon/core";
-import { assertOptions, assertOverlap } from "@carillon/core/internal";
+import { CarillonError, type Json, type TaskName, type TaskRef, type TriggerOptions } from "@carillon/core";
+import { assertName, assertOptions, assertOverlap, triggerKey } from "@carillon/core/internal";
+import type { TriggerResult as StoredTrigger } from "@carillon/store";
 import { differenceOf } from "./change.js";
 import { notFound, resumeFrom, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
@@ -48,7 +49,7 @@ export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions)
   return answer === "OK";
 }
 
-/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE` */
+/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_NAME`, `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE` */
 export async function trigger(
   scope: Scope,
   writer: TaskWriter,
@@ -56,29 +57,44 @@ export async function trigger(
   options: TriggerOptions,
 ): Promise<TriggerResult> {
   assertTriggerOptions(options, ["payload"]);
-  const { overlap, force = false } = options;
+  const { overlap } = options;
   const payload = options.payload === undefined ? undefined : writer.payload(options.payload);
-  const by = scope.identity(scope.author(options.by));
+  const author = scope.author(options.by);
   const name = await scope.locate(ref);
   if (payload !== undefined) await writer.assertPayload(name, payload);
-  const result = await scope.store.claims.trigger(name, by, overlap, { force, payload });
-  const run = result.outcome === "enqueued" ? result.run : undefined;
-  scope.log("trigger", name, by.name, {
-    details: { outcome: result.outcome, run, overlap, payload: payload === undefined ? undefined : "own" },
-  });
-  if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
+  const { key, result } = await triggerOne(scope, name, author, options, payload);
+  const { outcome, repeated } = result;
+  const run = outcome === "enqueued" ? result.run : undefined;
+  const own = payload === undefined ? undefined : "own";
+  if (!repeated) scope.log("trigger", name, author, { details: { outcome, run, overlap, payload: own } });
+  if (outcome === "skipped") return { outcome, code: "SKIPPED_OVERLAP" };
   const warnings = await scope.coverage.warningsOf({ queue: name.queue, type: result.type });
-  if (result.outcome === "queued") return { outcome: "queued", key: by.key, warnings };
-  return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued, warnings };
+  if (outcome === "queued") return { outcome, key, repeated, warnings };
+  return { outcome, run: result.run, key, enqueued: result.enqueued, repeated, warnings };
 }
 
-/** @throws `INVALID_OPTION` */
+/** Triggers a task, and returns the key of the occurrence too. @param options checked */
+export async function triggerOne(
+  scope: Scope,
+  name: TaskName,
+  author: string,
+  { key: given, overlap, force = false }: TriggerOptions,
+  payload?: Json,
+): Promise<{ key: string; result: StoredTrigger }> {
+  const keyed = given !== undefined;
+  const by = scope.identity(author, keyed ? triggerKey(name, given) : undefined);
+  const result = await scope.store.claims.trigger(name, by, overlap, { force, payload, keyed });
+  return { key: by.key, result };
+}
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` for the key */
 export function assertTriggerOptions<Options extends TriggerOptions>(
   options: Options,
   more: readonly (keyof Options & string)[] = [],
 ): void {
-  assertOptions(options, ["overlap", "by", "force", ...more]);
+  assertOptions(options, ["key", "overlap", "by", "force", ...more]);
   assertOverlap(options.overlap);
+  if (options.key !== undefined) assertName(options.key, "key");
   if (options.force !== undefined && typeof options.force !== "boolean")
     throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "force" });
 }

@@ -173,7 +173,10 @@ export interface EnqueueResult {
   readonly warnings: readonly Warning[];
 }
 
-/** Result of a `trigger`. */
+/**
+ * Result of a `trigger`. `key`: the idempotency key of its handler. `repeated`: the task was triggered with the same `key` within the last
+ * day, and this is the answer that call got.
+ */
 export type TriggerResult =
   /** `warnings`: `NO_WORKER`. */
   | {
@@ -181,8 +184,14 @@ export type TriggerResult =
       readonly run: string;
       readonly key: string;
       readonly enqueued: number;
+      readonly repeated: boolean;
       readonly warnings: readonly Warning[];
     }
   /** It waits until the run in its way is over. */
-  | { readonly outcome: "queued"; readonly key: string; readonly warnings: readonly Warning[] }
+  | {
+      readonly outcome: "queued";
+      readonly key: string;
+      readonly repeated: boolean;
+      readonly warnings: readonly Warning[];
+    }
   | { readonly outcome: "skipped"; readonly code: "SKIPPED_OVERLAP" };

@@ -4,7 +4,7 @@ import type { FrozenReply } from "./frozen.js";
 
 export const READ_TASK = script("read-task", {
   once: "reads",
-  keys: ["task", "open", "history", "failures", "frozen"],
+  keys: ["task", "open", "history", "failures", "frozen", "asked?"],
   args: ["owner"],
   uses: [RECKON, QUOTA],
   answer:
@@ -17,6 +17,7 @@ export const READ_TASK = script("read-task", {
         begun: string,
         over: string[],
         frozen: FrozenReply,
+        asked: string,
       ]
     >(),
 });

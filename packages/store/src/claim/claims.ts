@@ -22,9 +22,11 @@ import type { OptimisticWrites } from "../optimistic.js";
 import type { Link } from "../redis/link.js";
 import type { Entered } from "../registry.js";
 import type { Written } from "../script/arguments.js";
+import { FACTS } from "../script/facts.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeTask, isForeign } from "../task/codec.js";
 import { addFailed, ownerLimit, tooManyWait, unsupportedFormat } from "../task/errors.js";
+import { type Asked, repetitionOf, type TriggerResult } from "./asked.js";
 import { CANCEL_OPEN, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds, runInWay } from "./due.js";
 import { assertFits, assertThawed, dueTask } from "./due-task.js";
@@ -85,17 +87,11 @@ export interface CommitAnswer {
   readonly results: readonly ClaimResult[];
 }
 
-/** `type`: of the task. */
-export type TriggerResult = { readonly type: string } & (
-  | { readonly outcome: "enqueued"; readonly run: string; readonly enqueued: number }
-  /** It waits for the run in its way to end. */
-  | { readonly outcome: "queued" }
-  | { readonly outcome: "skipped"; readonly reason: "overlap" }
-);
-
 interface TriggerHow {
   readonly force?: boolean;
   readonly payload?: Json | undefined;
+  /** Whether the requester chose the key, and may call again with it. */
+  readonly keyed?: boolean;
 }
 
 /** Shards whose marks are kept at hand. */
@@ -158,15 +154,22 @@ export class ClaimRepository extends DueReads {
     queue: string,
     items: readonly PackedItem[],
     { token, node }: { token: string; node: string },
+    asked?: Asked,
   ): Promise<CommitAnswer> {
     const keys = this.#keys.queue(queue);
     const shards = [...new Set(items.map(({ shard }) => shard))];
     const [now, took, heads, ...statuses] = await this.#scripts.runWritten(
       COMMIT,
-      { ...keys, due: shards.map((shard) => keys.due(shard)), bull: bullKeys(keys.bull) },
+      {
+        ...keys,
+        asked: asked && keys.asked(asked.key),
+        due: shards.map((shard) => keys.due(shard)),
+        bull: bullKeys(keys.bull),
+      },
       {
         token,
         node,
+        remember: asked?.remember,
         shards: shards.join(" "),
         templates: templatesText(items.map(({ template }) => template)),
       },
@@ -213,11 +216,11 @@ export class ClaimRepository extends DueReads {
     }
   }
 
-  /** A task with the time and the runs in its way. */
-  async #read(name: TaskName): Promise<{ now: number; entry: DueEntry }> {
+  /** A task with the time and the runs in its way, and the earlier trigger with this key. */
+  async #read(name: TaskName, key?: string): Promise<{ now: number; entry: DueEntry; asked: string }> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
-    const [now, flat, run, open, begun, over, frozen] = await this.#scripts.run(
+    const [now, flat, run, open, begun, over, frozen, asked] = await this.#scripts.run(
       READ_TASK,
       {
         task: keys.task(local),
@@ -225,18 +228,21 @@ export class ClaimRepository extends DueReads {
         history: keys.history(local),
         failures: keys.failures(local),
         frozen: keys.frozen,
+        asked: key === undefined ? undefined : keys.asked(key),
       },
       { owner: name.owner },
     );
     const task = decodeTask(name.queue, local, flat);
     const running = runInWay(run, open, begun);
-    return { now, entry: { local, task, running, over: runIds(over), frozen: readFrozen(frozen) } };
+    const entry = { local, task, running, over: runIds(over), frozen: readFrozen(frozen) };
+    return { now, entry, asked };
   }
 
   /**
-   * A manual occurrence of a stored task, now.
+   * A manual occurrence of a stored task, now. If the task was triggered with this key before, and was not skipped, the answer is that
+   * trigger's.
    *
-   * @param how `force`: even if a freeze holds it; `payload`: instead of the task's, checked
+   * @param how `force`: even if a freeze holds it; `payload`: instead of the task's, checked; `keyed`: the key is remembered for a day
    * @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `CONFLICT`, `PAYLOAD_TOO_LARGE`
    */
   async trigger(
@@ -283,41 +289,50 @@ export class ClaimRepository extends DueReads {
     name: TaskName,
     by: Requester,
     overlap: OverlapPolicy | undefined,
-    { force = false, payload }: TriggerHow,
+    { force = false, payload, keyed = false }: TriggerHow,
   ): Promise<TriggerResult | undefined> {
-    return this.#enqueue(name, by, overlap, (task, now) => {
+    const decide = (task: DueTask, now: number) => {
       if (!force) assertThawed(task, localName(name), now);
       if (!force && task.quota?.full) throw tooManyWait(name);
       const decision = decideTrigger(task, now, { key: by.key, overlap, by: by.name, payload });
       if (payload !== undefined) assertFits(decision.pending, by.key, localName(name));
       return decision;
-    });
+    };
+    return this.#enqueue(name, by, overlap, decide, keyed ? FACTS.late : FACTS.resent);
   }
 
-  /** @returns undefined if the task has changed since it was read */
+  /**
+   * @param remember ms for which a repetition with the same key is answered as the first call; undefined: none is
+   * @returns undefined if the task has changed since it was read
+   */
   async #enqueue(
     name: TaskName,
     by: Requester,
     overlap: OverlapPolicy | undefined,
     decide: (task: DueTask, now: number) => Decision,
+    remember?: number,
   ): Promise<TriggerResult | undefined> {
     const local = localName(name);
-    const { now, entry } = await this.#read(name);
+    const { now, entry, asked } = await this.#read(name, remember === undefined ? undefined : by.key);
     const { task } = entry;
     if (!task) throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local} in queue ${name.queue}.`);
     if (isForeign(task)) throw unsupportedFormat(local, task.version);
+    const before = repetitionOf(asked, task, by.token);
+    if (before) return before;
     const item = { ...entry, task };
     const decision = decide(dueTask(item, this.#schedules), now);
     const packed = this.pack(name.queue, { entry: item, decision }, by.token, now, { held: false, overlap });
-    const answer = await this.commit(name.queue, [packed], by);
+    const waits = decision.pending.some(({ key }) => key === by.key);
+    const makesRun = waits || decision.enqueue !== undefined;
+    const kept = makesRun && remember !== undefined ? { key: by.key, remember } : undefined;
+    const answer = await this.commit(name.queue, [packed], by, kept);
     const { status, run } = answer.results[0] as ClaimResult;
     if (status.startsWith("ERROR")) throw addFailed(status);
     if (status === "LIMITED") throw ownerLimit(name);
     if (status !== "OK" && status !== "DONE") return undefined;
-    const { type } = task.definition;
-    if (run !== undefined) return { type, outcome: "enqueued", run, enqueued: answer.now };
-    const waits = decision.pending.some(({ key }) => key === by.key);
-    return waits ? { type, outcome: "queued" } : { type, outcome: "skipped", reason: "overlap" };
+    const result = { type: task.definition.type, repeated: false };
+    if (run !== undefined) return { ...result, outcome: "enqueued", run, enqueued: answer.now };
+    return waits ? { ...result, outcome: "queued" } : { ...result, outcome: "skipped", reason: "overlap" };
   }
 
   /** A task as it is now, with the runs in its way. `gone`: it does not exist; `foreign`: a newer version wrote it. */

@@ -5,6 +5,7 @@
 -- K.bull: BullMQ's keys (bullmq.ts: BULL_KEYS); K.frozen: the freezes; K.held: tasks that they hold
 -- A.shards: the shards of the items, separated by spaces; K.due: their indexes, in that order
 -- A.templates: job templates by number, as JSON
+-- K.asked: of a manual trigger (keys.ts), kept for A.remember ms
 -- Each: record, job: of the run that is enqueued, if any
 --       ledger: if times are skipped; backfill: if the item is a step of one
 --       over, jobs: ids and jobs of the runs that the decision took into account
@@ -48,28 +49,14 @@ for shard in string.gmatch(A.shards, "%d") do shards[#shards + 1] = { name = sha
 local shardOf = {}
 for _, shard in ipairs(shards) do shardOf[shard.name] = shard end
 
--- Manual triggers are recognised by token, so that a resend is idempotent even after later triggers. The newest tokens are kept.
-local ASKED = 16
-local function isAsked(taskKey)
-  local asked = redis.call("HGET", taskKey, "asked")
-  return asked and string.find(" " .. asked .. " ", " " .. token .. " ", 1, true)
-end
-local function withAsked(taskKey)
-  local tokens = { token }
-  for known in string.gmatch(redis.call("HGET", taskKey, "asked") or "", "%S+") do
-    if #tokens < ASKED then tokens[#tokens + 1] = known end
-  end
-  return table.concat(tokens, " ")
-end
-
 -- Returns the name of the failed check, or nil; the task's `open` (lib/open.lua); its state.
 local function check(item, held, extras, guarded, reckoned)
   local known, generation, state, named, cursor = unpack(redis.call("HMGET", item.task, "token", "gen", "state", "open", "cursor"))
-  if known == token or not held and isAsked(item.task) then return "DONE" end
+  if known == token then return "DONE" end
   -- A Redis that lost its last moments counts the same generations again: an earlier decision has another cursor.
   local moved = generation ~= item.generation or (cursor or "") ~= item.from
   if FENCED and (moved or (held and state ~= "scheduled")) then
-    -- A resend of this claim. Its run may be over and deleted; its job stays for longer.
+    -- A resend of this commit. Its run may be over and deleted; its job stays for longer.
     return item.record and redis.call("EXISTS", item.record, item.job) > 0 and "DONE" or "STALE"
   end
   if outdated(item) then return "STALE" end
@@ -129,8 +116,8 @@ local function write(item, name, held, extras, open, state)
   if item.nextNominal ~= "" then add(set, "nominal", item.nextNominal) end
   if item.fired ~= "" then add(set, "fired", item.fired) end
   if open then add(set, "open", open) end
-  -- For a claim that enqueues, the run's record says whether it was made.
-  if not held then add(set, "asked", withAsked(item.task)) elseif not open then add(set, "token", token) end
+  -- For a commit that enqueues, the run's record says whether it was made.
+  if not open then add(set, "token", token) end
   local to = extras and extras.state
   if to then addState(state, to, now, set, {}) end
   redis.call("HSET", item.task, unpack(set))
@@ -187,6 +174,9 @@ local function commit(item)
   end
   if extras then commitExtras(item, extras, name, before) end
   return "OK"
+  if K.asked then
+    redis.call("SET", K.asked, table.concat({ nowText, token, run ~= "" and run or "-" }, " "), "PX", A.remember)
+  end
 end
 
 local out = { now, 0, "" }

@@ -84,8 +84,8 @@ interface CommitExtras {
 
 export const COMMIT = script("commit", {
   once: "generation",
-  keys: ["next", "runs", "expected", "frozen", "held", "alerts", "due[]", "bull[]"],
-  args: ["token", "node", "shards", "templates"],
+  keys: ["next", "runs", "expected", "frozen", "held", "alerts", "asked?", "due[]", "bull[]"],
+  args: ["token", "node", "shards", "templates", "remember"],
   each: {
     keys: ["task", "open", "record?", "job?", "ledger?", "backfill?", "jobs[]"],
     args: [

@@ -43,6 +43,7 @@ export const FACTS = {
     planned: "cal:",
     due: "due:",
     turn: "turn:",
+    asked: "asked:",
     mutex: "lock:",
     limits: "limits",
     places: "places:",
@@ -82,7 +83,6 @@ export const FACTS = {
     "nominal",
     "due",
     "token",
-    "asked",
     "open",
     "created",
     "updated",
@@ -128,6 +128,8 @@ export const FACTS = {
    * keep it. For so long Redis keeps what tells it from a new one.
    */
   late: 86_400_000,
+  /** A call whose answer was lost is made again within this many ms. */
+  resent: 600_000,
 
   /** Default time that a finished task is kept, in ms. */
   linger: 30 * 86_400_000,

@@ -37,7 +37,6 @@ const OF_PLACE: ReadonlySet<string> = new Set([
   "gen",
   "state",
   "token",
-  "asked",
   "open",
   "calrev",
   "updated",

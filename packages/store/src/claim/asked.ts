@@ -1,0 +1,30 @@
+import type { StoredTask } from "../task/codec.js";
+
+/** `type`: of the task. `repeated`: an earlier call with the same key did it, and this is its answer. */
+export type TriggerResult = { readonly type: string; readonly repeated: boolean } & (
+  | { readonly outcome: "enqueued"; readonly run: string; readonly enqueued: number }
+  /** It waits for the run in its way to end. */
+  | { readonly outcome: "queued" }
+  | { readonly outcome: "skipped"; readonly reason: "overlap" }
+);
+
+/** A trigger that is remembered for this many ms, by the key of its occurrence. */
+export interface Asked {
+  readonly key: string;
+  readonly remember: number;
+}
+
+/**
+ * The answer to a trigger that was committed before.
+ *
+ * @param asked as commit.lua remembers it, "" not @param token of this call
+ */
+export function repetitionOf(asked: string, task: StoredTask, token: string): TriggerResult | undefined {
+  const [at, by, run] = asked.split(" ");
+  // Another task had this name.
+  if (run === undefined || Number(at) < task.created) return undefined;
+  const result = { type: task.definition.type, repeated: by !== token };
+  return run === "-"
+    ? { ...result, outcome: "queued" }
+    : { ...result, outcome: "enqueued", run, enqueued: Number(at) };
+}
