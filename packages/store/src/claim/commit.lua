@@ -16,7 +16,8 @@
 --       checkAt: time of the next check, "" none until an event asks for one
 --       cursor, nextNominal, fired: "" unchanged
 --       extras: rare parts as JSON, "" none (CommitExtras in pack.ts)
---       run: id of the run that is enqueued, "" none; template: number of its template; details: of the run
+--       run: id of the run that is enqueued, "" none; template: number of its template; details: of the run; minGap: ms from the start of the run
+--       before, "" any
 --       key, nominal, jobDue, trigger, more, payload: see jobData (lib/enqueue.lua)
 -- Returns: { now, microseconds that the script took, time of the first task of each of A.shards ("-" none), separated by spaces, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
 --          status: OK | DONE | STALE | EARLY | OVERLAP | LIMITED (its owner has as many runs as it may) | ERROR <text>
@@ -165,7 +166,7 @@ local function commit(item)
   -- It may have been woken for a place that it does not use.
   if run == "" and held then unused[item.owner] = true end
   if run ~= "" then
-    recordRun(item.record, name, nowText, node, item.details)
+    recordRun(item.record, name, nowText, node, item.details, item.minGap)
     takePlace(item.owner, run, now)
     add(runs, extras and extras.waits and waitedForAt or firstLookAt, run)
   end
@@ -173,10 +174,10 @@ local function commit(item)
     redis.call("ZADD", K.held, now, item.shard .. " " .. name)
   end
   if extras then commitExtras(item, extras, name, before) end
-  return "OK"
   if K.asked then
     redis.call("SET", K.asked, table.concat({ nowText, token, run ~= "" and run or "-" }, " "), "PX", A.remember)
   end
+  return "OK"
 end
 
 local out = { now, 0, "" }

@@ -50,7 +50,7 @@ export async function enqueueNow(
         run,
         node: by.node,
         template: `[${jobs.template(keys.bull, definition).json}]`,
-        details: jobs.details(definition, enqueue),
+        details: jobs.texts(definition, enqueue).details,
         owner: definition.owner,
         id: definition.id,
         ...dataParts(definition, enqueue, payloadJson),

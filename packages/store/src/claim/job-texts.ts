@@ -48,12 +48,12 @@ export class JobTexts {
     return template;
   }
 
-  /** Initial fields of the run's record; the limits, in ms, are enforced by the worker. */
-  details(definition: TaskDefinition, enqueue: Enqueue): string {
+  /** Initial fields of the run's record: `details`, whose limits, in ms, the worker enforces, and `minGap`, which its start obeys. */
+  texts(definition: TaskDefinition, enqueue: Enqueue): { details: string; minGap: number | undefined } {
     const { timeLimit, timeLimitGrace, tolerance, retry } = definition;
     const interval =
       timeLimit === undefined && tolerance === undefined ? undefined : this.#interval(definition, enqueue);
-    return encodeDetails(definition, {
+    const details = encodeDetails(definition, {
       type: definition.type,
       key: enqueue.key,
       nominal: enqueue.nominal,
@@ -64,10 +64,10 @@ export class JobTexts {
       most: retry?.attempts,
       limit: timeLimit === undefined ? undefined : timeLimitOf(timeLimit, interval),
       grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
-      minGap: JUDGED.has(enqueue.trigger) ? minGapOf(definition, interval) : undefined,
       by: enqueue.by,
       payload: enqueue.payload === undefined ? undefined : cutResult(JSON.stringify(enqueue.payload)),
     });
+    return { details, minGap: JUDGED.has(enqueue.trigger) ? minGapOf(definition, interval) : undefined };
   }
 
   /** From the occurrence to the one that follows it, in ms; undefined if none does. */

@@ -109,6 +109,7 @@ export const COMMIT = script("commit", {
       "run",
       "template",
       "details",
+      "minGap",
       "key",
       "nominal",
       "jobDue",
@@ -148,6 +149,7 @@ export function commitItem(
   const { owner, id } = definition;
   const parts = enqueue && dataParts(definition, enqueue, task.payloadJson);
   const template = enqueue && jobs.template(keys.bull, definition);
+  const texts = enqueue && jobs.texts(definition, enqueue);
   const fields = {
     task: keys.task(local),
     open: keys.open(local),
@@ -175,7 +177,8 @@ export function commitItem(
     extras: extras && JSON.stringify(extras),
     run,
     template: template?.number,
-    details: enqueue && jobs.details(definition, enqueue),
+    details: texts?.details,
+    minGap: texts?.minGap,
     key: parts?.key,
     nominal: parts?.nominal,
     jobDue: parts?.jobDue,

@@ -15,8 +15,6 @@ export interface RunDetails {
   /** Time in ms that an attempt may take, and then to end by itself. */
   limit?: number;
   grace?: number;
-  /** Minimum time from the start of the run before, in ms: a run that would start sooner is dropped. Only scheduled runs have it. */
-  minGap?: number;
   /** The name of the requester. */
   by?: string;
   /** JSON of a payload that is not the task's. A text within the text, so that scripts mistake no field of it for one of these. */
@@ -44,7 +42,6 @@ export function encodeDetails(task: TaskName, details: Sparse<RunDetails>): stri
     most: details.most,
     limit: details.limit,
     grace: details.grace,
-    minGap: details.minGap,
     nominal,
     key: key === occurrenceKey(task, nominal) ? undefined : key,
     due: due === nominal ? undefined : due,

@@ -25,9 +25,9 @@ local function start(run)
   -- Frozen, or cut off, for longer than its lock lasts: this start would count the job's current worker as dead.
   if run.token ~= "" and not isHeldWith(run.job, run.token) then return { "LOST" } end
   local was = readStart(run.key)
-  if isNewerRun(was[15]) then return { "NEWER", now + F.newerWait, now, was[15] } end
-  local state, details = was[1], was[5]
-  local attempt = tonumber(was[9]) or 0
+  if isNewerRun(was.v) then return { "NEWER", now + F.newerWait, now, was.v } end
+  local state, details = was.state, was.info
+  local attempt = tonumber(was.attempts) or 0
   local taskState = redis.call("HGET", run.task, "state")
   if not taskState then return { "GONE" } end
   if not state then
@@ -37,16 +37,16 @@ local function start(run)
   end
   -- A resend after a lost answer.
   local function isSentAgain()
-    if was[8] ~= run.worker then return false end
+    if was.worker ~= run.worker then return false end
     return string.match(redis.call("HGET", run.key, "a:" .. attempt) or "", " (%d+)$") == run.own
   end
   if state == "final" then
-    if not wasRetried(run.job, was[3], was[12], made) then return { "FINAL", was[2] } end
-    reopen(run, was[2], now)
-    was[11], was[13] = nil, nil
+    if not wasRetried(run.job, was.made, was.trace, made) then return { "FINAL", was.outcome } end
+    reopen(run, was.outcome, now)
+    was.crashes, was.again = nil, nil
   elseif state ~= "queued" and isSentAgain() then
-    return { "OK", tonumber(was[10]), now, details, redis.call("HGET", run.stats, "checkpoint") or "",
-      tonumber(was[11] or 0), attempt, 1 }
+    return { "OK", tonumber(was.fence), now, details, redis.call("HGET", run.stats, "checkpoint") or "",
+      tonumber(was.crashes or 0), attempt, 1 }
   elseif state ~= "queued" then
     -- The attempt before never ended: its worker died. Its crash was counted when it started.
     local crash, named = unpack(redis.call("HMGET", run.task, "crash", "open"))
@@ -57,31 +57,30 @@ local function start(run)
     local _, _, inARow = readStarts(redis.call("HGET", run.stats, "starts"))
     local others = (named == F.inSet and redis.call("ZCARD", run.open) or 1) - 1
     wait = math.min(wait * 2 ^ (math.max(crashes, inARow - others) - 1), math.max(wait, F.crash.longest))
-    was[11] = crashes
+    was.crashes = crashes
     redis.call("HSET", run.key, "state", "queued", "notBefore", now + wait)
-    was[6] = now + wait
+    was.notBefore = now + wait
     if crashes >= most then
       redis.call("HSET", run.key, "crashed", "1")
-      was[14] = "1"
+      was.crashed = "1"
     end
   end
   -- A cancel comes before any other end.
-  if was[4] and state ~= "final" then
+  if was.cancel and state ~= "final" then
     finish(run, "cancelled", now, { says = { "made", made } })
     return { "CANCELLED" }
   end
-  if state ~= "final" and was[14] then return { "CRASHED" } end
+  if state ~= "final" and was.crashed then return { "CRASHED" } end
   -- The wait after a crash gives people the time to stop the task: a pause holds the run in it.
-  local wait = was[6] and tonumber(was[6])
+  local wait = was.notBefore and tonumber(was.notBefore)
   if wait and now >= wait then wait = taskState == "paused" and now + HELD_FOR end
   if wait then
     redis.call("HSET", run.key, "state", "queued")
     return { "WAIT", wait, now }
   end
-  local gap = string.match(details, '"minGap":(%d+)')
   local stats = readStatsForStart(run.stats)
   local last = string.match(stats[2] or "", "^%S+ %S+ %S+ (%d+)")
-  if gap and last and not was[7] and now < last + gap then
+  if was.minGap and last and not was.started and now < last + was.minGap then
     finish(run, "dropped", now, { says = { "made", made, "error", "started " .. (now - last) .. " ms after the run before" } })
     return { "DROPPED" }
   end

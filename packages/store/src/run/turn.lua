@@ -16,12 +16,13 @@ local LETTERS = { OK = "O", ASK = "A", ENDED = "E" }
 local WORDS = { O = "OK", A = "ASK", E = "ENDED" }
 
 local function endRun(item, run)
-  local was = redis.call("HMGET", run.key, "state", "fence", "cancel", "started", "reopened", "attempts", "place")
-  if was[1] == "final" then
-    local same = was[2] == item.fence and redis.call("HGET", run.key, "outcome") == item.outcome
+  local state, fence, cancel, started, reopened, attempts, place = unpack(redis.call("HMGET", run.key, "state", "fence", "cancel", "started",
+    "reopened", "attempts", "place"))
+  if state == "final" then
+    local same = fence == item.fence and redis.call("HGET", run.key, "outcome") == item.outcome
     return same and jobState(run.job) ~= "live" and "OK" or "ASK"
   end
-  if not was[1] or was[1] == "queued" or was[2] ~= item.fence or was[3] then return "ASK" end
+  if not state or state == "queued" or fence ~= item.fence or cancel then return "ASK" end
   -- The job ends with it, so a later start is a retry from outside (wasRetried).
   local says = { "made", "-1" }
   if item.trace ~= "" then add(says, "trace", item.trace) end
@@ -29,7 +30,7 @@ local function endRun(item, run)
   run.ended = false
   local ended = finish(run, item.outcome, now, {
     says = says,
-    was = { was[4], was[5], nil, was[6], was[7] },
+    was = { started, reopened, false, attempts, place },
     survived = true,
     job = function()
       run.ended = bullEnd(run.id, item.token, item.value)
@@ -39,7 +40,7 @@ local function endRun(item, run)
   return ended and "OK" or "ASK"
 end
 
--- Fields of a run's record until somebody starts it, or asks for its cancel.
+-- The fields of a run that a turn may start: nobody has started it or asked for its cancel, and it may start however soon.
 local AS_ENQUEUED = { state = true, of = true, info = true, node = true, type = true, place = true, v = true }
 
 local function startRun(id)
@@ -57,14 +58,14 @@ local function startRun(id)
       info = value
     end
   end
-  if not name or state ~= "queued" or string.find(info, '"minGap":', 1, true) then return nil end
+  if not name or state ~= "queued" then return nil end
   local run = {
     key = key, task = ours(F.keys.task, name), stats = ours(F.keys.stats, name), worker = A.worker, pid = A.pid, host = A.host, own = "1",
   }
   local stats = readStatsForStart(run.stats)
   -- Only starts of a task that exists write a fence, and it is deleted with the task.
   if not stats[1] and redis.call("EXISTS", run.task) == 0 then return nil end
-  return begin(run, { [5] = info }, "0", stats, now)
+  return begin(run, { info = info }, "0", stats, now)
 end
 
 local function tokenOf(n) return A.token .. ":" .. whole(n) end

@@ -28,13 +28,15 @@ end
 -- A record of the first format names none.
 local FORMAT = F.runFormat > 1 and { "v", F.runFormat } or {}
 
--- The run's record. If it would not stay small (F.longestSmallValue), and this helps, node and type get fields of their own.
-local function recordRun(runKey, name, enqueued, node, details)
-  local of = name .. " " .. enqueued .. " " .. node
+-- The run's record. If it would not stay small (F.longestSmallValue), and this helps, node and type get fields of their own. `minGap`: ms, "" none.
+local function recordRun(runKey, name, enqueued, node, details, minGap)
+  local of, more = name .. " " .. enqueued .. " " .. node, FORMAT
+  if minGap ~= "" then more = { "minGap", minGap, unpack(FORMAT) } end
   if #of <= F.longestSmallValue and #details <= F.longestSmallValue then
-    return redis.call("HSET", runKey, "state", "queued", "of", of, "info", details, unpack(FORMAT))
+    return redis.call("HSET", runKey, "state", "queued", "of", of, "info", details, unpack(more))
   end
-  local begin, more = name .. " " .. enqueued, { unpack(FORMAT) }
+  local begin = name .. " " .. enqueued
+  more = { unpack(more) }
   if #of > F.longestSmallValue and #begin <= F.longestSmallValue then
     of = begin
     more[#more + 1], more[#more + 2] = "node", node

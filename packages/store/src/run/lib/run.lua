@@ -230,22 +230,23 @@ local function finish(run, outcome, now, more)
     wakeForMoved()
     return true
   end
-  local was = more.was or redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts", "place")
+  local hasStarted, reopened, notBefore, attempts, place = unpack(more.was or redis.call("HMGET", run.key, "started", "reopened", "notBefore",
+    "attempts", "place"))
   local says, stamps = more.says or {}, more.stamps or {}
-  local started = was[1] or stamps.started
+  local started = hasStarted or stamps.started
   local lateAt, most
   -- Before this run counts among the usual ones.
   if watch then lateAt, most = watchOf(run, watch) end
-  local counts, incidents, before, hasFailed, sum, took = counted(run, outcome, now, started, was[2], more.survived)
+  local counts, incidents, before, hasFailed, sum, took = counted(run, outcome, now, started, reopened, more.survived)
   local succeededBefore, failedBefore = redis.call("ZCARD", run.history), hasFailed and redis.call("ZCARD", run.failures) or 0
   -- If corrupt data is in the way, the reads have failed by now, and nothing is half done.
   if more.job and not more.job() then return false end
   redis.call("HSET", run.stats, unpack(counts))
   moveLast(run, before, outcome, now, started)
-  if started and not was[1] then add(says, "started", started) end
-  if stamps.attempts and not was[4] then add(says, "attempts", stamps.attempts) end
+  if started and not hasStarted then add(says, "started", started) end
+  if stamps.attempts and not attempts then add(says, "attempts", stamps.attempts) end
   redis.call("HSET", run.key, "state", "final", "outcome", outcome, "finished", nowText, unpack(says))
-  if was[3] then redis.call("HDEL", run.key, "notBefore") end
+  if notBefore then redis.call("HDEL", run.key, "notBefore") end
   removeOpen(open, run.task, run.open, run.id)
   ended[outcome] = (ended[outcome] or 0) + 1
   if sum then ended[sum] = (ended[sum] or 0) + took end
@@ -275,7 +276,7 @@ local function finish(run, outcome, now, more)
     end
   end
   if awaited == run.id or pending then recheck(run, now) end
-  leavePlace(run.name, run.id, was[5], now)
+  leavePlace(run.name, run.id, place, now)
   if failed then
     local kind = outcome == "crashed" and "crashed" or "failed"
     incident({ kind = kind, task = run.name, at = now, run = run.id, error = more.error or "" })
@@ -283,7 +284,7 @@ local function finish(run, outcome, now, more)
   if watch and started then
     started = tonumber(started)
     local late = lateAt and started > lateAt
-    local from = math.max(started, tonumber(was[2]) or 0)
+    local from = math.max(started, tonumber(reopened) or 0)
     local slow = most and now > from + most
     if F.successes[outcome] and incidents then recover(run.name, run.id, now, incidents, { ["late-start"] = late, slow = slow }) end
     if late then raiseLate(run, lateAt) end

@@ -1,10 +1,15 @@
 -- Starts an attempt, once all checks have passed. `run`: key, task and stats as for lib/run.lua; worker, pid, host and
 -- own as for start-run.lua.
 
--- Fields of a run's record that a start depends on, in the order of `was`.
+-- Fields of a run's record that a start depends on. `minGap`: least ms from the start of the run before; `again`: it continues an attempt.
+local START_FIELDS = {
+  "state", "outcome", "made", "cancel", "info", "notBefore", "started", "worker", "attempts", "fence", "crashes", "trace", "again",
+  "crashed", "v", "minGap",
+}
 local function readStart(runKey)
-  return redis.call("HMGET", runKey, "state", "outcome", "made", "cancel", "info", "notBefore", "started", "worker", "attempts",
-    "fence", "crashes", "trace", "again", "crashed", "v")
+  local was = {}
+  for i, value in ipairs(redis.call("HMGET", runKey, unpack(START_FIELDS))) do was[START_FIELDS[i]] = value or nil end
+  return was
 end
 
 -- Fields of its task's statistics, in the order of `stats`.
@@ -16,15 +21,15 @@ local function begin(run, was, made, stats, now)
   -- failover lost is not numbered like the next one.
   local fence = whole(math.max((tonumber(stats[1]) or 0) + 1, tonumber(nowMicros())))
   local nowText = whole(now)
-  local before = tonumber(was[9]) or 0
+  local before = tonumber(was.attempts) or 0
   -- A plain worker may have made attempts that only BullMQ counts.
-  local attempt = math.max(before + (was[13] and 0 or 1), tonumber(made) + 1)
+  local attempt = math.max(before + (was.again and 0 or 1), tonumber(made) + 1)
   local attempts, crashes, inARow, starts = readStarts(stats[2])
-  if not was[7] then starts = " " .. nowText .. (starts == "" and "" or " " .. table.concat(startsOf(starts), " ")) end
+  if not was.started then starts = " " .. nowText .. (starts == "" and "" or " " .. table.concat(startsOf(starts), " ")) end
   if attempt > before then attempts = whole(attempts + 1) end
   redis.call("HSET", run.stats, "fence", fence, "starts",
     attempts .. " " .. whole(crashes + 1) .. " " .. whole(inARow + 1) .. starts)
-  if was[6] or was[13] then redis.call("HDEL", run.key, "notBefore", "again") end
+  if was.notBefore or was.again then redis.call("HDEL", run.key, "notBefore", "again") end
   -- `a:<attempt>`: its start, and the worker's own number for it. The newest attempt's worker is in fields of its own,
   -- and moves here at the next start.
   local since, former = nowText, nil
@@ -42,7 +47,7 @@ local function begin(run, was, made, stats, now)
     "a:" .. whole(attempt), since .. " " .. run.own,
   }
   if former then add(fields, "a:" .. before, former) end
-  if not was[7] then add(fields, "started", nowText) end
+  if not was.started then add(fields, "started", nowText) end
   redis.call("HSET", run.key, unpack(fields))
-  return { "OK", fence, now, was[5], stats[3] or "", tonumber(was[11] or 0), attempt, attempt == before and 1 or 0 }
+  return { "OK", fence, now, was.info, stats[3] or "", tonumber(was.crashes or 0), attempt, attempt == before and 1 or 0 }
 end
