@@ -9,7 +9,7 @@ const BANDS: Record<string, Record<string, [least: number, most: number]>> = {
     "occurrences a second, as a share of addBulk's": [0.01, 10],
     "Redis CPU of an occurrence, times addBulk's": [0.2, 20],
   },
-  scale: { "bytes of a task": [200, 730], "claim, times as long as among 1,000": [0.1, 10] },
+  scale: { "bytes of a task": [200, 700], "claim, times as long as among 1,000": [0.1, 10] },
   lateness: { "share of the occurrences that came, spread": [0.9, 1] },
   idle: {},
   trips: { "round trips of a claim": [1, 20] },

@@ -118,7 +118,7 @@ describe("C2 plain words and the next execution are computed when asked for, nev
     const hash = await stand.admin.hgetall(key);
     expect(hash).toEqual(before);
     expect(Object.keys(hash).sort()).toEqual(
-      ["created", "gen", "nominal", "rev", "schedule", "state", "type"].sort(),
+      ["gen", "nominal", "rev", "schedule", "state", "type"].sort(),
     );
     expect(JSON.stringify(hash)).not.toContain(task.humanized);
     expect(JSON.parse(hash.schedule ?? "")).toEqual(NIGHTLY);

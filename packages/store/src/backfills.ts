@@ -2,7 +2,7 @@ import { CarillonError, type OverlapPolicy, type TaskName } from "@carillon/core
 import { localName, parseLocalName, type TimeRange } from "@carillon/core/internal";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
-import { NEXT } from "./script/libraries.js";
+import { NEXT, TASK } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
 import { isMoving, noHash } from "./task/errors.js";
@@ -47,7 +47,7 @@ const PUT_BACKFILL = script("put-backfill", {
   once: "value",
   keys: ["task", "backfill", "backfills", "next"],
   args: ["id", "created", "state", "after", "fields[]"],
-  uses: [NEXT],
+  uses: [TASK],
   answer: answers<"OK" | "MISSING" | "STALE" | `MOVING ${string}`>(),
 });
 

@@ -5,7 +5,10 @@
 -- Returns: "OK" | "MISSING" | "STALE" | "MOVING <mark>" (its task is held for a move)
 local state = redis.call("HGET", K.backfill, "state")
 if (state or "") ~= A.state then return state and "STALE" or "MISSING" end
-if A.created ~= "" and redis.call("HGET", K.task, "created") ~= A.created then return "MISSING" end
+if A.created ~= "" then
+  local created, rev = unpack(redis.call("HMGET", K.task, "created", "rev"))
+  if createdAt(created, rev) ~= tonumber(A.created) then return "MISSING" end
+end
 local moving = A.state == "" and redis.call("HGET", K.task, "moving")
 if moving then return "MOVING " .. moving end
 local now = nowMs()

@@ -50,7 +50,6 @@ onEveryEngine("put", (connection) => {
       gen: `${START}000`,
       rev: `${START}000`,
       nominal: String(START + 10_000),
-      created: String(START),
     });
     expect(await bench.ownKeys()).toEqual(
       [
@@ -118,6 +117,16 @@ onEveryEngine("put", (connection) => {
     // Changes it back.
     await bench.put({ id: "t" });
     expect([...(await bench.stored("t")).fields]).toEqual([...before.fields]);
+  });
+
+  it("keeps the time of creation, after many generations and changes", async () => {
+    await bench.put({ id: "t" });
+    const { link, keys } = internalsOf(bench.store);
+    for (const priority of [1, 2]) {
+      await link.ask((client) => client.hincrby(keys.queue(QUEUE).task("system/t"), "gen", 5_000));
+      await bench.put({ id: "t", priority });
+      expect(await bench.stored("t")).toMatchObject({ created: START });
+    }
   });
 
   it("an identical put keeps an overdue time, which is still owed", async () => {

@@ -20,7 +20,7 @@ local generation, enqueued = nowMicros(), string.format("%.0f", now)
 local failure = enqueue(bullTemplates(A.template, now)[1], A.run, jobData(A, A.run, generation, enqueued), K.job)
 if failure then return { "ERROR " .. failure, now } end
 bullFinish()
-redis.call("HSET", K.task, "gen", generation, "rev", generation, "state", "finished", "created", now, "open", addOpen(nil, K.open, A.run, now),
+redis.call("HSET", K.task, "gen", generation, "rev", generation, "state", "finished", "open", addOpen(nil, K.open, A.run, now),
   unpack(A.fields))
 setAuthor(K.task, A.by, true)
 local type, priority = unpack(redis.call("HMGET", K.task, "type", "priority"))

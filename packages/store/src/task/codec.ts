@@ -189,6 +189,8 @@ export function decodeTask(
 
 function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, string>): StoredTask {
   const time = (field: string) => read.integer(hash.get(field));
+  // As createdAt (lib/task.lua).
+  const created = time("created") ?? Math.floor((time("rev") ?? 0) / 1000);
   const { owner, id } = parseLocalName(local);
   const payloadJson = hash.get("payload") ?? "{}";
   const scheduleJson = hash.get("schedule") ?? "null";
@@ -226,15 +228,15 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
     hasOpenRuns: (hash.get("open") ?? "") !== "",
     revision: hash.get("rev") ?? "",
     calendarRevision: time("calrev") ?? 0,
-    created: time("created") ?? 0,
-    updated: time("updated") ?? time("created") ?? 0,
+    created,
+    updated: time("updated") ?? created,
     createdBy: hash.get("createdBy"),
     updatedBy: hash.get("updatedBy"),
     paused:
       state === "paused"
         ? {
             // Put as disabled: paused from the start.
-            at: time("pausedAt") ?? time("created") ?? 0,
+            at: time("pausedAt") ?? created,
             ...(pausedBy === undefined ? {} : { by: pausedBy }),
             ...(note === undefined ? {} : { note }),
           }

@@ -8,8 +8,8 @@
 -- Returns: 1 (0: there was none, or something is left; 2: it is held for a move) | "STALE"
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
 local now = nowMs()
-local tags, calendars, open, state, gen, moving, created = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open", "state", "gen",
-  "moving", "created"))
+local tags, calendars, open, state, gen, moving, created, rev = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open", "state", "gen",
+  "moving", "created", "rev"))
 if (gen or "") ~= A.gen and ONCE then return "STALE" end
 if A.which ~= "held" and moving then return 2 end
 if A.which == "held" and (not moving or (open or "") ~= "") then return 0 end
@@ -32,7 +32,7 @@ for i, set in ipairs({ K.open, K.history, K.failures }) do
 end
 redis.call("DEL", K.task, K.ledger, K.stats, K.revisions)
 -- The put of a new task may still arrive a second time.
-if now - (tonumber(created) or now) < F.late then markChange(F.deletedIn .. A.shard, A.mark) end
+if now - (createdAt(created, rev) or now) < F.late then markChange(F.deletedIn .. A.shard, A.mark) end
 if open and isRun(open) then
   -- A single open run is in the hash, so a set of that name is foreign.
   redis.call("DEL", K.left[1])

@@ -48,8 +48,8 @@ local function put(item)
   local flat, definition = item.fields, {}
   for i = 1, #flat, 2 do definition[flat[i]] = flat[i + 1] end
   local stored, storedSize, storedFlat = definitionOf(item.task)
-  local gen, state, cursor, nominal, due, pending, author, moving, rev = unpack(redis.call("HMGET", item.task, "gen", "state", "cursor",
-    "nominal", "due", "pending", "updatedBy", "moving", "rev"))
+  local gen, state, cursor, nominal, due, pending, author, moving, rev, created = unpack(redis.call("HMGET", item.task, "gen", "state",
+    "cursor", "nominal", "due", "pending", "updatedBy", "moving", "rev", "created"))
   local same = gen and 2 * storedSize == #flat
   if same then
     for field, value in pairs(definition) do
@@ -80,9 +80,9 @@ local function put(item)
   end
   if gen then
     gen = string.format("%.0f", tonumber(gen) + 1)
+    if not created then add(flat, "created", createdAt(created, rev) or now) end
   else
     gen = nowMicros()
-    add(flat, "created", now)
     redis.call("ZADD", K.tasks, 0, indexed(item.name, definition.type))
   end
   -- The generation of the put names this definition, and tells nothing about it.

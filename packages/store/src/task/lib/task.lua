@@ -92,6 +92,13 @@ local function add(list, field, value)
   list[#list + 1] = value
 end
 
+-- Time of a task's creation, ms. It is stored with the first change of the definition: until then the revision, which is the generation
+-- that the task began with, tells it. Nil for corrupt data.
+local function createdAt(created, rev)
+  rev = tonumber(rev or nil)
+  return tonumber(created or nil) or rev and math.floor(rev / 1000)
+end
+
 -- A change of state is written in two steps, because the first write of a script must be one that Redis refuses when its memory is full.
 -- First the fields of the hash, added to `fields`. `was`: nil for a new task; `how`: `by` and `note` of a pause, `put` (another definition).
 local function addState(was, state, now, fields, how)
