@@ -12,7 +12,9 @@ import type { Scripts } from "./script/scripts.js";
 import type { Settings } from "./settings.js";
 
 const MARK_QUEUE = script("mark-queue", {
-  once: { repeats: "A mark that arrives after its end keeps an empty queue registered for a day." },
+  once: {
+    repeats: "A mark that arrives after its end keeps the name of an empty queue, which does no harm.",
+  },
   keys: ["queues", "freezes"],
   args: ["queue", "mark", "begins"],
   answer: answers<string>(),
