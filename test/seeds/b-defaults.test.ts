@@ -52,6 +52,32 @@ describe("B7 a default time box of half the interval, with a tolerance of 5 s", 
   });
 });
 
+describe("B7 whose defaults apply", () => {
+  it("a task's own policy, then those of its type, its owner, and all; by put and putMany", async () => {
+    const client = stand.client();
+    const set = (scope: "all" | `owner:${string}` | `type:${string}`, timeLimit: string) =>
+      operatorOf(client).defaults.set({ scope, policies: { timeLimit } });
+    await set("all", "50%");
+    await set("owner:acme", "40%");
+    await set("type:mail", "30%");
+    const at = { queue: "bells", schedule: { every: "1h" } } as const;
+    const tasks: [TaskInput, string][] = [
+      [{ ...at, id: "all", type: "ring" }, "50%"],
+      [{ ...at, id: "owner", type: "ring", owner: "acme" }, "40%"],
+      [{ ...at, id: "type", type: "mail", owner: "acme" }, "30%"],
+      [{ ...at, id: "own", type: "mail", owner: "acme", timeLimit: "20%" }, "20%"],
+    ];
+    await client.putMany(tasks.map(([task]) => task));
+    for (const [task, timeLimit] of tasks) {
+      expect((await client.get(task)).timeLimit).toBe(timeLimit);
+      expect(await client.put(task)).toMatchObject({ outcome: "unchanged" });
+      const id = `${task.id}-alone`;
+      await client.put({ ...task, id });
+      expect((await client.get({ ...task, id })).timeLimit).toBe(timeLimit);
+    }
+  });
+});
+
 describe("B7 the tolerance is an interval less 5 s", () => {
   it.each([
     ["54 s after the first start: dropped", "02:00", ["succeeded", "dropped"]],

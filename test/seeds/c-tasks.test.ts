@@ -117,9 +117,7 @@ describe("C2 plain words and the next execution are computed when asked for, nev
     // A preview stores nothing.
     const hash = await stand.admin.hgetall(key);
     expect(hash).toEqual(before);
-    expect(Object.keys(hash).sort()).toEqual(
-      ["gen", "nominal", "rev", "schedule", "state", "type"].sort(),
-    );
+    expect(Object.keys(hash).sort()).toEqual(["gen", "nominal", "rev", "schedule", "state", "type"].sort());
     expect(JSON.stringify(hash)).not.toContain(task.humanized);
     expect(JSON.parse(hash.schedule ?? "")).toEqual(NIGHTLY);
   });

@@ -1,8 +1,9 @@
 import { Scheduler } from "@carillon/scheduler";
-import { Client, type Context, defineTask, type Json, Worker } from "@carillon/sdk";
+import { Client, type Context, defineTask, type Json, type Run, Worker } from "@carillon/sdk";
 import { eventually, type TestKit, virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
-import { SILENT } from "../helpers.js";
+import { startConsole } from "../../apps/console/test/harness.js";
+import { gate, SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -352,5 +353,34 @@ describe("D15 the table's rates and next times", () => {
         outcomes: { succeeded: 1, dropped: 1, cancelled: 1 },
       },
     ]);
+  });
+
+  it("HTTP has the same table; the journal returns all of more than 200 ends of a queue, newest first", async () => {
+    const { api, client, redis, stop } = await startConsole();
+    stand.later(stop);
+    const ENDS = 250;
+    const types = [task(() => Promise.reject(new Error("no")))];
+    const { namespace } = client;
+    const worker = new Worker({ connection: redis.url, namespace, types, logger: SILENT, concurrency: 50 });
+    const ended = new Set<string>();
+    const all = gate();
+    worker.on("settled", ({ run }: { run: string }) => {
+      if (ended.add(run).size === ENDS) all.resolve();
+    });
+    stand.later(() => worker.stop());
+    await worker.start();
+    const given = { type: "work", queue: "bells", schedule: { every: "365d" } } as const;
+    await client.put({ ...given, id: "t", overlap: "allow", retention: { failures: 1_000 } });
+    await client.put({ ...given, id: "held", enabled: false });
+    await Promise.all(Array.from({ length: ENDS }, () => client.trigger("t")));
+    await all.promise;
+    const table = JSON.parse(JSON.stringify(await client.runs.statsOfAll()));
+    expect(table.tasks).toMatchObject([{ state: "paused" }, { failures: ENDS, successRate: 0 }]);
+    expect(table.tasks[0].nextExecution).toBeUndefined();
+    expect((await api("GET", "/stats")).body).toEqual(table);
+    const { runs } = (await api("GET", "/journal?outcome=failed&limit=1000")).body as { runs: Run[] };
+    expect(new Set(runs.map(({ id }) => id))).toEqual(ended);
+    const ends = runs.map(({ finished = 0 }) => finished);
+    expect(ends).toEqual(ends.toSorted((a, b) => b - a));
   });
 });

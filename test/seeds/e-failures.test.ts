@@ -5,6 +5,7 @@ import { Scheduler } from "@carillon/scheduler";
 import { alertWebhook, type Context, defineTask, type Json, verifySignature, Worker } from "@carillon/sdk";
 import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
+import { startConsole } from "../../apps/console/test/harness.js";
 import { SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "./harness.js";
 
@@ -142,6 +143,41 @@ describe("E7 a failing task is marked in lists, and an alert hook is called once
     const { stdout } = await stand.carillon(["list"]);
     expect(stdout).toContain("system/bad");
     expect(stdout).toContain("failed");
+  });
+});
+
+describe("E7 a failing task is marked by HTTP and in Bull Board", () => {
+  it("with its error, until a run succeeds", async () => {
+    const { api, admin, board, client, redis, stop } = await startConsole();
+    stand.later(stop);
+    let bad = true;
+    const { namespace } = client;
+    const types = [task(() => (bad ? NO() : "fine"))];
+    const worker = new Worker({ connection: redis.url, namespace, types, logger: SILENT });
+    stand.later(() => worker.stop());
+    await worker.start();
+    await client.put({ id: "bad", type: "work", queue: "bells", schedule: { every: "365d" } });
+    await board.refresh();
+    const run = async () => {
+      const triggered = await client.trigger("bad");
+      if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+      await eventually(async () => (await client.runs.get(triggered.run)).state === "final", PATIENCE);
+    };
+    const listed = async () => {
+      const http = (await api("GET", "/tasks?failing=true")).body.tasks as {
+        lastStatus?: { error?: string };
+      }[];
+      const [shown] = (await admin("GET", "/queues/api/job-schedulers")).body.schedulers ?? [];
+      return [http.map(({ lastStatus }) => lastStatus?.error), shown?.["name"]];
+    };
+    await run();
+    expect(await listed()).toEqual([
+      [expect.stringContaining("out of paper")],
+      "work · last run failed: Error: out of paper",
+    ]);
+    bad = false;
+    await run();
+    expect(await listed()).toEqual([[], "work · last run succeeded"]);
   });
 });
 

@@ -50,6 +50,19 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
       return found.state === "dead" && found;
     }, PATIENCE);
     expect(dead).toMatchObject({ alive: false, every: 100, beat: expect.any(Number) });
+    // Three beats, and not later: its record says when it beat last.
+    const key = `{${stand.namespace}}:workers`;
+    const record = JSON.parse((await stand.admin.hget(key, worker.id)) ?? "");
+    for (const [beats, state] of [
+      [1, "ready"],
+      [2, "silent"],
+      [4, "dead"],
+    ] as const) {
+      const every = 600_000;
+      const beat = (await stand.time()) - (beats - 0.5) * every;
+      await stand.admin.hset(key, worker.id, JSON.stringify({ ...record, every, beat }));
+      expect((await of(first)).state).toBe(state);
+    }
     expect((await of(second)).alive).toBe(true);
     expect((await stand.carillon(["workers"])).stdout).toMatch(new RegExp(`^${worker.id} +dead `, "m"));
 
