@@ -6,16 +6,13 @@ import { run } from "../lib/run.mjs";
 const BENCHES = [
   "time",
   "burst",
-  "lateness",
   "scale",
   "idle",
   "trips",
   "resume",
   "sustained",
-  "worker",
   "life",
   "cluster",
-  "peers",
   "console",
 ];
 let failed = 0;

@@ -21,7 +21,12 @@ const PACE = { node: 2_000, worker: 30_000, redis: 45_000 };
 const REMEMBER = 120_000;
 const SAMPLE_EVERY = 5_000;
 /** Short retention, so that growth shows: jobs for 20 s, and ten runs per task. */
-const RETENTION = { completedJobs: 20_000, failedJobs: 20_000, successes: 10, failures: 10 };
+const RETENTION = {
+  completedJobs: { for: 20_000 },
+  failedJobs: { for: 20_000 },
+  successes: 10,
+  failures: 10,
+};
 /** Ratio of late to early values above which a series grows. */
 const GROWTH = 1.3;
 /** Allowance on top of that: MB, or keys. */

@@ -10,19 +10,16 @@ const BANDS: Record<string, Record<string, [least: number, most: number]>> = {
     "Redis CPU of an occurrence, times addBulk's": [0.2, 20],
   },
   scale: { "bytes of a task": [200, 700], "claim, times as long as among 1,000": [0.1, 10] },
-  lateness: { "share of the occurrences that came, spread": [0.9, 1] },
   idle: {},
   trips: { "round trips of a claim": [1, 20] },
   resume: { "backlog drained, as a share of addBulk's rate": [0.001, 10] },
-  sustained: { "highest rate with none missed, times Job Schedulers'": [0.4, 40] },
-  worker: { "share of the runs that were worked once and are on record as succeeded": [1, 1] },
+  sustained: { "highest rate, times Job Schedulers', empty": [0.4, 40] },
   life: { "drain: recorded": [1, 1], "occurrences doubled": [0, 0], "occurrences missed": [0, 20] },
   cluster: {
     "share of the occurrences that came, least of all rounds": [1, 1],
     "busiest master's share of the CPU of all, times an even share": [1, 3],
   },
   console: { "list, p99 ms": [0.1, 5_000], "search, p99 ms": [0.1, 5_000], "ticks, p99 ms": [0.1, 5_000] },
-  peers: { "Carillon: share that began exactly once": [0.9, 1] },
 };
 
 interface Report {

@@ -3,19 +3,23 @@
 import { defineTask, Worker } from "@carillon/sdk";
 import { z } from "zod";
 import { home } from "./crew.mjs";
+import { HANDLERS } from "./handlers.mjs";
 
-const [url, queue, namespace, concurrency] = process.argv.slice(2);
+const { url, queues, where, concurrency, handler } = JSON.parse(process.argv[2] ?? "");
 const { add, ready } = home();
-const pulse = defineTask("pulse", {
-  queue,
-  payload: z.any(),
-  async handler(_, { occurrence: { due, enqueued, task } }) {
-    add([due, Date.now(), enqueued, task]);
-  },
-});
+const types = queues.map((queue) =>
+  defineTask(queue, {
+    queue,
+    payload: z.any(),
+    async handler(_, { occurrence: { due, enqueued, task } }) {
+      add([due, Date.now(), enqueued, task]);
+      await HANDLERS[handler]();
+    },
+  }),
+);
 const worker = new Worker({
-  ...{ connection: url, namespace, types: [pulse], concurrency: Number(concurrency) },
-  retention: { successes: 3, completedJobs: 2_000 },
+  ...{ connection: url, namespace: where, types, concurrency },
+  retention: { successes: 3, completedJobs: { for: 2_000 } },
   logger: { debug() {}, info() {}, warn: console.error, error: console.error },
 });
 await worker.start();

@@ -3,8 +3,9 @@
 import { Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { home } from "./crew.mjs";
+import { HANDLERS } from "./handlers.mjs";
 
-const [url, queue, prefix, concurrency] = process.argv.slice(2);
+const { url, queues, where, concurrency, handler } = JSON.parse(process.argv[2] ?? "");
 const connection = new Redis(url, { maxRetriesPerRequest: null });
 const { add, ready } = home();
 
@@ -19,19 +20,21 @@ function told({ id, data, processedOn }) {
   return { task, due: Number(due), enqueued: processedOn };
 }
 
-const worker = new Worker(
-  queue,
-  async (job) => {
-    const { due, enqueued, task } = told(job);
-    add([due, Date.now(), enqueued, task]);
-  },
-  {
-    connection,
-    prefix,
-    concurrency: Number(concurrency),
-    removeOnComplete: { count: 0 },
-    removeOnFail: { count: 0 },
-  },
+const workers = queues.map(
+  (queue) =>
+    new Worker(
+      queue,
+      async (job) => {
+        const { due, enqueued, task } = told(job);
+        add([due, Date.now(), enqueued, task]);
+        await HANDLERS[handler]();
+      },
+      {
+        ...{ connection, prefix: where, concurrency },
+        removeOnComplete: { count: 0 },
+        removeOnFail: { count: 0 },
+      },
+    ),
 );
-await worker.waitUntilReady();
-ready(() => worker.close());
+await Promise.all(workers.map((worker) => worker.waitUntilReady()));
+ready(() => Promise.all(workers.map((worker) => worker.close())));

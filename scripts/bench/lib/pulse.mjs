@@ -1,38 +1,37 @@
 // Tasks that are due repeatedly, ours, those of BullMQ's Job Schedulers, or those of another peer, and the measurement
 // of one window. Workers on our side are ours or, with `plain`, BullMQ's. A row is one job: when it was due, when its
-// handler began, when it was produced, and its task. Ours are produced without workers; if there are none, they are
-// read from the queue at the end.
+// handler began, when it was produced, and its task.
 import { fileURLToPath } from "node:url";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
+import { Redis } from "ioredis";
 import { Node, pause } from "../../lib/nodes.mjs";
 import { startCrew } from "./crew.mjs";
 import { processCpu } from "./process-cpu.mjs";
 
-const QUEUE = "pulse";
+const queuesOf = (count) => Array.from({ length: count }, (_, i) => `pulse${i}`);
 const NAMESPACE = "pulse";
 const [PLAIN_WORKER, OUR_WORKER, REPLICA] = ["plain-worker", "our-worker", "peer-replica"].map((name) =>
   fileURLToPath(new URL(`./${name}.mjs`, import.meta.url)),
 );
-const CONCURRENCY = "100";
+const CONCURRENCY = 100;
 /**
  * A window is complete after this many ms without a row; sooner if all rows are there, and only duplicates could still
  * come.
  */
 const QUIET = { short: 2_000, complete: 500 };
 const PATIENCE = 20_000;
-/** Runs later than this many ms are missed. */
-const LATEST = 2_000;
-const PAGE = 1_000;
 /** Expected puts per second of both on a slow machine. */
 const [OUR_PUTS, THEIR_PUTS] = [8_000, 2_000];
 
 /** @param where BullMQ's prefix for a plain worker, the namespace for ours */
-const startWorkers = (file, server, count, where) =>
-  startCrew(
+const startWorkers = (file, server, count, queues, where, handler) => {
+  const options = { url: server.url, queues, where, concurrency: CONCURRENCY, handler };
+  return startCrew(
     file,
-    Array.from({ length: count }, () => [server.url, QUEUE, where, CONCURRENCY]),
+    Array.from({ length: count }, () => [JSON.stringify(options)]),
   );
+};
 
 /** A schedule of ours that is due this many ms into each second. */
 export const everySecond = (offset) => ({
@@ -42,27 +41,27 @@ export const everySecond = (offset) => ({
 
 /**
  * @param {any} server
- * @param {{ nodes: number, workers: number, plain?: boolean, tasks: number, schedule: (i: number, second: number) =>
- * import("@carillon/sdk").ScheduleInput }} options
+ * @param {{ nodes: number, workers: number, plain?: boolean, tasks: number, queues?: number, handler?: string,
+ * schedule: (i: number, second: number) => import("@carillon/sdk").ScheduleInput }} options
  */
-export async function startOurs(server, { nodes, workers, plain = false, tasks, schedule }) {
+export async function startOurs(
+  server,
+  { nodes, workers, plain = false, tasks, queues: count = 1, handler = "empty", schedule },
+) {
+  const queues = queuesOf(count);
   const env = { REDIS_URL: server.url, CARILLON_NAMESPACE: NAMESPACE };
   const replicas = Array.from({ length: nodes }, (_, i) => new Node(`node-${i}`, env));
   await Promise.all(replicas.map((node) => node.running));
-  const prefix = bullPrefix(NAMESPACE, QUEUE);
-  const crew =
-    workers === 0
-      ? left(server, `${prefix}:${QUEUE}:`)
-      : plain
-        ? await startWorkers(PLAIN_WORKER, server, workers, prefix)
-        : await startWorkers(OUR_WORKER, server, workers, NAMESPACE);
+  const crew = plain
+    ? await startWorkers(PLAIN_WORKER, server, workers, queues, bullPrefix(NAMESPACE, queues[0]), handler)
+    : await startWorkers(OUR_WORKER, server, workers, queues, NAMESPACE, handler);
   const client = new Client({ connection: server.url, namespace: NAMESPACE });
   const second = await secondAfter(server, tasks / OUR_PUTS);
   await client.putMany(
     Array.from({ length: tasks }, (_, i) => ({
       id: `t${i}`,
-      type: "pulse",
-      queue: QUEUE,
+      type: queues[i % count],
+      queue: queues[i % count],
       schedule: schedule(i, second),
     })),
   );
@@ -71,7 +70,7 @@ export async function startOurs(server, { nodes, workers, plain = false, tasks, 
     ...crew,
     second,
     nodes: replicas.map(({ child }) => child?.pid),
-    skips: (from, to) => skipsOf(server, tasks, from, to),
+    skips: (from, to) => skipsOf(server, queues, tasks, from, to),
     async stop() {
       await crew.stop();
       await Promise.all(replicas.map((node) => node.stop()));
@@ -83,36 +82,17 @@ export async function startOurs(server, { nodes, workers, plain = false, tasks, 
  * Occurrences that were not enqueued according to the ledgers, by reason, of tasks that are due every second; `from`
  * and `to`: ms.
  */
-async function skipsOf({ url }, tasks, from, to) {
+async function skipsOf({ url }, queues, tasks, from, to) {
   const client = new Client({ connection: url, namespace: NAMESPACE });
   const found = {};
   for (let i = 0; i < tasks; i++) {
-    for (const entry of await client.runs.ledger({ id: `t${i}`, queue: QUEUE })) {
+    for (const entry of await client.runs.ledger({ id: `t${i}`, queue: queues[i % queues.length] })) {
       const times = (Math.min(entry.to, to - 1) - Math.max(entry.from, from)) / 1000;
       if (times >= 0) found[entry.reason] = (found[entry.reason] ?? 0) + Math.floor(times) + 1;
     }
   }
   await client.close();
   return found;
-}
-
-/** Jobs that wait in a queue without workers. */
-function left({ admin }, bull) {
-  const seen = [];
-  return {
-    seen,
-    pids: [],
-    stop: () => {},
-    async collect() {
-      for (let from = 0; ; from += PAGE) {
-        const ids = await admin.lrange(`${bull}wait`, from, from + PAGE - 1);
-        const texts = await Promise.all(ids.map((id) => admin.hget(bull + id, "data")));
-        for (const { occurrence } of texts.map((text) => JSON.parse(text)))
-          seen.push([occurrence.due, undefined, occurrence.enqueued, occurrence.task]);
-        if (ids.length < PAGE) return;
-      }
-    },
-  };
 }
 
 /** A full second in the future, late enough for puts that take this many seconds, with two seconds to spare. */
@@ -122,18 +102,20 @@ async function secondAfter(server, seconds) {
 
 /**
  * @param {any} server
- * @param {{ workers: number, tasks: number, repeat: (i: number, second: number) => object }} options `second`: a full
- * second in the near future
+ * @param {{ workers: number, tasks: number, queues?: number, handler?: string, repeat: (i: number, second: number) => object
+ * }} options `second`: a full second in the near future
  */
-export async function startTheirs(server, { workers, tasks, repeat }) {
-  const queue = new Queue(QUEUE, { connection: { url: server.url } });
-  await queue.waitUntilReady();
-  const crew = await startWorkers(PLAIN_WORKER, server, workers, "bull");
+export async function startTheirs(server, { workers, tasks, queues: count = 1, handler = "empty", repeat }) {
+  const connection = new Redis(server.url, { maxRetriesPerRequest: null });
+  const queues = queuesOf(count).map((name) => new Queue(name, { connection }));
+  await Promise.all(queues.map((queue) => queue.waitUntilReady()));
+  const names = queues.map(({ name }) => name);
+  const crew = await startWorkers(PLAIN_WORKER, server, workers, names, "bull", handler);
   const second = await secondAfter(server, tasks / THEIR_PUTS);
   for (let from = 0; from < tasks; from += 50) {
     await Promise.all(
       Array.from({ length: Math.min(50, tasks - from) }, (_, j) =>
-        queue.upsertJobScheduler(`t${from + j}`, repeat(from + j, second), {
+        queues[(from + j) % count].upsertJobScheduler(`t${from + j}`, repeat(from + j, second), {
           name: "pulse",
           data: {},
           opts: { removeOnComplete: true },
@@ -141,7 +123,8 @@ export async function startTheirs(server, { workers, tasks, repeat }) {
       ),
     );
   }
-  await queue.close();
+  await Promise.all(queues.map((queue) => queue.close()));
+  connection.disconnect();
   return { ...crew, second };
 }
 
@@ -154,7 +137,7 @@ export function startPeer(server, peer, { replicas, tasks }) {
 }
 
 /**
- * The rows due within this many full seconds after the warm-up, once all had time to arrive; the cost of those seconds:
+ * The rows due within this many full seconds after the warm-up, once all had time to arrive; how many began in them, whenever due; the cost of those seconds:
  * commands of Redis, and CPU seconds of Redis, the workers (or replicas) and the nodes; and the skips in our ledgers.
  * Stops the crew.
  * @param {any} server
@@ -163,7 +146,7 @@ export function startPeer(server, peer, { replicas, tasks }) {
  */
 export async function watch(
   server,
-  { seen, stop, collect, second, pids, nodes = [], skips },
+  { seen, stop, second, pids, nodes = [], skips },
   { rate, warmup, seconds },
 ) {
   const now = await server.time();
@@ -176,12 +159,12 @@ export async function watch(
   await pause(to - (await server.time()));
   const after = await work();
   const window = () => seen.filter(([due]) => due >= from && due < to);
-  await (collect ? pause(LATEST) : settled(() => window().length, rate * seconds));
+  await settled(() => window().length, rate * seconds);
   await stop();
-  await collect?.();
   const since = (what) => after[what] - before[what];
   return {
     rows: window(),
+    began: seen.filter(([, start]) => start >= from && start < to).length,
     skipped: await skips?.(from, to),
     ...{ commands: since("commands"), cpu: since("cpu"), workers: since("workers"), nodes: since("nodes") },
   };
