@@ -89,6 +89,7 @@ export class TurnWorker extends PatientWorker {
     const stops = Boolean(this.closing) || this.paused;
     for (const lane of this.#lanes) {
       if (lane.busy) continue;
+      if (this.#gathers) break;
       const ends = this.#ends.splice(0, MOST_ENDS);
       const take = stops ? 0 : this.#takeWith(ends.length);
       if (ends.length === 0 && take === 0) break;
@@ -97,6 +98,12 @@ export class TurnWorker extends PatientWorker {
     if (stops) this.#endLoop();
     else if (this["isRateLimited"]()) void this.#rest(this["waitForRateLimit"]());
     else if (this.#empty && !this.#rests && !this["waiting"] && this.#free > 0) void this.#waitForMarker();
+  }
+
+  /** Whether what there is waits for the turns under way: what comes meanwhile joins it, and Redis pays for fewer turns. */
+  get #gathers(): boolean {
+    const asked = this.#empty || this.#asked > 0;
+    return asked && this.#ends.length < MOST_ENDS && this.#lanes.some(({ busy }) => busy);
   }
 
   get #free(): number {
