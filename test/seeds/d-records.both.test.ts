@@ -61,7 +61,10 @@ describe("D7 the statistics of a task add up", () => {
       }
     };
     const type = task(started);
-    kit = await stand.kit({ types: [type], retention: { completedJobs: 60_000, failedJobs: 60_000 } });
+    kit = await stand.kit({
+      types: [type],
+      retention: { completedJobs: { for: 60_000 }, failedJobs: { for: 60_000 } },
+    });
     await kit.client.put(type, {
       id: "t",
       schedule: { every: "1m" },

@@ -207,7 +207,10 @@ describe("E6 old successful runs are deleted, failures are kept longer", () => {
     const type = task(({ occurrence }) => {
       if (occurrence.trigger === "manual") throw new Error("no");
     });
-    kit = await stand.kit({ types: [type], retention: { completedJobs: 60_000, failedJobs: 60_000 } });
+    kit = await stand.kit({
+      types: [type],
+      retention: { completedJobs: { for: 60_000 }, failedJobs: { for: 60_000 } },
+    });
     const retention = { successesFor: "2d", failuresFor: "10d" };
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, retention, payload: {} });
     kit.at("1:30:00", () => kit.client.trigger("t"));

@@ -15,7 +15,7 @@ import {
   defaultLogger,
   type Logger,
   newToken,
-  type Retention,
+  type RetentionOptions,
   type Store,
 } from "@carillon/store";
 import { type ClaimSettings, claimsOf } from "./seams.js";
@@ -48,7 +48,7 @@ export interface SchedulerOptions {
    * Default retention for runs that this node settles; the task's own retention comes first. Not used with `store`,
    * which has its own.
    */
-  retention?: Partial<Retention> | undefined;
+  retention?: RetentionOptions | undefined;
   /**
    * Called for each alert: once for an incident, such as runs that fail, and when it is over. One of the nodes that
    * have `onAlert` calls it; if that node dies meanwhile, another one calls it again. Nodes without it leave alerts to them while

@@ -371,7 +371,7 @@ describe("the liveness of a node", () => {
   });
 
   it.concurrent("reconciles ended runs together, not one by one", async ({ node, put, store }) => {
-    const { scheduler, own } = node({}, { retention: { completedJobs: 1_000 } });
+    const { scheduler, own } = node({}, { retention: { completedJobs: { for: 1_000 } } });
     await put("q", { id: "t", overlap: "allow" });
     await scheduler.start();
     // Final runs without jobs, one every 10 ms.

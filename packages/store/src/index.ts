@@ -75,7 +75,7 @@ export {
   definitionFields,
   type ForeignTask,
   isForeign,
-  type Retention,
+  type RetentionOptions,
   type Revision,
   type StoredTask,
 } from "./task/codec.js";

@@ -33,7 +33,7 @@ import { FACTS } from "./script/facts.js";
 import { Scripts } from "./script/scripts.js";
 import { seamsOf } from "./seams.js";
 import { Settings } from "./settings.js";
-import { DEFAULT_RETENTION, type Retention } from "./task/codec.js";
+import { DEFAULT_RETENTION, type Retention, type RetentionOptions } from "./task/codec.js";
 import { MoveRepository } from "./task/moves.js";
 import { TaskRepository } from "./task/tasks.js";
 import { TokenRepository } from "./tokens.js";
@@ -43,7 +43,7 @@ export interface StoreOptions extends Omit<LinkOptions, "connection"> {
   connection: ConnectionSpec | undefined;
   /** Default `carillon`. */
   namespace?: string | undefined;
-  retention?: Partial<Retention> | undefined;
+  retention?: RetentionOptions | undefined;
 }
 
 /** Channels of a namespace: due times that came nearer (`queue part at`), and cancelled runs (`queue run`). */
@@ -230,13 +230,28 @@ export class Store {
   }
 }
 
-function retention(given: Partial<Retention> = {}): Retention {
+/** @throws `INVALID_OPTION` */
+function retention({ completedJobs, failedJobs, ...runs }: RetentionOptions = {}): Retention {
+  return {
+    ...limits("retention", DEFAULT_RETENTION, runs),
+    completedJobs: limits("retention.completedJobs", DEFAULT_RETENTION.completedJobs, completedJobs),
+    failedJobs: limits("retention.failedJobs", DEFAULT_RETENTION.failedJobs, failedJobs),
+  };
+}
+
+function limits<T extends object>(field: string, defaults: T, given: Partial<T> | undefined = {}): T {
+  if (typeof given !== "object" || given === null) {
+    throw new CarillonError("INVALID_OPTION", `${JSON.stringify(given)} is not an object.`, {
+      field,
+      remedy: `Give some of ${Object.keys(defaults).join(", ")}.`,
+    });
+  }
   for (const [option, value] of Object.entries(given)) {
-    if (value !== undefined && (!Number.isInteger(value) || value < 0)) {
+    if (value !== undefined && (!Number.isInteger(value) || (value as number) < 0)) {
       throw new CarillonError("INVALID_OPTION", "must be a whole number of 0 or more.", {
-        field: `retention.${option}`,
+        field: `${field}.${option}`,
       });
     }
   }
-  return { ...DEFAULT_RETENTION, ...given };
+  return { ...defaults, ...given };
 }

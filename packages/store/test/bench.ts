@@ -8,7 +8,7 @@ import {
   isForeign,
   type PutResult,
   type RedisClient,
-  type Retention,
+  type RetentionOptions,
   type Store,
   type StoredTask,
 } from "@carillon/store";
@@ -48,7 +48,7 @@ export class Bench {
     connection: ConnectionSpec,
     options: {
       queues?: string[];
-      retention?: Partial<Retention>;
+      retention?: RetentionOptions;
       namespace?: string;
       /** Safety parts that are left out. */
       sabotage?: StoreSeams["sabotage"];

@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 onEveryEngine("the runs of a task that are not final", (connection) => {
   let bench: Bench;
   beforeEach(async () => {
-    bench = await Bench.open(connection(), { retention: { completedJobs: 0 } });
+    bench = await Bench.open(connection(), { retention: { completedJobs: { for: 0 } } });
   });
   afterEach(async () => {
     await bench.close();

@@ -11,7 +11,7 @@ onEveryEngine("concurrent calls for one task", (connection) => {
     try {
       for (let i = 0; i < count; i++)
         benches.push(
-          await Bench.open(connection(), { namespace: NAMESPACE, retention: { completedJobs: 0 } }),
+          await Bench.open(connection(), { namespace: NAMESPACE, retention: { completedJobs: { for: 0 } } }),
         );
       await use(benches);
     } finally {

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-const RETENTION = { successes: 3, failures: 3, completedJobs: 60_000, failedJobs: 600_000 };
+const RETENTION = { successes: 3, failures: 3, completedJobs: { for: 60_000 }, failedJobs: { for: 600_000 } };
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
 onEveryEngine("the reconciler", (connection) => {
@@ -27,6 +27,34 @@ onEveryEngine("the reconciler", (connection) => {
     const [run] = await bench.store.runs.list(bench.name(id), 1);
     return run?.id as string;
   }
+
+  it("removes the oldest jobs once a tenth more have ended than stay", async () => {
+    const few = await Bench.open(connection(), {
+      retention: { completedJobs: { for: 86_400_000, most: 10 } },
+    });
+    try {
+      await few.put({ id: "t", overlap: "allow" });
+      for (let i = 0; i < 12; i++) {
+        await few.clock.advance(1);
+        await few.trigger("t", `k${i}`);
+      }
+      await few.workAll();
+      const foreign = await few.queue().add("not-ours", {});
+      await few.workAll();
+      await few.clock.advance(10_000);
+      const ids = (await few.store.runs.open(few.name("t"))).sort();
+      expect(await few.reconcile()).toEqual(ids.map((id) => [id, "succeeded"]));
+      // Twelve and a foreign one: three too many, at once.
+      expect((await few.store.claims.next(QUEUE)).get("r")).toBeLessThanOrEqual(few.clock.now);
+      expect(await few.reconcile()).toEqual(ids.slice(0, 3).map((id) => [id, "removed"]));
+      expect((await few.store.claims.next(QUEUE)).get("r")).toBeGreaterThan(few.clock.now);
+      expect(await few.jobs()).toHaveLength(10);
+      expect(await foreign.getState()).toBe("completed");
+      expect(await few.store.runs.list(few.name("t"), 100)).toHaveLength(12);
+    } finally {
+      await few.close();
+    }
+  });
 
   it("settles jobs that a plain worker completed, and removes them after a grace", async () => {
     await bench.put({ id: "t" });
@@ -59,7 +87,7 @@ onEveryEngine("the reconciler", (connection) => {
     // An attempt that never began cannot have crashed.
     expect(await bench.store.runs.stats(bench.name("t"))).not.toHaveProperty("crashes");
     expect(await bench.jobs()).toHaveLength(1);
-    await bench.clock.advance(RETENTION.completedJobs - 1);
+    await bench.clock.advance(RETENTION.completedJobs.for - 1);
     expect(await reconcile()).toEqual([]);
     await bench.clock.advance(1);
     expect(await reconcile()).toEqual([[run, "removed"]]);
@@ -128,7 +156,7 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.workAll();
     await bench.clock.advance(10_000);
     expect(await reconcile()).toEqual([[run, "succeeded"]]);
-    await bench.clock.advance(RETENTION.completedJobs);
+    await bench.clock.advance(RETENTION.completedJobs.for);
     expect(await reconcile()).toEqual([[run, "removed"]]);
     await bench.clock.advance(7 * 86_400_000);
     await reconcile();
@@ -184,9 +212,9 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.clock.advance(10_000);
     expect(await reconcile()).toEqual([[run, "failed"]]);
     expect(await runs()).toMatchObject([{ state: "final", outcome: "failed", error: "no paper" }]);
-    await bench.clock.advance(RETENTION.completedJobs);
+    await bench.clock.advance(RETENTION.completedJobs.for);
     expect(await reconcile()).toEqual([]);
-    await bench.clock.advance(RETENTION.failedJobs - RETENTION.completedJobs);
+    await bench.clock.advance(RETENTION.failedJobs.for - RETENTION.completedJobs.for);
     expect(await reconcile()).toEqual([[run, "removed"]]);
   });
 
@@ -217,7 +245,7 @@ onEveryEngine("the reconciler", (connection) => {
     ]);
     const ended = bench.clock.now;
     for (const run of [good, bad]) await bench.store.runs.saveOutput(QUEUE, run, 1, "printed", false);
-    await bench.clock.advance(RETENTION.failedJobs);
+    await bench.clock.advance(RETENTION.failedJobs.for);
     await reconcile();
     const kept = async () => {
       const window = { from: START, to: bench.clock.now };
@@ -245,7 +273,7 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.workAll();
     await bench.clock.advance(10_000);
     await reconcile();
-    await bench.clock.advance(RETENTION.completedJobs);
+    await bench.clock.advance(RETENTION.completedJobs.for);
     expect(await reconcile()).toEqual([[run, "removed"]]);
     for (let i = 0; i < 5; i++) {
       await bench.clock.advance(10_000);
@@ -372,7 +400,7 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.clock.advance(10_000);
     await reconcile();
     await (await bench.jobs())[0]?.retry("failed");
-    await bench.clock.advance(RETENTION.failedJobs);
+    await bench.clock.advance(RETENTION.failedJobs.for);
     expect(await reconcile()).toEqual([[run, "reopened"]]);
     expect(await runs()).toMatchObject([{ id: run, state: "queued" }]);
     // The run blocks overlapping ones again.
@@ -395,7 +423,7 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.clock.advance(10_000);
     expect(await reconcile()).toEqual([]);
     expect(await runs()).toMatchObject([{ id: run, outcome: "succeeded", result: { n: 1 } }]);
-    await bench.clock.advance(RETENTION.completedJobs);
+    await bench.clock.advance(RETENTION.completedJobs.for);
     expect(await reconcile()).toEqual([[run, "removed"]]);
   });
 
@@ -413,7 +441,7 @@ onEveryEngine("the reconciler", (connection) => {
       await reconcile();
     }
     expect(await runs()).toHaveLength(RETENTION.successes);
-    await bench.clock.advance(RETENTION.completedJobs);
+    await bench.clock.advance(RETENTION.completedJobs.for);
     await reconcile();
     expect(await bench.jobs()).toEqual([]);
     const records = (await bench.ownKeys()).filter((key) => key.includes(":~r:"));
@@ -446,7 +474,7 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.workAll();
     await clock.advance(10_000);
     expect((await reconcile()).map(([, what]) => what)).toEqual(["succeeded", "succeeded"]);
-    await clock.advance(RETENTION.completedJobs);
+    await clock.advance(RETENTION.completedJobs.for);
     expect((await reconcile()).map(([, what]) => what)).toEqual(["removed", "removed"]);
     expect(await store.registry.queues()).toEqual([]);
     expect(await bench.ownKeys()).toEqual([]);

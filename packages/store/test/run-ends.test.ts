@@ -829,7 +829,9 @@ onEveryEngine("the end of a run", (connection) => {
 
   describe("without a record that is kept", () => {
     it("keeps a finished task for its time", async () => {
-      const small = await Bench.open(connection(), { retention: { successes: 0, completedJobs: 1_000 } });
+      const small = await Bench.open(connection(), {
+        retention: { successes: 0, completedJobs: { for: 1_000 } },
+      });
       try {
         await small.put({ id: "t", schedule: { at: START + 1_000 }, linger: "10d" });
         await small.clock.advance(1_000);
@@ -852,8 +854,8 @@ onEveryEngine("the end of a run", (connection) => {
     });
 
     it.each([
-      ["succeeded", { successes: 0, completedJobs: 1_000 }],
-      ["failed", { failures: 0, failedJobs: 1_000 }],
+      ["succeeded", { successes: 0, completedJobs: { for: 1_000 } }],
+      ["failed", { failures: 0, failedJobs: { for: 1_000 } }],
     ] as const)("deletes a task that ran once (%s)", async (outcome, retention) => {
       const small = await Bench.open(connection(), { retention });
       try {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-const RETENTION = { completedJobs: 60_000, failedJobs: 60_000 };
+const RETENTION = { completedJobs: { for: 60_000 }, failedJobs: { for: 60_000 } };
 const MANY = 40;
 
 onEveryEngine("the removal of finished jobs", (connection) => {
@@ -32,7 +32,7 @@ onEveryEngine("the removal of finished jobs", (connection) => {
     await bench.clock.advance(10_000);
     const settled = await bench.reconcile();
     expect(settled).toHaveLength(count);
-    await bench.clock.advance(RETENTION.completedJobs);
+    await bench.clock.advance(RETENTION.completedJobs.for);
     return settled.map(([run]) => run);
   }
 
@@ -112,7 +112,7 @@ onEveryEngine("the removal of finished jobs", (connection) => {
     // Its record is kept like all others.
     await bench.reconcile();
     expect(await send((client) => client.zscore(keys().runs, child))).toBe(
-      String(bench.clock.now - RETENTION.completedJobs + 7 * 86_400_000 + 1),
+      String(bench.clock.now - RETENTION.completedJobs.for + 7 * 86_400_000 + 1),
     );
   });
 

@@ -17,7 +17,12 @@ import { checkTask, fail, liveJobs, Progress } from "./promises.js";
 
 const QUEUE = "bells";
 /** Records are never pruned in a short history, because the checks read all of them. */
-const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
+const RETENTION = {
+  successes: 1_000,
+  failures: 1_000,
+  completedJobs: { for: 3_600_000 },
+  failedJobs: { for: 3_600_000 },
+};
 let serial = 0;
 
 /** Ignores refusals because of the owner's limit or its other runs. */

@@ -12,7 +12,12 @@ import { virtualMutex } from "./virtual-mutex.js";
 const NAMESPACE = "simulation";
 export const PREFIX = bullPrefix(NAMESPACE, QUEUE);
 /** Records are never pruned in a short history, because the checks read all of them. */
-const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
+const RETENTION = {
+  successes: 1_000,
+  failures: 1_000,
+  completedJobs: { for: 3_600_000 },
+  failedJobs: { for: 3_600_000 },
+};
 
 /** Safety parts that the nodes omit. */
 export type Sabotaged = NonNullable<StoreSeams["sabotage"]>;

@@ -11,7 +11,7 @@ import {
   assertConnection,
   type ConnectionSpec,
   type Logger,
-  type Retention,
+  type RetentionOptions,
   type Store,
 } from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
@@ -25,7 +25,7 @@ export interface WorkerOptions {
   /** Default `carillon`. */
   namespace?: string | undefined;
   /** Retention of runs that this worker settles, if their task sets none: as the nodes' option of this name. */
-  retention?: Partial<Retention> | undefined;
+  retention?: RetentionOptions | undefined;
   /** Task types of this worker; it serves every queue that they name, and `queues`. */
   types: readonly AnyTaskType[];
   /** More queues to work. */

@@ -18,6 +18,7 @@ local READ_AT_MOST = 1024 * 1024
 -- Age from which a run's live job is searched in BullMQ's lists (ms).
 local OLD = 60000
 local shortest, longest = F.lookAgain, tonumber(A.longest)
+for list in pairs(MOST_JOBS) do checkExcess(list, math.min(excessOf(list), A.most), whole(now)) end
 local ids = redis.call("ZRANGEBYSCORE", K.runs, "-inf", now, "LIMIT", 0, A.most)
 local out = { now, #ids < tonumber(A.most) and 0 or 1 }
 

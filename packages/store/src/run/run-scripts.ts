@@ -16,6 +16,7 @@ import {
   TRIED,
 } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
+import type { Retention } from "../task/codec.js";
 import { decodeDetails } from "./codec.js";
 
 export interface Worked {
@@ -130,8 +131,20 @@ export type CancelWord = "OK" | "UNCHANGED" | "FINAL" | "GONE";
 /** Keys and arguments that every script that ends runs takes in addition to the runs themselves (lib/run.lua). */
 const ENDING = {
   keys: ["runs", "next", "journal", "alerts", "expected", "outcomes"],
-  args: ["completedJobs", "failedJobs", "successes", "failures", "successesFor", "failuresFor"],
+  args: [
+    ...["completedFor", "completedMost", "failedFor", "failedMost"],
+    ...["successes", "failures", "successesFor", "failuresFor"],
+  ],
 } as const;
+
+/** Retention as arguments of these scripts. */
+export function endingArgs({ completedJobs, failedJobs, ...runs }: Retention) {
+  return {
+    ...runs,
+    ...{ completedFor: completedJobs.for, completedMost: completedJobs.most },
+    ...{ failedFor: failedJobs.for, failedMost: failedJobs.most },
+  };
+}
 
 /** Their keys and arguments for each run. */
 const RUN_ITEM = {

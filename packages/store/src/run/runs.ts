@@ -21,6 +21,7 @@ import {
   CHECKPOINT,
   type End,
   type EndWord,
+  endingArgs,
   READ_SETTLE,
   RECONCILE,
   SAVE_OUTPUT,
@@ -65,7 +66,7 @@ export class RunRepository extends RunReads {
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
-  readonly #retention: Retention;
+  readonly #retention: ReturnType<typeof endingArgs>;
   readonly #optimistic: OptimisticWrites;
   readonly #starts: CallBatcher<Start, unknown>;
   readonly #settles: CallBatcher<End, unknown>;
@@ -87,7 +88,7 @@ export class RunRepository extends RunReads {
     this.#scripts = scripts;
     this.#calendars = calendars;
     this.#optimistic = optimistic;
-    this.#retention = retention;
+    this.#retention = endingArgs(retention);
     this.#starts = this.#together((queue, all) => this.#startAll(queue, all));
     this.#settles = this.#together((queue, all) => this.#settleAll(queue, all));
   }

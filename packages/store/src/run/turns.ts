@@ -3,9 +3,8 @@ import { localName, shardOf, turnId } from "@carillon/core/internal";
 import { bullTurnKeys } from "../bull/bull-turn.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { Scripts } from "../script/scripts.js";
-import type { Retention } from "../task/codec.js";
 import { cutResult } from "./codec.js";
-import { type StartReply, TURN, type TurnWord } from "./run-scripts.js";
+import { type endingArgs, type StartReply, TURN, type TurnWord } from "./run-scripts.js";
 
 /** Turns that a worker has under way at a queue: Redis works on one while the worker works on the jobs of others. */
 export const LANES = 4;
@@ -59,7 +58,7 @@ export class TurnLane {
   constructor(
     scripts: Scripts,
     keys: NamespaceKeys,
-    retention: Retention,
+    retention: ReturnType<typeof endingArgs>,
     queue: string,
     worker: TurnWorker,
     lane: number,

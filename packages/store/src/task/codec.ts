@@ -21,7 +21,15 @@ import { unreadable } from "./errors.js";
 import { joinLongValues, splitLongValues } from "./long-values.js";
 import * as read from "./stored-fields.js";
 
-/** Retention limits, per task and per job. Times in ms. */
+/** Retention of jobs that have ended, in each queue. */
+export interface JobRetention {
+  /** Time for which BullMQ keeps a job after its end, in ms. */
+  for: number;
+  /** Number of jobs beyond which the oldest are removed sooner; up to a tenth more may stay for a while. */
+  most: number;
+}
+
+/** Retention limits, per task and per queue. Times in ms. */
 export interface Retention {
   /** Final runs of a task that ended well; default 100. */
   successes: number;
@@ -31,11 +39,16 @@ export interface Retention {
   successesFor: number;
   /** Default 30 days. */
   failuresFor: number;
-  /** Time for which BullMQ keeps a completed job; default 10 minutes. */
-  completedJobs: number;
-  /** Time for which BullMQ keeps a failed job; default 24 hours. */
-  failedJobs: number;
+  /** Jobs that completed; default 10 minutes, and 10,000. */
+  completedJobs: JobRetention;
+  /** Jobs that failed for good; default 24 hours, and 10,000. */
+  failedJobs: JobRetention;
 }
+
+/** Retention as options give it: what is absent keeps its default. */
+export type RetentionOptions = Partial<Omit<Retention, "completedJobs" | "failedJobs">> & {
+  [Jobs in "completedJobs" | "failedJobs"]?: Partial<JobRetention> | undefined;
+};
 
 const DAY = 86_400_000;
 
@@ -44,8 +57,8 @@ export const DEFAULT_RETENTION: Retention = {
   failures: 100,
   successesFor: 7 * DAY,
   failuresFor: 30 * DAY,
-  completedJobs: 10 * 60_000,
-  failedJobs: DAY,
+  completedJobs: { for: 10 * 60_000, most: 10_000 },
+  failedJobs: { for: DAY, most: 10_000 },
 };
 
 /** Defaults for crashes: the wait before the next attempt in ms, and the number of crashes that end a run. */

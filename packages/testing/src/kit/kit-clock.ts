@@ -44,8 +44,8 @@ export function kitStore(
       failures: 1_000_000,
       successesFor: KEEP,
       failuresFor: KEEP,
-      completedJobs: KEEP,
-      failedJobs: KEEP,
+      completedJobs: { for: KEEP, most: 1_000_000 },
+      failedJobs: { for: KEEP, most: 1_000_000 },
       ...retention,
     },
   };

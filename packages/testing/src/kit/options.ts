@@ -1,6 +1,6 @@
 import { assertName, assertOptions, assertWhole } from "@carillon/core/internal";
 import type { AnyTaskType } from "@carillon/sdk";
-import type { Retention } from "@carillon/store";
+import type { RetentionOptions } from "@carillon/store";
 import type { RedisServer } from "../redis.js";
 import { type Moment, timeOf } from "./moment.js";
 
@@ -21,7 +21,7 @@ export interface TestKitOptions {
   /** Default: a new one for each kit. */
   namespace?: string | undefined;
   /** Default: all runs and jobs are kept. */
-  retention?: Partial<Retention> | undefined;
+  retention?: RetentionOptions | undefined;
   /** Real time in ms that the real work of a handler may take before `advance` gives up; default 4,000. */
   patience?: number | undefined;
 }
@@ -35,7 +35,7 @@ export interface Settings {
   readonly concurrency: number;
   readonly redis: RedisServer | undefined;
   readonly namespace: string;
-  readonly retention: Partial<Retention> | undefined;
+  readonly retention: RetentionOptions | undefined;
   readonly patience: number;
 }
 

@@ -1,6 +1,6 @@
 -- The end of a run. `run` holds keys of the run and its task (key: its record, job, task, open, history, failures, stats,
 -- ledger, due), and id, name and shard of the task. Scripts receive it (RUN_ITEM in run-scripts.ts), or build it (runOf).
--- A: how long jobs stay (completedJobs, failedJobs, ms), and the default retention of runs (successes, failures,
+-- A: how long jobs stay (completedFor, failedFor, ms), how many (completedMost, failedMost), and the default retention of runs (successes, failures,
 -- successesFor, failuresFor).
 
 -- Whether a newer version wrote the run's record, so that this one must leave it alone. `v`: of the record, nil or false for the first format.
@@ -259,7 +259,7 @@ local function finish(run, outcome, now, more)
   local successes, failures, successesFor, failuresFor = keepOf(keep)
   prune(run.history, succeededBefore, succeededBefore + (failed and 0 or added), successes, successesFor, now)
   prune(run.failures, failedBefore, failedBefore + (failed and added or 0), failures, failuresFor, now)
-  local over = now + (failed and A.failedJobs or A.completedJobs)
+  local over = now + (failed and A.failedFor or A.completedFor)
   runChecks[run.id] = whole(over)
   -- A one-off task is deleted with the record of its run. If that is not kept, the task must be deleted here.
   if once and redis.call("EXISTS", run.key) == 0 then lingerUntil(run, over) end
@@ -295,12 +295,27 @@ local function finish(run, outcome, now, more)
   return true
 end
 
+-- Lets the oldest jobs of a list of BullMQ be checked now, `excess` of those beyond the number that stays: the check removes them.
+local MOST_JOBS = { completed = tonumber(A.completedMost), failed = tonumber(A.failedMost) }
+local function checkExcess(list, excess, now)
+  if excess <= 0 then return end
+  local due = { K.runs, "XX", "LT" }
+  for _, id in ipairs(redis.call("ZRANGE", bullKey(list), 0, excess - 1)) do add(due, now, id) end
+  redis.call("ZADD", unpack(due))
+end
+
+local function excessOf(list) return redis.call("ZCARD", bullKey(list)) - MOST_JOBS[list] end
+
 -- Adds the ends to the queue's counts and indexes, and sets the times of the parts in `next`.
 local function afterEnds()
   -- A run must end even if it cannot be counted.
   for outcome, times in pairs(ended) do redis.pcall("HINCRBY", K.outcomes, outcome, times) end
   updateIndex(K.journal, journal)
   updateIndex(K.runs, runChecks)
+  -- One check removes many, so it begins when they are a tenth too many.
+  for list, most in pairs(MOST_JOBS) do
+    if excessOf(list) > most / 10 then checkExcess(list, 1, whole(nowMs())) end
+  end
   for outcome, changes in pairs(lasts) do tried(updateIndex, ours(F.keys.lastOutcome, outcome), changes) end
   rearm(F.parts.runs, K.runs)
   wakeForMoved()
