@@ -251,6 +251,30 @@ onEveryEngine("a turn", (connection) => {
     }
   });
 
+  it("reports answers that make no sense, and works on", async () => {
+    const own = await Bench.open(connection());
+    await add(own, 2);
+    const nonsense = [
+      { words: [], jobs: [["id", "token", ["data", "{"], ["start"]]], limit: 0, delay: 0, error: "" },
+      { words: [] },
+    ];
+    const lanes = lanesOf(own).map((lane) => ({
+      next: (take: number) => {
+        const answer = nonsense.shift();
+        return answer ? async () => answer : lane.next(take);
+      },
+    }));
+    const options = { connection: own.connect(), prefix: prefixOf(own), concurrency: 2, name: "me" };
+    const worker = new TurnWorker(QUEUE, handle, options, lanes as never);
+    const errors: Error[] = [];
+    worker.on("error", (error) => errors.push(error));
+    void worker.run();
+    await idle(own.queue());
+    expect(errors.map(({ name }) => name)).toEqual(["SyntaxError", "TypeError"]);
+    await worker.close();
+    await own.close();
+  });
+
   it("counts the end of a run once, however often it is sent", async () => {
     const own = await Bench.open(connection());
     await add(own, 1);

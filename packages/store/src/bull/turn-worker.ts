@@ -93,11 +93,12 @@ export class TurnWorker extends PatientWorker {
       const ends = this.#ends.splice(0, MOST_ENDS);
       const take = stops ? 0 : this.#takeWith(ends.length);
       if (ends.length === 0 && take === 0) break;
-      void this.#turn(lane, ends, take);
+      this.#begin(this.#turn(lane, ends, take));
     }
     if (stops) this.#endLoop();
-    else if (this["isRateLimited"]()) void this.#rest(this["waitForRateLimit"]());
-    else if (this.#empty && !this.#rests && !this["waiting"] && this.#free > 0) void this.#waitForMarker();
+    else if (this["isRateLimited"]()) this.#begin(this.#rest(this["waitForRateLimit"]()));
+    else if (this.#empty && !this.#rests && !this["waiting"] && this.#free > 0)
+      this.#begin(this.#waitForMarker());
   }
 
   /** Whether what there is waits for the turns under way: what comes meanwhile joins it, and Redis pays for fewer turns. */
@@ -138,13 +139,21 @@ export class TurnWorker extends PatientWorker {
       if (take > 0) this["updateDelays"](answer.limit, answer.delay);
       if (take > answer.jobs.length && woken === this.#woken) this.#empty = true;
       else if (take > 0) this.#empty = false;
-      for (const taken of answer.jobs) void this.#work(...taken);
+      for (const taken of answer.jobs) this.#begin(this.#work(...taken));
       if (answer.error !== "") {
         this.emit("error", new Error(answer.error));
-        void this.#rest(this.#pause());
+        this.#begin(this.#rest(this.#pause()));
       }
     }
     this.#arm();
+  }
+
+  /** Reports a failure instead of ending the process, as after an answer that makes no sense, and takes nothing for a moment. */
+  #begin(step: Promise<void>): void {
+    step.catch((error: unknown) => {
+      this.emit("error", error as Error);
+      void this.#rest(this.#pause());
+    });
   }
 
   /** Sends a turn until it is answered or refused. Undefined: it took nothing. */
@@ -179,16 +188,19 @@ export class TurnWorker extends PatientWorker {
   async #work(id: string, token: string, hash: string[], start: StartReply | undefined): Promise<void> {
     this.#open += 1;
     this.#places += 1;
-    const made = this.#jobOf(id, token, hash, start !== undefined);
-    const job = made instanceof Promise ? await made : made;
-    if (job) {
+    let job: Job | undefined;
+    try {
+      const made = this.#jobOf(id, token, hash, start !== undefined);
+      job = made instanceof Promise ? await made : made;
+      if (!job) return;
       this.#taken.set(job, this.#turnFor(job, token, hash, start));
       await this.#process(job, token).catch((error) => this.emit("error", error));
       this.#taken.delete(job);
+    } finally {
+      if (!job || !this.#ended.delete(job)) this.#places -= 1;
+      this.#open -= 1;
+      this.#arm();
     }
-    if (!job || !this.#ended.delete(job)) this.#places -= 1;
-    this.#open -= 1;
-    this.#arm();
   }
 
   /** Works on a job. BullMQ ends it, unless it has ended with its run. */
@@ -244,8 +256,9 @@ export class TurnWorker extends PatientWorker {
   async #waitForMarker(): Promise<void> {
     const waiting = this["waitForJob"](this["blockUntil"]);
     this["waiting"] = waiting as Promise<number>;
-    const until = await waiting;
-    this["waiting"] = null;
+    const until = await waiting.finally(() => {
+      this["waiting"] = null;
+    });
     this["blockUntil"] = until;
     if (until <= 0 || until - Date.now() < 1) {
       this.#woken += 1;
