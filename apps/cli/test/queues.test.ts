@@ -115,7 +115,7 @@ describe("status", () => {
       ...{ reasons: [{ code: "OVERDUE" }], notes: [{ code: "QUEUE_PAUSED" }] },
     });
     expect((await cli(["status"])).stdout).toMatch(
-      /\n\nHeld on purpose:\n\nThe queue bar is paused by ann: de\\nploy\. \[QUEUE_PAUSED\]/,
+      /\n\nNotes:\n\nThe queue bar is paused by ann: de\\nploy\. \[QUEUE_PAUSED\]/,
     );
   });
 

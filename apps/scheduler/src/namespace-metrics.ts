@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 import { scraped, shared, withinASecond } from "./scrape.js";
 
 /** A series with 0 for each of them; the codes of Redis errors join when they occur. */
-const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}` | "FROZEN">, 0> = {
+const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}` | "FROZEN" | "ALERTS_FAIL">, 0> = {
   EMPTY: 0,
   NO_NODE: 0,
   NODES_NOT_READY: 0,
@@ -13,13 +13,12 @@ const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}` | "FROZEN">, 0>
   NO_WORKER: 0,
   JOBS_NOT_TAKEN: 0,
   ALERTS_UNDELIVERED: 0,
-  ALERTS_FAIL: 0,
   TASK_HELD: 0,
   OVERDUE: 0,
   JOBS_WAIT: 0,
 };
 
-const NOTE_CODES = ["FROZEN", "QUEUE_PAUSED"] as const satisfies StatusCode[];
+const NOTE_CODES = ["FROZEN", "QUEUE_PAUSED", "ALERTS_FAIL"] as const satisfies StatusCode[];
 
 /**
  * The state of the whole namespace, read once at each scrape. Omitted if Redis does not answer, because it is not this
@@ -54,7 +53,7 @@ export function namespaceMetrics(store: Store, registers: Registry[]): void {
   metric(
     "gauge",
     "carillon_status_notes",
-    "Work that is held on purpose, as carillon status lists it; queue is empty if a note concerns all.",
+    "Notes of carillon status: work that is held on purpose, receivers that do not take alerts; queue is empty if a note concerns all.",
     ["code", "queue"],
     ({ status }) => {
       if (!status) return [];

@@ -30,7 +30,7 @@ export interface WaitingJobs {
 
 type RedisCode = Extract<ErrorCode, `REDIS_${string}`>;
 
-/** The facts of one reason why a namespace is not on time, or of a part that is held on purpose. Times in UTC ms of Redis time. */
+/** The facts of one reason why a namespace is not on time, or of a note beside them. Times in UTC ms of Redis time. */
 export type StatusReasonFacts = {
   /** Absent: not known. */
   readonly since?: number;

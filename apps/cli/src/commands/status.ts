@@ -30,7 +30,7 @@ export const registerStatus: Register = (program, out) => {
       [
         "Says in one line whether the work of the namespace is on time, behind (the age of the oldest due occurrence that no node has",
         "claimed, or of a run that has waited for a worker for a minute), or stopped; then each reason, most severe first, with its",
-        "remedy, and what somebody holds on purpose: freezes and paused queues. With --owner: the work of that owner.",
+        "remedy, and notes: freezes, paused queues, receivers that do not take alerts. With --owner: the work of that owner.",
         "",
         "Exit codes: 0 on time, 10 behind, 11 stopped.",
       ].join("\n"),
@@ -57,7 +57,7 @@ const COLOURS = { "on-time": "green", behind: "yellow", stopped: "red" } as cons
 
 function page(status: Status, screen: Screen): string {
   const { state, reasons, notes, queues, nodes, workers, at } = status;
-  const { paint } = screen;
+  const { paint, width } = screen;
   const facts = [
     counted(nodes.ready, nodes.alive, "node"),
     workers.alive === 1 ? "1 worker" : `${workers.alive} workers`,
@@ -65,9 +65,9 @@ function page(status: Status, screen: Screen): string {
   ];
   return [
     `${paint(COLOURS[state], headline(status))}\n`,
-    paragraphs(reasons, (reason) => sentence(reason, at)),
-    notes.length > 0 ? "\nHeld on purpose:\n" : "",
-    paragraphs(notes, (note) => sentence(note, at)),
+    paragraphs(reasons, width, (reason) => sentence(reason, at)),
+    notes.length > 0 ? "\nNotes:\n" : "",
+    paragraphs(notes, width, (note) => sentence(note, at)),
     at === undefined ? "" : `\n${facts.join(", ")}\n`,
     queues.length > 0 ? `\n${table(COLUMNS, queues, screen)}` : "",
   ].join("");

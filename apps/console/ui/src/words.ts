@@ -109,7 +109,7 @@ export const words = {
     onTime: "Everything is on time",
     behind: (time: string) => `Behind by ${time}`,
     stopped: "Some work stands still",
-    held: "Held on purpose",
+    held: "Notes",
     counts: (nodes: number, ready: number, workers: number) =>
       `${ready} of ${count(nodes, "node", "nodes")} ready, ${count(workers, "worker", "workers")}`,
     lastHour: "The last hour",

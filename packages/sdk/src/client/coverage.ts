@@ -24,7 +24,10 @@ function noWorker(gap: Gap): Warning {
   const { queue, type, workers } = gap;
   const [then, remedy] =
     workers === 0
-      ? [`Jobs of type ${type} wait there until one starts.`, `Start a worker that has the type ${type}.`]
+      ? [
+          `Jobs of type ${type} wait there until one starts.`,
+          `Start a worker that has the type ${type} and works the queue ${queue}.`,
+        ]
       : [
           "A worker fails the runs whose type it does not have.",
           `Give the type ${type} to all workers of ${queue}, or put the task into another queue.`,

@@ -25,8 +25,8 @@ const [HERD, SPREAD] = [100, 20];
 const UNDELIVERED = { failed: 3_600_000, late: 60_000 };
 /** A first occurrence may be this late, in ms. */
 const PATIENCE = 60_000;
-/** Codes of the status that were caused on purpose, or that pass. */
-const MILD = new Set(["FROZEN", "QUEUE_PAUSED", "OVERDUE", "JOBS_WAIT"]);
+/** Codes of the status that were caused on purpose, that pass, or that stop no work. */
+const MILD = new Set(["FROZEN", "QUEUE_PAUSED", "OVERDUE", "JOBS_WAIT", "ALERTS_FAIL"]);
 
 interface Sampled {
   readonly queue: string;
@@ -77,7 +77,7 @@ export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): 
     ...notReady(alive.nodes, at),
     ...(writable ? [...dead("node", nodes, at), ...dead("worker", workers, at)] : []),
     ...(writable ? await uncovered(scope, tasks, reasons) : []),
-    ...(await stuckDeliveries(scope, at, reasons)),
+    ...(await stuckDeliveries(scope, at, [...reasons, ...notes])),
     ...(writable ? await undeliverable(scope, tasks) : []),
     ...unplanned,
     ...neverRan(tasks, schedules, at),
@@ -159,7 +159,7 @@ async function uncovered(
       code: gap.workers === 0 ? "NO_WORKER" : "TYPE_UNHANDLED",
       severity: "error" as const,
       message: `${gapText(gap)[0]?.toUpperCase()}${gapText(gap).slice(1)}.`,
-      remedy: `Start a worker that has the type ${gap.type}.`,
+      remedy: `Start a worker that has the type ${gap.type} and works the queue ${gap.queue}.`,
       queue: gap.queue,
     }));
 }
@@ -234,7 +234,7 @@ async function stuckDeliveries(
   return [
     {
       code: "ALERTS_FAIL",
-      severity: "error",
+      severity: "warning",
       message: `${failing.length} ${failing.length === 1 ? "delivery" : "deliveries"} of alerts failed or wait for another try, to ${to}${why === undefined ? "" : `: ${why}`}.`,
       remedy: "See carillon alerts. Once the destination works, carillon alerts test URL proves it.",
       queue: ALERTS_QUEUE,

@@ -2,7 +2,7 @@ import { reasonText, type StatusCode, type StatusReasonFacts } from "@carillon/c
 import { readStatus, type StatusFacts } from "@carillon/store";
 import type { Scope } from "./scope.js";
 
-/** A reason why a namespace is not on time, or a note that somebody holds a part of it on purpose. */
+/** A reason why a namespace is not on time, or a note about something that does not change that. */
 export interface StatusReason {
   readonly code: StatusCode;
   readonly message: string;
@@ -25,8 +25,8 @@ export interface Status extends Omit<StatusFacts, "reasons" | "notes"> {
   /** Most severe first; empty if the state is `on-time`. */
   readonly reasons: readonly StatusReason[];
   /**
-   * Work that somebody holds on purpose: freezes (`FROZEN`), and pauses of queues that recorded their time
-   * (`QUEUE_PAUSED`). They do not change the state.
+   * Facts that do not change the state: freezes (`FROZEN`), pauses of queues that recorded their time (`QUEUE_PAUSED`), and receivers that do
+   * not take their alerts (`ALERTS_FAIL`).
    */
   readonly notes: readonly StatusReason[];
 }

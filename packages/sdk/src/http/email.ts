@@ -2,6 +2,8 @@ import { ALERTS_QUEUE, CarillonError } from "@carillon/core";
 import { assertOptions, DESTINATIONS } from "@carillon/core/internal";
 import { z } from "zod";
 import { defineTask, type TaskType } from "../task-type.js";
+import { HttpError } from "./errors.js";
+import { Receivers } from "./receivers.js";
 
 /** The part of a nodemailer transport that {@link alertEmail} calls. */
 export interface MailTransport {
@@ -21,6 +23,9 @@ export interface AlertEmailOptions {
   from: string;
 }
 
+/** A mail server that hangs holds a worker's places for this long, in ms. */
+const TIMEOUT = 30_000;
+
 const mailSchema = z.object({
   to: z.string(),
   alerts: z.array(
@@ -36,7 +41,8 @@ type Mail = z.output<typeof mailSchema>;
 
 /**
  * Sends alerts to the e-mail addresses that tasks name in `alerts`: give it to each worker that has {@link alertWebhook}. An address gets
- * at most one mail a minute for each owner, with all alerts of that minute; one for all owners if it comes from the defaults of `all`. A mail that cannot be sent is tried 8 times.
+ * at most one mail a minute for each owner, with all alerts of that minute; one for all owners if it comes from the defaults of `all`. A mail that cannot be sent, or is not sent within 30 s, is
+ * tried 8 times.
  *
  * @example
  * const mails = alertEmail({ transport: nodemailer.createTransport(process.env.SMTP_URL), from: "carillon@example.com" });
@@ -58,21 +64,27 @@ export function alertEmail(options: AlertEmailOptions): TaskType<typeof mailSche
       remedy: "Give the sender of the mails, such as carillon@example.com.",
     });
   }
+  const receivers = new Receivers();
   return defineTask(DESTINATIONS.email.type, {
     queue: ALERTS_QUEUE,
     payload: mailSchema,
     handler: async (mail, { occurrence }) => {
       // The same for each attempt: a server that knows it does not deliver it twice.
       const messageId = `<${occurrence.run.replace(/[^\w.-]/g, "-")}@carillon>`;
-      await transport.sendMail({
-        from,
-        to: mail.to,
-        subject: subjectOf(mail),
-        text: textOf(mail),
-        messageId,
-      });
+      const message = { from, to: mail.to, subject: subjectOf(mail), text: textOf(mail), messageId };
+      await receivers.ask("the mail server", () => inTime(transport.sendMail(message)));
     },
   });
+}
+
+/** A transport cannot be stopped; its late answer is ignored. */
+async function inTime(sent: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new HttpError("HTTP_TIMEOUT", `The mail server did not answer within ${TIMEOUT} ms.`);
+    timer = setTimeout(() => reject(error), TIMEOUT);
+  });
+  await Promise.race([sent, late]).finally(() => clearTimeout(timer));
 }
 
 function subjectOf({ alerts, more }: Mail): string {

@@ -220,7 +220,7 @@ describe("http.request", () => {
     await vi.waitFor(() => expect(held).toHaveLength(2));
     const refused = [failure(send(target)), failure(send(target))];
     for (const error of await Promise.all(refused)) {
-      expect(error.message).toBe(`${target.host} did not answer the last request, and is being tried.`);
+      expect(error.message).toBe(`${target.host} does not answer: an earlier request is still under way.`);
       expect(error).not.toBeInstanceOf(UnrecoverableError);
     }
     // Other receivers are not concerned.

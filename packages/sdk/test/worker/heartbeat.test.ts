@@ -153,7 +153,7 @@ it("a put, a trigger and an enqueue warn of a queue without a worker, and of a t
     {
       code: "NO_WORKER",
       message: `No worker works the queue ${QUEUE}. Jobs of type ring wait there until one starts.`,
-      remedy: "Start a worker that has the type ring.",
+      remedy: `Start a worker that has the type ring and works the queue ${QUEUE}.`,
     },
   ]);
   const type = waits("ring");

@@ -47,8 +47,8 @@ export interface StatusFacts {
   /** Most severe first; empty if the state is `on-time`. */
   readonly reasons: readonly StatusReasonFacts[];
   /**
-   * Work that somebody holds on purpose: freezes (`FROZEN`), and pauses of queues that recorded their time
-   * (`QUEUE_PAUSED`). They do not change the state.
+   * Facts that do not change the state: freezes (`FROZEN`), pauses of queues that recorded their time (`QUEUE_PAUSED`), and receivers that do
+   * not take their alerts (`ALERTS_FAIL`).
    */
   readonly notes: readonly StatusReasonFacts[];
   readonly queues: readonly QueueStatus[];
@@ -129,12 +129,12 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
     ...(owner === undefined ? await lackedTypes(scope, working, gaps) : []),
     ...waiting.filter(({ code }) => code === "JOBS_NOT_TAKEN"),
     ...readings.flatMap((one) => undelivered(one, gaps, now)),
-    ...(names.includes(ALERTS_QUEUE) ? await failingDeliveries(scope, now) : []),
     ...heldReasons(readings.flatMap((one) => one.moving)),
   ];
   const notes = [
     ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
     ...readings.flatMap(({ queue }) => (isPlanned(queue) ? pauseOf(queue) : [])),
+    ...(names.includes(ALERTS_QUEUE) ? await failingDeliveries(scope, now) : []),
   ];
   const late = readings
     .filter(({ queue }) => queue.behind >= LATE)

@@ -67,7 +67,7 @@ const PLACES: Partial<Record<StatusReason["code"], string>> = {
   JOBS_WAIT: "/runs",
 };
 
-/** The status in one line, each reason why it is not "on time", and what somebody holds on purpose. */
+/** The status in one line, each reason why it is not "on time", and notes: what somebody holds on purpose, receivers that do not take alerts. */
 function Truth() {
   const status = useGet<Status>("/status", {}, { every: OFTEN });
   return (
