@@ -1,7 +1,8 @@
 import type * as Sdk from "@carillon/sdk";
+import type { Client } from "@carillon/sdk";
 import { parseSchedule } from "./answer.js";
 import { misuse } from "./failure.js";
-import { localIso, parseInstant } from "./times.js";
+import { HERE, localIso, parseInstant } from "./times.js";
 
 /** A time, with a note if it may differ from what was meant. */
 export interface Moment {
@@ -51,6 +52,13 @@ export function readMoment(sdk: typeof Sdk, text: string, options: MomentOptions
   const time = /^\d{12,15}$/.test(trimmed) ? Number(trimmed) : parseInstant(trimmed);
   if (time === undefined) throw misuse(options.field, "not a time.", `Give ${formsOf(options)}`);
   return { time };
+}
+
+/** `--since` of a list. @param text undefined: not given */
+export async function sinceOf(client: Client, text: string | undefined): Promise<number | undefined> {
+  if (text === undefined) return undefined;
+  const [sdk, now] = await Promise.all([import("@carillon/sdk"), client.serverTime()]);
+  return readMoment(sdk, text, { zone: HERE, now, field: "since", duration: "before" }).time;
 }
 
 function formsOf({ duration }: MomentOptions): string {

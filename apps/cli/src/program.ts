@@ -24,7 +24,7 @@ import { registerQueue } from "./commands/queue.js";
 import { registerQueues } from "./commands/queues.js";
 import { registerQuotas } from "./commands/quotas.js";
 import { registerResume } from "./commands/resume.js";
-import { registerRestore, registerRevisions } from "./commands/revisions.js";
+import { registerDeleted, registerRestore, registerRevisions } from "./commands/revisions.js";
 import { registerCancel, registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
 import { registerShow } from "./commands/show.js";
@@ -69,6 +69,7 @@ const COMMANDS: readonly Register[] = [
   registerChanges,
   registerRevisions,
   registerRestore,
+  registerDeleted,
   registerStats,
   registerUpNext,
   registerForecast,

@@ -36,6 +36,15 @@ it("changes, revisions and restore show and undo changes of a task", async () =>
   expect([missing.code, missing.stderr]).toEqual([3, expect.stringContaining("REVISION_NOT_FOUND")]);
 });
 
+it("restore puts a deleted task again, and deleted lists those that can be", async () => {
+  expect((await carillon(["deleted"], stage)).stdout).toBe("No deleted tasks.\n");
+  await stage.json(["rm", "nightly"]);
+  expect((await carillon(["deleted", "--since", "1h"], stage)).stdout).toMatch(/^TASK .*\nsystem\/nightly /);
+  expect(await stage.json(["restore", "nightly"])).toMatchObject({ outcome: "created" });
+  expect(await stored()).toMatchObject({ payload: NIGHTLY.payload, retry: { attempts: 3 } });
+  expect(await stage.json(["deleted"])).toEqual({ deleted: [] });
+});
+
 describe("edit --set", () => {
   it("changes the given fields only", async () => {
     const before = await stored();

@@ -18,7 +18,13 @@ import { isTyped } from "./client/input.js";
 import { type Load, type LoadOptions, load } from "./client/load.js";
 import { type MoveOptions, type MoveResult, move } from "./client/move.js";
 import { checkedOptions } from "./client/options.js";
-import { restore, revisionsOf } from "./client/revisions.js";
+import {
+  type DeletedFilter,
+  type DeletedTask,
+  deletedTasks,
+  restore,
+  revisionsOf,
+} from "./client/revisions.js";
 import { Runs } from "./client/runs.js";
 import { rememberScope, Scope } from "./client/scope.js";
 import { type Status, status } from "./client/status.js";
@@ -191,8 +197,8 @@ export class Client {
   }
 
   /**
-   * The definitions of a task that others have replaced, newest first: the last 20, fewer if they are longer than 64 KiB together. They are
-   * deleted with the task.
+   * The definitions of a task that others have replaced, newest first: the last 20, fewer if they are longer than 64 KiB together. For a task
+   * that was deleted, only its last definition, for 7 days.
    *
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`
    */
@@ -201,13 +207,24 @@ export class Client {
   }
 
   /**
-   * Puts an earlier definition of a task again: `number` as `revisions` lists it. The present definition becomes a revision. Neither pauses
-   * nor resumes the task.
+   * Puts an earlier definition of a task again: `number` as `revisions` lists it, default the newest. The present definition becomes a
+   * revision. Neither pauses nor resumes the task. A task that was deleted is created, paused if it was; its runs and statistics do not come
+   * back.
    *
-   * @throws `REVISION_NOT_FOUND`, as `update`
+   * @throws `REVISION_NOT_FOUND`, as `update`; for a deleted task as `put`
    */
-  async restore(ref: TaskRef, number: number, options: AuthorOptions = {}): Promise<PutResult> {
+  async restore(ref: TaskRef, number?: number, options: AuthorOptions = {}): Promise<PutResult> {
     return restore(this.#scope, this.#writer, { ref, number }, options);
+  }
+
+  /**
+   * The tasks that were deleted in the last 7 days and can be restored, newest first; of each queue at most 10,000. Those that went by
+   * themselves, as a one-off does after its run, are not among them.
+   *
+   * @throws `INVALID_OPTION`, `INVALID_NAME`
+   */
+  async deleted(filter: DeletedFilter = {}): Promise<DeletedTask[]> {
+    return deletedTasks(this.#scope, filter);
   }
 
   /** A page of tasks in the order of queue, owner, id. @throws `INVALID_OPTION`, `INVALID_NAME` */
@@ -243,7 +260,11 @@ export class Client {
     return move(this.#scope, ref, queue, options);
   }
 
-  /** Deletes a task with its records, and its jobs unless a worker holds them. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+  /**
+   * Deletes a task with its records, and its jobs unless a worker holds them. Its definition can be restored for 7 days.
+   *
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`
+   */
   async delete(ref: TaskRef, options: DeleteOptions = {}): Promise<void> {
     await deleteTask(this.#scope, ref, options);
   }

@@ -85,6 +85,7 @@ export type { BusyStep, Collision, Contributor, Load, LoadOptions } from "./clie
 export type { MoveOptions, MoveResult } from "./client/move.js";
 export type { ResumeAllOptions, ResumeAllResult } from "./client/resume-all.js";
 export type { OwedCount, OwedTask, ResumePlan } from "./client/resume-plan.js";
+export type { DeletedFilter, DeletedTask } from "./client/revisions.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";

@@ -91,9 +91,54 @@ describe("the change log", () => {
     await expect(clientOf("x", "other").revisions({ id: "a", owner: "system" })).rejects.toMatchObject({
       code: "TASK_NOT_FOUND",
     });
-    await client.delete("a");
-    await client.put(task("a"));
-    expect(await client.revisions("a")).toEqual([]);
+  });
+
+  it("restores a deleted task as it was, also after the last one of its queue", async () => {
+    const { client } = kit;
+    const { queue } = (await client.put(task("a", { payload: { n: 1 } }))).task;
+    await client.put(task("a", { payload: { n: 2 } }), { by: "bob" });
+    await client.put(task("b"));
+    await client.put(task("b", { owner: "other" }));
+    await client.pause("a");
+    await client.bulk.delete({ queue });
+    expect(await client.queues.names()).toEqual([]);
+
+    const deleted = await client.deleted();
+    expect(deleted.map((one) => `${one.task.queue} ${one.task.owner}/${one.task.id}`).sort()).toEqual([
+      `${queue} other/b`,
+      `${queue} system/a`,
+      `${queue} system/b`,
+    ]);
+    expect(deleted.every(({ at }) => at >= START)).toBe(true);
+    expect(await client.deleted({ since: Date.parse("2100-01-01") })).toEqual([]);
+    expect((await clientOf("x", "other").deleted()).map((one) => one.task.owner)).toEqual(["other"]);
+
+    expect(await client.revisions("a")).toMatchObject([
+      { number: 2, by: "bob", deleted: "paused", definition: { payload: { n: 2 } } },
+    ]);
+    await expect(clientOf("x", "other").restore({ id: "a", owner: "system" })).rejects.toMatchObject({
+      code: "TASK_NOT_FOUND",
+    });
+    expect(await client.restore("a", undefined, { by: "carol" })).toMatchObject({ outcome: "created" });
+    expect(await client.get("a")).toMatchObject({ payload: { n: 2 }, state: "paused", createdBy: "carol" });
+    expect(await client.restore("b")).toMatchObject({ outcome: "created" });
+    expect(await client.get("b")).toMatchObject({ state: "scheduled" });
+    expect((await client.deleted()).map((one) => one.task.owner)).toEqual(["other"]);
+
+    await client.put(task("a", { payload: { n: 3 } }));
+    expect((await client.revisions("a")).map(({ number }) => number)).toEqual([3, 2]);
+    await kit.advance("8d");
+    expect((await client.revisions("a")).map(({ number }) => number)).toEqual([3, 2]);
+    expect(await client.deleted()).toEqual([]);
+  });
+
+  it("keeps no definition of one-off tasks, which go by themselves", async () => {
+    const { client } = kit;
+    const soon = { at: new Date(START + 1_000).toISOString() };
+    await client.put(task("once", { schedule: soon, linger: "1m" }));
+    await kit.advance("10m");
+    await expect(client.get("once")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    expect(await client.deleted()).toEqual([]);
   });
 
   it("keeps the last twenty, and fewer of large ones", async () => {
@@ -159,6 +204,12 @@ describe("the change log", () => {
       },
     ]);
     expect(changes.map(({ sample }) => sample?.length)).toEqual([10, 10]);
+    // A change that names all its tasks is not listed for others.
+    await ann.bulk.resume({ tasks: ["acme/t3", "acme/t4"] });
+    const kinds = async (id: string) =>
+      (await kit.client.changes.list({ task: `acme/${id}` })).changes.map((one) => one.kind);
+    expect(await kinds("t4")).toEqual(["resume", "pause", "put"]);
+    expect(await kinds("t29")).toEqual(["pause", "put"]);
   });
 
   it("is filtered by task, author and time, in pages; a bound client reads its owner's", async () => {

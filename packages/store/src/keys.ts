@@ -55,6 +55,8 @@ export interface QueueKeys {
   readonly skips: string;
   /** List, newest first: the definitions of a task that were replaced, as lib/revisions.lua writes them. */
   revisions(local: string): string;
+  /** Sorted set: `owner/id` of the deleted tasks whose definition can be put again, by the time at which they were deleted. */
+  readonly deleted: string;
   /** Sorted set: `owner/id` of the tasks in this state, all scores 0. Not kept for `scheduled`. */
   inState(state: string): string;
   /**
@@ -115,6 +117,8 @@ export interface NamespaceKeys {
   readonly nodes: string;
   /** Hash: worker id by its last heartbeat, as JSON. */
   readonly workers: string;
+  /** Sorted set: queues that were removed, by that time: their deleted tasks can still be put again. */
+  readonly pastQueues: string;
   /** Hash: queue name by the version of the time zone data that its tasks were planned with. */
   readonly zones: string;
   /** Hash: queue name by the time at which its indexes were last compared with its definitions. */
@@ -161,6 +165,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     queues: `{${namespace}}:queues`,
     nodes: `{${namespace}}:nodes`,
     workers: `{${namespace}}:workers`,
+    pastQueues: `{${namespace}}:past-queues`,
     zones: `{${namespace}}:zones`,
     audits: `{${namespace}}:audits`,
     types: `{${namespace}}:types`,
@@ -219,6 +224,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     skips: `${ours}${prefix.skips}`,
     ledger: (local) => `${ours}${prefix.ledger}${local}`,
     revisions: (local) => `${ours}${prefix.revisions}${local}`,
+    deleted: `${ours}deleted`,
     inState: (state) => `${ours}${prefix.inState}${state}`,
     lastOutcome: (outcome) => `${ours}${prefix.lastOutcome}${outcome}`,
     tagged: (tagName) => `${ours}${prefix.tagged}${tagName}`,

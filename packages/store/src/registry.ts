@@ -47,7 +47,7 @@ const CLEAR_QUEUE = script("clear-queue", {
 
 const UNREGISTER_QUEUE = script("unregister-queue", {
   once: "value",
-  keys: ["queues", "zones", "audits"],
+  keys: ["queues", "pastQueues", "zones", "audits"],
   args: ["queue", "value"],
   answer: answers<0 | 1>(),
 });
@@ -90,6 +90,12 @@ export class Registry {
     const names = await this.#link.ask((client) => client.hkeys(this.#keys.queues));
     // Names become parts of keys: an invalid name is corrupt or foreign data.
     return names.filter(isName).sort();
+  }
+
+  /** The queues, and those that were removed lately: their deleted tasks can still be put again. */
+  async queuesAndPast(): Promise<string[]> {
+    const past = await this.#link.ask((client) => client.zrange(this.#keys.pastQueues, 0, "-1"));
+    return [...new Set([...(await this.queues()), ...past.filter(isName)])].sort();
   }
 
   async has(queue: string): Promise<boolean> {

@@ -223,13 +223,17 @@ export class Bench {
     return seen;
   }
 
-  /** Keys of Carillon, without BullMQ's, and without those that only tell late requests from new ones, and expire. */
+  /**
+   * Keys of Carillon, without BullMQ's, and without those that expire: they tell late requests from new ones, or keep the definitions of deleted
+   * tasks.
+   */
   async ownKeys(): Promise<string[]> {
     const all = Object.keys(await this.dump());
     const tag = `{${this.store.namespace}`;
     return all
       .filter((key) => key.startsWith(tag) && (key.includes(":~") || !key.startsWith(`${tag}:`)))
-      .filter((key) => !/:~(turn|asked):/.test(key))
+      .filter((key) => !/:~(turn|asked):|:~deleted$|:past-queues$/.test(key))
+      .filter((key) => !key.includes(":~revs:") || all.includes(key.replace(":~revs:", ":~t:")))
       .sort();
   }
 

@@ -331,13 +331,12 @@ onEveryEngine("the claim protocol", (connection) => {
     await store.tasks.delete({ queue: QUEUE, owner: "acme", id: "b" });
     await store.tasks.delete(name("over"));
     expect(await store.registry.queues()).toEqual([]);
-    const { asked, marks } = internalsOf(store).keys.queue(QUEUE);
-    expect((await carillonKeys()).filter((key) => !key.endsWith("~clock")).sort()).toEqual([
-      asked("k"),
-      marks,
-    ]);
-    for (const key of [asked("k"), marks])
-      expect(await internalsOf(store).link.client.pttl(key)).toBeGreaterThan(0);
+    const { keys } = internalsOf(store);
+    const { asked, marks, deleted, revisions } = keys.queue(QUEUE);
+    const left = (await carillonKeys()).filter((key) => !key.endsWith("~clock"));
+    const definitions = ["acme/b", "system/a", "system/over"].map(revisions);
+    expect(left).toEqual([keys.pastQueues, asked("k"), marks, deleted, ...definitions].sort());
+    for (const key of left) expect(await internalsOf(store).link.client.pttl(key)).toBeGreaterThan(0);
     expect(await bench.jobs()).toEqual([]);
   });
 

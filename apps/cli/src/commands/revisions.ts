@@ -1,7 +1,13 @@
-import type { TaskRevision } from "@carillon/sdk";
+import type { DeletedTask, TaskRevision } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, wholeNumber, withClient } from "../command.js";
+import { sinceOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { tellPuts } from "./put.js";
+
+interface DeletedOptions extends Globals {
+  queue?: string;
+  since?: string;
+}
 
 interface RevisionOptions extends Globals {
   queue?: string;
@@ -21,11 +27,14 @@ export const registerRevisions: Register = (program, out) => {
 };
 
 export const registerRestore: Register = (program, out) => {
-  taskCommand(program, "restore", "put an earlier definition of a task again")
-    .description("Puts an earlier definition of a task again. Neither pauses nor resumes it.")
-    .argument("<number>", "as revisions lists it", wholeNumber)
+  taskCommand(program, "restore", "put an earlier definition of a task again, or a deleted task")
+    .description(
+      "Puts an earlier definition of a task again; neither pauses nor resumes it. A task that was deleted in the last 7 days is\n" +
+        "created again, paused if it was; its runs and statistics do not come back.",
+    )
+    .argument("[number]", "as revisions lists it; default the newest", wholeNumber)
     .option("--by <name>", "who")
-    .action(async (task: string, number: number, _: unknown, command) => {
+    .action(async (task: string, number: number | undefined, _: unknown, command) => {
       const options: RevisionOptions = command.optsWithGlobals();
       const ref = taskRef(task, options.queue, options.owner);
       const put = await withClient(options, (client) => client.restore(ref, number, { by: options.by }), {
@@ -34,6 +43,31 @@ export const registerRestore: Register = (program, out) => {
       await (options.json ? out.json(put) : tellPuts([put], out));
     });
 };
+
+export const registerDeleted: Register = (program, out) => {
+  program
+    .command("deleted")
+    .summary("tasks that were deleted and can be restored, newest first")
+    .description(
+      "Lists the tasks that were deleted in the last 7 days, newest first; restore puts them again.",
+    )
+    .option("-q, --queue <queue>", "of this queue")
+    .option("--since <time>", "in this time before now, 2h, or since then: ISO 8601, 09:00, yesterday")
+    .action(async (_: unknown, command) => {
+      const options: DeletedOptions = command.optsWithGlobals();
+      const deleted = await withClient(options, async (client) =>
+        client.deleted({ queue: options.queue, since: await sinceOf(client, options.since) }),
+      );
+      if (options.json) return out.json({ deleted });
+      await out.write(deleted.length > 0 ? table(DELETED, deleted, out) : "No deleted tasks.\n");
+    });
+};
+
+const DELETED: Column<DeletedTask>[] = [
+  { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
+  { title: "QUEUE", value: ({ task }) => task.queue },
+  { title: "DELETED", value: ({ at }, { when }) => when(at) },
+];
 
 const COLUMNS: Column<TaskRevision>[] = [
   { title: "NUMBER", right: true, value: ({ number }) => String(number) },

@@ -88,7 +88,12 @@ export const PUT = object(
   { nextExecution: time },
 ).meta({ id: "PutResult" });
 export const REVISIONS = object({
-  revisions: list(object({ number: count, until: time, definition: TASK_INPUT }, { by: text })),
+  revisions: list(
+    object(
+      { number: count, until: time, definition: TASK_INPUT },
+      { by: text, deleted: z.enum(TASK_STATES) },
+    ),
+  ),
 });
 export const MOVED = object({ task: taskName, changed: flag });
 export const CHANGED = object({ changed: flag });

@@ -14,7 +14,7 @@ import { COUNTS_QUERY, LIST_QUERY, PUT_QUERY } from "./query.js";
 import { type Asked, endpoint, ok, type Reply } from "./route.js";
 
 const RESTORE = z.strictObject({
-  number: z.int("not a whole number"),
+  number: z.int("not a whole number").optional(),
 });
 
 /** Definitions: list, add, read, change, delete. */

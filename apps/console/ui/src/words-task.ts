@@ -139,6 +139,7 @@ export const taskWords = {
     revisions: "Earlier definitions",
     revision: (n: number) => `Revision ${n}`,
     replaced: "replaced",
+    deletedAt: "deleted",
     writtenBy: (by: string) => `written by ${by}`,
     show: "Show",
     showRestore: "Show or restore",

@@ -1,30 +1,98 @@
-import { CarillonError, type TaskRef } from "@carillon/core";
+import { CarillonError, isCarillonError, type TaskName, type TaskRef } from "@carillon/core";
+import { assertName, assertOptions, parseLocalName } from "@carillon/core/internal";
+import { roundedInstant } from "../instant.js";
 import { wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { TaskWriter } from "./task-writer.js";
 import type { AuthorOptions, PutResult } from "./types.js";
 import { revisionView, type TaskRevision } from "./view.js";
 
-/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
-export async function revisionsOf(scope: Scope, ref: TaskRef): Promise<TaskRevision[]> {
-  return (await scope.store.tasks.revisions(await scope.locate(ref))).map(revisionView);
+/** A deleted task that `client.restore` can put again. */
+export interface DeletedTask {
+  readonly task: TaskName;
+  /** UTC ms of Redis time. */
+  readonly at: number;
 }
 
-/** @throws `REVISION_NOT_FOUND`, as `update` */
+/** Selects deleted tasks to list. */
+export interface DeletedFilter {
+  readonly queue?: string | undefined;
+  /** Default: any owner; for a bound client, its own. */
+  readonly owner?: string | undefined;
+  /** Not deleted before this time: ISO 8601 with offset, a Date or epoch ms. */
+  readonly since?: string | number | Date | undefined;
+}
+
+/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+export async function revisionsOf(scope: Scope, ref: TaskRef): Promise<TaskRevision[]> {
+  return kept(scope, await locate(scope, ref));
+}
+
+async function kept(scope: Scope, name: TaskName): Promise<TaskRevision[]> {
+  return (await scope.store.tasks.revisions(name)).map(revisionView);
+}
+
+/** Finds a task, or one that was deleted and can be put again. */
+async function locate(scope: Scope, ref: TaskRef): Promise<TaskName> {
+  return scope.locate(ref).catch((error: unknown) => {
+    if (!isCarillonError(error, "TASK_NOT_FOUND")) throw error;
+    return scope.store.tasks.locate(scope.resolve(ref), "revisions");
+  });
+}
+
+/** @param number undefined: the newest revision @throws `REVISION_NOT_FOUND`, as `update` and `put` */
 export async function restore(
   scope: Scope,
   writer: TaskWriter,
-  { ref, number }: { readonly ref: TaskRef; readonly number: number },
+  { ref, number }: { readonly ref: TaskRef; readonly number: number | undefined },
   options: AuthorOptions,
 ): Promise<PutResult> {
-  wholeNumber(number, "number", 1, Number.MAX_SAFE_INTEGER);
-  const name = await scope.locate(ref);
-  const found = (await revisionsOf(scope, name)).find((one) => one.number === number);
+  if (number !== undefined) wholeNumber(number, "number", 1, Number.MAX_SAFE_INTEGER);
+  assertOptions(options, ["by"]);
+  const name = await locate(scope, ref);
+  const revisions = await kept(scope, name);
+  const found = number === undefined ? revisions[0] : revisions.find((one) => one.number === number);
   if (!found) {
-    throw new CarillonError("REVISION_NOT_FOUND", `the task has no revision ${number}.`, {
-      field: "number",
-      remedy: "List its revisions: the last 20 are kept.",
-    });
+    throw new CarillonError(
+      "REVISION_NOT_FOUND",
+      `the task has no ${number === undefined ? "earlier revision" : `revision ${number}`}.`,
+      {
+        field: "number",
+        remedy: "List its revisions: the last 20 are kept.",
+      },
+    );
   }
-  return writer.update(name, () => found.definition, options);
+  const { definition, deleted } = found;
+  return writer
+    .update(name, () => definition, options)
+    .catch((error: unknown) => {
+      if (!isCarillonError(error, "TASK_NOT_FOUND")) throw error;
+      // A task that was paused when it was deleted comes back paused.
+      const task = { ...definition, enabled: deleted !== "paused" };
+      return writer.put(task, undefined, { ...options, ifRevision: "absent" });
+    });
+}
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` */
+export async function deletedTasks(scope: Scope, filter: DeletedFilter): Promise<DeletedTask[]> {
+  assertOptions(filter, ["queue", "owner", "since"]);
+  const since = filter.since === undefined ? 0 : roundedInstant(filter.since, "since");
+  const owner = scope.owner ?? (filter.owner === undefined ? undefined : assertName(filter.owner, "owner"));
+  const { registry, tasks } = scope.store;
+  const [now, queues] = await Promise.all([
+    scope.store.freezes.time(),
+    filter.queue === undefined ? registry.queuesAndPast() : [assertName(filter.queue, "queue")],
+  ]);
+  const found = await Promise.all(
+    queues.map(async (queue) =>
+      (await tasks.deleted(queue, since, now)).map(({ local, at }) => ({
+        task: { queue, ...parseLocalName(local) },
+        at,
+      })),
+    ),
+  );
+  return found
+    .flat()
+    .filter(({ task }) => owner === undefined || task.owner === owner)
+    .sort((a, b) => b.at - a.at);
 }

@@ -184,12 +184,14 @@ function inputOf(task: Task | TaskDefinition): Definition {
   return Object.fromEntries(fields) as unknown as Definition;
 }
 
-/** A definition of a task that another one has replaced. */
+/** A definition of a task that another one has replaced, or that was deleted. */
 export interface TaskRevision {
   /** Counts the definitions of the task from 1; the one in force is not listed. */
   readonly number: number;
-  /** Time of its replacement, UTC ms. */
+  /** Time of its replacement or deletion, UTC ms. */
   readonly until: number;
+  /** The task was deleted in this state. */
+  readonly deleted?: TaskState | undefined;
   /** `by` of the put that stored it; absent if not given. */
   readonly by?: string | undefined;
   /** In the form that a put accepts. */

@@ -119,6 +119,10 @@ export const FACTS = {
   changes: 10_000,
   /** Most replaced definitions of a task that are kept, and their bytes; one is always kept. */
   revisions: { most: 20, bytes: 65_536 },
+  /** The definition of a deleted task can be put again for this many ms. Most deleted tasks of a queue that are kept so. */
+  deleted: { ms: 7 * 86_400_000, most: 10_000 },
+  /** Most queues that are remembered because tasks that were deleted from them can be put again. */
+  pastQueues: 1_000,
 
   /** Separator in the texts that `read-due.lua` returns. Stored data never contains control characters. */
   separator: "\x1f",

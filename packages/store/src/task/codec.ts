@@ -261,24 +261,34 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
   };
 }
 
-/** A definition of a task that was replaced. */
+/** A definition of a task that was replaced, or deleted. */
 export interface Revision {
   /** Counts from 1. */
   readonly number: number;
-  /** Time of its replacement, UTC ms. */
+  /** Time of its replacement or deletion, UTC ms. */
   readonly until: number;
   /** Author of the put that stored it, if it was named. */
   readonly by: string | undefined;
+  /** The task was deleted, and had this state. */
+  readonly deleted?: TaskState;
   readonly definition: TaskDefinition;
 }
 
 /** Empty for corrupt data. */
 export function decodeRevision(queue: string, local: string, text: string): Revision[] {
   try {
-    const [number, until, by, fields] = JSON.parse(text) as [number, string, string | false, object];
+    const [number, until, by, fields, state] = JSON.parse(text) as [
+      ...[number: number, until: string, by: string | false, fields: object],
+      state?: string,
+    ];
     const task = decodeTask(queue, local, ["gen", "1", ...Object.entries(fields).flat()]);
     if (!task || isForeign(task)) return [];
-    return [{ number, until: Number(until), by: by || undefined, definition: task.definition }];
+    return [
+      {
+        ...{ number, until: Number(until), by: by || undefined, definition: task.definition },
+        ...(state !== undefined && { deleted: read.oneOf(TASK_STATES, state, "scheduled") }),
+      },
+    ];
   } catch {
     return [];
   }

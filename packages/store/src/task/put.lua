@@ -14,17 +14,6 @@
 --          than A.freezes, since it was empty and was cleared; or { "LEFT" }: a deleted task of that name has left runs, to be cleared first
 local now = nowMs()
 
-local function definitionOf(taskKey)
-  local flat, fields, n = redis.call("HGETALL", taskKey), {}, 0
-  for i = 1, #flat, 2 do
-    if not F.bookkeeping[flat[i]] then
-      fields[flat[i]] = flat[i + 1]
-      n = n + 1
-    end
-  end
-  return fields, n, flat
-end
-
 -- Moves a task between sets whose names are a comma-separated field.
 local function setMembership(prefix, name, before, after, score)
   local keep = {}
@@ -84,6 +73,8 @@ local function put(item)
   else
     gen = nowMicros()
     redis.call("ZADD", K.tasks, 0, indexed(item.name, definition.type))
+    -- The definition of a deleted task of that name becomes its revision.
+    if redis.pcall("ZREM", K.deleted, item.name) == 1 then redis.call("PERSIST", item.revisions) end
   end
   -- The generation of the put names this definition, and tells nothing about it.
   add(flat, "rev", gen)

@@ -87,7 +87,7 @@ const IN_FLIGHT = 3;
 
 const PUT = script("put", {
   once: "generation",
-  keys: ["tasks", "next", "expected", "runs", "priorities", "marks", "frozen"],
+  keys: ["tasks", "next", "expected", "runs", "priorities", "marks", "frozen", "deleted"],
   args: ["revision", "freezes", "by"],
   each: {
     keys: ["task", "due", "ledger", "revisions", "gone"],

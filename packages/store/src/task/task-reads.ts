@@ -3,6 +3,7 @@ import { localName, type ResolvedRef, type Work } from "@carillon/core/internal"
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
+import { FACTS } from "../script/facts.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeRevision, decodeTask, isForeign, type Revision, type StoredTask } from "./codec.js";
 import type { TaskCounts } from "./counts.js";
@@ -40,6 +41,15 @@ export class TaskReads {
     return this.#known(name.queue, local, Object.entries(hash).flat());
   }
 
+  /** Local names of a queue's tasks that were deleted since then and can be put again, with these times, the newest first. */
+  async deleted(queue: string, since: number, now: number): Promise<{ local: string; at: number }[]> {
+    const from = Math.max(since, now - FACTS.deleted.ms);
+    const flat = await this.#link.ask((client) =>
+      client.zrevrangebyscore(this.#keys.queue(queue).deleted, ...(["+inf", from, "WITHSCORES"] as const)),
+    );
+    return flat.flatMap((local, i) => (i % 2 === 0 ? [{ local, at: Number(flat[i + 1]) }] : []));
+  }
+
   /** The replaced definitions of a task, newest first. Corrupt ones are left out. */
   async revisions(name: TaskName): Promise<Revision[]> {
     const local = localName(name);
@@ -55,13 +65,18 @@ export class TaskReads {
     return task;
   }
 
-  /** Finds a task whose queue may be unknown. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
-  async locate(ref: ResolvedRef): Promise<TaskName> {
+  /**
+   * Finds a task whose queue may be unknown. @param what `revisions`: also a deleted task whose definition is kept
+   *
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`
+   */
+  async locate(ref: ResolvedRef, what: "task" | "revisions" = "task"): Promise<TaskName> {
     const local = localName(ref);
-    const queues = ref.queue === undefined ? await this.#registry.queues() : [ref.queue];
+    const all = () => (what === "task" ? this.#registry.queues() : this.#registry.queuesAndPast());
+    const queues = ref.queue === undefined ? await all() : [ref.queue];
     const found = await Promise.all(
       queues.map(async (queue) =>
-        (await this.#link.ask((client) => client.exists(this.#keys.queue(queue).task(local))))
+        (await this.#link.ask((client) => client.exists(this.#keys.queue(queue)[what](local))))
           ? queue
           : undefined,
       ),

@@ -8,7 +8,18 @@ import type { OptimisticWrites } from "../optimistic.js";
 import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
 import { FACTS } from "../script/facts.js";
-import { BULL, BULL_PROMOTE, CHECKS, LEDGER, MARKS, OPEN, STATS, TASK, TRIED } from "../script/libraries.js";
+import {
+  BULL,
+  BULL_PROMOTE,
+  CHECKS,
+  LEDGER,
+  MARKS,
+  OPEN,
+  REVISIONS,
+  STATS,
+  TASK,
+  TRIED,
+} from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
@@ -57,6 +68,7 @@ const DELETE = script("delete", {
     "tasks",
     "ledger",
     "revisions",
+    "deleted",
     "stats",
     "alerts",
     "backfills",
@@ -68,7 +80,7 @@ const DELETE = script("delete", {
     "left[]",
   ],
   args: ["name", "shard", "which", "gen", "mark", "names[]"],
-  uses: [TASK, OPEN, STATS, TRIED, MARKS],
+  uses: [TASK, OPEN, STATS, TRIED, MARKS, REVISIONS],
   answer: answers<0 | 1 | 2 | "STALE">(),
 });
 

@@ -1,7 +1,7 @@
 import type { LedgerEntry, Run, Task, TaskRevision, TaskStats } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api, runPath, taskPath } from "../lib/api.js";
+import { api, type Named, runPath, taskPath } from "../lib/api.js";
 import { definitionOf } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useGet } from "../lib/query.js";
@@ -190,13 +190,13 @@ export function Definition({ task }: Props) {
   );
 }
 
-/** Earlier definitions, each with a button that restores it. */
-export function Revisions({ task }: Props) {
+/** Earlier definitions, each with a button that restores it. @param task undefined if it was deleted */
+export function Revisions({ name, task }: { name: Named; task?: Task }) {
   const { define } = useMe();
   const [chosen, setChosen] = useState<TaskRevision | undefined>();
-  const revisions = useGet<{ revisions: TaskRevision[] }>(`${taskPath(task)}/revisions`);
+  const revisions = useGet<{ revisions: TaskRevision[] }>(`${taskPath(name)}/revisions`);
   const entries = revisions.data?.revisions ?? [];
-  const restore = useAct((number: number) => api("POST", `${taskPath(task)}/restore`, { body: { number } }), {
+  const restore = useAct((number: number) => api("POST", `${taskPath(name)}/restore`, { body: { number } }), {
     quiet: true,
     onDone: () => {
       setChosen(undefined);
@@ -211,7 +211,7 @@ export function Revisions({ task }: Props) {
           <li key={revision.number}>
             <span>{w.revision(revision.number)}</span>
             <span className="soft">
-              {w.replaced} <Relative at={revision.until} />
+              {revision.deleted === undefined ? w.replaced : w.deletedAt} <Relative at={revision.until} />
               {revision.by === undefined ? "" : `, ${w.writtenBy(revision.by)}`}
             </span>
             <button type="button" className="button plain end" onClick={() => setChosen(revision)}>
@@ -235,10 +235,12 @@ export function Revisions({ task }: Props) {
               <h3>{w.revision(chosen.number)}</h3>
               <pre>{JSON.stringify(chosen.definition, null, 2)}</pre>
             </div>
-            <div className="stack">
-              <h3>{w.inForce}</h3>
-              <pre>{JSON.stringify(definitionOf(task), null, 2)}</pre>
-            </div>
+            {task === undefined ? null : (
+              <div className="stack">
+                <h3>{w.inForce}</h3>
+                <pre>{JSON.stringify(definitionOf(task), null, 2)}</pre>
+              </div>
+            )}
           </div>
         </Confirm>
       )}

@@ -21,7 +21,7 @@ export default function TaskPage({ params }: PageProps) {
   const task = useGet<Task>(taskPath(name));
   const [action, setAction] = useState<Action | undefined>();
   return (
-    <Loaded of={task}>
+    <Loaded of={task} failed={<Revisions name={name} />}>
       {(task) => (
         <>
           <PageHead title={shortName(task)} badge={<TaskBadge {...task} />}>
@@ -37,7 +37,7 @@ export default function TaskPage({ params }: PageProps) {
             </div>
             <Skips task={task} />
             <Definition task={task} />
-            <Revisions task={task} />
+            <Revisions name={task} task={task} />
           </div>
           {action ? <TaskDialog task={task} action={action} onClose={() => setAction(undefined)} /> : null}
         </>

@@ -61,10 +61,24 @@ interface Loadable<T> {
   readonly refetch?: () => unknown;
 }
 
-/** Shows an answer of the API once it has arrived; an error together with the last known data. */
-export function Loaded<T>({ of, children }: { of: Loadable<T>; children: (data: T) => ReactNode }) {
+/** Shows an answer of the API once it has arrived; an error together with the last known data, or with `failed`. */
+export function Loaded<T>({
+  of,
+  failed,
+  children,
+}: {
+  of: Loadable<T>;
+  failed?: ReactNode;
+  children: (data: T) => ReactNode;
+}) {
   if (of.data === undefined) {
-    if (of.error) return <ErrorNote error={of.error} onRetry={of.refetch} />;
+    if (of.error)
+      return (
+        <>
+          <ErrorNote error={of.error} onRetry={of.refetch} />
+          {failed}
+        </>
+      );
     return (
       <div className="loading" role="status">
         <span className="unseen">{words.loading}</span>

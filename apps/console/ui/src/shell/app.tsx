@@ -88,7 +88,13 @@ function Shell({ me }: { me: Me }) {
         <div className="foot">
           <p className="small soft any">{words.shell.signedIn(me.name, me.namespace)}</p>
           <Settings />
-          {me.signsIn ? <a href={`${ROOT}logout`}>{words.shell.signOut}</a> : null}
+          {me.signsIn ? (
+            <form method="post" action={`${ROOT}logout`}>
+              <button type="submit" className="button plain">
+                {words.shell.signOut}
+              </button>
+            </form>
+          ) : null}
         </div>
       </aside>
       <div className="stage">
