@@ -60,6 +60,11 @@ describe("B2 a run that starts too soon after the last one is dropped", () => {
     const { runs: dropped } = await kit.client.runs.journal({ task: "t", outcome: "dropped" });
     expect(dropped).toHaveLength(1);
     expect(dropped[0]?.error).toMatch(/^started (45000|54999) ms after the run before/);
+    expect(await kit.client.explain("t", dropped[0]?.nominal ?? 0)).toMatchObject({
+      summary: expect.stringMatching(
+        /ended: dropped, since it started (45000|54999) ms after the run before\.$/,
+      ),
+    });
     expect(await kit.client.runs.stats("t")).toMatchObject({
       runs: 2,
       outcomes: { succeeded: 1, dropped: 1 },

@@ -20,16 +20,17 @@ Exit codes:
   0  done
   1  unexpected error
   2  wrong usage or invalid input; nothing was written (but see put --batch)
-  3  no such task, run, queue, backfill, calendar, freeze, silence or token, or several answer
-     to the name (say --queue)
+  3  no such task, run, queue, backfill, calendar, freeze, silence or token, or
+     several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
-  5  refused by the state of things: trigger met a running run (overlap), a freeze or
-     the limit of its owner; a quota is used up; a finished task cannot be paused; a run
-     that is over cannot be cancelled; put --if-revision found another revision; a
-     calendar that tasks use cannot be deleted; a backfill that was waited for was stopped
+  5  refused by the state of things: trigger met a running run (overlap), a
+     freeze or the limit of its owner; a quota is used up; a finished task
+     cannot be paused; a run that is over cannot be cancelled; put
+     --if-revision found another revision; a calendar that tasks use cannot be
+     deleted; a backfill that was waited for was stopped
 
-Those of status: 0 on time, 10 behind, 11 stopped, also without Redis; of doctor: 0 healthy,
-10 warnings, 11 errors.`;
+Those of status: 0 on time, 10 behind, 11 stopped, also without Redis; of
+doctor: 0 healthy, 10 warnings, 11 errors.`;
 
 /** Complete on purpose: a new code does not compile until its exit code is chosen. */
 const BY_ERROR: Record<ErrorCode, ExitCode> = {

@@ -50,16 +50,31 @@ export function facts(entries: readonly (readonly [string, string | undefined])[
   return shown.map(([name, value]) => `${paint("bold", name.padEnd(width))}  ${printable(value)}\n`).join("");
 }
 
+/** Lines of a text, broken at spaces to fit a terminal, each after `indent`. @param width undefined: not a terminal, one line */
+export function wrap(text: string, width: number | undefined, indent = ""): string {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of text.trimEnd().split(" ")) {
+    const longer = line === indent ? `${indent}${word}` : `${line} ${word}`;
+    if (line !== indent && longer.length > (width ?? Number.POSITIVE_INFINITY)) {
+      lines.push(line);
+      line = `${indent}${word}`;
+    } else line = longer;
+  }
+  return [...lines, line].map((one) => `${one}\n`).join("");
+}
+
 /** Facts, each with its remedy below it, after an empty line. Neighbours with the same remedy share it. */
 export function paragraphs<Fact extends { readonly remedy: string }>(
   facts: readonly Fact[],
+  width: number | undefined,
   text: (fact: Fact) => string,
 ): string {
   return facts
     .map((fact, i) => {
       const gap = fact.remedy === facts[i - 1]?.remedy ? "" : "\n";
-      const remedy = fact.remedy === facts[i + 1]?.remedy ? "" : `  ${printable(fact.remedy)}\n`;
-      return `${gap}${printable(text(fact))}\n${remedy}`;
+      const remedy = fact.remedy === facts[i + 1]?.remedy ? "" : wrap(printable(fact.remedy), width, "  ");
+      return `${gap}${wrap(printable(text(fact)), width)}${remedy}`;
     })
     .join("");
 }

@@ -73,18 +73,18 @@ describe("all of a tag, an owner or a queue", () => {
     expect(await named()).toBe("a");
   });
 
-  it("are only counted without --all", async () => {
+  it("are not touched without --all", async () => {
     for (const [args, said] of [
-      [["rm", "--tag", "ops"], "rm means 3 tasks (tag ops)."],
-      [["pause", "--tag", "ops"], "pause means 2 tasks (tag ops)."],
-      [["resume", "-q", "foo", "--owner", "acme"], "resume means 0 tasks (queue foo, owner acme)."],
-      [["rm", "--owner", "acme", "-q", "foo"], "rm means 1 task (queue foo, owner acme)."],
+      [["rm", "--tag", "ops"], "rm means all that match (tag ops)."],
+      [["pause", "--tag", "ops"], "pause means all that match (tag ops)."],
+      [["resume", "-q", "foo", "--owner", "acme"], "resume means all that match (queue foo, owner acme)."],
+      [["rm", "--owner", "acme", "-q", "foo"], "rm means all that match (queue foo, owner acme)."],
     ] as const) {
       const { exit, code, message } = await refusal([...args]);
       expect([exit, code, message]).toEqual([
         2,
         "INVALID_OPTION",
-        `all: missing. ${said} Add --dry-run to see which, --all to go on.`,
+        `all: missing. ${said} Add --dry-run to see how many and which, --all to go on.`,
       ]);
     }
     expect((await named()).length).toBe(4);
@@ -110,7 +110,10 @@ describe("several named tasks", () => {
     expect(again.stderr).toMatch(/2 tasks refused:\n(.*\[(SKIPPED_OVERLAP|TASK_NOT_FOUND)\]\n){2}/);
     expect(await json(["cancel", "-q", "bar", "--dry-run"])).toMatchObject({ count: 2, tasks: 2 });
     expect(await refusal(["cancel", "-q", "bar"])).toMatchObject({
-      ...{ exit: 2, message: expect.stringMatching(/cancel means 2 runs \(queue bar\)\. Add --dry-run/) },
+      ...{
+        exit: 2,
+        message: expect.stringMatching(/cancel means all that match \(queue bar\)\. Add --dry-run/),
+      },
     });
     expect((await cli(["cancel", "-q", "bar", "--dry-run"])).stdout).toMatch(/^cancel means 2 runs\nRUN/);
     expect((await cli(["cancel", "-q", "bar", "--all"])).stdout).toBe("asked for the end of 2 runs\n");

@@ -1,6 +1,9 @@
+import type { Backfill } from "@carillon/sdk";
 import { describe, expect, it } from "vitest";
+import { behindPace } from "../src/commands/backfills.js";
+import { EXIT_HELP } from "../src/exit-codes.js";
 import { type Layout, table } from "../src/table.js";
-import { painter, paragraphs, printable } from "../src/text.js";
+import { painter, paragraphs, printable, wrap } from "../src/text.js";
 import {
   duration,
   HERE,
@@ -11,6 +14,34 @@ import {
   type TimeTexts,
   utcIso,
 } from "../src/times.js";
+
+describe("texts for people", () => {
+  it("are broken at spaces to fit a terminal, and elsewhere not at all", () => {
+    const text = "a queue that is paused by ann, and a-word-that-is-longer-than-a-line";
+    expect(wrap(text, undefined, "  ")).toBe(`  ${text}\n`);
+    expect(wrap(text, 20, "  ")).toBe(
+      "  a queue that is\n  paused by ann, and\n  a-word-that-is-longer-than-a-line\n",
+    );
+    const fact = { remedy: "Resume it, if the person who paused it agrees." };
+    expect(paragraphs([fact, fact], 30, () => text).split("\n")).toEqual([
+      "",
+      ...["a queue that is paused by ann,", "and", "a-word-that-is-longer-than-a-line"],
+      ...["a queue that is paused by ann,", "and", "a-word-that-is-longer-than-a-line"],
+      ...["  Resume it, if the person who", "  paused it agrees.", ""],
+    ]);
+  });
+
+  it("of --help on exit codes fit 80 columns", () => {
+    expect(EXIT_HELP.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  it("say how far a backfill is behind its pace", () => {
+    const backfill = { state: "running", every: 100, created: 1_000, total: 50, enqueued: 3, skipped: 1 };
+    const behind = (now: number, more: object = {}) => behindPace({ ...backfill, ...more } as Backfill, now);
+    expect([behind(1_000), behind(1_500), behind(2_000), behind(99_000)]).toEqual([0, 0, 5, 46]);
+    expect([behind(2_000, { every: 0 }), behind(2_000, { state: "done" })]).toEqual([0, 0]);
+  });
+});
 
 describe("times", () => {
   const at = Date.parse("2026-07-01T12:00:00.250Z");
@@ -141,5 +172,5 @@ it("prints a remedy once for neighbours that share it", () => {
     { what: "b", remedy: "B." },
     { what: "c", remedy: "B." },
   ];
-  expect(paragraphs(facts, ({ what }) => what)).toBe("\na\n  A.\n\nb\nc\n  B.\n");
+  expect(paragraphs(facts, undefined, ({ what }) => what)).toBe("\na\n  A.\n\nb\nc\n  B.\n");
 });

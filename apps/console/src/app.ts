@@ -11,7 +11,7 @@ import { errorHandler, notFound, refuse } from "./errors.js";
 import { Guard } from "./guard.js";
 import { KEPT_FOR_AN_HOUR, sameOrigin, securityHeaders } from "./headers.js";
 import { identifyBy, type OwnAuth } from "./identity.js";
-import { LOGIN_STYLE, LOGO } from "./pages.js";
+import { LOGIN_STYLE, LOGO, logoutPage } from "./pages.js";
 import { API_PATH, BOARD_PATH, PAGE_PATHS, RESUME_PATH } from "./paths.js";
 import { Redactor } from "./redact.js";
 import { author } from "./task-adapter.js";
@@ -81,7 +81,8 @@ export function createApp(options: AppOptions): { app: Hono<Env>; board: Board }
     const tokens = new Auth({ tokens: auth, namespace: client.namespace, store });
     const guard = new Guard({ auth: tokens, store, limiter, logger });
     app.post("/login", guard.form);
-    app.get("/logout", guard.signOut);
+    app.get("/logout", (c) => c.html(logoutPage(basePath)));
+    app.post("/logout", guard.signOut);
     app.use(guard.link);
     app.use(guard.identify);
   }

@@ -37,25 +37,43 @@ export interface LoginPage {
 }
 
 export function loginPage({ base, next, problem, token }: LoginPage): string {
-  return `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex"><title>Sign in · Carillon</title>
-<link rel="icon" type="image/svg+xml" href="${base}/carillon.svg">
-<link rel="stylesheet" href="${base}/login.css"></head>
-<body><main>
-<h1><img src="${base}/carillon.svg" width="32" height="32" alt="">Carillon</h1>
-${problem === undefined ? "" : `<p role="alert" id="problem">${escapeHtml(problem)}</p>`}
+  return page(
+    base,
+    "Sign in",
+    `${problem === undefined ? "" : `<p role="alert" id="problem">${escapeHtml(problem)}</p>`}
 <form method="post" action="${base}/login">
 <input type="hidden" name="next" value="${escapeHtml(next)}">
 <label for="token">Token</label>
 <input id="token" name="token" type="password" required autofocus autocomplete="current-password"${
-    token === undefined ? "" : ` value="${escapeHtml(token)}"`
-  }${problem === undefined ? "" : ' aria-invalid="true" aria-describedby="problem"'}>
+      token === undefined ? "" : ` value="${escapeHtml(token)}"`
+    }${problem === undefined ? "" : ' aria-invalid="true" aria-describedby="problem"'}>
 <button>Sign in</button>
 </form>
 <small>It is what CARILLON_TOKEN says, or the token of another role; without CARILLON_TOKEN, the console's log holds a
-sign-in address.</small>
+sign-in address.</small>`,
+  );
+}
+
+/** For links to the address: only the button signs out. */
+export function logoutPage(base: string): string {
+  return page(
+    base,
+    "Sign out",
+    `<form method="post" action="${base}/logout"><button autofocus>Sign out</button></form>`,
+  );
+}
+
+/** @param base path at which the console is mounted */
+function page(base: string, title: string, content: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex"><title>${title} · Carillon</title>
+<link rel="icon" type="image/svg+xml" href="${base}/carillon.svg">
+<link rel="stylesheet" href="${base}/login.css"></head>
+<body><main>
+<h1><img src="${base}/carillon.svg" width="32" height="32" alt="">Carillon</h1>
+${content}
 </main></body></html>`;
 }
 

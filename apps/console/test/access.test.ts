@@ -192,7 +192,7 @@ describe("signing in", () => {
 
 describe("signing out", () => {
   const signOut = (cookie: string, headers: Record<string, string> = HTML) =>
-    ask("/logout", { headers: { ...headers, cookie } });
+    ask("/logout", { method: "POST", headers: { ...headers, cookie } });
   const CLEARED = /^carillon_console-test=;.*Expires=Thu, 01 Jan 1970/;
 
   test("ends the session on the server, on every console of the namespace, and no other session", async () => {
@@ -227,6 +227,13 @@ describe("signing out", () => {
     expect(hours).toBeGreaterThan(11);
     expect(hours).toBeLessThanOrEqual(12);
     redis.disconnect();
+  });
+
+  test("takes a press of the button: a link only leads to it", async () => {
+    const cookie = await signIn(ADMIN);
+    const linked = await ask("/logout", { headers: { ...HTML, cookie } });
+    expect([linked.status, await linked.text()]).toEqual([200, expect.stringContaining('method="post"')]);
+    expect((await ask(JOBS, { headers: { cookie } })).status).toBe(200);
   });
 
   test("without a session does nothing", async () => {

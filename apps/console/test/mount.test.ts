@@ -169,7 +169,7 @@ async function works(origin: string, base: string, compresses: boolean): Promise
   expect(encoded.headers.get("content-encoding")).toBe(compresses ? "gzip" : null);
   const nothing = await ask("/nothing", { headers });
   expect([nothing.status, await nothing.json()]).toMatchObject([404, { error: { code: "INVALID_OPTION" } }]);
-  const out = await ask("/logout", { headers });
+  const out = await ask("/logout", { method: "POST", headers });
   expect([out.status, out.headers.get("location")]).toEqual([303, `${base}/`]);
 }
 

@@ -105,7 +105,7 @@ describe("a named token", () => {
         await operatorOf(console_.client).tokens.revoke({ name: "a.b_c" });
         await create({ name: "a.b_c", role: "admin" });
       },
-      () => console_.ask("/logout", { headers: { cookie } }),
+      () => console_.ask("/logout", { method: "POST", headers: { cookie } }),
     ];
     let cookie = "";
     for (const end of ends) {

@@ -136,6 +136,11 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   boolean: "true or false, a boolean",
   int: "a whole number",
 };
+/** Formats of texts that are no names. */
+const FORMATS: Readonly<Record<string, string>> = {
+  email: "Give one address, such as ops@example.com.",
+  url: "Give an http or https URL.",
+};
 /** Fields of a schedule that hold a point in time. */
 const TIME_FIELDS = new Set<PropertyKey | undefined>(["at", "start", "end", "origin"]);
 
@@ -155,7 +160,7 @@ function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
     return `Give one of ${list(KINDS.map(({ key }) => key))}.`;
   switch (issue.code) {
     case "invalid_format":
-      return NAME_REMEDY;
+      return FORMATS[issue.format] ?? NAME_REMEDY;
     case "invalid_type":
       if (issue.expected === "string" && NAME_FIELDS.has(root)) return NAME_REMEDY;
       if (issue.expected === "object") return `Give ${objectAt(issue.path)}.`;

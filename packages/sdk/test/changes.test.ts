@@ -101,7 +101,7 @@ describe("the change log", () => {
     await client.put(task("b", { owner: "other" }));
     await client.pause("a");
     await client.bulk.delete({ queue });
-    expect(await client.queues.names()).toEqual([]);
+    expect(await kit.store.registry.queues()).toEqual([]);
 
     const deleted = await client.deleted();
     expect(deleted.map((one) => `${one.task.queue} ${one.task.owner}/${one.task.id}`).sort()).toEqual([

@@ -95,7 +95,7 @@ onEveryEngine("the client", (connection) => {
       { on: ["failed" as const], url },
     ];
     const warning = {
-      code: "ALERT_NOT_PUBLIC",
+      code: "URL_NOT_PUBLIC",
       message: expect.stringContaining("alerts[1].url: "),
       remedy: expect.stringContaining("alertWebhook"),
     };
@@ -103,6 +103,15 @@ onEveryEngine("the client", (connection) => {
     expect(put.warnings).toEqual([warning, NO_WORKER]);
     expect(put.warnings[0]?.message).toContain(what);
     expect((await client.validate(noop("t", { alerts }))).warnings).toEqual([warning, NO_WORKER]);
+  });
+
+  it("warns of an HTTP task to an address that workers refuse by default", async () => {
+    const request = { ...noop("t"), type: "http.request", payload: { url: "http://10.1.2.3/hook" } };
+    expect((await client.put(request)).warnings[0]).toEqual({
+      code: "URL_NOT_PUBLIC",
+      message: "payload.url: 10.1.2.3 is a private address. Workers refuse it.",
+      remedy: "Name it in the option allow of their httpRequest.",
+    });
   });
 
   it("lists deliveries of alerts only if asked to", async () => {
@@ -536,6 +545,14 @@ onEveryEngine("the client", (connection) => {
       const { run } = await client.enqueue(report, { tenant: "acme" }, { at: START - 1 });
       expect(run).toBeDefined();
       expect(await bench.jobs()).toHaveLength(1);
+    });
+
+    it("warns if the time is long past: it may be in seconds", async () => {
+      const codes = async (at: number) =>
+        (await client.enqueue(report, { tenant: "acme" }, { at })).warnings.map(({ code }) => code);
+      expect(await codes(START / 1_000)).toContain("PAST_TIME");
+      expect(await codes(START - 59_000)).not.toContain("PAST_TIME");
+      expect(await codes(START + 59_000)).not.toContain("PAST_TIME");
     });
 
     it("gives the run a later time if its own passes during the put", async () => {

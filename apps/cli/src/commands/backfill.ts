@@ -16,6 +16,7 @@ import { readMoment, zoneOfSchedule } from "../moment.js";
 import type { Output } from "../output.js";
 import { facts } from "../text.js";
 import { duration, when } from "../times.js";
+import { behindPace } from "./backfills.js";
 import { doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
@@ -82,9 +83,11 @@ export const registerBackfillStatus: Register = (program, out) => {
   backfillCommand(program, "backfill-status", "how far a backfill is").action(
     async (id: string, _: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.backfills.get(id));
+      const [found, now] = await withClient(options, (client) =>
+        Promise.all([client.backfills.get(id), client.serverTime()]),
+      );
       if (options.json) return out.json(found);
-      await out.write(describe(found, out));
+      await out.write(describe(found, now, out));
     },
   );
 };
@@ -239,7 +242,8 @@ function progress({ total, enqueued, skipped }: Backfill): string {
   return `${decided} of ${total} (${share}%): ${enqueued} enqueued, ${skipped} skipped`;
 }
 
-function describe(backfill: Backfill, out: Output): string {
+function describe(backfill: Backfill, now: number, out: Output): string {
+  const behind = behindPace(backfill, now);
   const { task, state, from, to, at, every, overlap } = backfill;
   return facts(
     [
@@ -252,6 +256,7 @@ function describe(backfill: Backfill, out: Output): string {
       ["to", when(to)],
       ["last decided", at < from ? undefined : when(at)],
       ["every", every > 0 ? duration(every) : undefined],
+      ["behind pace", behind > 0 ? `${behind} occurrences` : undefined],
       ["overlap", overlap],
       ["created", `${when(backfill.created)} by ${backfill.by}`],
     ],

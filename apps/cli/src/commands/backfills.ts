@@ -23,15 +23,32 @@ export const registerBackfills: Register = (program, out) => {
       const options: ListOptions = command.optsWithGlobals();
       const { queue, owner, state, batch, count } = options;
       const limit = limitOf(count, 1_000);
-      const found = await withClient(options, (client) =>
-        client.backfills.list({ queue, owner, state, batch, limit }),
+      const [found, now] = await withClient(options, (client) =>
+        Promise.all([
+          client.backfills.list({ queue, owner, state, batch, limit }),
+          options.json ? 0 : client.serverTime(),
+        ]),
       );
       if (options.json) return out.json({ backfills: found });
-      await out.write(found.length ? table(COLUMNS, found, out) : "No backfills.\n");
+      await out.write(found.length ? table(columns(now), found, out) : "No backfills.\n");
     });
 };
 
-const COLUMNS: Column<Backfill>[] = [
+/**
+ * Occurrences that the pace of a running backfill asks for by now, and that are not decided yet: its runs, or the round trips of its steps, take
+ * longer than the pace allows.
+ */
+export function behindPace(
+  { state, every, created, total, enqueued, skipped }: Backfill,
+  now: number,
+): number {
+  if (state !== "running" || every === 0) return 0;
+  // Its first step may come up to `every` after its start.
+  const asked = Math.min(total, Math.floor((now - created) / every) - 1);
+  return Math.max(0, asked - enqueued - skipped);
+}
+
+const columns = (now: number): Column<Backfill>[] => [
   { title: "ID", value: ({ id }) => id },
   { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
   { title: "QUEUE", value: ({ task }) => task.queue, rank: 2, least: 8 },
@@ -40,6 +57,13 @@ const COLUMNS: Column<Backfill>[] = [
     title: "PROGRESS",
     value: ({ enqueued, skipped, total }) => `${enqueued + skipped}/${total}`,
     right: true,
+  },
+  {
+    title: "BEHIND PACE",
+    value: (one) => String(behindPace(one, now) || ""),
+    right: true,
+    rank: 4,
+    colour: (one) => (behindPace(one, now) > 0 ? "yellow" : undefined),
   },
   { title: "STARTED", value: ({ created }, { when }) => when(created) },
   { title: "BY", value: ({ by }) => by, rank: 1, least: 8 },

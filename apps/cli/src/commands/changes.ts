@@ -1,8 +1,8 @@
 import type { Change } from "@carillon/sdk";
 import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
-import { readMoment } from "../moment.js";
-import { printable } from "../text.js";
-import { HERE, when } from "../times.js";
+import { sinceOf } from "../moment.js";
+import { printable, wrap } from "../text.js";
+import { when } from "../times.js";
 
 interface ChangesOptions extends Globals {
   queue?: string;
@@ -17,8 +17,8 @@ export const registerChanges: Register = (program, out) => {
     .command("changes")
     .summary("who changed what, of one task or all, newest first")
     .description(
-      "Lists who changed what, from where, and the fields that differ, newest first. A change of many tasks is one entry;\n" +
-        "it is listed for each task that it may contain.",
+      "Lists who changed what, from where, and the fields that differ, newest first. A change of many tasks is one entry,\n" +
+        "with the first ten; one of more than ten is listed for each task that it may contain.",
     )
     .argument("[task]", "[owner/]id; default all")
     .option("-q, --queue <queue>", "the task's queue; narrows the search for a deleted task")
@@ -32,33 +32,28 @@ export const registerChanges: Register = (program, out) => {
       const limit = limitOf(options.count, 1_000);
       const page = await withClient(options, async (client) => {
         const ref = task === undefined ? undefined : taskRef(task, queue, owner);
-        if (since === undefined) return client.changes.list({ task: ref, by, limit, cursor });
-        const sdk = await import("@carillon/sdk");
-        const now = await client.serverTime();
-        const { time: from } = readMoment(sdk, since, {
-          ...{ zone: HERE, now, field: "since", duration: "before" },
-        });
-        return client.changes.list({ task: ref, by, since: from, limit, cursor });
+        return client.changes.list({ task: ref, by, since: await sinceOf(client, since), limit, cursor });
       });
       if (options.json) return out.json(page);
-      await out.write(page.changes.map(changeText).join("") || "No changes.\n");
+      const text = (change: Change) => changeText(change, task === undefined, out.width);
+      await out.write(page.changes.map(text).join("") || "No changes.\n");
       if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
     });
 };
 
-/** A line about the change, and one for each field that differs. */
-function changeText(change: Change): string {
+/** A line about the change, its sample if `listed`, and a line for each field that differs. */
+function changeText(change: Change, listed: boolean, width: number | undefined): string {
   const { at, kind, by, from, before = {}, after = {}, details = {}, sample = [] } = change;
   const more = Object.entries(details).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
   const lines = [
     `${when(Math.floor(at / 1_000) * 1_000)}  ${kind} ${subject(change)}  by ${by ?? "-"} (${from})${more.length > 0 ? `  ${more.join(", ")}` : ""}`,
-    ...sample.map(({ queue, owner, id }) => `    ${queue} ${owner}/${id}`),
+    ...(listed ? sample : []).map(({ queue, owner, id }) => `    ${queue} ${owner}/${id}`),
     ...[...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => [
       ...(before[field] === undefined ? [] : [`  - ${field}: ${JSON.stringify(before[field])}`]),
       ...(after[field] === undefined ? [] : [`  + ${field}: ${JSON.stringify(after[field])}`]),
     ]),
   ];
-  return lines.map((line) => `${printable(line)}\n`).join("");
+  return lines.map((line) => wrap(printable(line.trimStart()), width, /^ */.exec(line)?.[0])).join("");
 }
 
 function subject({ scope: { queue, owner, id, tag, calendar, freeze, token }, count }: Change): string {

@@ -1,7 +1,7 @@
 import type { Diagnosis, Finding } from "@carillon/sdk";
 import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
-import type { Output } from "../output.js";
+import type { Screen } from "../table.js";
 import { paragraphs, printable, sentenceCase } from "../text.js";
 
 const EXIT_BY_STATE: Record<Diagnosis["state"], ExitCode> = {
@@ -36,10 +36,10 @@ export const registerDoctor: Register = (program, out) => {
     });
 };
 
-function page({ state, findings, tasks, skipped }: Diagnosis, { paint }: Pick<Output, "paint">): string {
+function page({ state, findings, tasks, skipped }: Diagnosis, { paint, width }: Screen): string {
   const about = ({ severity, code, message, task }: Finding) =>
     `${severity}: ${task === undefined ? sentenceCase(message) : message} [${code}]`;
-  const lines = paragraphs(findings, about).replace(/^(error|warning)(?=: )/gm, (severity) =>
+  const lines = paragraphs(findings, width, about).replace(/^(error|warning)(?=: )/gm, (severity) =>
     paint(severity === "error" ? "red" : "yellow", severity),
   );
   return [

@@ -3,7 +3,7 @@ import type { Globals, Register } from "../command.js";
 import { withClient } from "../command.js";
 import { readMoment } from "../moment.js";
 import type { Output } from "../output.js";
-import { printable } from "../text.js";
+import { printable, wrap } from "../text.js";
 import { HERE, localIso, wallText } from "../times.js";
 
 interface LoadCommandOptions extends Globals {
@@ -74,7 +74,11 @@ function collisions({ busiest }: Load, out: Output): string {
         const name = first ? `${first.owner}/${first.id}` : "";
         const others = tasks > 1 ? ` and ${tasks - 1} more` : "";
         const advice = jitter === undefined ? "" : `; a jitter of ${jitter} would spread them`;
-        return printable(`  ${tasks}: ${humanized}: ${name}${others}${advice}`);
+        return wrap(
+          printable(`${tasks}: ${humanized}: ${name}${others}${advice}`),
+          out.width,
+          "  ",
+        ).trimEnd();
       }),
     ]);
   return lines.length > 0 ? `${lines.join("\n")}\n` : "";

@@ -62,16 +62,16 @@ export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Re
 ): Promise<void> {
   const { all, dryRun = false, json } = options;
   const filter = selectionOf(tasks, options, deed.conditions);
-  const result = await withClient(options, async (client) => {
-    if (all || dryRun || filter.tasks) return deed.act(client, filter, dryRun);
+  // Without a count: of many tasks that takes long.
+  if (!all && !dryRun && !filter.tasks) {
     const whose = conditionsText({ ...filter, ...deed.conditions });
-    const { count } = await deed.act(client, filter, true);
     throw misuse(
       "all",
-      `missing. ${deed.verb} means ${counted(deed, count)} (${whose}).`,
-      "Add --dry-run to see which, --all to go on.",
+      `missing. ${deed.verb} means all that match (${whose}).`,
+      "Add --dry-run to see how many and which, --all to go on.",
     );
-  });
+  }
+  const result = await withClient(options, (client) => deed.act(client, filter, dryRun));
   if (result.refused.count > 0) out.exitCode = EXIT.refused;
   if (json) return out.json<Result<Row>>(result);
   const head = `${dryRun ? `${deed.verb} means` : deed.past} ${counted(deed, result.count)}\n`;

@@ -4,6 +4,7 @@ import { misuse } from "../failure.js";
 import { parseJson, readAll, readLines } from "../input.js";
 import type { Output } from "../output.js";
 import { table } from "../table.js";
+import { warningText } from "../text.js";
 import type { TimeTexts } from "../times.js";
 import { putLines } from "./put-lines.js";
 
@@ -50,7 +51,19 @@ export const registerPut: Register = (program, out) => {
 /** Result of each task, for people. */
 export async function tellPuts(puts: readonly PutResult[], out: Output): Promise<void> {
   await out.write(table(COLUMNS, puts, out));
-  for (const { task, warnings } of puts) out.warn(`${task.owner}/${task.id}`, warnings);
+  // One worker that is missing is the same warning for many tasks.
+  const named = new Map<string, { names: string[]; warning: PutResult["warnings"][number] }>();
+  for (const { task, warnings } of puts) {
+    for (const warning of warnings) {
+      const one = named.get(warningText(warning)) ?? { names: [], warning };
+      named.set(warningText(warning), one);
+      one.names.push(`${task.owner}/${task.id}`);
+    }
+  }
+  for (const { names, warning } of named.values()) {
+    const others = names.length > 1 ? ` and ${names.length - 1} more` : "";
+    out.warn(`${names[0]}${others}`, [warning]);
+  }
 }
 
 async function putDocument(

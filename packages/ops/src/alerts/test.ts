@@ -51,7 +51,7 @@ function checked({ url, email }: z.output<typeof input>): { url?: string; email?
     if (!(error instanceof CarillonError)) throw error;
     const field = error.field?.replace(/^alerts\[0\]\.?/, "");
     const { remedy } = error;
-    const text = error.message.replace(/^[^:]*: /, "");
+    const text = error.message.replace(/^[^:]*: /, "").replace(remedy === undefined ? "" : ` ${remedy}`, "");
     throw new CarillonError("INVALID_OPTION", text, { ...(field && { field }), ...(remedy && { remedy }) });
   }
 }

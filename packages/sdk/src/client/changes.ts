@@ -1,4 +1,4 @@
-import { CarillonError, type TaskRef } from "@carillon/core";
+import { CarillonError, type TaskName, type TaskRef } from "@carillon/core";
 import { assertOptions, type ResolvedRef } from "@carillon/core/internal";
 import type { StoredChange } from "@carillon/store";
 import { roundedInstant } from "../instant.js";
@@ -21,7 +21,7 @@ export interface Change extends ChangeFacts {
 
 /** Selects changes to list. */
 export interface ChangeFilter {
-  /** Only changes of this task, those of many tasks that may contain it included. If it is deleted, give its queue too. */
+  /** Only changes of this task, those of more than ten tasks that may contain it included. If it is deleted, give its queue too. */
   readonly task?: TaskRef | undefined;
   /** Only changes by this author. */
   readonly by?: string | undefined;
@@ -86,12 +86,14 @@ export class Changes {
   }
 }
 
-/** A change of many tasks concerns each task that it may contain. */
-function concerns({ scope, count }: Change, task: ResolvedRef): boolean {
-  if (scope.id === undefined && count === undefined) return false;
-  return (["queue", "owner", "id"] as const).every(
-    (part) => scope[part] === undefined || task[part] === undefined || scope[part] === task[part],
-  );
+/** A change of many tasks concerns those that it names, if it names all; else each that it may contain. */
+function concerns({ scope, count, sample = [] }: Change, task: ResolvedRef): boolean {
+  const matches = (name: ChangeScope | TaskName) =>
+    (["queue", "owner", "id"] as const).every(
+      (part) => name[part] === undefined || task[part] === undefined || name[part] === task[part],
+    );
+  if (count === undefined) return scope.id !== undefined && matches(scope);
+  return count <= sample.length ? sample.some(matches) : matches(scope);
 }
 
 function decode({ id, at, entry }: StoredChange): Change | undefined {

@@ -261,7 +261,8 @@ function runSummary(
 ): string {
   const late = `enqueued ${span(run.enqueued - run.due)} after it was due`;
   const now = wait === undefined ? `is ${run.state}` : `crashed; it ${wait}`;
-  const end = run.state === "final" ? `ended: ${run.outcome}` : now;
+  const reason = run.outcome === "dropped" && run.error !== undefined ? `, since it ${run.error}` : "";
+  const end = run.state === "final" ? `ended: ${run.outcome}${reason}` : now;
   const why = hold === undefined ? "" : `: ${hold}`;
   return `It was ${late}; ${runs > 1 ? `the last of ${runs} runs` : "its run"} ${end}${why}.`;
 }

@@ -129,9 +129,12 @@ export async function load(scope: Scope, options: LoadOptions, freezes?: readonl
   await store.calendars.refresh();
   const work = new Work(store, freezes ?? (await store.freezes.list()), { from, start, end, step, size });
   for (const name of queues) {
-    for await (const plans of store.tasks.plans({ queue: name, owner, tag })) work.add(name, plans);
+    for await (const plans of store.tasks.plans({ queue: name, owner, tag })) {
+      work.add(name, plans);
+      scope.progress(plans.length);
+    }
   }
-  return work.count();
+  return work.count(() => scope.progress(0));
 }
 
 const DAY = 86_400_000;
@@ -198,10 +201,14 @@ class Work {
     return traits;
   }
 
-  async count(): Promise<Load> {
+  /** @param onStep called from time to time */
+  async count(onStep: () => void): Promise<Load> {
     const { from, step, size } = this.#range;
     const counts = new Array<number>(size).fill(0);
-    for (const group of this.#groups.values()) await this.#spread(group, counts);
+    for (const group of this.#groups.values()) {
+      await this.#spread(group, counts);
+      onStep();
+    }
     const whole = counts.map(Math.round);
     const busiest = whole
       .map((count, i) => ({ at: from + i * step, count }))

@@ -32,7 +32,9 @@ export async function pause(scope: Scope, ref: TaskRef, options: PauseOptions): 
   }
   const { cancelQueued } = options;
   if (answer === "OK" || cancelQueued)
-    scope.log("pause", name, by, { details: { note: note || undefined, cancelQueued } });
+    scope.log("pause", name, by, {
+      details: { note: note || undefined, cancelQueued: cancelQueued || undefined },
+    });
   if (cancelQueued) await store.runs.cancelQueued(name, by || actor);
   return answer === "OK";
 }

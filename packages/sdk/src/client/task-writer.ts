@@ -27,7 +27,7 @@ import {
   task as typedTask,
   validatePayload,
 } from "../task-type.js";
-import { alertWarnings } from "./alert-warnings.js";
+
 import { differenceOf, manyOf } from "./change.js";
 import {
   assertFirst,
@@ -42,8 +42,16 @@ import {
 import { assertQuotas } from "./quotas.js";
 import { rerunWarnings } from "./rerun-warnings.js";
 import type { Scope } from "./scope.js";
-import type { AuthorOptions, EnqueueOptions, EnqueueResult, PutOptions, PutResult } from "./types.js";
+import type {
+  AuthorOptions,
+  EnqueueOptions,
+  EnqueueResult,
+  PutOptions,
+  PutResult,
+  Warning,
+} from "./types.js";
 import { type Attempt, assertChange, update } from "./update.js";
+import { urlWarnings } from "./url-warnings.js";
 import { type ValidateOptions, type Validation, validationOf } from "./validation.js";
 import { type Definition, taskView } from "./view.js";
 
@@ -51,6 +59,9 @@ import { type Definition, taskView } from "./view.js";
 const PLACE_DELAY = 1_000;
 /** The longest such delay, for puts that are slow: about 17 min. */
 const MAX_PLACE_DELAY = 4 ** 5 * PLACE_DELAY;
+
+/** A time for `enqueue` that is this long past, in ms, may be a mistake, such as seconds for milliseconds. */
+const PAST = 60_000;
 
 interface PutHow extends PutOptions {
   readonly by: string;
@@ -270,6 +281,7 @@ export class TaskWriter {
     });
     const task = { queue, owner: draft.definition.owner, id };
     if (at <= now) {
+      if (now - at > PAST) warnings.push(isPast(at));
       const enqueued = await this.#enqueueNow(queue, dueAt(at), by);
       if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued, warnings };
       // Its owner is at its limit of runs, or a freeze may hold it: a node enqueues it as soon as it may start.
@@ -337,7 +349,7 @@ export class TaskWriter {
           "Check its dates and exclusions; `carillon next` shows what an expression means. For a task that is only started manually, give any schedule and enabled: false; trigger works.",
       });
     }
-    return { ...parsed, warnings: [...warnings, ...alertWarnings(parsed.definition)] };
+    return { ...parsed, warnings: [...warnings, ...urlWarnings(parsed.definition)] };
   }
 }
 
@@ -345,6 +357,14 @@ export class TaskWriter {
 function complete(task: CheckedTask, defaults: ReadonlyMap<string, Policies>): CheckedTask {
   const definition = withDefaults(task.definition, defaults);
   return { ...task, definition, warnings: [...task.warnings, ...rerunWarnings(definition)] };
+}
+
+function isPast(at: number): Warning {
+  return {
+    code: "PAST_TIME",
+    message: `at: ${new Date(at).toISOString()} is past. It runs now.`,
+    remedy: "To run it later, give a time to come: ISO 8601 with an offset, or epoch milliseconds.",
+  };
 }
 
 function namesCalendars({ definition }: CheckedTask): boolean {

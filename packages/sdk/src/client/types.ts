@@ -32,7 +32,7 @@ export interface ClientOptions {
 /** Something that is valid, but probably not intended. */
 export interface Warning {
   /**
-   * Stable, for programs: `NO_NEXT` (all times are past), `NEVER_RERUNS`, `ALERT_NOT_PUBLIC`, `NO_WORKER` (no live worker handles the
+   * Stable, for programs: `NO_NEXT` (all times are past), `NEVER_RERUNS`, `URL_NOT_PUBLIC`, `NO_WORKER` (no live worker handles the
    * task's type in its queue), `MATCHES_NOTHING`
    * (the scope of a hold), and those of `lintSchedule`.
    */
@@ -145,7 +145,7 @@ export interface TaskPage {
 }
 
 export interface EnqueueOptions {
-  /** ISO 8601 with offset, a Date or epoch ms; default now. */
+  /** ISO 8601 with offset, a Date or epoch ms; default now. A time that is past means now. */
   at?: string | number | Date | undefined;
   /** From now; instead of `at`: `"5m"`, or milliseconds. */
   delay?: Duration | undefined;
@@ -169,7 +169,7 @@ export interface EnqueueResult {
   readonly run: string | undefined;
   /** UTC ms. */
   readonly at: number;
-  /** `NO_WORKER`, if no live worker handles the type. */
+  /** `NO_WORKER`, if no live worker handles the type; `PAST_TIME`, if `at` is more than a minute past. */
   readonly warnings: readonly Warning[];
 }
 

@@ -6,6 +6,8 @@ import { headersFault } from "./headers.js";
 import { MAX_TIMEOUT } from "./limits.js";
 import { type Statuses, statusesSchema } from "./status.js";
 
+/** The type of HTTP tasks. */
+export const HTTP_TYPE = "http.request";
 const MAX_URL_LENGTH = 2_048;
 const MAX_BODY = { maxBytes: 256 * 1024, maxDepth: 64 };
 

@@ -6,6 +6,7 @@ import { HttpError } from "./errors.js";
 import { type HttpRequestOptions, type HttpSettings, settle } from "./options.js";
 import {
   boundedTimeout,
+  HTTP_TYPE,
   type HttpPayloadSchema,
   type HttpRequestSpec,
   httpPayloadSchema,
@@ -26,7 +27,7 @@ import { matchesStatus } from "./status.js";
  */
 export function httpRequest(options: HttpRequestOptions = {}): TaskType<HttpPayloadSchema> {
   const settings = settle(options);
-  return defineTask("http.request", {
+  return defineTask(HTTP_TYPE, {
     queue: settings.queue,
     payload: httpPayloadSchema,
     handler: (payload, context) => perform(payload, context, settings),
