@@ -6,15 +6,22 @@ import { redisBinary } from "./lib/redis-binary.mjs";
 import { runTool } from "./lib/run.mjs";
 import { setUp } from "./lib/setup.mjs";
 
-const BATTERIES = { "--long": ["long", "long-isolated"], "--nightly": ["nightly"] };
-/** More than cores: most tests wait for Redis, or for processes that they start. Here and not in the configuration, which no option overrides. */
-const WORKERS = 3;
+/**
+ * More workers than cores, since most tests wait for Redis or for processes that they start; chaos and benches need the cores. Not in the
+ * configuration, where no option overrides what a project inherits.
+ */
+const BATTERIES = {
+  short: { projects: ["shared", "isolated"], workers: 4 },
+  long: { projects: ["long", "long-isolated"], workers: 3 },
+  nightly: { projects: ["nightly"], workers: 3 },
+};
 
 await main(async () => {
-  const [first = "", ...rest] = process.argv.slice(2);
-  const projects = BATTERIES[first];
-  const args = projects ? rest : process.argv.slice(2);
-  const reportFile = join(stateDir(), `test${projects ? first.replace("--", "-") : ""}-report.json`);
+  const given = process.argv.slice(2);
+  const name = Object.keys(BATTERIES).find((one) => given[0] === `--${one}`) ?? "short";
+  const { projects, workers } = BATTERIES[name];
+  const args = given.filter((arg) => arg !== `--${name}`);
+  const reportFile = join(stateDir(), name === "short" ? "test-report.json" : `test-${name}-report.json`);
   const asksForReport = args.some((arg) => arg.startsWith("--reporter"));
   const report = process.env.CI && !asksForReport;
   await setUp();
@@ -22,8 +29,8 @@ await main(async () => {
     "vitest/vitest.mjs",
     [
       "run",
-      ...(projects ?? ["shared", "isolated"]).map((project) => `--project=${project}`),
-      ...(args.some((arg) => arg.startsWith("--maxWorkers")) ? [] : [`--maxWorkers=${WORKERS}`]),
+      ...projects.map((project) => `--project=${project}`),
+      ...(args.some((arg) => arg.startsWith("--maxWorkers")) ? [] : [`--maxWorkers=${workers}`]),
       ...args,
       ...(report ? ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`] : []),
     ],
@@ -31,7 +38,7 @@ await main(async () => {
     {
       env: {
         CARILLON_REDIS_SERVER: await redisBinary(),
-        CARILLON_CHROMIUM: projects ? await chromiumBinary() : undefined,
+        CARILLON_CHROMIUM: name === "long" ? await chromiumBinary() : undefined,
         REDIS_URL: undefined,
       },
     },
