@@ -33,10 +33,10 @@ describe("C3 a timestamp runs once, whatever the number of nodes, and its task i
   const HUNDRED = Array.from({ length: 100 }, (_, n) => `t${n}`);
 
   /**
-   * A hundred timestamps of one instant. The commits of one node are held on the wire until the other node has
-   * committed all of them, and reach Redis after that.
+   * A hundred timestamps of one instant, or of two: then a task goes on after the first, and only its generation says that this one is
+   * done. The commits of one node are held on the wire until the other node has committed all of them, and reach Redis after that.
    */
-  async function collide(sabotage: string) {
+  async function collide(sabotage: string, times: 1 | 2 = 1) {
     const wire = await stand.wire();
     const env = { CARILLON_MUTEX_TTL_MS: "500", CARILLON_TEST_ONLY_SABOTAGE: sabotage };
     const of = (id: string) => ({ ...env, CARILLON_NODE_ID: id });
@@ -51,7 +51,8 @@ describe("C3 a timestamp runs once, whatever the number of nodes, and its task i
     const hold = (): Promise<void> => wire.withhold("question", COMMIT).then(() => void (holding && hold()));
     const onTheWire = hold();
     const at = (await stand.time()) + 3_000;
-    const one = { type: "work", queue: "bells", schedule: { at }, overlap: "allow" } as const;
+    const schedule = times === 1 ? { at } : { any: [{ at }, { at: at + DAY }] };
+    const one = { type: "work", queue: "bells", schedule, overlap: "allow" } as const;
     const puts = await client.putMany(HUNDRED.map((id) => ({ ...one, id })));
     expect(puts.map(({ state }) => state)).toEqual(HUNDRED.map(() => "scheduled"));
     await onTheWire;
@@ -80,6 +81,16 @@ describe("C3 a timestamp runs once, whatever the number of nodes, and its task i
       expect(task.nextExecution).toBeUndefined();
       expect(await client.runs.list(id)).toMatchObject([{ node: "quick", nominal: at }]);
     }
+  }, 120_000);
+
+  it("two nodes that commit one after the other make 1 run of the first of two timestamps", async () => {
+    const { at, client, late, queue } = await collide("", 2);
+    await late.says({ msg: "claim refused", status: "STALE" });
+    for (const id of HUNDRED) {
+      expect(await client.get(id)).toMatchObject({ state: "scheduled", nextExecution: at + DAY });
+      expect(await client.runs.list(id)).toMatchObject([{ node: "quick", nominal: at }]);
+    }
+    expect(await queue.getJobCountByTypes()).toBe(100);
   }, 120_000);
 
   it("without mutex and generation check there is more than 1 run", async () => {
