@@ -194,11 +194,11 @@ class Battery {
   }
 
   async report() {
-    const { acks, problems } = this.#crew;
+    const { acks, items, problems } = this.#crew;
     const held = [];
     for (const queue of QUEUES) held.push(await readQueue(this.#servers, NAMESPACE, queue));
     const found = check({
-      ...{ tasks: this.#tasks, queues: held, observer: this.#observer, acks },
+      ...{ tasks: this.#tasks, queues: held, observer: this.#observer, acks, items },
       ...{ deadline: this.#deadline, jumps: this.#jumps, limits: LIMITS, freezes: this.#freezer.freezes },
     });
     found.indexes = [];

@@ -2,6 +2,7 @@
 // acknowledgements to nodes.
 import { SKIP_REASONS } from "@carillon/core";
 import { compileSchedule, OUTCOMES } from "@carillon/sdk";
+import { itemsOfTheirOwn } from "./fan-outs.mjs";
 import { heldStill } from "./freezes.mjs";
 import { isBlurred, told, withinLimits } from "./limits.mjs";
 
@@ -14,6 +15,7 @@ const FINAL_SKIPS = new Set(SKIP_REASONS.filter((reason) => !/^(manual|retry)-/.
  * @param {any[]} known.queues as evidence.mjs read them
  * @param {any} known.observer
  * @param {Map<string, any>} known.acks by run: what nodes were told is enqueued
+ * @param {any[]} known.items what workers did of fan-outs
  * @param {number} known.deadline what was due by then must be decided; UTC ms of Redis time
  * @param {{ at: number, back?: number, forward?: number }[]} known.jumps of the Redis clock: its time before, and by how much
  * @param {any[]} known.freezes that were acknowledged, as freezes.mjs keeps them
@@ -26,6 +28,7 @@ export function check(known) {
     early: [],
     limits: [],
     frozen: [],
+    items: [],
     overlaps: [...known.observer.overlaps],
     pending: [],
     counters: [],
@@ -38,6 +41,7 @@ export function check(known) {
     pairsOfRuns: 0,
     runsAtLimit: 0,
     frozenSkips: 0,
+    itemsDone: 0,
   };
   const specs = new Map(
     known.tasks.map((task) => [`${task.queue} ${task.owner ?? "system"}/${task.id}`, task]),
@@ -65,6 +69,7 @@ export function check(known) {
     const runs = [...byTask.values()].flat();
     withinLimits(found, known, held, runs);
     heldStill(found, { ...known, specs }, held, runs);
+    itemsOfTheirOwn(found, known, held, specs);
     queueCountsAll(found, held);
     jobsAndRuns(found, held, specs);
   }
@@ -170,16 +175,17 @@ function nothingMissing(found, known, held, { name, hash }, spec, runs) {
   const decided = new Set([...runs, ...pending].map(({ nominal }) => nominal));
   const skips = ledgerOf(known, held, name);
   const cursor = Number(hash.cursor ?? 0);
-  for (
-    let at = schedule.next(Number(hash.created));
-    at !== undefined && at <= cursor;
-    at = schedule.next(at)
-  ) {
+  for (let at = schedule.next(createdAt(hash)); at !== undefined && at <= cursor; at = schedule.next(at)) {
     const time = at;
     found.nominalTimes += 1;
     if (decided.has(time) || skips.some(({ from, to }) => from <= time && time <= to)) continue;
     found.gaps.push(`${held.queue} ${name}: nothing is known of ${new Date(time).toISOString()}`);
   }
+}
+
+/** Until its first change, a task's revision tells the time of its creation, in µs. */
+function createdAt({ created, rev }) {
+  return created === undefined ? Math.floor(Number(rev) / 1_000) : Number(created);
 }
 
 /** runs = the sum of their outcomes, as counted and as recorded. */

@@ -55,6 +55,7 @@ const FINDS = {
   "freeze check removed": ["frozen"],
   "writes lost": ["regressions", "gaps"],
   "limit removed": ["limits"],
+  "items swapped": ["items"],
 };
 
 const CONTROLS = {
@@ -130,12 +131,33 @@ const CONTROLS = {
     await stage.nodes(1, "limit");
     await stage.another(await stage.another(0));
   },
+
+  /** Two tenants get an item of each other's runs. */
+  async "items swapped"(stage) {
+    const runs = [];
+    for (const owner of ["acme", "globex"]) {
+      const spec = {
+        id: "sync",
+        owner,
+        type: "fan",
+        schedule: { every: "1d" },
+        payload: { items: 5, ms: 300 },
+      };
+      await stage.put(spec);
+      runs.push((await stage.client.trigger({ queue: QUEUE, owner, id: "sync" })).run);
+    }
+    await stage.worker();
+    await stage.swapItems(...runs.map((run) => `${run}_4`));
+    await stage.ended(runs);
+  },
 };
 
 /** A namespace of its own on the controls' Redis. */
 class Stage {
   #children = [];
   #acks = [];
+  #items = [];
+  #tasks = [];
   #job;
   #limits = {};
   #freezes = [];
@@ -150,8 +172,9 @@ class Stage {
   }
 
   async put(policies) {
-    this.task = { id: "t", type: "none", queue: QUEUE, schedule: { every: "1s" }, ...policies };
-    await this.client.put(this.task);
+    const task = { id: "t", type: "none", queue: QUEUE, schedule: { every: "1s" }, ...policies };
+    this.#tasks.push(task);
+    await this.client.put(task);
   }
 
   async limit(runs) {
@@ -212,6 +235,43 @@ class Stage {
     return this.#children;
   }
 
+  /** A worker that does one job after the other. */
+  async worker() {
+    const env = {
+      REDIS_URL: this.servers.url,
+      CARILLON_NAMESPACE: this.namespace,
+      CHAOS_QUEUES: QUEUE,
+      CHAOS_CONCURRENCY: "1",
+      CHAOS_LOCK_MS: "30000",
+    };
+    const onEvent = (event) => event.what === "item" && this.#items.push(event);
+    const child = new Child({ id: `${this.namespace}-w`, script: "worker.mjs", env, dir: this.dir, onEvent });
+    this.#children.push(child);
+    child.start();
+    await child.ready;
+  }
+
+  /** Exchanges what two jobs that wait are to do, and nothing else. */
+  async swapItems(...ids) {
+    const queue = new Queue(QUEUE, this.#bull);
+    const [one, other] = await eventually(async () => {
+      const [first, second] = await Promise.all(ids.map((id) => queue.getJob(id)));
+      if (first && second) return [first, second];
+      throw new Error("there are no items");
+    }, PATIENCE);
+    const { item } = one.data;
+    await one.updateData({ ...one.data, item: other.data.item });
+    await other.updateData({ ...other.data, item });
+    await queue.close();
+  }
+
+  async ended(runs) {
+    await eventually(async () => {
+      for (const run of runs)
+        if ((await this.client.runs.get(run))?.state !== "final") throw new Error(`${run} has not ended`);
+    }, PATIENCE);
+  }
+
   /** Waits for a commit of this node after this moment. Returns its time. */
   async another(mono, node) {
     return eventually(() => {
@@ -249,12 +309,13 @@ class Stage {
     await pause(200);
     await this.observer.stop();
     const held = await readQueue(this.servers, this.namespace, QUEUE);
-    const { observer, task } = this;
+    const { observer } = this;
     const found = check({
-      tasks: [task],
+      tasks: this.#tasks,
       queues: [held],
       observer,
       acks: new Map(this.#acks.map((ack) => [ack.run, ack])),
+      items: this.#items,
       deadline: 0,
       jumps: [],
       limits: this.#limits,

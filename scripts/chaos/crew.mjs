@@ -15,6 +15,8 @@ export class Crew {
   workers = [];
   /** Runs that Redis acknowledged to nodes as enqueued, by id. */
   acks = new Map();
+  /** Items of fan-outs that workers have done. */
+  items = [];
   /** Warnings and errors from their logs. */
   errors = [];
   /** Violations. */
@@ -76,6 +78,7 @@ export class Crew {
       if (onStarted) onStarted(event);
       else this.#compareFence(event);
     }
+    if (event.what === "item") this.items.push(event);
     if (event.what !== "error" && event.what !== "warning") return;
     this.errors.push({ message: event.message });
     if (verbose) console.error(from.id, event.what, event.code ?? "", event.message, event.error ?? "");

@@ -56,8 +56,9 @@ export async function readQueue(servers, namespace, queue) {
   );
   const runKeys = await scanAll(servers, `${escaped(ours)}r:*`);
   const runHashes = await each(admin, runKeys, (pipeline, key) => pipeline.hgetall(key));
+  // Without BullMQ's keys of a job, and without the jobs of items.
   const jobKeys = (await scanAll(servers, `${escaped(bull)}*@*`)).filter(
-    (key) => !key.slice(bull.length).includes(":"),
+    (key) => !/:|@.*_\d+$/.test(key.slice(bull.length)),
   );
   const jobHashes = await each(admin, jobKeys, (pipeline, key) =>
     pipeline.hmget(key, "data", "timestamp", "finishedOn"),

@@ -17,10 +17,13 @@ export const LIMITS = { [LIMITED]: { acme: 2, beta: 3 } };
 export const FROZEN = "frozen";
 export const ICE = "ice";
 export const COLD = "cold";
+/** A queue with workers. Its tasks have one id, each with another owner, and fan out at the same instants. */
+const FAN = "fan";
+const TENANTS = 40;
 /** Queue of a newer version of Carillon. */
 export const NEXT = "next";
-export const QUEUES = [...COUNT_QUEUES, WORK, EDIT, PLAIN, LIMITED, FROZEN, NEXT];
-export const WORKED_QUEUES = [WORK, EDIT, LIMITED, FROZEN];
+export const QUEUES = [...COUNT_QUEUES, WORK, EDIT, PLAIN, LIMITED, FROZEN, FAN, NEXT];
+export const WORKED_QUEUES = [WORK, EDIT, LIMITED, FROZEN, FAN];
 
 const KEEP = { retention: { successes: 10_000, failures: 10_000 } };
 const CRASH = { crash: { delay: "300ms", attempts: 100 } };
@@ -165,11 +168,18 @@ function frozenTasks() {
   ];
 }
 
+function fanTasks() {
+  return times(TENANTS, (i) => ({
+    ...{ id: "sync", owner: `tenant-${i}`, type: "fan", queue: FAN, schedule: { every: "5s" } },
+    ...{ overlap: "skip", catchUp: "one", payload: { items: 5, ms: 20 }, ...KEEP, ...CRASH },
+  }));
+}
+
 /** @param {number} each tasks in each queue that is only counted */
 export function makeTasks(each) {
   return [
     ...[...countTasks(each), ...workTasks(), ...editTasks(), ...plainTasks()],
-    ...[...limitedTasks(), ...frozenTasks()],
+    ...[...limitedTasks(), ...frozenTasks(), ...fanTasks()],
   ];
 }
 

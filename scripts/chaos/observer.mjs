@@ -11,7 +11,7 @@ local ours, bull, out = ARGV[1], ARGV[2], {}
 redis.call("DEL", KEYS[1] .. ":none") -- nothing; and a replica, which may lag, refuses it
 for _, entry in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
   local name = string.match(entry, "%S+")
-  local task = redis.call("HMGET", ours .. "t:" .. name, "gen", "cursor", "overlap", "created", "open")
+  local task = redis.call("HMGET", ours .. "t:" .. name, "gen", "cursor", "overlap", "created", "open", "rev")
   local live = {}
   if task[3] ~= "allow" then
     local ids = redis.call("ZRANGE", ours .. "open:" .. name, 0, -1)
@@ -26,7 +26,7 @@ for _, entry in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
     end
   end
   local ledger = ARGV[3] == "1" and redis.call("LRANGE", ours .. "ledger:" .. name, 0, -1) or {}
-  out[#out + 1] = { name, task[1] or "", task[2] or "", live, ledger, task[4] or "" }
+  out[#out + 1] = { name, task[1] or "", task[2] or "", live, ledger, task[4] or string.sub(task[6] or "", 1, -4) }
 end
 return { redis.call("INFO", "replication"), out }`;
 

@@ -33,6 +33,7 @@ export function summary(run, controls) {
     overlaps: found.overlaps.length,
     limits: found.limits.length,
     frozen: found.frozen.length,
+    items: found.items.length,
     pending: found.pending.length,
     early: found.early.length,
     counters: found.counters.length,
@@ -44,6 +45,7 @@ export function summary(run, controls) {
     runsAtLimit: found.runsAtLimit,
     freezes: run.freezes,
     frozenSkips: found.frozenSkips,
+    itemsDone: found.itemsDone,
     failovers: run.failovers,
     lostWrites: found.lostWrites.length,
     failoverDuplicates: found.failoverDuplicates.length,
@@ -64,6 +66,7 @@ const VIOLATIONS = [
   "overlaps",
   "limits",
   "frozen",
+  "items",
   "pending",
   "early",
   "counters",
@@ -79,7 +82,7 @@ export function verdict(report) {
   const reasons = VIOLATIONS.filter((name) => report[name] > 0).map((name) => `${report[name]} ${name}`);
   reasons.push(...report.problems);
   if (report.occurrences === 0) reasons.push("nothing was enqueued: this run proves nothing");
-  const compared = ["nominalTimes", "pairsOfRuns", "runsAtLimit", "frozenSkips"];
+  const compared = ["nominalTimes", "pairsOfRuns", "runsAtLimit", "frozenSkips", "itemsDone"];
   if (compared.some((name) => report[name] === 0))
     reasons.push("nothing was compared: this run proves nothing");
   if (report.effectiveFaults === 0) reasons.push("no fault was effective: this run proves nothing");
@@ -123,7 +126,7 @@ export function textOf(run, report) {
   lines.push(
     "",
     `${report.nominalTimes} nominal times checked, ${report.pairsOfRuns} pairs of runs compared, ${report.runsAtLimit} runs took the last place of their owner`,
-    `${report.freezes} freezes, with ${report.frozenSkips} entries in ledgers`,
+    `${report.freezes} freezes, with ${report.frozenSkips} entries in ledgers, ${report.itemsDone} items of fan-outs`,
     ...VIOLATIONS.map((name) => `${name}: ${report[name]}`),
     `undecided (the Redis clock went back in between, or a look of the reconciler was not heard of): ${report.undecided}`,
   );

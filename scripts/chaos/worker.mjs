@@ -1,5 +1,5 @@
 // A worker in its own process: the SDK's, and for one queue a plain BullMQ worker that knows nothing of Carillon.
-// Handlers report idempotency key, fence and run; their behaviour depends on payload, key and run alone.
+// Handlers report idempotency key, fence and run, and items that are done; their behaviour depends on payload, key and run alone.
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { bullPrefix, defineTask, Worker } from "@carillon/sdk";
@@ -36,12 +36,23 @@ const job = defineTask("job", {
   },
 });
 
+const fan = defineTask("fan", {
+  queue: "fan",
+  payload: z.object({ items: z.number(), ms: z.number() }),
+  generate: ({ items, ms }, { occurrence: { owner } }) =>
+    Array.from({ length: items }, (_, n) => ({ owner, n, ms })),
+  async process({ owner, n, ms }, { occurrence: { queue, run } }) {
+    await pause(ms);
+    tell({ what: "item", queue, run, owner, n });
+  },
+});
+
 const retention = CHAOS_RETENTION && JSON.parse(CHAOS_RETENTION);
 const store = new Store(withSeams({ connection, namespace, retention }, { failpoint: obeyingFailpoint() }));
 const queues = CHAOS_QUEUES.split(",").filter(Boolean);
 const worker = new Worker({
   store,
-  types: [job],
+  types: [job, fan],
   queues,
   concurrency: Number(CHAOS_CONCURRENCY),
   lockDuration,

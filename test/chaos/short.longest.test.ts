@@ -25,6 +25,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
     overlaps: 0,
     limits: 0,
     frozen: 0,
+    items: 0,
     pending: 0,
     early: 0,
     counters: 0,
@@ -41,6 +42,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
   expect(report.occurrences).toBeGreaterThan(500);
   expect(report.runsAtLimit).toBeGreaterThan(10);
   expect(report.frozenSkips).toBeGreaterThan(10);
+  expect(report.itemsDone).toBeGreaterThan(100);
   expect(report.effectiveFaults).toBeGreaterThan(5);
   const controls = Object.entries(report.controls as Record<string, { caught: boolean }>);
   expect(controls.map(([name, { caught }]) => [name, caught])).toEqual([
@@ -51,6 +53,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
     ["freeze check removed", true],
     ["writes lost", true],
     ["limit removed", true],
+    ["items swapped", true],
   ]);
   expect(code).toBe(0);
 });
