@@ -70,7 +70,7 @@ const NAMES_NOTHING = new Set(
 );
 /** Paths for a token that is bound to owners. It is refused everywhere else, including Bull Board and future paths. */
 const OWNED = [
-  ...["", "/counts", "/pause", "/resume", "/trigger", "/tag", "/delete"].map(
+  ...["", "/counts", "/pause", "/resume", "/resume/plan", "/trigger", "/tag", "/delete"].map(
     (rest) => `/api/v1/tasks${rest}`,
   ),
   ...[
@@ -120,7 +120,7 @@ const OWNED = [
 const FOR_ADMINS = ["/api/v1/namespaces", "/api/v1/tokens", "/api/v1/tokens/a"];
 const isForAdmins = (what: string) => FOR_ADMINS.includes(what.split(" ")[1] as string);
 /** Requests with a body that change nothing. */
-const ASKS = ["POST /api/v1/validate"];
+const ASKS = ["POST /api/v1/validate", "POST /api/v1/tasks/resume/plan"];
 
 let console_: Console;
 let routes: { before: string[]; behind: string[]; guards: string[]; mounted: string[] };

@@ -69,6 +69,7 @@ describe("A10 owners are isolated from each other", () => {
   test("a task of another owner is not found by any call", async () => {
     const { all, acme, run } = await twoOwners();
     const before = await all.get("beta/only");
+    const named = (ref: string) => (ref.includes("/") ? { owner: "beta", id: "only" } : { id: ref });
     const acts: ((ref: string | { id: string; owner: string; queue: string }) => Promise<unknown>)[] = [
       (ref) => acme.get(ref),
       (ref) => acme.delete(ref),
@@ -80,7 +81,8 @@ describe("A10 owners are isolated from each other", () => {
       (ref) => acme.runs.stats(ref),
       (ref) => acme.runs.journal({ task: ref }),
       (ref) => acme.explain(ref, before.nextExecution ?? 0),
-      (ref) => acme.backfills.start(ref, { from: 0, to: 0 }),
+      (ref) =>
+        operatorOf(acme).backfills.start({ ...(typeof ref === "string" ? named(ref) : ref), from: 0, to: 0 }),
     ];
     for (const act of acts) {
       for (const ref of ["beta/only", "only", { id: "only", owner: "beta", queue: "bells" }]) {
@@ -93,8 +95,10 @@ describe("A10 owners are isolated from each other", () => {
       code: "FORBIDDEN",
       field: "owner",
     });
-    await expect(acme.bulk.delete({ owner: "beta" })).rejects.toMatchObject({ code: "FORBIDDEN" });
-    expect(await acme.bulk.delete({ queue: "bells" })).toMatchObject({ count: 1 });
+    await expect(operatorOf(acme).bulk.delete({ owner: "beta" })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+    });
+    expect(await operatorOf(acme).bulk.delete({ queue: "bells" })).toMatchObject({ count: 1 });
     expect(await all.get("beta/only")).toEqual(before);
     expect((await all.list({ owner: "beta" })).tasks).toHaveLength(2);
   });
@@ -102,23 +106,27 @@ describe("A10 owners are isolated from each other", () => {
   test("a bound client finds no backfill of another owner, and deletes no queue", async () => {
     const { all, acme, beta } = await twoOwners();
     const range = { from: "2024-01-01T00:00:00Z", to: "2024-01-01T02:00:00Z" };
-    const { id, total } = await beta.backfills.start("only", range);
+    const { id, total } = await operatorOf(beta).backfills.start({ id: "only", ...range });
     expect(total).toBe(3);
     const missing = { code: "BACKFILL_NOT_FOUND" };
-    await expect(acme.backfills.get(id as string)).rejects.toMatchObject(missing);
-    await expect(acme.backfills.cancel(id as string)).rejects.toMatchObject(missing);
+    await expect(operatorOf(acme).backfills.get({ id: id as string })).rejects.toMatchObject(missing);
+    await expect(
+      operatorOf(acme)
+        .backfills.cancel({ id: id as string })
+        .then(({ changed }) => changed),
+    ).rejects.toMatchObject(missing);
     await expect(operatorOf(acme).queues.delete({ queue: "bells" })).rejects.toMatchObject({
       code: "FORBIDDEN",
       field: "owner",
     });
-    await expect(acme.bulk.pause({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
+    await expect(operatorOf(acme).bulk.pause({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
-    expect(await beta.backfills.get(id as string)).toMatchObject({
+    expect(await operatorOf(beta).backfills.get({ id: id as string })).toMatchObject({
       id,
       task: { owner: "beta", id: "only" },
     });
-    expect(await beta.backfills.cancel(id as string)).toBe(true);
+    expect((await operatorOf(beta).backfills.cancel({ id: id as string })).changed).toBe(true);
     expect(await all.count()).toBe(3);
   });
 

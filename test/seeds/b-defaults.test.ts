@@ -163,7 +163,12 @@ describe("B8 a tolerance is about scheduled runs", () => {
 
   it("a backfill runs", async () => {
     const { kit, done } = await failedAtOne();
-    await kit.client.backfills.start("t", { from: kit.now - 3_600_000, to: kit.now, only: "failed" });
+    await operatorOf(kit.client).backfills.start({
+      id: "t",
+      from: kit.now - 3_600_000,
+      to: kit.now,
+      only: "failed",
+    });
     await kit.advance("1m");
     expect(done).toEqual(["schedule", "backfill"]);
     await kit.expect("t").outcomes(["failed", "succeeded"]);

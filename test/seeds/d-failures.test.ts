@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { Client, type Context, defineTask, type Json, type Run, Worker } from "@carillon/sdk";
 import { eventually, type TestKit, virtualStore } from "@carillon/testing";
@@ -152,7 +153,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     for (const from of ["catch-up", "now"] as const)
       await kit.client.put(failsAtOne, { ...hourly, id: from });
     await kit.advanceTo(START + HOUR + 60_000);
-    await kit.client.bulk.pause({ queue: "bells" });
+    await operatorOf(kit.client).bulk.pause({ queue: "bells" });
     await kit.advanceTo(START + 4 * HOUR + 60_000);
     for (const from of ["catch-up", "now"] as const) await kit.client.resume(from, { from });
     await kit.advanceTo(START + 5 * HOUR);

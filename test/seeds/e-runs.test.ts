@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { operatorOf } from "@carillon/ops";
 import { type Context, defineTask, type Json } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
@@ -242,7 +243,10 @@ describe("E14 authors are recorded: of a put, and of a trigger, enqueue or backf
       (await client.runs.list(id)).map(({ trigger, by }) => [trigger, by]).sort();
     await kit.advance("2h");
     await client.trigger("t", { by: "dan" });
-    await client.backfills.start("t", { from: at("01:00:00"), to: at("01:00:00"), by: "eve" });
+    await operatorOf(client).backfills.start(
+      { id: "t", from: at("01:00:00"), to: at("01:00:00") },
+      { by: "eve" },
+    );
     await client.trigger("t", { overlap: "queue-one", by: "fay" });
     expect(await client.get("t")).toMatchObject({ pending: [{ trigger: "manual", by: "fay" }] });
     await client.enqueue(type, {}, { id: "now", by: "gus" });

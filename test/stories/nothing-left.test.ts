@@ -73,10 +73,16 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   await client.put(many, { id: "many", schedule, payload: {} });
   await client.enqueue(ok, {});
   const now = Date.now();
-  await client.backfills.start("ok-1", { from: now - 3_600_000, to: now - 3_500_000, every: "1s" });
+  await operatorOf(client).backfills.start({
+    id: "ok-1",
+    from: now - 3_600_000,
+    to: now - 3_500_000,
+    every: "1s",
+  });
   await eventually(() => expect(runs).toBeGreaterThan(60));
 
-  for (const queue of (await operatorOf(client).queues.names()).names) await client.bulk.delete({ queue });
+  for (const queue of (await operatorOf(client).queues.names()).names)
+    await operatorOf(client).bulk.delete({ queue });
   await worker.stop();
   await operatorOf(client).calendars.delete({ name: "holidays" });
   await operatorOf(client).tokens.revoke({ name: "ci" });
@@ -85,7 +91,7 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   await eventually(
     async () => {
       for (const queue of (await operatorOf(client).queues.names()).names)
-        await client.bulk.delete({ queue });
+        await operatorOf(client).bulk.delete({ queue });
       expect((await lastingKeys(admin)).filter(ours)).toEqual([
         "{carillon}:alerts",
         "{carillon}:changes",

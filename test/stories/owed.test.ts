@@ -1,4 +1,5 @@
 import type { CatchUpPolicy, OverlapPolicy, Policies, TaskInput } from "@carillon/core";
+import { operatorOf } from "@carillon/ops";
 import { type TestKit, testKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -153,14 +154,17 @@ describe("past occurrences", () => {
       await kit.client.pause("t");
       await kit.advance("30m");
       const range = { from: START + 60_000, to: START + 300_000 };
-      expect(await kit.client.backfills.start("t", { ...range, dryRun: true })).toEqual({
+      expect(await operatorOf(kit.client).backfills.start({ id: "t", ...range, dryRun: true })).toEqual({
         id: undefined,
         total: 5,
       });
       expect(await fired()).toEqual([]);
-      const { id } = await kit.client.backfills.start("t", { ...range, ...options });
+      const { id } = await operatorOf(kit.client).backfills.start({ id: "t", ...range, ...options });
       await kit.advance("1m");
-      return { status: await kit.client.backfills.get(id as string), runs: await fired() };
+      return {
+        status: await operatorOf(kit.client).backfills.get({ id: id as string }),
+        runs: await fired(),
+      };
     }
 
     it("allow: all at once", async () => {
@@ -190,12 +194,12 @@ describe("past occurrences", () => {
       await kit.client.pause("t");
       await kit.advance("30m");
       const range = { from: START + 60_000, to: START + 1_800_000 };
-      const { id } = await kit.client.backfills.start("t", { ...range, every: "10s" });
+      const { id } = await operatorOf(kit.client).backfills.start({ id: "t", ...range, every: "10s" });
       await kit.advance("25s");
-      expect(await kit.client.backfills.cancel(id as string)).toBe(true);
+      expect((await operatorOf(kit.client).backfills.cancel({ id: id as string })).changed).toBe(true);
       await kit.advance("5m");
       expect(await fired()).toHaveLength(3);
-      expect(await kit.client.backfills.get(id as string)).toMatchObject({
+      expect(await operatorOf(kit.client).backfills.get({ id: id as string })).toMatchObject({
         state: "cancelled",
         enqueued: 3,
       });

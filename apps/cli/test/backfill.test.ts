@@ -188,9 +188,9 @@ describe("a backfill with a node", () => {
     const child = spawnCarillon(["backfill", "slow", ...range, "--wait", "--every", "1h"], bench.env);
     const [line] = await once(child.stdout!.setEncoding("utf8"), "data");
     const [, id] = /^backfill (\w+):/.exec(line) ?? [];
-    await eventually(async () => (await bench.client.backfills.get(id!)).enqueued === 1);
+    await eventually(async () => (await operatorOf(bench.client).backfills.get({ id: id! })).enqueued === 1);
     const ended = once(child, "close");
-    await bench.client.backfills.cancel(id!);
+    await operatorOf(bench.client).backfills.cancel({ id: id! });
     expect((await ended)[0]).toBe(5);
   });
 });

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { CONDITION_NAMES, CONDITIONS, type ConditionName } from "@carillon/sdk/conditions";
 import { beforeEach, expect, test } from "vitest";
 import { flagOf } from "../src/commands/conditions.js";
@@ -76,7 +77,7 @@ test.each(BULK.map((command) => command.name()))("%s obeys each condition", asyn
   const dry = async (options: readonly string[]) =>
     json([command, ...options, ...(NEEDS[command] ?? []), "--dry-run"]);
   const state = command === "pause" ? "scheduled" : command === "resume" ? "paused" : undefined;
-  if (command === "cancel") await bench.client.bulk.trigger({ search: "/" });
+  if (command === "cancel") await operatorOf(bench.client).bulk.trigger({ search: "/" });
   for (const name of CONDITION_NAMES) {
     if ("needsOther" in CONDITIONS[name]) {
       expect([

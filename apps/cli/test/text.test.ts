@@ -1,4 +1,4 @@
-import type { Backfill } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { describe, expect, it } from "vitest";
 import { behindPace } from "../src/commands/backfills.js";
 import { EXIT_HELP } from "../src/exit-codes.js";
@@ -37,7 +37,8 @@ describe("texts for people", () => {
 
   it("say how far a backfill is behind its pace", () => {
     const backfill = { state: "running", every: 100, created: 1_000, total: 50, enqueued: 3, skipped: 1 };
-    const behind = (now: number, more: object = {}) => behindPace({ ...backfill, ...more } as Backfill, now);
+    const behind = (now: number, more: object = {}) =>
+      behindPace({ ...backfill, ...more } as AnswerTo<"backfills.get">, now);
     expect([behind(1_000), behind(1_500), behind(2_000), behind(99_000)]).toEqual([0, 0, 5, 46]);
     expect([behind(2_000, { every: 0 }), behind(2_000, { state: "done" })]).toEqual([0, 0]);
   });

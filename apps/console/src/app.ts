@@ -2,7 +2,6 @@ import type { Client, Logger } from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
 import { Hono } from "hono";
 import { audit, roleAllows } from "./access.js";
-import { jsonBody } from "./api/body.js";
 import { apiRouter } from "./api/router.js";
 import { Auth, FailureLimiter, type Tokens } from "./auth.js";
 import { Board, type Connection } from "./board.js";
@@ -12,7 +11,7 @@ import { Guard } from "./guard.js";
 import { KEPT_FOR_AN_HOUR, sameOrigin, securityHeaders } from "./headers.js";
 import { identifyBy, type OwnAuth } from "./identity.js";
 import { LOGIN_STYLE, LOGO, logoutPage } from "./pages.js";
-import { API_PATH, BOARD_PATH, PAGE_PATHS, RESUME_PATH } from "./paths.js";
+import { API_PATH, BOARD_PATH, PAGE_PATHS } from "./paths.js";
 import { Redactor } from "./redact.js";
 import { author } from "./task-adapter.js";
 import { Ui } from "./ui.js";
@@ -86,8 +85,6 @@ export function createApp(options: AppOptions): { app: Hono<Env>; board: Board }
     app.use(guard.link);
     app.use(guard.identify);
   }
-  // A viewer may ask for a plan of a resume, which only the body distinguishes from a resume.
-  app.post(RESUME_PATH, jsonBody);
   app.use(roleAllows);
   app.use(audit(logger));
 

@@ -1,3 +1,4 @@
+import { rightsAt } from "@carillon/ops/internal";
 import type { Ctx } from "./context.js";
 
 export const BOARD_PATH = "/queues";
@@ -54,17 +55,11 @@ export function isRead({ req }: Ctx): boolean {
   return req.method === "GET" || req.method === "HEAD";
 }
 
-export const RESUME_PATH = `${API_PATH}/tasks/resume`;
-
-/**
- * Whether it changes nothing. A query that needs a body is a POST. A resume may be a query too, as its body says, which
- * has been read.
- */
+/** Whether it changes nothing: a viewer may call it. A query that needs a body is a POST. */
 export function onlyAsks(c: Ctx): boolean {
   const { method, path } = c.req;
   if (isRead(c) || (method === "POST" && path === `${API_PATH}/validate`)) return true;
-  const isPlan = (c.var.body as { plan?: unknown } | undefined)?.plan === true;
-  return isPlan && method === "POST" && path === RESUME_PATH;
+  return isApi(c) && rightsAt(method, path.slice(API_PATH.length))?.role === "viewer";
 }
 
 /**
@@ -72,10 +67,8 @@ export function onlyAsks(c: Ctx): boolean {
  * path, except a job id `clean`, which is another route of the board.
  */
 const ACTS: readonly RegExp[] = [
-  /^POST \/api\/v1\/tasks\/(pause|resume|trigger)$/,
-  /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|backfills)$/,
-  /^(POST \/api\/v1\/backfills|DELETE \/api\/v1\/backfills\/[^/]+)$/,
-  /^POST \/api\/v1\/runs(\/[^/]+)?\/cancel$/,
+  /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger)$/,
+  /^POST \/api\/v1\/runs\/[^/]+\/cancel$/,
   /^POST \/api\/v1\/runs\/[^/]+\/retry-items$/,
   /^PUT \/queues\/api\/queues\/(pause|resume)$/,
   /^PUT \/queues\/api\/queues\/[^/]+\/(pause|resume|promote)$/,
@@ -95,10 +88,9 @@ export function onlyActs({ req }: Ctx): boolean {
  * which hides the tasks of others. All other paths concern the whole namespace.
  */
 const OWNED: readonly RegExp[] = [
-  /^\/api\/v1\/tasks(\/(counts|pause|resume|trigger|tag|delete))?$/,
+  /^\/api\/v1\/tasks(\/counts)?$/,
   /^\/api\/v1\/tasks(\/[^/]+){3}$/,
-  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|move|trigger|runs|revisions|restore|ledger|stats|explain|ticks|backfills)$/,
-  /^\/api\/v1\/backfills(\/[^/]+)?$/,
+  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|move|trigger|runs|revisions|restore|ledger|stats|explain|ticks)$/,
   /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
   /^\/api\/v1\/(stats|ticks|upcoming|forecast|load|events|validate|journal|status|changes|me|openapi\.json)$/,
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),

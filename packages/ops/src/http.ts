@@ -70,6 +70,7 @@ export function rightsAt(method: string, path: string): Rights | undefined {
 
 /** The status of a success with this answer. */
 export function statusOf({ statuses }: HttpOperation, answer: unknown): number {
-  const [first = 200, created] = statuses;
-  return created !== undefined && (answer as { outcome?: unknown }).outcome === "created" ? created : first;
+  const [first = 200, created = first] = statuses;
+  const { outcome, id, batch } = Object(answer) as Record<string, unknown>;
+  return outcome === "created" || id !== undefined || batch !== undefined ? created : first;
 }

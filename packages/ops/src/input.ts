@@ -16,6 +16,11 @@ export function parseInput<Schema extends z.ZodObject>(
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0]!;
+  if (typeof input !== "object" || input === null)
+    throw new CarillonError("INVALID_OPTION", "not an object.", {
+      field: within ?? "options",
+      remedy: "Give an object with fields.",
+    });
   if (issue.code === "unrecognized_keys") {
     const unknown = String(issue.keys[0]).slice(0, 100);
     throw new CarillonError("INVALID_OPTION", "there is no such option.", {

@@ -35,6 +35,8 @@ export interface Operation<
    * program may, which may read Redis anyway, but not bound tokens of the HTTP API.
    */
   readonly reach: "owner" | "local" | "namespace";
+  /** `computes`: the API runs such calls of one token one at a time. */
+  readonly cost?: "computes";
   /**
    * Kind of its entries in the change log. Every operation that is not a GET has one, or `false`: it changes nothing, or
    * the record of a run names the author.
@@ -46,8 +48,8 @@ export interface Operation<
   /** Shape of the answer, for the API's description; tests check answers against it. Undefined: none. */
   readonly output?: Output;
   /**
-   * Status of a success over HTTP. Default: 200, or 204 without an answer. Of 200 and 201, an answer whose `outcome`
-   * is `created` gets 201.
+   * Status of a success over HTTP. Default: 200, or 204 without an answer. Of two, an answer about something
+   * new gets the second: its `outcome` is `created`, or it has an `id` or a `batch`.
    */
   readonly status?: readonly number[];
   run(call: Call, input: z.output<Input>): Promise<Output extends z.ZodType ? z.input<Output> : void>;

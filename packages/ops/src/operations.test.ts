@@ -18,7 +18,7 @@ describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("operation
   });
 
   it("lets no viewer change anything", () => {
-    if (method !== "GET") expect(operation.role).not.toBe("viewer");
+    if (operation.logs) expect(operation.role).not.toBe("viewer");
   });
 
   it("can be described: schemas, a sentence, a status", () => {

@@ -2,6 +2,18 @@ import { alertIncidents } from "./alerts/incidents.js";
 import { listAlerts } from "./alerts/list.js";
 import { testAlert } from "./alerts/test.js";
 import { undeliveredAlerts } from "./alerts/undelivered.js";
+import { cancelBackfill } from "./backfills/cancel.js";
+import { getBackfill } from "./backfills/get.js";
+import { listBackfills } from "./backfills/list.js";
+import { startBackfill } from "./backfills/start.js";
+import { startBackfills } from "./backfills/start-all.js";
+import { cancelMany } from "./bulk/cancel.js";
+import { deleteMany } from "./bulk/delete.js";
+import { pauseMany } from "./bulk/pause.js";
+import { resumeMany } from "./bulk/resume.js";
+import { planResume } from "./bulk/resume-plan.js";
+import { tagMany } from "./bulk/tag.js";
+import { triggerMany } from "./bulk/trigger.js";
 import { deleteCalendar } from "./calendars/delete.js";
 import { getCalendar } from "./calendars/get.js";
 import { listCalendars } from "./calendars/list.js";
@@ -38,6 +50,22 @@ import { listWorkers } from "./workers/list.js";
 /** All operations, by noun and verb. The only list: client, routes, rights and descriptions are made from it. */
 export const OPERATIONS = {
   alerts: { list: listAlerts, undelivered: undeliveredAlerts, incidents: alertIncidents, test: testAlert },
+  backfills: {
+    start: startBackfill,
+    startAll: startBackfills,
+    list: listBackfills,
+    get: getBackfill,
+    cancel: cancelBackfill,
+  },
+  bulk: {
+    pause: pauseMany,
+    resume: resumeMany,
+    resumePlan: planResume,
+    trigger: triggerMany,
+    tag: tagMany,
+    delete: deleteMany,
+    cancel: cancelMany,
+  },
   calendars: { list: listCalendars, get: getCalendar, put: putCalendar, delete: deleteCalendar },
   defaults: { list: listDefaults, set: setDefaults },
   freezes: { list: listFreezes, put: putFreeze, preview: previewFreeze, delete: deleteFreeze },

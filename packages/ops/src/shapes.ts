@@ -1,3 +1,4 @@
+import { taskSchema } from "@carillon/core";
 import { z } from "zod";
 
 /** Shapes that several operations share. An `id` names a schema in the API's description. */
@@ -23,11 +24,21 @@ export const page = {
 };
 export const nextPage = z.string().optional().describe("Gives the next page; missing: this was the last.");
 
+const policies = taskSchema.shape.overlap.unwrap();
+export const overlap = oneOf(policies.options);
+export const runState = z.enum(["queued", "running", "terminating", "final"]).meta({ id: "RunState" });
+
 export const count = z.number().meta({ type: "integer" });
 export const time = z.number().meta({ id: "Time", type: "integer", description: "UTC milliseconds." });
 export const taskName = z
   .object({ queue: z.string(), owner: z.string(), id: z.string() })
   .meta({ id: "TaskName" });
+/** Names a task, as `get` takes it. */
+export const taskRef = {
+  queue: given.optional().describe("Needed if the id exists in several."),
+  owner: given.optional().describe("Default: the client's, or `system`."),
+  id: given,
+};
 export const warning = z
   .object({ code: z.string(), message: z.string(), remedy: z.string() })
   .meta({ id: "Warning" });

@@ -7,8 +7,6 @@ import {
 } from "@carillon/core";
 import { Store } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
-import { Backfills } from "./client/backfills.js";
-import { BulkCalls } from "./client/bulk-calls.js";
 import { Changes } from "./client/changes.js";
 import { doctor } from "./client/doctor.js";
 import type { Diagnosis } from "./client/doctor-finding.js";
@@ -67,12 +65,8 @@ import { type TaskContract, type TypedTask, task as typedTask } from "./task-typ
  * const [last] = await client.runs.list("nightly", { limit: 1 });
  */
 export class Client {
-  /** Changes of many tasks at once: pause, resume, trigger, tag, delete. */
-  readonly bulk: BulkCalls;
   /** Runs and their records, and skipped occurrences. */
   readonly runs: Runs;
-  /** Runs of past occurrences. */
-  readonly backfills: Backfills;
   /** The log of changes, with their authors. */
   readonly changes: Changes;
   readonly #store: Store;
@@ -97,9 +91,7 @@ export class Client {
     this.#scope = new Scope(this.#store, owner, by, from, options.onProgress);
     rememberScope(this, this.#scope);
     this.#writer = new TaskWriter(this.#scope, types, maxPayloadBytes);
-    this.bulk = new BulkCalls(this.#scope, this.#writer);
     this.runs = new Runs(this.#scope);
-    this.backfills = new Backfills(this.#scope);
     this.changes = new Changes(this.#scope);
   }
 

@@ -50,7 +50,6 @@ export {
 } from "@carillon/core";
 export {
   type Attempt,
-  type Backfill,
   bullPrefix,
   type ConnectionSpec,
   connect,
@@ -61,20 +60,6 @@ export {
   redisError,
   type StatusState,
 } from "@carillon/store";
-export type { BackfillAllOptions, BackfillAllResult } from "./client/backfill-all.js";
-export type { BackfillOnly, BackfillOptions, Counted } from "./client/backfill-times.js";
-export type { BackfillListOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
-export type {
-  BulkFilter,
-  BulkOptions,
-  BulkRefusal,
-  BulkResult,
-  BulkSample,
-  ResumeFilter,
-} from "./client/bulk.js";
-export type { TagChange } from "./client/bulk-actions.js";
-export type { BulkCalls } from "./client/bulk-calls.js";
-export type { CancelledRun, CancelResult } from "./client/cancel-all.js";
 export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope } from "./client/change.js";
 export type { Change, ChangeFilter, ChangePage, Changes } from "./client/changes.js";
 export type { Diagnosis, Finding, Severity } from "./client/doctor-finding.js";
@@ -83,8 +68,6 @@ export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { BusyStep, Collision, Contributor, Load, LoadOptions } from "./client/load.js";
 export type { MoveOptions, MoveResult } from "./client/move.js";
-export type { ResumeAllOptions, ResumeAllResult } from "./client/resume-all.js";
-export type { OwedCount, OwedTask, ResumePlan } from "./client/resume-plan.js";
 export type { DeletedFilter, DeletedTask } from "./client/revisions.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";

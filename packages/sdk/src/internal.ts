@@ -8,11 +8,14 @@ export { defaultLogger, Store, type StoredToken, TOKEN_ROLES, type TokenRole } f
 export { internalsOf, storeOf } from "@carillon/store/internal";
 export { shown } from "./client/change.js";
 export { assertEntry } from "./client/changes.js";
-export { shortText, wholeNumber } from "./client/input.js";
+export { assertRef, notFound, shortText, wholeNumber } from "./client/input.js";
 export { load } from "./client/load.js";
 export { running } from "./client/running.js";
 export { type Scope, scopeOf } from "./client/scope.js";
-export { countByFilter } from "./client/task-reader.js";
+export { triggerOne } from "./client/task-actions.js";
+export { checkedConditions, countByFilter, storedFilter } from "./client/task-reader.js";
+export { TaskWriter } from "./client/task-writer.js";
+export { TimeSlice } from "./client/time-slice.js";
 export { undelivered } from "./client/undelivered.js";
 export { instant } from "./instant.js";
 export type { WorkerClock } from "./worker/clock.js";

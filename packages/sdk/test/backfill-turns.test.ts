@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis } from "@carillon/testing";
@@ -37,6 +38,9 @@ test("counting a backfill does not block the process", async () => {
     return now;
   });
   const past = { from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", dryRun: true };
-  expect(await client.backfills.start("a", past)).toEqual({ id: undefined, total: 61 });
+  expect(await operatorOf(client).backfills.start({ id: "a", ...past })).toEqual({
+    id: undefined,
+    total: 61,
+  });
   expect([asked, othersAtTheEnd]).toEqual([61, 60]);
 });

@@ -45,19 +45,22 @@ describe("backfills", () => {
     for (let n = 0; n < 12; n++) await put(`daily-${n}`, { tags: ["x"], schedule: { cron: "0 3 * * *" } });
     await put("drifting", { tags: ["x"], schedule: { every: "1h", anchor: "finish" } });
     await put("other");
-    const dry = await kit.client.backfills.startAll({ tag: "x" }, { ...day, dryRun: true });
+    const dry = await operatorOf(kit.client).backfills.startAll({ tag: "x", ...day, dryRun: true });
     expect(dry).toMatchObject({
-      ...{ count: 14, total: 24 + 72 + 12, batch: undefined },
+      ...{ count: 14, total: 24 + 72 + 12 },
       sample: [{ id: "daily-0", total: 1 }, ...Array.from({ length: 9 }, () => ({ total: 1 }))],
       refused: { count: 1, sample: [{ task: { id: "drifting" }, code: "INVALID_OPTION" }] },
     });
-    const started = await kit.client.backfills.startAll(
-      { tag: "x" },
-      { ...day, perMinute: 10, overlap: "allow" },
-    );
+    const started = await operatorOf(kit.client).backfills.startAll({
+      tag: "x",
+      ...day,
+      perMinute: 10,
+      overlap: "allow",
+    });
     expect(started).toMatchObject({ count: 14, total: 108, batch: expect.stringMatching(/^b-/) });
     await kit.advance("11m");
-    const all = await kit.client.backfills.list({ batch: started.batch, state: "done" });
+    const all = (await operatorOf(kit.client).backfills.list({ batch: started.batch, state: "done" }))
+      .backfills;
     expect(all).toHaveLength(14);
     const { runs } = await kit.client.runs.journal({ limit: 1_000 });
     const minutes = new Array(11).fill(0);
@@ -75,14 +78,23 @@ describe("backfills", () => {
     await kit.advance("6m");
     await kit.client.trigger("t");
     const range = { from: START, to: START + 6 * MINUTE, only: "failed" } as const;
-    expect(await kit.client.backfills.start("again", { ...range, dryRun: true })).toMatchObject({ total: 0 });
-    const { id, total } = await kit.client.backfills.start("t", { ...range, overlap: "allow" });
+    expect(
+      await operatorOf(kit.client).backfills.start({ id: "again", ...range, dryRun: true }),
+    ).toMatchObject({ total: 0 });
+    const { id, total } = await operatorOf(kit.client).backfills.start({
+      id: "t",
+      ...range,
+      overlap: "allow",
+    });
     expect(total).toBe(3);
     await kit.advance("1s");
-    expect(await kit.client.backfills.get(id as string)).toMatchObject({ state: "done", enqueued: 3 });
+    expect(await operatorOf(kit.client).backfills.get({ id: id as string })).toMatchObject({
+      state: "done",
+      enqueued: 3,
+    });
     const nominals = (await backfilled("t")).map(({ nominal }) => (nominal - START) / MINUTE);
     expect(nominals).toEqual([2, 4, 6]);
-    const many = await kit.client.backfills.startAll({ queue: QUEUE }, { ...range, dryRun: true });
+    const many = await operatorOf(kit.client).backfills.startAll({ queue: QUEUE, ...range, dryRun: true });
     expect(many).toMatchObject({ count: 0, total: 0, refused: { count: 0 } });
   });
 
@@ -93,7 +105,7 @@ describe("backfills", () => {
     await operatorOf(kit.client).freezes.put(freeze);
     await kit.advance("6m");
     const range = { from: START, to: kit.now, only: "frozen", perMinute: 60 } as const;
-    expect(await kit.client.backfills.startAll({ queue: QUEUE }, range)).toMatchObject({
+    expect(await operatorOf(kit.client).backfills.startAll({ queue: QUEUE, ...range })).toMatchObject({
       count: 2,
       total: 4,
     });
@@ -105,14 +117,14 @@ describe("backfills", () => {
   it("are listed, newest first, and stopped together; each bound client has its own", async () => {
     await put("a");
     await put("b", { owner: "acme", queue: "other" });
-    const { id } = await kit.client.backfills.start("a", { ...PAST, every: "1h" });
+    const { id } = await operatorOf(kit.client).backfills.start({ id: "a", ...PAST, every: "1h" });
     await kit.advance("1s");
-    const { batch } = await kit.client.backfills.startAll(
-      { tasks: ["a", "acme/b"] },
-      { ...PAST, perMinute: 1, by: "ann" },
+    const { batch } = await operatorOf(kit.client).backfills.startAll(
+      { tasks: ["a", "acme/b"], ...PAST, perMinute: 1 },
+      { by: "ann" },
     );
-    const { list } = kit.client.backfills;
-    const all = await list.call(kit.client.backfills);
+    const { list } = operatorOf(kit.client).backfills;
+    const { backfills: all } = await list();
     expect(
       all
         .map(({ task, by }) => [task.id, by === "ann"])
@@ -123,19 +135,33 @@ describe("backfills", () => {
       ["b", true],
     ]);
     expect(all[2]).toMatchObject({ id, state: "running" });
-    expect(await kit.client.backfills.list({ limit: 1 })).toEqual(all.slice(0, 1));
-    expect(await kit.client.backfills.list({ queue: "other" })).toMatchObject([{ task: { id: "b" }, batch }]);
+    expect((await operatorOf(kit.client).backfills.list({ limit: 1 })).backfills).toEqual(all.slice(0, 1));
+    expect((await operatorOf(kit.client).backfills.list({ queue: "other" })).backfills).toMatchObject([
+      { task: { id: "b" }, batch },
+    ]);
     const bound = new Client({ store: kit.store, owner: "acme" });
-    expect(await bound.backfills.list()).toMatchObject([{ task: { owner: "acme", id: "b" } }]);
-    expect(await bound.backfills.list({ owner: "system" })).toEqual([]);
-    expect(await bound.backfills.cancel(batch as string)).toBe(true);
-    expect((await kit.client.backfills.list({ batch, state: "running" })).map(({ task }) => task.id)).toEqual(
-      ["a"],
-    );
-    expect(await kit.client.backfills.cancel(batch as string, { by: "eve" })).toBe(true);
-    expect(await kit.client.backfills.cancel(batch as string)).toBe(false);
-    expect(await kit.client.backfills.list({ state: "running" })).toMatchObject([{ id }]);
-    await expect(kit.client.backfills.cancel("b-000000000000")).rejects.toMatchObject({
+    expect((await operatorOf(bound).backfills.list()).backfills).toMatchObject([
+      { task: { owner: "acme", id: "b" } },
+    ]);
+    expect((await operatorOf(bound).backfills.list({ owner: "system" })).backfills).toEqual([]);
+    expect((await operatorOf(bound).backfills.cancel({ id: batch as string })).changed).toBe(true);
+    expect(
+      (await operatorOf(kit.client).backfills.list({ batch, state: "running" })).backfills.map(
+        ({ task }) => task.id,
+      ),
+    ).toEqual(["a"]);
+    expect(
+      (await operatorOf(kit.client).backfills.cancel({ id: batch as string }, { by: "eve" })).changed,
+    ).toBe(true);
+    expect((await operatorOf(kit.client).backfills.cancel({ id: batch as string })).changed).toBe(false);
+    expect((await operatorOf(kit.client).backfills.list({ state: "running" })).backfills).toMatchObject([
+      { id },
+    ]);
+    await expect(
+      operatorOf(kit.client)
+        .backfills.cancel({ id: "b-000000000000" })
+        .then(({ changed }) => changed),
+    ).rejects.toMatchObject({
       code: "BACKFILL_NOT_FOUND",
     });
     const { changes } = await kit.client.changes.list();
@@ -151,7 +177,7 @@ describe("backfills", () => {
 
   it("of a deleted task end with it, even if the task is put again", async () => {
     await put("a");
-    const { id } = await kit.client.backfills.start("a", { ...PAST, every: "1m" });
+    const { id } = await operatorOf(kit.client).backfills.start({ id: "a", ...PAST, every: "1m" });
     await kit.advance("90s");
     const { link, keys } = internalsOf(kit.store);
     const { backfill, backfills, next } = keys.queue(QUEUE);
@@ -164,7 +190,7 @@ describe("backfills", () => {
     await link.client.zadd(backfills, START, left);
     await link.client.zadd(next, START, PARTS.backfills);
     await kit.advance("2m");
-    expect(await kit.client.backfills.list()).toEqual([]);
+    expect((await operatorOf(kit.client).backfills.list()).backfills).toEqual([]);
     expect(await backfilled("a")).toEqual([]);
   });
 
@@ -180,13 +206,21 @@ describe("backfills", () => {
   ])("of many tasks are refused with %j", async (more, field) => {
     for (let n = 0; n < 11; n++)
       await put(`t${n}`, { schedule: { every: "5m", origin: new Date(START).toISOString() } });
-    const call = kit.client.backfills.startAll({ queue: QUEUE }, { ...PAST, ...more } as never);
+    const call = operatorOf(kit.client).backfills.startAll({
+      queue: QUEUE,
+      ...PAST,
+      ...(more as object),
+    });
     if (field === undefined) await expect(call).resolves.toMatchObject({ count: 0 });
     else await expect(call).rejects.toMatchObject({ code: "INVALID_OPTION", field });
-    await expect(kit.client.backfills.startAll({}, { ...PAST, perMinute: 1 })).rejects.toThrow();
-    await expect(kit.client.backfills.list({ state: "over" as never })).rejects.toMatchObject({
+    await expect(operatorOf(kit.client).backfills.startAll({ ...PAST, perMinute: 1 })).rejects.toThrow();
+    await expect(
+      operatorOf(kit.client)
+        .backfills.list({ state: "over" as never })
+        .then(({ backfills }) => backfills),
+    ).rejects.toMatchObject({
       field: "state",
     });
-    expect(await kit.client.backfills.list()).toEqual([]);
+    expect((await operatorOf(kit.client).backfills.list()).backfills).toEqual([]);
   });
 });

@@ -33,15 +33,17 @@ describe("bulk calls", () => {
     for (const id of "abc") await put(id);
     await put("d", { owner: "acme", queue: "other" });
     const tasks = ["a", "acme/d", "none", { queue: QUEUE, id: "c" }];
-    const paused = await kit.client.bulk.pause({ tasks }, { note: "x" });
+    const paused = await operatorOf(kit.client).bulk.pause({ tasks, note: "x" });
     expect(paused).toMatchObject({
       ...{ count: 3, sample: [{ id: "a" }, { id: "d", owner: "acme" }, { id: "c" }] },
       refused: { count: 1, sample: [{ task: "none", code: "TASK_NOT_FOUND" }] },
     });
     expect(ids((await kit.client.list({ state: "paused" })).tasks)).toBe("acd");
-    expect(await kit.client.bulk.resume({ tasks: ["b", "c"], note: "x" })).toMatchObject({ count: 1 });
+    expect(await operatorOf(kit.client).bulk.resume({ tasks: ["b", "c"], note: "x" })).toMatchObject({
+      count: 1,
+    });
     const bound = new Client({ store: kit.store, owner: "acme" });
-    expect(await bound.bulk.delete({ tasks: ["d", "system/a"] })).toMatchObject({
+    expect(await operatorOf(bound).bulk.delete({ tasks: ["d", "system/a"] })).toMatchObject({
       ...{ count: 1, refused: { count: 1, sample: [{ task: "system/a", code: "TASK_NOT_FOUND" }] } },
     });
     expect(await kit.client.count()).toBe(3);
@@ -52,16 +54,20 @@ describe("bulk calls", () => {
     for (const id of ["bad", "worse"]) await put(id, { type: "fail", schedule: { at: START + 3_600_000 } });
     await put("later", { schedule: { at: START + 7_200_000 } });
     await kit.advance("1h");
-    expect(await kit.client.bulk.pause({ outcome: "succeeded" }, { dryRun: true })).toMatchObject({
+    expect(await operatorOf(kit.client).bulk.pause({ outcome: "succeeded", dryRun: true })).toMatchObject({
       ...{ count: 1, sample: [{ id: "good" }], refused: none },
     });
-    expect(await kit.client.bulk.delete({ queue: QUEUE, state: "finished" }, { dryRun: true })).toMatchObject(
-      {
-        ...{ count: 2, sample: [{ id: "bad" }, { id: "worse" }] },
-      },
-    );
-    expect(await kit.client.bulk.pause({ queue: QUEUE, state: "finished" })).toMatchObject({ count: 0 });
-    expect(await kit.client.bulk.delete({ outcome: ["failed", "crashed"] })).toMatchObject({ count: 2 });
+    expect(
+      await operatorOf(kit.client).bulk.delete({ queue: QUEUE, state: "finished", dryRun: true }),
+    ).toMatchObject({
+      ...{ count: 2, sample: [{ id: "bad" }, { id: "worse" }] },
+    });
+    expect(await operatorOf(kit.client).bulk.pause({ queue: QUEUE, state: "finished" })).toMatchObject({
+      count: 0,
+    });
+    expect(await operatorOf(kit.client).bulk.delete({ outcome: ["failed", "crashed"] })).toMatchObject({
+      count: 2,
+    });
     expect(await kit.client.count()).toBe(2);
   });
 
@@ -70,10 +76,10 @@ describe("bulk calls", () => {
     await kit.worker.pause();
     await kit.client.trigger("busy");
     await operatorOf(kit.client).freezes.put({ tag: "held" });
-    const dry = await kit.client.bulk.trigger({ queue: QUEUE }, { dryRun: true, by: "ann" });
+    const dry = await operatorOf(kit.client).bulk.trigger({ queue: QUEUE, dryRun: true }, { by: "ann" });
     expect(dry).toMatchObject({ count: 3, refused: none });
     expect(await kit.client.runs.list("free")).toEqual([]);
-    expect(await kit.client.bulk.trigger({ queue: QUEUE }, { by: "ann" })).toMatchObject({
+    expect(await operatorOf(kit.client).bulk.trigger({ queue: QUEUE }, { by: "ann" })).toMatchObject({
       count: 1,
       sample: [{ id: "free" }],
       refused: {
@@ -84,7 +90,9 @@ describe("bulk calls", () => {
         ],
       },
     });
-    expect(await kit.client.bulk.trigger({ queue: QUEUE }, { overlap: "allow", force: true })).toMatchObject({
+    expect(
+      await operatorOf(kit.client).bulk.trigger({ queue: QUEUE, overlap: "allow", force: true }),
+    ).toMatchObject({
       ...{ count: 3, refused: none },
     });
     const { changes } = await kit.client.changes.list();
@@ -98,11 +106,13 @@ describe("bulk calls", () => {
     await kit.advance("1h");
     const delivery = { owner: "acme", deliveries: true };
     expect((await kit.client.list(delivery)).tasks).toHaveLength(2);
-    expect(await kit.client.bulk.trigger({ owner: "acme" }, { dryRun: true })).toMatchObject({ count: 1 });
-    expect(await kit.client.bulk.tag({ owner: "acme" }, { add: ["x"] }, { dryRun: true })).toMatchObject({
+    expect(await operatorOf(kit.client).bulk.trigger({ owner: "acme", dryRun: true })).toMatchObject({
       count: 1,
     });
-    expect(await kit.client.bulk.delete({ owner: "acme" })).toMatchObject({ count: 2 });
+    expect(await operatorOf(kit.client).bulk.tag({ owner: "acme", add: ["x"], dryRun: true })).toMatchObject({
+      count: 1,
+    });
+    expect(await operatorOf(kit.client).bulk.delete({ owner: "acme" })).toMatchObject({ count: 2 });
     expect((await kit.client.list(delivery)).tasks).toEqual([]);
   });
 
@@ -111,18 +121,18 @@ describe("bulk calls", () => {
     await put("b", { tags: ["ops", "new"] });
     await kit.client.enqueue(ring, {}, { id: "c", delay: "1h" });
     const change = { add: ["new"], remove: ["old"] };
-    const dry = await kit.client.bulk.tag({ queue: QUEUE }, change, { dryRun: true });
+    const dry = await operatorOf(kit.client).bulk.tag({ queue: QUEUE, ...change, dryRun: true });
     expect([dry.count, ids(dry.sample)]).toEqual([2, "ac"]);
     const due = (await kit.client.get("a")).due;
-    expect(await kit.client.bulk.tag({ queue: QUEUE }, change, { by: "ann" })).toEqual(dry);
-    expect(await kit.client.bulk.tag({ queue: QUEUE }, change)).toMatchObject({ count: 0 });
+    expect(await operatorOf(kit.client).bulk.tag({ queue: QUEUE, ...change }, { by: "ann" })).toEqual(dry);
+    expect(await operatorOf(kit.client).bulk.tag({ queue: QUEUE, ...change })).toMatchObject({ count: 0 });
     expect(await kit.client.get("a")).toMatchObject({ tags: ["new", "ops"], due, updatedBy: "ann" });
     expect(ids((await kit.client.list({ tag: "new" })).tasks)).toBe("abc");
     expect((await kit.client.changes.list()).changes[0]).toMatchObject({
       ...{ kind: "put", by: "ann", count: 2, details: { add: ["new"], remove: ["old"] } },
     });
     const many = Array.from({ length: 31 }, (_, n) => `t${n}`);
-    expect(await kit.client.bulk.tag({ tasks: ["a", "c"] }, { add: many })).toMatchObject({
+    expect(await operatorOf(kit.client).bulk.tag({ tasks: ["a", "c"], add: many })).toMatchObject({
       ...{ count: 1, sample: [{ id: "c" }], refused: { count: 1, sample: [{ code: "INVALID_NAME" }] } },
     });
   });
@@ -135,11 +145,11 @@ describe("bulk calls", () => {
     const [first] = [await kit.client.trigger("a"), await kit.client.trigger("a")];
     await kit.client.trigger("acme/b");
     await kit.client.runs.cancel((first as { run: string }).run);
-    const dry = await kit.client.runs.cancelAll({ queue: QUEUE }, { dryRun: true });
+    const dry = await operatorOf(kit.client).bulk.cancel({ queue: QUEUE, dryRun: true });
     expect(dry).toMatchObject({ count: 2, tasks: 2, sample: [{ state: "queued" }, { state: "queued" }] });
     const acme = { count: 1, tasks: 1, sample: [{ task: { owner: "acme", id: "b" } }] };
-    expect(await kit.client.runs.cancelAll({ owner: "acme" }, { by: "ann" })).toMatchObject(acme);
-    expect(await kit.client.runs.cancelAll({ owner: "acme" })).toMatchObject({ count: 0, tasks: 0 });
+    expect(await operatorOf(kit.client).bulk.cancel({ owner: "acme" }, { by: "ann" })).toMatchObject(acme);
+    expect(await operatorOf(kit.client).bulk.cancel({ owner: "acme" })).toMatchObject({ count: 0, tasks: 0 });
     await kit.worker.resume();
     await kit.advance(0);
     await kit.expect("acme/b").outcome("cancelled");
@@ -158,9 +168,11 @@ describe("bulk calls", () => {
       if (name.id === "b") throw Object.assign(new Error("down"), { code: "DOWN" });
       return pause.call(tasks, name, ...rest);
     };
-    await expect(kit.client.bulk.pause({ tasks: ["a"] })).resolves.toMatchObject({ count: 1 });
+    await expect(operatorOf(kit.client).bulk.pause({ tasks: ["a"] })).resolves.toMatchObject({ count: 1 });
     await kit.client.resume("a");
-    const first = kit.client.bulk.pause({ tasks: [...Array.from({ length: 100 }, () => "a"), "b"] });
+    const first = operatorOf(kit.client).bulk.pause({
+      tasks: [...Array.from({ length: 100 }, () => "a"), "b"],
+    });
     await expect(first).rejects.toThrow("down");
     expect((await kit.client.changes.list()).changes[0]).toMatchObject({ kind: "pause", count: 1 });
   });
@@ -171,25 +183,27 @@ describe("bulk calls", () => {
     [{ deliveries: true }, undefined],
     [{ tasks: ["a"], owner: "system" }, "owner"],
     [{ tasks: "a" }, "tasks"],
-    [{ tasks: [1] }, "task"],
+    [{ tasks: [1] }, "tasks[0]"],
     [{ outcome: "went-well" }, "outcome"],
     [{ queue: QUEUE, sort: "next" }, "sort"],
   ])("refuse %j", async (filter, field) => {
     await put("a");
     for (const call of [
-      kit.client.bulk.pause(filter as object),
-      kit.client.bulk.trigger(filter as object),
-      kit.client.bulk.tag(filter as object, { add: ["x"] }),
-      kit.client.runs.cancelAll(filter as object),
+      operatorOf(kit.client).bulk.pause({ ...(filter as object) }),
+      operatorOf(kit.client).bulk.trigger({ ...(filter as object) }),
+      operatorOf(kit.client).bulk.tag({ ...(filter as object), add: ["x"] }),
+      operatorOf(kit.client).bulk.cancel({ ...(filter as object) }),
     ])
       await expect(call).rejects.toMatchObject({
         code: expect.stringMatching(/^INVALID_(OPTION|NAME)$/),
         ...(field && { field }),
       });
     const tasks = Array.from({ length: 1_001 }, () => "a");
-    await expect(kit.client.bulk.pause({ tasks })).rejects.toMatchObject({ field: "tasks" });
+    await expect(operatorOf(kit.client).bulk.pause({ tasks })).rejects.toMatchObject({ field: "tasks" });
     for (const change of [{}, { add: "x" }, { add: ["a b"] }, { plus: ["x"] }])
-      await expect(kit.client.bulk.tag({ queue: QUEUE }, change as object)).rejects.toThrow();
+      await expect(
+        operatorOf(kit.client).bulk.tag({ queue: QUEUE, ...(change as object) }),
+      ).rejects.toThrow();
     expect(await kit.client.get("a")).toMatchObject({ state: "scheduled", tags: [] });
     expect(await kit.client.runs.list("a")).toEqual([]);
   });

@@ -100,7 +100,7 @@ describe("the change log", () => {
     await client.put(task("b"));
     await client.put(task("b", { owner: "other" }));
     await client.pause("a");
-    await client.bulk.delete({ queue });
+    await operatorOf(client).bulk.delete({ queue });
     expect(await kit.store.registry.queues()).toEqual([]);
 
     const deleted = await client.deleted();
@@ -177,8 +177,8 @@ describe("the change log", () => {
     await operatorOf(ann).calendars.delete({ name: "feast" });
     const triggered = await ann.trigger("a");
     if (triggered.outcome === "enqueued") await ann.runs.cancel(triggered.run).catch(() => {});
-    const { id } = await ann.backfills.start("a", { from: START - 7_200_000, to: START });
-    await ann.backfills.cancel(id as string);
+    const { id } = await operatorOf(ann).backfills.start({ id: "a", from: START - 7_200_000, to: START });
+    await operatorOf(ann).backfills.cancel({ id: id as string });
     const kinds = (await listed()).map(([kind]) => kind).reverse();
     expect(kinds.filter((kind) => kind !== "cancel" && kind !== "backfill.cancel")).toEqual([
       ...["put", "pause", "queue.pause", "queue.limit", "calendar.put", "defaults", "types"],
@@ -191,8 +191,8 @@ describe("the change log", () => {
     const many = Array.from({ length: 30 }, (_, i) => task(`t${i}`, { owner: "acme" }));
     await ann.putMany(many);
     await ann.putMany(many);
-    await ann.bulk.pause({ owner: "acme" }, { note: "incident", dryRun: true });
-    await ann.bulk.pause({ owner: "acme" }, { note: "incident" });
+    await operatorOf(ann).bulk.pause({ owner: "acme", note: "incident", dryRun: true });
+    await operatorOf(ann).bulk.pause({ owner: "acme", note: "incident" });
     const { changes } = await kit.client.changes.list({ task: "acme/t29" });
     expect(changes).toMatchObject([
       { kind: "pause", by: "ann", scope: { owner: "acme" }, count: 30, details: { note: "incident" } },
@@ -205,7 +205,7 @@ describe("the change log", () => {
     ]);
     expect(changes.map(({ sample }) => sample?.length)).toEqual([10, 10]);
     // A change that names all its tasks is not listed for others.
-    await ann.bulk.resume({ tasks: ["acme/t3", "acme/t4"] });
+    await operatorOf(ann).bulk.resume({ tasks: ["acme/t3", "acme/t4"] });
     const kinds = async (id: string) =>
       (await kit.client.changes.list({ task: `acme/${id}` })).changes.map((one) => one.kind);
     expect(await kinds("t4")).toEqual(["resume", "pause", "put"]);

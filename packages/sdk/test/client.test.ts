@@ -124,7 +124,7 @@ onEveryEngine("the client", (connection) => {
     expect(await ids({ deliveries: true })).toEqual(["t", "alert-1"]);
     expect(await ids({ queue: "carillon-alerts" })).toEqual(["alert-1"]);
     // Deliveries belong to the owner and are deleted with the owner's tasks.
-    expect(await client.bulk.delete({ owner: "acme" })).toMatchObject({ count: 2 });
+    expect(await operatorOf(client).bulk.delete({ owner: "acme" })).toMatchObject({ count: 2 });
   });
 
   it("puts a typed task: the type names queue and handler, its schema checks the payload", async () => {
@@ -174,12 +174,14 @@ onEveryEngine("the client", (connection) => {
     expect(await client.runs.cancel(run, { by: text })).toBe(true);
     expect(await client.upNext({ queue: text, limit: number })).toHaveLength(1);
     expect(await client.forecast({ within: "2h", queue: text, limit: number })).not.toHaveLength(0);
-    expect(await client.bulk.pause({ queue: name.queue, tag: text }, { note: text, by: text })).toMatchObject(
-      {
-        count: 1,
-      },
-    );
-    expect(await client.bulk.resume({ queue: name.queue }, { from: undefined, by: text })).toMatchObject({
+    expect(
+      await operatorOf(client).bulk.pause({ queue: name.queue, tag: text, note: text }, { by: text }),
+    ).toMatchObject({
+      count: 1,
+    });
+    expect(
+      await operatorOf(client).bulk.resume({ queue: name.queue, from: undefined }, { by: text }),
+    ).toMatchObject({
       count: 1,
     });
     expect(
@@ -363,7 +365,7 @@ onEveryEngine("the client", (connection) => {
     });
     expect((await bench.jobs()).map(({ data }) => data.payload)).toEqual([{ tenant: "globex" }]);
     expect(await client.get("t")).toMatchObject({ payload: { tenant: "acme" } });
-    const none = client.bulk.trigger({ queue: QUEUE }, { payload: {} } as object);
+    const none = operatorOf(client).bulk.trigger({ queue: QUEUE, ...({ payload: {} } as object) });
     await expect(none).rejects.toMatchObject({ code: "INVALID_OPTION", field: "payload" });
   });
 
@@ -577,7 +579,7 @@ onEveryEngine("the client", (connection) => {
           field: "at",
         });
         await client.put(noop("t"));
-        const range = client.backfills.start("t", { from: at, to: START });
+        const range = operatorOf(client).backfills.start({ id: "t", from: at, to: START });
         await expect(range).rejects.toMatchObject({ code: "INVALID_OPTION", field: "from" });
       },
     );

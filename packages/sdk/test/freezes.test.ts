@@ -262,9 +262,9 @@ describe("a freeze", () => {
       await put("t", { schedule: { every: "1h" } });
       const id = await frozen();
       const range = { from: START - 120 * MINUTE, to: START };
-      const started = await kit.client.backfills.start("t", { ...range, overlap: "allow" });
+      const started = await operatorOf(kit.client).backfills.start({ id: "t", ...range, overlap: "allow" });
       await kit.advance("2m");
-      const of = () => kit.client.backfills.get(started.id as string);
+      const of = () => operatorOf(kit.client).backfills.get({ id: started.id as string });
       expect(await of()).toMatchObject(
         holds ? { state: "running", enqueued: 0, skipped: 0 } : { state: "done", enqueued: 3 },
       );

@@ -231,9 +231,9 @@ describe("the outlook of a client", () => {
   ];
   it.each(BACKLOG)("counts %s of a backlog towards maxRuns", async (_what, rest, maxRuns, last) => {
     await put("t", "fine", { overlap: "allow", schedule: { every: "10m", maxRuns }, ...rest });
-    await kit.client.bulk.pause({ queue: QUEUE });
+    await operatorOf(kit.client).bulk.pause({ queue: QUEUE });
     await kit.advance("45m");
-    await kit.client.bulk.resume({ queue: QUEUE }, { from: "catch-up" });
+    await operatorOf(kit.client).bulk.resume({ queue: QUEUE, from: "catch-up" });
     expect([await verdict(10), await verdict(20), await verdict(40)]).toEqual(["due", "due", "due"]);
     expect([await verdict(last), await verdict(last + 10)]).toEqual(["planned", "no-occurrence"]);
     await kit.advance("2h");
@@ -276,9 +276,13 @@ describe("the outlook of a client", () => {
     await kit.advance("1m");
     const expected = { lateMs: 5 * MINUTE, waitMs: 2 * MINUTE };
     expect(await shown()).toMatchObject(Array(3).fill(expected));
-    const backfill = await kit.client.backfills.start("t", { from: START + 1, to: START + 60 * MINUTE });
+    const backfill = await operatorOf(kit.client).backfills.start({
+      id: "t",
+      from: START + 1,
+      to: START + 60 * MINUTE,
+    });
     await kit.advance("1m");
-    expect(await kit.client.backfills.get(backfill.id!)).toMatchObject({ enqueued: 1 });
+    expect(await operatorOf(kit.client).backfills.get({ id: backfill.id! })).toMatchObject({ enqueued: 1 });
     const [again] = await kit.client.runs.list("t", { limit: 1 });
     expect(again).toMatchObject({ trigger: "backfill" });
     expect(again).not.toHaveProperty("lateMs");

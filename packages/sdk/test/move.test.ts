@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import type { TestKit } from "@carillon/testing";
@@ -171,7 +172,8 @@ describe("a move to another queue", () => {
     expect([await queues(), (await held(QUEUE))?.state]).toEqual([[QUEUE], "scheduled"]);
     await kit.worker.resume();
     await kit.advance("1s");
-    const { id } = await kit.client.backfills.start("t", {
+    const { id } = await operatorOf(kit.client).backfills.start({
+      id: "t",
       from: START - 5 * MINUTE,
       to: START,
       every: "1h",
@@ -180,7 +182,7 @@ describe("a move to another queue", () => {
       code: "CONFLICT",
       message: expect.stringMatching(`backfill ${id}`),
     });
-    await kit.client.backfills.cancel(id as string);
+    await operatorOf(kit.client).backfills.cancel({ id: id as string });
     await kit.client.put({ id: "t", type: "ring", queue: OTHER, schedule: { every: "1h" } });
     await expect(kit.client.move({ queue: QUEUE, id: "t" }, OTHER)).rejects.toMatchObject({
       code: "CONFLICT",
@@ -251,8 +253,10 @@ describe("a move to another queue", () => {
       const conflict = { code: "CONFLICT", message: expect.stringContaining("moved to queue gongs") };
       await expect(kit.client.delete("t")).rejects.toMatchObject(conflict);
       const range = { from: START - 5 * MINUTE, to: START, every: "1h" } as const;
-      await expect(kit.client.backfills.start("t", range)).rejects.toMatchObject(conflict);
-      expect(await kit.client.backfills.list()).toEqual([]);
+      await expect(operatorOf(kit.client).backfills.start({ id: "t", ...range })).rejects.toMatchObject(
+        conflict,
+      );
+      expect((await operatorOf(kit.client).backfills.list()).backfills).toEqual([]);
       expect(await kit.client.get("t")).toMatchObject({
         ...{ state: "scheduled", moving: { to: OTHER }, nextExecution: undefined },
       });
@@ -268,7 +272,12 @@ describe("a move to another queue", () => {
     const { hold } = moves;
     moves.hold = async (...args) => {
       moves.hold = hold;
-      await kit.client.backfills.start("t", { from: START - 5 * MINUTE, to: START, every: "1h" });
+      await operatorOf(kit.client).backfills.start({
+        id: "t",
+        from: START - 5 * MINUTE,
+        to: START,
+        every: "1h",
+      });
       return hold.apply(moves, args);
     };
     const message = expect.stringMatching(/the backfill \w+ of t is running/);

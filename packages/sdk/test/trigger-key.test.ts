@@ -74,8 +74,8 @@ onEveryEngine("a key of a trigger", (connection) => {
     await bench.put({ id: "t", overlap: "allow" });
     await bench.put({ id: "u", overlap: "allow" });
     await client.trigger("t", { key });
-    expect(await client.bulk.trigger({ queue: QUEUE }, { key })).toMatchObject({ count: 1 });
-    expect(await client.bulk.trigger({ queue: QUEUE }, { key })).toMatchObject({
+    expect(await operatorOf(client).bulk.trigger({ queue: QUEUE, key })).toMatchObject({ count: 1 });
+    expect(await operatorOf(client).bulk.trigger({ queue: QUEUE, key })).toMatchObject({
       count: 0,
       refused: { count: 0 },
     });
@@ -109,10 +109,10 @@ onEveryEngine("a key of a trigger", (connection) => {
     expect(await client.trigger("t", { key })).toMatchObject({ outcome: "enqueued", repeated: false });
   });
 
-  it.each(["", "a b", "ümlaut", "x".repeat(129), 7])("is refused as %j", async (wrong) => {
+  it.each(["", "a b", "ümlaut", "x".repeat(129)])("is refused as %j", async (wrong) => {
     const refused = { code: "INVALID_NAME", field: "key" };
-    await expect(client.trigger("t", { key: wrong as string })).rejects.toMatchObject(refused);
-    await expect(client.bulk.trigger({ queue: QUEUE }, { key: wrong as string })).rejects.toMatchObject(
+    await expect(client.trigger("t", { key: wrong })).rejects.toMatchObject(refused);
+    await expect(operatorOf(client).bulk.trigger({ queue: QUEUE, key: wrong })).rejects.toMatchObject(
       refused,
     );
   });

@@ -1,15 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Operator } from "@carillon/ops";
-import type {
-  Backfill,
-  BackfillAllResult,
-  BackfillOnly,
-  Client,
-  StartBackfillResult,
-  Task,
-} from "@carillon/sdk";
+import type { AnswerTo, InputTo, Operator } from "@carillon/ops";
+import type { Client, Task } from "@carillon/sdk";
 import { type Command, Option } from "commander";
-import { type Globals, type Register, taskRef, tasksCommand, withClient } from "../command.js";
+import { type Globals, operate, type Register, taskRef, tasksCommand, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { readMoment, zoneOfSchedule } from "../moment.js";
@@ -17,6 +10,7 @@ import type { Output } from "../output.js";
 import { facts } from "../text.js";
 import { duration, when } from "../times.js";
 import { behindPace } from "./backfills.js";
+import { given } from "./given.js";
 import { doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
@@ -26,7 +20,7 @@ interface BackfillOptions extends Named {
   timezone?: string;
   overlap?: Overlap;
   every?: string;
-  only?: BackfillOnly;
+  only?: InputTo<"backfills.start">["only"];
   rate?: number;
   by?: string;
   wait?: boolean;
@@ -71,10 +65,10 @@ export const registerBackfill: Register = (program, out) => {
       if (task === undefined || tasks.length > 1) return beginMany(tasks, options, out);
       if (options.rate !== undefined) throw misuse("rate", "applies to many tasks only.", "Give --every.");
       await withClient(options, async (client, ops) => {
-        const put = await begin(client, task, options, out);
+        const put = await begin(client, ops, task, options, out);
         if (!options.wait || put.id === undefined) return answer(put, task, options, out);
         if (!options.json) await out.write(begun(put, task));
-        await ended(await awaitEnd(client, ops, put.id, options.json, out), options, out);
+        await ended(await awaitEnd(ops, put.id, options.json, out), options, out);
       });
     });
 };
@@ -83,8 +77,8 @@ export const registerBackfillStatus: Register = (program, out) => {
   backfillCommand(program, "backfill-status", "how far a backfill is").action(
     async (id: string, _: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const [found, now] = await withClient(options, (client) =>
-        Promise.all([client.backfills.get(id), client.serverTime()]),
+      const [found, now] = await withClient(options, (client, ops) =>
+        Promise.all([ops.backfills.get({ id }), client.serverTime()]),
       );
       if (options.json) return out.json(found);
       await out.write(describe(found, now, out));
@@ -99,9 +93,12 @@ export const registerBackfillCancel: Register = (program, out) => {
     "stop a backfill, or all of a batch; what it has enqueued goes on",
   ).action(async (id: string, _: unknown, command) => {
     const options: Globals = command.optsWithGlobals();
-    const changed = await withClient(options, (client) => client.backfills.cancel(id));
-    const text = `${changed ? "stopped" : "was over already:"} backfill ${id}\n`;
-    await (options.json ? out.json({ id, changed }) : out.write(text));
+    await operate(
+      options,
+      out,
+      async (ops) => ({ id, ...(await ops.backfills.cancel({ id })) }),
+      ({ changed }) => `${changed ? "stopped" : "was over already:"} backfill ${id}\n`,
+    );
   });
 };
 
@@ -113,19 +110,24 @@ function backfillCommand(program: Command, name: string, summary: string): Comma
     .argument("<id>", "a backfill's id, as backfill shows it");
 }
 
+type Backfill = AnswerTo<"backfills.get">;
+type Started = AnswerTo<"backfills.startAll">;
+
 async function begin(
   client: Client,
+  ops: Operator,
   task: string,
   options: BackfillOptions,
   out: Output,
-): Promise<StartBackfillResult> {
+): Promise<AnswerTo<"backfills.start">> {
   const { queue, owner, overlap, every, only, by, dryRun } = options;
   assertRange(options);
   const found = await client.get(taskRef(task, queue, owner));
   const range = await rangeOf(client, options, out, found.schedule);
-  return client.backfills.start(
-    { queue: found.queue, owner: found.owner, id: found.id },
-    { ...range, overlap, every, only, by, dryRun },
+  const { queue: in_, owner: whose, id } = found;
+  return ops.backfills.start(
+    { queue: in_, owner: whose, id, ...range, overlap, every, only, dryRun },
+    given({ by }),
   );
 }
 
@@ -160,13 +162,13 @@ async function beginMany(tasks: readonly string[], options: BackfillOptions, out
   assertRange(options);
   if (perMinute === undefined && !dryRun)
     throw misuse("rate", "missing.", "Give the occurrences a minute, or --dry-run to count them.");
-  await doToMany<BackfillAllResult["sample"][number], BackfillAllResult>(
+  await doToMany<Started["sample"][number], Started>(
     {
       verb: "backfill",
       past: "backfilling",
-      act: async (client, filter, dryRun) => {
+      act: async (ops, input, client) => {
         const range = await rangeOf(client, options, out);
-        return client.backfills.startAll(filter, { ...range, overlap, perMinute, only, by, dryRun });
+        return ops.backfills.startAll({ ...input, ...range, overlap, perMinute, only }, given({ by }));
       },
       columns: [
         { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
@@ -188,7 +190,7 @@ async function beginMany(tasks: readonly string[], options: BackfillOptions, out
 }
 
 async function answer(
-  put: StartBackfillResult,
+  put: AnswerTo<"backfills.start">,
   task: string,
   options: BackfillOptions,
   out: Output,
@@ -197,7 +199,7 @@ async function answer(
   await out.write(begun(put, task));
 }
 
-function begun({ id, total }: StartBackfillResult, task: string): string {
+function begun({ id, total }: AnswerTo<"backfills.start">, task: string): string {
   const count = total === 1 ? "1 occurrence" : `${total} occurrences`;
   if (id === undefined) return `${count} of ${task}; nothing was started\n`;
   return `backfill ${id}: ${count} of ${task}\n`;
@@ -205,19 +207,18 @@ function begun({ id, total }: StartBackfillResult, task: string): string {
 
 /** On a terminal one line that is updated; elsewhere a line for each change. */
 async function awaitEnd(
-  client: Client,
   ops: Operator,
   id: string,
   silent: boolean | undefined,
   out: Output,
-): Promise<Backfill> {
+): Promise<AnswerTo<"backfills.get">> {
   const { stderr } = out;
   let shown = "";
   if (!(await ops.nodes.list()).nodes.some(({ alive }) => alive)) {
     out.note("no scheduler node is alive: the backfill begins when one starts.");
   }
   for (;;) {
-    const found = await client.backfills.get(id);
+    const found = await ops.backfills.get({ id });
     const text = progress(found);
     if (!silent && text !== shown) stderr.write(stderr.isTTY ? `\r${text}\u001b[K` : `${text}\n`);
     shown = text;

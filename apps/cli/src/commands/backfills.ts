@@ -1,7 +1,9 @@
-import type { Backfill } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { Option } from "commander";
-import { type Globals, limitOf, type Register, wholeNumber, withClient } from "../command.js";
+import { type Globals, limitOf, operate, type Register, wholeNumber } from "../command.js";
 import { type Column, table } from "../table.js";
+
+type Backfill = AnswerTo<"backfills.list">["backfills"][number];
 
 interface ListOptions extends Globals {
   queue?: string;
@@ -23,14 +25,16 @@ export const registerBackfills: Register = (program, out) => {
       const options: ListOptions = command.optsWithGlobals();
       const { queue, owner, state, batch, count } = options;
       const limit = limitOf(count, 1_000);
-      const [found, now] = await withClient(options, (client) =>
-        Promise.all([
-          client.backfills.list({ queue, owner, state, batch, limit }),
-          options.json ? 0 : client.serverTime(),
-        ]),
+      let now = 0;
+      await operate(
+        options,
+        out,
+        async (ops, client) => {
+          now = options.json ? 0 : await client.serverTime();
+          return ops.backfills.list({ queue, owner, state, batch, limit });
+        },
+        ({ backfills }) => (backfills.length ? table(columns(now), backfills, out) : "No backfills.\n"),
       );
-      if (options.json) return out.json({ backfills: found });
-      await out.write(found.length ? table(columns(now), found, out) : "No backfills.\n");
     });
 };
 

@@ -1,4 +1,5 @@
-import type { BulkFilter, TaskState } from "@carillon/sdk";
+import type { InputTo } from "@carillon/ops";
+import type { TaskState } from "@carillon/sdk";
 import {
   CONDITION_NAMES,
   CONDITIONS,
@@ -11,7 +12,7 @@ import { misuse } from "../failure.js";
 import { outcomeOption } from "./outcomes.js";
 
 /** Options that select tasks. */
-export type Conditions = { [Name in ConditionName]?: NonNullable<BulkFilter[Name]> };
+export type Conditions = { [Name in ConditionName]?: NonNullable<InputTo<"bulk.delete">[Name]> };
 
 /** `[owner/]id` names a task, so --queue and --owner are no options of a list: each command words them. */
 const OPTIONS = CONDITION_NAMES.filter((name) => !("ofName" in CONDITIONS[name]));
@@ -38,7 +39,7 @@ function optionOf(name: ConditionName): Option {
 }
 
 /** The conditions that are given. `--owner` too: a bound client shows its owner's tasks only. */
-export function conditionsOf(options: Conditions): BulkFilter {
+export function conditionsOf(options: Conditions): InputTo<"bulk.delete"> {
   return conditionsIn(options);
 }
 

@@ -1,4 +1,5 @@
-import type { BulkFilter, BulkResult, BulkSample, Client } from "@carillon/sdk";
+import type { AnswerTo, InputTo, Operator } from "@carillon/ops";
+import type { Client } from "@carillon/sdk";
 import { type Globals, taskRef, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
@@ -13,6 +14,11 @@ export interface Named extends Globals, Conditions {
   dryRun?: boolean;
 }
 
+/** Selects many tasks; `dryRun` changes nothing. */
+export type Filter = InputTo<"bulk.delete">;
+type BulkResult = AnswerTo<"bulk.delete">;
+type BulkSample = BulkResult["sample"][number];
+
 /** An answer about many tasks, or about many of their runs. */
 type Result<Row> = Pick<BulkResult, "count" | "refused"> & { readonly sample: readonly Row[] };
 
@@ -20,7 +26,7 @@ type Result<Row> = Pick<BulkResult, "count" | "refused"> & { readonly sample: re
 export interface Deed<Row = BulkSample, Answer extends Result<Row> = Result<Row>> {
   readonly verb: string;
   readonly past: string;
-  act(client: Client, filter: BulkFilter, dryRun: boolean): Promise<Answer>;
+  act(ops: Operator, input: Filter, client: Client): Promise<Answer>;
   /** Its subjects. Default: tasks. */
   readonly noun?: string;
   readonly columns?: readonly Column<Row>[];
@@ -44,9 +50,9 @@ export function onlyTask(tasks: readonly string[], options: Named): string | und
  * @param more further conditions of the command
  * @throws `INVALID_OPTION` if there is neither
  */
-export function selectionOf(tasks: readonly string[], options: Named, more: object = {}): BulkFilter {
+export function selectionOf(tasks: readonly string[], options: Named, more: object = {}): Filter {
   const named = tasks.map((task) => taskRef(task, options.queue, options.owner));
-  const filter: BulkFilter = named.length > 0 ? { tasks: named } : conditionsOf(options);
+  const filter: Filter = named.length > 0 ? { tasks: named } : conditionsOf(options);
   if (Object.values({ ...filter, ...more }).some((value) => value !== undefined)) return filter;
   throw misuse("TASK", "missing.", "Give tasks; or --owner, --tag, --queue or --failing, and --all.");
 }
@@ -71,7 +77,7 @@ export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Re
       "Add --dry-run to see how many and which, --all to go on.",
     );
   }
-  const result = await withClient(options, (client) => deed.act(client, filter, dryRun));
+  const result = await withClient(options, (client, ops) => deed.act(ops, { ...filter, dryRun }, client));
   if (result.refused.count > 0) out.exitCode = EXIT.refused;
   if (json) return out.json<Result<Row>>(result);
   const head = `${dryRun ? `${deed.verb} means` : deed.past} ${counted(deed, result.count)}\n`;

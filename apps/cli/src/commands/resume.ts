@@ -1,4 +1,4 @@
-import type { BulkFilter, BulkSample, Counted, OwedTask, ResumeAllResult, ResumePlan } from "@carillon/sdk";
+import type { AnswerTo, InputTo } from "@carillon/ops";
 import { Option } from "commander";
 import { type Register, taskRef, tasksCommand, withClient } from "../command.js";
 import { misuse } from "../failure.js";
@@ -8,6 +8,10 @@ import { duration, utcIso } from "../times.js";
 import { type Conditions, conditionsOf } from "./conditions.js";
 import { given } from "./given.js";
 import { doToMany, type Named, onlyTask, selectionOf } from "./many.js";
+
+type Resumed = AnswerTo<"bulk.resume">;
+type ResumePlan = AnswerTo<"bulk.resumePlan">;
+type Counted = ResumePlan["starts"]["all"];
 
 interface ResumeOptions extends Named {
   note?: string;
@@ -47,16 +51,13 @@ export const registerResume: Register = (program, out) => {
         return showPlan({ ...selected, ...paused }, options, out);
       }
       if (task === undefined || from === "latest" || from === "all" || perMinute !== undefined) {
-        return doToMany<BulkSample, ResumeAllResult>(
+        return doToMany<Resumed["sample"][number], Resumed>(
           {
             verb: "resume",
             past: "resumed",
             conditions: paused,
-            act: (client, filter, dryRun) =>
-              client.bulk.resume(
-                { ...filter, ...paused },
-                { from, perMinute, ...given({ by: options.by }), dryRun },
-              ),
+            act: (ops, input) =>
+              ops.bulk.resume({ ...input, ...paused, from, perMinute }, given({ by: options.by })),
             more: ({ batch }) =>
               batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,
           },
@@ -81,8 +82,12 @@ export const registerResume: Register = (program, out) => {
     });
 };
 
-async function showPlan(filter: BulkFilter, options: ResumeOptions, out: Output): Promise<void> {
-  const plan = await withClient(options, (client) => client.bulk.resumePlan(filter));
+async function showPlan(
+  filter: InputTo<"bulk.resumePlan">,
+  options: ResumeOptions,
+  out: Output,
+): Promise<void> {
+  const plan = await withClient(options, (_client, ops) => ops.bulk.resumePlan(filter));
   if (options.json) return out.json(plan);
   const { tasks, owed, most, unpaused, frozen, held } = plan;
   const lines = [`${counted(tasks, "paused task")}; ${owed.tasks} of them owe ${occurrences(owed)}\n`];
@@ -140,7 +145,7 @@ const CHOICES: Column<Choice>[] = [
   { title: "HOW", value: ({ how }) => how, least: 12 },
 ];
 
-const MOST: Column<OwedTask>[] = [
+const MOST: Column<ResumePlan["most"][number]>[] = [
   { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
   { title: "QUEUE", value: ({ queue }) => queue, rank: 2, least: 8 },
   { title: "OWES", value: ({ owed }) => number(owed), right: true },

@@ -1,4 +1,5 @@
-import type { CancelledRun, RunDetails } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
+import type { RunDetails } from "@carillon/sdk";
 import type { Command } from "commander";
 import { type Globals, manyOptions, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
@@ -7,6 +8,7 @@ import { type Column, table } from "../table.js";
 import { cut, facts, type Paint, printable } from "../text.js";
 import { duration, when } from "../times.js";
 import { refuseBesideTask } from "./conditions.js";
+import { given } from "./given.js";
 import { type Deed, doToMany, type Named } from "./many.js";
 import { took } from "./run-columns.js";
 
@@ -43,20 +45,20 @@ export const registerCancel: Register = (program, out) => {
       if (id === undefined) return doToMany(cancelMany(by), [], options, out);
       refuseBesideTask(options, ["queue", "all"]);
       if (options.dryRun) throw misuse("dry-run", "applies to many runs only.", "Leave it out.");
-      const changed = await withClient(options, (client) =>
-        client.runs.cancel(id, by === undefined ? {} : { by }),
-      );
+      const changed = await withClient(options, (client) => client.runs.cancel(id, given({ by })));
       const text = `${changed ? "asked for the end of" : "was asked to end already:"} ${id}\n`;
       await (options.json ? out.json({ run: id, changed }) : out.write(text));
     });
 };
 
-function cancelMany(by: string | undefined): Deed<CancelledRun> {
+function cancelMany(
+  by: string | undefined,
+): Deed<AnswerTo<"bulk.cancel">["sample"][number], AnswerTo<"bulk.cancel">> {
   return {
     verb: "cancel",
     past: "asked for the end of",
     noun: "run",
-    act: (client, filter, dryRun) => client.runs.cancelAll(filter, { by, dryRun }),
+    act: (ops, input) => ops.bulk.cancel(input, given({ by })),
     columns: [
       { title: "RUN", value: ({ run }) => run },
       { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },

@@ -31,8 +31,7 @@ export const registerRm: Register = (program, out) => {
         const deed: Deed = {
           verb: "rm",
           past: "deleted",
-          act: (client, filter, dryRun) =>
-            client.bulk.delete(filter, { ...given({ by: options.by }), dryRun }),
+          act: (ops, input) => ops.bulk.delete(input, given({ by: options.by })),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -58,7 +57,7 @@ export const registerPause: Register = (program, out) => {
         const deed: Deed = {
           verb: "pause",
           past: "paused",
-          act: (client, filter, dryRun) => client.bulk.pause(filter, { ...why, dryRun }),
+          act: (ops, input) => ops.bulk.pause({ ...input, note: options.note }, given({ by: options.by })),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -94,7 +93,7 @@ export const registerTrigger: Register = (program, out) => {
         const deed: Deed = {
           verb: "trigger",
           past: "triggered",
-          act: (client, filter, dryRun) => client.bulk.trigger(filter, { key, overlap, by, force, dryRun }),
+          act: (ops, input) => ops.bulk.trigger({ ...input, key, overlap, force }, given({ by })),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -126,7 +125,7 @@ export const registerTag: Register = (program, out) => {
       const deed: Deed = {
         verb: "tag",
         past: "tagged",
-        act: (client, filter, dryRun) => client.bulk.tag(filter, { add, remove }, { by, dryRun }),
+        act: (ops, input) => ops.bulk.tag({ ...input, add, remove }, given({ by })),
       };
       await doToMany(deed, tasks, options, out);
     });

@@ -27,7 +27,6 @@ const outcomes = z.partialRecord(z.enum(OUTCOMES), count).meta({ id: "Outcomes" 
 const taskState = z.enum(TASK_STATES).meta({ id: "TaskState" });
 const runState = z.enum(["queued", "running", "terminating", "final"]).meta({ id: "RunState" });
 const alertKind = z.enum(ALERT_KINDS).meta({ id: "AlertKind" });
-const catchUp = taskSchema.shape.catchUp.unwrap();
 const range = object({ from: time, to: time });
 const pause = object({}, { at: time, by: text, note: text }).meta({ id: "Pause" });
 const taskName = object({ queue: text, owner: text, id: text }).meta({ id: "TaskName" });
@@ -101,25 +100,6 @@ export const TRIGGERED = object(
   { outcome: z.enum(["enqueued", "queued"]), key: text, repeated: flag, warnings },
   { run: text, enqueued: time },
 );
-
-const refusal = object({ task: z.union([text, object({ id: text })]), code: text, message: text });
-const refused = object({ count, sample: list(refusal) }).meta({ id: "Refused" });
-const sampled = taskName.extend({ paused: pause.optional() });
-export const BULK = object({ count, sample: list(sampled), refused }).meta({ id: "BulkResult" });
-export const CANCELLED = object({
-  ...{ count, tasks: count, refused },
-  sample: list(object({ run: text, task: taskName, state: runState })),
-});
-const counted = object({ count, exact: flag }).meta({ id: "Counted" });
-const owed = counted.extend({ tasks: count }).meta({ id: "OwedCount" });
-const plan = object({
-  ...{ tasks: count, held: count, refused, owed, unpaused: owed },
-  policies: z.record(catchUp, owed),
-  starts: z.record(z.enum(["now", "latest", "catch-up", "all"]), counted),
-  most: list(taskName.extend({ catchUp, owed: counted, from: time, to: time })),
-  frozen: owed.extend({ from: time.optional(), to: time.optional() }),
-}).meta({ id: "ResumePlan" });
-export const RESUMED = z.union([BULK.extend({ batch: text.optional() }), plan]);
 
 const RUN = object(
   {
@@ -257,22 +237,6 @@ export const CHANGES = object(
     ),
   },
   page,
-);
-
-const backfill = object(
-  {
-    ...{ id: text, task: taskName, state: z.enum(["running", "done", "cancelled"]), by: text },
-    ...{ from: time, to: time, at: time, created: time },
-    ...{ total: count, enqueued: count, skipped: count, every: count },
-  },
-  { taskCreated: time, overlap: text, batch: text },
-).meta({ id: "Backfill" });
-export const BACKFILL = backfill;
-export const BACKFILLS = object({ backfills: list(backfill) });
-export const STARTED = object({ total: count }, { id: text });
-export const STARTED_ALL = object(
-  { count, total: count, sample: list(taskName.extend({ total: count })), refused },
-  { batch: text },
 );
 
 export const ME = object(

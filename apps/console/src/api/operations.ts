@@ -3,13 +3,21 @@ import { CarillonError } from "@carillon/sdk";
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { Env } from "../context.js";
+import { API_PATH } from "../paths.js";
+import type { inTurn } from "./in-turn.js";
 import { type Endpoint, endpoint, NOTHING, route } from "./route.js";
 
-/** Registers all operations, each at its method and path. */
-export function operationRoutes(router: Hono<Env>): void {
+/** Registers all operations, each at its method and path. @param turn for those that compute */
+export function operationRoutes(router: Hono<Env>, turn: ReturnType<typeof inTurn>): void {
   for (const path of new Set(HTTP_OPERATIONS.map(({ path }) => path))) {
     const operations = HTTP_OPERATIONS.filter((one) => one.path === path);
-    const handlers = operations.map((one) => [one.method.toLowerCase(), endpointOf(one)] as const);
+    const handlers = operations.map((one) => {
+      const endpoint = endpointOf(one);
+      return [
+        one.method.toLowerCase(),
+        one.operation.cost === "computes" ? turn(endpoint) : endpoint,
+      ] as const;
+    });
     route(router, path, Object.fromEntries(handlers));
   }
 }
@@ -22,6 +30,7 @@ function endpointOf(one: HttpOperation): Endpoint {
   );
   const reads = one.method === "GET";
   const described = Object.keys(rest.shape).length > 0 ? rest : NOTHING;
+  const kept = HTTP_OPERATIONS.find(({ method, path }) => method === "GET" && path === `/${one.noun}/:id`);
   const read = reads ? reader(rest) : undefined;
   return endpoint(
     {
@@ -34,7 +43,12 @@ function endpointOf(one: HttpOperation): Endpoint {
     async ({ client, path, query, body }) => {
       const input = { ...(read ? read(query) : (body as object | undefined)), ...path };
       const answer = await perform(client, operation, input);
-      return { status: statusOf(one, answer), body: answer };
+      const { id } = Object(answer) as { id?: string };
+      return {
+        status: statusOf(one, answer),
+        body: answer,
+        ...(!reads && id !== undefined && kept && { location: API_PATH + kept.path.replace(":id", id) }),
+      };
     },
   );
 }

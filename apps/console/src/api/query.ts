@@ -1,6 +1,6 @@
+import { conditionShape } from "@carillon/ops/internal";
 import { ITEM_STATES, OUTCOMES, type Outcome, parseInstant, TASK_STATES, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
-import { conditionShape } from "./conditions.js";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
 // `meta` is for the OpenAPI document; `undefined` there removes the schema of the text.
@@ -95,14 +95,6 @@ export const RUNNING_QUERY = z.strictObject({
 });
 
 export const SUMMARY_QUERY = z.strictObject({ within: number.exactOptional() });
-
-export const BACKFILLS_QUERY = z.strictObject({
-  queue: text.exactOptional(),
-  owner: text.exactOptional(),
-  state: oneOf(["running", "done", "cancelled"]).exactOptional(),
-  batch: text.exactOptional(),
-  limit: number.exactOptional(),
-});
 
 export const EXPLAIN_QUERY = z.strictObject({ time });
 

@@ -2,13 +2,11 @@ import type { Store } from "@carillon/sdk/internal";
 import { Hono } from "hono";
 import type { Env } from "../context.js";
 import type { Redactor } from "../redact.js";
-import { backfillEndpoints as backfills } from "./backfills.js";
 import { clientsOf } from "./clients.js";
 import { eventsEndpoint } from "./events.js";
 import { inTurn } from "./in-turn.js";
 import { insightEndpoints as insight } from "./insight.js";
 import { changesEndpoint, journalEndpoint } from "./journal.js";
-import { manyEndpoints as many } from "./many.js";
 import { namespaceEndpoints as namespace } from "./namespace.js";
 import { openApiEndpoint } from "./openapi.js";
 import { operationRoutes } from "./operations.js";
@@ -27,15 +25,12 @@ export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   const turn = inTurn();
 
   router.use(clientsOf(store));
+  // First, because `/runs/:id` would take `/runs/cancel`.
+  operationRoutes(router, turn);
   route(router, "/openapi.json", { get: openApiEndpoint(router) });
   route(router, "/me", { get: namespace.me });
   route(router, "/tasks", { get: tasks.list, post: tasks.add });
   route(router, "/tasks/counts", { get: tasks.counts });
-  route(router, "/tasks/pause", { post: many.pause });
-  route(router, "/tasks/resume", { post: turn(many.resume) });
-  route(router, "/tasks/trigger", { post: many.trigger });
-  route(router, "/tasks/tag", { post: many.tag });
-  route(router, "/tasks/delete", { post: many.remove });
   route(router, task, { get: tasks.get, put: tasks.put, delete: tasks.remove });
   route(router, `${task}/pause`, { post: verbs.pause });
   route(router, `${task}/resume`, { post: verbs.resume });
@@ -48,11 +43,7 @@ export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   route(router, `${task}/stats`, { get: insight.stats });
   route(router, `${task}/ticks`, { get: turn(insight.ticks) });
   route(router, `${task}/explain`, { get: turn(insight.explain) });
-  route(router, `${task}/backfills`, { post: turn(backfills.add) });
-  route(router, "/backfills", { get: backfills.list, post: turn(backfills.addAll) });
-  route(router, "/backfills/:id", { get: backfills.get, delete: backfills.cancel });
   route(router, "/runs", { get: runs.list });
-  route(router, "/runs/cancel", { post: many.cancel });
   route(router, "/runs/summary", { get: runs.summary });
   route(router, "/runs/:id", { get: runs.get });
   route(router, "/runs/:id/items", { get: runs.items });
@@ -69,6 +60,5 @@ export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   route(router, "/doctor", { get: turn(namespace.doctor) });
   route(router, "/changes", { get: changesEndpoint });
   route(router, "/events", { get: eventsEndpoint() });
-  operationRoutes(router);
   return router;
 }

@@ -6,27 +6,25 @@ import { RUNS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 import { taskOf, withHidden } from "./tasks.js";
 
-export const text = z.string("not a text").exactOptional();
+const text = z.string("not a text").exactOptional();
 const overlap = taskSchema.shape.overlap.unwrap();
 
 /** Overrides the task's own policy. */
-export const OVERLAP = z.enum(overlap.enum, `not one of ${overlap.options.join(", ")}`).exactOptional();
+const OVERLAP = z.enum(overlap.enum, `not one of ${overlap.options.join(", ")}`).exactOptional();
 
-export const PAUSE = z.strictObject({ note: text });
 const PAUSE_ONE = z.strictObject({
-  ...PAUSE.shape,
+  note: text,
   cancelQueued: z.boolean("not true or false").exactOptional(),
 });
 const RESUME = z.strictObject({
   from: z.enum(["now", "catch-up"], "not one of now, catch-up").exactOptional(),
 });
-export const TRIGGER = z.strictObject({
+const TRIGGER_ONE = z.strictObject({
   key: text,
   overlap: OVERLAP,
   force: z.boolean("not true or false").exactOptional(),
+  payload: z.unknown().optional(),
 });
-
-const TRIGGER_ONE = z.strictObject({ ...TRIGGER.shape, payload: z.unknown().optional() });
 
 const MOVE = z.strictObject({
   queue: z.string("not a text"),

@@ -2,7 +2,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ALERTS_QUEUE, CarillonError, type Duration, type TaskName, type TaskRef } from "@carillon/core";
 import { assertName, assertOptions, durationOption, localName, MAX_DURATION } from "@carillon/core/internal";
 import type { StoredTask } from "@carillon/store";
-import { nameOf } from "./bulk.js";
 import { notFound } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { AuthorOptions } from "./types.js";
@@ -45,7 +44,7 @@ export async function move(
     if (target.moving?.startsWith("from ")) await scope.store.moves.end(to);
     return { task: to, changed: false };
   }
-  const from = nameOf(found.source);
+  const from = nameOf(found.source.definition);
   await hold(scope, found.source, target, queue);
   try {
     // None starts while the task is held.
@@ -94,7 +93,7 @@ async function hold(
   target: StoredTask | undefined,
   queue: string,
 ): Promise<void> {
-  const name = nameOf(first);
+  const name = nameOf(first.definition);
   for (let source: StoredTask | undefined = first; ; source = await scope.store.tasks.get(name)) {
     if (!source) throw notFound(name);
     if (source.moving === `to ${queue}`) return;
@@ -169,4 +168,8 @@ function where(moving: string): string {
 
 function conflict(what: string, remedy: string): CarillonError {
   return new CarillonError("CONFLICT", what, { remedy });
+}
+
+function nameOf({ queue, owner, id }: TaskName): TaskName {
+  return { queue, owner, id };
 }

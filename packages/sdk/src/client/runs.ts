@@ -9,8 +9,6 @@ import {
 } from "@carillon/core";
 import { assertName, assertOptions, quote, runId } from "@carillon/core/internal";
 import type { Attempt, LedgerEntry } from "@carillon/store";
-import type { BulkFilter, BulkOptions } from "./bulk.js";
-import { type CancelResult, cancelAll } from "./cancel-all.js";
 import { wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";
 import { assertRunning, type RunningFilter, type RunningRun, running } from "./running.js";
@@ -103,15 +101,6 @@ export class Runs {
     if (answer === "FINAL") throw new CarillonError("CONFLICT", `run ${id} has already ended.`);
     if (answer === "OK") this.#scope.log("cancel", task, by, { details: { run: id } });
     return answer === "OK";
-  }
-
-  /**
-   * Requests the end of all open runs of the tasks that match, queued and running ones. Runs of deleted tasks are left alone.
-   *
-   * @throws `INVALID_OPTION`
-   */
-  async cancelAll(filter: BulkFilter, options: BulkOptions & AuthorOptions = {}): Promise<CancelResult> {
-    return cancelAll(this.#scope, filter, options);
   }
 
   /**

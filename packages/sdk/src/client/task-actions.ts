@@ -58,7 +58,7 @@ export async function trigger(
   ref: TaskRef,
   options: TriggerOptions,
 ): Promise<TriggerResult> {
-  assertTriggerOptions(options, ["payload"]);
+  assertTriggerOptions(options);
   const { overlap } = options;
   const payload = options.payload === undefined ? undefined : writer.payload(options.payload);
   const author = scope.author(options.by);
@@ -90,11 +90,8 @@ export async function triggerOne(
 }
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` for the key */
-export function assertTriggerOptions<Options extends TriggerOptions>(
-  options: Options,
-  more: readonly (keyof Options & string)[] = [],
-): void {
-  assertOptions(options, ["key", "overlap", "by", "force", ...more]);
+function assertTriggerOptions(options: TriggerOptions): void {
+  assertOptions(options, ["key", "overlap", "by", "force", "payload"]);
   assertOverlap(options.overlap);
   if (options.key !== undefined) assertName(options.key, "key");
   if (options.force !== undefined && typeof options.force !== "boolean")

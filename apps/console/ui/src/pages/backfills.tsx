@@ -1,4 +1,4 @@
-import type { Backfill } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { Link, useSearchParams } from "wouter";
 import { api, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
@@ -10,12 +10,13 @@ import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 
 const w = words.backfills;
+type Backfill = AnswerTo<"backfills.list">["backfills"][number];
 const TONES: Record<Backfill["state"], Tone> = { running: "run", done: "ok", cancelled: "none" };
 
 /** Backfills that run, and those of the last days, with their progress. */
 export default function Backfills() {
   const [params] = useSearchParams();
-  const backfills = useGet<{ backfills: Backfill[] }>("/backfills", {}, { refresh: 2_000 });
+  const backfills = useGet<AnswerTo<"backfills.list">>("/backfills", {}, { refresh: 2_000 });
   return (
     <>
       <PageHead title={w.title} />

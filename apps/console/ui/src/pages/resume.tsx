@@ -1,4 +1,4 @@
-import type { BulkResult, ResumePlan } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { api, shortName, taskPath } from "../lib/api.js";
@@ -12,6 +12,7 @@ import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
 
+type ResumePlan = AnswerTo<"bulk.resumePlan">;
 const w = words.resumePage;
 const NAMES = ["owner", "tag", "queue", "note"] as const;
 const POLICIES = ["all", "one", "skip"] as const;
@@ -48,7 +49,7 @@ export default function Resume() {
 
 function Plan({ scope }: { scope: Scope }) {
   const { act } = useMe();
-  const plan = useAsk<ResumePlan>("/tasks/resume", { ...scope, plan: true });
+  const plan = useAsk<ResumePlan>("/tasks/resume/plan", scope);
   return (
     <Loaded of={plan}>
       {(plan) =>
@@ -138,7 +139,7 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
   const load = paced && isRate ? w.paced(perMinute, duration((count / perMinute) * MINUTE)) : w.atOnce;
   const act = useAct(
     () =>
-      api<BulkResult>("POST", "/tasks/resume", {
+      api<AnswerTo<"bulk.resume">>("POST", "/tasks/resume", {
         body: { ...scope, from, ...(paced ? { perMinute } : {}) },
       }),
     {

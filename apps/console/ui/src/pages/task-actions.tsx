@@ -1,4 +1,5 @@
-import type { BackfillOptions, StartBackfillResult, Task, TriggerResult } from "@carillon/sdk";
+import type { AnswerTo, InputTo } from "@carillon/ops";
+import type { Task, TriggerResult } from "@carillon/sdk";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, runPath, shortName, taskPath } from "../lib/api.js";
@@ -143,12 +144,12 @@ function Backfill({ task, onClose }: Props) {
   const body = (dryRun: boolean) => ({
     from: instant(range.from),
     to: instant(range.to),
-    ...(overlap && { overlap: overlap as BackfillOptions["overlap"] }),
+    ...(overlap && { overlap: overlap as InputTo<"backfills.start">["overlap"] }),
     ...(every && { every }),
     dryRun,
   });
   const send = async (dryRun: boolean) =>
-    api<StartBackfillResult>("POST", `${taskPath(task)}/backfills`, { body: body(dryRun) });
+    api<AnswerTo<"backfills.start">>("POST", `${taskPath(task)}/backfills`, { body: body(dryRun) });
   const act = useAct(send, {
     quiet: true,
     onDone: (done, dryRun) => {

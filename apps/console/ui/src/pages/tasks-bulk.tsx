@@ -1,4 +1,5 @@
-import type { BulkResult, TaskName } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
+import type { TaskName } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api, shortName, taskPath } from "../lib/api.js";
@@ -101,8 +102,8 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
     delete: {},
   }[verb];
   const ready = verb !== "tag" || list(`${tags.add} ${tags.remove}`).length > 0;
-  const dry = useAsk<BulkResult>(path, { ...target, ...given, dryRun: true }, { enabled: ready });
-  const act = useAct(() => api<BulkResult>("POST", path, { body: { ...target, ...given } }), {
+  const dry = useAsk<AnswerTo<"bulk.pause">>(path, { ...target, ...given, dryRun: true }, { enabled: ready });
+  const act = useAct(() => api<AnswerTo<"bulk.pause">>("POST", path, { body: { ...target, ...given } }), {
     quiet: true,
     onDone: ({ count, refused }) => {
       notify("ok", w.done[verb](count));

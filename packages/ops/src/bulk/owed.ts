@@ -1,7 +1,7 @@
 import { DEFAULT_CATCH_UP_GRACE, parseDuration, type TaskSchedule } from "@carillon/core/internal";
+import type { TimeSlice } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
-import { type Counted, countTimes } from "./backfill-times.js";
-import type { TimeSlice } from "./time-slice.js";
+import { type Counted, countTimes } from "../backfills/times.js";
 
 /** Most occurrences of one task that are counted, or run by a backfill. */
 export const MOST_OWED = 100_000;

@@ -1,4 +1,4 @@
-import type { Duration, OverlapPolicy, Run } from "@carillon/core";
+import type { Run, TaskName } from "@carillon/core";
 import {
   fixedInterval,
   isFailure,
@@ -7,41 +7,78 @@ import {
   type TaskSchedule,
   type TimeRange,
 } from "@carillon/core/internal";
+import { instant as instantOf, type Scope, type TimeSlice } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
-import type { Scope } from "./scope.js";
-import type { TimeSlice } from "./time-slice.js";
+import { z } from "zod";
+import { nameOf } from "../bulk/bulk.js";
+import { fault } from "../bulk/filter.js";
+import { count, flag, instant, oneOf, overlap } from "../shapes.js";
 
-/** Occurrences to select: whose runs failed, or that were skipped for this reason. */
-export const BACKFILL_ONLY = ["failed", "frozen", "missed", "paused", "overlap"] as const;
-export type BackfillOnly = (typeof BACKFILL_ONLY)[number];
+/** Past occurrences to run. */
+export const range = {
+  from: instant.describe("First nominal time."),
+  to: instant.describe("Last nominal time, not in the future."),
+  dryRun: flag.optional().describe("Count only."),
+  overlap: overlap.optional().describe("Instead of the task's overlap policy."),
+  only: oneOf(["failed", "frozen", "missed", "paused", "overlap"])
+    .optional()
+    .describe(
+      "Only occurrences whose runs failed (and none succeeded since), or that were skipped for this reason, as far as records are kept.",
+    ),
+};
+type Given = Pick<z.output<z.ZodObject<typeof range>>, "overlap" | "only"> & { from: number; to: number };
+type Only = NonNullable<Given["only"]>;
 
-export interface BackfillOptions {
-  /** The nominal times, both included: ISO 8601, a Date or epoch ms. Neither may be in the future. */
-  readonly from: string | number | Date;
-  readonly to: string | number | Date;
-  /** Count only. */
-  readonly dryRun?: boolean | undefined;
-  /** Instead of the task's overlap policy. */
-  readonly overlap?: OverlapPolicy | undefined;
-  /** At most one occurrence in this time, `10s`; default: as fast as they can be. */
-  readonly every?: Duration | undefined;
-  /**
-   * Only occurrences whose runs failed (and none succeeded since), or that were skipped for this reason, as far as
-   * records are kept. Default: all.
-   */
-  readonly only?: BackfillOnly | undefined;
-  /** The name to record as the requester; default: this client's. */
-  readonly by?: string | undefined;
+/** A number of occurrences; not `exact`: there are at least that many. */
+export const counted = z.object({ count, exact: z.boolean() }).meta({ id: "Counted" });
+export type Counted = z.output<typeof counted>;
+
+/** Most occurrences of one task. More are rather a mistake. */
+const MOST = 100_000;
+
+/** The past times of a task that are to run. */
+export interface Times {
+  readonly name: TaskName;
+  readonly taskCreated: number;
+  readonly total: number;
+  readonly ranges: readonly TimeRange[];
+}
+
+/** @throws `INVALID_OPTION` */
+export function rangeOf(
+  given: Omit<Given, "from" | "to"> & Record<"from" | "to", z.output<typeof instant>>,
+): Given {
+  const [from, to] = [instantOf(given.from, "from"), instantOf(given.to, "to")];
+  if (from > to) throw fault("from", "after to.", "Give the earlier time first.");
+  return { from, to, overlap: given.overlap, only: given.only };
+}
+
+/** @throws `INVALID_OPTION` */
+export async function timesOf(
+  scope: Scope,
+  task: StoredTask,
+  { from, to, only, now }: Given & { readonly now: number },
+  slice: TimeSlice,
+): Promise<Times> {
+  if (to > now) throw fault("to", "in the future.", "A backfill runs past times only.");
+  const schedule = scope.store.calendars.schedules.get(task.definition);
+  if (schedule.delay !== undefined)
+    throw fault("task", "its times follow from its runs.", "Trigger it instead.");
+  const ranges = only === undefined ? [[from, to] as const] : await rangesOf(scope, task, only, [from, to]);
+  const pass = () => slice.pass().then(() => true);
+  const { count } = await countTimes(task, schedule, ranges, MOST, slice, pass);
+  if (count > MOST) throw fault("to", `more than ${MOST} occurrences.`, "Give a shorter range.");
+  return { name: nameOf(task), taskCreated: task.created, total: count, ranges };
 }
 
 /** Runs read at once, and in all. */
 const [PAGE, MOST_RUNS] = [1_000, 20_000];
 
 /** The nominal times from `from` to `to` that failed or were skipped, as far as records are kept; in order. */
-export async function rangesOf(
+async function rangesOf(
   { store }: Scope,
   task: StoredTask,
-  only: BackfillOnly,
+  only: Only,
   [from, to]: TimeRange,
 ): Promise<TimeRange[]> {
   const found =
@@ -86,12 +123,6 @@ function merged(ranges: readonly TimeRange[]): TimeRange[] {
     else all.push([first, last]);
   }
   return all;
-}
-
-/** A number of occurrences; not `exact`: there are at least that many. */
-export interface Counted {
-  readonly count: number;
-  readonly exact: boolean;
 }
 
 /**

@@ -1,95 +1,17 @@
 import { createHash } from "node:crypto";
 import { CarillonError, type TaskName } from "@carillon/core";
-import { assertOptions, quote } from "@carillon/core/internal";
+import { type Scope, TimeSlice } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
-import { assertRate, newBatch, paced } from "./backfill-all.js";
-import {
-  type BulkOptions,
-  type BulkRefusal,
-  type BulkResult,
-  bulk,
-  checkedFilter,
-  nameOf,
-  type ResumeFilter,
-  selected,
-  Tally,
-} from "./bulk.js";
-import { shortText } from "./input.js";
+import { paced } from "../backfills/start-all.js";
+import { type BulkRefusal, nameOf, selected, Tally } from "./bulk.js";
+import type { Filter } from "./filter.js";
 import { MOST_OWED, owedBy } from "./owed.js";
-import { wasPaused } from "./resume-plan.js";
-import type { Scope } from "./scope.js";
-import { TimeSlice } from "./time-slice.js";
-import type { ResumeOptions } from "./types.js";
 
-export interface ResumeAllOptions extends Omit<ResumeOptions, "from"> {
-  /**
-   * The same as for one task; also `latest` and `all`: the last occurrence that each task owes, or each of them, whatever its
-   * catch-up policy says. Default `now`.
-   */
-  readonly from?: ResumeOptions["from"] | "latest" | "all";
-  /** For `latest` and `all`: occurrences a minute, of all tasks together; above 0, at most 60,000. Required for `all`. */
-  readonly perMinute?: number | undefined;
-}
-
-/** The result of other calls, with the backfills that it started. */
-export interface ResumeAllResult extends BulkResult {
-  /** Id of the backfills, for `client.backfills.list` and `cancel`. Undefined: there are none. */
-  readonly batch?: string | undefined;
-}
-
-const FROM: readonly unknown[] = ["now", "catch-up", "latest", "all"];
 /** Tasks whose paces are held in memory. */
 const MOST_TASKS = 100_000;
 
-/** @throws `INVALID_OPTION` */
-export async function resumeAll(
-  scope: Scope,
-  filter: ResumeFilter,
-  options: BulkOptions & ResumeAllOptions,
-): Promise<ResumeAllResult> {
-  assertOptions(options, ["from", "perMinute", "by", "dryRun"]);
-  const { from = "now", perMinute, dryRun } = options;
-  if (!FROM.includes(from))
-    throw new CarillonError("INVALID_OPTION", `got ${quote(from)}.`, {
-      field: "from",
-      remedy: `Use one of ${FROM.join(", ")}.`,
-    });
-  const replays = from === "latest" || from === "all";
-  if (perMinute !== undefined || (from === "all" && !dryRun)) assertRate(perMinute);
-  if (perMinute !== undefined && !replays)
-    throw new CarillonError("INVALID_OPTION", `given with from ${from}.`, {
-      field: "perMinute",
-      remedy: "Leave it out.",
-    });
-  const by = scope.author(options.by);
-  const { note, pausedBy, ...checked } = checkedFilter(scope, filter, ["note", "pausedBy"]);
-  shortText(note, "note");
-  shortText(pausedBy, "pausedBy");
-  const isMeant = (task: StoredTask) => wasPaused(task, { note, pausedBy });
-  const named = by.replace(/\s/g, "_");
-  const batch = replays && !dryRun ? newBatch() : undefined;
-  const replay =
-    batch === undefined
-      ? undefined
-      : await Replay.of(
-          scope,
-          { checked, isMeant, from: from as "latest" | "all", perMinute },
-          { batch, by },
-        );
-  const result = await bulk(scope, {
-    kind: "resume",
-    ...{ filter: checked, by, dryRun, state: "paused", isMeant },
-    act: async (task, name) => {
-      if (replay) return replay.resume(task, name, named);
-      return (await scope.store.tasks.resume(name, from as "now" | "catch-up", named)) === "OK";
-    },
-    details: { from, note, pausedBy, perMinute, batch },
-  });
-  return { ...result, ...(replay && replay.started > 0 && { batch }) };
-}
-
 interface Asked {
-  readonly checked: ResumeFilter;
+  readonly checked: Filter;
   readonly isMeant: (task: StoredTask) => boolean;
   readonly from: "latest" | "all";
   readonly perMinute: number | undefined;
@@ -111,7 +33,7 @@ interface Pace {
 }
 
 /** Runs what tasks owe as backfills, at a pace, and lets their schedules go on after it. */
-class Replay {
+export class Replay {
   started = 0;
   readonly #scope: Scope;
   readonly #paces: ReadonlyMap<string, Pace>;

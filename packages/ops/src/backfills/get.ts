@@ -1,0 +1,14 @@
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { given } from "../shapes.js";
+import { backfill, findBackfill } from "./backfill.js";
+
+export const getBackfill = operation({
+  http: "GET /backfills/:id",
+  role: "viewer",
+  reach: "owner",
+  summary: "Reads the progress of a backfill.",
+  input: z.strictObject({ id: given }),
+  output: backfill,
+  run: (call, { id }) => findBackfill(call, id),
+});

@@ -1,0 +1,176 @@
+import { isCarillonError, type TaskName, type TaskRef, type TaskState } from "@carillon/core";
+import type { ChangeFacts } from "@carillon/sdk";
+import { notFound, type Scope, storedFilter } from "@carillon/sdk/internal";
+import type { StoredTask } from "@carillon/store";
+import { z } from "zod";
+import type { Call } from "../operation.js";
+import { count, taskName, time } from "../shapes.js";
+import type { Filter } from "./filter.js";
+
+const refusal = z.object({
+  task: z
+    .union([
+      z.string(),
+      z.object({ queue: z.string().optional(), owner: z.string().optional(), id: z.string() }),
+    ])
+    .describe("The name as given, or its full name."),
+  code: z.string(),
+  message: z.string(),
+});
+export type BulkRefusal = z.output<typeof refusal>;
+
+/** Tasks that could not be changed, each by itself: the others are. */
+export const refused = z
+  .object({ count, sample: z.array(refusal).readonly().describe("The first ten of them.") })
+  .meta({ id: "Refused" });
+
+const sampled = taskName.extend({
+  paused: z
+    .object({ at: time, by: z.string().optional(), note: z.string().optional() })
+    .optional()
+    .describe("Time, author and reason of its pause, if it was paused."),
+});
+type BulkSample = z.output<typeof sampled>;
+
+/** Tasks that a call changed, or with `dryRun` would change. */
+export const bulkResult = z
+  .object({
+    count,
+    sample: z
+      .array(sampled)
+      .readonly()
+      .describe("The first ten of these tasks, as they were before, in the order of queue, owner, id."),
+    refused,
+  })
+  .meta({ id: "BulkResult" });
+
+/** Tasks at a time: bounded memory, and Redis is never held for long. */
+const CHUNK = 100;
+/** Tasks in a sample. */
+const SAMPLE = 10;
+/** A change of many tasks. */
+interface Change {
+  /** As `checkedFilter` returned it. */
+  readonly filter: Filter;
+  readonly dryRun: boolean | undefined;
+  /** Only tasks in this state. Default: any. */
+  readonly state?: TaskState | undefined;
+  /** Only tasks for which this is true. Default: all. */
+  readonly isMeant?: (task: StoredTask) => boolean;
+  /** Returns false if there was nothing to change. Its errors are counted as refusals, but for those of Redis. */
+  readonly act: (task: StoredTask, name: TaskName) => Promise<boolean>;
+  /** For the change log. */
+  readonly details?: ChangeFacts["details"];
+}
+
+/** Changes each task that matches, in chunks, and logs one change. */
+export async function bulk(
+  { scope, log }: Call,
+  { act, isMeant, dryRun = false, filter, state, details }: Change,
+): Promise<z.output<typeof bulkResult>> {
+  const [done, refused] = [new Tally<BulkSample>(SAMPLE), new Tally<BulkRefusal>(SAMPLE)];
+  const change = async (task: StoredTask, name: TaskName) => {
+    if (dryRun) return true;
+    return act(task, name).catch((error: unknown) => refusalOf(name, error));
+  };
+  try {
+    for await (const page of selected(scope, filter, state, refused)) {
+      const tasks = isMeant ? page.filter(isMeant) : page;
+      const answers = await inOrder(tasks.map((task) => change(task, nameOf(task))));
+      for (const [i, { paused, ...task }] of tasks.entries()) {
+        const answer = answers.done[i];
+        if (typeof answer === "object") refused.add(answer);
+        else if (answer) done.add({ ...nameOf(task), ...(paused && { paused }) });
+      }
+      if (answers.failed) throw answers.failed.reason;
+    }
+  } finally {
+    // Also if Redis failed halfway.
+    if (!dryRun && done.count > 0) {
+      const { owner, tag, queue } = filter;
+      const sample = done.sample.map(({ queue, owner, id }) => ({ queue, owner, id }));
+      log({ owner, tag, queue }, { count: done.count, sample, details });
+    }
+  }
+  return { ...done.result, refused: refused.result };
+}
+
+/**
+ * The tasks that a filter selects, in chunks. Those that are named and cannot be found are refused.
+ *
+ * @param state only in this state
+ */
+export async function* selected(
+  scope: Scope,
+  { tasks: refs, ...filter }: Filter,
+  state: TaskState | undefined,
+  refused: Tally<BulkRefusal>,
+): AsyncGenerator<StoredTask[]> {
+  if (refs !== undefined) {
+    for (let at = 0; at < refs.length; at += CHUNK) {
+      const some = refs.slice(at, at + CHUNK);
+      const found = await Promise.all(
+        some.map((ref) => read(scope, ref).catch((error: unknown) => refusalOf(ref, error))),
+      );
+      for (const one of found) if ("code" in one) refused.add(one);
+      yield found.filter((one) => "definition" in one).filter((one) => !state || one.state === state);
+      scope.progress(some.length);
+    }
+    return;
+  }
+  if (state !== undefined && filter.state !== undefined && filter.state !== state) return;
+  const stored = { ...(await storedFilter(scope, filter)), state: state ?? filter.state };
+  let cursor: string | undefined;
+  do {
+    const page = await scope.store.tasks.list(stored, CHUNK, cursor);
+    yield page.tasks;
+    scope.progress(page.tasks.length);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+async function read(scope: Scope, ref: TaskRef): Promise<StoredTask> {
+  const name = await scope.locate(ref);
+  const task = await scope.store.tasks.get(name);
+  if (!task) throw notFound(name);
+  return task;
+}
+
+/** Waits for all even if one fails: the results of the others count. */
+async function inOrder<One>(calls: readonly Promise<One>[]) {
+  const all = await Promise.allSettled(calls);
+  return {
+    done: all.map((one) => (one.status === "fulfilled" ? one.value : undefined)),
+    failed: all.find((one) => one.status === "rejected"),
+  };
+}
+
+/** Counts, and keeps the first ones. */
+export class Tally<One> {
+  count = 0;
+  readonly sample: One[] = [];
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(one: One): void {
+    this.count += 1;
+    if (this.sample.length < this.#most) this.sample.push(one);
+  }
+
+  get result(): { count: number; sample: readonly One[] } {
+    return { count: this.count, sample: this.sample };
+  }
+}
+
+/** The refusal of one task. @throws the error, if it concerns all tasks */
+export function refusalOf(task: TaskRef, error: unknown): BulkRefusal {
+  if (!isCarillonError(error) || error.code.startsWith("REDIS_")) throw error;
+  return { task, code: error.code, message: error.message };
+}
+
+export function nameOf({ definition: { queue, owner, id } }: Pick<StoredTask, "definition">): TaskName {
+  return { queue, owner, id };
+}

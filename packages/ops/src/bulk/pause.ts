@@ -1,0 +1,24 @@
+import { shortText } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { given } from "../shapes.js";
+import { bulk, bulkResult } from "./bulk.js";
+import { checkedFilter, dryRun, filter } from "./filter.js";
+
+export const pauseMany = operation({
+  http: "POST /tasks/pause",
+  role: "operator",
+  reach: "owner",
+  logs: "pause",
+  summary: "Pauses all scheduled tasks that match.",
+  input: z.strictObject({ ...filter, note: given.optional().describe("At most 500 characters."), dryRun }),
+  output: bulkResult,
+  async run(call, { note: reason, dryRun, ...input }) {
+    const note = shortText(reason, "note");
+    return bulk(call, {
+      ...{ filter: checkedFilter(call.scope, input), dryRun, state: "scheduled" },
+      act: async (_, name) => (await call.store.tasks.pause(name, call.by, note)) === "OK",
+      details: { note: note || undefined },
+    });
+  },
+});

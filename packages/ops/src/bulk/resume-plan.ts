@@ -1,0 +1,185 @@
+import { covers, type Freeze, frozenAt } from "@carillon/core/internal";
+import { TimeSlice } from "@carillon/sdk/internal";
+import type { StoredTask } from "@carillon/store";
+import { z } from "zod";
+import { type Counted, counted, countTimes } from "../backfills/times.js";
+import { operation } from "../operation.js";
+import { count, given, taskName, time } from "../shapes.js";
+import { type BulkRefusal, nameOf, refused as refusedShape, selected, Tally } from "./bulk.js";
+import { checkedFilter, filter } from "./filter.js";
+import { type Counting, keptOf, MOST_OWED, owedBy } from "./owed.js";
+
+/** Further conditions on how the tasks were paused. */
+export const pausedFilter = {
+  ...filter,
+  note: given.optional().describe("Only tasks that were paused with exactly this note."),
+  pausedBy: given.optional().describe("Only tasks that were paused by exactly this name."),
+};
+
+const owed = counted.extend({ tasks: count }).meta({ id: "OwedCount" });
+type OwedCount = z.output<typeof owed>;
+const owedTask = taskName.extend({
+  catchUp: z.enum(["skip", "one", "all"]),
+  owed: counted,
+  from: time.describe("First nominal time that it owes."),
+  to: time.describe("The last one."),
+});
+type OwedTask = z.output<typeof owedTask>;
+
+/** Runs that a resume of many tasks would start. */
+const plan = z
+  .object({
+    tasks: count.describe("Number of paused tasks that match, whether they owe anything or not."),
+    owed: owed.describe("Occurrences that fell due during the pauses."),
+    policies: z.object({ all: owed, one: owed, skip: owed }).describe("The same by catch-up policy."),
+    starts: z
+      .object({ now: counted, latest: counted, "catch-up": counted, all: counted })
+      .describe("Occurrences that each value of `from` starts at once, or with `perMinute` at that pace."),
+    most: z.array(owedTask).readonly().describe("The ten tasks that owe most."),
+    unpaused: owed.describe(
+      "Tasks that are overdue and not paused: their catch-up policies decide, unless you pause them first.",
+    ),
+    frozen: owed
+      .extend({ from: time.optional(), to: time.optional() })
+      .describe(
+        "Occurrences that freezes skipped in the last day: not owed. A backfill with `only: frozen` runs them.",
+      ),
+    held: count.describe("Tasks that a freeze holds now; resumed ones are held until it ends."),
+    refused: refusedShape,
+  })
+  .meta({ id: "ResumePlan" });
+type ResumePlan = z.output<typeof plan>;
+
+const DAY = 86_400_000;
+/** Tasks that are listed, and entries of a sample. */
+const [MOST_LISTED, SAMPLE] = [10, 10];
+
+/** Counts at most 250,000 times of schedules; beyond, counts are lower bounds (`exact: false`). */
+export const planResume = operation({
+  http: "POST /tasks/resume/plan",
+  role: "viewer",
+  reach: "owner",
+  cost: "computes",
+  logs: false,
+  summary:
+    "Counts the occurrences that the paused tasks that match owe, and how many each choice of a resume would start. Without conditions, of all.",
+  input: z.strictObject(pausedFilter),
+  output: plan,
+  async run({ scope, store }, input) {
+    const { note, pausedBy, ...checked } = checkedFilter(scope, input, ["note", "pausedBy"], "any");
+    const [now, freezes] = await Promise.all([
+      store.freezes.time(),
+      store.freezes.list(),
+      store.calendars.refresh(),
+    ]);
+    const slice = new TimeSlice();
+    const counting: Counting = { now, slice, goOn: () => slice.next() };
+    const refused = new Tally<BulkRefusal>(SAMPLE);
+    const sums = new Sums();
+    for await (const page of selected(scope, checked, undefined, refused)) {
+      const ledgers = await Promise.all(page.map(({ definition }) => store.runs.ledger(definition)));
+      for (const [i, task] of page.entries()) {
+        const schedule = store.calendars.schedules.get(task.definition);
+        if (isFrozen(freezes, task, now)) sums.held += 1;
+        for (const { reason, at, from, to } of ledgers[i] ?? []) {
+          if (reason !== "frozen" || at < now - DAY) continue;
+          const skipped = await countTimes(task, schedule, [[from, to]], MOST_OWED, slice, counting.goOn);
+          sums.addFrozen(skipped, from, to, task);
+        }
+        const paused = task.state === "paused";
+        if (paused && !wasPaused(task, { note, pausedBy })) continue;
+        if (paused) sums.tasks += 1;
+        const owed = await owedBy(task, schedule, counting);
+        if (!owed) continue;
+        if (!paused) sums.unpaused.add(owed.count);
+        else sums.addOwed(task, owed, await keptOf(task, schedule, owed, counting));
+      }
+    }
+    return { ...sums.plan, refused: refused.result };
+  },
+});
+
+/** Whether a task was paused with this note and by this name; undefined: with any, by any. */
+export function wasPaused(
+  { paused }: StoredTask,
+  { note, pausedBy }: { note?: string | undefined; pausedBy?: string | undefined },
+): boolean {
+  return (note === undefined || paused?.note === note) && (pausedBy === undefined || paused?.by === pausedBy);
+}
+
+function isFrozen(freezes: readonly Freeze[], { definition }: StoredTask, now: number): boolean {
+  const its = freezes.filter((one) => covers(one, definition));
+  return frozenAt(its, now) !== undefined;
+}
+
+/** Sum of counts. */
+class Sum {
+  tasks = 0;
+  count = 0;
+  exact = true;
+
+  add({ count, exact }: Counted, tasks = 1): void {
+    this.tasks += tasks;
+    this.count += count;
+    this.exact &&= exact;
+  }
+
+  get counted(): Counted {
+    return { count: this.count, exact: this.exact };
+  }
+
+  get value(): OwedCount {
+    return { tasks: this.tasks, ...this.counted };
+  }
+}
+
+class Sums {
+  tasks = 0;
+  held = 0;
+  readonly unpaused = new Sum();
+  readonly #owed = new Sum();
+  readonly #policies = { all: new Sum(), one: new Sum(), skip: new Sum() };
+  readonly #kept = new Sum();
+  readonly #frozen = new Sum();
+  #lastFrozen: StoredTask | undefined;
+  #range: { from?: number; to?: number } = {};
+  #most: OwedTask[] = [];
+
+  addOwed(
+    task: StoredTask,
+    { count, from, to }: { count: Counted; from: number; to: number },
+    kept: Counted,
+  ): void {
+    const { catchUp } = task.definition;
+    for (const sum of [this.#owed, this.#policies[catchUp]]) sum.add(count);
+    this.#kept.add(kept);
+    const listed = { ...nameOf(task), catchUp, owed: count, from, to };
+    this.#most = [...this.#most, listed].sort((a, b) => b.owed.count - a.owed.count).slice(0, MOST_LISTED);
+  }
+
+  addFrozen(skipped: Counted, from: number, to: number, task: StoredTask): void {
+    this.#frozen.add(skipped, this.#lastFrozen === task ? 0 : 1);
+    this.#lastFrozen = task;
+    const { from: first = from, to: last = to } = this.#range;
+    this.#range = { from: Math.min(first, from), to: Math.max(last, to) };
+  }
+
+  get plan(): Omit<ResumePlan, "refused"> {
+    const { all, one, skip } = this.#policies;
+    return {
+      tasks: this.tasks,
+      owed: this.#owed.value,
+      policies: { all: all.value, one: one.value, skip: skip.value },
+      starts: {
+        now: { count: 0, exact: true },
+        latest: { count: this.#owed.tasks, exact: true },
+        "catch-up": this.#kept.counted,
+        all: this.#owed.counted,
+      },
+      most: this.#most,
+      unpaused: this.unpaused.value,
+      frozen: { ...this.#frozen.value, ...this.#range },
+      held: this.held,
+    };
+  }
+}

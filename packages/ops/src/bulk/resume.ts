@@ -1,0 +1,62 @@
+import { shortText } from "@carillon/sdk/internal";
+import type { StoredTask } from "@carillon/store";
+import { z } from "zod";
+import { assertRate, newBatch } from "../backfills/start-all.js";
+import { operation } from "../operation.js";
+import { given, oneOf } from "../shapes.js";
+import { bulk, bulkResult } from "./bulk.js";
+import { checkedFilter, dryRun, fault } from "./filter.js";
+import { Replay } from "./replay.js";
+import { pausedFilter, wasPaused } from "./resume-plan.js";
+
+/**
+ * With `note` or `pausedBy`, only tasks that were paused with this note or by this name, so that nobody else's pause is undone. `from`: what
+ * happens to owed occurrences. `now` drops them, `catch-up` lets the catch-up policies decide; `latest` and `all` run the last one of each task,
+ * or each of them, as backfills at a pace, whatever the policies say.
+ */
+export const resumeMany = operation({
+  http: "POST /tasks/resume",
+  role: "operator",
+  reach: "owner",
+  cost: "computes",
+  logs: "resume",
+  summary: "Resumes all paused tasks that match.",
+  input: z.strictObject({
+    ...pausedFilter,
+    from: oneOf(["now", "catch-up", "latest", "all"]).optional().describe("Default: now."),
+    perMinute: z
+      .number("not a number")
+      .optional()
+      .describe(
+        "For `latest` and `all`: occurrences a minute, of all tasks together; at most 60,000. Required for `all`.",
+      ),
+    dryRun,
+  }),
+  output: bulkResult.extend({ batch: given.optional().describe("Id of the backfills that it started.") }),
+  async run(call, { from = "now", perMinute, dryRun, ...input }) {
+    const { scope, store, by } = call;
+    const replays = from === "latest" || from === "all";
+    if (perMinute !== undefined || (from === "all" && !dryRun)) assertRate(perMinute);
+    if (perMinute !== undefined && !replays)
+      throw fault("perMinute", `given with from ${from}.`, "Leave it out.");
+    const { note, pausedBy, ...checked } = checkedFilter(scope, input, ["note", "pausedBy"]);
+    shortText(note, "note");
+    shortText(pausedBy, "pausedBy");
+    const isMeant = (task: StoredTask) => wasPaused(task, { note, pausedBy });
+    const named = by.replace(/\s/g, "_");
+    const batch = replays && !dryRun ? newBatch() : undefined;
+    const replay =
+      batch === undefined || !replays
+        ? undefined
+        : await Replay.of(scope, { checked, isMeant, from, perMinute }, { batch, by });
+    const result = await bulk(call, {
+      ...{ filter: checked, dryRun, state: "paused", isMeant },
+      act: async (task, name) => {
+        if (replay) return replay.resume(task, name, named);
+        return (await store.tasks.resume(name, from as "now" | "catch-up", named)) === "OK";
+      },
+      details: { from, note, pausedBy, perMinute, batch },
+    });
+    return { ...result, ...(replay && replay.started > 0 && { batch }) };
+  },
+});

@@ -1,0 +1,40 @@
+import { CarillonError } from "@carillon/core";
+import { assertName } from "@carillon/core/internal";
+import { triggerOne } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { flag, given, overlap } from "../shapes.js";
+import { bulk, bulkResult } from "./bulk.js";
+import { checkedFilter, dryRun, filter } from "./filter.js";
+
+export const triggerMany = operation({
+  http: "POST /tasks/trigger",
+  role: "operator",
+  reach: "owner",
+  logs: "trigger",
+  summary:
+    "Runs all tasks that match now. Those that their overlap policy, a freeze or a limit holds back are refused, each by itself.",
+  input: z.strictObject({
+    ...filter,
+    key: given.optional().describe("Tasks that were triggered with it within a day are not counted."),
+    overlap: overlap.optional().describe("Instead of the tasks' own."),
+    force: flag.optional().describe("Even if a freeze holds the task."),
+    dryRun,
+  }),
+  output: bulkResult,
+  async run(call, { key, overlap, force, dryRun, ...input }) {
+    if (key !== undefined) assertName(key, "key");
+    const { scope, by } = call;
+    return bulk(call, {
+      ...{ filter: checkedFilter(scope, input), dryRun },
+      act: async (_, name) => {
+        const { outcome, repeated } = (await triggerOne(scope, name, by, { key, overlap, force })).result;
+        if (outcome !== "skipped") return !repeated;
+        throw new CarillonError("SKIPPED_OVERLAP", "an earlier run of the task has not ended.", {
+          remedy: "Wait for it, or give the overlap policy allow.",
+        });
+      },
+      details: { overlap },
+    });
+  },
+});
