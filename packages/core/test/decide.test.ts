@@ -288,6 +288,23 @@ describe("a decision", () => {
     },
   );
 
+  it.each<[CatchUpPolicy, late: number, first: number | undefined, trigger?: string]>([
+    ["one", 5_000, 0, "schedule"],
+    ["one", 5_001, 5_000, "catch-up"],
+    ["all", 5_000, 0, "catch-up"],
+    ["skip", 5_000, undefined],
+  ])("takes times of “%s” that are %i ms late as they are, or as missed", (catchUp, late, first, trigger) => {
+    const task = dueTask({
+      ...{ nominal: 0, due: 0, catchUp, overlap: "allow" },
+      schedule: taskSchedule({ every: "1s" }),
+    });
+    const { enqueue, skipped } = decide(task, late);
+    expect([enqueue?.nominal, enqueue?.trigger]).toEqual([first, trigger]);
+    expect(skipped).toEqual(
+      first === 0 ? [] : [{ reason: "missed", from: 0, to: first === undefined ? 5_000 : first - 1_000 }],
+    );
+  });
+
   it("catches up with the times within the limits, even if only one is left", () => {
     const decided = (catchUp: CatchUpPolicy, catchUpLimits: object) =>
       decide(

@@ -2,7 +2,7 @@ import { type Turn, TurnWorker } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { FlowProducer, type Job, type Queue, Worker } from "bullmq";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { bullPrefix } from "../src/keys.js";
 import { begunOf } from "../src/run/run-scripts.js";
 import type { TurnAnswer, TurnEnd, TurnLane } from "../src/run/turns.js";
@@ -230,6 +230,38 @@ onEveryEngine("a turn", (connection) => {
     }
     return state;
   }
+
+  it("takes no more jobs than it can begin soon", async () => {
+    const bench = await Bench.open(connection());
+    let now = 1_000;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    const takes: number[] = [];
+    try {
+      await add(bench, 60);
+      // Redis says one thing to all lanes, so one is enough.
+      const [lane] = lanesOf(bench);
+      vi.spyOn(lane, "next").mockImplementation((take) => {
+        takes.push(take);
+        return Object.getPrototypeOf(lane).next.call(lane, take);
+      });
+      let begun = 0;
+      const handler = async () => {
+        begun += 1;
+        // 5 ms of CPU in each of the first turn's handlers, then nearly none.
+        now += begun <= 32 ? 5 : 0.01;
+      };
+      const options = { connection: bench.connect(), prefix: prefixOf(bench), concurrency: 60, name: "me" };
+      const worker = new TurnWorker(QUEUE, handler, options, [lane]);
+      worker.on("error", () => {});
+      void worker.run();
+      await eventually(async () => begun === 60);
+      await worker.close();
+      expect(takes.slice(0, 4)).toEqual([32, 2, 4, 8]);
+    } finally {
+      clock.mockRestore();
+      await bench.close();
+    }
+  });
 
   it.each(scenarios)("leaves the same BullMQ data as BullMQ's own worker: %s", async (name, act) => {
     const [one, other] = await Promise.all([Bench.open(connection()), Bench.open(connection())]);

@@ -282,7 +282,10 @@ export class Claimer {
     if (at > now && !certain) return unread(shard, entry.local, at, false);
     const { next } = decision;
     let until = at + Math.min(HOLDS_FOR, this.#settings.grace);
-    if (typeof next === "object" && "due" in next && next.due > at) until = Math.min(until, next.due);
+    // Under `one` a late time is taken as it is, whatever is due after it.
+    const late = entry.task.definition.catchUp === "one";
+    if (!late && typeof next === "object" && "due" in next && next.due > at)
+      until = Math.min(until, next.due);
     // The clock of Redis decides what is due.
     const from = at <= now ? Number.NEGATIVE_INFINITY : at;
     const packed = this.#store.claims.pack(queue, item, this.#committer.nextToken(), at);
