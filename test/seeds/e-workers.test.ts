@@ -59,7 +59,7 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
       [4, "dead"],
     ] as const) {
       const every = 600_000;
-      const beat = (await stand.time()) - (beats - 0.5) * every;
+      const beat = (await stand.time()) - (beats - 0.25) * every;
       await stand.admin.hset(key, worker.id, JSON.stringify({ ...record, every, beat }));
       expect((await of(first)).state).toBe(state);
     }
