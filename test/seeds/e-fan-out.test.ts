@@ -80,8 +80,8 @@ describe("E1 a task type generates items and processes each in a job of its own,
 });
 
 describe("E1 tasks of one id and many owners, due at one instant, share nothing", () => {
-  it("200 runs of 5 items, and 100 runs that fail at once: each item once, each error with its own owner", async () => {
-    const [OWNERS, ITEMS] = [200, 5];
+  it("100 runs of 5 items, and 50 runs that fail at once: each item once, each error with its own owner", async () => {
+    const [OWNERS, ITEMS] = [100, 5];
     const done: string[] = [];
     const types = [
       defineTask("fan-out", {
