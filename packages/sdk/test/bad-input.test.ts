@@ -205,7 +205,7 @@ onEveryEngine("bad input", (connection) => {
       "bye",
     ],
     ["a client", (o) => new Client(o), { connection: "redis://x", foo: 1 }, "foo"],
-    ["a worker", (o) => new Worker(o), { connection: "redis://x", types: [], namespce: "n" }, "namespce"],
+    ["a worker", (o) => new Worker(o), { connection: "redis://x", types: [typed], namespce: "n" }, "namespce"],
     ["a worker's stop", (o) => idleWorker().stop(o), { witin: 5 }, "witin"],
   ];
   const idleWorker = () => new Worker({ store: bench.store, types: [typed] });
@@ -225,6 +225,12 @@ onEveryEngine("bad input", (connection) => {
       }
     },
   );
+
+  it("a worker without task types is refused", async () => {
+    expect(await refused(async () => new Worker({ connection: "redis://x", types: [] }))).toMatchObject({
+      ...{ code: "INVALID_OPTION", field: "types" },
+    });
+  });
 
   it("every variable of the environment is an option of clients and workers", async () => {
     const environment = readEnvironment({ REDIS_URL: "redis://127.0.0.1:1", CARILLON_NAMESPACE: "n" });

@@ -4,6 +4,7 @@ import { type ExcludingSchedule, GAVE_UP } from "./exclude/excluding-schedule.js
 import type { Exclusion } from "./exclude/exclusion.js";
 import { exclusionKindOf } from "./exclude/read.js";
 import { delayOf } from "./interval/delay.js";
+import { parseJitter } from "./jitter.js";
 import { kindOf } from "./kinds/index.js";
 import type { Warn } from "./kinds/kind.js";
 import { formatInstant } from "./text/instant.js";
@@ -67,9 +68,21 @@ export function reviewSchedule(schedule: Schedule, context: ScheduleContext = {}
   }
   lintExclusions(schedule, parts, warn);
   lintZones(schedule, parts, warn);
+  lintJitter(schedule, parts, warn);
   if (!("any" in schedule) && delayOf(schedule) !== undefined) lintMoments(schedule, warn);
   if (never === undefined) lintSearches(schedule, parts, warn);
   return { never, warnings };
+}
+
+/** Warns about a jitter that is longer than the gap between two times, of which the first ones of a sample stand for all. */
+function lintJitter({ jitter }: Schedule, [part, ...others]: readonly Part[], warn: Warn): void {
+  const read = jitter === undefined ? { part: 0 } : parseJitter(jitter);
+  if (!part || others.length > 0 || !("ms" in read)) return;
+  const first = part.before.next(SAMPLE);
+  const second = first === undefined ? undefined : part.before.next(first);
+  if (first === undefined || second === undefined || read.ms <= second - first) return;
+  const message = "The jitter is longer than the interval: it ends before the following time.";
+  warn("JITTER_CUT", message, "Give a jitter no longer than the interval.");
 }
 
 /** Warns about zones that are valid but probably not intended. */

@@ -107,6 +107,12 @@ export function checkOptions(options: WorkerOptions): void {
   assertOptions(options, KNOWN);
   assertList(options.types, "types", "Give the task types to run.");
   for (const [i, type] of options.types.entries()) assertWorkable(type, `types[${i}]`);
+  if (options.types.length === 0) {
+    throw new CarillonError("INVALID_OPTION", "empty.", {
+      field: "types",
+      remedy: "Give a task type: a worker without any would work nothing.",
+    });
+  }
   typesByName(options.types);
   assertConnection(options);
   if (options.queues !== undefined) assertList(options.queues, "queues", "Give a list of names.");

@@ -235,7 +235,7 @@ it("a put succeeds if the list of workers cannot be read", async () => {
 });
 
 it.each(["1h", 99, "often"])("%s is refused as the time between two beats", (heartbeatEvery) => {
-  expect(() => new Worker({ connection: "redis://x", types: [], heartbeatEvery })).toThrow(
+  expect(() => new Worker({ connection: "redis://x", types: [waits("ring")], heartbeatEvery })).toThrow(
     expect.objectContaining({ code: "INVALID_OPTION", field: "heartbeatEvery" }),
   );
 });

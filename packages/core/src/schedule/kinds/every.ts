@@ -12,7 +12,6 @@ import {
 } from "../interval/calendar-interval.js";
 import { delayOf } from "../interval/delay.js";
 import { EveryInterval } from "../interval/every-interval.js";
-import { parseJitter } from "../jitter.js";
 import { DURATION, durationText, formatDuration, parseDuration } from "../text/duration.js";
 import { formatInstant, parseInstant, storedInstant } from "../text/instant.js";
 import type { DelaySchedule, EverySchedule, Schedule } from "../types.js";
@@ -72,11 +71,6 @@ export const every: Kind<EverySchedule | DelaySchedule, typeof DURATION> = {
     }
     if (plan.interval <= 1_000)
       warn("EACH_SECOND", "It fires each second or more often.", "Give a longer interval, such as 1m.");
-    const jitter = schedule.jitter === undefined ? { part: 0 } : parseJitter(schedule.jitter);
-    if ("ms" in jitter && jitter.ms > plan.interval) {
-      const message = "The jitter is longer than the interval: it ends before the following time.";
-      warn("JITTER_CUT", message, "Give a jitter no longer than the interval.");
-    }
   },
 };
 
