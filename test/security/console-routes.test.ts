@@ -91,7 +91,7 @@ const OWNED = [
     "backfills/a",
     "freezes",
     ...["freezes/a", "freezes/preview", "alerts/silences/preview"],
-    ...["alerts", "alerts/undelivered", "alerts/test", "alerts/silences", "alerts/silences/a"],
+    ...["alerts", "alerts/undelivered", "alerts/test", "alerts/silences", "alerts/silences/a", "deleted"],
     "runs",
     "runs/cancel",
     "runs/a",

@@ -20,6 +20,7 @@ import { listCalendars } from "./calendars/list.js";
 import { putCalendar } from "./calendars/put.js";
 import { listDefaults } from "./defaults/list.js";
 import { setDefaults } from "./defaults/set.js";
+import { listDeleted } from "./deleted/list.js";
 import { deleteFreeze } from "./freezes/delete.js";
 import { listFreezes } from "./freezes/list.js";
 import { previewFreeze } from "./freezes/preview.js";
@@ -68,6 +69,7 @@ export const OPERATIONS = {
   },
   calendars: { list: listCalendars, get: getCalendar, put: putCalendar, delete: deleteCalendar },
   defaults: { list: listDefaults, set: setDefaults },
+  deleted: { list: listDeleted },
   freezes: { list: listFreezes, put: putFreeze, preview: previewFreeze, delete: deleteFreeze },
   namespaces: { list: listNamespaces },
   nodes: { list: listNodes },

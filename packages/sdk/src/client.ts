@@ -16,13 +16,7 @@ import { isTyped } from "./client/input.js";
 import { type Load, type LoadOptions, load } from "./client/load.js";
 import { type MoveOptions, type MoveResult, move } from "./client/move.js";
 import { checkedOptions } from "./client/options.js";
-import {
-  type DeletedFilter,
-  type DeletedTask,
-  deletedTasks,
-  restore,
-  revisionsOf,
-} from "./client/revisions.js";
+import { restore, revisionsOf } from "./client/revisions.js";
 import { Runs } from "./client/runs.js";
 import { rememberScope, Scope } from "./client/scope.js";
 import { type Status, status } from "./client/status.js";
@@ -207,16 +201,6 @@ export class Client {
    */
   async restore(ref: TaskRef, number?: number, options: AuthorOptions = {}): Promise<PutResult> {
     return restore(this.#scope, this.#writer, { ref, number }, options);
-  }
-
-  /**
-   * The tasks that were deleted in the last 7 days and can be restored, newest first; of each queue at most 10,000. Those that went by
-   * themselves, as a one-off does after its run, are not among them.
-   *
-   * @throws `INVALID_OPTION`, `INVALID_NAME`
-   */
-  async deleted(filter: DeletedFilter = {}): Promise<DeletedTask[]> {
-    return deletedTasks(this.#scope, filter);
   }
 
   /** A page of tasks in the order of queue, owner, id. @throws `INVALID_OPTION`, `INVALID_NAME` */

@@ -68,7 +68,6 @@ export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { BusyStep, Collision, Contributor, Load, LoadOptions } from "./client/load.js";
 export type { MoveOptions, MoveResult } from "./client/move.js";
-export type { DeletedFilter, DeletedTask } from "./client/revisions.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";

@@ -205,7 +205,12 @@ onEveryEngine("bad input", (connection) => {
       "bye",
     ],
     ["a client", (o) => new Client(o), { connection: "redis://x", foo: 1 }, "foo"],
-    ["a worker", (o) => new Worker(o), { connection: "redis://x", types: [typed], namespce: "n" }, "namespce"],
+    [
+      "a worker",
+      (o) => new Worker(o),
+      { connection: "redis://x", types: [typed], namespce: "n" },
+      "namespce",
+    ],
     ["a worker's stop", (o) => idleWorker().stop(o), { witin: 5 }, "witin"],
   ];
   const idleWorker = () => new Worker({ store: bench.store, types: [typed] });

@@ -1,5 +1,14 @@
-import type { DeletedTask, TaskRevision } from "@carillon/sdk";
-import { type Globals, type Register, taskCommand, taskRef, wholeNumber, withClient } from "../command.js";
+import type { AnswerTo } from "@carillon/ops";
+import type { TaskRevision } from "@carillon/sdk";
+import {
+  type Globals,
+  operate,
+  type Register,
+  taskCommand,
+  taskRef,
+  wholeNumber,
+  withClient,
+} from "../command.js";
 import { sinceOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { tellPuts } from "./put.js";
@@ -55,15 +64,17 @@ export const registerDeleted: Register = (program, out) => {
     .option("--since <time>", "in this time before now, 2h, or since then: ISO 8601, 09:00, yesterday")
     .action(async (_: unknown, command) => {
       const options: DeletedOptions = command.optsWithGlobals();
-      const deleted = await withClient(options, async (client) =>
-        client.deleted({ queue: options.queue, since: await sinceOf(client, options.since) }),
+      const { queue, since } = options;
+      await operate(
+        options,
+        out,
+        async (ops, client) => ops.deleted.list({ queue, since: await sinceOf(client, since) }),
+        ({ deleted }) => (deleted.length > 0 ? table(DELETED, deleted, out) : "No deleted tasks.\n"),
       );
-      if (options.json) return out.json({ deleted });
-      await out.write(deleted.length > 0 ? table(DELETED, deleted, out) : "No deleted tasks.\n");
     });
 };
 
-const DELETED: Column<DeletedTask>[] = [
+const DELETED: Column<AnswerTo<"deleted.list">["deleted"][number]>[] = [
   { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
   { title: "QUEUE", value: ({ task }) => task.queue },
   { title: "DELETED", value: ({ at }, { when }) => when(at) },

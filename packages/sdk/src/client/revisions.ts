@@ -1,27 +1,10 @@
 import { CarillonError, isCarillonError, type TaskName, type TaskRef } from "@carillon/core";
-import { assertName, assertOptions, parseLocalName } from "@carillon/core/internal";
-import { roundedInstant } from "../instant.js";
+import { assertOptions } from "@carillon/core/internal";
 import { wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { TaskWriter } from "./task-writer.js";
 import type { AuthorOptions, PutResult } from "./types.js";
 import { revisionView, type TaskRevision } from "./view.js";
-
-/** A deleted task that `client.restore` can put again. */
-export interface DeletedTask {
-  readonly task: TaskName;
-  /** UTC ms of Redis time. */
-  readonly at: number;
-}
-
-/** Selects deleted tasks to list. */
-export interface DeletedFilter {
-  readonly queue?: string | undefined;
-  /** Default: any owner; for a bound client, its own. */
-  readonly owner?: string | undefined;
-  /** Not deleted before this time: ISO 8601 with offset, a Date or epoch ms. */
-  readonly since?: string | number | Date | undefined;
-}
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
 export async function revisionsOf(scope: Scope, ref: TaskRef): Promise<TaskRevision[]> {
@@ -71,28 +54,4 @@ export async function restore(
       const task = { ...definition, enabled: deleted !== "paused" };
       return writer.put(task, undefined, { ...options, ifRevision: "absent" });
     });
-}
-
-/** @throws `INVALID_OPTION`, `INVALID_NAME` */
-export async function deletedTasks(scope: Scope, filter: DeletedFilter): Promise<DeletedTask[]> {
-  assertOptions(filter, ["queue", "owner", "since"]);
-  const since = filter.since === undefined ? 0 : roundedInstant(filter.since, "since");
-  const owner = scope.owner ?? (filter.owner === undefined ? undefined : assertName(filter.owner, "owner"));
-  const { registry, tasks } = scope.store;
-  const [now, queues] = await Promise.all([
-    scope.store.freezes.time(),
-    filter.queue === undefined ? registry.queuesAndPast() : [assertName(filter.queue, "queue")],
-  ]);
-  const found = await Promise.all(
-    queues.map(async (queue) =>
-      (await tasks.deleted(queue, since, now)).map(({ local, at }) => ({
-        task: { queue, ...parseLocalName(local) },
-        at,
-      })),
-    ),
-  );
-  return found
-    .flat()
-    .filter(({ task }) => owner === undefined || task.owner === owner)
-    .sort((a, b) => b.at - a.at);
 }

@@ -1,0 +1,41 @@
+import { assertName, parseLocalName } from "@carillon/core/internal";
+import { instant as instantOf } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { given, instant, taskName, time } from "../shapes.js";
+
+export const listDeleted = operation({
+  http: "GET /deleted",
+  role: "viewer",
+  reach: "owner",
+  summary:
+    "Lists the tasks that somebody deleted in the last 7 days and that `restore` can put again, newest first; of each queue at most 10,000.",
+  input: z.strictObject({
+    queue: given.optional(),
+    owner: given.optional(),
+    since: instant.optional().describe("Only those that were deleted since then."),
+  }),
+  output: z.object({ deleted: z.array(z.object({ task: taskName, at: time })) }),
+  async run({ scope, store: { freezes, registry, tasks } }, input) {
+    const { owner } = scope.bind(input);
+    if (owner !== undefined) assertName(owner, "owner");
+    const since = input.since === undefined ? 0 : instantOf(input.since, "since");
+    const [now, queues] = await Promise.all([
+      freezes.time(),
+      input.queue === undefined ? registry.queuesAndPast() : [assertName(input.queue, "queue")],
+    ]);
+    const found = await Promise.all(
+      queues.map(async (queue) =>
+        (await tasks.deleted(queue, since, now)).map(({ local, at }) => ({
+          task: { queue, ...parseLocalName(local) },
+          at,
+        })),
+      ),
+    );
+    const deleted = found
+      .flat()
+      .filter(({ task }) => owner === undefined || task.owner === owner)
+      .sort((a, b) => b.at - a.at);
+    return { deleted };
+  },
+});
