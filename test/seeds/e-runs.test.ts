@@ -285,6 +285,9 @@ describe("E14 authors are recorded: of a put, and of a trigger, enqueue or backf
     const { body } = await api("POST", `${path}/trigger`, {});
     expect((await api("GET", `/runs/${body.run}`)).body).toMatchObject({ trigger: "manual", by: "admin" });
     expect((await api("GET", `${path}/runs`)).body.runs).toMatchObject([{ by: "admin" }]);
+    expect(await api("DELETE", path)).toMatchObject({ status: 204 });
+    const [newest] = (await api("GET", "/changes?limit=1")).body.changes as object[];
+    expect(newest).toMatchObject({ kind: "delete", by: "admin", scope: { id: "nightly" } });
   });
 
   it("CLI", async () => {
@@ -303,6 +306,9 @@ describe("E14 authors are recorded: of a put, and of a trigger, enqueue or backf
     const { run } = JSON.parse(await said(["trigger", "nightly", "--by", "dan", "--json"]));
     expect(await said(["run", run])).toMatch(/^asked for by +dan$/m);
     expect(JSON.parse(await said(["runs", "nightly", "--json"]))).toMatchObject({ runs: [{ by: "dan" }] });
+    await said(["rm", "nightly", "--by", "ida"]);
+    const { changes } = JSON.parse(await said(["changes", "--json", "--by", "ida"]));
+    expect(changes).toMatchObject([{ kind: "delete", by: "ida" }]);
   });
 });
 
