@@ -4,6 +4,8 @@ import { root, Trouble } from "../lib/project.mjs";
 
 /** A declaration that is not longer than this gets one line. */
 const WIDTH = 140;
+/** A value whose inferred type has more lines is only named: docs/operations.md describes the operations. */
+const LINES = 50;
 
 /**
  * Each export of each entry point with its signature, by name, as Markdown. An export that comes from another package is only named.
@@ -44,6 +46,8 @@ function print(declaration) {
     .replace(/^export (declare )?/, "")
     .replace(/^ +#private;\n/m, "")
     .replaceAll("    ", "  ");
+  if (ts.isVariableDeclaration(declaration) && text.split("\n").length > LINES)
+    return `const ${declaration.name.getText()}: { … };`;
   const line = text.replace(/\s+/g, " ");
   return line.length <= WIDTH ? line : text;
 }
