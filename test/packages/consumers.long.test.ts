@@ -64,27 +64,10 @@ test("the packages contain no private key, no compiler files, and no code that d
   }
 });
 
-/** Compiles and runs a project with one program; returns the compiler's messages and the output. */
-async function compile(compiler: Compiler, type: string, options: object) {
-  const project = await mkdtemp(join(home, "project-"));
-  await cp(new URL("consumer/main.ts", import.meta.url), join(project, "main.ts"));
-  await writeFile(join(project, "package.json"), JSON.stringify({ type }));
-  // The native compiler checks all declarations at once, with the same result for ours.
-  const compilerOptions = { ...STRICT, skipLibCheck: compiler === "5.9", ...options };
-  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["main.ts"] }));
-  const { stdout } = await execute(process.execPath, [COMPILERS[compiler], "-p", project]).catch(
-    (error) => error,
-  );
-  return { project, problems: stdout as string };
-}
+/** How a project is compiled: by which compiler, and with which type of package and options. */
+type Way = [compiler: Compiler, name: string, type: string, options: object];
 
-async function run(project: string): Promise<unknown> {
-  const env = { ...process.env, NODE_OPTIONS: "" };
-  const { stdout } = await execute(process.execPath, [join(project, "main.js")], { env });
-  return JSON.parse(stdout);
-}
-
-describe.each<[compiler: Compiler, name: string, type: string, options: object]>([
+const WAYS: Way[] = [
   ["7.0", "ESM, nodenext", "module", { module: "nodenext" }],
   ["7.0", "CommonJS, nodenext", "commonjs", { module: "nodenext" }],
   ["7.0", "bundler", "module", { module: "esnext", moduleResolution: "bundler" }],
@@ -93,39 +76,84 @@ describe.each<[compiler: Compiler, name: string, type: string, options: object]>
   ["5.9", "CommonJS, node20", "commonjs", { module: "node20" }],
   ["5.9", "CommonJS, node10", "commonjs", { module: "commonjs", moduleResolution: "node10" }],
   ["5.9", "bundler", "module", { module: "esnext", moduleResolution: "bundler" }],
-])("TypeScript %s, %s", (compiler, _name, type, options) => {
+];
+const REFUSED: Way = ["5.9", "CommonJS, node16", "commonjs", { module: "node16" }];
+
+const projectOf = ([compiler, name]: Way) => `${compiler} ${name}`.replace(/\W+/g, "-");
+
+/** Compiles projects of one program, all of a compiler in one process. Returns its messages about each project. */
+async function compile(ways: readonly Way[]): Promise<(way: Way) => string[]> {
+  for (const way of ways) {
+    const [compiler, , type, options] = way;
+    const project = join(home, projectOf(way));
+    await mkdir(project, { recursive: true });
+    await cp(new URL("consumer/main.ts", import.meta.url), join(project, "main.ts"));
+    await writeFile(join(project, "package.json"), JSON.stringify({ type }));
+    // The native compiler checks all declarations at once, with the same result for ours.
+    const compilerOptions = { ...STRICT, skipLibCheck: compiler === "5.9", ...options };
+    await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["main.ts"] }));
+  }
+  let output = "";
+  for (const [compiler, file] of Object.entries(COMPILERS)) {
+    const projects = ways.filter(([one]) => one === compiler).map(projectOf);
+    if (projects.length === 0) continue;
+    const args = [file, "-b", "-f", "--pretty", "false", ...projects];
+    const { stdout } = await execute(process.execPath, args, { cwd: home }).catch((error) => error);
+    output += stdout;
+  }
+  // An indented line continues the one before. A message about declarations concerns all ways.
+  const lines = output.split("\n").filter((line) => /^\S/.test(line));
+  const concerns = (way: Way) => (line: string) => line.startsWith(`${projectOf(way)}/`);
+  return (way) => lines.filter((line) => concerns(way)(line) || !ways.some((one) => concerns(one)(line)));
+}
+
+/** Runs of the same text in the same kind of package have the same result. */
+const results = new Map<string, Promise<unknown>>();
+
+async function run(way: Way): Promise<unknown> {
+  const program = join(home, projectOf(way), "main.js");
+  const key = `${way[2]} ${await readFile(program, "utf8")}`;
+  const env = { ...process.env, NODE_OPTIONS: "" };
+  const result =
+    results.get(key) ??
+    execute(process.execPath, [program], { env }).then(({ stdout }) => JSON.parse(stdout) as unknown);
+  results.set(key, result);
+  return result;
+}
+
+describe("a program in TypeScript compiles, and runs", () => {
+  let problems: (way: Way) => string[];
+  beforeAll(async () => {
+    problems = await compile([...WAYS, REFUSED]);
+  }, PATIENCE);
+
+  test.each(WAYS.map((way): [string, Way] => [`${way[0]}, ${way[1]}`, way]))(
+    "TypeScript %s",
+    async (_title, way) => {
+      expect(problems(way)).toEqual([]);
+      expect(await run(way)).toEqual({ result: { rang: 3 }, version: VERSION, time: true });
+    },
+    PATIENCE,
+  );
+
+  test("CommonJS with node16 is refused by TypeScript alone, as docs/bundlers.md says", async () => {
+    expect(problems(REFUSED).join("\n").match(/TS\d+/g)).toEqual(
+      PACKAGES.filter(({ manifest }) => manifest.name !== "@carillon/ops").map(() => "TS1479"),
+    );
+    expect(await run(REFUSED)).toMatchObject({ result: { rang: 3 } });
+  });
+
   test(
-    "compiles, and runs",
+    "with ioredis 5",
     async () => {
-      const { project, problems } = await compile(compiler, type, options);
-      expect(problems).toBe("");
-      expect(await run(project)).toEqual({ result: { rang: 3 }, version: VERSION, time: true });
+      const ioredis = join(modules(), "ioredis");
+      await rm(ioredis);
+      await symlink(join(root, "node_modules/ioredis-5"), ioredis);
+      const [way] = WAYS as [Way];
+      expect((await compile([way]))(way)).toEqual([]);
+      results.clear();
+      expect(await run(way)).toMatchObject({ result: { rang: 3 } });
     },
     PATIENCE,
   );
 });
-
-test(
-  "CommonJS with node16 is refused by TypeScript alone, as docs/bundlers.md says",
-  async () => {
-    const { project, problems } = await compile("5.9", "commonjs", { module: "node16" });
-    expect(problems.match(/TS\d+/g)).toEqual(
-      PACKAGES.filter(({ manifest }) => manifest.name !== "@carillon/ops").map(() => "TS1479"),
-    );
-    expect(await run(project)).toMatchObject({ result: { rang: 3 } });
-  },
-  PATIENCE,
-);
-
-test(
-  "compiles, and runs, with ioredis 5",
-  async () => {
-    const ioredis = join(modules(), "ioredis");
-    await rm(ioredis);
-    await symlink(join(root, "node_modules/ioredis-5"), ioredis);
-    const { project, problems } = await compile("7.0", "module", { module: "nodenext" });
-    expect(problems).toBe("");
-    expect(await run(project)).toMatchObject({ result: { rang: 3 } });
-  },
-  PATIENCE,
-);
