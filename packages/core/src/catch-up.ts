@@ -7,7 +7,7 @@ import type { Slot } from "./task-schedule.js";
  * Under catch-up `one`, a time that is at most this late, in ms, is late and not missed, whatever has passed since: nodes
  * or Redis were slow, or one node has just died, and the schedule's own rate is wanted. Short intervals meet it, long ones never.
  */
-export const LATE_AT_MOST = 5_000;
+const LATE_AT_MOST = 5_000;
 
 /**
  * Decides about a due time of a schedule by the catch-up policy. There is a backlog if the time after the due one has

@@ -22,7 +22,7 @@ import { joinLongValues, splitLongValues } from "./long-values.js";
 import * as read from "./stored-fields.js";
 
 /** Retention of jobs that have ended, in each queue. */
-export interface JobRetention {
+interface JobRetention {
   /** Time for which BullMQ keeps a job after its end, in ms. */
   for: number;
   /** Number of jobs beyond which the oldest are removed sooner; up to a tenth more may stay for a while. */
