@@ -1,5 +1,6 @@
 import { CarillonError, parseTask } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
+import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { Client } from "@carillon/sdk";
 import { namespaceKeys } from "@carillon/store";
@@ -179,8 +180,11 @@ async function isSeen(at: World): Promise<void> {
   const { tasks } = await at.client.list({ limit: 100 });
   expect(others(tasks)).toEqual([...GOOD].sort());
   expect(tasks.filter(({ owner, queue }) => owner !== "system" || queue !== QUEUE)).toEqual([]);
-  expect(others((await at.client.upNext({ limit: 100 })).map(({ task }) => task))).toEqual([...GOOD].sort());
-  const forecast = await at.client.forecast({ within: "10s", limit: 1_000 });
+  expect(
+    others((await operatorOf(at.client).occurrences.upNext({ limit: 100 })).upcoming.map(({ task }) => task)),
+  ).toEqual([...GOOD].sort());
+  const forecast = (await operatorOf(at.client).occurrences.forecast({ within: "10s", limit: 1_000 }))
+    .upcoming;
   expect(others(forecast.map(({ task }) => task))).toEqual([...GOOD].sort());
   await at.client.runs.journal();
 }

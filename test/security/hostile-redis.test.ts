@@ -181,7 +181,7 @@ describe("corrupt data alongside the tasks", () => {
       0,
     );
     (await operatorOf(client).calendars.list()).calendars;
-    await client.upNext();
+    await operatorOf(client).occurrences.upNext();
     await client.runs.journal();
     await client.trigger("a", { overlap: "allow" });
   });

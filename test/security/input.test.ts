@@ -97,7 +97,7 @@ describe("text that is not a name", () => {
     client = stand.client();
     await client.put(task());
     // The change is logged: no write of this put is still in progress.
-    expect((await client.changes.list()).changes).toHaveLength(1);
+    expect((await operatorOf(client).changes.list()).changes).toHaveLength(1);
   });
 
   it.each(NO_NAMES)("%s: is refused as any name", async (_, odd) => {
@@ -254,8 +254,16 @@ describe("too much data", () => {
     await client.put(task());
     await cheaply(() => client.list({ limit: 1_000_000 }));
     await cheaply(() => client.runs.list("a", { limit: 1e9 }));
-    await cheaply(() => client.upNext({ limit: 1e9 }));
-    await cheaply(() => client.forecast({ within: "1h", limit: 1e9 }));
+    await cheaply(() =>
+      operatorOf(client)
+        .occurrences.upNext({ limit: 1e9 })
+        .then(({ upcoming }) => upcoming),
+    );
+    await cheaply(() =>
+      operatorOf(client)
+        .occurrences.forecast({ within: "1h", limit: 1e9 })
+        .then(({ upcoming }) => upcoming),
+    );
     await cheaply(() => client.pause("a", { note: "x".repeat(1_000_000) }));
     await cheaply(() =>
       operatorOf(client).calendars.put({ name: "c", entries: many(5_000).map(() => "2026-12-25") }),

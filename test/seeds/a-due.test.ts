@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { eventually, type TestKit, virtualStore } from "@carillon/testing";
@@ -66,7 +67,11 @@ describe("A2 due tasks fire, the earliest first", () => {
     for (const [id, seconds] of due) {
       await kit.client.put({ ...bell, id, schedule: { at: at(seconds) }, enabled: id !== "off" });
     }
-    expect((await kit.client.upNext()).map(({ task }) => task.id)).toEqual(["a", "b", "c"]);
+    expect((await operatorOf(kit.client).occurrences.upNext()).upcoming.map(({ task }) => task.id)).toEqual([
+      "a",
+      "b",
+      "c",
+    ]);
     await kit.advance("1m");
     const jobs = await stand.queue("bells").getWaiting();
     expect(jobs.map(({ data }) => data.occurrence.task)).toEqual(["a", "b", "c"]);
@@ -289,7 +294,7 @@ describe("A14 a finished one-off never fires again", () => {
     for (const id of Object.keys(past))
       await kit.expect(id).fired(0).skipped(0).state("finished").nextAt(undefined);
     expect(await stand.queue("bells").getJobCountByTypes()).toBe(0);
-    expect(await kit.client.upNext()).toEqual([]);
+    expect((await operatorOf(kit.client).occurrences.upNext()).upcoming).toEqual([]);
   });
 
   test("a task that has fired stays finished, even if it is put again", async () => {

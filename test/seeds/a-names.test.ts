@@ -1,9 +1,9 @@
-import { operatorOf } from "@carillon/ops";
+import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { Client, defineTask, type JobData, type PutResult } from "@carillon/sdk";
 import { describe, expect, test } from "vitest";
 import { anything, Stand } from "./harness.js";
 
-type Upcoming = Awaited<ReturnType<Client["upNext"]>>[number];
+type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
 
 const stand = Stand.use();
 const bell = { id: "t", type: "ring", queue: "bells", schedule: { every: "1h" } };
@@ -33,10 +33,16 @@ describe("A10 owners are isolated from each other", () => {
     expect(await names(beta)).toEqual(["beta/only", "beta/t"]);
     expect(await names(all)).toEqual(["acme/t", "beta/only", "beta/t"]);
     expect((await acme.list({ owner: "beta" })).tasks).toEqual([]);
-    expect((await acme.upNext()).map(({ task }) => task.owner)).toEqual(["acme"]);
-    expect(new Set((await acme.forecast({ within: "3h" })).map(({ task }) => task.owner))).toEqual(
-      new Set(["acme"]),
-    );
+    expect((await operatorOf(acme).occurrences.upNext()).upcoming.map(({ task }) => task.owner)).toEqual([
+      "acme",
+    ]);
+    expect(
+      new Set(
+        (await operatorOf(acme).occurrences.forecast({ within: "3h" })).upcoming.map(
+          ({ task }) => task.owner,
+        ),
+      ),
+    ).toEqual(new Set(["acme"]));
   });
 
   test("tasks of one id and many owners, due together, are each enqueued", async () => {
@@ -62,8 +68,10 @@ describe("A10 owners are isolated from each other", () => {
     }));
     await all.putMany(crowd);
     const names = (upcoming: Upcoming[]) => upcoming.map(({ task }) => `${task.owner}/${task.id}`);
-    expect(names(await acme.upNext())).toEqual(["acme/own"]);
-    expect(names(await acme.forecast({ within: "2h", limit: 20 }))).toEqual(["acme/own"]);
+    expect(names((await operatorOf(acme).occurrences.upNext()).upcoming)).toEqual(["acme/own"]);
+    expect(
+      names((await operatorOf(acme).occurrences.forecast({ within: "2h", limit: 20 })).upcoming),
+    ).toEqual(["acme/own"]);
   });
 
   test("a task of another owner is not found by any call", async () => {
@@ -192,7 +200,11 @@ describe("A11 one task per owner and id, put atomically", () => {
     expect(outcomes).toEqual(["created", ...Array.from({ length: 9 }, () => "unchanged")]);
     expect(new Set(puts.map(({ nextExecution }) => nextExecution)).size).toBe(1);
     expect(await clients[0]?.count()).toBe(1);
-    expect(await clients[0]?.upNext()).toHaveLength(1);
+    expect(
+      await operatorOf(clients[0] as Client)
+        .occurrences.upNext()
+        .then(({ upcoming }) => upcoming),
+    ).toHaveLength(1);
   });
 
   test("ten parallel puts of different definitions store one of them, whole, with one due time", async () => {
@@ -218,7 +230,9 @@ describe("A11 one task per owner and id, put atomically", () => {
     expect(task).toMatchObject(versions[won] as object);
     const hours = (won + 2) * 3_600_000;
     expect(task.nextExecution).toBe(Math.floor(task.updated / hours + 1) * hours);
-    expect(await client.upNext()).toMatchObject([{ task: { id: "t" }, due: task.nextExecution }]);
+    expect((await operatorOf(client).occurrences.upNext()).upcoming).toMatchObject([
+      { task: { id: "t" }, due: task.nextExecution },
+    ]);
     // The task is not found by the tag of a rejected version either.
     for (const [n] of versions.entries()) {
       expect((await client.list({ tag: `v${n}` })).tasks).toHaveLength(n === won ? 1 : 0);

@@ -1,8 +1,10 @@
-import { operatorOf } from "@carillon/ops";
-import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
+import { type AnswerTo, operatorOf } from "@carillon/ops";
+import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
 import { describe, expect, it } from "vitest";
 import { anything, Stand } from "./harness.js";
+
+type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
 
 const stand = Stand.use();
 
@@ -34,7 +36,7 @@ describe("E9 forecast and up-next list equal the later runs", () => {
       ...{ types: [type], queues: types.map(({ queue }) => queue), start: "2026-01-01T00:00:30Z", nodes: 2 },
     });
     await kit.client.putMany(TASKS);
-    const forecast = await kit.client.forecast({ within: `${HOURS}h` });
+    const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: `${HOURS}h` })).upcoming;
     expect(forecast.length).toBeGreaterThan(100);
     expect(forecast.map(({ due }) => due)).toEqual(forecast.map(({ due }) => due).sort((a, b) => a - b));
 
@@ -59,7 +61,7 @@ describe("E9 forecast and up-next list equal the later runs", () => {
       ...{ types: [type], queues: ["bells", "gongs"], start: "2026-01-01T00:00:30Z" },
     });
     await kit.client.putMany(TASKS);
-    const upNext = await kit.client.upNext();
+    const upNext = (await operatorOf(kit.client).occurrences.upNext()).upcoming;
     // All tasks but the disabled one, each with its next time.
     expect(upNext.map(({ task }) => task.id).sort()).toEqual(
       TASKS.map(({ id }) => id)
@@ -67,7 +69,9 @@ describe("E9 forecast and up-next list equal the later runs", () => {
         .sort(),
     );
     for (const { task, due } of upNext) expect((await kit.client.get(task)).nextExecution).toBe(due);
-    expect((await kit.client.upNext({ limit: 3 })).map(named)).toEqual(upNext.slice(0, 3).map(named));
+    expect((await operatorOf(kit.client).occurrences.upNext({ limit: 3 })).upcoming.map(named)).toEqual(
+      upNext.slice(0, 3).map(named),
+    );
     await kit.advanceTo("2026-01-01T08:00:00Z");
     const firsts = new Set(upNext.map(({ task, due }) => `${due} ${task.id}`));
     expect(started.filter((start) => firsts.has(start))).toEqual([...firsts]);

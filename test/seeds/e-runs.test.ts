@@ -265,7 +265,7 @@ describe("E14 authors are recorded: of a put, and of a trigger, enqueue or backf
     await kit.advance("5m");
     expect(await runs("t")).toContainEqual(["manual", "fay"]);
     await client.delete("t", { by: "ida" });
-    expect((await client.changes.list({ by: "ida" })).changes).toMatchObject([
+    expect((await operatorOf(client).changes.list({ by: "ida" })).changes).toMatchObject([
       { kind: "delete", by: "ida", scope: { id: "t" } },
     ]);
   });

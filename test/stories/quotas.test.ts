@@ -132,7 +132,7 @@ describe("a quota", () => {
     expect((await operatorOf(kit.client).freezes.list()).freezes).toEqual([]);
     expect(await quotas.set({ scope: "all" })).toEqual({ changed: true });
     expect(await quotas.list()).toEqual({ quotas: [] });
-    expect(await kit.client.changes.list()).toMatchObject({
+    expect(await operatorOf(kit.client).changes.list()).toMatchObject({
       changes: [{ kind: "quota" }, { kind: "quota" }],
     });
   });

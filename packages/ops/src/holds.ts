@@ -1,8 +1,9 @@
 import { ALERTS_QUEUE, type FreezeScope, isCarillonError, type TaskName } from "@carillon/core";
 import { nearest, parseLocalName } from "@carillon/core/internal";
 import type { Warning } from "@carillon/sdk";
-import { countByFilter, load, running, type Scope } from "@carillon/sdk/internal";
+import { countByFilter, running, type Scope } from "@carillon/sdk/internal";
 import { z } from "zod";
+import { load } from "./occurrences/load.js";
 import { count, time, warning as warningShape } from "./shapes.js";
 
 /** The tasks and starts that a freeze, a silence or the pause of a queue holds, as stored now. */

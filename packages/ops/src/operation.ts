@@ -1,5 +1,5 @@
-import type { ChangeFacts, ChangeKind, ChangeScope } from "@carillon/sdk";
-import type { Scope } from "@carillon/sdk/internal";
+import type { ChangeKind, ChangeScope } from "@carillon/sdk";
+import type { ChangeFacts, Scope } from "@carillon/sdk/internal";
 import type { Store, TokenRole } from "@carillon/store";
 import type { z } from "zod";
 

@@ -1,4 +1,4 @@
-import { CHANGE_KINDS } from "@carillon/sdk";
+import { CHANGE_KINDS } from "@carillon/sdk/internal";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { HTTP_OPERATIONS, rightsAt } from "./http.js";

@@ -18,6 +18,7 @@ import { deleteCalendar } from "./calendars/delete.js";
 import { getCalendar } from "./calendars/get.js";
 import { listCalendars } from "./calendars/list.js";
 import { putCalendar } from "./calendars/put.js";
+import { listChanges } from "./changes/list.js";
 import { listDefaults } from "./defaults/list.js";
 import { setDefaults } from "./defaults/set.js";
 import { listDeleted } from "./deleted/list.js";
@@ -27,6 +28,9 @@ import { previewFreeze } from "./freezes/preview.js";
 import { putFreeze } from "./freezes/put.js";
 import { listNamespaces } from "./namespaces/list.js";
 import { listNodes } from "./nodes/list.js";
+import { forecast } from "./occurrences/forecast.js";
+import { plannedLoad } from "./occurrences/load.js";
+import { upNext } from "./occurrences/up-next.js";
 import { deleteQueue } from "./queues/delete.js";
 import { queueLimits } from "./queues/limits.js";
 import { listQueues } from "./queues/list.js";
@@ -68,11 +72,13 @@ export const OPERATIONS = {
     cancel: cancelMany,
   },
   calendars: { list: listCalendars, get: getCalendar, put: putCalendar, delete: deleteCalendar },
+  changes: { list: listChanges },
   defaults: { list: listDefaults, set: setDefaults },
   deleted: { list: listDeleted },
   freezes: { list: listFreezes, put: putFreeze, preview: previewFreeze, delete: deleteFreeze },
   namespaces: { list: listNamespaces },
   nodes: { list: listNodes },
+  occurrences: { upNext, forecast, load: plannedLoad },
   queues: {
     list: listQueues,
     names: queueNames,

@@ -7,13 +7,11 @@ import {
 } from "@carillon/core";
 import { Store } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
-import { Changes } from "./client/changes.js";
 import { doctor } from "./client/doctor.js";
 import type { Diagnosis } from "./client/doctor-finding.js";
 import { type EventsOptions, type LiveEvent, liveEvents } from "./client/events.js";
 import { type Explanation, explainAt } from "./client/explain.js";
 import { isTyped } from "./client/input.js";
-import { type Load, type LoadOptions, load } from "./client/load.js";
 import { type MoveOptions, type MoveResult, move } from "./client/move.js";
 import { checkedOptions } from "./client/options.js";
 import { restore, revisionsOf } from "./client/revisions.js";
@@ -38,13 +36,6 @@ import type {
   TaskPage,
   TriggerResult,
 } from "./client/types.js";
-import {
-  type ForecastOptions,
-  forecast,
-  type Upcoming,
-  type UpNextOptions,
-  upNext,
-} from "./client/up-next.js";
 import type { ValidateOptions, Validation } from "./client/validation.js";
 import type { Definition, Task, TaskRevision } from "./client/view.js";
 import { type TaskContract, type TypedTask, task as typedTask } from "./task-type.js";
@@ -61,8 +52,6 @@ import { type TaskContract, type TypedTask, task as typedTask } from "./task-typ
 export class Client {
   /** Runs and their records, and skipped occurrences. */
   readonly runs: Runs;
-  /** The log of changes, with their authors. */
-  readonly changes: Changes;
   readonly #store: Store;
   readonly #ownsStore: boolean;
   readonly #scope: Scope;
@@ -86,7 +75,6 @@ export class Client {
     rememberScope(this, this.#scope);
     this.#writer = new TaskWriter(this.#scope, types, maxPayloadBytes);
     this.runs = new Runs(this.#scope);
-    this.changes = new Changes(this.#scope);
   }
 
   get namespace(): string {
@@ -331,32 +319,6 @@ export class Client {
    */
   async doctor(): Promise<Diagnosis> {
     return doctor(this.#scope, this.runs);
-  }
-
-  /** The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws `INVALID_OPTION` */
-  async upNext(options: UpNextOptions = {}): Promise<Upcoming[]> {
-    return upNext(this.#scope, options);
-  }
-
-  /**
-   * Each occurrence within a duration from now, as the schedules are now, earliest first; of more than `limit` (1,000, at most 100,000), the
-   * earliest. Owed occurrences are due now, if the task's catch-up policy keeps them.
-   *
-   * @throws `INVALID_OPTION`, also if it takes more than 250,000 steps of schedules: ask for a shorter time, or for fewer
-   */
-  async forecast(options: ForecastOptions): Promise<Upcoming[]> {
-    return forecast(this.#scope, options);
-  }
-
-  /**
-   * Number of occurrences planned in each step of a range of time, of all tasks or those of a queue, an owner or a tag; where most tasks
-   * meet at one instant; and a jitter that would spread them. Each distinct schedule is computed once. What is owed, waits or is held is not
-   * counted; jitter counts at the time it leads to.
-   *
-   * @throws `INVALID_OPTION`, also if it takes more than 2,000,000 steps of schedules; `INVALID_NAME`, `FORBIDDEN`
-   */
-  async load(options: LoadOptions = {}): Promise<Load> {
-    return load(this.#scope, options);
   }
 
   /**

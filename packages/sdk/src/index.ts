@@ -60,13 +60,11 @@ export {
   redisError,
   type StatusState,
 } from "@carillon/store";
-export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope } from "./client/change.js";
-export type { Change, ChangeFilter, ChangePage, Changes } from "./client/changes.js";
+export type { ChangeKind, ChangeScope } from "./client/change.js";
 export type { Diagnosis, Finding, Severity } from "./client/doctor-finding.js";
 export type { EventsOptions, LiveEvent } from "./client/events.js";
 export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
-export type { BusyStep, Collision, Contributor, Load, LoadOptions } from "./client/load.js";
 export type { MoveOptions, MoveResult } from "./client/move.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
@@ -76,7 +74,6 @@ export type { Percentiles, RunSummary, SummaryOptions } from "./client/summary.j
 export type { TaskCounts } from "./client/task-reader.js";
 export type { Tick, TickList, TickOptions, TickState, TickStrip } from "./client/ticks.js";
 export type * from "./client/types.js";
-export type { ForecastOptions, Upcoming, UpNextOptions } from "./client/up-next.js";
 export type { ValidateOptions, Validation } from "./client/validation.js";
 export {
   type Definition,

@@ -164,7 +164,7 @@ describe("backfills", () => {
     ).rejects.toMatchObject({
       code: "BACKFILL_NOT_FOUND",
     });
-    const { changes } = await kit.client.changes.list();
+    const { changes } = await operatorOf(kit.client).changes.list();
     expect(changes.map(({ kind, by, count }) => [kind, by, count])).toEqual([
       ["backfill.cancel", "eve", 1],
       ["backfill.cancel", undefined, 1],

@@ -193,8 +193,24 @@ onEveryEngine("bad input", (connection) => {
     ["list", (o) => client.list(o), { onwer: "a" }, "onwer"],
     ["runs.journal", (o) => client.runs.journal(o), { since: 0 }, "since"],
     ["runs.statsOfAll", (o) => client.runs.statsOfAll(o), { outcomes: [] }, "outcomes"],
-    ["upNext", (o) => client.upNext(o), { within: "1h" }, "within"],
-    ["forecast", (o) => client.forecast(o), { within: "1h", queu: QUEUE }, "queu"],
+    [
+      "upNext",
+      (o) =>
+        operatorOf(client)
+          .occurrences.upNext(o)
+          .then(({ upcoming }) => upcoming),
+      { within: "1h" },
+      "within",
+    ],
+    [
+      "forecast",
+      (o) =>
+        operatorOf(client)
+          .occurrences.forecast(o)
+          .then(({ upcoming }) => upcoming),
+      { within: "1h", queu: QUEUE },
+      "queu",
+    ],
     ["count", (o) => client.count(o), { owner: "a" }, "owner"],
     ["validate", (o) => client.validate(noop("t"), o), { cuont: 1 }, "cuont"],
     ["move", (o) => client.move("none", QUEUE, o), { within: "5s" }, "within"],

@@ -172,8 +172,12 @@ onEveryEngine("the client", (connection) => {
     const { run } = (await client.trigger("r", { overlap: undefined })) as { run: string };
     expect(await client.runs.list("r", { limit: number, offset: number })).toHaveLength(1);
     expect(await client.runs.cancel(run, { by: text })).toBe(true);
-    expect(await client.upNext({ queue: text, limit: number })).toHaveLength(1);
-    expect(await client.forecast({ within: "2h", queue: text, limit: number })).not.toHaveLength(0);
+    expect(
+      (await operatorOf(client).occurrences.upNext({ queue: text, limit: number })).upcoming,
+    ).toHaveLength(1);
+    expect(
+      (await operatorOf(client).occurrences.forecast({ within: "2h", queue: text, limit: number })).upcoming,
+    ).not.toHaveLength(0);
     expect(
       await operatorOf(client).bulk.pause({ queue: name.queue, tag: text, note: text }, { by: text }),
     ).toMatchObject({

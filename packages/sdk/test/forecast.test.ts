@@ -1,11 +1,13 @@
 import { TaskSchedule } from "@carillon/core/internal";
-import { operatorOf } from "@carillon/ops";
-import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
+import { type AnswerTo, operatorOf } from "@carillon/ops";
+import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { eachKit } from "../../../test/helpers.js";
 import { SlowSchedules } from "./slow-schedules.js";
+
+type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -72,7 +74,7 @@ describe("the forecast", () => {
   it.each(OWED)("includes owed times: %s", async (_what, task, now) => {
     await put("t", task);
     await owing("65m");
-    const forecast = await kit.client.forecast({ within: "2h" });
+    const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: "2h" })).upcoming;
     expect(forecast.filter(({ due }) => due <= kit.now).map(({ nominal }) => minutes(nominal))).toEqual(now);
     expect(forecast.filter(({ due }) => due < kit.now)).toEqual([]);
     expect(await happened("2h")).toEqual(named(forecast).sort());
@@ -85,9 +87,12 @@ describe("the forecast", () => {
       rerun: { delay: "5m", jitter: 0 },
     });
     await kit.advance("61m");
-    expect(named(await kit.client.forecast({ within: "90m" }))).toEqual(["t of 60 at 65", "t of 125 at 125"]);
+    expect(named((await operatorOf(kit.client).occurrences.forecast({ within: "90m" })).upcoming)).toEqual([
+      "t of 60 at 65",
+      "t of 125 at 125",
+    ]);
     await owing("9m");
-    const forecast = named(await kit.client.forecast({ within: "90m" }));
+    const forecast = named((await operatorOf(kit.client).occurrences.forecast({ within: "90m" })).upcoming);
     expect(forecast).toEqual(["t of 60 at 70", "t of 130 at 130"]);
     // The run of minute 130 fails as well, which the forecast cannot know.
     expect((await happened("60m")).sort()).toEqual([...forecast].sort());
@@ -98,7 +103,9 @@ describe("the forecast", () => {
     await kit.worker.pause();
     await kit.advance("20m");
     expect((await kit.client.get("t")).pending).toHaveLength(1);
-    expect(named(await kit.client.forecast({ within: "1h" }))).toEqual(["t of 30 at 30"]);
+    expect(named((await operatorOf(kit.client).occurrences.forecast({ within: "1h" })).upcoming)).toEqual([
+      "t of 30 at 30",
+    ]);
   });
 
   it("marks what a freeze skips and holds, and includes what it releases at its end", async () => {
@@ -110,7 +117,7 @@ describe("the forecast", () => {
       from: START + 15 * MINUTE,
       until: START + 35 * MINUTE,
     });
-    const forecast = await kit.client.forecast({ within: "50m" });
+    const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: "50m" })).upcoming;
     const frozen = forecast.filter((one) => one.frozen);
     expect(named(frozen)).toEqual(["t of 20 at 20", "t of 30 at 30"]);
     expect(frozen[0]?.frozen).toMatchObject({ until: START + 35 * MINUTE });
@@ -134,9 +141,9 @@ describe("the forecast", () => {
     });
     await kit.advance("6m");
     await operatorOf(kit.client).freezes.put({ all: true, reason: "INC-43" }, { by: "ann" });
-    const forecast = await kit.client.forecast({ within: "1h" });
+    const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: "1h" })).upcoming;
     expect(named(forecast)).toEqual(["again of 5 at 15", "once of 25 at 25"]);
-    const next = await kit.client.upNext();
+    const next = (await operatorOf(kit.client).occurrences.upNext()).upcoming;
     expect(named(next)).toEqual(named(forecast));
     for (const { frozen } of [...forecast, ...next])
       expect(frozen).toMatchObject({ by: "ann", reason: "INC-43", until: undefined });
@@ -154,14 +161,20 @@ describe("the forecast", () => {
     // The time is minute 45: all ten are asked at once.
     const acme = new Client({ store: kit.store, owner: "system" });
     for (const client of [kit.client, acme]) {
-      expect(named(await client.upNext({ limit: 6 })).at(-1)).toBe("plain of 50 at 50");
-      expect(named(await client.forecast({ within: "10m", limit: 1 }))[0]).toMatch(/at 50$/);
-      expect(named(await client.forecast({ within: "10m", limit: 7 }))).toContain("plain of 50 at 50");
-      expect(named(await client.forecast({ within: "10m", limit: 3 })).map((one) => one.slice(-2))).toEqual([
-        "50",
-        "50",
-        "50",
-      ]);
+      expect(named((await operatorOf(client).occurrences.upNext({ limit: 6 })).upcoming).at(-1)).toBe(
+        "plain of 50 at 50",
+      );
+      expect(
+        named((await operatorOf(client).occurrences.forecast({ within: "10m", limit: 1 })).upcoming)[0],
+      ).toMatch(/at 50$/);
+      expect(
+        named((await operatorOf(client).occurrences.forecast({ within: "10m", limit: 7 })).upcoming),
+      ).toContain("plain of 50 at 50");
+      expect(
+        named((await operatorOf(client).occurrences.forecast({ within: "10m", limit: 3 })).upcoming).map(
+          (one) => one.slice(-2),
+        ),
+      ).toEqual(["50", "50", "50"]);
     }
   });
   const AGAIN = { delay: "1h", jitter: 0 };
@@ -169,10 +182,12 @@ describe("the forecast", () => {
   it("neither hides other tasks behind a frequent one, nor cuts it", async () => {
     await put("often", { schedule: { every: "1s" } });
     await put("hourly", { schedule: { every: "1h" } });
-    const all = await kit.client.forecast({ within: "4h", limit: 100_000 });
+    const all = (await operatorOf(kit.client).occurrences.forecast({ within: "4h", limit: 100_000 }))
+      .upcoming;
     expect(all.filter(({ task }) => task.id === "often")).toHaveLength(4 * 3600);
     expect(all.filter(({ task }) => task.id === "hourly")).toHaveLength(4);
-    const first = await kit.client.forecast({ within: "4h", limit: 4_000 });
+    const first = (await operatorOf(kit.client).occurrences.forecast({ within: "4h", limit: 4_000 }))
+      .upcoming;
     expect(first).toEqual(all.slice(0, 4_000));
     expect(first.filter(({ task }) => task.id === "hourly")).toHaveLength(1);
   });
@@ -183,7 +198,9 @@ describe("the forecast", () => {
     await owing("1h");
     const latest = vi.spyOn(TaskSchedule.prototype, "latest");
     try {
-      expect(await kit.client.forecast({ within: "10m" })).toHaveLength(301);
+      expect((await operatorOf(kit.client).occurrences.forecast({ within: "10m" })).upcoming).toHaveLength(
+        301,
+      );
       expect(latest.mock.calls.length).toBeLessThan(10_000);
     } finally {
       latest.mockRestore();
@@ -197,7 +214,10 @@ describe("the forecast", () => {
     it("does not block the process", async () => {
       await put("often", { schedule: { every: "1s" } });
       const slow = new SlowSchedules();
-      const forecast = () => kit.client.forecast({ within: "10m", limit: 10_000 });
+      const forecast = () =>
+        operatorOf(kit.client)
+          .occurrences.forecast({ within: "10m", limit: 10_000 })
+          .then(({ upcoming }) => upcoming);
       expect(
         await slow.longestTurn(async () => expect(await forecast()).toHaveLength(600)),
       ).toBeLessThanOrEqual(30);
@@ -212,7 +232,10 @@ describe("the forecast", () => {
       });
       await owing("1h");
       const slow = new SlowSchedules();
-      const forecast = () => kit.client.forecast({ within: "10m" });
+      const forecast = () =>
+        operatorOf(kit.client)
+          .occurrences.forecast({ within: "10m" })
+          .then(({ upcoming }) => upcoming);
       expect(
         await slow.longestTurn(async () => expect(await forecast()).toHaveLength(1)),
       ).toBeLessThanOrEqual(30);
@@ -224,14 +247,20 @@ describe("the forecast", () => {
       await put("often", { schedule: { every: "1s", except } });
       const stepsAtPace = async (pace: number) => {
         const slow = new SlowSchedules(pace);
-        await expect(kit.client.forecast({ within: "3650d", limit: 100_000 })).rejects.toMatchObject({
+        await expect(
+          operatorOf(kit.client)
+            .occurrences.forecast({ within: "3650d", limit: 100_000 })
+            .then(({ upcoming }) => upcoming),
+        ).rejects.toMatchObject({
           code: "INVALID_OPTION",
           field: "within",
           remedy: "Ask for a shorter time, a smaller limit, or one queue.",
         });
         // Within a limit that it reaches, it answers at any pace.
         const steps = slow.worked / pace;
-        expect(await kit.client.forecast({ within: "3650d", limit: 3_000 })).toHaveLength(3_000);
+        expect(
+          (await operatorOf(kit.client).occurrences.forecast({ within: "3650d", limit: 3_000 })).upcoming,
+        ).toHaveLength(3_000);
         vi.restoreAllMocks();
         return steps;
       };
@@ -248,7 +277,10 @@ describe("the forecast", () => {
       return Array.from({ length: most }, () => ({ local: "system/t", at: kit.now }));
     };
     tasks.get = async () => undefined;
-    expect(await kit.client.forecast({ within: "1h", queue: QUEUE, limit: 60_000 })).toEqual([]);
+    expect(
+      (await operatorOf(kit.client).occurrences.forecast({ within: "1h", queue: QUEUE, limit: 60_000 }))
+        .upcoming,
+    ).toEqual([]);
     expect(asked).toEqual([60_000, 100_000]);
   });
 });

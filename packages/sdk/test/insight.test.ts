@@ -1,10 +1,12 @@
-import { operatorOf } from "@carillon/ops";
-import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
+import { type AnswerTo, operatorOf } from "@carillon/ops";
+import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { SlowSchedules } from "./slow-schedules.js";
+
+type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -69,8 +71,11 @@ describe("the outlook of a client", () => {
       }
       expect(dues.size).toBe(owners.length);
       const expected = [...dues].sort((a, b) => a - b);
-      expect((await kit.client.upNext()).map(({ due }) => due)).toEqual(expected);
-      const times = await kit.client.forecast({ within: "1d", limit: 1_000 });
+      expect((await operatorOf(kit.client).occurrences.upNext()).upcoming.map(({ due }) => due)).toEqual(
+        expected,
+      );
+      const times = (await operatorOf(kit.client).occurrences.forecast({ within: "1d", limit: 1_000 }))
+        .upcoming;
       const first = owners.map((owner) => times.find(({ task }) => task.owner === owner)?.due ?? 0);
       expect(first.sort((a, b) => a - b)).toEqual(expected);
       await kit.advance("1d");
@@ -88,16 +93,18 @@ describe("the outlook of a client", () => {
     await put("again", "failing", { rerun: { delay: "20m", jitter: 0 } });
     await put("plain", "fine", { schedule: { at: START + 90 * MINUTE } });
     await kit.advance("1m");
-    expect(named(await kit.client.upNext())).toEqual([
+    expect(named((await operatorOf(kit.client).occurrences.upNext()).upcoming)).toEqual([
       ["once", 11],
       ["again", 60],
       ["plain", 90],
     ]);
-    expect(named(await kit.client.upNext({ limit: 1 }))).toEqual([["once", 11]]);
+    expect(named((await operatorOf(kit.client).occurrences.upNext({ limit: 1 })).upcoming)).toEqual([
+      ["once", 11],
+    ]);
     expect((await kit.client.get("once")).nextExecution).toBe(START + 11 * MINUTE);
 
     await kit.advance("1h");
-    expect(named(await kit.client.upNext())).toEqual([
+    expect(named((await operatorOf(kit.client).occurrences.upNext()).upcoming)).toEqual([
       ["again", 80],
       ["plain", 90],
     ]);
@@ -106,7 +113,9 @@ describe("the outlook of a client", () => {
       ["plain", 90],
       ["again", 120],
     ];
-    expect(named(await kit.client.forecast({ within: "1h" }))).toEqual(forecast);
+    expect(named((await operatorOf(kit.client).occurrences.forecast({ within: "1h" })).upcoming)).toEqual(
+      forecast,
+    );
     await kit.advanceTo(START + 80 * MINUTE);
     expect((await kit.client.runs.list("again")).map(({ trigger }) => trigger)).toEqual([
       "retry",
@@ -118,8 +127,10 @@ describe("the outlook of a client", () => {
     await put("once", "asking", { schedule: { at: START + MINUTE }, owner: "acme" });
     await kit.advance("1m");
     const acme = new Client({ store: kit.store, owner: "acme" });
-    expect(named(await acme.upNext())).toEqual([["once", 11]]);
-    expect(named(await acme.forecast({ within: "1h" }))).toEqual([["once", 11]]);
+    expect(named((await operatorOf(acme).occurrences.upNext()).upcoming)).toEqual([["once", 11]]);
+    expect(named((await operatorOf(acme).occurrences.forecast({ within: "1h" })).upcoming)).toEqual([
+      ["once", 11],
+    ]);
   });
 
   it("marks an excluded time, with the reason", async () => {
@@ -316,16 +327,21 @@ describe("the outlook of a client", () => {
         { any: [{ cron: "5 * * * *" }, { cron: "10 1 * * *" }], except: [{ cron: "5 3 * * *" }] },
         { owner: "acme" },
       );
-      const { counts, total, tasks, ...load } = await kit.client.load({ to: START + 4 * HOUR, step: "30m" });
+      const { counts, total, tasks, ...load } = await operatorOf(kit.client).occurrences.load({
+        to: START + 4 * HOUR,
+        step: "30m",
+      });
       expect([load.from, load.step, counts.length, tasks]).toEqual([START, 30 * MINUTE, 8, 15]);
-      const upcoming = (await kit.client.forecast({ within: "4h", limit: 10_000 })).filter(
-        ({ due }) => due < START + 4 * HOUR,
-      );
+      const upcoming = (
+        await operatorOf(kit.client).occurrences.forecast({ within: "4h", limit: 10_000 })
+      ).upcoming.filter(({ due }) => due < START + 4 * HOUR);
       const wanted = new Array(8).fill(0);
       for (const { due } of upcoming) wanted[Math.floor((due - START) / (30 * MINUTE))] += 1;
       expect(counts).toEqual(wanted);
       expect(total).toBe(upcoming.length);
-      expect(await kit.client.load({ owner: "acme", to: START + 4 * HOUR })).toMatchObject({
+      expect(
+        await operatorOf(kit.client).occurrences.load({ owner: "acme", to: START + 4 * HOUR }),
+      ).toMatchObject({
         tasks: 1,
         total: 4,
       });
@@ -340,10 +356,10 @@ describe("the outlook of a client", () => {
       const [from, until] = [START + HOUR, START + 2.5 * HOUR];
       const { id } = await operatorOf(kit.client).freezes.put({ tag: "billing", from, until });
       await operatorOf(kit.client).freezes.put({ owner: "acme", from: START + 3 * HOUR });
-      const load = await kit.client.load({ to: START + 5 * HOUR });
-      const upcoming = (await kit.client.forecast({ within: "5h", limit: 1_000 })).filter(
-        ({ due, frozen }) => due < START + 5 * HOUR && !frozen,
-      );
+      const load = await operatorOf(kit.client).occurrences.load({ to: START + 5 * HOUR });
+      const upcoming = (
+        await operatorOf(kit.client).occurrences.forecast({ within: "5h", limit: 1_000 })
+      ).upcoming.filter(({ due, frozen }) => due < START + 5 * HOUR && !frozen);
       const wanted = new Array(5).fill(0);
       for (const { due } of upcoming) wanted[Math.floor((due - START) / HOUR)] += 1;
       expect([load.counts, load.total, load.tasks]).toEqual([wanted, upcoming.length, 11]);
@@ -352,14 +368,14 @@ describe("the outlook of a client", () => {
       const there = load.busiest.flatMap(({ collisions }) => collisions).find(({ at }) => at === until);
       expect(there).toMatchObject({ count: 4, schedules: [{ tasks: 4 }] });
       await operatorOf(kit.client).freezes.delete({ id });
-      expect((await kit.client.load({ to: START + 5 * HOUR })).frozen).toBe(2);
+      expect((await operatorOf(kit.client).occurrences.load({ to: START + 5 * HOUR })).frozen).toBe(2);
     });
 
     it("names the busiest instants, and a jitter for each", async () => {
       await many(40, { cron: "0 3 * * *" });
       await many(5, { cron: "0 */3 * * *" });
       await many(3, { cron: "30 3 * * *" });
-      const { busiest } = await kit.client.load();
+      const { busiest } = await operatorOf(kit.client).occurrences.load();
       expect(busiest[0]).toMatchObject({ at: START + 3 * HOUR, count: 48 });
       expect(busiest[0]?.collisions).toMatchObject([
         {
@@ -382,7 +398,10 @@ describe("the outlook of a client", () => {
       [{ from: 5, to: 4, step: "1s" }, "to"],
       [{ tag: "" }, "tag"],
     ])("refuses %j", async (options, field) => {
-      await expect(kit.client.load(options)).rejects.toMatchObject({ field, remedy: expect.any(String) });
+      await expect(operatorOf(kit.client).occurrences.load(options)).rejects.toMatchObject({
+        field,
+        remedy: expect.any(String),
+      });
     });
   });
 

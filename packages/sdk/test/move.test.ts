@@ -70,7 +70,7 @@ describe("a move to another queue", () => {
     await kit.advance("10m");
     expect(ran).toEqual(["1", "2", "3", "4", "5", "6", "7"]);
     expect((await kit.client.get("t")).state).toBe("finished");
-    expect((await kit.client.changes.list()).changes[0]).toMatchObject({
+    expect((await operatorOf(kit.client).changes.list()).changes[0]).toMatchObject({
       ...{ kind: "move", by: "ann", scope: { queue: OTHER, id: "t" }, details: { from: QUEUE } },
     });
     expect(await kit.client.move("t", OTHER)).toMatchObject({ changed: false });

@@ -59,10 +59,38 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ["stats", "INVALID_NAME", (c) => c.runs.stats("a:b")],
   ["limits", "INVALID_NAME", (c) => operatorOf(c).queues.limits({ queue: "a b" })],
   ["explain", "INVALID_OPTION", (c) => c.explain("t", "soon")],
-  ["upNext", "INVALID_OPTION", (c) => c.upNext({ limit: 0 })],
-  ["forecast within", "INVALID_OPTION", (c) => c.forecast({ within: -1 })],
-  ["forecast's text", "INVALID_OPTION", (c) => c.forecast({ within: "soon" })],
-  ["forecast without", "INVALID_OPTION", (c) => c.forecast({} as never)],
+  [
+    "upNext",
+    "INVALID_OPTION",
+    (c) =>
+      operatorOf(c)
+        .occurrences.upNext({ limit: 0 })
+        .then(({ upcoming }) => upcoming),
+  ],
+  [
+    "forecast within",
+    "INVALID_OPTION",
+    (c) =>
+      operatorOf(c)
+        .occurrences.forecast({ within: -1 })
+        .then(({ upcoming }) => upcoming),
+  ],
+  [
+    "forecast's text",
+    "INVALID_OPTION",
+    (c) =>
+      operatorOf(c)
+        .occurrences.forecast({ within: "soon" })
+        .then(({ upcoming }) => upcoming),
+  ],
+  [
+    "forecast without",
+    "INVALID_OPTION",
+    (c) =>
+      operatorOf(c)
+        .occurrences.forecast({} as never)
+        .then(({ upcoming }) => upcoming),
+  ],
   ["backfill from", "INVALID_OPTION", (c) => operatorOf(c).backfills.start({ id: "t", from: "soon", to: 1 })],
   [
     "backfill from and to",
@@ -152,5 +180,9 @@ it.each(faults)("a bad argument is reported also when Redis is down: %s", async 
 });
 
 it("good arguments report that Redis is down", async () => {
-  await expect(client.forecast({ within: "1h" })).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE" });
+  await expect(
+    operatorOf(client)
+      .occurrences.forecast({ within: "1h" })
+      .then(({ upcoming }) => upcoming),
+  ).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE" });
 });

@@ -106,7 +106,7 @@ describe("a resume with a plan", () => {
     expect((await kit.client.runs.ledger("one"))[0]).toMatchObject({
       ...{ reason: "paused", from: START + 10 * MINUTE, to: START + 60 * MINUTE },
     });
-    const [change] = (await kit.client.changes.list()).changes;
+    const [change] = (await operatorOf(kit.client).changes.list()).changes;
     expect(change).toMatchObject({ kind: "resume", count: 9, details: { from: "all", perMinute: 5, batch } });
   });
 

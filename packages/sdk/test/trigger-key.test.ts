@@ -37,7 +37,7 @@ onEveryEngine("a key of a trigger", (connection) => {
       expect(answer).toMatchObject({ outcome: "enqueued", run: run?.id, enqueued: run?.enqueued });
     expect(answers.filter((answer) => "repeated" in answer && !answer.repeated)).toHaveLength(1);
     expect(await keys()).toEqual([`${QUEUE}/system/t#${key}`]);
-    const { changes } = await client.changes.list();
+    const { changes } = await operatorOf(client).changes.list();
     expect(changes.filter(({ kind }) => kind === "trigger")).toHaveLength(1);
   });
 

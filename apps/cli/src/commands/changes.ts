@@ -1,8 +1,10 @@
-import type { Change } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
 import { sinceOf } from "../moment.js";
 import { printable, wrap } from "../text.js";
 import { when } from "../times.js";
+
+type Change = AnswerTo<"changes.list">["changes"][number];
 
 interface ChangesOptions extends Globals {
   queue?: string;
@@ -30,9 +32,10 @@ export const registerChanges: Register = (program, out) => {
       const options: ChangesOptions = command.optsWithGlobals();
       const { queue, owner, by, since, cursor } = options;
       const limit = limitOf(options.count, 1_000);
-      const page = await withClient(options, async (client) => {
-        const ref = task === undefined ? undefined : taskRef(task, queue, owner);
-        return client.changes.list({ task: ref, by, since: await sinceOf(client, since), limit, cursor });
+      const page = await withClient(options, async (client, ops) => {
+        const { id, ...of } = task === undefined ? {} : taskRef(task, queue, owner);
+        const filter = { by, since: await sinceOf(client, since), limit, cursor };
+        return ops.changes.list({ task: id, ...of, ...filter });
       });
       if (options.json) return out.json(page);
       const text = (change: Change) => changeText(change, task === undefined, out.width);

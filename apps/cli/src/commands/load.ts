@@ -1,4 +1,4 @@
-import type { Load, LoadOptions } from "@carillon/sdk";
+import type { AnswerTo, InputTo } from "@carillon/ops";
 import type { Globals, Register } from "../command.js";
 import { withClient } from "../command.js";
 import { readMoment } from "../moment.js";
@@ -13,6 +13,8 @@ interface LoadCommandOptions extends Globals {
   from?: string;
   to?: string;
 }
+
+type Load = AnswerTo<"occurrences.load">;
 
 /** Length of the longest bar, in characters. */
 const BAR = 40;
@@ -33,15 +35,19 @@ export const registerLoad: Register = (program, out) => {
     .action(async (_: unknown, command) => {
       const options: LoadCommandOptions = command.optsWithGlobals();
       const sdk = await import("@carillon/sdk");
-      const found = await withClient(options, async (client) => {
+      const found = await withClient(options, async (client, ops) => {
         const now = await client.serverTime();
         const read = (text: string | undefined, field: "from" | "to") =>
           text === undefined
             ? undefined
             : readMoment(sdk, text, { zone: HERE, now, field, duration: "from" }).time;
         const { step, queue, tag, owner } = options;
-        const asked: LoadOptions = { step, queue, tag, owner };
-        return client.load({ ...asked, from: read(options.from, "from"), to: read(options.to, "to") });
+        const asked: InputTo<"occurrences.load"> = { step, queue, tag, owner };
+        return ops.occurrences.load({
+          ...asked,
+          from: read(options.from, "from"),
+          to: read(options.to, "to"),
+        });
       });
       if (options.json) return out.json(found);
       await out.write(found.total > 0 ? histogram(found) + collisions(found, out) : "Nothing is planned.\n");

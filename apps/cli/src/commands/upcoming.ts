@@ -1,8 +1,10 @@
-import type { Upcoming } from "@carillon/sdk";
-import { type Globals, limitOf, type Register, wholeNumber, withClient } from "../command.js";
+import type { AnswerTo } from "@carillon/ops";
+import { type Globals, limitOf, operate, type Register, wholeNumber } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import type { TimeTexts } from "../times.js";
+
+type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
 
 interface UpcomingOptions extends Globals {
   queue?: string;
@@ -21,8 +23,12 @@ export const registerUpNext: Register = (program, out) => {
     .option("-n, --count <n>", "at most 1,000; default 20", wholeNumber)
     .action(async (_: unknown, command) => {
       const options: UpcomingOptions = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.upNext(pick(options, 1_000)));
-      await show(found, options, out, "Nothing is due.\n");
+      await operate(
+        options,
+        out,
+        (ops) => ops.occurrences.upNext(pick(options, 1_000)),
+        ({ upcoming }) => shown(upcoming, out) ?? "Nothing is due.\n",
+      );
     });
 };
 
@@ -39,12 +45,18 @@ export const registerForecast: Register = (program, out) => {
     .option("-n, --count <n>", "at most 100,000; default 1,000", wholeNumber)
     .action(async (within: string, _: unknown, command) => {
       const options: UpcomingOptions = command.optsWithGlobals();
-      const found = await withClient(options, (client) =>
-        client.forecast({ within, ...pick(options, 100_000) }),
+      let found = 0;
+      await operate(
+        options,
+        out,
+        async (ops) => {
+          const answer = await ops.occurrences.forecast({ within, ...pick(options, 100_000) });
+          found = answer.upcoming.length;
+          return answer;
+        },
+        ({ upcoming }) => shown(upcoming, out) ?? `Nothing is due within ${within}.\n`,
       );
-      await show(found, options, out, `Nothing is due within ${within}.\n`);
-      if (found.length === (options.count ?? MOST))
-        out.note("there may be more: --count sets the number listed.");
+      if (found === (options.count ?? MOST)) out.note("there may be more: --count sets the number listed.");
     });
 };
 
@@ -53,14 +65,9 @@ function pick({ queue, count }: UpcomingOptions, most: number): { queue?: string
   return { ...(queue === undefined ? {} : { queue }), ...(limit === undefined ? {} : { limit }) };
 }
 
-async function show(
-  found: readonly Upcoming[],
-  { json }: Globals,
-  out: Output,
-  nothing: string,
-): Promise<void> {
-  if (json) return out.json({ upcoming: found });
-  await out.write(found.length ? table(columnsOf(found), found, out) : nothing);
+/** Undefined: nothing is to come. */
+function shown(found: readonly Upcoming[], out: Output): string | undefined {
+  return found.length ? table(columnsOf(found), found, out) : undefined;
 }
 
 function columnsOf(found: readonly Upcoming[]): Column<Upcoming>[] {

@@ -1,12 +1,4 @@
-import {
-  ALERT_KINDS,
-  CHANGE_KINDS,
-  ERROR_CODES,
-  ITEM_STATES,
-  OUTCOMES,
-  TASK_STATES,
-  taskSchema,
-} from "@carillon/sdk";
+import { ALERT_KINDS, ERROR_CODES, ITEM_STATES, OUTCOMES, TASK_STATES, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
 
 /** Shapes of the API's answers, for its OpenAPI document. Objects may have more fields; `id` names a schema in the document. */
@@ -202,43 +194,12 @@ const tick = object(
 ).meta({ id: "Tick" });
 export const TICKS = object({ ticks: list(tick), now: time }, { next: time });
 export const STRIPS = object({ tasks: list(object({ task: taskName, ticks: list(tick) })) });
-export const UPCOMING = object({
-  upcoming: list(
-    object(
-      { task: taskName, nominal: time, due: time },
-      { frozen: object({ id: text }, { until: time, by: text, reason: text }) },
-    ),
-  ),
-});
-const collision = object({
-  ...{ at: time, count },
-  schedules: list(object({ humanized: text, tasks: count, sample: list(taskName) }, { jitter: text })),
-});
-export const LOAD = object({
-  ...{ from: time, step: count, counts: list(count), total: count, frozen: count, tasks: count },
-  busiest: list(object({ at: time, count, collisions: list(collision) })),
-});
 export const VALIDATED = object({
   ...{ schedule: taskSchema.shape.schedule, canonical: text, humanized: text, warnings, timezone: text },
   next: list(object({ nominal: time, notes: list(object({ code: text, text })) }, { due: time })),
   excluded: list(object({ nominal: time, by: text })),
   exhausted: flag,
 });
-export const CHANGES = object(
-  {
-    changes: list(
-      object(
-        { id: text, at: time, kind: z.enum(CHANGE_KINDS), from: text, scope: z.record(text, text) },
-        {
-          ...{ by: text, count, sample: list(taskName) },
-          ...{ before: z.looseObject({}), after: z.looseObject({}), details: z.looseObject({}) },
-        },
-      ),
-    ),
-  },
-  page,
-);
-
 export const ME = object(
   {
     ...{ name: text, role: z.enum(["viewer", "operator", "admin"]) },

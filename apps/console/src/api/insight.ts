@@ -1,13 +1,5 @@
-import { EXPLANATION, LOAD, STATS, STATS_OF_ALL, STRIPS, TICKS, UPCOMING } from "./answers.js";
-import {
-  EXPLAIN_QUERY,
-  FORECAST_QUERY,
-  LIST_QUERY,
-  LOAD_QUERY,
-  STRIPS_QUERY,
-  TICKS_QUERY,
-  UPCOMING_QUERY,
-} from "./query.js";
+import { EXPLANATION, STATS, STATS_OF_ALL, STRIPS, TICKS } from "./answers.js";
+import { EXPLAIN_QUERY, LIST_QUERY, STRIPS_QUERY, TICKS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 import { taskOf } from "./tasks.js";
 
@@ -25,14 +17,5 @@ export const insightEndpoints = {
   ),
   strips: endpoint({ query: STRIPS_QUERY, answer: STRIPS }, async ({ client, query: { task, ...how } }) =>
     ok({ tasks: await client.lastTicks(task, how) }),
-  ),
-  upcoming: endpoint({ query: UPCOMING_QUERY, answer: UPCOMING }, async ({ client, query }) =>
-    ok({ upcoming: await client.upNext(query) }),
-  ),
-  forecast: endpoint({ query: FORECAST_QUERY, answer: UPCOMING }, async ({ client, query }) =>
-    ok({ upcoming: await client.forecast(query) }),
-  ),
-  load: endpoint({ query: LOAD_QUERY, answer: LOAD }, async ({ client, query }) =>
-    ok(await client.load(query)),
   ),
 };

@@ -120,29 +120,6 @@ const tasks = z.preprocess(
 
 export const STRIPS_QUERY = z.strictObject({ task: tasks, limit: number.exactOptional() });
 
-export const UPCOMING_QUERY = z.strictObject({ queue: text.exactOptional(), limit: number.exactOptional() });
-
-export const LOAD_QUERY = z.strictObject({
-  from: time.exactOptional(),
-  to: time.exactOptional(),
-  step: text.exactOptional(),
-  queue: text.exactOptional(),
-  owner: text.exactOptional(),
-  tag: text.exactOptional(),
-});
-
-export const FORECAST_QUERY = z.strictObject({ within: text, ...UPCOMING_QUERY.shape });
-
-export const CHANGES_QUERY = z.strictObject({
-  task: text.optional(),
-  owner: text.optional(),
-  queue: taskSchema.shape.queue.optional(),
-  by: text.optional(),
-  since: time.optional(),
-  limit: number.optional(),
-  cursor: text.optional(),
-});
-
 export const JOURNAL_QUERY = z.strictObject({
   task: text.optional(),
   owner: text.optional(),

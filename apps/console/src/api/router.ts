@@ -6,7 +6,7 @@ import { clientsOf } from "./clients.js";
 import { eventsEndpoint } from "./events.js";
 import { inTurn } from "./in-turn.js";
 import { insightEndpoints as insight } from "./insight.js";
-import { changesEndpoint, journalEndpoint } from "./journal.js";
+import { journalEndpoint } from "./journal.js";
 import { namespaceEndpoints as namespace } from "./namespace.js";
 import { openApiEndpoint } from "./openapi.js";
 import { operationRoutes } from "./operations.js";
@@ -51,14 +51,10 @@ export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   route(router, "/runs/:id/cancel", { post: runs.cancel });
   route(router, "/stats", { get: insight.statsOfAll });
   route(router, "/ticks", { get: insight.strips });
-  route(router, "/upcoming", { get: insight.upcoming });
-  route(router, "/load", { get: turn(insight.load) });
-  route(router, "/forecast", { get: turn(insight.forecast) });
   route(router, "/validate", { post: turn(validateEndpoint(store, redactor)) });
   route(router, "/journal", { get: journalEndpoint });
   route(router, "/status", { get: namespace.status });
   route(router, "/doctor", { get: turn(namespace.doctor) });
-  route(router, "/changes", { get: changesEndpoint });
   route(router, "/events", { get: eventsEndpoint() });
   return router;
 }

@@ -1,6 +1,5 @@
 import { isCarillonError, type TaskName, type TaskRef, type TaskState } from "@carillon/core";
-import type { ChangeFacts } from "@carillon/sdk";
-import { notFound, type Scope, storedFilter } from "@carillon/sdk/internal";
+import { type ChangeFacts, notFound, type Scope, storedFilter } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import type { Call } from "../operation.js";

@@ -56,11 +56,14 @@ it("secrets are unique, and names cannot be reused", async () => {
 
 it("the log has both changes and their authors; nothing in Redis has the secret", async () => {
   const { secret } = await operatorOf(client).tokens.create({ name: "ci", role: "viewer", owners: ["acme"] });
-  const texts = [JSON.stringify(await admin.hgetall(KEY)), JSON.stringify(await client.changes.list())];
+  const texts = [
+    JSON.stringify(await admin.hgetall(KEY)),
+    JSON.stringify(await operatorOf(client).changes.list()),
+  ];
   for (const text of texts) expect(text).not.toContain(secret.slice(-43));
   await operatorOf(client).tokens.revoke({ name: "ci" }, { by: "bob" });
   expect(await admin.exists(KEY)).toBe(0);
-  expect((await client.changes.list()).changes).toMatchObject([
+  expect((await operatorOf(client).changes.list()).changes).toMatchObject([
     { kind: "token.revoke", by: "bob", scope: { token: "ci" } },
     { kind: "token.create", by: "ann", scope: { token: "ci" }, after: { role: "viewer", owners: ["acme"] } },
   ]);
@@ -76,7 +79,7 @@ it("a client that is bound to an owner cannot change tokens or see them in the l
   ]) {
     await expect(act()).rejects.toMatchObject({ code: "FORBIDDEN" });
   }
-  expect((await bound.changes.list()).changes).toEqual([]);
+  expect((await operatorOf(bound).changes.list()).changes).toEqual([]);
   await bound.close();
 });
 

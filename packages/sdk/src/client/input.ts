@@ -187,3 +187,13 @@ export function assertCursor(cursor: unknown): void {
     remedy: "Give the cursor of the previous page.",
   });
 }
+
+/** @throws `INVALID_OPTION` */
+export function assertEntry(cursor: string | undefined): string | undefined {
+  assertCursor(cursor);
+  if (cursor === undefined || /^\d{1,20}-\d{1,20}$/.test(cursor)) return cursor;
+  throw new CarillonError("INVALID_OPTION", "not a cursor.", {
+    field: "cursor",
+    remedy: "Give the cursor of the previous page.",
+  });
+}

@@ -1,4 +1,4 @@
-import type { Change, ChangeScope } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useGetPages } from "../lib/query.js";
@@ -14,10 +14,8 @@ const NAMES = ["task", "owner", "queue", "by"] as const;
 /** Details that are UTC ms. */
 const TIMES: ReadonlySet<string> = new Set(["from", "to", "until"]);
 
-interface Page {
-  changes: Change[];
-  cursor?: string;
-}
+type Page = AnswerTo<"changes.list">;
+type Change = Page["changes"][number];
 
 /** Changes with their authors, newest first. */
 export default function Changes() {
@@ -117,7 +115,7 @@ function Details({ of }: { of: object }) {
   );
 }
 
-function Scope({ scope }: { scope: ChangeScope }) {
+function Scope({ scope }: { scope: Change["scope"] }) {
   if (scope.id !== undefined && scope.queue !== undefined && scope.owner !== undefined) {
     const name = scope as Named;
     return (

@@ -8,7 +8,6 @@ import type {
   StatusReason,
   Task,
   TaskCounts,
-  Upcoming,
 } from "@carillon/sdk";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -250,7 +249,7 @@ function Running() {
 }
 
 function Next() {
-  const upcoming = useGet<{ upcoming: Upcoming[] }>("/upcoming", { limit: SHOWN });
+  const upcoming = useGet<AnswerTo<"occurrences.upNext">>("/upcoming", { limit: SHOWN });
   return (
     <List
       title={w.next}

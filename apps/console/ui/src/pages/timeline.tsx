@@ -1,4 +1,4 @@
-import type { BusyStep, Contributor, Load } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
@@ -12,6 +12,9 @@ import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 
 const w = words.timeline;
+type Load = AnswerTo<"occurrences.load">;
+type BusyStep = Load["busiest"][number];
+type Contributor = BusyStep["collisions"][number]["schedules"][number];
 const NAMES = ["owner", "queue", "tag"] as const;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

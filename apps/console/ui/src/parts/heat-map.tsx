@@ -1,4 +1,4 @@
-import type { Load } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
 import { shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { Scroll } from "./page.js";
@@ -12,7 +12,7 @@ const LEVELS = 5;
 
 interface Props {
   /** Load in steps of a minute. */
-  load: Load;
+  load: AnswerTo<"occurrences.load">;
   /** Called with the start of a minute. */
   onPick: (at: number) => void;
   picked: number | undefined;

@@ -8,7 +8,6 @@ import {
 } from "@carillon/core";
 import {
   assertName,
-  assertOptions,
   canonicalSchedule,
   covers,
   delayOf,
@@ -19,68 +18,75 @@ import {
   scheduleSteps,
   usesSeed,
 } from "@carillon/core/internal";
+import { roundedInstant, type Scope, TimeSlice } from "@carillon/sdk/internal";
 import type { Plan, Store } from "@carillon/store";
-import { roundedInstant } from "../instant.js";
-import type { Scope } from "./scope.js";
-import { TimeSlice } from "./time-slice.js";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { count, duration, given, instant, taskName, time } from "../shapes.js";
 
-export interface LoadOptions {
-  /** ISO 8601 with offset, a Date or epoch ms; default now. */
-  readonly from?: string | number | Date | undefined;
-  /** Default 24 hours after `from`. */
-  readonly to?: string | number | Date | undefined;
-  /** Length of a step, at least 1 s; default `1h`. At most 2,000 steps. */
-  readonly step?: Duration | undefined;
-  readonly queue?: string | undefined;
-  readonly owner?: string | undefined;
-  readonly tag?: string | undefined;
-}
+const contributor = z.object({
+  humanized: z.string().describe("The schedule in words."),
+  tasks: count,
+  sample: z.array(taskName).describe("The first ten of them."),
+  jitter: z
+    .string()
+    .optional()
+    .describe(
+      "A jitter that would spread them to about one a second, or over half of the gap to their next time. Missing: they are too few.",
+    ),
+});
+const collision = z.object({
+  at: time,
+  count,
+  schedules: z
+    .array(contributor)
+    .describe("At most ten schedules that are due at this instant, those of most tasks first."),
+});
+const busyStep = z.object({
+  at: time,
+  count,
+  collisions: z
+    .array(collision)
+    .describe("The five instants at which most tasks meet, most first. Tasks with jitter meet nobody."),
+});
+const planned = z.object({
+  from: time.describe("Start of the first step: a multiple of `step`."),
+  step: count.describe("In ms."),
+  counts: z.array(count).describe("Occurrences in each step."),
+  total: count,
+  frozen: count.describe("Occurrences that a freeze skips, or holds beyond the end: not counted."),
+  tasks: count.describe("Scheduled tasks that were counted."),
+  busiest: z.array(busyStep).describe("The five busiest steps, busiest first."),
+});
+type Load = z.output<typeof planned>;
+type BusyStep = z.output<typeof busyStep>;
+type Collision = z.output<typeof collision>;
+type Contributor = z.output<typeof contributor>;
 
-/** Number of occurrences planned in each step of a range of time. Times in UTC ms. */
-export interface Load {
-  /** Start of the first step: a multiple of `step`. */
-  readonly from: number;
-  /** In ms. */
-  readonly step: number;
-  /** Occurrences in each step. */
-  readonly counts: number[];
-  readonly total: number;
-  /** Occurrences that a freeze skips, or holds beyond the end: they are not counted. */
-  readonly frozen: number;
-  /** Scheduled tasks that were counted. */
-  readonly tasks: number;
-  /** The five busiest steps, busiest first. */
-  readonly busiest: BusyStep[];
-}
+const input = z.strictObject({
+  from: instant.optional().describe("Default: now."),
+  to: instant.optional().describe("Default: 24 hours after `from`."),
+  step: duration.optional().describe("Length of a step, at least 1 s; at most 2,000 steps. Default: 1h."),
+  queue: given.optional(),
+  owner: given.optional(),
+  tag: given.optional(),
+});
 
-export interface BusyStep {
-  readonly at: number;
-  readonly count: number;
-  /** The five instants within the step at which most tasks meet, most first. Tasks with jitter meet nobody. */
-  readonly collisions: Collision[];
-}
-
-/** Tasks that are due at one instant. */
-export interface Collision {
-  readonly at: number;
-  readonly count: number;
-  /** At most ten schedules that are due at this instant, the schedules of most tasks first. */
-  readonly schedules: Contributor[];
-}
-
-/** Tasks with one schedule. */
-export interface Contributor {
-  /** In words. */
-  readonly humanized: string;
-  readonly tasks: number;
-  /** The first ten of them. */
-  readonly sample: TaskName[];
-  /**
-   * A jitter that would spread them to about one a second, or over half of the gap to their next time. Absent if they
-   * are too few.
-   */
-  readonly jitter?: string;
-}
+/**
+ * Each distinct schedule is computed once. What is owed, waits or is held is not counted; jitter counts at the time it leads to. Refused if it
+ * takes more than 2,000,000 steps of schedules.
+ */
+export const plannedLoad = operation({
+  http: "GET /load",
+  role: "viewer",
+  reach: "owner",
+  cost: "computes",
+  summary:
+    "Counts the occurrences planned in each step of a range of time, and where most tasks meet at one instant.",
+  input,
+  output: planned,
+  run: ({ scope }, input) => load(scope, input),
+});
 
 /** Tasks whose times are the same. */
 interface Group {
@@ -108,15 +114,18 @@ const JITTERS = ["10s", "30s", "1m", "2m", "5m", "10m", "15m", "30m", "1h"] as c
 const SECONDS = [10, 30, 60, 120, 300, 600, 900, 1_800, 3_600] as const;
 
 /** @param freezes default: those that are stored @throws `INVALID_OPTION`, `INVALID_NAME`, `FORBIDDEN` */
-export async function load(scope: Scope, options: LoadOptions, freezes?: readonly Freeze[]): Promise<Load> {
-  assertOptions(options, ["from", "to", "step", "queue", "owner", "tag"]);
+export async function load(
+  scope: Scope,
+  options: z.output<typeof input>,
+  freezes?: readonly Freeze[],
+): Promise<Load> {
   const { queue, owner, tag } = scope.bind(options);
   for (const [field, value] of Object.entries({ queue, owner, tag })) {
     if (value !== undefined) assertName(value, field);
   }
   const { store } = scope;
   const queues = await scope.queuesOf(queue);
-  const step = durationOption(options.step ?? "1h", "step", 1_000, 31 * DAY);
+  const step = durationOption((options.step ?? "1h") as Duration, "step", 1_000, 31 * DAY);
   const now = queues[0] === undefined ? 0 : await store.tasks.time(queues[0]);
   // Occurrences due at this instant are claimed already, or owed.
   const start = options.from === undefined ? now + 1 : roundedInstant(options.from, "from");

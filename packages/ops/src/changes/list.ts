@@ -1,0 +1,111 @@
+import { CarillonError, type TaskName } from "@carillon/core";
+import type { ResolvedRef } from "@carillon/core/internal";
+import type { ChangeScope } from "@carillon/sdk";
+import { assertEntry, CHANGE_KINDS, roundedInstant, shortText, wholeNumber } from "@carillon/sdk/internal";
+import type { StoredChange } from "@carillon/store";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { count, given, instant, nextPage, page, taskName, time } from "../shapes.js";
+
+/** Entries read at once. */
+const STEP = 500;
+
+const name = z.string().optional();
+const fields = z.record(z.string(), z.unknown()).readonly().optional();
+const change = z.object({
+  id: z.string(),
+  at: time,
+  kind: z.enum(CHANGE_KINDS),
+  by: name.describe("The name that was given as the author."),
+  from: z
+    .string()
+    .describe(
+      "The kind of program and its host, or the address of its client: `cli build-7`, `api 10.1.2.3`.",
+    ),
+  scope: z
+    .object({ queue: name, owner: name, id: name, tag: name, calendar: name, freeze: name, token: name })
+    .describe(
+      "A task if `id` is there; the tasks of a queue, an owner or a tag if `count` is. Empty: the namespace.",
+    ),
+  count: count.optional().describe("Number of tasks, if many were changed together."),
+  sample: z.array(taskName).readonly().optional().describe("The first ten of them."),
+  before: fields.describe(
+    "The fields that were replaced or deleted. A value of more than 1,000 characters of JSON is replaced by its size.",
+  ),
+  after: fields.describe("Their new values."),
+  details: fields.describe("Options of the call, such as `note`, `run` or `from`."),
+});
+type Change = z.output<typeof change>;
+
+/**
+ * An entry is written right after its change: it is missing if the process died between the two, and may be listed twice if the connection was
+ * lost.
+ */
+export const listChanges = operation({
+  http: "GET /changes",
+  role: "viewer",
+  reach: "owner",
+  summary:
+    "Lists who changed what, newest first, of the last 10,000 changes of the namespace; for a caller that is bound to an owner, those of the owner.",
+  input: z.strictObject({
+    task: given
+      .optional()
+      .describe(
+        "Changes of this `id` or `owner/id`, those of more than ten tasks that may contain it included.",
+      ),
+    owner: given.optional().describe("Of the task."),
+    queue: given.optional().describe("Of the task; needed if it is deleted."),
+    by: given.optional().describe("Only changes by this author."),
+    since: instant.optional(),
+    ...page,
+  }),
+  output: z.object({ changes: z.array(change), cursor: nextPage }),
+  async run({ scope, store, owner: bound }, { task: id, owner, queue, ...filter }) {
+    const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
+    const since = filter.since === undefined ? 0 : roundedInstant(filter.since, "since");
+    const by = filter.by === undefined ? undefined : shortText(filter.by, "by");
+    if (id === undefined && owner !== undefined)
+      throw new CarillonError("INVALID_OPTION", "given without task.", {
+        field: "owner",
+        remedy: "Give the task's id as well.",
+      });
+    const ref =
+      id !== undefined && owner === undefined && queue === undefined ? id : { id: id ?? "", owner, queue };
+    const task = id === undefined ? undefined : await scope.nameOf(ref);
+    let before = assertEntry(filter.cursor);
+    const changes: Change[] = [];
+    for (;;) {
+      const found = await store.changes.page(before, STEP);
+      for (const stored of found) {
+        before = stored.id;
+        if (stored.at < since) return { changes };
+        const change = decode(stored);
+        if (!change || (bound !== undefined && change.scope.owner !== bound)) continue;
+        if (by !== undefined && change.by !== by) continue;
+        if (task !== undefined && !concerns(change, task)) continue;
+        changes.push(change);
+        if (changes.length === limit) return { changes, cursor: stored.id };
+      }
+      if (found.length < STEP) return { changes };
+    }
+  },
+});
+
+/** A change of many tasks concerns those that it names, if it names all; else each that it may contain. */
+function concerns({ scope, count, sample = [] }: Change, task: ResolvedRef): boolean {
+  const matches = (name: ChangeScope | TaskName) =>
+    (["queue", "owner", "id"] as const).every(
+      (part) => name[part] === undefined || task[part] === undefined || name[part] === task[part],
+    );
+  if (count === undefined) return scope.id !== undefined && matches(scope);
+  return count <= sample.length ? sample.some(matches) : matches(scope);
+}
+
+function decode({ id, at, entry }: StoredChange): Change | undefined {
+  try {
+    const { kind, by, from, scope, ...facts } = JSON.parse(entry) as Omit<Change, "id" | "at">;
+    return { id, at, kind, by, from, scope: { ...scope }, ...facts };
+  } catch {
+    return undefined;
+  }
+}
