@@ -139,7 +139,7 @@ describe("a stop with a time limit", () => {
   });
 
   it("refuses an invalid time", async () => {
-    const worker = await bench.work([]);
+    const worker = await bench.work([noop]);
     await expect(worker.stop({ within: -1 })).rejects.toMatchObject({
       code: "INVALID_OPTION",
       field: "within",
