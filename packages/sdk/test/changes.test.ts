@@ -1,5 +1,6 @@
 import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -129,6 +130,11 @@ describe("the change log", () => {
 
     await client.put(task("a", { payload: { n: 3 } }));
     expect((await client.revisions("a")).map(({ number }) => number)).toEqual([3, 2]);
+    // The revisions of a task do not expire.
+    const { keys, link } = internalsOf(kit.store);
+    const kept = ["system/a", "other/b"].map((name) => keys.queue(queue).revisions(name));
+    const expiry = await Promise.all(kept.map((key) => link.ask((redis) => redis.pttl(key))));
+    expect(expiry).toEqual([-1, expect.closeTo(7 * 86_400_000, -6)]);
     await kit.advance("8d");
     expect((await client.revisions("a")).map(({ number }) => number)).toEqual([3, 2]);
     expect(await deletedOf()).toEqual([]);

@@ -280,7 +280,9 @@ describe("the output of a handler", () => {
     const run = await bench.run("t", "type");
     await end;
     expect(await bench.output(run)).toMatchObject([{ text: "log logged\n" }]);
-    await expect(bench.work([type(() => {})], { maxOutput: -1 })).rejects.toMatchObject({ field: "maxOutput" });
+    await expect(bench.work([type(() => {})], { maxOutput: -1 })).rejects.toMatchObject({
+      field: "maxOutput",
+    });
   });
 });
 
