@@ -327,6 +327,13 @@ export const SCENARIOS: readonly Scenario[] = [
     queued,
   ),
   of(
+    "start-run",
+    "start an attempt that fails, with another one left",
+    (bench) => start(bench),
+    (bench) => settle(bench, undefined),
+    queued,
+  ),
+  of(
     "settle-run",
     "end an attempt, and start the next",
     (bench) => settle(bench, undefined),

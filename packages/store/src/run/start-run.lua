@@ -44,6 +44,9 @@ local function start(run)
     if not wasRetried(run.job, was.made, was.trace, made) then return { "FINAL", was.outcome } end
     reopen(run, was.outcome, now)
     was.crashes, was.again = nil, nil
+  elseif state == "queued" and not was.again and isSentAgain() then
+    -- Its attempt has ended since, and BullMQ is yet to be told.
+    return { "LOST" }
   elseif state ~= "queued" and isSentAgain() then
     return { "OK", tonumber(was.fence), now, details, redis.call("HGET", run.stats, "checkpoint") or "",
       tonumber(was.crashes or 0), attempt, 1 }
