@@ -172,7 +172,8 @@ describe("a backfill with a node", () => {
     expect(stderr).toMatch(/^0 of 3 \(0%\)|^1 of 3 \(33%\)/);
     expect(stderr.trimEnd().split("\n").at(-1)).toBe("3 of 3 (100%): 3 enqueued, 0 skipped");
     const runs = await bench.client.runs.list("fast");
-    expect(runs.map(({ trigger }) => trigger)).toEqual(["backfill", "backfill", "backfill"]);
+    // The task's own schedule may be due meanwhile.
+    expect(runs.filter(({ trigger }) => trigger === "backfill")).toHaveLength(3);
     const { stdout: told } = await cli(["explain", "fast", new Date(to).toISOString()]);
     expect(told).toMatch(/QUEUED {2}A backfill ran it .* after it was due, and has been waiting/);
   });
