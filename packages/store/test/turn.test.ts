@@ -237,7 +237,7 @@ onEveryEngine("a turn", (connection) => {
     const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
     const takes: number[] = [];
     try {
-      await add(bench, 60);
+      await add(bench, 90);
       // Redis says one thing to all lanes, so one is enough.
       const [lane] = lanesOf(bench);
       vi.spyOn(lane, "next").mockImplementation((take) => {
@@ -250,13 +250,13 @@ onEveryEngine("a turn", (connection) => {
         // 5 ms of CPU in each of the first turn's handlers, then nearly none.
         now += begun <= 32 ? 5 : 0.01;
       };
-      const options = { connection: bench.connect(), prefix: prefixOf(bench), concurrency: 60, name: "me" };
+      const options = { connection: bench.connect(), prefix: prefixOf(bench), concurrency: 90, name: "me" };
       const worker = new TurnWorker(QUEUE, handler, options, [lane]);
       worker.on("error", () => {});
       void worker.run();
-      await eventually(async () => begun === 60);
+      await eventually(async () => begun === 90);
       await worker.close();
-      expect(takes.slice(0, 4)).toEqual([32, 2, 4, 8]);
+      expect(takes.slice(0, 4)).toEqual([32, 5, 10, 20]);
     } finally {
       clock.mockRestore();
       await bench.close();

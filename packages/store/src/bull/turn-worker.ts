@@ -6,7 +6,7 @@ import { MOST_ENDS, MOST_TAKEN, type TurnAnswer, type TurnEnd, type TurnLane } f
 import { PatientWorker } from "./patient-worker.js";
 
 /** Time in ms within which a worker begins all jobs of a turn: the rest is left to workers that have time. */
-const SOON = 10;
+const SOON = 25;
 /** Wait before a turn that Redis refused, or did not answer, is sent again, in ms. */
 const PAUSE = 1_000;
 
@@ -105,10 +105,9 @@ export class TurnWorker extends PatientWorker {
       this.#begin(this.#waitForMarker());
   }
 
-  /** Whether what there is waits for the turns under way: what comes meanwhile joins it, and Redis pays for fewer turns. */
+  /** Whether ends wait for the turns under way while no job does: what comes meanwhile joins them, and Redis pays for fewer turns. */
   get #gathers(): boolean {
-    const asked = this.#empty || this.#asked > 0;
-    return asked && this.#ends.length < MOST_ENDS && this.#lanes.some(({ busy }) => busy);
+    return this.#empty && this.#ends.length < MOST_ENDS && this.#lanes.some(({ busy }) => busy);
   }
 
   get #free(): number {
