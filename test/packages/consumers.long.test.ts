@@ -64,7 +64,7 @@ test("the packages contain no private key, no compiler files, and no code that d
   }
 });
 
-/** How a project is compiled: by which compiler, and with which type of package and options. */
+/** Ways to compile a project: by which compiler, and with which type of package and options. */
 type Way = [compiler: Compiler, name: string, type: string, options: object];
 
 const WAYS: Way[] = [

@@ -17,7 +17,7 @@ export const instant = z.union([z.string(), z.number(), z.date()], "not a time")
   description: "UTC milliseconds, or ISO 8601 with Z or an offset.",
 });
 
-/** Which page of a list to read. */
+/** The page of a list. */
 export const page = {
   limit: wholeNumber.optional().describe("Most entries of a page, 1 to 1,000. Default: 100."),
   cursor: given.optional().describe("The cursor of the previous page."),

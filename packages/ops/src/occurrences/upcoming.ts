@@ -22,7 +22,7 @@ export const upcoming = z.object({
 });
 export type Upcoming = z.output<typeof upcoming>;
 
-/** Which occurrences to list. */
+/** The occurrences that are listed. */
 export const pick = { queue: given.optional(), limit: wholeNumber.optional() };
 
 /** Tasks read at a time. */
