@@ -1,18 +1,12 @@
 import { type Decision, type DueTask, type Skipped, scheduled } from "./decision.js";
-import { settleOverlap, withoutRetries } from "./overlap.js";
+import { BEHIND_AT_MOST, settleOverlap, withoutRetries } from "./overlap.js";
 import { parseDuration } from "./schedule/index.js";
 import type { Slot } from "./task-schedule.js";
 
 /**
- * Under catch-up `one`, a time that is at most this late, in ms, is late and not missed, whatever has passed since: nodes
- * or Redis were slow, or one node has just died, and the schedule's own rate is wanted. Short intervals meet it, long ones never.
- */
-const LATE_AT_MOST = 5_000;
-
-/**
  * Decides about a due time of a schedule by the catch-up policy. There is a backlog if the time after the due one has
  * passed as well. `all` enqueues its times one by one, `one` enqueues the latest, `skip` none (nor a single one that is
- * later than the grace).
+ * later than the grace). Under `one`, times that are not later than `BEHIND_AT_MOST` are late, not missed.
  */
 export function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): Decision {
   const { schedule, catchUp } = task;
@@ -32,7 +26,7 @@ export function decideBacklog(task: DueTask, slot: Slot, now: number, grace: num
     const last = backlog ? (schedule.latestDue(now) ?? nominal) : nominal;
     return passOver(task, [{ reason: "missed", from, to: last }]);
   }
-  const late = catchUp === "one" && skipped.length === 0 && now - due <= LATE_AT_MOST;
+  const late = catchUp === "one" && skipped.length === 0 && now - due <= BEHIND_AT_MOST;
   if (!backlog || late || catchUp === "all") {
     const enqueue = scheduled(task, first, backlog && !late ? "catch-up" : "schedule");
     return settleOverlap(task, enqueue, { skipped, next: paced(task, following, now) }, now);

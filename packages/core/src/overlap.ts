@@ -2,9 +2,9 @@ import type { Decision, DueTask, Enqueue, Pending, RunInWay, Skipped, SkipReason
 import type { OverlapPolicy } from "./policies.js";
 
 /**
- * With overlap `skip`, an occurrence waits for an earlier run that workers were slow to begin, if that run is at most
- * this late, in ms. If it is later, workers are missing, not slow; it then also does the work of the occurrences after
- * it.
+ * Lateness in ms up to which nodes, workers or Redis were slow, and beyond which they were missing. An occurrence within it is
+ * late and not missed. With overlap `skip`, it waits for an earlier run that workers were slow to begin; a run that is later than
+ * this also does the work of the occurrences after it.
  */
 export const BEHIND_AT_MOST = 5_000;
 /** Most occurrences that may wait under `queue-all`. */
