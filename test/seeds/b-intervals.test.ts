@@ -108,15 +108,15 @@ describe("B4 a time box of half the interval", () => {
     return kit;
   }
 
-  test("the run ends by its quota after 30 s, and the next goes on from its cursor", async () => {
+  test("the run ends as partial after 30 s, and the next goes on from its cursor", async () => {
     const swept: [run: string, item: number][] = [];
     const left: number[] = [];
-    const kit = await boxed(async (kit, { checkpoint, saveCheckpoint, timeLeft, quota, nothingToDo }) => {
+    const kit = await boxed(async (kit, { checkpoint, saveCheckpoint, timeLeft, partial, nothingToDo }) => {
       let item = Number(checkpoint ?? 0);
       const begun = new Date().toISOString().slice(14, 19);
       if (item === 10) return nothingToDo();
       for (left.push(timeLeft()); item < 10; ) {
-        if (timeLeft() === 0) return quota({ cursor: item });
+        if (timeLeft() === 0) return partial({ cursor: item });
         await kit.sleep("5s");
         swept.push([begun, item]);
         item += 1;
@@ -129,7 +129,7 @@ describe("B4 a time box of half the interval", () => {
       .expect("t")
       .ranAt(["01:00", "02:00", "03:00"])
       .finishedAt(["01:30", "02:20", "03:00"])
-      .outcomes(["quota", "succeeded", "nothing-to-do"]);
+      .outcomes(["partial", "succeeded", "nothing-to-do"]);
     expect(left).toEqual([30_000, 30_000]);
     expect(swept).toEqual([
       ...[0, 1, 2, 3, 4, 5].map((item) => ["01:00", item]),
@@ -140,11 +140,11 @@ describe("B4 a time box of half the interval", () => {
     expect(await kit.client.runs.stats("t")).toMatchObject({
       successes: 3,
       failures: 0,
-      outcomes: { quota: 1 },
+      outcomes: { partial: 1 },
     });
   });
 
-  test("a run that is interrupted, or does not stop, is timed out, not quota", async () => {
+  test("a run that is interrupted, or does not stop, is timed out, not partial", async () => {
     const reasons: unknown[] = [];
     const kit = await boxed(async (kit, { signal, occurrence }) => {
       signal.addEventListener("abort", () => reasons.push(signal.reason));

@@ -19,7 +19,7 @@ describe("D7 the statistics of a task add up", () => {
   function expected(runs: readonly Run[]) {
     const of = (...outcomes: Outcome[]) =>
       runs.filter(({ outcome }) => outcome !== undefined && outcomes.includes(outcome));
-    const good = of("succeeded", "quota", "nothing-to-do");
+    const good = of("succeeded", "partial", "nothing-to-do");
     const bad = of("failed", "timed-out", "crashed", "lost");
     const took = (some: readonly Run[]) =>
       some.reduce((sum, { started, finished }) => sum + (started && finished ? finished - started : 0), 0);
@@ -35,7 +35,7 @@ describe("D7 the statistics of a task add up", () => {
       failureMs: took(bad),
       lastStart: last(acted.map(({ started }) => started)),
       lastFinish: last(acted.filter(({ outcome }) => outcome !== "dropped").map(({ finished }) => finished)),
-      lastSuccess: last(of("succeeded", "quota").map(({ finished }) => finished)),
+      lastSuccess: last(of("succeeded", "partial").map(({ finished }) => finished)),
     };
   }
 
@@ -100,7 +100,7 @@ describe("D7 the statistics of a task add up", () => {
     }
     const stats = await kit.client.runs.stats("t");
     expect(stats.outcomes).toEqual({
-      ...{ succeeded: 3, failed: 1, "timed-out": 1, quota: 1, "nothing-to-do": 1 },
+      ...{ succeeded: 3, failed: 1, "timed-out": 1, partial: 1, "nothing-to-do": 1 },
       ...{ cancelled: 1, dropped: 1, crashed: 1, lost: 1 },
     });
     // One run is running, and one waits.

@@ -33,7 +33,7 @@ const nuntium: typeof docspell = [
   ["B1", "enqueue and advance are one step: Redis cut in mid-claim gives no duplicate and no silent miss"],
   ["B2", "a run that starts too soon after the last one is dropped, with its reason on record"],
   ["B3", "the last run is counted from its start, and kept when it failed"],
-  ["B4", "a time box of half the interval: the run ends by its quota and the next goes on from its cursor"],
+  ["B4", "a time box of half the interval: the run ends as partial and the next goes on from its cursor"],
   ["B5", "an owner's tasks go with the owner, and a queued job of a deleted task does nothing"],
   ["B6", "an interval is positive, and creating a task twice leaves one"],
   ["B7", "a default time box of half the interval holds for tasks that say nothing, with a tolerance of 5 s"],
@@ -41,7 +41,7 @@ const nuntium: typeof docspell = [
   ["T1", "timeline: a second run that starts 57 s after the first is let through"],
   ["T2", "timeline: a worker one minute late drops nothing"],
   ["T3", "timeline: a run 28 s after the last is dropped, and the last run stays where it was"],
-  ["T4", "timeline: an endless run is ended by its quota, in time for the next one"],
+  ["T4", "timeline: an endless run ends as partial, in time for the next one"],
   ["T8", "timelines T1 to T4: the next and the last run at each of their 28 lines"],
 ];
 

@@ -6,7 +6,7 @@ export const OUTCOMES = [
   "succeeded",
   "failed",
   "timed-out",
-  "quota",
+  "partial",
   "cancelled",
   "dropped",
   "crashed",
@@ -24,7 +24,7 @@ export type Outcome = (typeof OUTCOMES)[number];
  *   running --> terminating: time limit or cancel
  *   running --> final: settle(outcome)
  *   terminating --> queued: timed out, another attempt is left
- *   terminating --> final: quota | timed-out | cancelled
+ *   terminating --> final: partial | timed-out | cancelled
  *   queued --> final: lost | cancelled | dropped | crashed, or as a plain worker ended it
  *   final --> queued: retried from outside (Bull Board)
  * ```
@@ -40,7 +40,7 @@ export function isFailure(outcome: Outcome): boolean {
 }
 
 /** Outcomes that count as successes: they reset the count of consecutive failures. */
-export const SUCCESSES: ReadonlySet<Outcome> = new Set(["succeeded", "quota", "nothing-to-do"]);
+export const SUCCESSES: ReadonlySet<Outcome> = new Set(["succeeded", "partial", "nothing-to-do"]);
 
 /** The error of a run; undefined if it succeeded, even after an attempt that failed. */
 export function errorOf({ outcome, error }: Pick<Run, "outcome" | "error">): string | undefined {

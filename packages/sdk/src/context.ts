@@ -44,8 +44,8 @@ export interface Context extends AttemptContext {
    * @throws `INVALID_OPTION`
    */
   runNextAt(time: number | Date | string): void;
-  /** `return quota()`: ends this run early; the next one continues from the checkpoint. Counts as success. */
-  quota(result?: Json): Ending;
+  /** `return partial()`: ends this run early; the next one continues from the checkpoint. Counts as success. */
+  partial(result?: Json): Ending;
   /** `return nothingToDo()`: this run found no work; `lastRun` stays unchanged. */
   nothingToDo(result?: Json): Ending;
 }

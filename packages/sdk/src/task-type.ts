@@ -31,7 +31,7 @@ export interface TaskContractOptions<Schema extends StandardSchemaV1> extends Co
 
 /**
  * Gets the schema's output. What it returns is kept as the run's result, as `JSON.stringify` writes it (a Date as text), or says
- * how the run ended: `context.quota()`, `context.nothingToDo()`.
+ * how the run ended: `context.partial()`, `context.nothingToDo()`.
  */
 export type Handler<Schema extends StandardSchemaV1> = (
   payload: StandardSchemaV1.InferOutput<Schema>,

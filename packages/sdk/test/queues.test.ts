@@ -11,7 +11,7 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
 const NONE = {
-  ...{ succeeded: 0, failed: 0, "timed-out": 0, quota: 0, cancelled: 0 },
+  ...{ succeeded: 0, failed: 0, "timed-out": 0, partial: 0, cancelled: 0 },
   ...{ dropped: 0, crashed: 0, "nothing-to-do": 0, lost: 0 },
 };
 

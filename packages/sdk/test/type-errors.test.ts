@@ -61,13 +61,13 @@ const RIGHT = [
   'client.update("a", (stored) => ({ ...stored, priority: 1 }));',
   'defineTask("row", { queue: "q", payload, handler: async (): Promise<Row> => ({ id: 1, at: new Date() }) });',
   'defineTask("date", { queue: "q", payload, handler: () => new Date() });',
-  'defineTask("end", { queue: "q", payload, handler: (_, { quota }) => (_.tenant ? quota() : { a: 1 }) });',
+  'defineTask("end", { queue: "q", payload, handler: (_, { partial }) => (_.tenant ? partial() : { a: 1 }) });',
   "client.put(contract, { ...input, schedule });",
   "client.putMany([task(contract, { ...input, schedule })]);",
   'client.enqueue(contract, { tenant: "x" });',
   "new Client({ connection, types: [contract, report] });",
   "new Worker({ connection, types: [implement(contract, ({ tenant }) => log(tenant))] });",
-  "implement(contract, async ({ tenant }, { quota, signal }) => (signal.aborted ? quota() : { tenant }));",
+  "implement(contract, async ({ tenant }, { partial, signal }) => (signal.aborted ? partial() : { tenant }));",
   "implement(contract, { generate: ({ tenant }) => [tenant], process: (item) => log(item), concurrency: 2 });",
 ];
 

@@ -241,7 +241,7 @@ describe("the worker", () => {
   cyclic["self"] = cyclic;
   it.each<[string, (context: Context) => unknown]>([
     ["result", () => cyclic],
-    ["result of quota()", ({ quota }) => quota(cyclic as never)],
+    ["result of partial()", ({ partial }) => partial(cyclic as never)],
   ])("a %s that is not JSON is a failure, the same in event, run and job", async (_what, result) => {
     const handler = (_payload: unknown, context: Context) => result(context) as never;
     const odd = defineTask("odd", { queue: QUEUE, payload: nothing, handler });

@@ -375,7 +375,7 @@ onEveryEngine("a turn", (connection) => {
     const words = async (other: object) => (await lane.next(0)([{ ...end, ...other }])).words;
     expect(await words({})).toEqual(["OK"]);
     expect(await words({ fence: end.fence - 1 })).toEqual(["ASK"]);
-    expect(await words({ outcome: "quota" })).toEqual(["ASK"]);
+    expect(await words({ outcome: "partial" })).toEqual(["ASK"]);
     await own.close();
   });
 

@@ -37,7 +37,7 @@ const ENDS: Readonly<Record<Outcome, string>> = {
   succeeded: "succeeded",
   failed: "failed",
   "timed-out": "was out of time",
-  quota: "stopped at its quota",
+  partial: "did part of the work",
   cancelled: "was cancelled",
   dropped: "was dropped, too soon after the run before,",
   crashed: "crashed for good",

@@ -7,7 +7,7 @@ const FAILS: Record<Outcome, boolean> = {
   succeeded: false,
   failed: true,
   "timed-out": true,
-  quota: false,
+  partial: false,
   cancelled: false,
   dropped: false,
   crashed: true,

@@ -4,7 +4,7 @@ import { cut, type Paint } from "../text.js";
 import { duration, relative } from "../times.js";
 
 /** Ends that count as a success. */
-export const GOOD: readonly string[] = ["succeeded", "quota", "nothing-to-do"];
+export const GOOD: readonly string[] = ["succeeded", "partial", "nothing-to-do"];
 
 /** The last outcome and its time. @param checked end of a later run that had nothing to do, UTC ms */
 export function lastText(

@@ -30,7 +30,7 @@ export const words = {
     succeeded: "succeeded",
     failed: "failed",
     "timed-out": "timed out",
-    quota: "quota reached",
+    partial: "partly done",
     cancelled: "cancelled",
     dropped: "dropped",
     crashed: "crashed",

@@ -16,7 +16,7 @@ export interface TaskStats {
   readonly outcomes: Readonly<Record<Outcome, number>>;
   /** Runs that are not final. */
   readonly open: number;
-  /** succeeded, quota and nothing-to-do. */
+  /** succeeded, partial and nothing-to-do. */
   readonly successes: number;
   /** failed, timed-out, crashed and lost. */
   readonly failures: number;

@@ -1,16 +1,16 @@
 import type { Json } from "@carillon/core";
 
-/** Return value of a handler that states how its run ended. Created by `context.quota()` and `context.nothingToDo()`. */
+/** Return value of a handler that states how its run ended. Created by `context.partial()` and `context.nothingToDo()`. */
 export class Ending {
-  readonly #outcome: "quota" | "nothing-to-do";
+  readonly #outcome: "partial" | "nothing-to-do";
   readonly #result: Json | undefined;
 
-  constructor(outcome: "quota" | "nothing-to-do", result: Json | undefined) {
+  constructor(outcome: "partial" | "nothing-to-do", result: Json | undefined) {
     this.#outcome = outcome;
     this.#result = result;
   }
 
-  get outcome(): "quota" | "nothing-to-do" {
+  get outcome(): "partial" | "nothing-to-do" {
     return this.#outcome;
   }
 

@@ -41,7 +41,7 @@ export function logOf(
   };
 }
 
-const quota: Context["quota"] = (result) => new Ending("quota", result);
+const partial: Context["partial"] = (result) => new Ending("partial", result);
 const nothingToDo: Context["nothingToDo"] = (result) => new Ending("nothing-to-do", result);
 
 export interface RunTools {
@@ -78,7 +78,7 @@ export function runContext(
       if (word !== "OK") throw new CarillonError("CONFLICT", `not saved: ${NO_LONGER[word]}`);
     },
     runNextAt: (time) => runNextAt(roundedInstant(time, "runNextAt")),
-    quota,
+    partial,
     nothingToDo,
   };
 }

@@ -64,7 +64,7 @@ function returned(value: Json | undefined | Ending, timedOut: boolean): Verdict 
   const run =
     value instanceof Ending
       ? { outcome: value.outcome, result: value.result }
-      : { outcome: timedOut ? ("quota" as const) : ("succeeded" as const), result: value };
+      : { outcome: timedOut ? ("partial" as const) : ("succeeded" as const), result: value };
   return { run, job: { end: "complete", value: run.result } };
 }
 

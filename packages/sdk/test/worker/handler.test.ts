@@ -17,16 +17,16 @@ function type(handler: (context: Context) => unknown) {
 }
 
 describe("the results of a handler", () => {
-  it("include quota() and nothingToDo()", async () => {
+  it("include partial() and nothingToDo()", async () => {
     const say: ((context: Context) => unknown)[] = [
-      ({ quota }) => quota({ upTo: 7 }),
+      ({ partial }) => partial({ upTo: 7 }),
       ({ nothingToDo }) => nothingToDo(),
     ];
     const worker = await bench.work([type((context) => say.shift()?.(context))]);
     let end = next(worker, "settled");
     const first = await bench.run("t", "type");
-    expect(await end).toMatchObject({ run: first, outcome: "quota" });
-    expect(await bench.record(first)).toMatchObject({ outcome: "quota", result: { upTo: 7 } });
+    expect(await end).toMatchObject({ run: first, outcome: "partial" });
+    expect(await bench.record(first)).toMatchObject({ outcome: "partial", result: { upTo: 7 } });
     const { lastStart } = await bench.stats("t");
 
     end = next(worker, "settled");

@@ -46,9 +46,9 @@ describe("a time limit", () => {
     const end = next(worker, "settled");
     finish.resolve();
     // The handler ended early enough: the next run continues.
-    expect(await end).toMatchObject({ outcome: "quota" });
-    expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "quota" });
-    expect(await bench.stats("t")).toMatchObject({ quota: "1", crashes: "0", consecutiveFailures: "0" });
+    expect(await end).toMatchObject({ outcome: "partial" });
+    expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "partial" });
+    expect(await bench.stats("t")).toMatchObject({ partial: "1", crashes: "0", consecutiveFailures: "0" });
     expect(clock.armed).toBe(0);
   });
 

@@ -19,16 +19,16 @@ function verdict(ended: Ended<Json | undefined | Ending>, told: Told[] = [], las
 }
 
 describe("the verdict on an attempt", () => {
-  const quota = new Ending("quota", { upTo: 7 });
+  const partial = new Ending("partial", { upTo: 7 });
   const nothing = new Ending("nothing-to-do", undefined);
   it.each<[string, Ended<Json | undefined | Ending>, Told[], boolean, string | undefined, string]>([
     ["returned", returned(), [], true, "succeeded", "complete"],
-    ["returned quota()", returned(quota), [], true, "quota", "complete"],
+    ["returned partial()", returned(partial), [], true, "partial", "complete"],
     ["returned nothingToDo()", returned(nothing), [], true, "nothing-to-do", "complete"],
     ["threw, no attempt left", threw(error), [], true, "failed", "fail"],
     ["threw, one is left", threw(error), [], false, "retrying", "fail"],
     ["threw for good", threw(new PermanentError("no")), [], false, "failed", "fail"],
-    ["returned after its time", returned(), ["timed-out"], true, "quota", "complete"],
+    ["returned after its time", returned(), ["timed-out"], true, "partial", "complete"],
     ["found nothing after its time", returned(nothing), ["timed-out"], true, "nothing-to-do", "complete"],
     ["threw after its time", threw(limit), ["timed-out"], true, "timed-out", "fail"],
     ["threw after its time, one is left", threw(limit), ["timed-out"], false, "retrying", "fail"],
@@ -47,12 +47,12 @@ describe("the verdict on an attempt", () => {
     expect(verdict(ended, told, last)).toMatchObject({ outcome, job: { end: job } });
   });
 
-  it("keeps a result, also with quota()", () => {
+  it("keeps a result, also with partial()", () => {
     expect(verdict(returned({ pages: 3 }))).toMatchObject({
       result: { pages: 3 },
       job: { value: { pages: 3 } },
     });
-    expect(verdict(returned(quota))).toMatchObject({ result: { upTo: 7 }, job: { value: { upTo: 7 } } });
+    expect(verdict(returned(partial))).toMatchObject({ result: { upTo: 7 }, job: { value: { upTo: 7 } } });
     expect(verdict(returned({ pages: 3 }), ["cancelled"])).toMatchObject({ job: { value: undefined } });
   });
 

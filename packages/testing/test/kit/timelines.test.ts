@@ -96,5 +96,5 @@ it("T4: a run from 00:35 that never ends by itself", async () => {
     .firedAt(["00:30", "01:30"])
     .ranAt(["00:35", "01:32"])
     .finishedAt(["01:05"])
-    .outcome("quota");
+    .outcome("partial");
 });

@@ -13,7 +13,7 @@ const w = words.runs_;
 const CHIPS = {
   all: undefined,
   failed: FAILED,
-  succeeded: "succeeded,quota,nothing-to-do",
+  succeeded: "succeeded,partial,nothing-to-do",
   others: "cancelled,dropped",
 } as const;
 type Chip = keyof typeof CHIPS;

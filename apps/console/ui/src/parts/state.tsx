@@ -4,7 +4,7 @@ import { words } from "../words.js";
 export type Tone = "ok" | "bad" | "warn" | "run" | "skip" | "none";
 
 const OUTCOME_TONES: Record<Outcome, Tone> = {
-  ...{ succeeded: "ok", quota: "ok", "nothing-to-do": "ok" },
+  ...{ succeeded: "ok", partial: "ok", "nothing-to-do": "ok" },
   ...{ failed: "bad", "timed-out": "bad", crashed: "bad", lost: "bad" },
   ...{ cancelled: "none", dropped: "skip" },
 };

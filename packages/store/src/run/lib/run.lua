@@ -187,7 +187,7 @@ local function watchOf(run, watch)
   local percent = string.match(most, "^(%d+)%%$")
   if percent then
     local times, ms = 0, 0
-    for _, field in ipairs(redis.call("HMGET", run.stats, "succeeded", "quota", "nothing-to-do")) do
+    for _, field in ipairs(redis.call("HMGET", run.stats, "succeeded", "partial", "nothing-to-do")) do
       local more, longer = readCount(field)
       times, ms = times + more, ms + longer
     end
