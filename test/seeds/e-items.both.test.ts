@@ -164,7 +164,7 @@ async function allItems(client: Client, run: string, status?: ItemFilter["status
 }
 
 describe("E17 a retry of failed items is a retry", () => {
-  it("three hours later, with startWithin: 5m: by ann, with its own trigger, not late, no late-start", async () => {
+  it("three hours later, with alertIf: { notStartedFor: 5 }m: by ann, with its own trigger, not late, no late-start", async () => {
     let broken = true;
     const type = defineTask("fan-out", {
       queue: "bells",
@@ -176,7 +176,13 @@ describe("E17 a retry of failed items is a retry", () => {
     });
     const kit = await stand.kit({ types: [type], start: "2026-01-01T00:00:00Z" });
     const schedule = { at: "2026-01-01T01:00:00Z" };
-    await kit.client.put({ id: "t", type: "fan-out", queue: "bells", schedule, startWithin: "5m" });
+    await kit.client.put({
+      id: "t",
+      type: "fan-out",
+      queue: "bells",
+      schedule,
+      alertIf: { notStartedFor: "5m" },
+    });
     await kit.advance("4h");
     const [failed] = await kit.client.runs.list("t");
     broken = false;

@@ -59,7 +59,7 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
       schedule: { ...schedule, except: [{ named: "holidays" }] },
       overlap: "queue-one",
       tags: ["brass"],
-      expectWithin: "1h",
+      alertIf: { noSuccessFor: "1h" },
       payload: {},
     });
     await client.put(bad, {

@@ -326,7 +326,7 @@ describe("show", () => {
       rerun: { delay: "1m" },
       pauseAfterFailures: 4,
       crash: { delay: "1m", attempts: 2 },
-      expectWithin: "2d",
+      alertIf: { noSuccessFor: "2d", notStartedFor: "5m", slowerThan: "300%", skipsInARow: 3 },
       retention: { successes: 5, failuresFor: "60d" },
       linger: "1d",
       alerts: [{ on: ["failed", "crashed"], url: "https://alerts.example/hook" }],
@@ -334,21 +334,22 @@ describe("show", () => {
     await json(["put"], JSON.stringify({ id: "all", type: "report", queue: IDLE, schedule, ...policies }));
     expect(await json(["show", "all"])).toMatchObject(policies);
     const { stdout } = await cli(["show", "all"]);
+    const facts = stdout.replaceAll(/ {2,}/g, "  ");
     for (const line of [
-      "overlap        queue-all, at most 5 waiting",
-      "catch-up       all, none older than 2h, the newest 10, one each 30s",
-      "min gap        10s",
-      "time limit     50%, then 5s to end",
-      "retry          3 attempts, exponential from 10s, at most 1h",
-      "rerun          exponential from 1m, at most 5 intervals, ±13%",
-      "pause after    4 failures in a row",
-      "crash          1m before the next attempt, over after 2 crashes",
-      "expect within  2d",
-      "retention      5 successes, failures for 60d",
-      "linger         1d",
-      "alerts         failed, crashed to alerts.example",
+      "overlap  queue-all, at most 5 waiting",
+      "catch-up  all, none older than 2h, the newest 10, one each 30s",
+      "min gap  10s",
+      "time limit  50%, then 5s to end",
+      "retry  3 attempts, exponential from 10s, at most 1h",
+      "rerun  exponential from 1m, at most 5 intervals, ±13%",
+      "pause after  4 failures in a row",
+      "crash  1m before the next attempt, over after 2 crashes",
+      "alert if  no success for 2d, not started for 5m, slower than 300% of the usual, 3 skips in a row",
+      "retention  5 successes, failures for 60d",
+      "linger  1d",
+      "alerts  failed, crashed to alerts.example",
     ]) {
-      expect(stdout).toContain(`\n${line}\n`);
+      expect(facts).toContain(`\n${line}\n`);
     }
   });
 

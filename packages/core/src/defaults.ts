@@ -37,7 +37,7 @@ export function scopesOf({ type, owner }: Pick<TaskDefinition, "type" | "owner">
 
 /**
  * Fills in the policies that a task does not have: from those of its type, else of its owner, else of all. Not `alerts`: default
- * destinations are looked up when an alert is delivered (`destinationsOf`).
+ * destinations are looked up when an alert is delivered (`destinationsOf`). Each threshold of `alertIf` stands for itself.
  */
 export function withDefaults(
   definition: TaskDefinition,
@@ -47,6 +47,10 @@ export function withDefaults(
   for (const scope of scopesOf(definition)) {
     const { alerts: _, ...policies } = defaults.get(scope) ?? {};
     for (const [name, value] of Object.entries(policies)) {
+      if (name === "alertIf") {
+        filled[name] = { ...policies.alertIf, ...(filled[name] as Policies["alertIf"]) };
+        continue;
+      }
       const names = EITHER.some((either) => either === name) ? EITHER : [name];
       if (names.every((one) => filled[one] === undefined)) filled[name] = value;
     }

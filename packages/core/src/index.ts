@@ -106,6 +106,7 @@ export {
   taskSchema,
 } from "./task.js";
 export type {
+  AlertIfInput,
   AlertInput,
   CatchUpLimitsInput,
   CrashInput,

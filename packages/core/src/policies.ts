@@ -21,8 +21,8 @@ export const CATCH_UP_POLICIES = ["skip", "one", "all"] as const;
 export type CatchUpPolicy = (typeof CATCH_UP_POLICIES)[number];
 
 /**
- * Kinds of alerts. `missed-deadline`: no run succeeded within `expectWithin`; `late-start`, `slow` and `skipped`:
- * beyond `startWithin`, `slowAfter` and `alertAfterSkips`; `recovered`: a run went well after another alert. Of the
+ * Kinds of alerts. `missed-deadline`: no run succeeded for `alertIf.noSuccessFor`; `late-start`, `slow` and
+ * `skipped`: beyond `notStartedFor`, `slowerThan` and `skipsInARow`; `recovered`: a run went well after another alert. Of the
  * whole namespace: `no-worker` and `stopped`.
  */
 export const ALERT_KINDS = [
@@ -62,7 +62,7 @@ function withoutCredentials(url: string): boolean {
 const span = duration((value) => void parseDuration(value));
 const percent = /^(\d{1,3})%$/;
 const limit = duration((value) => void timeLimitOf(value, undefined));
-const slow = duration((value) => void slowAfterOf(value));
+const slow = duration((value) => void slowerThanOf(value));
 
 const retrySchema = z.strictObject({
   attempts: z.int().min(1).max(100).default(3),
@@ -106,10 +106,14 @@ export const policySchema = z.strictObject({
   rerun: rerunSchema.optional(),
   pauseAfterFailures: z.int().min(1).max(1_000_000).optional(),
   crash: z.strictObject({ delay: span.optional(), attempts: z.int().min(1).max(100).optional() }).optional(),
-  expectWithin: span.optional(),
-  startWithin: span.optional(),
-  slowAfter: slow.optional(),
-  alertAfterSkips: z.int().min(1).max(1_000_000).optional(),
+  alertIf: z
+    .strictObject({
+      noSuccessFor: span.optional(),
+      notStartedFor: span.optional(),
+      slowerThan: slow.optional(),
+      skipsInARow: z.int().min(1).max(1_000_000).optional(),
+    })
+    .optional(),
   retention: z
     .strictObject({
       successes: z.int().min(0).max(10_000).optional(),
@@ -168,11 +172,11 @@ export function timeLimitOf(limit: Duration, gap: number | undefined): number | 
 }
 
 /** The duration from which on a run is slow: in ms, or in percent of the usual one. @throws `INVALID_DURATION` */
-export function slowAfterOf(slowAfter: Duration): { readonly ms: number } | { readonly percent: number } {
-  const part = /^(\d{1,6})%$/.exec(String(slowAfter))?.[1];
-  if (part === undefined) return { ms: parseDuration(slowAfter) };
+export function slowerThanOf(slowerThan: Duration): { readonly ms: number } | { readonly percent: number } {
+  const part = /^(\d{1,6})%$/.exec(String(slowerThan))?.[1];
+  if (part === undefined) return { ms: parseDuration(slowerThan) };
   if (Number(part) > 100) return { percent: Number(part) };
-  throw new CarillonError("INVALID_DURATION", `${slowAfter} is not more than the usual duration.`, {
+  throw new CarillonError("INVALID_DURATION", `${slowerThan} is not more than the usual duration.`, {
     remedy: "Give more than 100%, such as 300%, or a duration such as 10m.",
   });
 }

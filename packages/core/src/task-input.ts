@@ -64,20 +64,8 @@ export interface PoliciesInput {
   pauseAfterFailures?: number | undefined;
   /** Rule for the time after an attempt whose worker died. */
   crash?: CrashInput | undefined;
-  /** Alert if no run succeeded for this long. Default: never. */
-  expectWithin?: Duration | undefined;
-  /** Alert if a run has not started this long after it was due. Default: never. */
-  startWithin?: Duration | undefined;
-  /**
-   * Alert if a run takes longer: a duration, or a part of the usual duration, `"300%"`. The usual one is the mean of
-   * the runs that succeeded, from the fifth on. Default: never.
-   */
-  slowAfter?: Duration | undefined;
-  /**
-   * Alert after this many decisions in a row to skip an occurrence, as `overlap`, `behind` or `missed`: 1 to 1,000,000.
-   * Default: never.
-   */
-  alertAfterSkips?: number | undefined;
+  /** Thresholds that raise an alert. Default: none. */
+  alertIf?: AlertIfInput | undefined;
   /** Final runs that are kept. */
   retention?: RetentionInput | undefined;
   /** Time for which a finished task stays. Default: `"30d"`. */
@@ -126,6 +114,24 @@ export interface CrashInput {
   delay?: Duration | undefined;
   /** The run ends as crashed after this many such attempts, 1 to 100. Default: 3. */
   attempts?: number | undefined;
+}
+
+/** Thresholds that raise an alert; one that is left out raises none. */
+export interface AlertIfInput {
+  /** No run succeeded for this long. Default: never. */
+  noSuccessFor?: Duration | undefined;
+  /** A run has not started this long after it was due. Default: never. */
+  notStartedFor?: Duration | undefined;
+  /**
+   * A run takes longer than this: a duration, or a part of the usual duration, `"300%"`. The usual one is the mean of
+   * the runs that succeeded, from the fifth on. Default: never.
+   */
+  slowerThan?: Duration | undefined;
+  /**
+   * This many decisions in a row skipped an occurrence, as `overlap`, `behind` or `missed`: 1 to 1,000,000.
+   * Default: never.
+   */
+  skipsInARow?: number | undefined;
 }
 
 /** Final runs that are kept: the newest of each kind, and none older. */

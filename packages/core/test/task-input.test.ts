@@ -52,8 +52,8 @@ describe("a duration", () => {
     const { definition } = parseTask({
       ...task,
       schedule: { every: 60_000, jitter: 500, except: [{ every: 3_600_000 }] },
-      ...{ minGap: 1_000, timeLimit: 1_500, timeLimitGrace: 1, expectWithin: 7_200_000, linger: 86_400_000 },
-      ...{ startWithin: 60_000, slowAfter: "300%", alertAfterSkips: 3 },
+      ...{ minGap: 1_000, timeLimit: 1_500, timeLimitGrace: 1, linger: 86_400_000 },
+      alertIf: { noSuccessFor: 7_200_000, notStartedFor: 60_000, slowerThan: "300%", skipsInARow: 3 },
       catchUpLimits: { window: 60_000, every: 250 },
       retry: { delay: 100, max: 5_000 },
       rerun: { delay: 30_000, max: 90_000 },
@@ -62,8 +62,8 @@ describe("a duration", () => {
     } satisfies TaskInput);
     expect(definition).toMatchObject({
       schedule: { every: "1m", jitter: "500ms", except: [{ every: "1h" }] },
-      ...{ minGap: "1s", timeLimit: "1s500ms", timeLimitGrace: "1ms", expectWithin: "2h", linger: "1d" },
-      ...{ startWithin: "1m", slowAfter: "300%", alertAfterSkips: 3 },
+      ...{ minGap: "1s", timeLimit: "1s500ms", timeLimitGrace: "1ms", linger: "1d" },
+      alertIf: { noSuccessFor: "2h", notStartedFor: "1m", slowerThan: "300%", skipsInARow: 3 },
       catchUpLimits: { window: "1m", every: "250ms" },
       retry: { delay: "100ms", max: "5s" },
       rerun: { delay: "30s", max: "1m30s" },

@@ -2,6 +2,7 @@ export {
   ALERT_KINDS,
   ALERTS_QUEUE,
   type AlertDestination,
+  type AlertIfInput,
   type AlertInput,
   type AlertKind,
   CarillonError,

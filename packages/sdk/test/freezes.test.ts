@@ -275,7 +275,7 @@ describe("a freeze", () => {
 
     it("lets the deadline of a success continue, and sends its alert", async () => {
       const alerts = [{ on: ["missed-deadline"], url: "https://hooks.example.com/x" }];
-      await put("t", { expectWithin: "3m", alerts });
+      await put("t", { alertIf: { noSuccessFor: "3m" }, alerts });
       await frozen();
       await kit.advance("4m");
       const { tasks } = await kit.client.list({ queue: "carillon-alerts" });

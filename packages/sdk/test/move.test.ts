@@ -41,12 +41,17 @@ describe("a move to another queue", () => {
   const queues = async () => (await kit.client.list()).tasks.map(({ queue }) => queue);
 
   it("continues at its position: no occurrence is lost or runs twice; counters and settings are kept", async () => {
-    await put("t", { tags: ["x"], priority: 3, schedule: { every: "1m", maxRuns: 7 }, expectWithin: "1h" });
+    await put("t", {
+      tags: ["x"],
+      priority: 3,
+      schedule: { every: "1m", maxRuns: 7 },
+      alertIf: { noSuccessFor: "1h" },
+    });
     await put("t", {
       tags: ["x", "y"],
       priority: 3,
       schedule: { every: "1m", maxRuns: 7 },
-      expectWithin: "1h",
+      alertIf: { noSuccessFor: "1h" },
     });
     await kit.advance("150s");
     const before = await kit.client.get("t");

@@ -1,4 +1,4 @@
--- Raises an alert for scheduled tasks without a successful run within `expectWithin`: once each, until a run succeeds again.
+-- Raises an alert for scheduled tasks without a successful run for `noSuccessFor`: once each, until a run succeeds again.
 --
 -- Returns: the number of deadlines checked
 local now = nowMs()

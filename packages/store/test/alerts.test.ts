@@ -22,12 +22,12 @@ onEveryEngine("deadlines and alerts", (connection) => {
   }
 
   it("a finished task that is put with new times has a deadline that counts from that put", async () => {
-    await bench.put({ id: "t", schedule: { at: START + 1_000 }, expectWithin: "1m" });
+    await bench.put({ id: "t", schedule: { at: START + 1_000 }, alertIf: { noSuccessFor: "1m" } });
     await bench.clock.set(START + 1_000);
     await bench.claim("t", "first");
     expect((await bench.stored("t")).state).toBe("finished");
     expect(await missedBy(2 * MINUTE)).toEqual([]);
-    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
+    await bench.put({ id: "t", schedule: { every: "1h" }, alertIf: { noSuccessFor: "1m" } });
     expect(await missedBy(3 * MINUTE - 1)).toEqual([]);
     expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
   });
@@ -41,7 +41,9 @@ onEveryEngine("deadlines and alerts", (connection) => {
     };
     await plan(["2026-01-01"]);
     const schedule = { every: "1h", end: "2026-01-01T23:30:00Z", except: [{ named: "holidays" }] };
-    expect(await bench.put({ id: "t", schedule, expectWithin: "1m" })).toMatchObject({ state: "finished" });
+    expect(await bench.put({ id: "t", schedule, alertIf: { noSuccessFor: "1m" } })).toMatchObject({
+      state: "finished",
+    });
     await bench.clock.set(START + MINUTE);
     await plan([]);
     expect((await bench.stored("t")).state).toBe("scheduled");
@@ -55,7 +57,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     await bench.put({
       id: "t",
       schedule: { every: "1h", except: [{ named: "holidays" }] },
-      expectWithin: "2m",
+      alertIf: { noSuccessFor: "2m" },
     });
     await bench.clock.set(START + MINUTE);
     await calendars.put("holidays", ["2026-01-01"], "me");
@@ -67,19 +69,19 @@ onEveryEngine("deadlines and alerts", (connection) => {
   /** Time of the nodes' next check of deadlines. */
   const looked = async () => (await bench.store.claims.next(QUEUE)).get("e");
 
-  it("a deadline is deleted with `expectWithin`, and with the task", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
+  it("a deadline is deleted with `noSuccessFor`, and with the task", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, alertIf: { noSuccessFor: "1m" } });
     expect(await looked()).toBe(START + MINUTE);
     await bench.put({ id: "t", schedule: { every: "1h" } });
     expect(await looked()).toBeUndefined();
     expect(await missedBy(MINUTE)).toEqual([]);
-    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
+    await bench.put({ id: "t", schedule: { every: "1h" }, alertIf: { noSuccessFor: "1m" } });
     await bench.store.tasks.delete(bench.name("t"));
     expect(await bench.ownKeys()).toEqual([]);
   });
 
   it("the deadline of a paused task counts from its resume", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
+    await bench.put({ id: "t", schedule: { every: "1h" }, alertIf: { noSuccessFor: "1m" } });
     await bench.store.tasks.pause(bench.name("t"));
     expect(await looked()).toBeUndefined();
     expect(await missedBy(2 * MINUTE)).toEqual([]);
@@ -88,10 +90,10 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
   });
 
-  it("an edit that leaves `expectWithin` unchanged keeps the deadline", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "2m" });
+  it("an edit that leaves `noSuccessFor` unchanged keeps the deadline", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, alertIf: { noSuccessFor: "2m" } });
     await bench.clock.set(START + MINUTE);
-    await bench.put({ id: "t", schedule: { every: "2h" }, expectWithin: "2m" });
+    await bench.put({ id: "t", schedule: { every: "2h" }, alertIf: { noSuccessFor: "2m" } });
     expect(await missedBy(2 * MINUTE)).toEqual([2 * MINUTE]);
   });
 
@@ -119,7 +121,12 @@ onEveryEngine("deadlines and alerts", (connection) => {
   }
 
   it("a missed deadline raises one alert, and another only if a run has succeeded since", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "1m" });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      alertIf: { noSuccessFor: "1m" },
+    });
     expect(await parts()).toEqual({ e: MINUTE });
     expect(await missedBy(MINUTE)).toEqual([MINUTE]);
     expect(await parts()).toEqual({ a: MINUTE });
@@ -137,7 +144,12 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("a paused task raises no deadline alert, and a success during the pause starts no deadline", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "1m" });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      alertIf: { noSuccessFor: "1m" },
+    });
     await bench.store.tasks.pause(bench.name("t"));
     expect(await missedBy(MINUTE)).toEqual([]);
     await ran("succeeded");
@@ -168,7 +180,12 @@ onEveryEngine("deadlines and alerts", (connection) => {
   }
 
   it("raises one alert for each incident, and one when a run succeeds again", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "5s" });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      alertIf: { noSuccessFor: "5s" },
+    });
     await work(await begin("a"), 1_000, "failed");
     await work(await begin("b"), 1_000, "failed");
     await bench.clock.advance(10_000);
@@ -185,7 +202,12 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("raises late-start while a run waits or when it ends, until one starts in time", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", startWithin: "20s" });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      alertIf: { notStartedFor: "20s" },
+    });
     const run = await begin("a");
     await bench.clock.advance(20_001);
     await bench.store.runs.reconcile(QUEUE);
@@ -203,7 +225,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("raises slow while a run is running or when it ends, until one is quick", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", slowAfter: "30s" });
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", alertIf: { slowerThan: "30s" } });
     const run = await begin("a");
     const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
     await bench.store.runs.start(bench.name("t"), run, by);
@@ -225,7 +247,12 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("raises slow for a multiple of the usual duration, from the fifth success on", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", slowAfter: "300%" });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      alertIf: { slowerThan: "300%" },
+    });
     for (const [i, ms] of [9_000, 1_000, 1_000, 1_000, 3_000].entries()) await work(await begin(`${i}`), ms);
     expect(await raised()).toEqual([]);
     // Five took 3 s on average.
@@ -236,7 +263,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("raises skipped after a number of skips in a row", async () => {
-    await bench.put({ id: "t", schedule: { every: "10s" }, alertAfterSkips: 3 });
+    await bench.put({ id: "t", schedule: { every: "10s" }, alertIf: { skipsInARow: 3 } });
     await bench.clock.advance(10_000);
     await bench.claim("t", "first");
     const [run = ""] = await bench.store.runs.open(bench.name("t"));
@@ -289,7 +316,8 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("an alert that is removed twice removes no other", async () => {
-    for (const id of ["t", "u"]) await bench.put({ id, schedule: { every: "1h" }, expectWithin: "1m" });
+    for (const id of ["t", "u"])
+      await bench.put({ id, schedule: { every: "1h" }, alertIf: { noSuccessFor: "1m" } });
     expect(await missedBy(MINUTE)).toHaveLength(2);
     const [first, second] = await bench.store.alerts.waiting(QUEUE);
     const lines = [first?.line as Buffer];

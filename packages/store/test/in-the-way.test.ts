@@ -269,7 +269,7 @@ onEveryEngine("foreign data in place of one task's keys", (connection) => {
   });
 
   it("in place of a task does not hide the deadlines of others", async () => {
-    for (const id of ALL) await bench.put({ id, expectWithin: "1m" });
+    for (const id of ALL) await bench.put({ id, alertIf: { noSuccessFor: "1m" } });
     await write(keys().task("system/a"));
     await bench.clock.advance(60_000);
     await bench.store.alerts.missed(QUEUE);

@@ -81,7 +81,7 @@ it.each(SCENARIOS.map((one) => [one.script, one.title, one] as const))(
 it("without the key that never exists, a pause is half done", async () => {
   const bench = await Bench.open({ url: cluster.url, topology: "cluster" });
   const { script, act } = SCENARIOS.find((one) => one.script === "pause") as Scenario;
-  await bench.put({ id: "t", expectWithin: "1h" });
+  await bench.put({ id: "t", alertIf: { noSuccessFor: "1h" } });
   // Then each key exists that the script declares besides.
   await bench.trigger("t", "one");
   let tried = false;

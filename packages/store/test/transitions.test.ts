@@ -33,7 +33,7 @@ interface Transition {
 }
 
 /** Every 10 s; a run must succeed within a minute; when it is finished it stays for an hour. */
-const TASK = { id: "t", expectWithin: "1m", linger: "1h" };
+const TASK = { id: "t", alertIf: { noSuccessFor: "1m" }, linger: "1h" };
 const LAST_AT_10 = { schedule: { at: START + 10 * SECOND } };
 const NEVER = { schedule: { at: START - 1 } };
 
@@ -110,13 +110,13 @@ const TRANSITIONS: readonly Transition[] = [
   {
     name: "put: another deadline",
     from: put(),
-    act: put({ expectWithin: "2m" }),
+    act: put({ alertIf: { noSuccessFor: "2m" } }),
     held: { ...SCHEDULED, updated: 5, expected: 125 },
   },
   {
     name: "put: no deadline any more",
     from: put(),
-    act: put({ expectWithin: undefined }),
+    act: put({ alertIf: undefined }),
     held: { ...SCHEDULED, updated: 5, expected: undefined },
   },
   {

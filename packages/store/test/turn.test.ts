@@ -381,7 +381,7 @@ onEveryEngine("a turn", (connection) => {
 
   it("says if a job has ended whose run could not be written, also when it is sent again", async () => {
     const own = await Bench.open(connection());
-    await own.put({ id: "p0", expectWithin: "1h" });
+    await own.put({ id: "p0", alertIf: { noSuccessFor: "1h" } });
     await own.trigger("p0", "one");
     const { link, keys } = internalsOf(own.store);
     const [lane] = lanesOf(own);

@@ -19,13 +19,7 @@ export function policyFacts(task: Task): Fact[] {
     ["rerun", rerunOf(task)],
     ["pause after", pauseAfterFailures === undefined ? undefined : `${pauseAfterFailures} failures in a row`],
     ["crash", crashOf(task)],
-    ["expect within", task.expectWithin],
-    ["start within", task.startWithin],
-    ["slow after", task.slowAfter && `${task.slowAfter}${/%$/.test(task.slowAfter) ? " of the usual" : ""}`],
-    [
-      "alert after",
-      task.alertAfterSkips === undefined ? undefined : `${task.alertAfterSkips} skips in a row`,
-    ],
+    ["alert if", alertIfOf(task)],
     ["retention", retentionOf(task)],
     ["linger", task.linger],
     ["alerts", task.alerts?.map((one) => `${one.on.join(", ")} to ${shownTarget(one)}`).join("; ")],
@@ -39,6 +33,17 @@ function limitsOf({ catchUpLimits }: Task): (string | undefined)[] {
     max === undefined ? undefined : `the newest ${max}`,
     every && `one each ${every}`,
   ];
+}
+
+function alertIfOf({ alertIf = {} }: Task): string | undefined {
+  const { noSuccessFor, notStartedFor, slowerThan, skipsInARow } = alertIf;
+  const text = join(
+    noSuccessFor && `no success for ${noSuccessFor}`,
+    notStartedFor && `not started for ${notStartedFor}`,
+    slowerThan && `slower than ${slowerThan}${slowerThan.endsWith("%") ? " of the usual" : ""}`,
+    skipsInARow === undefined ? undefined : `${skipsInARow} skips in a row`,
+  );
+  return text || undefined;
 }
 
 function retryOf({ retry }: Task): string | undefined {

@@ -56,6 +56,15 @@ describe("default policies", () => {
     expect(own.pauseAfterFailures).toBeUndefined();
   });
 
+  it("fill in each threshold of alertIf by itself", async () => {
+    const { defaults } = operatorOf(client);
+    await defaults.set({ scope: "all", policies: { alertIf: { noSuccessFor: "1d", skipsInARow: 9 } } });
+    await defaults.set({ scope: "type:report", policies: { alertIf: { skipsInARow: 3 } } });
+    await client.put(task({ alertIf: { slowerThan: "1h" } }));
+    const { alertIf } = await client.get("a");
+    expect(alertIf).toEqual({ slowerThan: "1h", skipsInARow: 3, noSuccessFor: "1d" });
+  });
+
   it("are filled in by every kind of put", async () => {
     await operatorOf(client).defaults.set({ scope: "all", policies: { timeLimit: "7m" } });
     const [type, later] = [

@@ -90,7 +90,7 @@ local function commitExtras(item, extras, name, cursor)
     end
     local times = record(item.ledger, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided,
       i == #skips - 3 and extras.note or nil)
-    if extras.alertAfterSkips and F.alertedSkips[skips[i]] and times >= extras.alertAfterSkips then
+    if extras.skipsInARow and F.alertedSkips[skips[i]] and times >= extras.skipsInARow then
       incident({ kind = "skipped", task = name, at = now, message = times .. " in a row: " .. skips[i] })
     end
     if not waited then decided = skips[i + 2] end

@@ -75,7 +75,7 @@ interface CommitExtras {
   /** Text of the ledger for the last of these. */
   note?: string;
   /** Skips in a row that raise an alert. */
-  alertAfterSkips?: number;
+  skipsInARow?: number;
   /** A freeze holds an occurrence. */
   frozen?: true;
   backfillAt?: string;
@@ -224,8 +224,8 @@ function extrasOf(
   if (skipped.length > 0) {
     const note = skipped.at(-1)?.note;
     if (note !== undefined) extras.note = note;
-    const { alertAfterSkips } = task.definition;
-    if (alertAfterSkips !== undefined) extras.alertAfterSkips = alertAfterSkips;
+    const { skipsInARow } = task.definition.alertIf ?? {};
+    if (skipsInARow !== undefined) extras.skipsInARow = skipsInARow;
     extras.skips = skipped.flatMap(({ reason, from, to }) => {
       const seen = BLOCKED.has(reason) ? (running?.run ?? "-") : "-";
       return [reason, String(from), String(to), seen];

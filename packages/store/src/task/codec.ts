@@ -14,7 +14,7 @@ import {
   type Pending,
   parseLocalName,
   policySchema,
-  slowAfterOf,
+  slowerThanOf,
 } from "@carillon/core/internal";
 import { FACTS } from "../script/facts.js";
 import { unreadable } from "./errors.js";
@@ -153,13 +153,14 @@ function setPolicies(fields: Map<string, string>, definition: TaskDefinition): v
     definition[name] === undefined ? [] : [[name, definition[name]]],
   );
   if (given.length > 0) fields.set("policies", JSON.stringify(Object.fromEntries(given)));
-  const { retention, expectWithin, startWithin, slowAfter, linger, crash } = definition;
-  if (startWithin !== undefined || slowAfter !== undefined) {
-    const slow = slowAfter === undefined ? undefined : slowAfterOf(slowAfter);
+  const { retention, alertIf = {}, linger, crash } = definition;
+  const { noSuccessFor, notStartedFor, slowerThan } = alertIf;
+  if (notStartedFor !== undefined || slowerThan !== undefined) {
+    const slow = slowerThan === undefined ? undefined : slowerThanOf(slowerThan);
     const most = slow && ("ms" in slow ? slow.ms : `${slow.percent}%`);
-    fields.set("watch", `${startWithin === undefined ? "-" : parseDuration(startWithin)} ${most ?? "-"}`);
+    fields.set("watch", `${notStartedFor === undefined ? "-" : parseDuration(notStartedFor)} ${most ?? "-"}`);
   }
-  if (expectWithin !== undefined) fields.set("expect", String(parseDuration(expectWithin)));
+  if (noSuccessFor !== undefined) fields.set("expect", String(parseDuration(noSuccessFor)));
   if (linger !== undefined) fields.set("linger", String(parseDuration(linger)));
   if (crash !== undefined) {
     const delay = crash.delay === undefined ? DEFAULT_CRASH.delay : parseDuration(crash.delay);

@@ -175,8 +175,8 @@ end
 -- Number of successes from which on their mean is the usual duration.
 local USUAL = 5
 
--- Time from which a run is late if it has not started, and the ms that it may take; nil: never, any. `watch`: its task's startWithin in ms, and
--- slowAfter in ms or percent of the usual; each "-" if there is none.
+-- Time from which a run is late if it has not started, and the ms that it may take; nil: never, any. `watch`: its task's notStartedFor in ms, and
+-- slowerThan in ms or percent of the usual; each "-" if there is none.
 local function watchOf(run, watch)
   local within, most = string.match(watch, "^(%S+) (%S+)$")
   local of, info = unpack(redis.call("HMGET", run.key, "of", "info"))
