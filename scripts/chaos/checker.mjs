@@ -1,7 +1,8 @@
 // Checks the invariants of the design against the data in Redis at the end, observations during the run, and
 // acknowledgements to nodes.
 import { SKIP_REASONS } from "@carillon/core";
-import { compileSchedule, OUTCOMES } from "@carillon/sdk";
+import { OUTCOMES } from "@carillon/sdk/internal";
+import { compileSchedule } from "@carillon/sdk/schedule";
 import { itemsOfTheirOwn } from "./fan-outs.mjs";
 import { heldStill } from "./freezes.mjs";
 import { isBlurred, told, withinLimits } from "./limits.mjs";

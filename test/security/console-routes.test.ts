@@ -1,5 +1,5 @@
 import { operatorOf } from "@carillon/ops";
-import { connect } from "@carillon/sdk";
+import { connect } from "@carillon/sdk/internal";
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../apps/console/src/app.js";

@@ -1,6 +1,7 @@
 // A worker whose task types hold secrets. Logs everything it can, one JSON line each.
 import { inspect } from "node:util";
-import { alertWebhook, httpRequest, Worker } from "@carillon/sdk";
+import { httpRequest, Worker } from "@carillon/sdk";
+import { alertWebhook } from "@carillon/sdk/http";
 
 const { REDIS_URL, CARILLON_NAMESPACE, SIGNING_KEY } = process.env;
 const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);

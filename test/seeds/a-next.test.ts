@@ -1,4 +1,4 @@
-import { canonicalSchedule, describeSchedule, previewSchedule, scheduleSchema } from "@carillon/sdk";
+import { canonicalSchedule, describeSchedule, previewSchedule, scheduleSchema } from "@carillon/sdk/schedule";
 import { describe, expect, test } from "vitest";
 import { type Line, Stand } from "./harness.js";
 

@@ -1,4 +1,5 @@
-import { type Context, defineTask, displayState, type Json, type Outcome, type Run } from "@carillon/sdk";
+import { type Context, defineTask, type Json, type Outcome, type Run } from "@carillon/sdk";
+import { displayState } from "@carillon/sdk/internal";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, inject, it } from "vitest";
 import { anything, Stand } from "./harness.js";

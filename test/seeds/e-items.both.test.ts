@@ -1,5 +1,6 @@
 import { operatorOf } from "@carillon/ops";
-import { type Client, defineTask, type ItemFilter, type RunItem, Worker } from "@carillon/sdk";
+import { type Client, defineTask, Worker } from "@carillon/sdk";
+import type { ItemFilter, RunItem } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { describe, expect, inject, it } from "vitest";
 import { gate, SILENT } from "../helpers.js";

@@ -1,7 +1,8 @@
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { operatorOf } from "@carillon/ops";
-import { alertEmail, Client, defineTask } from "@carillon/sdk";
+import { Client, defineTask } from "@carillon/sdk";
+import { alertEmail } from "@carillon/sdk/http";
 import nodemailer from "nodemailer";
 import { SMTPServer } from "smtp-server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";

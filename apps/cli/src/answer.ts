@@ -1,4 +1,5 @@
-import type * as Sdk from "@carillon/sdk";
+import type { ErrorCode } from "@carillon/sdk";
+import type * as Sdk from "@carillon/sdk/schedule";
 import { Failure } from "./failure.js";
 import type { Question } from "./question.js";
 import { utcIso } from "./times.js";
@@ -36,7 +37,7 @@ export function parseSchedule(sdk: typeof Sdk, schedule: unknown): Sdk.Schedule 
   const parsed = sdk.scheduleSchema.safeParse(schedule);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const params = (issue as { params?: { code?: Sdk.ErrorCode } } | undefined)?.params;
+  const params = (issue as { params?: { code?: ErrorCode } } | undefined)?.params;
   const field = issue?.path.reduce<string>(
     (path, part) => (typeof part === "number" ? `${path}[${part}]` : `${path}${path && "."}${String(part)}`),
     "",

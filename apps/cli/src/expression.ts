@@ -1,4 +1,4 @@
-import type { ScheduleKind } from "@carillon/sdk";
+import type { ScheduleKind } from "@carillon/sdk/schedule";
 
 /** The kind of an expression; a union has no text of its own. */
 export type Syntax = Exclude<ScheduleKind, "any">;

@@ -1,4 +1,4 @@
-import type * as Sdk from "@carillon/sdk";
+import type * as Sdk from "@carillon/sdk/schedule";
 import { parseSchedule } from "./answer.js";
 import { Failure } from "./failure.js";
 import type { Range } from "./question.js";

@@ -1,5 +1,5 @@
-import type * as Sdk from "@carillon/sdk";
 import type { Client } from "@carillon/sdk";
+import type * as Sdk from "@carillon/sdk/schedule";
 import { parseSchedule } from "./answer.js";
 import { misuse } from "./failure.js";
 import { HERE, localIso, parseInstant } from "./times.js";
@@ -57,7 +57,7 @@ export function readMoment(sdk: typeof Sdk, text: string, options: MomentOptions
 /** `--since` of a list. @param text undefined: not given */
 export async function sinceOf(client: Client, text: string | undefined): Promise<number | undefined> {
   if (text === undefined) return undefined;
-  const [sdk, now] = await Promise.all([import("@carillon/sdk"), client.serverTime()]);
+  const [sdk, now] = await Promise.all([import("@carillon/sdk/schedule"), client.serverTime()]);
   return readMoment(sdk, text, { zone: HERE, now, field: "since", duration: "before" }).time;
 }
 

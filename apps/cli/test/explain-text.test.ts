@@ -1,4 +1,5 @@
-import type { ExplainedEvent, RunDetails } from "@carillon/sdk";
+import type { RunDetails } from "@carillon/sdk";
+import type { ExplainedEvent } from "@carillon/sdk/internal";
 import { describe, expect, it } from "vitest";
 import { type Account, told } from "../src/commands/explain-text.js";
 

@@ -1,4 +1,4 @@
-import * as sdk from "@carillon/sdk";
+import * as sdk from "@carillon/sdk/schedule";
 import { describe, expect, it } from "vitest";
 import { readMoment, zoneOfSchedule } from "../src/moment.js";
 

@@ -7,7 +7,8 @@ import type {
   UIConfig,
 } from "@bull-board/api/typings/app";
 import { HonoAdapter } from "@bull-board/hono";
-import { ALERTS_QUEUE, type Logger } from "@carillon/sdk";
+import type { Logger } from "@carillon/sdk";
+import { ALERTS_QUEUE } from "@carillon/sdk/internal";
 import { serveStatic } from "@hono/node-server/serve-static";
 import { Hono } from "hono";
 import { jsonBody } from "./api/body.js";

@@ -1,5 +1,5 @@
-import { bullPrefix, type CarillonError, type Client, type connect, type Logger } from "@carillon/sdk";
-import type { Store } from "@carillon/sdk/internal";
+import { bullPrefix, type CarillonError, type Client, type Logger } from "@carillon/sdk";
+import type { connect, Store } from "@carillon/sdk/internal";
 import type { Queue } from "bullmq";
 import type { Hono } from "hono";
 import { ROLES, type Role } from "./auth.js";

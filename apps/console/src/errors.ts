@@ -1,4 +1,5 @@
-import { CarillonError, type ErrorCode, isCarillonError, type Logger, redisError } from "@carillon/sdk";
+import { CarillonError, type ErrorCode, isCarillonError, type Logger } from "@carillon/sdk";
+import { redisError } from "@carillon/sdk/internal";
 import { stdSerializers } from "pino";
 import { type Ctx, json } from "./context.js";
 import { isBoard } from "./paths.js";

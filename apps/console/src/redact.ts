@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { ALERTS_QUEUE, CarillonError } from "@carillon/sdk";
-import { shownDestination } from "@carillon/sdk/internal";
+import { CarillonError } from "@carillon/sdk";
+import { ALERTS_QUEUE, shownDestination } from "@carillon/sdk/internal";
 
 /** Text that replaces a value. */
 const REDACTED = "[redacted]";

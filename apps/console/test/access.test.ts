@@ -1,5 +1,5 @@
 import { request } from "node:http";
-import { connect } from "@carillon/sdk";
+import { connect } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { FailureLimiter } from "../src/auth.js";

@@ -1,6 +1,6 @@
 import { request } from "node:http";
-import { CarillonError, ERROR_CODES } from "@carillon/sdk";
-import { storeOf } from "@carillon/sdk/internal";
+import { CarillonError } from "@carillon/sdk";
+import { ERROR_CODES, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ADMIN, type Console, startConsole } from "./harness.js";

@@ -1,4 +1,5 @@
-import { defineTask, type Run, type RunSummary, Worker } from "@carillon/sdk";
+import { defineTask, type Run, Worker } from "@carillon/sdk";
+import type { RunSummary } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";

@@ -1,6 +1,5 @@
 import { operatorOf } from "@carillon/ops";
-import { OUTCOMES } from "@carillon/sdk";
-import { internalsOf, storeOf } from "@carillon/sdk/internal";
+import { internalsOf, OUTCOMES, storeOf } from "@carillon/sdk/internal";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Console, OPERATOR, startConsole } from "./harness.js";
 

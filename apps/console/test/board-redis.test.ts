@@ -1,5 +1,5 @@
-import { Client, connect } from "@carillon/sdk";
-import { Store } from "@carillon/sdk/internal";
+import { Client } from "@carillon/sdk";
+import { connect, Store } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { operatorOf } from "@carillon/ops";
-import { Client, connect } from "@carillon/sdk";
-import { Store } from "@carillon/sdk/internal";
+import { Client } from "@carillon/sdk";
+import { connect, Store } from "@carillon/sdk/internal";
 import { eventually, type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
 import { pino } from "pino";
 import { openApi } from "../src/api/openapi.js";

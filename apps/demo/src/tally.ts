@@ -1,4 +1,5 @@
-import { type Client, compileSchedule, type LedgerEntry, type Run, seedOf, type Task } from "@carillon/sdk";
+import type { Client, LedgerEntry, Run, Task } from "@carillon/sdk";
+import { compileSchedule, seedOf } from "@carillon/sdk/schedule";
 
 /** Nominal times remembered of each task. */
 const MEMORY = 500;

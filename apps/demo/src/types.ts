@@ -6,7 +6,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { createGzip } from "node:zlib";
-import { type Client, type ConnectionSpec, connect, defineTask } from "@carillon/sdk";
+import { type Client, type ConnectionSpec, defineTask } from "@carillon/sdk";
+import { connect } from "@carillon/sdk/internal";
 import { z } from "zod";
 
 /** Dependencies of the demo's handlers. */

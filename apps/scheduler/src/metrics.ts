@@ -1,6 +1,6 @@
 import type { Scheduler } from "@carillon/scheduler";
 import { bullVersion, SKIP_REASONS, type Store, TRIGGERS, VERSION } from "@carillon/scheduler/internal";
-import { OUTCOMES } from "@carillon/sdk";
+import { OUTCOMES } from "@carillon/sdk/internal";
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { claimMetrics } from "./claim-metrics.js";
 import { namespaceMetrics } from "./namespace-metrics.js";

@@ -1,5 +1,6 @@
 import type { Store } from "@carillon/scheduler/internal";
-import { ALERTS_QUEUE, Client, type QueueStatus, type StatusCode } from "@carillon/sdk";
+import { Client, type StatusCode } from "@carillon/sdk";
+import { ALERTS_QUEUE, type QueueStatus } from "@carillon/sdk/internal";
 import type { Registry } from "prom-client";
 import { scraped, shared, withinASecond } from "./scrape.js";
 

@@ -1,5 +1,6 @@
 import type { Store } from "@carillon/scheduler/internal";
-import { Client, type TaskStatsRow } from "@carillon/sdk";
+import { Client } from "@carillon/sdk";
+import type { TaskStatsRow } from "@carillon/sdk/internal";
 import type { Registry } from "prom-client";
 import { scraped, shared, withinASecond } from "./scrape.js";
 

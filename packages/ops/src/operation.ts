@@ -1,5 +1,4 @@
-import type { ChangeKind, ChangeScope } from "@carillon/sdk";
-import type { ChangeFacts, Scope } from "@carillon/sdk/internal";
+import type { ChangeFacts, ChangeKind, ChangeScope, Scope } from "@carillon/sdk/internal";
 import type { Store, TokenRole } from "@carillon/store";
 import type { z } from "zod";
 

@@ -3,19 +3,51 @@
  *
  * @packageDocumentation
  */
+export {
+  ALERT_KINDS,
+  ALERTS_QUEUE,
+  type AlertKind,
+  ERROR_CODES,
+  ITEM_STATES,
+  type ItemState,
+  OUTCOMES,
+  type PoliciesInput,
+  type RunItem,
+  TASK_STATES,
+} from "@carillon/core";
 export { nearest, nearestRemedy, shownDestination, shownTarget } from "@carillon/core/internal";
-export { defaultLogger, Store, type StoredToken, TOKEN_ROLES, type TokenRole } from "@carillon/store";
+export {
+  connect,
+  defaultLogger,
+  type QueueStatus,
+  redisError,
+  type StatusState,
+  Store,
+  type StoredToken,
+  TOKEN_ROLES,
+  type TokenRole,
+} from "@carillon/store";
 export { internalsOf, storeOf } from "@carillon/store/internal";
-export { CHANGE_KINDS, type ChangeFacts, shown } from "./client/change.js";
+export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope, shown } from "./client/change.js";
+export type { Diagnosis, Finding } from "./client/doctor-finding.js";
+export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export { foresee } from "./client/forecast.js";
 export { assertEntry, assertRef, notFound, shortText, wholeNumber } from "./client/input.js";
+export type { MoveOptions } from "./client/move.js";
 export { running } from "./client/running.js";
+export type { ItemFilter } from "./client/runs.js";
 export { type Scope, scopeOf } from "./client/scope.js";
+export type { TaskStatsRow } from "./client/stats.js";
+export type { Status, StatusReason } from "./client/status.js";
+export type { Percentiles, RunSummary } from "./client/summary.js";
 export { triggerOne } from "./client/task-actions.js";
-export { checkedConditions, countByFilter, storedFilter } from "./client/task-reader.js";
+export { checkedConditions, countByFilter, storedFilter, type TaskCounts } from "./client/task-reader.js";
 export { TaskWriter } from "./client/task-writer.js";
+export type { Tick, TickList, TickOptions, TickStrip } from "./client/ticks.js";
 export { TimeSlice } from "./client/time-slice.js";
 export { undelivered } from "./client/undelivered.js";
+export type { Validation } from "./client/validation.js";
+export { displayState, type TaskRevision } from "./client/view.js";
 export { instant, roundedInstant } from "./instant.js";
 export type { WorkerClock } from "./worker/clock.js";
 export { type WorkerSeams, withWorkerSeams } from "./worker/seams.js";

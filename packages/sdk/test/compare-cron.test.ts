@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compareCron } from "../src/index.js";
+import { compareCron } from "../src/schedule.js";
 
 const from = "2026-01-01T00:00:00Z";
 const day = (n: number) => Date.UTC(2026, 0, n);

@@ -1,7 +1,8 @@
 import { compileSchedule } from "@carillon/core";
 import { TaskSchedule } from "@carillon/core/internal";
 import { operatorOf } from "@carillon/ops";
-import { Client, defineTask, type Finding, Worker } from "@carillon/sdk";
+import { Client, defineTask, Worker } from "@carillon/sdk";
+import type { Finding } from "@carillon/sdk/internal";
 import { bullVersion, Store, VERSION } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";

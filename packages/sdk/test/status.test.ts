@@ -1,5 +1,6 @@
 import { operatorOf } from "@carillon/ops";
-import { bullPrefix, Client, type StatusReason } from "@carillon/sdk";
+import { bullPrefix, Client } from "@carillon/sdk";
+import type { StatusReason } from "@carillon/sdk/internal";
 import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { freePort, type RedisServer, startRedis } from "@carillon/testing";

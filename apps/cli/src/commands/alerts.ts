@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { AlertKind } from "@carillon/sdk";
+import type { AlertKind } from "@carillon/sdk/internal";
 import { type Globals, operate, type Register, unbound, wholeNumber, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
@@ -72,7 +72,7 @@ export const registerAlerts: Register = (program, out) => {
     .option("--wait <duration>", "at most so long", "30s")
     .action(async (destination: string, _: unknown, command) => {
       const options: Globals & { wait: string } = command.optsWithGlobals();
-      const sdk = await import("@carillon/sdk");
+      const sdk = await import("@carillon/sdk/schedule");
       const patience = sdk.parseDuration(options.wait, "--wait");
       const to = /^https?:/i.test(destination) ? { url: destination } : { email: destination };
       const run = await withClient(options, async (client, ops) => {
@@ -110,7 +110,7 @@ export const registerAlerts: Register = (program, out) => {
       const [, named, id] = /^(?:([^/]*)\/)?(.*)$/s.exec(options.task ?? "") ?? [];
       if (named !== undefined && options.owner !== undefined && named !== options.owner)
         throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
-      const sdk = await import("@carillon/sdk");
+      const sdk = await import("@carillon/sdk/schedule");
       const { put, holds } = await withClient(unbound(options), async (client, ops) => {
         const now = await client.serverTime();
         const { time } = readMoment(sdk, options.until, {

@@ -143,7 +143,7 @@ async function rangeOf(
   out: Output,
   schedule?: Task["schedule"],
 ): Promise<{ from: number; to: number }> {
-  const sdk = await import("@carillon/sdk");
+  const sdk = await import("@carillon/sdk/schedule");
   const now = await client.serverTime();
   const zone = timezone ?? (schedule ? zoneOfSchedule(sdk, schedule) : "UTC");
   const read = (text: string, field: string) => {

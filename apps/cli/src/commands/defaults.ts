@@ -1,5 +1,5 @@
 import type { InputTo } from "@carillon/ops";
-import type { PoliciesInput } from "@carillon/sdk";
+import type { PoliciesInput } from "@carillon/sdk/internal";
 import { type Globals, operate, type Register } from "../command.js";
 import { misuse } from "../failure.js";
 import { printable } from "../text.js";

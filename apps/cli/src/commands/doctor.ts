@@ -1,4 +1,4 @@
-import type { Diagnosis, Finding } from "@carillon/sdk";
+import type { Diagnosis, Finding } from "@carillon/sdk/internal";
 import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import type { Screen } from "../table.js";

@@ -1,5 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { ExplainedEvent, Explanation, Outcome, RunDetails, Task } from "@carillon/sdk";
+import type { Outcome, RunDetails, Task } from "@carillon/sdk";
+import type { ExplainedEvent, Explanation } from "@carillon/sdk/internal";
 import { type Column, table } from "../table.js";
 import { facts, type Paint, printable } from "../text.js";
 import { duration, relative, utcIso, wallText } from "../times.js";

@@ -42,14 +42,17 @@ async function ask(
   time: string,
   { queue, owner, timezone }: ExplainOptions,
 ): Promise<Account & { moment: Moment }> {
-  const sdk = await import("@carillon/sdk");
+  const [sdk, { isCarillonError }] = await Promise.all([
+    import("@carillon/sdk/schedule"),
+    import("@carillon/sdk"),
+  ]);
   const [task, now] = await Promise.all([client.get(taskRef(text, queue, owner)), client.serverTime()]);
   const zone = timezone ?? zoneOfSchedule(sdk, task.schedule);
   const moment = readMoment(sdk, time, { zone, now, field: "TIME" });
   const name = { queue: task.queue, owner: task.owner, id: task.id };
   const [explanation, { nodes }] = await Promise.all([client.explain(name, moment.time), ops.nodes.list()]);
   const id = explanation.events.findLast(({ run }) => run !== undefined)?.run;
-  const run = id === undefined ? undefined : await runIfKept(sdk.isCarillonError, client, id);
+  const run = id === undefined ? undefined : await runIfKept(isCarillonError, client, id);
   return { task, explanation, zone, now, nodes, run, moment };
 }
 

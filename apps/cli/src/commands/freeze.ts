@@ -46,7 +46,7 @@ export const registerFreeze: Register = (program, out) => {
     .action(async (_: unknown, command) => {
       const options: FreezeOptions = command.optsWithGlobals();
       const { owner, tag, queue, all, cron, calendar, reason, timezone: zone = "UTC" } = options;
-      const sdk = await import("@carillon/sdk");
+      const sdk = await import("@carillon/sdk/schedule");
       const { put, holds } = await withClient(unbound(options), async (client, ops) => {
         const now = await client.serverTime();
         const time = (text: string | undefined, field: string) =>

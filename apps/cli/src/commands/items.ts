@@ -1,4 +1,4 @@
-import type { ItemState, RunItem } from "@carillon/sdk";
+import type { ItemState, RunItem } from "@carillon/sdk/internal";
 import { Option } from "commander";
 import { collect, type Globals, type Register, wholeNumber, withClient } from "../command.js";
 import { type Column, table } from "../table.js";

@@ -71,7 +71,7 @@ async function filterOf(
     cursor,
   };
   if (since === undefined && until === undefined) return filter;
-  const sdk = await import("@carillon/sdk");
+  const sdk = await import("@carillon/sdk/schedule");
   const now = await time();
   const read = (text: string | undefined, field: MomentOptions["field"]) =>
     text === undefined

@@ -34,7 +34,7 @@ export const registerLoad: Register = (program, out) => {
     .option("-t, --tag <tag>", "with this tag")
     .action(async (_: unknown, command) => {
       const options: LoadCommandOptions = command.optsWithGlobals();
-      const sdk = await import("@carillon/sdk");
+      const sdk = await import("@carillon/sdk/schedule");
       const found = await withClient(options, async (client, ops) => {
         const now = await client.serverTime();
         const read = (text: string | undefined, field: "from" | "to") =>

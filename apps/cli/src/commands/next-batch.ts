@@ -1,4 +1,4 @@
-import type * as Sdk from "@carillon/sdk";
+import type * as Sdk from "@carillon/sdk/schedule";
 import { answer } from "../answer.js";
 import { Failure, reportOf } from "../failure.js";
 import { type Line, parseJson } from "../input.js";

@@ -1,4 +1,4 @@
-import type * as Sdk from "@carillon/sdk";
+import type * as Sdk from "@carillon/sdk/schedule";
 import type { Output } from "../output.js";
 import type { Range } from "../question.js";
 import { type Column, table } from "../table.js";

@@ -61,12 +61,12 @@ export const registerNext: Register = (program, out) => {
       const options: NextOptions = command.optsWithGlobals();
       refuseMixtures(exprs, options);
       if (options.batch)
-        return answerAll(await import("@carillon/sdk"), readLines(options.io, undefined), out);
+        return answerAll(await import("@carillon/sdk/schedule"), readLines(options.io, undefined), out);
       if (options.compare !== undefined) {
         const range = readRange({ ...options, count: options.count ?? TIMES_COMPARED }, Date.now());
         const { dialect, json } = options;
         const question = { ...range, expression: exprs[0] as string, dialect, json };
-        return compareOne(await import("@carillon/sdk"), question, out);
+        return compareOne(await import("@carillon/sdk/schedule"), question, out);
       }
       await answerOne(exprs, options, out);
     });
@@ -128,7 +128,7 @@ async function answerOne(exprs: readonly string[], options: NextOptions, out: Ou
   const alone = exprs.length === 1 && flagsOf(options).length === 0;
   // For a single expression no exclusion must be shown in another zone.
   const asked = alone ? { ...range, timezone: undefined } : range;
-  const found = forecast(await import("@carillon/sdk"), input, asked, calendars);
+  const found = forecast(await import("@carillon/sdk/schedule"), input, asked, calendars);
   if (options.json) return out.json(documentOf(found, alone));
   // An expression may name its own zone; if that is UTC, the default may be UTC as well.
   const { timezone } = found.preview;

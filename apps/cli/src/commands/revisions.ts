@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { TaskRevision } from "@carillon/sdk";
+import type { TaskRevision } from "@carillon/sdk/internal";
 import {
   type Globals,
   operate,

@@ -1,4 +1,5 @@
-import type { Outcome, TaskStats, TaskStatsRow } from "@carillon/sdk";
+import type { Outcome, TaskStats } from "@carillon/sdk";
+import type { TaskStatsRow } from "@carillon/sdk/internal";
 import type { Column } from "../table.js";
 import { duration, when } from "../times.js";
 import { GOOD, lastText } from "./run-columns.js";

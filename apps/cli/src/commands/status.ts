@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { QueueStatus, Status, StatusReason, StatusState } from "@carillon/sdk";
+import type { QueueStatus, Status, StatusReason, StatusState } from "@carillon/sdk/internal";
 import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";

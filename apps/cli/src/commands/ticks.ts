@@ -1,4 +1,4 @@
-import type { Tick, TickOptions } from "@carillon/sdk";
+import type { Tick, TickOptions } from "@carillon/sdk/internal";
 import {
   type Globals,
   limitOf,
@@ -39,7 +39,7 @@ export const registerTicks: Register = (program, out) => {
     .action(async (task: string, _: unknown, command) => {
       const options: TickCommandOptions = command.optsWithGlobals();
       const { since = "1d", until, queue, owner, count } = options;
-      const sdk = await import("@carillon/sdk");
+      const sdk = await import("@carillon/sdk/schedule");
       const found = await withClient(options, async (client) => {
         const now = await client.serverTime();
         const read = (text: string, field: string, duration: "before" | "from") =>

@@ -42,7 +42,7 @@ export const registerTokens: Register = (program, out) => {
       // Not the owner of the client: tokens belong to the namespace.
       const { owner, ...options }: CreateOptions = command.optsWithGlobals();
       const { role, by } = options;
-      const sdk = await import("@carillon/sdk");
+      const sdk = await import("@carillon/sdk/schedule");
       await operate(
         options,
         out,

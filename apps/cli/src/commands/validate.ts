@@ -1,4 +1,5 @@
-import type { Client, TaskInput, Validation } from "@carillon/sdk";
+import type { Client, TaskInput } from "@carillon/sdk";
+import type { Validation } from "@carillon/sdk/internal";
 import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
 import { Failure, reportOf } from "../failure.js";
 import { parseJson, readAll } from "../input.js";
@@ -40,7 +41,7 @@ export const registerValidate: Register = (program, out) => {
 };
 
 async function validateAll(client: Client, input: unknown, options: ValidateOptions): Promise<Validation[]> {
-  const sdk = await import("@carillon/sdk");
+  const sdk = await import("@carillon/sdk/schedule");
   const from =
     options.from === undefined
       ? undefined

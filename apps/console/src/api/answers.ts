@@ -1,4 +1,5 @@
-import { ALERT_KINDS, ERROR_CODES, ITEM_STATES, OUTCOMES, TASK_STATES, taskSchema } from "@carillon/sdk";
+import { ALERT_KINDS, ERROR_CODES, ITEM_STATES, OUTCOMES, TASK_STATES } from "@carillon/sdk/internal";
+import { taskSchema } from "@carillon/sdk/schedule";
 import { z } from "zod";
 
 /** Shapes of the API's answers, for its OpenAPI document. Objects may have more fields; `id` names a schema in the document. */

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { previewSchedule, type Schedule } from "@carillon/sdk";
+import type { Schedule } from "@carillon/sdk";
+import { previewSchedule } from "@carillon/sdk/schedule";
 
 type Preview = ReturnType<typeof previewSchedule>;
 type Options = Parameters<typeof previewSchedule>[1];

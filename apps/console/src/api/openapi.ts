@@ -1,5 +1,6 @@
 import { STATUS_CODES } from "node:http";
-import { CarillonError, ERROR_CODES } from "@carillon/sdk";
+import { CarillonError } from "@carillon/sdk";
+import { ERROR_CODES } from "@carillon/sdk/internal";
 import type { Hono } from "hono";
 import { z } from "zod";
 import { version } from "../command-line.js";

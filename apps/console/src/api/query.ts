@@ -1,5 +1,7 @@
 import { conditionShape } from "@carillon/ops/internal";
-import { ITEM_STATES, OUTCOMES, type Outcome, parseInstant, TASK_STATES, taskSchema } from "@carillon/sdk";
+import type { Outcome } from "@carillon/sdk";
+import { ITEM_STATES, OUTCOMES, TASK_STATES } from "@carillon/sdk/internal";
+import { parseInstant, taskSchema } from "@carillon/sdk/schedule";
 import { z } from "zod";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });

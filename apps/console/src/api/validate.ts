@@ -1,14 +1,6 @@
-import {
-  CarillonError,
-  type Client,
-  canonicalSchedule,
-  describeSchedule,
-  type Schedule,
-  seedOf,
-  type TaskInput,
-  type Validation,
-} from "@carillon/sdk";
-import { type Store, storeOf } from "@carillon/sdk/internal";
+import { CarillonError, type Client, type Schedule, type TaskInput } from "@carillon/sdk";
+import { type Store, storeOf, type Validation } from "@carillon/sdk/internal";
+import { canonicalSchedule, describeSchedule, seedOf } from "@carillon/sdk/schedule";
 import { z } from "zod";
 import type { Redactor } from "../redact.js";
 import { VALIDATED } from "./answers.js";

@@ -1,4 +1,6 @@
-import { CarillonError, type MoveOptions, taskSchema } from "@carillon/sdk";
+import { CarillonError } from "@carillon/sdk";
+import type { MoveOptions } from "@carillon/sdk/internal";
+import { taskSchema } from "@carillon/sdk/schedule";
 import { z } from "zod";
 import type { Redactor } from "../redact.js";
 import { CHANGED, LEDGER, MOVED, RUNS, TRIGGERED } from "./answers.js";

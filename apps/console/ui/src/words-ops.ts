@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { AlertKind } from "@carillon/sdk";
+import type { AlertKind } from "@carillon/sdk/internal";
 import { count } from "./words-count.js";
 
 interface Owed {

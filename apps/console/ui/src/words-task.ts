@@ -1,4 +1,5 @@
-import type { ItemState, Trigger, Verdict } from "@carillon/sdk";
+import type { Trigger } from "@carillon/sdk";
+import type { ItemState, Verdict } from "@carillon/sdk/internal";
 import { count } from "./words-count.js";
 
 type TickKind = "succeeded" | "failed" | "skipped" | "other" | "open" | "planned";

@@ -1,4 +1,5 @@
-import type { Outcome, StatusReason, TaskState } from "@carillon/sdk";
+import type { Outcome, TaskState } from "@carillon/sdk";
+import type { StatusReason } from "@carillon/sdk/internal";
 import { count } from "./words-count.js";
 import { editWords } from "./words-edit.js";
 import { opsWords } from "./words-ops.js";

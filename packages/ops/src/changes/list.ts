@@ -1,7 +1,13 @@
 import { CarillonError, type TaskName } from "@carillon/core";
 import type { ResolvedRef } from "@carillon/core/internal";
-import type { ChangeScope } from "@carillon/sdk";
-import { assertEntry, CHANGE_KINDS, roundedInstant, shortText, wholeNumber } from "@carillon/sdk/internal";
+import {
+  assertEntry,
+  CHANGE_KINDS,
+  type ChangeScope,
+  roundedInstant,
+  shortText,
+  wholeNumber,
+} from "@carillon/sdk/internal";
 import type { StoredChange } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";

@@ -1,5 +1,5 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
-import type { AlertKind } from "@carillon/sdk";
+import type { AlertKind } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, runPath } from "../lib/api.js";

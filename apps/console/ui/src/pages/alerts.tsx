@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { AlertKind } from "@carillon/sdk";
+import type { AlertKind } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { api, runPath, shortName, taskPath } from "../lib/api.js";

@@ -1,4 +1,4 @@
-import type { Diagnosis, Finding } from "@carillon/sdk";
+import type { Diagnosis, Finding } from "@carillon/sdk/internal";
 import { Link } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
 import { useGet } from "../lib/query.js";

@@ -1,14 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
-import type {
-  Outcome,
-  Percentiles,
-  RunningRun,
-  RunSummary,
-  Status,
-  StatusReason,
-  Task,
-  TaskCounts,
-} from "@carillon/sdk";
+import type { Outcome, RunningRun, Task } from "@carillon/sdk";
+import type { Percentiles, RunSummary, Status, StatusReason, TaskCounts } from "@carillon/sdk/internal";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";

@@ -1,4 +1,5 @@
-import type { ItemState, RunDetails, RunItem } from "@carillon/sdk";
+import type { RunDetails } from "@carillon/sdk";
+import type { ItemState, RunItem } from "@carillon/sdk/internal";
 import { useLocation } from "wouter";
 import { api, firstLine, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";

@@ -1,4 +1,5 @@
-import type { LedgerEntry, Run, Task, TaskRevision, TaskStats } from "@carillon/sdk";
+import type { LedgerEntry, Run, Task, TaskStats } from "@carillon/sdk";
+import type { TaskRevision } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api, type Named, runPath, taskPath } from "../lib/api.js";

@@ -1,4 +1,5 @@
-import type { Task, Tick, TickList, TickStrip } from "@carillon/sdk";
+import type { Task } from "@carillon/sdk";
+import type { Tick, TickList, TickStrip } from "@carillon/sdk/internal";
 import { useMemo } from "react";
 import { useSearchParams } from "wouter";
 import { taskPath } from "../lib/api.js";

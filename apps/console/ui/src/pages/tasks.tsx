@@ -1,5 +1,6 @@
-import type { Outcome, Task, TaskCounts } from "@carillon/sdk";
+import type { Outcome, Task } from "@carillon/sdk";
 import type { ConditionName } from "@carillon/sdk/conditions";
+import type { TaskCounts } from "@carillon/sdk/internal";
 import { useCallback, useEffect, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";

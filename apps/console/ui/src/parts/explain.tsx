@@ -1,4 +1,4 @@
-import type { Explanation, Verdict } from "@carillon/sdk";
+import type { Explanation, Verdict } from "@carillon/sdk/internal";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { type Named, runPath, taskPath } from "../lib/api.js";

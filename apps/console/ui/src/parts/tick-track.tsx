@@ -1,4 +1,4 @@
-import type { Tick } from "@carillon/sdk";
+import type { Tick } from "@carillon/sdk/internal";
 import type { KeyboardEvent, MouseEvent } from "react";
 import { shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";

@@ -1,4 +1,4 @@
-import type { Tick } from "@carillon/sdk";
+import type { Tick } from "@carillon/sdk/internal";
 import type { Named } from "../lib/api.js";
 import { useGet } from "../lib/query.js";
 import { duration, shortTime } from "../lib/time.js";

@@ -1,0 +1,30 @@
+/**
+ * Schedules without Redis: check, describe, compute and compare their times.
+ *
+ * @packageDocumentation
+ */
+export {
+  canonicalSchedule,
+  compileSchedule,
+  type Duration,
+  describeSchedule,
+  lintSchedule,
+  parseDuration,
+  parseInstant,
+  previewSchedule,
+  type Schedule,
+  type ScheduleInput,
+  type ScheduleKind,
+  scheduleKind,
+  scheduleSchema,
+  seedOf,
+  type TaskInput,
+  taskSchema,
+} from "@carillon/core";
+export {
+  type CompareCronOptions,
+  type CronComparison,
+  type CronDifference,
+  type CronSide,
+  compareCron,
+} from "./compare-cron.js";
