@@ -6,7 +6,7 @@ import type { Slot } from "./task-schedule.js";
 /**
  * Decides about a due time of a schedule by the catch-up policy. There is a backlog if the time after the due one has
  * passed as well. `all` enqueues its times one by one, `one` enqueues the latest, `skip` none (nor a single one that is
- * later than the grace). Under `one`, times that are not later than `BEHIND_AT_MOST` are late, not missed.
+ * later than the grace). Under `one`, times for which nodes were slow rather than away are late, not missed.
  */
 export function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): Decision {
   const { schedule, catchUp } = task;
@@ -26,7 +26,7 @@ export function decideBacklog(task: DueTask, slot: Slot, now: number, grace: num
     const last = backlog ? (schedule.latestDue(now) ?? nominal) : nominal;
     return passOver(task, [{ reason: "missed", from, to: last }]);
   }
-  const late = catchUp === "one" && skipped.length === 0 && now - due <= BEHIND_AT_MOST;
+  const late = catchUp === "one" && skipped.length === 0 && wereSlow(task, due, now, grace);
   if (!backlog || late || catchUp === "all") {
     const enqueue = scheduled(task, first, backlog && !late ? "catch-up" : "schedule");
     return settleOverlap(task, enqueue, { skipped, next: paced(task, following, now) }, now);
@@ -37,6 +37,16 @@ export function decideBacklog(task: DueTask, slot: Slot, now: number, grace: num
   const enqueue = { ...scheduled(task, { nominal: latest, due: schedule.due(latest) }, "catch-up"), missed };
   const next = schedule.slotAfter(latest);
   return settleOverlap(task, enqueue, { skipped: [{ reason: "missed", ...missed }], next }, now);
+}
+
+/** Whether nodes were slow for a time, and not away. They claim late for as long as the grace, not longer. */
+function wereSlow(
+  { behindSince = Number.POSITIVE_INFINITY }: DueTask,
+  due: number,
+  now: number,
+  grace: number,
+) {
+  return now - due <= (due >= behindSince ? Math.max(grace, BEHIND_AT_MOST) : BEHIND_AT_MOST);
 }
 
 function passOver(task: DueTask, skipped: readonly Skipped[]): Decision {

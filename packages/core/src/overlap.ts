@@ -2,8 +2,8 @@ import type { Decision, DueTask, Enqueue, Pending, RunInWay, Skipped, SkipReason
 import type { OverlapPolicy } from "./policies.js";
 
 /**
- * Lateness in ms up to which nodes, workers or Redis were slow, and beyond which they were missing. An occurrence within it is
- * late and not missed. With overlap `skip`, it waits for an earlier run that workers were slow to begin; a run that is later than
+ * Lateness in ms up to which nodes, workers or Redis were slow in any case. Beyond it they were missing, unless more is known of
+ * nodes. An occurrence within it is late and not missed. With overlap `skip`, it waits for an earlier run that workers were slow to begin; a run that is later than
  * this also does the work of the occurrences after it.
  */
 export const BEHIND_AT_MOST = 5_000;

@@ -305,6 +305,18 @@ describe("a decision", () => {
     );
   });
 
+  it.each([
+    ["late with all since then", 0, 60_000, 0],
+    ["late for longer than the grace", 0, 60_001, 60_000],
+    ["late with all only since then", 1, 60_000, 60_000],
+  ])("takes times of “one” one by one if the node was %s", (_, behindSince, now, first) => {
+    const task = dueTask({
+      ...{ nominal: 0, due: 0, catchUp: "one", overlap: "allow", behindSince },
+      schedule: taskSchedule({ every: "1s" }),
+    });
+    expect(decide(task, now, 60_000).enqueue?.nominal).toBe(first);
+  });
+
   it("catches up with the times within the limits, even if only one is left", () => {
     const decided = (catchUp: CatchUpPolicy, catchUpLimits: object) =>
       decide(

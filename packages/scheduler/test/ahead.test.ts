@@ -141,6 +141,22 @@ describe("a claim that is decided ahead of its time", () => {
     expect((await claim()).decided).toMatchObject([{ outcome: "skipped", reason: "missed", nominal: AT }]);
   });
 
+  it.each([
+    ["claims late, but without a break, loses no time", 2_000, false],
+    ["claims nothing for longer than 5 s loses times", 6_000, true],
+  ])("of a node that %s", async (_, step, loses) => {
+    for (const id of idsOf(80)) await bench.put({ id, overlap: "allow", schedule: { every: "1s" } });
+    const decided = [];
+    for (let at = START; at < START + 24_000; at += step) {
+      await to(at);
+      let steps = 0;
+      // A read, and a commit of half the tasks.
+      decided.push(...(await node.claim(QUEUE, () => ++steps < 2)).decided);
+    }
+    expect(decided.some(({ at, due }) => at - due > 10_000)).toBe(true);
+    expect(decided.some(({ outcome }) => outcome === "skipped")).toBe(loses);
+  });
+
   it("takes no longer than a turn, and keeps its progress for the next one", async () => {
     for (const id of idsOf(60)) await bench.put({ id });
     await prepare();

@@ -13,6 +13,8 @@ const PATIENCE = 200;
 const EACH_LATER = 50;
 /** Time in ms for which a shard that another node holds is left to it, although it is not its share. */
 const LEFT_FOR = 2_000;
+/** Longest time in ms without a claim from a shard for which a node was slow, and not away. */
+const BREAK = 5_000;
 
 /**
  * The shards that this node owns. The owner keeps a shard's mutex from turn to turn, renewed at half its time, for as long as
@@ -24,6 +26,8 @@ export class Ownership {
   readonly #clock: ServerClock;
   readonly #settings: Settings;
   readonly #leases = new Map<string, Lease>();
+  /** Since when this node has been late with a shard, and when it last claimed from it. */
+  readonly #behind = new Map<string, { readonly since: number; readonly claimed: number }>();
   /** Shards that this node took from another: the list of nodes at that time. They are kept until the list changes. */
   readonly #taken = new Map<string, string>();
   /** Shards of this node's share that another node holds, and until when they are left to it. */
@@ -85,10 +89,27 @@ export class Ownership {
     const key = keyOf(queue, shard);
     const { mutexTtl } = this.#settings;
     const lease = this.#leases.get(key);
-    if (lease && lease.remaining >= mutexTtl / 2) return true;
-    if (lease && lease.remaining > 0 && (await lease.extend(mutexTtl))) return true;
-    this.#forget(key);
-    return this.#keep(key, await this.#store.lease(queue, shard, mutexTtl));
+    if (
+      !(lease && (lease.remaining >= mutexTtl / 2 || (lease.remaining > 0 && (await lease.extend(mutexTtl)))))
+    ) {
+      this.#forget(key);
+      if (!this.#keep(key, await this.#store.lease(queue, shard, mutexTtl))) return false;
+    }
+    return true;
+  }
+
+  /** Notes that this node claims from a shard. @param head due time of its first task */
+  claims(queue: string, shard: Part, head: number): void {
+    const key = keyOf(queue, shard);
+    const now = this.#clock.now();
+    const before = this.#behind.get(key);
+    const goesOn = before && head <= now && Math.abs(now - before.claimed) <= BREAK;
+    this.#behind.set(key, { since: goesOn ? before.since : now, claimed: now });
+  }
+
+  /** Time since which this node has claimed from a shard without a break, and has always been late; infinite if it does not claim. */
+  behindSince(queue: string, shard: Part): number {
+    return this.#behind.get(keyOf(queue, shard))?.since ?? Number.POSITIVE_INFINITY;
   }
 
   /** Takes a shard from an owner that does nothing. @returns whether it is this node's now */
@@ -107,7 +128,10 @@ export class Ownership {
     if (lease) {
       this.#leases.set(key, lease);
       this.#left.delete(key);
-    } else this.#left.set(key, this.#clock.now() + LEFT_FOR);
+    } else {
+      this.#behind.delete(key);
+      this.#left.set(key, this.#clock.now() + LEFT_FOR);
+    }
     return lease !== undefined;
   }
 
@@ -116,6 +140,7 @@ export class Ownership {
     const key = keyOf(queue, shard);
     const lease = this.#leases.get(key);
     this.#forget(key);
+    this.#behind.delete(key);
     await lease?.release();
   }
 

@@ -71,7 +71,7 @@ export class Loop {
     this.#ownership = new Ownership(store, clock, settings);
     const decider = new Decider(store, settings);
     const committer = new Committer(store, clock, settings, (roundTrip) => this.#slots.learn(roundTrip));
-    this.#claimer = new Claimer(store, clock, settings, this.#agenda, decider, committer);
+    this.#claimer = new Claimer(store, clock, settings, this.#agenda, this.#ownership, decider, committer);
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);
     this.#backfiller = new Backfiller(store, settings);

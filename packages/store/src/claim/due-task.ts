@@ -18,6 +18,7 @@ const LARGEST_PENDING = 256 * 1024;
 export function dueTask(
   { task, running, frozen }: Pick<ClaimItem["entry"], "task" | "running" | "frozen">,
   schedules: ScheduleCache,
+  behindSince?: number,
 ): DueTask {
   const { definition, nominal, due } = task;
   return {
@@ -30,6 +31,7 @@ export function dueTask(
     running: running !== undefined,
     inWay: running,
     pending: task.pending,
+    behindSince,
     ...(frozen &&
       frozen.quotas.size > 0 && {
         quota: {
