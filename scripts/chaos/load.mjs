@@ -204,7 +204,7 @@ const EDITS = {
       payload: work(10, 100 + Math.floor(dice() * 300)),
     }),
   pause: (client, task, dice) =>
-    dice() < 0.5 ? client.pause(task) : client.resume(task, { from: dice() < 0.5 ? "now" : "catch-up" }),
+    dice() < 0.5 ? client.pause(task) : client.resume(task, { missed: dice() < 0.5 ? "skip" : "catch-up" }),
   limit: (client, { queue, owner }, dice) =>
     operatorOf(client).queues.setLimit({ queue, owner, runs: 1 + Math.floor(dice() * LIMITS[queue][owner]) }),
   trigger: (client, task) => client.trigger(task),
@@ -266,7 +266,7 @@ export async function endSchedules(client, tasks, now) {
   const end = new Date(now).toISOString();
   const ended = tasks.filter(({ queue }) => [...WORKED_QUEUES, PLAIN].includes(queue));
   for (const task of ended) {
-    if (task.edited === "pause") await client.resume(task, { from: "catch-up" });
+    if (task.edited === "pause") await client.resume(task, { missed: "catch-up" });
     await client.put({
       ...inputOf(task),
       schedule: { ...task.schedule, end },

@@ -150,18 +150,18 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
 
   it("a retry held by a pause gives way to owed times, and runs if none is owed", async () => {
     kit = await stand.kit({ types: [failsAtOne], start: START });
-    for (const from of ["catch-up", "now"] as const)
+    for (const from of ["catch-up", "skip"] as const)
       await kit.client.put(failsAtOne, { ...hourly, id: from });
     await kit.advanceTo(START + HOUR + 60_000);
     await operatorOf(kit.client).bulk.pause({ queue: "bells" });
     await kit.advanceTo(START + 4 * HOUR + 60_000);
-    for (const from of ["catch-up", "now"] as const) await kit.client.resume(from, { from });
+    for (const from of ["catch-up", "skip"] as const) await kit.client.resume(from, { missed: from });
     await kit.advanceTo(START + 5 * HOUR);
     const triggers = async (id: string) => (await kit.history(id)).runs.map(({ trigger }) => trigger);
     expect(await triggers("catch-up")).toEqual(["schedule", "catch-up", "schedule"]);
     await kit.expect("catch-up").skipped("retry-superseded", 1).skipped("missed", 2);
-    expect(await triggers("now")).toEqual(["schedule", "retry", "schedule"]);
-    await kit.expect("now").skipped("retry-superseded", 0).skipped("paused", 3);
+    expect(await triggers("skip")).toEqual(["schedule", "retry", "schedule"]);
+    await kit.expect("skip").skipped("retry-superseded", 0).skipped("paused", 3);
   });
 
   it("a success resets the wait of the next failure", async () => {

@@ -40,7 +40,7 @@ describe("past occurrences", () => {
       await kit.client.pause("t", { note: "works on the mains", by: "eve" });
       await kit.advance("10m30s");
       expect(await fired()).toEqual([]);
-      await kit.client.resume("t", { from: "catch-up" });
+      await kit.client.resume("t", { missed: "catch-up" });
       await kit.advance("2m");
       return { runs: await fired(), ledger: await kit.client.runs.ledger("t") };
     }
@@ -70,7 +70,7 @@ describe("past occurrences", () => {
       await put({ catchUp: "all", overlap: "allow" });
       await kit.client.pause("t");
       await kit.advance("10m30s");
-      await kit.client.resume("t", { from: "catch-up" });
+      await kit.client.resume("t", { missed: "catch-up" });
       await kit.advance("1s");
       expect((await fired()).map(({ nominal }) => nominal)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     });
@@ -79,7 +79,7 @@ describe("past occurrences", () => {
       await put({ catchUp: "all", overlap: "queue-all" });
       await kit.client.pause("t");
       await kit.advance("10m30s");
-      await kit.client.resume("t", { from: "catch-up" });
+      await kit.client.resume("t", { missed: "catch-up" });
       await kit.advance("2m");
       expect((await fired()).map(({ nominal }) => nominal)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     });
@@ -93,7 +93,7 @@ describe("past occurrences", () => {
       await put({ catchUp: "all", overlap: "allow", catchUpLimits: { max: 4 } });
       await kit.client.pause("t");
       await kit.advance("10m30s");
-      await kit.client.resume("t", { from: "catch-up" });
+      await kit.client.resume("t", { missed: "catch-up" });
       await kit.advance("1s");
       expect((await fired()).map(({ nominal }) => nominal)).toEqual([7, 8, 9, 10]);
       expect(await kit.client.runs.ledger("t")).toMatchObject([
@@ -105,7 +105,7 @@ describe("past occurrences", () => {
       await put({ catchUp: "all", overlap: "allow", catchUpLimits: { every: "5s" } });
       await kit.client.pause("t");
       await kit.advance("10m30s");
-      await kit.client.resume("t", { from: "catch-up" });
+      await kit.client.resume("t", { missed: "catch-up" });
       await kit.advance("12s");
       const runs = await fired();
       expect(runs.map(({ nominal }) => nominal)).toEqual([1, 2, 3]);

@@ -150,7 +150,7 @@ describe("a limit by owner", () => {
     expect(most["acme"]).toBe(1);
     expect(new Set(started.slice(1))).toEqual(new Set(waiting.slice(200).map((id) => `acme/${id}`)));
     // A task that is resumed waits again, at once.
-    await acme.resume(waiting[0] as string, { from: "catch-up" });
+    await acme.resume(waiting[0] as string, { missed: "catch-up" });
     await kit.advance("5s");
     expect(started.at(-1)).toBe(`acme/${waiting[0]}`);
   });

@@ -51,7 +51,7 @@ export async function withClient<T>(
     ...sdk.readEnvironment(env),
     owner: options.owner,
     by: author(given),
-    from: `cli ${hostname()}`,
+    origin: `cli ${hostname()}`,
     connectTimeout: 3_000,
     onProgress: (tasks) => progress.add(tasks),
     ...more,

@@ -50,7 +50,7 @@ beforeAll(async () => {
   await kit.advance("32h30m");
   for (const id of ["skips", "catches-up", "resumed"]) await kit.client.pause(id);
   await kit.advance("5h");
-  for (const id of ["skips", "catches-up"]) await kit.client.resume(id, { from: "catch-up" });
+  for (const id of ["skips", "catches-up"]) await kit.client.resume(id, { missed: "catch-up" });
   await kit.client.resume("resumed", { by: "eve" });
   await kit.advanceTo(midnight - 1);
   await kit.close();

@@ -37,7 +37,7 @@ describe("all of a tag, an owner or a queue", () => {
       "resumed 1 task\n",
     );
     expect(await named("paused")).toBe("a");
-    expect(await json(["resume", "-q", "bar", "--all", "--from", "catch-up"])).toMatchObject({ count: 1 });
+    expect(await json(["resume", "-q", "bar", "--all", "--missed", "catch-up"])).toMatchObject({ count: 1 });
     expect(await named("paused")).toBe("");
   });
 
@@ -155,15 +155,15 @@ describe("resume --plan", () => {
     const key = keys.queue("bar").task("system/x");
     await link.ask((client) => client.hset(key, "nominal", first));
     const { stdout } = await cli([...plan, "--rate", "10"]);
-    expect(stdout).toMatch(/^1 paused task; 1 of them owe 5 occurrences\n--from +STARTS +HOW\nnow +0 /);
+    expect(stdout).toMatch(/^1 paused task; 1 of them owe 5 occurrences\n--missed +STARTS +HOW\nskip +0 /);
     expect(stdout).toMatch(
       /\nlatest +1 .*\ncatch-up +5 +at once; tasks by policy: all 1\nall +5 +30 s at 10 a minute\n/,
     );
     expect(stdout).toMatch(/\nsystem\/x +bar +5 +all /);
     expect(await json(plan)).toMatchObject({ tasks: 1, starts: { all: { count: 5, exact: true } } });
     expect(await json(["resume", "--plan"])).toMatchObject({ tasks: 1, owed: { count: 5 } });
-    expect((await refusal(["resume", "x", "--from", "all"])).message).toMatch(/^perMinute: missing/);
-    const done = await cli(["resume", "x", "--from", "all", "--rate", "10"]);
+    expect((await refusal(["resume", "x", "--missed", "all"])).message).toMatch(/^perMinute: missing/);
+    const done = await cli(["resume", "x", "--missed", "all", "--rate", "10"]);
     expect(done.stdout).toMatch(/^resumed 1 task\nwhat they owe runs as backfills: batch b-\w{12}\n$/);
     expect(await json(["backfills"])).toMatchObject({
       backfills: [{ task: { id: "x" }, total: 5, every: 6_000 }],
@@ -186,7 +186,7 @@ describe("errors", () => {
     ["a queue that is no name", ["resume", "-q", "*", "--all"]],
     ["an owner that is no name", ["pause", "--owner", "a/b", "--all"]],
     ["a note that is too long", ["pause", "--tag", "ops", "--all", "--note", "x".repeat(501)]],
-    ["a start that there is not", ["resume", "--tag", "ops", "--all", "--from", "then"]],
+    ["a start that there is not", ["resume", "--tag", "ops", "--all", "--missed", "then"]],
   ])("%s is refused with 2, and nothing is done", async (_, args) => {
     expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
     expect((await named()).length).toBe(4);

@@ -43,7 +43,7 @@ describe("one task", () => {
     expect(paused.displayState).toBe("DISABLED");
     expect((await cli(["show", "a"])).stdout).toMatch(/\nstate +paused \(DISABLED\)\n(.*\n)*enqueued +0\n/);
     expect(await json(["list", "--state", "paused"])).toMatchObject({ tasks: [{ id: "a" }] });
-    expect(await json(["resume", "a", "--from", "catch-up"])).toMatchObject({ changed: true });
+    expect(await json(["resume", "a", "--missed", "catch-up"])).toMatchObject({ changed: true });
     expect(await json(["resume", "a"])).toMatchObject({ changed: false });
 
     const { run } = await json(["trigger", "a"]);

@@ -89,7 +89,7 @@ export function createConsole(options: ConsoleOptions): Console {
   if (connection) watch(connection, logger);
   const { app, board } = createApp({
     // An edit on the board stores the payload again, which passed the limit of the client that stored it first.
-    client: new Client({ store, from: `board ${hostname()}` }),
+    client: new Client({ store, origin: `board ${hostname()}` }),
     closing: closing.signal,
     ...{ store, connection, logger, auth, basePath, redact, trustedProxies },
   });

@@ -276,7 +276,7 @@ describe("parameters", () => {
     ["/queues/q/pause", { by: "a\u0000" }, "by"],
     ["/queues/q/pause", { cancelQueued: true }, "cancelQueued"],
     ["/queues/q/resume", { by: "ann" }, "by"],
-    ["/tasks/q/system/a/resume", { from: "then" }, "from"],
+    ["/tasks/q/system/a/resume", { missed: "then" }, "missed"],
     ["/tasks/q/system/a/trigger", { overlap: "always" }, "overlap"],
     ["/tasks/q/system/a/trigger", { data: {} }, "data"],
     ["/tasks/trigger", { queue: "q", payload: {} }, "payload"],

@@ -52,7 +52,7 @@ describe("many tasks at once", () => {
     expect(await named("paused")).toBe("ab");
     expect((await console_.client.get("a")).paused).toMatchObject({ note: "down", by: "admin" });
     expect((await api("POST", "/tasks/pause", { queue: "q" })).body).toMatchObject({ count: 0 });
-    expect((await api("POST", "/tasks/resume", { owner: "acme", from: "catch-up" })).body).toMatchObject({
+    expect((await api("POST", "/tasks/resume", { owner: "acme", missed: "catch-up" })).body).toMatchObject({
       count: 1,
     });
     expect((await api("POST", "/tasks/resume", { tag: "ops" })).body).toMatchObject({ count: 1 });
@@ -122,10 +122,10 @@ describe("many tasks at once", () => {
     await api("POST", "/tasks/pause", { tag: "ops" });
     const { status, body } = await api("POST", "/tasks/resume/plan", { tag: "ops" });
     expect([status, body]).toMatchObject([200, { tasks: 2, owed: { tasks: 0, count: 0, exact: true } }]);
-    const wrong = await api("POST", "/tasks/resume/plan", { tag: "ops", from: "all" });
-    expect([wrong.status, wrong.body.error?.field]).toEqual([400, "from"]);
+    const wrong = await api("POST", "/tasks/resume/plan", { tag: "ops", missed: "all" });
+    expect([wrong.status, wrong.body.error?.field]).toEqual([400, "missed"]);
     for (const [more, field] of [
-      [{ from: "all" }, "perMinute"],
+      [{ missed: "all" }, "perMinute"],
       [{ perMinute: 1 }, "perMinute"],
     ] as const) {
       const refused = await api("POST", "/tasks/resume", { tag: "ops", ...more });
@@ -138,7 +138,7 @@ describe("many tasks at once", () => {
     for (const more of [{}, { dryRun: true }]) {
       expect((await api("POST", "/tasks/resume", { tag: "ops", ...more }, viewer)).status).toBe(403);
     }
-    const resumed = await api("POST", "/tasks/resume", { tag: "ops", from: "all", perMinute: 10 });
+    const resumed = await api("POST", "/tasks/resume", { tag: "ops", missed: "all", perMinute: 10 });
     expect(resumed.body).toMatchObject({ count: 2, refused: { count: 0 } });
     expect(await named("paused")).toBe("");
   });
@@ -222,7 +222,7 @@ describe("many tasks at once", () => {
     ["tag", { tag: "ops" }, "INVALID_OPTION", "add"],
     ["tag", { tag: "ops", add: ["a b"] }, "INVALID_NAME", "add"],
     ["pause", undefined, "INVALID_OPTION", undefined],
-    ["resume", { from: "now" }, "INVALID_OPTION", undefined],
+    ["resume", { missed: "skip" }, "INVALID_OPTION", undefined],
     ["delete", {}, "INVALID_OPTION", undefined],
     ["delete", { tags: "ops" }, "INVALID_OPTION", "tags"],
     ["delete", { tag: ["ops"] }, "INVALID_OPTION", "tag"],
@@ -232,7 +232,7 @@ describe("many tasks at once", () => {
     ["delete", { tag: "ops", note: "x" }, "INVALID_OPTION", "note"],
     ["pause", { tag: "ops", note: 1 }, "INVALID_OPTION", "note"],
     ["pause", { tag: "ops", note: "x".repeat(501) }, "INVALID_OPTION", "note"],
-    ["resume", { tag: "ops", from: "then" }, "INVALID_OPTION", "from"],
+    ["resume", { tag: "ops", missed: "then" }, "INVALID_OPTION", "missed"],
     ["resume", { tag: "ops", note: "x".repeat(501) }, "INVALID_OPTION", "note"],
     ["resume", { tag: "ops", pausedBy: 1 }, "INVALID_OPTION", "pausedBy"],
     ["pause", { tag: "ops", pausedBy: "ann" }, "INVALID_OPTION", "pausedBy"],

@@ -345,7 +345,7 @@ describe("verbs", () => {
       state: "paused",
       paused: { by: "admin", note: "upstream is down", at: expect.any(Number) },
     });
-    expect((await api("POST", `${NIGHTLY}/resume`, { from: "catch-up" })).body).toEqual({ changed: true });
+    expect((await api("POST", `${NIGHTLY}/resume`, { missed: "catch-up" })).body).toEqual({ changed: true });
     expect((await api("POST", `${NIGHTLY}/resume`)).body).toEqual({ changed: false });
     expect((await api("GET", NIGHTLY)).body["state"]).toBe("scheduled");
   });
@@ -357,11 +357,11 @@ describe("verbs", () => {
     await api("POST", "/tasks/pause", { queue: "q" });
     const fellDue = Math.max(...(await listed()).map(({ nominal = 0 }) => nominal));
     await eventually(async () => (await storeOf(console_.client).serverTime()) > fellDue);
-    await api("POST", "/tasks/q/system/a/resume", { from: "catch-up" });
+    await api("POST", "/tasks/q/system/a/resume", { missed: "catch-up" });
     await api("POST", "/tasks/q/system/b/resume");
-    await api("POST", "/tasks/resume", { tag: "none", from: "catch-up" });
+    await api("POST", "/tasks/resume", { tag: "none", missed: "catch-up" });
     await api("PUT", "/tasks/q/system/c", minimal("c", { schedule, tags: ["owed"] }));
-    await api("POST", "/tasks/resume", { tag: "owed", from: "catch-up" });
+    await api("POST", "/tasks/resume", { tag: "owed", missed: "catch-up" });
     await api("POST", "/tasks/resume", { queue: "q" });
     const owed = async (id: string) => ((await console_.client.get(id)).nominal ?? 0) <= fellDue;
     expect(await Promise.all(ids.map(owed))).toEqual([true, false, true, false]);

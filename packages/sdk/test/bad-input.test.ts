@@ -178,7 +178,7 @@ onEveryEngine("bad input", (connection) => {
     ],
     ["backfills.list", (o) => operatorOf(client).backfills.list(o), { status: "done" }, "status"],
     ["bulk.pause", (o) => operatorOf(client).bulk.pause(o), { queue: QUEUE, notes: "x" }, "notes"],
-    ["bulk.resume", (o) => operatorOf(client).bulk.resume(o), { queue: QUEUE, form: "now" }, "form"],
+    ["bulk.resume", (o) => operatorOf(client).bulk.resume(o), { queue: QUEUE, mised: "skip" }, "mised"],
     ["bulk.resumePlan", (o) => operatorOf(client).bulk.resumePlan(o), { queue: QUEUE, tags: ["x"] }, "tags"],
     ["bulk.trigger", (o) => operatorOf(client).bulk.trigger(o), { queue: QUEUE, overlaps: "x" }, "overlaps"],
     ["bulk.tag", (o) => operatorOf(client).bulk.tag(o), { queue: QUEUE, add: ["x"], bye: "x" }, "bye"],

@@ -19,7 +19,7 @@ const task = (id: string, more: object = {}) => ({
   ...{ id, type: "ring", queue: QUEUE, schedule: { every: "1h" } },
   ...more,
 });
-const clientOf = (by: string, owner?: string) => new Client({ store: kit.store, by, from: "test", owner });
+const clientOf = (by: string, owner?: string) => new Client({ store: kit.store, by, origin: "test", owner });
 const listed = async (client = kit.client, filter = {}) =>
   (await operatorOf(client).changes.list(filter)).changes.map(({ kind, by, scope }) => [kind, by, scope.id]);
 
@@ -38,7 +38,7 @@ describe("the change log", () => {
     expect(changes).toMatchObject([
       { kind: "delete", by: "carol", before: { type: "ring", payload: { n: 2 }, priority: 3 } },
       { kind: "put", by: "ann", before: { priority: 0 }, after: { priority: 3 } },
-      { kind: "put", by: "bob", at: START + 60_000, scope: name, from: "test" },
+      { kind: "put", by: "bob", at: START + 60_000, scope: name, origin: "test" },
       { kind: "put", by: "ann", at: START, scope: name, after: { type: "ring", payload: { n: 1 } } },
     ]);
     expect(changes[2]).toMatchObject({

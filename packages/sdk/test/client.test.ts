@@ -168,7 +168,7 @@ onEveryEngine("the client", (connection) => {
     await client.validate({ ...task, type: "report", queue: QUEUE }, { from: number, count: number });
     expect(await client.count({ queue: text })).toBe(1);
     expect(await client.pause("r", { note: text, by: text, cancelQueued: undefined })).toBe(true);
-    expect(await client.resume("r", { from: undefined, by: text })).toBe(true);
+    expect(await client.resume("r", { missed: undefined, by: text })).toBe(true);
     const { run } = (await client.trigger("r", { overlap: undefined })) as { run: string };
     expect(await client.runs.list("r", { limit: number, offset: number })).toHaveLength(1);
     expect(await client.runs.cancel(run, { by: text })).toBe(true);
@@ -184,7 +184,7 @@ onEveryEngine("the client", (connection) => {
       count: 1,
     });
     expect(
-      await operatorOf(client).bulk.resume({ queue: name.queue, from: undefined }, { by: text }),
+      await operatorOf(client).bulk.resume({ queue: name.queue, missed: undefined }, { by: text }),
     ).toMatchObject({
       count: 1,
     });
@@ -427,9 +427,9 @@ onEveryEngine("the client", (connection) => {
   it("refuses invalid options", async () => {
     await client.put(noop("over", { schedule: { at: new Date(START - 1).toISOString() } }));
     await expect(client.pause("over")).rejects.toMatchObject({ code: "CONFLICT" });
-    await expect(client.resume("over", { from: "then" as "now" })).rejects.toMatchObject({
+    await expect(client.resume("over", { missed: "then" as "skip" })).rejects.toMatchObject({
       code: "INVALID_OPTION",
-      field: "from",
+      field: "missed",
     });
     await expect(client.pause("over", { note: "x".repeat(501) })).rejects.toMatchObject({
       code: "INVALID_OPTION",

@@ -39,7 +39,7 @@ describe("the forecast", () => {
   async function owing(during: string): Promise<void> {
     await operatorOf(kit.client).bulk.pause({ queue: QUEUE });
     await kit.advance(during);
-    await operatorOf(kit.client).bulk.resume({ queue: QUEUE, from: "catch-up" });
+    await operatorOf(kit.client).bulk.resume({ queue: QUEUE, missed: "catch-up" });
   }
   async function happened(within: string): Promise<string[]> {
     const since = kit.now;

@@ -244,7 +244,7 @@ describe("the outlook of a client", () => {
     await put("t", "fine", { overlap: "allow", schedule: { every: "10m", maxRuns }, ...rest });
     await operatorOf(kit.client).bulk.pause({ queue: QUEUE });
     await kit.advance("45m");
-    await operatorOf(kit.client).bulk.resume({ queue: QUEUE, from: "catch-up" });
+    await operatorOf(kit.client).bulk.resume({ queue: QUEUE, missed: "catch-up" });
     expect([await verdict(10), await verdict(20), await verdict(40)]).toEqual(["due", "due", "due"]);
     expect([await verdict(last), await verdict(last + 10)]).toEqual(["planned", "no-occurrence"]);
     await kit.advance("2h");
@@ -280,7 +280,7 @@ describe("the outlook of a client", () => {
     await kit.client.pause("t");
     await kit.advance("65m");
     await operatorOf(kit.client).queues.pause({ queue: QUEUE });
-    await kit.client.resume("t", { from: "catch-up" });
+    await kit.client.resume("t", { missed: "catch-up" });
     await kit.advance("2m");
     expect((await kit.client.runs.list("t"))[0]).not.toHaveProperty("waitMs");
     await operatorOf(kit.client).queues.resume({ queue: QUEUE });

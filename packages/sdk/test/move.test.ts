@@ -100,7 +100,7 @@ describe("a move to another queue", () => {
     });
     await kit.advance("2m");
     expect(ran).toEqual([]);
-    await kit.client.resume("p", { from: "catch-up" });
+    await kit.client.resume("p", { missed: "catch-up" });
     await kit.advance("1m");
     expect(ran.toSorted()).toEqual(["1", "1 again", "2", "3", "4"]);
     expect(await kit.client.runs.stats("r")).toMatchObject({ runs: 2, failures: 1 });

@@ -36,7 +36,7 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ["delete", "INVALID_NAME", (c) => c.delete("a:b")],
   ["pause note", "INVALID_OPTION", (c) => c.pause("t", { note: 5 as never })],
   ["pause by", "INVALID_OPTION", (c) => c.pause("t", { by: 5 as never })],
-  ["resume from", "INVALID_OPTION", (c) => c.resume("t", { from: "then" as never })],
+  ["resume missed", "INVALID_OPTION", (c) => c.resume("t", { missed: "then" as never })],
   ["resume by", "INVALID_OPTION", (c) => c.resume("t", { by: 5 as never })],
   ["trigger overlap", "INVALID_OPTION", (c) => c.trigger("t", { overlap: "x" as never })],
   [
@@ -108,7 +108,11 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
     (c) => operatorOf(c).backfills.start({ id: "t", from: 1, to: 2, overlap: "x" as never }),
   ],
   ["bulk.pause", "INVALID_OPTION", (c) => operatorOf(c).bulk.pause()],
-  ["bulk.resume", "INVALID_OPTION", (c) => operatorOf(c).bulk.resume({ queue: "q", from: "then" as never })],
+  [
+    "bulk.resume",
+    "INVALID_OPTION",
+    (c) => operatorOf(c).bulk.resume({ queue: "q", missed: "then" as never }),
+  ],
   ["bulk.delete", "INVALID_NAME", (c) => operatorOf(c).bulk.delete({ queue: "a b" })],
   ["bulk.trigger", "INVALID_OPTION", (c) => operatorOf(c).bulk.trigger()],
   ["bulk.tag", "INVALID_OPTION", (c) => operatorOf(c).bulk.tag({ queue: "q" })],

@@ -54,7 +54,7 @@ describe("a resume with a plan", () => {
       owed: { tasks: 8, ...exactly(6 + 6 + 6 + 6 + 6 + 1 + 1 + 3) },
       policies: { all: { tasks: 3, count: 18 }, one: { tasks: 3, count: 10 }, skip: { tasks: 2, count: 7 } },
       starts: {
-        now: exactly(0),
+        skip: exactly(0),
         latest: exactly(8),
         // one, drifting, limited: one each; all: 6; some: 2; window: 3.
         "catch-up": exactly(3 + 6 + 2 + 3),
@@ -72,7 +72,7 @@ describe("a resume with a plan", () => {
     });
     expect((await operatorOf(kit.client).bulk.resumePlan({ queue: QUEUE })).tasks).toBe(10);
     expect((await kit.client.get("all")).state).toBe("paused");
-    await operatorOf(kit.client).bulk.resume({ ...filter, from: "catch-up" });
+    await operatorOf(kit.client).bulk.resume({ ...filter, missed: "catch-up" });
     await kit.advance(0);
     const { runs } = await kit.client.runs.journal({ limit: 1_000 });
     const open = runs.filter(({ task }) => task.id !== "all");
@@ -81,7 +81,7 @@ describe("a resume with a plan", () => {
 
   it("with `all` runs each owed occurrence once, at a pace, and the schedules continue", async () => {
     const filter = await incident();
-    const call = { from: "all", perMinute: 5 } as const;
+    const call = { missed: "all", perMinute: 5 } as const;
     expect(await operatorOf(kit.client).bulk.resume({ ...filter, ...call, dryRun: true })).toMatchObject({
       count: 9,
     });
@@ -107,12 +107,16 @@ describe("a resume with a plan", () => {
       ...{ reason: "paused", from: START + 10 * MINUTE, to: START + 60 * MINUTE },
     });
     const [change] = (await operatorOf(kit.client).changes.list()).changes;
-    expect(change).toMatchObject({ kind: "resume", count: 9, details: { from: "all", perMinute: 5, batch } });
+    expect(change).toMatchObject({
+      kind: "resume",
+      count: 9,
+      details: { missed: "all", perMinute: 5, batch },
+    });
   });
 
   it("with `latest` runs the last owed occurrence of each task", async () => {
     const filter = await incident();
-    await operatorOf(kit.client).bulk.resume({ ...filter, from: "latest" });
+    await operatorOf(kit.client).bulk.resume({ ...filter, missed: "latest" });
     await kit.advance("10s");
     for (const id of ["one", "all", "some", "window", "skip"]) expect(await nominals(id)).toEqual([60]);
     expect([await nominals("single"), await nominals("drifting")]).toEqual([[20], [10]]);
@@ -127,7 +131,7 @@ describe("a resume with a plan", () => {
     tasks.resume = async () => {
       throw new Error("died");
     };
-    const call = () => operatorOf(kit.client).bulk.resume({ queue: QUEUE, from: "all", perMinute: 1 });
+    const call = () => operatorOf(kit.client).bulk.resume({ queue: QUEUE, missed: "all", perMinute: 1 });
     await expect(call()).rejects.toThrow("died");
     tasks.resume = resume;
     // The backfill continues meanwhile; another time becomes due.
@@ -149,7 +153,7 @@ describe("a resume with a plan", () => {
       return store.apply(backfills, args);
     };
     expect(
-      await operatorOf(kit.client).bulk.resume({ tasks: ["t"], from: "all", perMinute: 1 }),
+      await operatorOf(kit.client).bulk.resume({ tasks: ["t"], missed: "all", perMinute: 1 }),
     ).toMatchObject({
       count: 0,
     });
@@ -188,10 +192,10 @@ describe("a resume with a plan", () => {
   });
 
   it.each<[object, string]>([
-    [{ from: "all" }, "perMinute"],
-    [{ from: "all", perMinute: -1 }, "perMinute"],
-    [{ from: "now", perMinute: 1 }, "perMinute"],
-    [{ from: "later" }, "from"],
+    [{ missed: "all" }, "perMinute"],
+    [{ missed: "all", perMinute: -1 }, "perMinute"],
+    [{ missed: "skip", perMinute: 1 }, "perMinute"],
+    [{ missed: "later" }, "missed"],
   ])("is refused with %j", async (options, field) => {
     await put("t");
     await kit.client.pause("t");

@@ -434,7 +434,7 @@ onEveryEngine("shared calendars", (connection) => {
         await put({ catchUp: "all", overlap: "allow" });
         await bench.store.tasks.pause(bench.name("t"), "ann");
       });
-      const resume = (from: "now" | "catch-up", by = bench) => by.store.tasks.resume(by.name("t"), from);
+      const resume = (missed: "skip" | "catch-up", by = bench) => by.store.tasks.resume(by.name("t"), missed);
 
       it("keep the task paused and out of the index, with another next time", async () => {
         expect(await change(["2026-01-01"])).toBe(1);
@@ -445,7 +445,7 @@ onEveryEngine("shared calendars", (connection) => {
           paused: { at: START, by: "ann" },
         });
         expect(await indexed()).toBeUndefined();
-        expect(await resume("now")).toBe("OK");
+        expect(await resume("skip")).toBe("OK");
         await expectNext(nine(2));
       });
 
@@ -466,7 +466,7 @@ onEveryEngine("shared calendars", (connection) => {
         expect(await bench.stored("t")).toMatchObject({ state: "paused", nominal: undefined });
         await change(["2026-01-01"]);
         expect(await bench.stored("t")).toMatchObject({ state: "paused", nominal: nine(2) });
-        await resume("now");
+        await resume("skip");
         await expectNext(nine(2));
       });
 
@@ -474,14 +474,14 @@ onEveryEngine("shared calendars", (connection) => {
         await other.store.calendars.refresh();
         await bench.clock.set(nine(1) + HOUR);
         await change(["2026-01-02"]);
-        expect(await resume("now", other)).toBe("OK");
+        expect(await resume("skip", other)).toBe("OK");
         await expectNext(nine(3));
       });
 
       it("apply to a resume that has read before the change", async () => {
         await bench.clock.set(nine(1) + HOUR);
         bench.before("resume", () => change(["2026-01-02"], "holidays", other));
-        expect(await resume("now")).toBe("OK");
+        expect(await resume("skip")).toBe("OK");
         await expectNext(nine(3));
       });
     });

@@ -184,7 +184,7 @@ onEveryEngine("put", (connection) => {
     expect(await bench.put({ id: "t", schedule: { every: "1s" } })).toMatchObject(paused);
     expect(await bench.stored("t")).toMatchObject({ paused: { at: START, by: "me", note: "why" } });
     expect(await dueIndex()).toEqual({});
-    await bench.store.tasks.resume(bench.name("t"), "now");
+    await bench.store.tasks.resume(bench.name("t"), "skip");
     expect(await bench.put({ id: "t", enabled: false, schedule: { every: "1s" } })).toMatchObject({
       outcome: "unchanged",
       state: "scheduled",
@@ -216,7 +216,7 @@ onEveryEngine("put", (connection) => {
     });
     expect(await dueIndex()).toEqual({});
     expect(await bench.stored("t")).toMatchObject({ state: "paused", paused: { at: START } });
-    await bench.store.tasks.resume(bench.name("t"), "now");
+    await bench.store.tasks.resume(bench.name("t"), "skip");
     expect(await dueIndex()).toEqual({ "system/t": [String(shardOf("system/t")), String(START + 10_000)] });
   });
 
@@ -376,7 +376,7 @@ onEveryEngine("put", (connection) => {
     await expect(bench.put({ id: "t", priority: 1 })).rejects.toMatchObject(refused);
     await expect(bench.stored("t")).rejects.toMatchObject(refused);
     await expect(bench.trigger("t", "a")).rejects.toMatchObject(refused);
-    await expect(bench.store.tasks.resume(bench.name("t"), "now")).rejects.toMatchObject(refused);
+    await expect(bench.store.tasks.resume(bench.name("t"), "skip")).rejects.toMatchObject(refused);
     await expect(bench.store.tasks.pause(bench.name("t"))).rejects.toMatchObject(refused);
     expect(await bench.store.tasks.list({}, 10)).toMatchObject({ tasks: [], cursor: undefined });
     const { entries } = await bench.store.claims.readDue(QUEUE, shardOf("system/t"), 10);

@@ -754,7 +754,7 @@ onEveryEngine("the end of a run", (connection) => {
           await once(linger);
           await bench.store.tasks.pause(name());
           await bench.clock.advance(1_000);
-          await bench.store.tasks.resume(name(), "now");
+          await bench.store.tasks.resume(name(), "skip");
         },
       ],
       [

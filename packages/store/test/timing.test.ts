@@ -40,7 +40,8 @@ onEveryEngine("when a task is due", (connection) => {
   }
   const NOWHERE = [undefined, undefined];
   const pause = (id: string) => bench.store.tasks.pause(bench.name(id));
-  const resume = (id: string, from: "now" | "catch-up") => bench.store.tasks.resume(bench.name(id), from);
+  const resume = (id: string, missed: "skip" | "catch-up") =>
+    bench.store.tasks.resume(bench.name(id), missed);
 
   describe("jitter", () => {
     /** With this id the jitter of the first times is more than a second, and differs for each. */
@@ -172,17 +173,17 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.stored(id as string)).toMatchObject({ nominal: SECOND_TIME, due: SECOND_TIME });
     });
 
-    it("does not keep a passed time from being skipped by a resume from now", async () => {
+    it("does not keep a passed time from being skipped by a resume that skips", async () => {
       await put();
       await pause(ID);
       expect(await indexed(ID)).toEqual(NOWHERE);
       await bench.clock.set(FIRST - 1);
-      expect(await resume(ID, "now")).toBe("OK");
+      expect(await resume(ID, "skip")).toBe("OK");
       expect(await bench.stored(ID)).toMatchObject({ nominal: FIRST, due: dueOf(FIRST) });
       expect(await ledger(ID)).toEqual([]);
       await pause(ID);
       await bench.clock.set(FIRST + 1);
-      expect(await resume(ID, "now")).toBe("OK");
+      expect(await resume(ID, "skip")).toBe("OK");
       expect(await bench.stored(ID)).toMatchObject({
         cursor: FIRST,
         nominal: SECOND_TIME,
@@ -312,7 +313,7 @@ onEveryEngine("when a task is due", (connection) => {
 
   it.each([
     ["", async () => {}, async () => {}],
-    [", paused and resumed", () => pause("t"), () => resume("t", "now")],
+    [", paused and resumed", () => pause("t"), () => resume("t", "skip")],
     [", given another past time", () => bench.put({ id: "t", schedule: { at: START } }), async () => {}],
   ])("a pending occurrence of a finished task is enqueued after its run%s", async (_what, first, last) => {
     await bench.put({ id: "t", schedule: { at: START + SECOND } });
@@ -489,7 +490,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ ...FINISHED, cursor: START + 30 * SECOND });
     });
 
-    it.each(["now", "catch-up"] as const)("is kept over a pause, resumed %s", async (from) => {
+    it.each(["skip", "catch-up"] as const)("is kept over a pause, resumed %s", async (from) => {
       await bench.put(limited(2));
       await fire("a");
       await pause("t");
@@ -502,7 +503,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await nominals()).toHaveLength(2);
     });
 
-    it.each(["now", "catch-up"] as const)(
+    it.each(["skip", "catch-up"] as const)(
       "lowered in a pause keeps the task paused, and finishes it when resumed %s",
       async (from) => {
         await bench.put(limited(2));
@@ -843,17 +844,17 @@ onEveryEngine("when a task is due", (connection) => {
         expect(await ledger("t")).toEqual([]);
       });
 
-      it("skips owed times after a resume from now", async () => {
+      it("skips owed times after a resume that skips", async () => {
         await finish(run);
         const due = bench.clock.now + MINUTE;
         await bench.clock.advance(HOUR);
-        expect(await resume("t", "now")).toBe("OK");
+        expect(await resume("t", "skip")).toBe("OK");
         await expectDue(bench.clock.now + MINUTE);
         expect(await ledger("t")).toEqual([["paused", due, due]]);
         expect(await bench.stored("t")).toMatchObject({ cursor: due });
       });
 
-      it.each(["now", "catch-up"] as const)(
+      it.each(["skip", "catch-up"] as const)(
         "keeps waiting if resumed %s while the run is open",
         async (from) => {
           await bench.clock.advance(HOUR);
@@ -984,7 +985,7 @@ onEveryEngine("when a task is due", (connection) => {
         await expectDue(bench.clock.now + MINUTE);
       });
 
-      it.each(["now", "catch-up"] as const)("resumed %s", async (from) => {
+      it.each(["skip", "catch-up"] as const)("resumed %s", async (from) => {
         const run = await fired();
         await pause("t");
         bench.before("resume", () => finish(run));

@@ -42,7 +42,7 @@ const put =
   (bench: Bench) =>
     bench.put({ ...TASK, ...change });
 const pause = (bench: Bench) => bench.store.tasks.pause(bench.name("t"), "me", "why");
-const resume = (bench: Bench) => bench.store.tasks.resume(bench.name("t"), "now", "me");
+const resume = (bench: Bench) => bench.store.tasks.resume(bench.name("t"), "skip", "me");
 const claim = async (bench: Bench) => {
   await bench.clock.set(START + 10 * SECOND);
   expect(await bench.claim("t", "claim")).toEqual(["OK"]);

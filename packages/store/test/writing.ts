@@ -21,7 +21,7 @@ const ask = <T>(bench: Bench, command: Parameters<ReturnType<typeof internalsOf>
   internalsOf(bench.store).link.ask(command) as Promise<T>;
 const put: Act = (bench) => bench.put({ id: "t", tags: ["x"] });
 const pause: Act = (bench) => bench.store.tasks.pause(bench.name("t"), "me", "why");
-const resume: Act = (bench) => bench.store.tasks.resume(bench.name("t"), "now");
+const resume: Act = (bench) => bench.store.tasks.resume(bench.name("t"), "skip");
 /** At another time: a generation begins with the time. */
 const putAgain: Act = async (bench) => [await bench.clock.advance(1), await put(bench)];
 const remove: Act = (bench) => bench.store.tasks.delete(bench.name("t"));

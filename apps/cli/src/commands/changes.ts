@@ -46,10 +46,10 @@ export const registerChanges: Register = (program, out) => {
 
 /** A line about the change, its sample if `listed`, and a line for each field that differs. */
 function changeText(change: Change, listed: boolean, width: number | undefined): string {
-  const { at, kind, by, from, before = {}, after = {}, details = {}, sample = [] } = change;
+  const { at, kind, by, origin, before = {}, after = {}, details = {}, sample = [] } = change;
   const more = Object.entries(details).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
   const lines = [
-    `${when(Math.floor(at / 1_000) * 1_000)}  ${kind} ${subject(change)}  by ${by ?? "-"} (${from})${more.length > 0 ? `  ${more.join(", ")}` : ""}`,
+    `${when(Math.floor(at / 1_000) * 1_000)}  ${kind} ${subject(change)}  by ${by ?? "-"} (${origin})${more.length > 0 ? `  ${more.join(", ")}` : ""}`,
     ...(listed ? sample : []).map(({ queue, owner, id }) => `    ${queue} ${owner}/${id}`),
     ...[...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => [
       ...(before[field] === undefined ? [] : [`  - ${field}: ${JSON.stringify(before[field])}`]),

@@ -17,7 +17,7 @@ interface ResumeOptions extends Named {
   note?: string;
   by?: string;
   pausedBy?: string;
-  from?: "now" | "catch-up" | "latest" | "all";
+  missed?: "skip" | "catch-up" | "latest" | "all";
   rate?: number;
   plan?: boolean;
 }
@@ -25,39 +25,39 @@ interface ResumeOptions extends Named {
 export const registerResume: Register = (program, out) => {
   tasksCommand(program, "resume", "let a paused task go on, or many")
     .description(
-      "Lets a paused task go on, or many. --plan says what they owe, and how much each choice of --from starts.\n" +
+      "Lets a paused task go on, or many. --plan says what they owe, and how much each choice of --missed starts.\n" +
         "latest and all run owed occurrences as backfills: --rate of them a minute, all tasks together, evenly spread.",
     )
     .addOption(
       new Option(
-        "--from <where>",
-        "what happens to occurrences that fell due meanwhile: now skips them; catch-up: the catch-up policy decides; latest or all run",
+        "--missed <rule>",
+        "occurrences that fell due meanwhile: skip them, apply the catch-up policy (catch-up), run the newest of each task (latest), or every one (all)",
       )
-        .choices(["now", "catch-up", "latest", "all"])
-        .default("now"),
+        .choices(["skip", "catch-up", "latest", "all"])
+        .default("skip"),
     )
-    .option("--rate <n>", "with --from latest or all: occurrences a minute, of all tasks together", Number)
-    .option("--plan", "change nothing; show what is owed, and what each --from starts")
+    .option("--rate <n>", "with --missed latest or all: occurrences a minute, of all tasks together", Number)
+    .option("--plan", "change nothing; show what is owed, and what each --missed starts")
     .option("--by <name>", "who")
     .option("--note <text>", "without a task: only those that were paused with this note")
     .option("--paused-by <name>", "without a task: only those that were paused by this name")
     .action(async (tasks: string[], _: unknown, command) => {
       const options: ResumeOptions = command.optsWithGlobals();
-      const { from = "now", rate: perMinute, plan } = options;
+      const { missed = "skip", rate: perMinute, plan } = options;
       const paused = given({ note: options.note, pausedBy: options.pausedBy });
       const task = onlyTask(tasks, options);
       if (plan) {
         const selected = tasks.length > 0 ? selectionOf(tasks, options) : conditionsOf(options);
         return showPlan({ ...selected, ...paused }, options, out);
       }
-      if (task === undefined || from === "latest" || from === "all" || perMinute !== undefined) {
+      if (task === undefined || missed === "latest" || missed === "all" || perMinute !== undefined) {
         return doToMany<Resumed["sample"][number], Resumed>(
           {
             verb: "resume",
             past: "resumed",
             conditions: paused,
             act: (ops, input) =>
-              ops.bulk.resume({ ...input, ...paused, from, perMinute }, given({ by: options.by })),
+              ops.bulk.resume({ ...input, ...paused, missed, perMinute }, given({ by: options.by })),
             more: ({ batch }) =>
               batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,
           },
@@ -75,7 +75,7 @@ export const registerResume: Register = (program, out) => {
           );
       }
       const changed = await withClient(options, (client) =>
-        client.resume(taskRef(task, options.queue, options.owner), { from, ...given({ by: options.by }) }),
+        client.resume(taskRef(task, options.queue, options.owner), { missed, ...given({ by: options.by }) }),
       );
       const text = `${changed ? "resumed" : "was not paused:"} ${task}\n`;
       await (options.json ? out.json({ task, changed }) : out.write(text));
@@ -132,7 +132,7 @@ function choices({ starts, policies }: ResumePlan, rate: number | undefined): Ch
     .filter((policy) => policies[policy].tasks > 0)
     .map((policy) => `${policy} ${policies[policy].tasks}`);
   return [
-    { name: "now", starts: starts.now, how: "drops them, as skipped in the ledger" },
+    { name: "skip", starts: starts.skip, how: "drops them, as skipped in the ledger" },
     { name: "latest", starts: starts.latest, how: pace(starts.latest) },
     { name: "catch-up", starts: starts["catch-up"], how: `at once; tasks by policy: ${which.join(", ")}` },
     { name: "all", starts: starts.all, how: pace(starts.all) },
@@ -140,7 +140,7 @@ function choices({ starts, policies }: ResumePlan, rate: number | undefined): Ch
 }
 
 const CHOICES: Column<Choice>[] = [
-  { title: "--from", value: ({ name }) => name },
+  { title: "--missed", value: ({ name }) => name },
   { title: "STARTS", value: ({ starts }) => number(starts), right: true },
   { title: "HOW", value: ({ how }) => how, least: 12 },
 ];

@@ -12,11 +12,11 @@ const KEPT = 1_000;
  */
 export function clientsOf(store: Store): Middleware {
   const kept = new Map<string, Client>();
-  const from = `api ${hostname()}`;
+  const origin = `api ${hostname()}`;
   const clientOf = (by: string, owner: string | undefined): Client => {
     const key = JSON.stringify([by, owner]);
     // With the usual payload limit.
-    const client = kept.get(key) ?? new Client({ store, by, from, owner });
+    const client = kept.get(key) ?? new Client({ store, by, origin, owner });
     if (kept.size >= KEPT) kept.clear();
     kept.set(key, client);
     return client;

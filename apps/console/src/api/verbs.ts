@@ -19,7 +19,7 @@ const PAUSE_ONE = z.strictObject({
   cancelQueued: z.boolean("not true or false").exactOptional(),
 });
 const RESUME = z.strictObject({
-  from: z.enum(["now", "catch-up"], "not one of now, catch-up").exactOptional(),
+  missed: z.enum(["skip", "catch-up"], "not one of skip, catch-up").exactOptional(),
 });
 const TRIGGER_ONE = z.strictObject({
   key: text,

@@ -63,9 +63,9 @@ export const opsWords = {
       `${starts(owed)} skipped by freezes in the last day. They are not owed: a backfill runs them.`,
     held: (n: number) => `${count(n, "task is", "tasks are")} held by a freeze until it ends.`,
     choose: "Choose",
-    from: "Times that passed meanwhile",
-    choices: (of: Record<"now" | "latest" | "catch-up" | "all", Owed>) => ({
-      now: "drop them: nothing starts",
+    missed: "Times that passed meanwhile",
+    choices: (of: Record<"skip" | "latest" | "catch-up" | "all", Owed>) => ({
+      skip: "drop them: nothing starts",
       latest: `the latest of each task: ${starts(of.latest)}`,
       "catch-up": `let each task's policy decide: ${starts(of["catch-up"])}`,
       all: `all of them: ${starts(of.all)}`,

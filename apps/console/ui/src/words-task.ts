@@ -110,7 +110,7 @@ export const taskWords = {
     cancelQueued: "Also cancel runs that wait for a worker",
     missed: "Times that passed while paused",
     missedHint: (policy: unknown) => `Its catch-up policy: ${JSON.stringify(policy)}`,
-    resumeFrom: { now: "drop them", "catch-up": "let the catch-up policy decide" },
+    missedRules: { skip: "drop them", "catch-up": "let the catch-up policy decide" },
     from: (zone: string) => `From (${zone})`,
     to: (zone: string) => `To, included (${zone})`,
     every: "At most one every",

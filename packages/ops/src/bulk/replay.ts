@@ -13,7 +13,7 @@ const MOST_TASKS = 100_000;
 interface Asked {
   readonly checked: Filter;
   readonly isMeant: (task: StoredTask) => boolean;
-  readonly from: "latest" | "all";
+  readonly missed: "latest" | "all";
   readonly perMinute: number | undefined;
 }
 
@@ -45,7 +45,7 @@ export class Replay {
     this.#how = how;
   }
 
-  static async of(scope: Scope, { checked, isMeant, from, perMinute }: Asked, how: How): Promise<Replay> {
+  static async of(scope: Scope, { checked, isMeant, missed, perMinute }: Asked, how: How): Promise<Replay> {
     const { store } = scope;
     const [now] = await Promise.all([store.freezes.time(), store.calendars.refresh()]);
     const slice = new TimeSlice();
@@ -56,7 +56,8 @@ export class Replay {
         const owed = await owedBy(task, store.calendars.schedules.get(task.definition), { now, slice, goOn });
         if (!owed) continue;
         const { to, single } = owed;
-        const range = from === "all" ? { from: owed.from, total: owed.count.count } : { from: to, total: 1 };
+        const range =
+          missed === "all" ? { from: owed.from, total: owed.count.count } : { from: to, total: 1 };
         found.push({ key: keyOf(nameOf(task)), ...range, to, single });
         if (found.length > MOST_TASKS)
           throw new CarillonError("INVALID_OPTION", `more than ${MOST_TASKS} tasks.`, {
@@ -81,7 +82,7 @@ export class Replay {
     if (pace.single) return (await tasks.resume(name, "catch-up", named, pace.after)) === "OK";
     if (pace.total > MOST_OWED)
       throw new CarillonError("INVALID_OPTION", `it owes more than ${MOST_OWED} occurrences.`, {
-        remedy: "Resume it from now, and backfill the times that matter.",
+        remedy: "Resume it with missed: skip, and backfill the times that matter.",
       });
     const { from, to, every, after, total } = pace;
     const id = idOf(task, name);

@@ -33,8 +33,8 @@ const plan = z
     owed: owed.describe("Occurrences that fell due during the pauses."),
     policies: z.object({ all: owed, one: owed, skip: owed }).describe("The same by catch-up policy."),
     starts: z
-      .object({ now: counted, latest: counted, "catch-up": counted, all: counted })
-      .describe("Occurrences that each value of `from` starts at once, or with `perMinute` at that pace."),
+      .object({ skip: counted, latest: counted, "catch-up": counted, all: counted })
+      .describe("Occurrences that each value of `missed` starts at once, or with `perMinute` at that pace."),
     most: z.array(owedTask).readonly().describe("The ten tasks that owe most."),
     unpaused: owed.describe(
       "Tasks that are overdue and not paused: their catch-up policies decide, unless you pause them first.",
@@ -171,7 +171,7 @@ class Sums {
       owed: this.#owed.value,
       policies: { all: all.value, one: one.value, skip: skip.value },
       starts: {
-        now: { count: 0, exact: true },
+        skip: { count: 0, exact: true },
         latest: { count: this.#owed.tasks, exact: true },
         "catch-up": this.#kept.counted,
         all: this.#owed.counted,

@@ -10,8 +10,8 @@ import { Replay } from "./replay.js";
 import { pausedFilter, wasPaused } from "./resume-plan.js";
 
 /**
- * With `note` or `pausedBy`, only tasks that were paused with this note or by this name, so that nobody else's pause is undone. `from`: what
- * happens to owed occurrences. `now` drops them, `catch-up` lets the catch-up policies decide; `latest` and `all` run the last one of each task,
+ * With `note` or `pausedBy`, only tasks that were paused with this note or by this name, so that nobody else's pause is undone. `missed`: the
+ * rule for owed occurrences. `skip` drops them, `catch-up` lets the catch-up policies decide; `latest` and `all` run the last one of each task,
  * or each of them, as backfills at a pace, whatever the policies say.
  */
 export const resumeMany = operation({
@@ -23,7 +23,7 @@ export const resumeMany = operation({
   summary: "Resumes all paused tasks that match.",
   input: z.strictObject({
     ...pausedFilter,
-    from: oneOf(["now", "catch-up", "latest", "all"]).optional().describe("Default: now."),
+    missed: oneOf(["skip", "catch-up", "latest", "all"]).optional().describe("Default: skip."),
     perMinute: z
       .number("not a number")
       .optional()
@@ -33,12 +33,12 @@ export const resumeMany = operation({
     dryRun,
   }),
   output: bulkResult.extend({ batch: given.optional().describe("Id of the backfills that it started.") }),
-  async run(call, { from = "now", perMinute, dryRun, ...input }) {
+  async run(call, { missed = "skip", perMinute, dryRun, ...input }) {
     const { scope, store, by } = call;
-    const replays = from === "latest" || from === "all";
-    if (perMinute !== undefined || (from === "all" && !dryRun)) assertRate(perMinute);
+    const replays = missed === "latest" || missed === "all";
+    if (perMinute !== undefined || (missed === "all" && !dryRun)) assertRate(perMinute);
     if (perMinute !== undefined && !replays)
-      throw fault("perMinute", `given with from ${from}.`, "Leave it out.");
+      throw fault("perMinute", `given with missed ${missed}.`, "Leave it out.");
     const { note, pausedBy, ...checked } = checkedFilter(scope, input, ["note", "pausedBy"]);
     shortText(note, "note");
     shortText(pausedBy, "pausedBy");
@@ -48,14 +48,14 @@ export const resumeMany = operation({
     const replay =
       batch === undefined || !replays
         ? undefined
-        : await Replay.of(scope, { checked, isMeant, from, perMinute }, { batch, by });
+        : await Replay.of(scope, { checked, isMeant, missed, perMinute }, { batch, by });
     const result = await bulk(call, {
       ...{ filter: checked, dryRun, state: "paused", isMeant },
       act: async (task, name) => {
         if (replay) return replay.resume(task, name, named);
-        return (await store.tasks.resume(name, from as "now" | "catch-up", named)) === "OK";
+        return (await store.tasks.resume(name, missed as "skip" | "catch-up", named)) === "OK";
       },
-      details: { from, note, pausedBy, perMinute, batch },
+      details: { missed, note, pausedBy, perMinute, batch },
     });
     return { ...result, ...(replay && replay.started > 0 && { batch }) };
   },

@@ -23,7 +23,7 @@ const change = z.object({
   at: time,
   kind: z.enum(CHANGE_KINDS),
   by: name.describe("The name that was given as the author."),
-  from: z
+  origin: z
     .string()
     .describe(
       "The kind of program and its host, or the address of its client: `cli build-7`, `api 10.1.2.3`.",
@@ -39,7 +39,7 @@ const change = z.object({
     "The fields that were replaced or deleted. A value of more than 1,000 characters of JSON is replaced by its size.",
   ),
   after: fields.describe("Their new values."),
-  details: fields.describe("Options of the call, such as `note`, `run` or `from`."),
+  details: fields.describe("Options of the call, such as `note`, `run` or `missed`."),
 });
 type Change = z.output<typeof change>;
 
@@ -109,8 +109,8 @@ function concerns({ scope, count, sample = [] }: Change, task: ResolvedRef): boo
 
 function decode({ id, at, entry }: StoredChange): Change | undefined {
   try {
-    const { kind, by, from, scope, ...facts } = JSON.parse(entry) as Omit<Change, "id" | "at">;
-    return { id, at, kind, by, from, scope: { ...scope }, ...facts };
+    const { kind, by, origin, scope, ...facts } = JSON.parse(entry) as Omit<Change, "id" | "at">;
+    return { id, at, kind, by, origin, scope: { ...scope }, ...facts };
   } catch {
     return undefined;
   }

@@ -10,7 +10,7 @@ let client: Client;
 beforeAll(async () => {
   redis = await startRedis();
   admin = new Redis(redis.url);
-  client = new Client({ connection: redis.url, by: "ann", from: "test" });
+  client = new Client({ connection: redis.url, by: "ann", origin: "test" });
 });
 beforeEach(async () => void (await admin.flushall()));
 afterAll(async () => {

@@ -6,7 +6,7 @@ import type { World } from "./world.js";
 export type Operation =
   | { readonly op: "put"; readonly id: string; readonly task: Partial<TaskInput> }
   | { readonly op: "pause" | "delete" | "backfill" | "retry-items"; readonly id: string }
-  | { readonly op: "resume"; readonly id: string; readonly from: "now" | "catch-up" }
+  | { readonly op: "resume"; readonly id: string; readonly missed: "skip" | "catch-up" }
   | {
       readonly op: "trigger";
       readonly id: string;
@@ -52,7 +52,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
     arbitrary: fc.record({
       op: fc.constant("resume" as const),
       id,
-      from: fc.constantFrom("now" as const, "catch-up" as const),
+      missed: fc.constantFrom("skip" as const, "catch-up" as const),
     }),
   },
   {
@@ -106,7 +106,7 @@ export async function perform(world: World, one: Operation): Promise<void> {
     case "retry-items":
       return world.retryItems(one.id);
     case "resume":
-      return world.resume(one.id, one.from);
+      return world.resume(one.id, one.missed);
     case "trigger":
       return world.trigger(one.id, one.overlap);
     case "limit":

@@ -116,8 +116,8 @@ export class World {
     await this.store.tasks.pause(this.#name(id));
   }
 
-  async resume(id: string, from: "now" | "catch-up"): Promise<void> {
-    await this.store.tasks.resume(this.#name(id), from);
+  async resume(id: string, missed: "skip" | "catch-up"): Promise<void> {
+    await this.store.tasks.resume(this.#name(id), missed);
   }
 
   async delete(id: string): Promise<void> {

@@ -119,7 +119,7 @@ export function operationOf(dice: Dice, kind: Character, serial: number): Operat
   }
   if (roll < 0.66) return { ...base, what: "pause", text: `pause ${id}`, run: (s) => s.tasks.pause(name) };
   if (roll < 0.8) {
-    const from = dice.pick(["now", "catch-up"] as const);
+    const from = dice.pick(["skip", "catch-up"] as const);
     return { ...base, what: "resume", text: `resume ${id} ${from}`, run: (s) => s.tasks.resume(name, from) };
   }
   if (roll < 0.88 && kind.deletes) {

@@ -125,11 +125,11 @@ export function at(error: unknown, index: number): unknown {
   });
 }
 
-export function resumeFrom(value: "now" | "catch-up" | undefined): "now" | "catch-up" {
-  if (value === undefined || value === "now" || value === "catch-up") return value ?? "now";
+export function missedRule(value: "skip" | "catch-up" | undefined): "skip" | "catch-up" {
+  if (value === undefined || value === "skip" || value === "catch-up") return value ?? "skip";
   throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
-    field: "from",
-    remedy: "Use now or catch-up.",
+    field: "missed",
+    remedy: "Use skip or catch-up.",
   });
 }
 

@@ -16,7 +16,7 @@ const CLIENT_OPTIONS = [
   "namespace",
   "owner",
   "by",
-  "from",
+  "origin",
   "maxPayloadBytes",
   "types",
   "connectTimeout",
@@ -26,7 +26,7 @@ const CLIENT_OPTIONS = [
 interface CheckedOptions {
   readonly owner: string | undefined;
   readonly by: string;
-  readonly from: string | undefined;
+  readonly origin: string | undefined;
   readonly types: ReadonlyMap<string, TaskContract> | undefined;
   readonly maxPayloadBytes: number;
   /** Milliseconds. */
@@ -44,7 +44,7 @@ export function checkedOptions(options: ClientOptions): CheckedOptions {
   return {
     owner,
     by: shortText(options.by, "by"),
-    from: shortText(options.from, "from") || undefined,
+    origin: shortText(options.origin, "origin") || undefined,
     types: options.types && typesByName(options.types),
     maxPayloadBytes: options.maxPayloadBytes ?? DEFAULT_PAYLOAD_LIMITS.maxBytes,
     connectTimeout,

@@ -35,20 +35,20 @@ export class Scope {
   readonly progress: (tasks: number) => void;
 
   readonly #by: string;
-  readonly #from: string;
+  readonly #origin: string;
 
-  /** @param by the default author @param from the kind of program, and its host or its client's address */
+  /** @param by the default author @param origin the kind of program, and its host or its client's address */
   constructor(
     store: Store,
     owner: string | undefined,
     by = "",
-    from = `sdk ${hostname()}`,
+    origin = `sdk ${hostname()}`,
     progress = (_tasks: number): void => {},
   ) {
     this.store = store;
     this.owner = owner;
     this.#by = by;
-    this.#from = from;
+    this.#origin = origin;
     this.progress = progress;
     this.coverage = new Coverage(store);
   }
@@ -60,7 +60,9 @@ export class Scope {
 
   /** Adds an entry to the change log, after the change. @param by as `author` returned it */
   log(kind: ChangeKind, scope: ChangeScope, by: string, facts: ChangeFacts = {}): void {
-    this.store.changes.add(JSON.stringify({ kind, by: by || undefined, from: this.#from, scope, ...facts }));
+    this.store.changes.add(
+      JSON.stringify({ kind, by: by || undefined, origin: this.#origin, scope, ...facts }),
+    );
   }
 
   /**

@@ -18,7 +18,7 @@ export interface ClientOptions {
   /** The author that its changes record if a call names none, at most 500 characters. Default: none. */
   by?: string | undefined;
   /** Origin of its changes, for the change log, at most 500 characters: `deploy build-7`. Default: `sdk` and the host's name. */
-  from?: string | undefined;
+  origin?: string | undefined;
   /** Largest payload in bytes of JSON; default 262,144. */
   maxPayloadBytes?: number | undefined;
   /** The only task types that may be put; their payloads are checked. Default: any type, checked where it is given. */
@@ -86,10 +86,10 @@ export interface PauseOptions {
 
 export interface ResumeOptions {
   /**
-   * `now` skips occurrences that fell due meanwhile; with `catch-up` the task's catch-up policy decides about them.
-   * Default `now`.
+   * Rule for occurrences that fell due meanwhile: `skip`, or `catch-up`: the task's catch-up policy decides about them.
+   * Default `skip`.
    */
-  from?: "now" | "catch-up" | undefined;
+  missed?: "skip" | "catch-up" | undefined;
   /** The author to record. Default: the client's `by`. */
   by?: string | undefined;
 }

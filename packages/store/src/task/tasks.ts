@@ -199,7 +199,7 @@ export class TaskRepository extends TaskReads {
   }
 
   /**
-   * Resumes a paused task. `from: "now"`: times that fell due during the pause are skipped, with a ledger entry.
+   * Resumes a paused task. `missed: "skip"`: times that fell due during the pause are skipped, with a ledger entry.
    * `"catch-up"`: the catch-up policy decides about them. A time: those up to it are skipped, and the schedule continues
    * after it.
    *
@@ -207,7 +207,7 @@ export class TaskRepository extends TaskReads {
    */
   async resume(
     name: TaskName,
-    from: "now" | "catch-up" | number,
+    missed: "skip" | "catch-up" | number,
     by = "",
     after?: number,
   ): Promise<"OK" | "UNCHANGED" | "MISSING"> {
@@ -224,13 +224,13 @@ export class TaskRepository extends TaskReads {
       const schedule = this.#calendars.schedules.get(task.definition);
       const owed = task.nominal;
       // The run that it waits for has not ended: its end gives the next time.
-      const kept = from === "catch-up" || task.waiting !== undefined;
-      const through = typeof from === "number" ? from : now;
+      const kept = missed === "catch-up" || task.waiting !== undefined;
+      const through = typeof missed === "number" ? missed : now;
       const { nominal, due: planned } = (kept ? task : firstNext(schedule, task, through)) ?? {};
       const due = planned !== undefined && after !== undefined ? Math.max(planned, now + after) : planned;
       const over = isOver({ nominal, waits: task.waiting !== undefined, pending: task.pending });
       const skipped =
-        from !== "catch-up" && owed !== undefined && owed <= through
+        missed !== "catch-up" && owed !== undefined && owed <= through
           ? (schedule.latest(through) ?? owed)
           : undefined;
       const answer = await this.#scripts.run(

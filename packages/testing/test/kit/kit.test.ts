@@ -79,7 +79,7 @@ describe("virtual time", () => {
     await kit.client.pause("r");
     await kit.advance("10m");
     await kit.expect("r").fired(0).state("paused").nextAt(undefined);
-    await kit.client.resume("r", { from: "catch-up" });
+    await kit.client.resume("r", { missed: "catch-up" });
     await kit.advance(0);
     await kit.expect("r").firedFor(["10:00"]).skipped("missed", 9).state("scheduled").nextAt("11:00");
   });

@@ -50,7 +50,7 @@ export default function Changes() {
   );
 }
 
-function Row({ change: { at, kind, by, from, scope, count, before, after, details } }: { change: Change }) {
+function Row({ change: { at, kind, by, origin, scope, count, before, after, details } }: { change: Change }) {
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   return (
     <li>
@@ -58,7 +58,7 @@ function Row({ change: { at, kind, by, from, scope, count, before, after, detail
       <Scope scope={scope} />
       {count === undefined ? null : <span>{words.tasks(count)}</span>}
       <span className="soft">
-        {by ?? w.nobody} · {from}
+        {by ?? w.nobody} · {origin}
       </span>
       <span className="end soft">
         <Relative at={at} /> · <Time at={at} />

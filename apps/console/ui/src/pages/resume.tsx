@@ -129,18 +129,18 @@ function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }:
 
 /** One choice, with the load that it causes. */
 function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
-  const [from, setFrom] = useState<keyof ResumePlan["starts"]>("now");
+  const [missed, setMissed] = useState<keyof ResumePlan["starts"]>("skip");
   const [rate, setRate] = useState("60");
   const [asks, setAsks] = useState(false);
-  const paced = from === "all" || (from === "latest" && rate !== "");
+  const paced = missed === "all" || (missed === "latest" && rate !== "");
   const perMinute = Number(rate);
-  const { count } = plan.starts[from];
+  const { count } = plan.starts[missed];
   const isRate = !paced || (perMinute > 0 && perMinute <= 60_000);
   const load = paced && isRate ? w.paced(perMinute, duration((count / perMinute) * MINUTE)) : w.atOnce;
   const act = useAct(
     () =>
       api<AnswerTo<"bulk.resume">>("POST", "/tasks/resume", {
-        body: { ...scope, from, ...(paced ? { perMinute } : {}) },
+        body: { ...scope, missed, ...(paced ? { perMinute } : {}) },
       }),
     {
       quiet: true,
@@ -161,25 +161,25 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
           setAsks(true);
         }}
       >
-        <Field label={w.from}>
-          <Select value={from} options={w.choices(plan.starts)} onSet={setFrom} />
+        <Field label={w.missed}>
+          <Select value={missed} options={w.choices(plan.starts)} onSet={setMissed} />
         </Field>
-        {from === "all" || from === "latest" ? (
-          <Field label={w.rate} {...(from === "latest" ? { hint: w.rateHint } : {})}>
+        {missed === "all" || missed === "latest" ? (
+          <Field label={w.rate} {...(missed === "latest" ? { hint: w.rateHint } : {})}>
             <input
               className="input"
               type="number"
               min="0.001"
               max="60000"
               step="any"
-              required={from === "all"}
+              required={missed === "all"}
               value={rate}
               onChange={(event) => setRate(event.target.value)}
             />
           </Field>
         ) : null}
         <p className="note" role="status">
-          <strong>{w.starts(plan.starts[from])}</strong>
+          <strong>{w.starts(plan.starts[missed])}</strong>
           {count === 0 ? null : <span>{load}</span>}
         </p>
         <div className="actions">
@@ -198,7 +198,7 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
           onClose={() => setAsks(false)}
         >
           <p>
-            {w.starts(plan.starts[from])} {count === 0 ? "" : load}
+            {w.starts(plan.starts[missed])} {count === 0 ? "" : load}
           </p>
         </Confirm>
       ) : null}

@@ -109,8 +109,8 @@ function Pause({ task, onClose }: Props) {
 }
 
 function Resume({ task, onClose }: Props) {
-  const [from, setFrom] = useState<keyof typeof w.resumeFrom>("now");
-  const act = useAct(() => api("POST", `${taskPath(task)}/resume`, { body: { from } }), {
+  const [missed, setMissed] = useState<keyof typeof w.missedRules>("skip");
+  const act = useAct(() => api("POST", `${taskPath(task)}/resume`, { body: { missed } }), {
     quiet: true,
     onDone: () => {
       onClose();
@@ -127,7 +127,7 @@ function Resume({ task, onClose }: Props) {
       onClose={onClose}
     >
       <Field label={w.missed} hint={w.missedHint(task.catchUp)}>
-        <Select value={from} options={w.resumeFrom} onSet={setFrom} />
+        <Select value={missed} options={w.missedRules} onSet={setMissed} />
       </Field>
     </Confirm>
   );

@@ -86,7 +86,7 @@ interface DialogProps {
 /** Shows first how many tasks it concerns, and which: the same call as a dry run. */
 function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const [note, setNote] = useState("");
-  const [from, setFrom] = useState<keyof typeof words.task.resumeFrom>("now");
+  const [missed, setMissed] = useState<keyof typeof words.task.missedRules>("skip");
   const [tags, setTags] = useState({ add: "", remove: "" });
   const [sure, setSure] = useState(false);
   const path = `/tasks/${verb}`;
@@ -96,7 +96,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
   const given = {
     pause: note === "" ? {} : { note },
-    resume: { from },
+    resume: { missed },
     trigger: {},
     tag: { add: list(tags.add), remove: list(tags.remove) },
     delete: {},
@@ -130,7 +130,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
       {verb === "resume" ? (
         <>
           <Field label={words.task.missed}>
-            <Select value={from} options={words.task.resumeFrom} onSet={setFrom} />
+            <Select value={missed} options={words.task.missedRules} onSet={setMissed} />
           </Field>
           <Link href={`/resume${search.size === 0 ? "" : `?${search}`}`}>{w.plan}</Link>
         </>
