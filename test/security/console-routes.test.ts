@@ -300,7 +300,7 @@ describe("each method of each route", () => {
     await client.trigger("of-others");
     await operatorOf(client).freezes.put({
       owner: "system",
-      reason: "of-others",
+      note: "of-others",
       until: Date.now() + 3_600_000,
     });
     const [acme, system] = await Promise.all(

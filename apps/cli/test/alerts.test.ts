@@ -73,7 +73,7 @@ describe("alerts", () => {
       },
     ]);
     await eventually(() => expect(received).toMatchObject([{ kind: "failed" }]));
-    const args = ["--task", "acme/quiet", "--until", "2100-01-01", "--reason", "INC-43", "--by", "ann"];
+    const args = ["--task", "acme/quiet", "--until", "2100-01-01", "--note", "INC-43", "--by", "ann"];
     const { stdout } = await cli(["alerts", "silence", ...args]);
     const [, id = ""] = /^silence (\w+): owner acme, task quiet, until 2100-01-01T/.exec(stdout) ?? [];
     await fail("quiet");
@@ -83,7 +83,7 @@ describe("alerts", () => {
     expect(page).toMatch(/^AT +KIND +QUEUE +TASK +TO +ABOUT\n/);
     expect(page).toMatch(new RegExp(`failed +reports +acme/quiet +silenced ${id} +Error: no paper`));
     expect(page).toMatch(
-      new RegExp(`\nSILENCE +ALERTS +UNTIL +BY +REASON\n${id} +owner acme, task quiet .* ann +INC-43\n`),
+      new RegExp(`\nSILENCE +ALERTS +UNTIL +BY +NOTE\n${id} +owner acme, task quiet .* ann +INC-43\n`),
     );
     expect((await cli(["alerts", "unsilence", id])).stdout).toBe(`ended ${id}\n`);
     expect(await refusal(["alerts", "unsilence", id])).toMatchObject({ exit: 3, code: "SILENCE_NOT_FOUND" });

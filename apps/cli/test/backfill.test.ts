@@ -18,20 +18,20 @@ const range = ["--from", new Date(to - 2 * HOUR).toISOString(), "--to", new Date
 describe("a backfill without a node", () => {
   it("is counted, started, listed and stopped for many tasks", async () => {
     await bench.client.putMany([task("m1", { tags: ["m"] }), task("m2", { tags: ["m"], owner: "acme" })]);
-    const counted = await cli(["backfill", "--tag", "m", ...range, "--dry-run", "--rate", "2"]);
+    const counted = await cli(["backfill", "--tag", "m", ...range, "--dry-run", "--per-minute", "2"]);
     expect(counted.stdout).toMatch(/^backfill means 2 tasks\n6 occurrences, 3 min at 2 a minute\nTASK/);
     expect(counted.stdout).toMatch(/acme\/m2 +bar +3\n/);
-    expect(await refusal(["backfill", "--tag", "m", ...range, "--rate", "2"])).toMatchObject({
+    expect(await refusal(["backfill", "--tag", "m", ...range, "--per-minute", "2"])).toMatchObject({
       ...{ exit: 2, message: expect.stringMatching(/backfill means all that match \(tag m\)/) },
     });
     expect(await refusal(["backfill", "--tag", "m", ...range, "--all"])).toMatchObject({
-      ...{ exit: 2, message: expect.stringMatching(/^rate: missing/) },
+      ...{ exit: 2, message: expect.stringMatching(/^per-minute: missing/) },
     });
-    expect((await refusal(["backfill", "m1", ...range, "--rate", "2"])).exit).toBe(2);
+    expect((await refusal(["backfill", "m1", ...range, "--per-minute", "2"])).exit).toBe(2);
     expect(
-      (await refusal(["backfill", "m1", "acme/m2", ...range, "--rate", "2", "--every", "1m"])).exit,
+      (await refusal(["backfill", "m1", "acme/m2", ...range, "--per-minute", "2", "--every", "1m"])).exit,
     ).toBe(2);
-    const started = await json(["backfill", "m1", "acme/m2", ...range, "--rate", "2", "--by", "ann"]);
+    const started = await json(["backfill", "m1", "acme/m2", ...range, "--per-minute", "2", "--by", "ann"]);
     expect(started).toMatchObject({ count: 2, total: 6, batch: expect.stringMatching(/^b-/) });
     const { batch } = started as { batch: string };
     expect(await json(["backfills", "--batch", batch])).toMatchObject({

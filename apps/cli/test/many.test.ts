@@ -154,7 +154,7 @@ describe("resume --plan", () => {
     const first = Math.floor(Date.now() / hour) * hour - 4 * hour;
     const key = keys.queue("bar").task("system/x");
     await link.ask((client) => client.hset(key, "nominal", first));
-    const { stdout } = await cli([...plan, "--rate", "10"]);
+    const { stdout } = await cli([...plan, "--per-minute", "10"]);
     expect(stdout).toMatch(/^1 paused task; 1 of them owe 5 occurrences\n--missed +STARTS +HOW\nskip +0 /);
     expect(stdout).toMatch(
       /\nlatest +1 .*\ncatch-up +5 +at once; tasks by policy: all 1\nall +5 +30 s at 10 a minute\n/,
@@ -163,7 +163,7 @@ describe("resume --plan", () => {
     expect(await json(plan)).toMatchObject({ tasks: 1, starts: { all: { count: 5, exact: true } } });
     expect(await json(["resume", "--plan"])).toMatchObject({ tasks: 1, owed: { count: 5 } });
     expect((await refusal(["resume", "x", "--missed", "all"])).message).toMatch(/^perMinute: missing/);
-    const done = await cli(["resume", "x", "--missed", "all", "--rate", "10"]);
+    const done = await cli(["resume", "x", "--missed", "all", "--per-minute", "10"]);
     expect(done.stdout).toMatch(/^resumed 1 task\nwhat they owe runs as backfills: batch b-\w{12}\n$/);
     expect(await json(["backfills"])).toMatchObject({
       backfills: [{ task: { id: "x" }, total: 5, every: 6_000 }],
@@ -208,12 +208,12 @@ describe("errors", () => {
 describe("freeze", () => {
   it("holds a scope until it is lifted, and leaves pauses alone", async () => {
     await cli(["pause", "b", "--owner", "acme", "--note", "retired"]);
-    const why = ["--reason", "INC-43", "--by", "ann"];
+    const why = ["--note", "INC-43", "--by", "ann"];
     const { id } = (await json(["--owner", "acme", "freeze", "--until", "2099-01-01T00:00:00Z", ...why])) as {
       id: string;
     };
     expect(await json(["freezes"])).toMatchObject({
-      freezes: [{ id, owner: "acme", active: true, reason: "INC-43", by: "ann" }],
+      freezes: [{ id, owner: "acme", active: true, note: "INC-43", by: "ann" }],
     });
     expect((await cli(["freezes"])).stdout).toMatch(
       new RegExp(`${id} +owner acme +yes +until .* ann +INC-43`),

@@ -476,13 +476,13 @@ describe("the namespace", () => {
   });
 
   test("lists, puts and lifts freezes", async () => {
-    const added = await api("POST", "/freezes", { owner: "acme", reason: "INC-43" });
+    const added = await api("POST", "/freezes", { owner: "acme", note: "INC-43" });
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", active: true } });
     expect(added.body["holds"]).toMatchObject({ tasks: 0, warnings: [{ code: "MATCHES_NOTHING" }] });
     const counted = await api("POST", "/freezes/preview", { owner: "acme" });
     expect(counted).toMatchObject({ status: 200, body: { holds: { tasks: 0 } } });
     const id = String(added.body["id"]);
-    expect((await api("GET", "/freezes")).body["freezes"]).toMatchObject([{ id, reason: "INC-43" }]);
+    expect((await api("GET", "/freezes")).body["freezes"]).toMatchObject([{ id, note: "INC-43" }]);
     const refused = async (body: object) => (await api("POST", "/freezes", body)).status;
     expect([await refused({}), await refused({ all: 1 }), await refused({ al: true })]).toEqual([
       400, 400, 400,
@@ -495,9 +495,9 @@ describe("the namespace", () => {
     expect((await api("GET", "/alerts?kind=failed&limit=5")).body).toMatchObject({ alerts: [] });
     expect((await api("GET", "/alerts?kind=loud")).status).toBe(400);
     expect((await api("GET", "/alerts/undelivered")).body).toEqual({ alerts: [], deliveries: [] });
-    const silence = { kind: "slow", owner: "acme", until: "2100-01-01T00:00:00Z", reason: "INC-43" };
+    const silence = { kind: "slow", owner: "acme", until: "2100-01-01T00:00:00Z", note: "INC-43" };
     const added = await api("POST", "/alerts/silences", silence);
-    expect(added).toMatchObject({ status: 201, body: { owner: "acme", by: "admin", reason: "INC-43" } });
+    expect(added).toMatchObject({ status: 201, body: { owner: "acme", by: "admin", note: "INC-43" } });
     const counted = await api("POST", "/alerts/silences/preview", silence);
     expect(counted).toMatchObject({ status: 200, body: { holds: { tasks: 0 } } });
     const id = String(added.body["id"]);

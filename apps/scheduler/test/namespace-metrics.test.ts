@@ -102,7 +102,7 @@ it("metrics show why work is late, live processes, and the number of tasks", asy
   await put("a", "good", "q");
   await put("b", "good", "q", { enabled: false });
   await client.trigger("a");
-  await operatorOf(client).freezes.put({ owner: "acme", until: Date.now() + 3_600_000, reason: "INC-43" });
+  await operatorOf(client).freezes.put({ owner: "acme", until: Date.now() + 3_600_000, note: "INC-43" });
   await eventually(async () =>
     expect(await registry.getSingleMetricAsString("carillon_status_reasons")).toContain(
       '{code="NO_NODE",queue=""} 0',

@@ -152,7 +152,7 @@ export interface SilenceScope {
 export interface Silence extends SilenceScope {
   readonly id: string;
   readonly until: number;
-  readonly reason?: string;
+  readonly note?: string;
   /** The name of the person or service that silenced. */
   readonly by?: string;
   readonly created: number;

@@ -33,14 +33,14 @@ export interface Freeze extends FreezeScope {
   readonly schedule?: Schedule;
   /** Length of each recurring window, in ms. */
   readonly length?: number;
-  readonly reason?: string;
+  readonly note?: string;
   /** The name of the person or service that froze. */
   readonly by?: string;
   readonly created: number;
 }
 
 /** A freeze that holds at some time, as the ledger and errors describe it. */
-export interface Frozen extends Pick<Freeze, "id" | "by" | "reason"> {
+export interface Frozen extends Pick<Freeze, "id" | "by" | "note"> {
   /** End of this freeze or window, UTC ms. Undefined: until it is lifted. */
   readonly until: number | undefined;
 }
@@ -74,8 +74,8 @@ export function frozenAt(freezes: readonly Freeze[], now: number): Frozen | unde
     const until = endAt(freeze, now);
     if (until === undefined) continue;
     if (last && (last.until ?? Number.POSITIVE_INFINITY) >= until) continue;
-    const { id, by, reason } = freeze;
-    const names = { ...(by && { by }), ...(reason && { reason }) };
+    const { id, by, note } = freeze;
+    const names = { ...(by && { by }), ...(note && { note }) };
     last = { id, ...names, until: until === Number.POSITIVE_INFINITY ? undefined : until };
   }
   return last;
@@ -110,10 +110,10 @@ export function isThawed(freeze: Freeze, now: number): boolean {
 }
 
 /** Text about a freeze: `frozen by ann until 2026-01-05T14:00:00Z: INC-43`. */
-export function frozenText({ by, until, reason }: Omit<Frozen, "id">): string {
+export function frozenText({ by, until, note }: Omit<Frozen, "id">): string {
   const who = by === undefined ? "" : ` by ${by}`;
   const end = until === undefined ? "it is lifted" : new Date(until).toISOString().replace(".000Z", "Z");
-  return `frozen${who} until ${end}${reason === undefined ? "" : `: ${reason}`}`;
+  return `frozen${who} until ${end}${note === undefined ? "" : `: ${note}`}`;
 }
 
 /** @throws `INVALID_OPTION` unless a scope names an owner, a tag or a queue, or all tasks */

@@ -159,12 +159,12 @@ describe("the change log", () => {
   });
 
   it("has who froze which tasks, and who lifted the freeze", async () => {
-    const { id } = await operatorOf(clientOf("ann")).freezes.put({ owner: "acme", reason: "INC-43" });
+    const { id } = await operatorOf(clientOf("ann")).freezes.put({ owner: "acme", note: "INC-43" });
     await operatorOf(clientOf("bob")).freezes.delete({ id });
     const scope = { owner: "acme", freeze: id };
     expect((await operatorOf(kit.client).changes.list()).changes).toMatchObject([
       { kind: "unfreeze", by: "bob", scope },
-      { kind: "freeze", by: "ann", scope, after: { reason: "INC-43" } },
+      { kind: "freeze", by: "ann", scope, after: { note: "INC-43" } },
     ]);
     expect((await operatorOf(clientOf("x", "other")).changes.list()).changes).toEqual([]);
   });

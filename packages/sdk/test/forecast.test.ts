@@ -140,13 +140,13 @@ describe("the forecast", () => {
       rerun: { delay: "10m", jitter: 0 },
     });
     await kit.advance("6m");
-    await operatorOf(kit.client).freezes.put({ all: true, reason: "INC-43" }, { by: "ann" });
+    await operatorOf(kit.client).freezes.put({ all: true, note: "INC-43" }, { by: "ann" });
     const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: "1h" })).upcoming;
     expect(named(forecast)).toEqual(["again of 5 at 15", "once of 25 at 25"]);
     const next = (await operatorOf(kit.client).occurrences.upNext()).upcoming;
     expect(named(next)).toEqual(named(forecast));
     for (const { frozen } of [...forecast, ...next])
-      expect(frozen).toMatchObject({ by: "ann", reason: "INC-43", until: undefined });
+      expect(frozen).toMatchObject({ by: "ann", note: "INC-43", until: undefined });
     expect(await happened("1h")).toEqual([]);
   });
 

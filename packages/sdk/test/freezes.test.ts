@@ -109,12 +109,12 @@ describe("a preview", () => {
 });
 
 describe("a freeze", () => {
-  it("skips due occurrences with author and reason, and starts no flood at its end", async () => {
+  it("skips due occurrences with author and note, and starts no flood at its end", async () => {
     await put("t", { catchUp: "all" });
     await put("other", { owner: "acme" });
     await kit.advance("90s");
     await operatorOf(kit.client).freezes.put(
-      { owner: "system", until: START + 4.5 * MINUTE, reason: "INC-43" },
+      { owner: "system", until: START + 4.5 * MINUTE, note: "INC-43" },
       { by: "ann" },
     );
     await kit.advance("5m");
@@ -136,7 +136,7 @@ describe("a freeze", () => {
       await operatorOf(kit.client).freezes.put({
         all: true,
         until: START + minutes * MINUTE,
-        reason: `for ${minutes}`,
+        note: `for ${minutes}`,
       });
     await kit.advance("130s");
     const note = expect.stringContaining("until 2026-01-01T00:09:00Z: for 9");
@@ -287,7 +287,7 @@ describe("a freeze", () => {
 
   it("refuses a trigger unless it is forced", async () => {
     await put("t");
-    await operatorOf(kit.client).freezes.put({ all: true, reason: "INC-43" });
+    await operatorOf(kit.client).freezes.put({ all: true, note: "INC-43" });
     await expect(kit.client.trigger("t")).rejects.toMatchObject({
       code: "FROZEN",
       statusCode: 409,

@@ -210,7 +210,7 @@ it("notes a pause of a queue with its author beside the state, whatever else is 
 
 it("notes a freeze with its author and end, and still says that no node is alive", async () => {
   await operatorOf(client).freezes.put(
-    { owner: "acme", reason: "INC-43", until: Date.now() + 3_600_000 },
+    { owner: "acme", note: "INC-43", until: Date.now() + 3_600_000 },
     { by: "ann" },
   );
   await operatorOf(client).freezes.put({ all: true, from: Date.now() + 3_600_000 });

@@ -24,7 +24,7 @@ interface SilenceOptions extends Globals {
   kind?: AlertKind;
   all?: boolean;
   until: string;
-  reason?: string;
+  note?: string;
   by?: string;
   dryRun?: boolean;
 }
@@ -101,12 +101,12 @@ export const registerAlerts: Register = (program, out) => {
     .option("--kind <kind>", "alerts of this kind, and of its end")
     .option("--all", "every alert of the namespace")
     .requiredOption("--until <time>", "end: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00")
-    .option("--reason <text>", "why")
+    .option("--note <text>", "why")
     .option("--by <name>", "who")
     .option("--dry-run", "count what it would silence, and silence nothing")
     .action(async (_: unknown, command) => {
       const options: SilenceOptions = command.optsWithGlobals();
-      const { queue, kind, all, reason } = options;
+      const { queue, kind, all, note } = options;
       const [, named, id] = /^(?:([^/]*)\/)?(.*)$/s.exec(options.task ?? "") ?? [];
       if (named !== undefined && options.owner !== undefined && named !== options.owner)
         throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
@@ -117,7 +117,7 @@ export const registerAlerts: Register = (program, out) => {
           ...{ zone: HERE, now, field: "--until", duration: "from" },
         });
         const owner = named ?? options.owner;
-        const input = { owner, task: id || undefined, queue, kind, all, until: time, reason };
+        const input = { owner, task: id || undefined, queue, kind, all, until: time, note };
         if (options.dryRun) return { put: undefined, ...(await ops.silences.preview(input)) };
         const put = await ops.silences.put(input, given({ by: options.by }));
         return { put, holds: put.holds };
@@ -191,5 +191,5 @@ const SILENCES: Column<Silence>[] = [
   { title: "ALERTS", value: scopeOf },
   { title: "UNTIL", value: ({ until }, { when }) => when(until) },
   { title: "BY", value: ({ by }) => by ?? "-", rank: 2 },
-  { title: "REASON", value: ({ reason }) => reason ?? "-", rank: 1, least: 16 },
+  { title: "NOTE", value: ({ note }) => note ?? "-", rank: 1, least: 16 },
 ];

@@ -21,7 +21,7 @@ interface BackfillOptions extends Named {
   overlap?: Overlap;
   every?: string;
   only?: InputTo<"backfills.start">["only"];
-  rate?: number;
+  perMinute?: number;
   by?: string;
   wait?: boolean;
 }
@@ -33,7 +33,7 @@ export const registerBackfill: Register = (program, out) => {
   tasksCommand(program, "backfill", "run past occurrences of a task, or of many")
     .description(
       "Runs past occurrences of a task, again or for the first time, in order, under its overlap policy or another.\n" +
-        "A scheduler node runs it; the schedule continues at the same time. Of many tasks, --rate spreads all occurrences evenly.",
+        "A scheduler node runs it; the schedule continues at the same time. Of many tasks, --per-minute spreads all occurrences evenly.",
     )
     .option(
       "--from <time>",
@@ -43,7 +43,7 @@ export const registerBackfill: Register = (program, out) => {
     .option("-z, --timezone <zone>", "zone of times without an offset; default: the schedule's")
     .addOption(new Option("--overlap <policy>", "instead of the task's policy").choices(OVERLAPS))
     .option("--every <duration>", "at most one occurrence in this time; default: as fast as possible")
-    .option("--rate <n>", "of many tasks: occurrences a minute, of all together", Number)
+    .option("--per-minute <n>", "of many tasks: occurrences a minute, of all together", Number)
     .addOption(
       new Option(
         "--only <which>",
@@ -63,7 +63,8 @@ export const registerBackfill: Register = (program, out) => {
       onlyTask(tasks, options);
       const [task] = tasks;
       if (task === undefined || tasks.length > 1) return beginMany(tasks, options, out);
-      if (options.rate !== undefined) throw misuse("rate", "applies to many tasks only.", "Give --every.");
+      if (options.perMinute !== undefined)
+        throw misuse("per-minute", "applies to many tasks only.", "Give --every.");
       await withClient(options, async (client, ops) => {
         const put = await begin(client, ops, task, options, out);
         if (!options.wait || put.id === undefined) return answer(put, task, options, out);
@@ -155,13 +156,13 @@ async function rangeOf(
 }
 
 async function beginMany(tasks: readonly string[], options: BackfillOptions, out: Output): Promise<void> {
-  const { overlap, rate: perMinute, only, by, every, wait, dryRun } = options;
+  const { overlap, perMinute, only, by, every, wait, dryRun } = options;
   for (const field of ["every", "wait"] as const)
     if ({ every, wait }[field] !== undefined)
       throw misuse(field, "applies to one task only.", "Leave it out.");
   assertRange(options);
   if (perMinute === undefined && !dryRun)
-    throw misuse("rate", "missing.", "Give the occurrences a minute, or --dry-run to count them.");
+    throw misuse("per-minute", "missing.", "Give the occurrences a minute, or --dry-run to count them.");
   await doToMany<Started["sample"][number], Started>(
     {
       verb: "backfill",

@@ -18,7 +18,7 @@ interface FreezeOptions extends Globals {
   cron?: string;
   calendar?: string;
   for?: string;
-  reason?: string;
+  note?: string;
   by?: string;
   dryRun?: boolean;
 }
@@ -40,12 +40,12 @@ export const registerFreeze: Register = (program, out) => {
     .option("--cron <expression>", "begin of recurring windows; with --for")
     .option("--calendar <expression>", "begin of recurring windows, as a calendar event; with --for")
     .option("--for <duration>", "length of each window: 2h")
-    .option("--reason <text>", "why")
+    .option("--note <text>", "why")
     .option("--by <name>", "who")
     .option("--dry-run", "count what it would hold, and freeze nothing")
     .action(async (_: unknown, command) => {
       const options: FreezeOptions = command.optsWithGlobals();
-      const { owner, tag, queue, all, cron, calendar, reason, timezone: zone = "UTC" } = options;
+      const { owner, tag, queue, all, cron, calendar, note, timezone: zone = "UTC" } = options;
       const sdk = await import("@carillon/sdk/schedule");
       const { put, holds } = await withClient(unbound(options), async (client, ops) => {
         const now = await client.serverTime();
@@ -56,7 +56,7 @@ export const registerFreeze: Register = (program, out) => {
           ...(calendar !== undefined && { calendar, timezone: zone }),
         };
         const input: InputTo<"freezes.put"> = {
-          ...{ owner, tag, queue, all, reason },
+          ...{ owner, tag, queue, all, note },
           from: time(options.from, "--from"),
           until: time(options.until, "--until"),
           schedule: Object.keys(windows).length === 0 ? undefined : (windows as { cron: string }),
@@ -121,9 +121,9 @@ export function freezeOf(
 
 /** A freeze in one line: `owner acme, until 14:00 in 2 h, by ann: INC-43`. */
 export function freezeText(freeze: FreezeView, times?: TimeTexts): string {
-  const { by, reason } = freeze;
+  const { by, note } = freeze;
   const who = by === undefined ? "" : `, by ${by}`;
-  return `${scopeOf(freeze)}, ${timesOf(freeze, times)}${who}${reason === undefined ? "" : `: ${reason}`}`;
+  return `${scopeOf(freeze)}, ${timesOf(freeze, times)}${who}${note === undefined ? "" : `: ${note}`}`;
 }
 
 function scopeOf({ owner, tag, queue }: FreezeView): string {
@@ -150,5 +150,5 @@ const COLUMNS: Column<FreezeView>[] = [
   { title: "ACTIVE", value: ({ active }) => (active ? "yes" : "no") },
   { title: "TIMES", value: timesOf },
   { title: "BY", value: ({ by }) => by ?? "-" },
-  { title: "REASON", value: ({ reason }) => reason ?? "-", least: 12 },
+  { title: "NOTE", value: ({ note }) => note ?? "-", least: 12 },
 ];

@@ -18,7 +18,7 @@ interface ResumeOptions extends Named {
   by?: string;
   pausedBy?: string;
   missed?: "skip" | "catch-up" | "latest" | "all";
-  rate?: number;
+  perMinute?: number;
   plan?: boolean;
 }
 
@@ -26,7 +26,7 @@ export const registerResume: Register = (program, out) => {
   tasksCommand(program, "resume", "let a paused task go on, or many")
     .description(
       "Lets a paused task go on, or many. --plan says what they owe, and how much each choice of --missed starts.\n" +
-        "latest and all run owed occurrences as backfills: --rate of them a minute, all tasks together, evenly spread.",
+        "latest and all run owed occurrences as backfills: --per-minute of them, all tasks together, evenly spread.",
     )
     .addOption(
       new Option(
@@ -36,14 +36,18 @@ export const registerResume: Register = (program, out) => {
         .choices(["skip", "catch-up", "latest", "all"])
         .default("skip"),
     )
-    .option("--rate <n>", "with --missed latest or all: occurrences a minute, of all tasks together", Number)
+    .option(
+      "--per-minute <n>",
+      "with --missed latest or all: occurrences a minute, of all tasks together",
+      Number,
+    )
     .option("--plan", "change nothing; show what is owed, and what each --missed starts")
     .option("--by <name>", "who")
     .option("--note <text>", "without a task: only those that were paused with this note")
     .option("--paused-by <name>", "without a task: only those that were paused by this name")
     .action(async (tasks: string[], _: unknown, command) => {
       const options: ResumeOptions = command.optsWithGlobals();
-      const { missed = "skip", rate: perMinute, plan } = options;
+      const { missed = "skip", perMinute, plan } = options;
       const paused = given({ note: options.note, pausedBy: options.pausedBy });
       const task = onlyTask(tasks, options);
       if (plan) {
@@ -92,7 +96,7 @@ async function showPlan(
   const { tasks, owed, most, unpaused, frozen, held } = plan;
   const lines = [`${counted(tasks, "paused task")}; ${owed.tasks} of them owe ${occurrences(owed)}\n`];
   if (owed.tasks > 0) {
-    lines.push(table(CHOICES, choices(plan, options.rate), out));
+    lines.push(table(CHOICES, choices(plan, options.perMinute), out));
     lines.push(`\n${table(MOST, most, out)}`);
     if (owed.tasks > most.length) lines.push(`… and ${owed.tasks - most.length} more\n`);
   }
@@ -102,7 +106,7 @@ async function showPlan(
     );
   if (frozen.tasks > 0 && frozen.from !== undefined && frozen.to !== undefined)
     lines.push(
-      `freezes skipped ${occurrences(frozen)} of ${counted(frozen.tasks, "task")} in the last day; to run them: carillon backfill --all${scopeOf(options)} --only frozen --from ${utcIso(frozen.from)} --to ${utcIso(frozen.to)} --rate 60\n`,
+      `freezes skipped ${occurrences(frozen)} of ${counted(frozen.tasks, "task")} in the last day; to run them: carillon backfill --all${scopeOf(options)} --only frozen --from ${utcIso(frozen.from)} --to ${utcIso(frozen.to)} --per-minute 60\n`,
     );
   if (held > 0) lines.push(`a freeze holds ${counted(held, "task")} now, also once resumed\n`);
   await out.write(lines.join(""));
@@ -123,11 +127,11 @@ interface Choice {
   readonly how: string;
 }
 
-function choices({ starts, policies }: ResumePlan, rate: number | undefined): Choice[] {
+function choices({ starts, policies }: ResumePlan, perMinute: number | undefined): Choice[] {
   const pace = ({ count }: Counted) =>
-    rate !== undefined && rate > 0
-      ? `${duration((count / rate) * 60_000)} at ${rate} a minute`
-      : "at --rate a minute";
+    perMinute !== undefined && perMinute > 0
+      ? `${duration((count / perMinute) * 60_000)} at ${perMinute} a minute`
+      : "at --per-minute";
   const which = (["all", "one", "skip"] as const)
     .filter((policy) => policies[policy].tasks > 0)
     .map((policy) => `${policy} ${policies[policy].tasks}`);

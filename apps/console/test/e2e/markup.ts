@@ -45,8 +45,8 @@ export async function storeMarkup(client: Client): Promise<Record<string, string
   }
   await client.pause(name, { note: MARKUP });
   await operatorOf(client).queues.pause({ queue: MARK, note: MARKUP });
-  await operatorOf(client).freezes.put({ owner: MARK, reason: MARKUP });
-  await operatorOf(client).silences.put({ owner: MARK, reason: MARKUP, until: Date.now() + 3_600_000 });
+  await operatorOf(client).freezes.put({ owner: MARK, note: MARKUP });
+  await operatorOf(client).silences.put({ owner: MARK, note: MARKUP, until: Date.now() + 3_600_000 });
   return {
     markedTask: `/tasks/${MARK}/${MARK}/${MARK}`,
     markedEdit: `/tasks/${MARK}/${MARK}/${MARK}/edit`,

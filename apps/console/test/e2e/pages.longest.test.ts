@@ -53,7 +53,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.trigger("fine");
     await Promise.all([settled("fails"), settled("fine")]);
     await operatorOf(world.client).calendars.put({ name: "holidays", entries: ["2030-12-25"] });
-    await operatorOf(world.client).freezes.put({ owner: "globex", reason: "an audit" });
+    await operatorOf(world.client).freezes.put({ owner: "globex", note: "an audit" });
     pages = { ...PAGES, ...(await storeMarkup(world.client)) };
   });
   afterAll(() => world?.stop());

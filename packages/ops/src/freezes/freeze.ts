@@ -23,7 +23,7 @@ export const freezeInput = z.strictObject({
   for: duration
     .optional()
     .describe("Length of each recurring window, at least 1 s. Required with `schedule`, and only there."),
-  reason: given.optional().describe("Shown by ledger, explain and errors; at most 500 characters."),
+  note: given.optional().describe("Shown by ledger, explain and errors; at most 500 characters."),
 });
 
 export const freeze = z
@@ -37,7 +37,7 @@ export const freeze = z
     until: time.optional(),
     schedule: z.custom<Freeze["schedule"]>().meta({ type: "object" }).optional(),
     length: count.optional(),
-    reason: z.string().optional(),
+    note: z.string().optional(),
     by: z.string().optional(),
     created: time,
     active: z.boolean().describe("Whether it holds now."),
@@ -86,7 +86,7 @@ export async function freezeOf(
     throw new CarillonError("FORBIDDEN", "alerts go through this queue; it cannot be frozen.", {
       field: "queue",
     });
-  const reason = shortText(given.reason, "reason");
+  const note = shortText(given.note, "note");
   const times = timesOf(given);
   const now = await store.freezes.time();
   const from = given.from === undefined ? now : instantOf(given.from, "from");
@@ -103,7 +103,7 @@ export async function freezeOf(
     ...(all && { all }),
     ...times,
     from,
-    ...(reason && { reason }),
+    ...(note && { note }),
     ...(by && { by }),
     created: now,
   };

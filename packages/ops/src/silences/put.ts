@@ -14,9 +14,9 @@ export const putSilence = operation({
   status: [201],
   async run(call, input) {
     const silence = await silenceOf(call, input);
-    const { id, owner, task, queue, kind, until, reason } = silence;
+    const { id, owner, task, queue, kind, until, note } = silence;
     await call.store.alerts.silence(silence);
-    call.log({ owner, id: task, queue }, { details: { silence: id, until, kind, reason } });
+    call.log({ owner, id: task, queue }, { details: { silence: id, until, kind, note } });
     return { ...silence, holds: await holdsOf(call.scope, silence, silence) };
   },
 });

@@ -15,7 +15,7 @@ export const silenceInput = z.strictObject({
   kind: oneOf(ALERT_KINDS).optional(),
   all: flag.optional().describe("Every alert. Instead of the other fields."),
   until: instant.describe("End."),
-  reason: given.optional().describe("At most 500 characters."),
+  note: given.optional().describe("At most 500 characters."),
 });
 
 export const silence = z
@@ -27,7 +27,7 @@ export const silence = z
     kind: alertKind.optional(),
     all: z.boolean().optional(),
     until: time,
-    reason: z.string().optional(),
+    note: z.string().optional(),
     by: z.string().optional(),
     created: time,
   })
@@ -45,7 +45,7 @@ export async function silenceOf(
   const { owner, task, queue, kind, all, ...given } = scope.bind(input);
   const of = { owner, task, queue, kind, all: scope.owner === undefined ? all : undefined };
   assertSilenceScope(of);
-  const reason = shortText(given.reason, "reason");
+  const note = shortText(given.note, "note");
   const until = instantOf(given.until, "until");
   const created = await store.serverTime();
   if (until <= created)
@@ -59,7 +59,7 @@ export async function silenceOf(
     ...Object.fromEntries(fields),
     until,
     created,
-    ...(reason && { reason }),
+    ...(note && { note }),
     ...(by && { by }),
   };
 }

@@ -29,7 +29,7 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
   const [owner, setOwner] = useState("");
   const [kind, setKind] = useState<AlertKind>("failed");
   const [until, setUntil] = useState("");
-  const [reason, setReason] = useState("");
+  const [note, setNote] = useState("");
   const { all, ...named } = w.scopes;
   const what = scope === "all" ? { all: true } : { [scope]: scope === "kind" ? kind : name };
   const given = {
@@ -40,7 +40,7 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
   const act = useAct(
     () =>
       api<AnswerTo<"silences.put">>("POST", "/alerts/silences", {
-        body: { ...given, ...(reason && { reason }) },
+        body: { ...given, ...(note && { note }) },
       }),
     {
       quiet: true,
@@ -99,12 +99,12 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
         body={given}
         ready={until !== "" && (scope === "all" || scope === "kind" || name !== "")}
       />
-      <Field label={w.reason}>
+      <Field label={w.note}>
         <input
           className="input"
           maxLength={500}
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
+          value={note}
+          onChange={(event) => setNote(event.target.value)}
         />
       </Field>
     </Confirm>

@@ -106,7 +106,7 @@ function Silences({ silences }: { silences: readonly Silence[] }) {
               {w.end}
             </button>
           ) : null}
-          {silence.reason === undefined ? null : <span className="wide any">{silence.reason}</span>}
+          {silence.note === undefined ? null : <span className="wide any">{silence.note}</span>}
         </li>
       ))}
     </ul>

@@ -54,7 +54,7 @@ export default function Freezes() {
                         {w.lift}
                       </button>
                     ) : null}
-                    {freeze.reason === undefined ? null : <span className="wide any">{freeze.reason}</span>}
+                    {freeze.note === undefined ? null : <span className="wide any">{freeze.note}</span>}
                   </li>
                 ))}
               </ul>
@@ -105,13 +105,13 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
   const [scope, setScope] = useState<keyof typeof w.scopes>("owner");
   const [name, setName] = useState("");
   const [until, setUntil] = useState("");
-  const [reason, setReason] = useState("");
+  const [note, setNote] = useState("");
   const { all, ...named } = w.scopes;
   const given = {
     ...(scope === "all" ? { all: true } : { [scope]: name }),
     ...(until && { until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString() }),
   };
-  const act = useAct(() => api("POST", "/freezes", { body: { ...given, ...(reason && { reason }) } }), {
+  const act = useAct(() => api("POST", "/freezes", { body: { ...given, ...(note && { note }) } }), {
     quiet: true,
     onDone: () => {
       onClose();
@@ -155,12 +155,12 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
         />
       </Field>
       <HoldsLine path="/freezes" body={given} ready={scope === "all" || name !== ""} />
-      <Field label={w.reason}>
+      <Field label={w.note}>
         <input
           className="input"
           maxLength={500}
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
+          value={note}
+          onChange={(event) => setNote(event.target.value)}
         />
       </Field>
     </Confirm>
