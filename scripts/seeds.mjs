@@ -3,9 +3,8 @@ import { readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { chromiumBinary } from "./lib/chromium.mjs";
 import { main, root, say, stateDir, Trouble } from "./lib/project.mjs";
-import { redisBinary } from "./lib/redis-binary.mjs";
 import { runTool } from "./lib/run.mjs";
-import { setUp } from "./lib/setup.mjs";
+import { redisBinary, setUp } from "./lib/setup.mjs";
 
 const FOLDER = "test/seeds";
 

@@ -1,9 +1,8 @@
 // npm run chaos:simulate -- [--seeds N] [--from N] [--seed N]: the deterministic simulation (docs/simulation.md).
 import { parseArgs } from "node:util";
 import { main, Trouble } from "./lib/project.mjs";
-import { redisBinary } from "./lib/redis-binary.mjs";
 import { runTool } from "./lib/run.mjs";
-import { setUp } from "./lib/setup.mjs";
+import { redisBinary, setUp } from "./lib/setup.mjs";
 
 await main(async () => {
   const { values } = parseArgs({

@@ -4,10 +4,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { tryLock } from "./lib/lock.mjs";
 import { main, root, say, Trouble } from "./lib/project.mjs";
-import { startPrivateRedis } from "./lib/redis.mjs";
-import { redisBinary } from "./lib/redis-binary.mjs";
 import { exitCode } from "./lib/run.mjs";
-import { setUp } from "./lib/setup.mjs";
+import { redisBinary, setUp } from "./lib/setup.mjs";
 
 const SUPERVISOR = join(root, "apps", "demo", "dist", "main.js");
 
@@ -38,8 +36,10 @@ async function findRedis() {
     say("using the Redis of REDIS_URL");
     return { url: given, stop: async () => {} };
   }
-  const redis = await startPrivateRedis(await redisBinary());
-  say(`started a Redis of our own on port ${redis.port}; its data stays in .carillon/redis`);
+  await redisBinary();
+  const { startRedis } = await import("@carillon/testing");
+  const redis = await startRedis({ appendonly: true });
+  say(`started a Redis of our own on port ${redis.port}; its data is deleted at the end`);
   return redis;
 }
 

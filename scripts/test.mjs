@@ -2,9 +2,8 @@
 import { join } from "node:path";
 import { chromiumBinary } from "./lib/chromium.mjs";
 import { main, stateDir } from "./lib/project.mjs";
-import { redisBinary } from "./lib/redis-binary.mjs";
 import { runTool } from "./lib/run.mjs";
-import { setUp } from "./lib/setup.mjs";
+import { redisBinary, setUp } from "./lib/setup.mjs";
 
 /**
  * More workers than cores, since most tests wait for Redis or for processes that they start; chaos and benches need the cores. Not in the

@@ -1,7 +1,7 @@
 // The command: one run of the battery, the positive controls, the report.
 import { parseArgs } from "node:util";
 import { Trouble } from "../lib/project.mjs";
-import { redisBinary } from "../lib/redis-binary.mjs";
+import { redisBinary } from "../lib/setup.mjs";
 import { runBattery } from "./battery.mjs";
 import { runControls } from "./controls.mjs";
 import { KINDS } from "./faults/index.mjs";

@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { Client } from "@carillon/sdk";
 import { pause } from "../lib/nodes.mjs";
-import { redisBinary } from "../lib/redis-binary.mjs";
+import { redisBinary } from "../lib/setup.mjs";
 import { Crew } from "./crew.mjs";
 import { availableFaults } from "./faults/index.mjs";
 import { makePlan } from "./plan.mjs";

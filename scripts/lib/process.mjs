@@ -24,25 +24,3 @@ export function processIdentity(pid) {
     return undefined;
   }
 }
-
-/** Resolves to whether the process ended in time. */
-async function ended(pid, identity, timeoutMs) {
-  const deadline = Date.now() + timeoutMs;
-  while (processIdentity(pid) === identity) {
-    if (Date.now() > deadline) return false;
-    await new Promise((resolve) => setTimeout(resolve, 30));
-  }
-  return true;
-}
-
-/** Sends SIGTERM, then SIGKILL if the process does not end. */
-export async function terminate(pid, identity, timeoutMs = 8_000) {
-  for (const signal of ["SIGTERM", "SIGKILL"]) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      return; // has ended already
-    }
-    if (await ended(pid, identity, timeoutMs)) return;
-  }
-}

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** Folder for data that commands keep between runs: the private Redis, locks, reports. Safe to delete. */
+/** Folder for data that commands keep between runs: locks, reports. Safe to delete. */
 export const state = join(root, ".carillon");
 
 export function stateDir(...parts) {
@@ -41,7 +41,10 @@ export async function main(run) {
   try {
     process.exitCode = await run();
   } catch (error) {
-    const isInput = error instanceof Trouble || error?.code?.startsWith?.("ERR_PARSE_ARGS");
+    const isInput =
+      error instanceof Trouble ||
+      error?.name === "CarillonError" ||
+      error?.code?.startsWith?.("ERR_PARSE_ARGS");
     console.error(isInput ? `carillon: ${error.message}` : error);
     process.exitCode = 1;
   }

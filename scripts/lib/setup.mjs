@@ -19,6 +19,12 @@ export async function setUp({ withBuild = true } = {}) {
   );
 }
 
+/** Path of a Redis server program, which is installed if there is none. @returns {Promise<string>} */
+export async function redisBinary() {
+  const testing = await import("@carillon/testing"); // exists once it is built
+  return testing.redisBinary({ install: say });
+}
+
 function checkNode() {
   const [major, minor] = process.versions.node.split(".").map(Number);
   if (major > NODE[0] || (major === NODE[0] && minor >= NODE[1])) return;

@@ -8,6 +8,7 @@ import { registerCalendars } from "./commands/calendars.js";
 import { registerChanges } from "./commands/changes.js";
 import { registerCompletion } from "./commands/completion.js";
 import { registerDefaults } from "./commands/defaults.js";
+import { registerDev } from "./commands/dev.js";
 import { registerDoctor } from "./commands/doctor.js";
 import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
@@ -80,6 +81,7 @@ const COMMANDS: readonly Register[] = [
   registerBackfillCancel,
   registerStatus,
   registerDoctor,
+  registerDev,
   registerNodes,
   registerWorkers,
   registerQueues,

@@ -1,4 +1,5 @@
 export { checkOccurrences, type Violations } from "./assertions.js";
+export { type RedisBinaryOptions, redisBinary } from "./binary.js";
 export { type VirtualClock, type VirtualStore, virtualStore } from "./clock.js";
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";
 export type { SlotMove } from "./cluster-slots.js";

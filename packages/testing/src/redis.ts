@@ -75,7 +75,11 @@ export class RedisServer implements RedisAddress {
   /** Starts it again after `kill()`. Same port, same folder. */
   async start(): Promise<void> {
     if (this.#child) return;
-    const child = spawn(await redisBinary(), this.#args, { stdio: "ignore", env: this.#env });
+    const child = spawn(await redisBinary(), this.#args, {
+      stdio: "ignore",
+      env: this.#env,
+      detached: true, // Ctrl-C must reach its users first
+    });
     this.#child = child;
     child.unref();
     // A program that cannot be run at all emits "error", and no "exit".

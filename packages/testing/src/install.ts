@@ -1,6 +1,20 @@
-import { join } from "node:path";
-import { stateDir } from "./project.mjs";
-import { onPath, run } from "./run.mjs";
+import { mkdir } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { onPath, run } from "./programs.js";
+
+/** Installs a server, and says before it does. Returns why it could not; undefined if it does not exist here. */
+type Installer = (
+  say: (step: string) => void,
+  locate: () => Promise<string | undefined>,
+) => Promise<string | undefined>;
+
+/** A server that was taken out of an image is kept here for the next time. */
+export const OWN_SERVER = join(
+  process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"),
+  "carillon",
+  "redis-server",
+);
 
 const APT = "apt-get -o DPkg::Lock::Timeout=120";
 const INSTALL = `${APT} install -y --no-install-recommends`;
@@ -16,13 +30,13 @@ ${INSTALL} redis-server || exit 1
 systemctl disable redis-server >/dev/null 2>&1 || true
 `;
 
-export async function installWithApt({ say, locate }) {
+const withApt: Installer = async (say, locate) => {
   if (!onPath("apt-get")) return undefined;
   const root = process.getuid?.() === 0;
   if (!root && !(await canSudo())) return "apt-get needs root, or sudo without a password.";
-  const asRoot = (script) => {
+  const asRoot = (script: string) => {
     const shell = ["env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", script];
-    return run(root ? shell[0] : "sudo", root ? shell.slice(1) : ["-n", ...shell], { capture: true });
+    return root ? run("env", shell.slice(1)) : run("sudo", ["-n", ...shell]);
   };
   say("no Redis on this machine: installing redis-tools with apt-get (no service is started)");
   // Package lists are often good enough even if some cannot be reached, so only the installation has to succeed.
@@ -33,46 +47,44 @@ export async function installWithApt({ say, locate }) {
   return server.code === 0
     ? undefined
     : `apt-get failed: ${lastLine(server.output) || lastLine(tools.output)}`;
-}
+};
 
-export async function installWithBrew({ say }) {
+const withBrew: Installer = async (say) => {
   if (!onPath("brew")) return undefined;
   say("no Redis on this machine: installing redis with brew");
   const { code, output } = await run("brew", ["install", "--quiet", "redis"], {
-    capture: true,
     env: { HOMEBREW_NO_AUTO_UPDATE: "1", HOMEBREW_NO_ANALYTICS: "1" },
   });
   return code === 0 ? undefined : `brew failed: ${lastLine(output)}`;
-}
+};
 
 /**
  * Takes the program out of the official image and runs it without Docker: tests freeze and kill their servers, which
- * does not reach a process in a container. `locate` checks whether it runs here.
+ * does not reach a process in a container.
  */
-export async function takeFromDocker({ say }) {
+const fromDocker: Installer = async (say) => {
   if (!onPath("docker")) return undefined;
   if (process.platform !== "linux") return "Docker's Redis runs on Linux only.";
-  if ((await run("docker", ["info"], { capture: true, timeoutMs: 15_000 })).code !== 0) {
+  if ((await run("docker", ["info"], { timeout: 15_000 })).code !== 0)
     return "docker is here, but it does not answer.";
-  }
   say("no Redis on this machine: taking the program out of Docker's redis:7 image");
-  const target = join(stateDir("bin"), "redis-server");
-  const created = await run("docker", ["create", "--quiet", "redis:7"], { capture: true });
+  const created = await run("docker", ["create", "--quiet", "redis:7"]);
   const id = lastLine(created.output);
   if (created.code !== 0) return `docker create failed: ${id}`;
-  const copied = await run("docker", ["cp", "-L", `${id}:/usr/local/bin/redis-server`, target], {
-    capture: true,
-  });
-  await run("docker", ["rm", "-f", id], { capture: true });
+  await mkdir(dirname(OWN_SERVER), { recursive: true });
+  const copied = await run("docker", ["cp", "-L", `${id}:/usr/local/bin/redis-server`, OWN_SERVER]);
+  await run("docker", ["rm", "-f", id]);
   return copied.code === 0
     ? "Docker's redis:7 does not run on this system."
     : `docker cp failed: ${lastLine(copied.output)}`;
+};
+
+export const INSTALLERS: readonly Installer[] = [withApt, withBrew, fromDocker];
+
+async function canSudo(): Promise<boolean> {
+  return Boolean(onPath("sudo")) && (await run("sudo", ["-n", "true"])).code === 0;
 }
 
-async function canSudo() {
-  return Boolean(onPath("sudo")) && (await run("sudo", ["-n", "true"], { capture: true })).code === 0;
-}
-
-function lastLine(text) {
-  return text.trim().split("\n").at(-1);
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) ?? "";
 }
