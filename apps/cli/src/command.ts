@@ -129,10 +129,10 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError("Give a whole number.");
 }
 
-/** `--count`, which the SDK calls `limit`. @throws `INVALID_OPTION` */
-export function limitOf(count: number | undefined, most: number): number | undefined {
-  if (count === undefined || (count >= 1 && count <= most)) return count;
-  throw misuse("count", `got ${count}.`, `Give a whole number from 1 to ${most}.`);
+/** `--limit`. @throws `INVALID_OPTION` */
+export function limitOf(limit: number | undefined, most: number): number | undefined {
+  if (limit === undefined || (limit >= 1 && limit <= most)) return limit;
+  throw misuse("limit", `got ${limit}.`, `Give a whole number from 1 to ${most}.`);
 }
 
 /** A command about one task: `[owner/]id` and `--queue`. */

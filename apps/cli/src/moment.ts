@@ -54,11 +54,11 @@ export function readMoment(sdk: typeof Sdk, text: string, options: MomentOptions
   return { time };
 }
 
-/** `--since` of a list. @param text undefined: not given */
-export async function sinceOf(client: Client, text: string | undefined): Promise<number | undefined> {
+/** `--from` of a list of what is past. @param text undefined: not given */
+export async function pastOf(client: Client, text: string | undefined): Promise<number | undefined> {
   if (text === undefined) return undefined;
   const [sdk, now] = await Promise.all([import("@carillon/sdk/schedule"), client.serverTime()]);
-  return readMoment(sdk, text, { zone: HERE, now, field: "since", duration: "before" }).time;
+  return readMoment(sdk, text, { zone: HERE, now, field: "from", duration: "before" }).time;
 }
 
 function formsOf({ duration }: MomentOptions): string {

@@ -39,7 +39,7 @@ it("changes, revisions and restore show and undo changes of a task", async () =>
 it("restore puts a deleted task again, and deleted lists those that can be", async () => {
   expect((await carillon(["deleted"], stage)).stdout).toBe("No deleted tasks.\n");
   await stage.json(["rm", "nightly"]);
-  expect((await carillon(["deleted", "--since", "1h"], stage)).stdout).toMatch(/^TASK .*\nsystem\/nightly /);
+  expect((await carillon(["deleted", "--from", "1h"], stage)).stdout).toMatch(/^TASK .*\nsystem\/nightly /);
   expect(await stage.json(["restore", "nightly"])).toMatchObject({ outcome: "created" });
   expect(await stored()).toMatchObject({ payload: NIGHTLY.payload, retry: { attempts: 3 } });
   expect(await stage.json(["deleted"])).toEqual({ deleted: [] });

@@ -282,6 +282,6 @@ describe("tokens", () => {
     expect((await cli(["tokens", "revoke", "ci"])).stdout).toBe("revoked ci\n");
     expect(await json(["tokens", "revoke", "all"])).toEqual({ name: "all", revoked: true });
     expect((await cli(["tokens"])).stdout).toBe("No tokens.\n");
-    expect((await cli(["changes", "--count", "4"])).stdout).toMatch(/token\.revoke token ci +by .+@/);
+    expect((await cli(["changes", "--limit", "4"])).stdout).toMatch(/token\.revoke token ci +by .+@/);
   });
 });

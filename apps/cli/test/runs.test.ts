@@ -217,18 +217,18 @@ describe("journal", () => {
       (await json(["journal", ...args])).runs.map((run: Run) => run.id) as string[];
     expect(await ids("--node", name, "-n", "1")).toEqual([id]);
     expect(await ids("--node", "another")).toEqual([]);
-    expect(await ids("--since", "1h", "-n", "1")).toEqual([id]);
-    expect(await ids("--since", new Date(finished).toISOString())).toEqual([id]);
-    expect(await ids("--since", new Date(finished + 1).toISOString())).toEqual([]);
-    expect(await ids("--until", new Date(finished - 1).toISOString())).not.toContain(id);
-    expect(await ids("--until", "1h")).toEqual([]);
-    expect((await cli(["journal", "--until", "1h"])).stdout).toBe("No runs.\n");
+    expect(await ids("--from", "1h", "-n", "1")).toEqual([id]);
+    expect(await ids("--from", new Date(finished).toISOString())).toEqual([id]);
+    expect(await ids("--from", new Date(finished + 1).toISOString())).toEqual([]);
+    expect(await ids("--to", new Date(finished - 1).toISOString())).not.toContain(id);
+    expect(await ids("--to", "1h")).toEqual([]);
+    expect((await cli(["journal", "--to", "1h"])).stdout).toBe("No runs.\n");
   });
 
   it.each([
     ["an outcome", ["--outcome", "fine"]],
-    ["a time", ["--since", "soon"]],
-    ["a duration", ["--since", "0s"]],
+    ["a time", ["--from", "soon"]],
+    ["a duration", ["--from", "0s"]],
     ["a count", ["-n", "0"]],
     ["a cursor", ["--cursor", "?"]],
     ["a queue", ["-q", "a b"]],
@@ -238,9 +238,9 @@ describe("journal", () => {
   });
 
   it("names an invalid option by its CLI name", async () => {
-    expect(await refusal(["journal", "-n", "1001"])).toMatchObject({ exit: 2, field: "count" });
-    const turned = ["--since", "1h", "--until", "2h"];
-    expect(await refusal(["journal", ...turned])).toMatchObject({ exit: 2, field: "since" });
+    expect(await refusal(["journal", "-n", "1001"])).toMatchObject({ exit: 2, field: "limit" });
+    const turned = ["--from", "1h", "--to", "2h"];
+    expect(await refusal(["journal", ...turned])).toMatchObject({ exit: 2, field: "from" });
   });
 
   it("is refused with 3 without a task", async () => {

@@ -90,10 +90,10 @@ describe("forecast", () => {
       ["forecast", 100_000],
     ] as const) {
       const args = command === "upnext" ? [command] : [command, "1h"];
-      expect(await refusal([...args, "--count", "0"])).toMatchObject({
+      expect(await refusal([...args, "--limit", "0"])).toMatchObject({
         exit: 2,
-        field: "count",
-        message: `count: got 0. Give a whole number from 1 to ${most}.`,
+        field: "limit",
+        message: `limit: got 0. Give a whole number from 1 to ${most}.`,
       });
     }
     expect(await refusal(["forecast", "5"])).toMatchObject({

@@ -113,7 +113,7 @@ describe("the change log", () => {
       `${queue} system/b`,
     ]);
     expect(deleted.every(({ at }) => at >= START)).toBe(true);
-    expect(await deletedOf(client, { since: "2100-01-01T00:00:00Z" })).toEqual([]);
+    expect(await deletedOf(client, { from: "2100-01-01T00:00:00Z" })).toEqual([]);
     expect((await deletedOf(clientOf("x", "other"))).map((one) => one.task.owner)).toEqual(["other"]);
 
     expect(await client.revisions("a")).toMatchObject([
@@ -232,7 +232,7 @@ describe("the change log", () => {
       ["delete", "ann", "a"],
       ["put", "ann", "a"],
     ]);
-    expect(await listed(kit.client, { since: START + 60_000 })).toHaveLength(2);
+    expect(await listed(kit.client, { from: START + 60_000 })).toHaveLength(2);
     expect(await listed(clientOf("eve", "acme"))).toEqual([["put", "ann", "a"]]);
     const first = await operatorOf(kit.client).changes.list({ limit: 3 });
     const rest = await operatorOf(kit.client).changes.list({ cursor: first.cursor });

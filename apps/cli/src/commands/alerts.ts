@@ -15,7 +15,7 @@ const EVERY = 200;
 
 interface ListOptions extends Globals {
   kind?: AlertKind;
-  count?: number;
+  limit?: number;
 }
 
 interface SilenceOptions extends Globals {
@@ -37,13 +37,13 @@ export const registerAlerts: Register = (program, out) => {
       "Lists the last alerts, and the deliveries that wait or failed; tests a destination; silences alerts.",
     )
     .option("--kind <kind>", "only alerts of this kind: failed, slow, stopped, …")
-    .option("-n, --count <n>", "at most 1,000; default 20", wholeNumber)
+    .option("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
     .action(async (_: unknown, command) => {
       const options: ListOptions = command.optsWithGlobals();
-      const { kind, count = 20 } = options;
+      const { kind, limit = 20 } = options;
       const found = await withClient(options, async (_client, ops) => {
         const [{ alerts }, undelivered, { silences }] = await Promise.all([
-          ops.alerts.list({ kind, limit: count }),
+          ops.alerts.list({ kind, limit }),
           ops.alerts.undelivered(),
           ops.silences.list(),
         ]);

@@ -9,7 +9,7 @@ interface ListOptions extends Globals {
   queue?: string;
   state?: Backfill["state"];
   batch?: string;
-  count?: number;
+  limit?: number;
 }
 
 export const registerBackfills: Register = (program, out) => {
@@ -20,11 +20,11 @@ export const registerBackfills: Register = (program, out) => {
     .option("-q, --queue <queue>", "of this queue")
     .addOption(new Option("--state <state>", "in this state").choices(["running", "done", "cancelled"]))
     .option("--batch <id>", "that one call started")
-    .option("-n, --count <n>", "at most 1,000; default 100", wholeNumber)
+    .option("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
     .action(async (_: unknown, command) => {
       const options: ListOptions = command.optsWithGlobals();
-      const { queue, owner, state, batch, count } = options;
-      const limit = limitOf(count, 1_000);
+      const { queue, owner, state, batch } = options;
+      const limit = limitOf(options.limit, 1_000);
       let now = 0;
       await operate(
         options,

@@ -1,6 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
-import { sinceOf } from "../moment.js";
+import { pastOf } from "../moment.js";
 import { printable, wrap } from "../text.js";
 import { when } from "../times.js";
 
@@ -9,8 +9,8 @@ type Change = AnswerTo<"changes.list">["changes"][number];
 interface ChangesOptions extends Globals {
   queue?: string;
   by?: string;
-  since?: string;
-  count?: number;
+  from?: string;
+  limit?: number;
   cursor?: string;
 }
 
@@ -25,16 +25,16 @@ export const registerChanges: Register = (program, out) => {
     .argument("[task]", "[owner/]id; default all")
     .option("-q, --queue <queue>", "the task's queue; narrows the search for a deleted task")
     .option("--by <name>", "by this author")
-    .option("--since <time>", "in this time before now, 2h, or since then: ISO 8601, 09:00, yesterday")
-    .option("-n, --count <n>", "at most 1,000; default 100", wholeNumber)
+    .option("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
+    .option("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
     .option("--cursor <cursor>", "of the page before")
     .action(async (task: string | undefined, _: unknown, command) => {
       const options: ChangesOptions = command.optsWithGlobals();
-      const { queue, owner, by, since, cursor } = options;
-      const limit = limitOf(options.count, 1_000);
+      const { queue, owner, by, from, cursor } = options;
+      const limit = limitOf(options.limit, 1_000);
       const page = await withClient(options, async (client, ops) => {
         const { id, ...of } = task === undefined ? {} : taskRef(task, queue, owner);
-        const filter = { by, since: await sinceOf(client, since), limit, cursor };
+        const filter = { by, from: await pastOf(client, from), limit, cursor };
         return ops.changes.list({ task: id, ...of, ...filter });
       });
       if (options.json) return out.json(page);

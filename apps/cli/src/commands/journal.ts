@@ -12,9 +12,9 @@ interface JournalOptions extends Globals {
   outcome?: Outcome[];
   failures?: boolean;
   node?: string;
-  since?: string;
-  until?: string;
-  count?: number;
+  from?: string;
+  to?: string;
+  limit?: number;
   cursor?: string;
   group?: boolean;
 }
@@ -29,12 +29,9 @@ export const registerJournal: Register = (program, out) => {
     .addOption(outcomeOption("that had this outcome; several: a,b"))
     .option("--failures", "that failed, timed out, crashed or were lost")
     .option("--node <name>", "that this node enqueued, or this worker ran")
-    .option(
-      "--since <time>",
-      "that ended in this time before now, 2h, or since then: ISO 8601, 09:00, yesterday",
-    )
-    .option("--until <time>", "that ended before this time, as --since")
-    .option("-n, --count <n>", "at most 1,000; default 100", wholeNumber)
+    .option("--from <time>", "that ended since then: 2h before now, or ISO 8601, 09:00, yesterday")
+    .option("--to <time>", "that ended before this time, as --from")
+    .option("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
     .option("--cursor <cursor>", "of the page before")
     .option("--group", "count the runs by task, outcome and error: what failed, how often, and since when")
     .action(async (task: string | undefined, _: unknown, command) => {
@@ -59,7 +56,7 @@ export const registerJournal: Register = (program, out) => {
 };
 
 async function filterOf(
-  { queue, node, since, until, count, cursor, ...given }: JournalOptions,
+  { queue, node, from: first, to: last, limit, cursor, ...given }: JournalOptions,
   time: () => Promise<number>,
 ): Promise<JournalFilter> {
   const outcome = outcomesOf(given.outcome, given.failures);
@@ -67,19 +64,19 @@ async function filterOf(
     queue,
     outcome,
     node,
-    limit: limitOf(count, 1_000) ?? (given.group ? 1_000 : undefined),
+    limit: limitOf(limit, 1_000) ?? (given.group ? 1_000 : undefined),
     cursor,
   };
-  if (since === undefined && until === undefined) return filter;
+  if (first === undefined && last === undefined) return filter;
   const sdk = await import("@carillon/sdk/schedule");
   const now = await time();
   const read = (text: string | undefined, field: MomentOptions["field"]) =>
     text === undefined
       ? undefined
       : readMoment(sdk, text, { zone: HERE, now, field, duration: "before" }).time;
-  const [from, to] = [read(since, "since"), read(until, "until")];
+  const [from, to] = [read(first, "from"), read(last, "to")];
   if (from !== undefined && to !== undefined && from > to) {
-    throw misuse("since", "after --until.", "Give the earlier time first.");
+    throw misuse("from", "after --to.", "Give the earlier time first.");
   }
   return { ...filter, from, to };
 }

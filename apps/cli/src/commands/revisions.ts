@@ -9,13 +9,13 @@ import {
   wholeNumber,
   withClient,
 } from "../command.js";
-import { sinceOf } from "../moment.js";
+import { pastOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { tellPuts } from "./put.js";
 
 interface DeletedOptions extends Globals {
   queue?: string;
-  since?: string;
+  from?: string;
 }
 
 interface RevisionOptions extends Globals {
@@ -61,14 +61,14 @@ export const registerDeleted: Register = (program, out) => {
       "Lists the tasks that were deleted in the last 7 days, newest first; restore puts them again.",
     )
     .option("-q, --queue <queue>", "of this queue")
-    .option("--since <time>", "in this time before now, 2h, or since then: ISO 8601, 09:00, yesterday")
+    .option("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
     .action(async (_: unknown, command) => {
       const options: DeletedOptions = command.optsWithGlobals();
-      const { queue, since } = options;
+      const { queue, from } = options;
       await operate(
         options,
         out,
-        async (ops, client) => ops.deleted.list({ queue, since: await sinceOf(client, since) }),
+        async (ops, client) => ops.deleted.list({ queue, from: await pastOf(client, from) }),
         ({ deleted }) => (deleted.length > 0 ? table(DELETED, deleted, out) : "No deleted tasks.\n"),
       );
     });

@@ -16,13 +16,13 @@ import { GOOD } from "./run-columns.js";
 
 interface TickCommandOptions extends Globals {
   queue?: string;
-  since?: string;
-  until?: string;
-  count?: number;
+  from?: string;
+  to?: string;
+  limit?: number;
 }
 
 const HOUR = 3_600_000;
-/** Number of planned occurrences that are shown unless `--until` asks for more: the past matters most. */
+/** Number of planned occurrences that are shown unless `--to` asks for more: the past matters most. */
 const PLANNED = 10;
 
 export const registerTicks: Register = (program, out) => {
@@ -30,35 +30,35 @@ export const registerTicks: Register = (program, out) => {
     .description(
       "Lists the occurrences of a task in order: those that were skipped and why, those that ran and how, and those to come.",
     )
-    .option("--since <time>", "2h before now, or a time: ISO 8601, 09:00, yesterday; default 1d")
+    .option("--from <time>", "2h before now, or a time: ISO 8601, 09:00, yesterday; default 1d")
     .option(
-      "--until <time>",
+      "--to <time>",
       "2h from now, or a time: ISO 8601, 09:00, tomorrow; default 2h, and at most ten that are planned",
     )
-    .option("-n, --count <n>", "at most 1,000; default 500", wholeNumber)
+    .option("-n, --limit <n>", "at most 1,000; default 500", wholeNumber)
     .action(async (task: string, _: unknown, command) => {
       const options: TickCommandOptions = command.optsWithGlobals();
-      const { since = "1d", until, queue, owner, count } = options;
+      const { from = "1d", to, queue, owner, limit } = options;
       const sdk = await import("@carillon/sdk/schedule");
       const found = await withClient(options, async (client) => {
         const now = await client.serverTime();
         const read = (text: string, field: string, duration: "before" | "from") =>
           readMoment(sdk, text, { zone: HERE, now, field, duration }).time;
         const range: TickOptions = {
-          from: read(since, "since", "before"),
-          to: until === undefined ? now + 2 * HOUR : read(until, "until", "from"),
-          limit: limitOf(count, 1_000),
+          from: read(from, "from", "before"),
+          to: to === undefined ? now + 2 * HOUR : read(to, "to", "from"),
+          limit: limitOf(limit, 1_000),
         };
         return client.ticks(taskRef(task, queue, owner), range);
       });
       if (options.json) return out.json(found);
       const planned = found.ticks.findIndex(({ state }) => state === "planned");
-      const shown = found.ticks.slice(0, until === undefined && planned >= 0 ? planned + PLANNED : undefined);
+      const shown = found.ticks.slice(0, to === undefined && planned >= 0 ? planned + PLANNED : undefined);
       const more = found.ticks.length - shown.length;
       await out.write(shown.length > 0 ? table(COLUMNS, shown, out) : "No occurrences.\n");
-      if (more > 0) await out.write(`… and ${more} more planned; --until shows them\n`);
+      if (more > 0) await out.write(`… and ${more} more planned; --to shows them\n`);
       else if (found.next !== undefined)
-        out.note(`there are more: --since ${new Date(found.next).toISOString()}`);
+        out.note(`there are more: --from ${new Date(found.next).toISOString()}`);
     });
 };
 

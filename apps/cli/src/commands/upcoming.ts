@@ -8,7 +8,7 @@ type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
 
 interface UpcomingOptions extends Globals {
   queue?: string;
-  count?: number;
+  limit?: number;
 }
 
 /** Default limit of a forecast. */
@@ -20,7 +20,7 @@ export const registerUpNext: Register = (program, out) => {
     .summary("the tasks that are due next")
     .description("Lists the tasks that are due next, earliest first, each once.")
     .option("-q, --queue <queue>", "of this queue")
-    .option("-n, --count <n>", "at most 1,000; default 20", wholeNumber)
+    .option("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
     .action(async (_: unknown, command) => {
       const options: UpcomingOptions = command.optsWithGlobals();
       await operate(
@@ -42,7 +42,7 @@ export const registerForecast: Register = (program, out) => {
     )
     .argument("<duration>", "30m, 2h, 1d")
     .option("-q, --queue <queue>", "of this queue")
-    .option("-n, --count <n>", "at most 100,000; default 1,000", wholeNumber)
+    .option("-n, --limit <n>", "at most 100,000; default 1,000", wholeNumber)
     .action(async (within: string, _: unknown, command) => {
       const options: UpcomingOptions = command.optsWithGlobals();
       let found = 0;
@@ -56,12 +56,12 @@ export const registerForecast: Register = (program, out) => {
         },
         ({ upcoming }) => shown(upcoming, out) ?? `Nothing is due within ${within}.\n`,
       );
-      if (found === (options.count ?? MOST)) out.note("there may be more: --count sets the number listed.");
+      if (found === (options.limit ?? MOST)) out.note("there may be more: --limit sets the number listed.");
     });
 };
 
-function pick({ queue, count }: UpcomingOptions, most: number): { queue?: string; limit?: number } {
-  const limit = limitOf(count, most);
+function pick({ queue, limit: asked }: UpcomingOptions, most: number): { queue?: string; limit?: number } {
+  const limit = limitOf(asked, most);
   return { ...(queue === undefined ? {} : { queue }), ...(limit === undefined ? {} : { limit }) };
 }
 

@@ -62,13 +62,13 @@ export const listChanges = operation({
     owner: given.optional().describe("Of the task."),
     queue: given.optional().describe("Of the task; needed if it is deleted."),
     by: given.optional().describe("Only changes by this author."),
-    since: instant.optional(),
+    from: instant.optional(),
     ...page,
   }),
   output: z.object({ changes: z.array(change), cursor: nextPage }),
   async run({ scope, store, owner: bound }, { task: id, owner, queue, ...filter }) {
     const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
-    const since = filter.since === undefined ? 0 : roundedInstant(filter.since, "since");
+    const from = filter.from === undefined ? 0 : roundedInstant(filter.from, "from");
     const by = filter.by === undefined ? undefined : shortText(filter.by, "by");
     if (id === undefined && owner !== undefined)
       throw new CarillonError("INVALID_OPTION", "given without task.", {
@@ -84,7 +84,7 @@ export const listChanges = operation({
       const found = await store.changes.page(before, STEP);
       for (const stored of found) {
         before = stored.id;
-        if (stored.at < since) return { changes };
+        if (stored.at < from) return { changes };
         const change = decode(stored);
         if (!change || (bound !== undefined && change.scope.owner !== bound)) continue;
         if (by !== undefined && change.by !== by) continue;

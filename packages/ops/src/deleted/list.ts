@@ -13,20 +13,20 @@ export const listDeleted = operation({
   input: z.strictObject({
     queue: given.optional(),
     owner: given.optional(),
-    since: instant.optional().describe("Only those that were deleted since then."),
+    from: instant.optional().describe("Only those that were deleted since then."),
   }),
   output: z.object({ deleted: z.array(z.object({ task: taskName, at: time })) }),
   async run({ scope, store: { freezes, registry, tasks } }, input) {
     const { owner } = scope.bind(input);
     if (owner !== undefined) assertName(owner, "owner");
-    const since = input.since === undefined ? 0 : instantOf(input.since, "since");
+    const from = input.from === undefined ? 0 : instantOf(input.from, "from");
     const [now, queues] = await Promise.all([
       freezes.time(),
       input.queue === undefined ? registry.queuesAndPast() : [assertName(input.queue, "queue")],
     ]);
     const found = await Promise.all(
       queues.map(async (queue) =>
-        (await tasks.deleted(queue, since, now)).map(({ local, at }) => ({
+        (await tasks.deleted(queue, from, now)).map(({ local, at }) => ({
           task: { queue, ...parseLocalName(local) },
           at,
         })),
