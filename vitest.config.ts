@@ -37,6 +37,8 @@ const long = {
 };
 
 export default defineConfig({
+  // As NestJS wants them; only its tests have decorators.
+  oxc: { decorator: { legacy: true } },
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: ["carillon-source", "node"] } },
   test: {

@@ -4,6 +4,7 @@ import type { createServer as serve } from "node:http";
 import type { operatorOf as operator } from "@carillon/ops";
 import * as sdk from "@carillon/sdk";
 import type * as testing from "@carillon/testing";
+import type { NestFactory as nest } from "@nestjs/core";
 import { z as zod } from "zod";
 
 /** As in docs/policies/README.md. */
@@ -62,17 +63,7 @@ declare global {
   function once(key: unknown, act: () => unknown): Promise<unknown>;
   function send(payload: unknown, key?: string): Promise<void>;
 
-  // NestJS, which only the nightly tests install.
-  const Injectable: () => ClassDecorator;
-  interface BeforeApplicationShutdown {
-    beforeApplicationShutdown(): Promise<void>;
-  }
-  interface NestApplication {
-    enableShutdownHooks(): void;
-    get<T>(type: new (...args: never[]) => T): T;
-    listen(port: number): Promise<void>;
-  }
-  const NestFactory: { create(module: unknown): Promise<NestApplication> };
-  const AppModule: unknown;
-  const CarillonWorker: new () => Pick<sdk.Worker, "start">;
+  // NestJS
+  const NestFactory: typeof nest;
+  const AppModule: object;
 }

@@ -11,6 +11,7 @@ export {
   lintSchedule,
   parseDuration,
   parseInstant,
+  parseTask,
   previewSchedule,
   type Schedule,
   type ScheduleInput,

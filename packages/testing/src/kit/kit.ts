@@ -95,8 +95,8 @@ export class TestKit {
     try {
       await clock.set(kit.store, clock.start);
       if (settings.worker) {
-        const own = carillonWorker({ ...settings, logger: kit.#complaints }, { clock, stage: kit.#stage });
-        kit.#worker = await kit.#addWorker(own);
+        const { types, queues, concurrency } = settings;
+        await kit.work({ types, queues, concurrency });
       }
       return kit;
     } catch (error) {
@@ -141,6 +141,23 @@ export class TestKit {
     throw new CarillonError("CONFLICT", "this kit was opened without a worker.", {
       remedy: "Leave out worker: false, or use what bullWorker returned.",
     });
+  }
+
+  /**
+   * Opens Carillon's own worker in a kit that was opened with `worker: false`, for types that are known only now.
+   *
+   * @throws `CONFLICT` if the kit has one
+   */
+  async work(options: Pick<TestKitOptions, "types" | "queues" | "concurrency">): Promise<KitWorker> {
+    if (this.#worker) {
+      throw new CarillonError("CONFLICT", "this kit has a worker already.", {
+        remedy: "Open the kit with worker: false.",
+      });
+    }
+    const settings = settle({ ...options, namespace: this.namespace });
+    const own = { ...settings, logger: this.#complaints };
+    this.#worker = await this.#addWorker(carillonWorker(own, { clock: this.#clock, stage: this.#stage }));
+    return this.#worker;
   }
 
   /** A plain BullMQ worker on a queue of Carillon's, in virtual time like the kit's own. */
