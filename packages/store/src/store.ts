@@ -1,5 +1,13 @@
-import { CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
-import { assertName, isName, parseLocalName } from "@carillon/core/internal";
+import { DEFAULT_NAMESPACE } from "@carillon/core";
+import {
+  assertName,
+  assertOptions,
+  assertWhole,
+  durationOption,
+  isName,
+  MAX_DURATION,
+  parseLocalName,
+} from "@carillon/core/internal";
 import { AlertRepository } from "./alerts.js";
 import { BackfillRepository } from "./backfills.js";
 import { obliterate } from "./bull/bullmq.js";
@@ -239,19 +247,12 @@ function retention({ completedJobs, failedJobs, ...runs }: RetentionOptions = {}
   };
 }
 
-function limits<T extends object>(field: string, defaults: T, given: Partial<T> | undefined = {}): T {
-  if (typeof given !== "object" || given === null) {
-    throw new CarillonError("INVALID_OPTION", `${JSON.stringify(given)} is not an object.`, {
-      field,
-      remedy: `Give some of ${Object.keys(defaults).join(", ")}.`,
-    });
-  }
-  for (const [option, value] of Object.entries(given)) {
-    if (value !== undefined && (!Number.isInteger(value) || (value as number) < 0)) {
-      throw new CarillonError("INVALID_OPTION", "must be a whole number of 0 or more.", {
-        field: `${field}.${option}`,
-      });
-    }
-  }
-  return { ...defaults, ...given };
+function limits<T extends object>(field: string, defaults: T, given: object = {}): T {
+  assertOptions(given as T, Object.keys(defaults) as (keyof T & string)[], field);
+  const read = Object.entries(given).map(([option, value]) => {
+    if (/for$/i.test(option)) return [option, durationOption(value, `${field}.${option}`, 0, MAX_DURATION)];
+    assertWhole(value, `${field}.${option}`, 0, Number.MAX_SAFE_INTEGER);
+    return [option, value];
+  });
+  return { ...defaults, ...Object.fromEntries(read.filter(([, value]) => value !== undefined)) };
 }

@@ -1,4 +1,5 @@
 import { parseTask } from "@carillon/core";
+import { type RetentionOptions, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
@@ -30,7 +31,7 @@ onEveryEngine("the reconciler", (connection) => {
 
   it("removes the oldest jobs once a tenth more have ended than stay", async () => {
     const few = await Bench.open(connection(), {
-      retention: { completedJobs: { for: 86_400_000, most: 10 } },
+      retention: { completedJobs: { for: "1d", most: 10 } },
     });
     try {
       await few.put({ id: "t", overlap: "allow" });
@@ -144,6 +145,15 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
     const counted = { succeeded: "3", failed: "3", consecutiveFailures: "0", lastOutcome: "succeeded" };
     expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject(counted);
+  });
+
+  it.each([
+    [{ sucesses: 1 }, /^retention\.sucesses: .*Did you mean successes\?/],
+    [{ successes: -1 }, /^retention\.successes: got -1/],
+    [{ failuresFor: "soon" }, /^retention\.failuresFor: "soon" is not a duration/],
+    [{ failedJobs: { for: -1 } }, /^retention\.failedJobs\.for: got "-1"/],
+  ] as [RetentionOptions, RegExp][])("refuses %j as the retention of all tasks", (retention, message) => {
+    expect(() => new Store({ connection: connection(), retention })).toThrow(message);
   });
 
   it("treats corrupt retention of a task as absent", async () => {

@@ -1,5 +1,6 @@
 import {
   CATCH_UP_POLICIES,
+  type Duration,
   OVERLAP_POLICIES,
   type ParsedTask,
   type Policies,
@@ -22,32 +23,35 @@ import { joinLongValues, splitLongValues } from "./long-values.js";
 import * as read from "./stored-fields.js";
 
 /** Retention of jobs that have ended, in each queue. */
-interface JobRetention {
-  /** Time for which BullMQ keeps a job after its end, in ms. */
-  for: number;
+interface JobRetention<Time> {
+  /** Time for which BullMQ keeps a job after its end. */
+  for: Time;
   /** Number of jobs beyond which the oldest are removed sooner; up to a tenth more may stay for a while. */
   most: number;
 }
 
-/** Retention limits, per task and per queue. Times in ms. */
-export interface Retention {
+/** Retention limits, per task and per queue. */
+interface Limits<Time> {
   /** Final runs of a task that ended well; default 100. */
   successes: number;
   /** Final runs of a task that failed; default 100. */
   failures: number;
   /** Default 7 days. */
-  successesFor: number;
+  successesFor: Time;
   /** Default 30 days. */
-  failuresFor: number;
+  failuresFor: Time;
   /** Jobs that completed; default 10 minutes, and 10,000. */
-  completedJobs: JobRetention;
+  completedJobs: JobRetention<Time>;
   /** Jobs that failed for good; default 24 hours, and 10,000. */
-  failedJobs: JobRetention;
+  failedJobs: JobRetention<Time>;
 }
 
-/** Retention as options give it: what is absent keeps its default. */
-export type RetentionOptions = Partial<Omit<Retention, "completedJobs" | "failedJobs">> & {
-  [Jobs in "completedJobs" | "failedJobs"]?: Partial<JobRetention> | undefined;
+/** With times in ms. */
+export type Retention = Limits<number>;
+
+/** Retention as options give it, with durations: what is absent keeps its default. */
+export type RetentionOptions = Partial<Omit<Limits<Duration>, "completedJobs" | "failedJobs">> & {
+  [Jobs in "completedJobs" | "failedJobs"]?: Partial<JobRetention<Duration>> | undefined;
 };
 
 const DAY = 86_400_000;
