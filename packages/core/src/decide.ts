@@ -7,7 +7,7 @@ import type { Slot, TaskSchedule } from "./task-schedule.js";
 /** With catch-up `skip`, a single occurrence that is later than this counts as missed. Milliseconds. */
 export const DEFAULT_CATCH_UP_GRACE = 60_000;
 /**
- * The claim's decision. Pure: nodes that know the same decide the same. Pending occurrences that
+ * The claim's decision. Pure: every node decides the same for the same task at the same time. Pending occurrences that
  * are ready come first, then the schedule. Retries are an exception: they give way to a due time of the schedule, even
  * if that is skipped.
  */

@@ -71,7 +71,7 @@ export interface DueTask {
   readonly pending: readonly Pending[];
   /** The freezes whose scope the task is in. Default: none. */
   readonly freezes?: readonly Freeze[];
-  /** Time since which its node has been late with all tasks, but has claimed. Default: unknown. */
+  /** Time since which nodes have been late with all tasks, although they claimed. Default: unknown. */
   readonly behindSince?: number | undefined;
   /** The quotas that apply to it. `full`: the quota of waiting jobs is used up. Default: none. */
   readonly quota?: { readonly interval: number; readonly full: boolean };

@@ -5,7 +5,6 @@ import { type Bench, START } from "../../store/test/bench.js";
 import { Claimer } from "../src/claim/claimer.js";
 import { type ClaimReport, Committer, emptyReport } from "../src/claim/committer.js";
 import { Decider } from "../src/claim/decider.js";
-import { Ownership } from "../src/claim/ownership.js";
 import { Agenda } from "../src/loop/agenda.js";
 import { ServerClock } from "../src/loop/server-clock.js";
 import { type SchedulerOptions, settle } from "../src/options.js";
@@ -58,8 +57,7 @@ export function claimsOn(
   const agenda = new Agenda();
   const decider = new Decider(store, settings);
   const committer = new Committer(store, clock, settings);
-  const ownership = new Ownership(store, clock, settings);
-  const claimer = new Claimer(store, clock, settings, agenda, ownership, decider, committer);
+  const claimer = new Claimer(store, clock, settings, agenda, decider, committer);
   const turn = async (queue: string, goOn: () => boolean, ahead: number) => {
     const report = emptyReport();
     agenda.set(queue, await store.claims.next(queue));

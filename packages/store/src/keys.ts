@@ -104,6 +104,8 @@ export interface QueueKeys {
    * if it was queued. It expires.
    */
   asked(key: string): string;
+  /** String: since when claims have left something overdue, and when the last did (lib/late.lua). It expires. */
+  readonly late: string;
   /** Hash: marks of the newest changes, by subject (script/lib/once.lua). */
   readonly marks: string;
   /** The redlock mutex of a part of `next`, of replanning all tasks (`zone`), or of comparing the indexes (`audit`). */
@@ -242,6 +244,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     waiting: (owner) => `${ours}${prefix.waiting}${owner}`,
     turn: (worker, lane) => `${ours}${prefix.turn}${worker}:${lane}`,
     asked: (key) => `${ours}${prefix.asked}${key}`,
+    late: `${ours}late`,
     marks: `${ours}marks`,
     mutex: (part) => `${ours}${prefix.mutex}${part}`,
   };

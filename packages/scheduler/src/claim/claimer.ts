@@ -6,7 +6,6 @@ import type { Settings } from "../options.js";
 import type { Part } from "../part.js";
 import type { ClaimReport, Committer } from "./committer.js";
 import type { Decided, Decider } from "./decider.js";
-import type { Ownership } from "./ownership.js";
 import { Plan, type Planned, unread } from "./plan.js";
 
 /** Most commits of a queue that are under way at a time. Only full ones go beside others. */
@@ -54,7 +53,6 @@ export class Claimer {
   readonly #clock: ServerClock;
   readonly #settings: Settings;
   readonly #agenda: Agenda;
-  readonly #ownership: Ownership;
   readonly #decider: Decider;
   readonly #committer: Committer;
   readonly #plans = new Map<string, Plan>();
@@ -66,7 +64,6 @@ export class Claimer {
     clock: ServerClock,
     settings: Settings,
     agenda: Agenda,
-    ownership: Ownership,
     decider: Decider,
     committer: Committer,
   ) {
@@ -74,7 +71,6 @@ export class Claimer {
     this.#clock = clock;
     this.#settings = settings;
     this.#agenda = agenda;
-    this.#ownership = ownership;
     this.#decider = decider;
     this.#committer = committer;
   }
@@ -105,7 +101,6 @@ export class Claimer {
     report: ClaimReport,
     ahead = this.#settings.ahead,
   ): Promise<Part[]> {
-    for (const part of parts) this.#ownership.claims(queue, part, this.#agenda.head(queue, part));
     const plan = this.#plans.get(queue) ?? new Plan();
     this.#plans.set(queue, plan);
     const read = new Map<Part, number>();
@@ -162,7 +157,6 @@ export class Claimer {
       const items = due.flatMap(({ item }) => (item ? [item] : []));
       const { results, heads } = await this.#committer.commit(queue, items, report);
       this.#agenda.moved(queue, heads, mark);
-      for (const part of heads.keys()) this.#ownership.claims(queue, part, this.#agenda.head(queue, part));
       const again: Planned[] = [];
       for (const [i, { status }] of results.entries()) {
         const one = due[i] as Planned;
@@ -272,8 +266,7 @@ export class Claimer {
     const { claims } = this.#store;
     const batch = await claims.readDue(queue, Number(shard), limit, { ...which, others: others.map(Number) });
     this.#clock.observe(batch.now, sentAt);
-    const behindSince = (local: string) => this.#ownership.behindSince(queue, String(shardOf(local)));
-    const decided = await this.#decider.decide(queue, batch.entries, batch.now, behindSince);
+    const decided = await this.#decider.decide(queue, batch.entries, batch.now);
     const planned = decided.map((one) => {
       plan.prioritized ||= one.item.entry.task.definition.priority > 0;
       return this.#planned(queue, one, batch.now);

@@ -21,20 +21,13 @@ export class Decider {
 
   /**
    * Decides about each task as of its time, or as of now if that is past.
-   *
-   * @param behindSince tells since when this node has been late with all tasks of a shard
    * @returns in the same order, without the tasks that cannot be decided here
    */
-  async decide(
-    queue: string,
-    entries: readonly DueEntry[],
-    now: number,
-    behindSince: (local: string) => number,
-  ): Promise<Decided[]> {
+  async decide(queue: string, entries: readonly DueEntry[], now: number): Promise<Decided[]> {
     await this.#learnCalendars(entries);
     return entries.flatMap((entry) => {
       const at = Math.max(entry.since ?? now, now);
-      return this.#decide(queue, entry, at, behindSince(entry.local)).map((item) => ({ item, at }));
+      return this.#decide(queue, entry, at).map((item) => ({ item, at }));
     });
   }
 
@@ -46,7 +39,7 @@ export class Decider {
     if (entries.some(newer)) await calendars.refresh();
   }
 
-  #decide(queue: string, entry: DueEntry, now: number, behindSince: number): ClaimItem[] {
+  #decide(queue: string, entry: DueEntry, now: number): ClaimItem[] {
     const { task, local } = entry;
     if (!task || isForeign(task)) {
       this.#warnOnce(
@@ -60,8 +53,7 @@ export class Decider {
     }
     try {
       const item = { ...entry, task };
-      const due = dueTask(item, this.#store.calendars.schedules, behindSince);
-      const decision = decide(due, now, this.#settings.grace);
+      const decision = decide(dueTask(item, this.#store.calendars.schedules), now, this.#settings.grace);
       return [{ entry: item, decision }];
     } catch (error) {
       this.#warnOnce(`${queue} ${local} ${task.generation}`, "cannot be decided on this node: skipped", {

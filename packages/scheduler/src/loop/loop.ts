@@ -28,6 +28,8 @@ const REST = 1_000;
 const TURN = 200;
 /** Time in ms after which a part that another node has is tried again. */
 const TRY_AGAIN = 200;
+/** Lateness in ms at which a shard is taken from its owner although others of its queue are claimed from. */
+const LATE_AT_MOST = 3_000;
 
 /**
  * One timer, armed for the earliest time at which anything must be done: a part of a queue is due, or due times must be read
@@ -71,7 +73,7 @@ export class Loop {
     this.#ownership = new Ownership(store, clock, settings);
     const decider = new Decider(store, settings);
     const committer = new Committer(store, clock, settings, (roundTrip) => this.#slots.learn(roundTrip));
-    this.#claimer = new Claimer(store, clock, settings, this.#agenda, this.#ownership, decider, committer);
+    this.#claimer = new Claimer(store, clock, settings, this.#agenda, decider, committer);
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);
     this.#backfiller = new Backfiller(store, settings);
@@ -279,7 +281,7 @@ export class Loop {
     if (this.#ownership.isMine(queue, part)) return this.#claimer.turnAt(queue, part, at);
     const since = Math.max(at, this.#checked.get(keyOf(queue, part)) ?? at);
     // A Redis that answers late is late for the owner too.
-    return since + this.#ownership.patience(queue, part) + 4 * this.#checkTook;
+    return since + this.#ownership.patience(queue) + 4 * this.#checkTook;
   }
 
   /** A turn at shards of a queue: claims from this node's, and checks whether the owners of the others do their work. */
@@ -318,7 +320,7 @@ export class Loop {
     }
   }
 
-  /** The due shards whose owners have done nothing since the last check. */
+  /** The due shards whose owners have done nothing since the last check, while nobody else claimed from the queue either. */
   async #idle(queue: string, shards: readonly Part[]): Promise<Part[]> {
     const before = new Map(shards.map((shard) => [shard, this.#agenda.head(queue, shard)]));
     for (const shard of shards) {
@@ -326,13 +328,16 @@ export class Loop {
       await this.#ownership.giveUp(queue, shard);
     }
     const sent = performance.now();
-    await this.#readNext(queue);
+    const [claimed = 0] = await Promise.all([this.#store.claims.lastLate(queue), this.#readNext(queue)]);
     this.#checkTook = performance.now() - sent;
     for (const shard of shards) this.#check(queue, shard);
+    const patience = this.#ownership.patience(queue);
     const now = this.#clock.now();
     return shards.filter((shard) => {
       const head = this.#agenda.head(queue, shard);
-      return head === before.get(shard) && head <= now - this.#ownership.patience(queue, shard);
+      const late = now - head;
+      if (head !== before.get(shard) || late < patience) return false;
+      return Math.abs(now - claimed) > patience + 4 * this.#checkTook || late > LATE_AT_MOST;
     });
   }
 

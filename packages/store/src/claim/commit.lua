@@ -2,7 +2,7 @@
 -- independent: one that fails a check is left unchanged, and its answer names the check. Everything is checked before
 -- the first write, because Lua has no rollback.
 --
--- K.bull: BullMQ's keys (bullmq.ts: BULL_KEYS); K.frozen: the freezes; K.held: tasks that they hold
+-- K.bull: BullMQ's keys (bullmq.ts: BULL_KEYS); K.frozen: the freezes; K.held: tasks that they hold; K.late: see keys.ts
 -- A.shards: the shards of the items, separated by spaces; K.due: their indexes, in that order
 -- A.templates: job templates by number, as JSON
 -- K.asked: of a manual trigger (keys.ts), kept for A.remember ms
@@ -132,11 +132,14 @@ end
 
 -- Owners of tasks that were claimed without a run.
 local unused = {}
+-- Whether a node claims, and not a client or a backfill.
+local claims = false
 
 local function commit(item)
   local name, run = item.owner .. "/" .. item.id, item.run
   local held, guarded, extras = item.held == "1", item.guarded == "1", item.extras ~= "" and cjson.decode(item.extras)
   local shard, reckoned = shardOf[item.shard], {}
+  claims = claims or held
   for id in string.gmatch(item.over, "%S+") do reckoned[#reckoned + 1] = id end
 
   local refused, named, state = check(item, held, extras, guarded and run ~= "", reckoned)
@@ -193,8 +196,15 @@ for _, shard in ipairs(shards) do
 end
 if #runs > 0 then redis.call("ZADD", K.runs, unpack(runs)) end
 for owner in pairs(unused) do tried(wakeForPlaces, owner, now) end
-local heads = {}
-for i, shard in ipairs(shards) do heads[i] = rearm(shard.name, shard.key) or "-" end
+local heads, oldest = {}, now
+for i, shard in ipairs(shards) do
+  heads[i] = rearm(shard.name, shard.key) or "-"
+  oldest = math.min(oldest, tonumber(heads[i]) or now)
+end
+if claims and oldest < now - F.overdue then
+  local since = behindSince(now) or string.format("%.0f", math.max(oldest, now - F.away))
+  redis.call("SET", K.late, since .. " " .. nowText, "PX", F.late)
+end
 out[3] = table.concat(heads, " ")
 rearm(F.parts.runs, K.runs)
 wakeForMoved()

@@ -16,9 +16,13 @@ const LARGEST_PENDING = 256 * 1024;
 
 /** Input of `decide` for a due task. */
 export function dueTask(
-  { task, running, frozen }: Pick<ClaimItem["entry"], "task" | "running" | "frozen">,
+  {
+    task,
+    running,
+    frozen,
+    behindSince,
+  }: Pick<ClaimItem["entry"], "task" | "running" | "frozen" | "behindSince">,
   schedules: ScheduleCache,
-  behindSince?: number,
 ): DueTask {
   const { definition, nominal, due } = task;
   return {

@@ -2,7 +2,7 @@ import { isRunId, nominalOf } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
-import { QUOTA, RECKON } from "../script/libraries.js";
+import { LATE, QUOTA, RECKON } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { readable } from "../task/codec.js";
@@ -37,10 +37,13 @@ const WINDOW = 120;
 
 const READ_DUE = script("read-due", {
   once: "reads",
-  keys: ["due", "priorities", "frozen", "others[]"],
+  keys: ["due", "priorities", "frozen", "late", "others[]"],
   args: ["pass", "limit", "names", "by", "window"],
-  uses: [RECKON, QUOTA],
-  answer: answers<[now: number, more: string, rest: string, frozen: FrozenReply, ...tasks: string[]]>(),
+  uses: [RECKON, QUOTA, LATE],
+  answer:
+    answers<
+      [now: number, more: string, rest: string, frozen: FrozenReply, late: string, ...tasks: string[]]
+    >(),
 });
 
 /** Reads due tasks. */
@@ -77,7 +80,7 @@ export class DueReads {
   async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
     const others = (which.others ?? []).map((other) => keys.due(other));
-    const [now, more, rest, frozen, ...tasks] = await this.#scripts.run(
+    const [now, more, rest, frozen, late, ...tasks] = await this.#scripts.run(
       READ_DUE,
       { ...keys, due: keys.due(shard), others },
       {
@@ -88,12 +91,23 @@ export class DueReads {
         window: which.window ?? Math.min(4 * limit, WINDOW),
       },
     );
+    const behindSince = late === "" ? undefined : Number(late);
     return {
       now,
       more: more === "1",
       rest: rest === "" ? [] : rest.split(" "),
-      entries: tasks.map((text) => ({ ...dueEntry(queue, text), frozen: readFrozen(frozen) })),
+      entries: tasks.map((text) => ({
+        ...dueEntry(queue, text),
+        frozen: readFrozen(frozen),
+        behindSince,
+      })),
     };
+  }
+
+  /** Time of the last claim that left something overdue. */
+  async lastLate(queue: string): Promise<number | undefined> {
+    const stored = await this.#link.ask((client) => client.get(this.#keys.queue(queue).late));
+    return stored === null ? undefined : Number(stored.split(" ")[1]);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   CANCEL,
   CHECKS,
   ENQUEUE,
+  LATE,
   LEDGER,
   OPEN,
   PLACES,
@@ -84,7 +85,7 @@ interface CommitExtras {
 
 export const COMMIT = script("commit", {
   once: "generation",
-  keys: ["next", "runs", "expected", "frozen", "held", "alerts", "asked?", "due[]", "bull[]"],
+  keys: ["next", "runs", "expected", "frozen", "held", "late", "alerts", "asked?", "due[]", "bull[]"],
   args: ["token", "node", "shards", "templates", "remember"],
   each: {
     keys: ["task", "open", "record?", "job?", "ledger?", "backfill?", "jobs[]"],
@@ -119,7 +120,7 @@ export const COMMIT = script("commit", {
     ],
     packed: true,
   },
-  uses: [CHECKS, TASK, OPEN, PLACES, RECKON, LEDGER, ALERT, ENQUEUE, CANCEL, TRIED],
+  uses: [CHECKS, TASK, OPEN, PLACES, RECKON, LATE, LEDGER, ALERT, ENQUEUE, CANCEL, TRIED],
   answer: answers<[now: number, took: number, heads: string, ...statuses: string[]]>(),
 });
 

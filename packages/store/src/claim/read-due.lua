@@ -11,7 +11,8 @@
 -- A.pass: due tasks to pass over, in order ("" a fair choice); A.limit: batch size; A.names: to read, separated by spaces ("" choose);
 -- A.by: due by ("" now; later is a look ahead); A.window: how many of the oldest and of the newest to choose from
 -- Returns: { now, "1" if more is due than is read and named, names that did not fit, separated by spaces, { revision and list of the
---            freezes and quotas, if there are any, and the owners whose quota of waiting jobs is used up }, then of each task in
+--            freezes and quotas, if there are any, and the owners whose quota of waiting jobs is used up }, the time since which claims
+--            have left something overdue ("" they have not), then of each task in
 --            one text, with F.separator between: local name, run in the way ("" none), "1" if that is open here, when a worker began it ("" none did), ids of runs that
 --            are over, separated by spaces, its time in the due index, then field and value
 --            of each }
@@ -172,9 +173,10 @@ local rev, list, allowed = unpack(redis.call("HMGET", K.frozen, "rev", "list", "
 local owners = {}
 for i = 1, allowed and math.min(limit, #names) or 0 do owners[string.match(names[i], "^[^/]*")] = true end
 out[4] = { rev, list, fullOwners(allowed, owners) }
+out[5] = behindSince(now) or ""
 for i = 1, math.min(limit, #names) do
   -- Corrupt data in one task must not keep the others from being read.
   local ok, text = pcall(read, names[i])
-  out[4 + i] = ok and text or names[i] .. NO_RUN .. scores[names[i]] .. F.separator
+  out[5 + i] = ok and text or names[i] .. NO_RUN .. scores[names[i]] .. F.separator
 end
 return out

@@ -16,6 +16,8 @@ export interface DueEntry {
   readonly since?: number | undefined;
   /** The freezes of its queue. */
   readonly frozen?: Freezes | undefined;
+  /** Time since which claims of its queue have left something overdue. Undefined: they have not. */
+  readonly behindSince?: number | undefined;
 }
 
 /**

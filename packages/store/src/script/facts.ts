@@ -1,5 +1,12 @@
 import { ALERTS_QUEUE, type SkipReason } from "@carillon/core";
-import { FAILURES, FORMAT_VERSION, NEVER_LATE, SHARDS, SUCCESSES } from "@carillon/core/internal";
+import {
+  BEHIND_AT_MOST,
+  FAILURES,
+  FORMAT_VERSION,
+  NEVER_LATE,
+  SHARDS,
+  SUCCESSES,
+} from "@carillon/core/internal";
 
 /** Parts of a queue that have a due time of their own, apart from the shards: members of its index `next`. */
 export const PARTS = { runs: "r", alerts: "a", expected: "e", backfills: "b" } as const;
@@ -134,6 +141,11 @@ export const FACTS = {
   late: 86_400_000,
   /** A call whose answer was lost is made again within this many ms. */
   resent: 600_000,
+
+  /** What is left due for longer than this, in ms, is overdue. */
+  overdue: 100,
+  /** Nodes that claim nothing for longer than this, in ms, were away, and not slow. */
+  away: BEHIND_AT_MOST,
 
   /** Default time that a finished task is kept, in ms. */
   linger: 30 * 86_400_000,

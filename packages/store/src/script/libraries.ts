@@ -38,6 +38,7 @@ export const EACH = library("each", [RUN, TRIED]);
 export const BULL_END = library("bull-end", [RUN]);
 export const BULL_TAKE = madeLibrary("bull-take", bullTakeLua, [RUN]);
 export const QUOTA = library("quota", [KEYS, BULL]);
+export const LATE = library("late");
 export const RECKON = library("reckon", [OPEN, BULL]);
 const BULL_ADD = madeLibrary("bull-add", bullAddLua);
 export const ENQUEUE = library("enqueue", [KEYS, BULL_ADD]);
