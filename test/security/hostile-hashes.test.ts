@@ -6,6 +6,7 @@ import { Client } from "@carillon/sdk";
 import { namespaceKeys } from "@carillon/store";
 import { virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
+import { explained } from "../../packages/ops/test/explained.js";
 import { SILENT } from "../helpers.js";
 import { Stand } from "../seeds/harness.js";
 
@@ -196,7 +197,7 @@ async function answersOf(at: World, id = "m"): Promise<void> {
     () => at.client.runs.list(id),
     () => at.client.runs.stats(id),
     () => at.client.runs.ledger(id),
-    () => at.client.explain(id, "2026-01-01T00:00:10Z"),
+    () => explained(at.client, id, "2026-01-01T00:00:10Z"),
     () => at.client.pause(id),
     () => at.client.resume(id),
     () => at.client.trigger(id, { overlap: "allow" }),

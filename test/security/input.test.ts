@@ -3,6 +3,7 @@ import { CarillonError, Client, defineTask, type TaskInput, Worker } from "@cari
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
+import { explained } from "../../packages/ops/test/explained.js";
 import { SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 
@@ -196,7 +197,7 @@ it.each(TEXTS)("text stays unchanged from the put to the handler and back: %s", 
   expect(seen).toEqual(Array(2).fill({ payload, ...said }));
   const [run] = await client.runs.list("a");
   expect(run).toMatchObject({ outcome: "succeeded", result: { text } });
-  expect(await client.explain("a", run?.nominal ?? 0)).toMatchObject({ verdict: "enqueued" });
+  expect(await explained(client, "a", run?.nominal ?? 0)).toMatchObject({ verdict: "enqueued" });
   expect(await stand.admin.exists("pwned")).toBe(0);
   await client.delete("a");
 });

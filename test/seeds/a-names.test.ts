@@ -1,6 +1,7 @@
 import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { Client, defineTask, type JobData, type PutResult } from "@carillon/sdk";
 import { describe, expect, test } from "vitest";
+import { explained } from "../../packages/ops/test/explained.js";
 import { anything, Stand } from "./harness.js";
 
 type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
@@ -88,7 +89,7 @@ describe("A10 owners are isolated from each other", () => {
       (ref) => acme.runs.ledger(ref),
       (ref) => acme.runs.stats(ref),
       (ref) => acme.runs.journal({ task: ref }),
-      (ref) => acme.explain(ref, before.nextExecution ?? 0),
+      (ref) => explained(acme, ref, before.nextExecution ?? 0),
       (ref) =>
         operatorOf(acme).backfills.start({ ...(typeof ref === "string" ? named(ref) : ref), from: 0, to: 0 }),
     ];

@@ -2,6 +2,7 @@ import { operatorOf } from "@carillon/ops";
 import { type Context, defineTask, TimeLimitError } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, test, vi } from "vitest";
+import { explained } from "../../packages/ops/test/explained.js";
 import { lastingKeys } from "../helpers.js";
 import { anything, Stand } from "./harness.js";
 
@@ -61,9 +62,9 @@ describe("B2 a run that starts too soon after the last one is dropped", () => {
     const { runs: dropped } = await kit.client.runs.journal({ task: "t", outcome: "dropped" });
     expect(dropped).toHaveLength(1);
     expect(dropped[0]?.error).toMatch(/^started (45000|54999) ms after the run before/);
-    expect(await kit.client.explain("t", dropped[0]?.nominal ?? 0)).toMatchObject({
+    expect(await explained(kit.client, "t", dropped[0]?.nominal ?? 0)).toMatchObject({
       summary: expect.stringMatching(
-        /ended: dropped, since it started (45000|54999) ms after the run before\.$/,
+        /and was dropped, since it started (45000|54999) ms after the run before\.$/,
       ),
     });
     expect(await kit.client.runs.stats("t")).toMatchObject({

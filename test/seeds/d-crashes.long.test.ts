@@ -2,6 +2,7 @@ import { type Client, defineTask } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
+import { explained } from "../../packages/ops/test/explained.js";
 import { anything, PATIENCE, type Program, Stand } from "./harness.js";
 
 const stand = Stand.use({ appendonly: true, config: { appendfsync: "always" } });
@@ -188,18 +189,18 @@ describe("D16 a pause holds a crashed run in its wait", () => {
     expect(starts).toEqual([{ attempt: 1, at: START }]);
   }
   const run = async () => (await kit.client.runs.list("t"))[0];
-  const explained = async () => (await kit.client.explain("t", START)).summary;
+  const told = async () => (await explained(kit.client, "t", START)).summary;
 
   it("a pause in the wait stops the second start; the resume starts it, as one attempt", async () => {
     await crashed();
     await kit.client.pause("t", { by: "ann", note: "it kills its workers" });
     const until = (await run())?.notBefore ?? 0;
     const iso = new Date(until).toISOString().replace(".000Z", "Z");
-    expect(await explained()).toContain(`crashed; it waits until ${iso}, and until its task is resumed.`);
+    expect(await told()).toContain(`crashed; it waits until ${iso}, and until its task is resumed.`);
     await kit.advanceTo("1:00:00");
     expect(starts).toHaveLength(1);
     expect(await run()).toMatchObject({ state: "queued", attempts: 1, crashes: 1, notBefore: until });
-    expect(await explained()).toContain("crashed; it waits until its task is resumed.");
+    expect(await told()).toContain("crashed; it waits until its task is resumed.");
 
     const resumed = kit.now;
     await kit.client.resume("t");
@@ -218,7 +219,7 @@ describe("D16 a pause holds a crashed run in its wait", () => {
     await kit.client.resume("t");
     const until = (await run())?.notBefore ?? 0;
     const iso = new Date(until).toISOString().replace(".000Z", "Z");
-    expect(await explained()).toContain(`crashed; it waits until ${iso}.`);
+    expect(await told()).toContain(`crashed; it waits until ${iso}.`);
     await kit.advanceTo("20:00");
     expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2]);
     expect(starts[1]?.at).toBeGreaterThanOrEqual(until);

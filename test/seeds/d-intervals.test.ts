@@ -1,6 +1,7 @@
 import { type Context, defineTask } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
+import { explained } from "../../packages/ops/test/explained.js";
 import { anything, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -224,6 +225,6 @@ describe("D12 a handler may say when its task runs next", () => {
     await kit.expect("t").ranAt(["1:00", "2:00", "3:00", "20:00"]).state("finished");
     const at = Date.parse("2026-01-01T00:10:00Z");
     expect(await kit.client.runs.ledger("t")).toMatchObject([{ reason: "superseded", from: at, to: at }]);
-    expect(await kit.client.explain("t", at)).toMatchObject({ verdict: "skipped" });
+    expect(await explained(kit.client, "t", at)).toMatchObject({ verdict: "skipped" });
   });
 });

@@ -5,6 +5,7 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
+import { explained } from "../../packages/ops/test/explained.js";
 import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -256,7 +257,7 @@ describe("E14 authors are recorded: of a put, and of a trigger, enqueue or backf
     expect(await runs("later")).toEqual([["schedule", "hal"]]);
     const scheduled = ["schedule", undefined];
     expect(await runs("t")).toEqual([["backfill", "eve"], ["manual", "dan"], scheduled, scheduled]);
-    const { events } = await client.explain("t", at("02:00:00"));
+    const { events } = await explained(client, "t", at("02:00:00"));
     expect(events.map(({ text }) => text)).toContainEqual(
       expect.stringMatching(/\(manual\).*asked for by dan$/),
     );

@@ -1,6 +1,7 @@
 import { type Context, defineTask, type Json, PermanentError } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
+import { explained } from "../../packages/ops/test/explained.js";
 import { anything, Stand } from "../seeds/harness.js";
 
 const stand = Stand.use();
@@ -83,8 +84,8 @@ describe("the last run of a task", () => {
     expect(run).toMatchObject({ outcome: "succeeded", error: expect.stringContaining("out of paper") });
     expect(await status()).toMatchObject({ outcome: "succeeded", result: "done" });
     expect(await status()).not.toHaveProperty("error");
-    const { events } = await kit.client.explain("t", START + 10 * MINUTE);
-    expect(events.at(-1)).toMatchObject({ what: "succeeded", text: "it ended: succeeded" });
+    const { events } = await explained(kit.client, "t", START + 10 * MINUTE);
+    expect(events.at(-1)).toMatchObject({ outcome: "succeeded", text: "it ended: succeeded" });
   });
 
   it("is absent while it is retried from outside", async () => {

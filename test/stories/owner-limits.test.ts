@@ -4,6 +4,7 @@ import { internalsOf } from "@carillon/store/internal";
 import { type TestKit, testKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { explained } from "../../packages/ops/test/explained.js";
 
 const QUEUE = "bells";
 
@@ -47,8 +48,8 @@ describe("a limit by owner", () => {
     await kit.advance("10m");
     expect(started.filter((one) => one.startsWith("beta"))).toHaveLength(6);
     expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(2);
-    const explained = await kit.client.explain({ owner: "acme", id: "t5" }, kit.now);
-    expect(explained.summary).toMatch(/acme has 2 runs in queue bells, as many as it may/);
+    const told = await explained(kit.client, { owner: "acme", id: "t5" }, kit.now);
+    expect(told.summary).toMatch(/acme has 2 runs in queue bells, as many as it may/);
     await kit.advance("19s");
     expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(2);
     await kit.advance("2s");

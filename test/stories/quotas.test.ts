@@ -3,6 +3,7 @@ import { Client, defineTask } from "@carillon/sdk";
 import { type TestKit, testKit } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { explained } from "../../packages/ops/test/explained.js";
 
 const QUEUE = "bells";
 const ring = defineTask("ring", { queue: QUEUE, payload: z.object({}), handler: () => {} });
@@ -86,7 +87,7 @@ describe("a quota", () => {
     expect(skip).toMatchObject({ reason: "quota", to: (skip?.from ?? 0) + 6 * 60_000 });
     const refused = kit.client.trigger({ owner: "acme", id: "a" });
     await expect(refused).rejects.toMatchObject({ code: "QUOTA_WAITING", statusCode: 429 });
-    expect((await kit.client.explain({ owner: "acme", id: "a" }, kit.now)).summary).toContain("quota");
+    expect((await explained(kit.client, { owner: "acme", id: "a" }, kit.now)).summary).toContain("quota");
     await operatorOf(kit.client).quotas.set({ scope: "all", waiting: 5 });
     await kit.advance("2m");
     expect(await kit.client.runs.list({ owner: "beta", id: "b" })).toHaveLength(10);

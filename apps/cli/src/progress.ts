@@ -1,5 +1,5 @@
+import { duration } from "@carillon/ops/words";
 import type { Io } from "./io.js";
-import { duration } from "./times.js";
 
 /** Shows nothing before the first of these times, in ms, then at most one update in the second. */
 const [AFTER, EVERY] = [1_000, 200];

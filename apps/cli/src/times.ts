@@ -1,3 +1,5 @@
+import { relative } from "@carillon/ops/words";
+
 /** The zone of this machine. */
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -53,29 +55,6 @@ function formatOf(zone: string): Intl.DateTimeFormat {
     formats.set(zone, format);
   }
   return format;
-}
-
-const UNITS = [
-  [86_400_000, "d"],
-  [3_600_000, "h"],
-  [60_000, "min"],
-  [1_000, "s"],
-] as const;
-
-/** `1 h 5 min`, `12 s`, `340 ms`: the two largest units, or the largest. */
-export function duration(ms: number, units: 1 | 2 = 2): string {
-  const whole = Math.round(Math.abs(ms));
-  if (whole < 1_000) return `${whole} ms`;
-  const at = UNITS.findIndex(([size]) => whole >= size);
-  const [size, unit] = UNITS[at] ?? [1_000, "s"];
-  const [smaller, next] = UNITS[at + 1] ?? [];
-  const rest = smaller === undefined || units === 1 ? 0 : Math.floor((whole % size) / smaller);
-  return `${Math.floor(whole / size)} ${unit}${rest > 0 ? ` ${rest} ${next}` : ""}`;
-}
-
-export function relative(ms: number, now: number, units?: 1 | 2): string {
-  if (Math.abs(ms - now) < 1_000) return "now";
-  return ms > now ? `in ${duration(ms - now, units)}` : `${duration(now - ms, units)} ago`;
 }
 
 /** For people: the local time and how far away it is. */

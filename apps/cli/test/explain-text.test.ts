@@ -1,75 +1,49 @@
-import type { RunDetails } from "@carillon/sdk";
-import type { ExplainedEvent } from "@carillon/sdk/internal";
+import type { AnswerTo } from "@carillon/ops";
 import { describe, expect, it } from "vitest";
 import { type Account, told } from "../src/commands/explain-text.js";
 
+type Explanation = AnswerTo<"occurrences.explain">;
+type ExplainedEvent = Explanation["events"][number];
+type ExplainedRun = NonNullable<Explanation["run"]>;
+
 const time = Date.parse("2026-11-20T08:00:00Z");
 
-const node: Account["nodes"][number] = {
-  ...{
-    id: "node-1",
-    host: "vm",
-    pid: 812,
-    version: "0",
-    tzdata: "",
-    bullmq: "6.0.0",
-    clockOffset: 0,
-    alive: true,
-    ready: true,
-    state: "ready",
-  },
-  ...{ started: time - 1_000, beat: time, every: 10_000 },
-};
-
-const run = (more: Partial<RunDetails> = {}): RunDetails => ({
-  id: "a@x.1",
-  task: { queue: "q", owner: "system", id: "a" },
-  ...{ type: "t", key: "k", state: "final", outcome: "succeeded", trigger: "schedule", node: "node-1" },
-  ...{
-    nominal: time,
-    due: time,
-    enqueued: time + 5,
-    started: time + 20,
-    finished: time + 1_020,
-    attempts: 1,
-  },
-  ...{ worker: "w", host: "vm", pid: 99, attemptList: [], output: [] },
+const run = (more: Partial<ExplainedRun> = {}): ExplainedRun => ({
+  ...{ id: "a@x.1", state: "final", outcome: "succeeded", trigger: "schedule", attempts: 1 },
+  ...{ nominal: time, due: time, enqueued: time + 5, started: time + 20, finished: time + 1_020 },
+  ...{ worker: "w", host: "vm", pid: 99 },
   ...more,
 });
 
 const claimed: ExplainedEvent = {
-  ...{ at: time + 5, what: "enqueued", by: "node-1", run: "a@x.1" },
-  text: "node-1 enqueued it (schedule), 5 ms after it was due",
+  ...{ at: time + 5, code: "enqueued", by: "node-1", host: "vm", pid: 812, run: "a@x.1" },
+  ...{ trigger: "schedule", lateMs: 5 },
 };
-const event = (what: string, ms: number | undefined, text: string, id = "a@x.1"): ExplainedEvent => ({
-  ...{ at: ms === undefined ? undefined : time + ms, what, text, run: id },
-});
+const event = (
+  code: ExplainedEvent["code"],
+  ms: number | undefined,
+  more: Partial<ExplainedEvent> = {},
+): ExplainedEvent => ({ at: ms === undefined ? undefined : time + ms, code, run: "a@x.1", ...more });
 
 /** The text for people, without colours. */
-function tell(more: Partial<Account> = {}, explanation: Partial<Account["explanation"]> = {}): string {
-  const account = {
-    task: { owner: "system", id: "a", queue: "q", humanized: "daily", overlap: "skip", catchUp: "one" },
-    explanation: {
-      task: "system/a",
-      time,
-      verdict: "enqueued",
-      summary: "S.",
-      events: [claimed],
-      ...explanation,
-    },
-    ...{ zone: "Europe/Berlin", now: time + 60_000, nodes: [node], run: run() },
+function tell(more: Partial<Explanation> = {}): string {
+  const task = { owner: "system", id: "a", queue: "q", humanized: "daily", overlap: "skip", catchUp: "one" };
+  const explanation: Explanation = {
+    ...{ task, time, now: time + 60_000, verdict: "enqueued", why: { code: "ran" } },
+    ...{ events: [claimed], run: run(), runs: 1, nodes: 1 },
     ...more,
   };
-  return told(account as unknown as Account, (_, text) => text);
+  return told({ task, explanation, zone: "Europe/Berlin" } as unknown as Account, (_, text) => text);
 }
 
-const verdict = (more: Partial<RunDetails>) => tell({ run: run(more) }).split("\n")[4];
+const open = { outcome: undefined, finished: undefined };
+const verdict = (more: Partial<ExplainedRun>) => tell({ run: run(more) }).split("\n")[4];
 
 describe("the verdict", () => {
-  it.each<[Partial<RunDetails>, string]>([
+  it.each<[Partial<ExplainedRun>, string]>([
     [{}, "SUCCEEDED  It was enqueued on time, 5 ms after it was due, and succeeded after 1 s."],
     [
-      { outcome: "timed-out", attempts: 2, error: "too long\nat" },
+      { outcome: "timed-out", attempts: 2, error: "too long" },
       "TIMED OUT  It was enqueued on time, 5 ms after it was due, and was out of time after 1 s and 2 attempts: too long.",
     ],
     [
@@ -77,29 +51,23 @@ describe("the verdict", () => {
       "NOTHING TO DO  It was enqueued on time, 5 ms after it was due, and had nothing to do after 1 s.",
     ],
     [
-      { outcome: "cancelled", started: undefined as never, attempts: 0 },
+      { outcome: "cancelled", started: undefined, attempts: 0 },
       "CANCELLED  It was enqueued on time, 5 ms after it was due, and was cancelled before it started.",
     ],
     [
-      { state: "running", outcome: undefined as never, finished: undefined as never },
+      { state: "running", ...open },
       "RUNNING  It was enqueued on time, 5 ms after it was due, and has been running for 59 s on vm, process 99.",
     ],
     [
-      { state: "terminating", outcome: undefined as never, finished: undefined as never },
+      { state: "terminating", ...open },
       "TERMINATING  It was enqueued on time, 5 ms after it was due, and is being ended on vm, process 99.",
     ],
     [
-      {
-        state: "queued",
-        outcome: undefined as never,
-        finished: undefined as never,
-        started: undefined as never,
-        attempts: 0,
-      },
+      { state: "queued", ...open, started: undefined, attempts: 0 },
       "QUEUED  It was enqueued on time, 5 ms after it was due, and has been waiting for a worker for 59 s.",
     ],
     [
-      { state: "queued", outcome: undefined as never, finished: undefined as never, error: "no paper" },
+      { state: "queued", ...open, error: "no paper" },
       "QUEUED  It was enqueued on time, 5 ms after it was due, and waits for its next attempt, 59 s after the first: no paper.",
     ],
     [
@@ -110,9 +78,9 @@ describe("the verdict", () => {
   ])("is right for %j", (more, expected) => expect(verdict(more)).toBe(expected));
 
   it("shows until when a crashed run waits, in the given time zone", () => {
-    const queued = run({ state: "queued", outcome: undefined as never, attempts: 1 });
-    const text = "waits until 2026-11-20T08:05:00Z, and until its task is resumed";
-    const lines = tell({ run: queued }, { events: [claimed, event("crash-wait", undefined, text)] });
+    const until = Date.parse("2026-11-20T08:05:00Z");
+    const waiting = event("crash-wait", undefined, { until, paused: true });
+    const lines = tell({ run: run({ state: "queued", outcome: undefined }), events: [claimed, waiting] });
     const waits = "waits until 09:05:00, and until its task is resumed";
     expect(lines.split("\n")[4]).toBe(
       `QUEUED  It was enqueued on time, 5 ms after it was due, and crashed; it ${waits}.`,
@@ -121,47 +89,36 @@ describe("the verdict", () => {
   });
 
   it("counts the runs of an occurrence", () => {
-    const events = [
-      claimed,
-      event("failed", 10, "it ended: failed"),
-      event("enqueued", 20, "again", "a@x.2"),
-    ];
-    expect(tell({}, { events })).toContain("due (the last of 2 runs), and succeeded");
+    expect(tell({ runs: 2 })).toContain("due (the last of 2 runs), and succeeded");
   });
 
-  it("is the SDK's if the record is deleted, in the given time zone", () => {
-    const text = tell(
-      { run: undefined },
-      { verdict: "planned", summary: "It is due at 2026-11-20T09:30:00Z.", events: [] },
-    );
-    expect(text).toContain("\nPLANNED  It is due at 10:30:00.\n");
-    const other = tell(
-      { run: undefined },
-      { verdict: "planned", summary: "Due at 2026-11-21T09:30:00Z.", events: [] },
-    );
-    expect(other).toContain("\nPLANNED  Due at 2026-11-21 10:30:00.\n");
+  it("has times in the given zone, with the date if it is another one", () => {
+    const planned = (at: string) =>
+      tell({
+        ...{ verdict: "planned", run: undefined, events: [], now: Date.parse(at) - 90_000 },
+        why: { code: "planned", due: Date.parse(at) },
+      });
+    expect(planned("2026-11-20T09:30:00Z")).toContain("\nPLANNED  It is due at 10:30:00, in 1 min 30 s.\n");
+    expect(planned("2026-11-21T09:30:00Z")).toContain("\nPLANNED  It is due at 2026-11-21 10:30:00, in ");
   });
 });
 
 describe("the chain", () => {
-  const rows = (events: ExplainedEvent[], more: Partial<Account> = {}) => {
-    const lines = tell(more, { events }).split("\n");
-    return lines.slice(7, 7 + events.length);
-  };
+  const rows = (events: ExplainedEvent[]) =>
+    tell({ events })
+      .split("\n")
+      .slice(7, 7 + events.length);
 
-  it("shows a node's host, unless it is another process of that name", () => {
+  it("shows the host of a node, if it is known", () => {
     expect(rows([claimed])[0]).toContain("node-1 (vm, process 812) enqueued it");
-    expect(rows([claimed], { nodes: [{ ...node, started: time + 6 }] })[0]).toContain("  node-1 enqueued it");
-    expect(rows([claimed], { nodes: [] })[0]).toContain("  node-1 enqueued it");
-    expect(rows([{ ...claimed, by: "-", text: "- skipped it (paused)" }])[0]).toContain(
-      "  a client skipped it",
-    );
+    expect(rows([{ ...claimed, host: undefined }])[0]).toContain("  node-1 enqueued it");
+    expect(rows([event("skipped", 5, { by: "-", reason: "paused" })])[0]).toContain("  a client skipped it");
   });
 
   it("puts crashes before the end of their run", () => {
-    const end = event("crashed", 900, "it ended: crashed");
-    const crashes = event("crashes", undefined, "3 of its attempts lost their worker");
-    const attempt = event("attempt", 20, "attempt 1 started on vm");
+    const end = event("ended", 900, { outcome: "crashed" });
+    const crashes = event("crashes", undefined, { crashes: 3 });
+    const attempt = event("attempt", 20, { attempt: 1, by: "w", host: "vm", pid: 1 });
     const said = rows([claimed, attempt, end, crashes]).map(
       (row) => /enqueued|attempt 1|lost their worker|it ended/.exec(row)?.[0],
     );
@@ -171,7 +128,7 @@ describe("the chain", () => {
   });
 
   it("has dates if it spans days", () => {
-    const late = event("attempt", 86_400_000, "attempt 1 started on vm");
+    const late = event("attempt", 86_400_000, { attempt: 1, by: "w", host: "vm", pid: 1 });
     expect(rows([claimed, late])).toEqual([
       expect.stringMatching(/^2026-11-20 09:00:00.005 {2}2026-11-20T08:00:00.005Z {2}\+5 ms {2}node-1/),
       expect.stringMatching(/^2026-11-21 09:00:00 {6}2026-11-21T08:00:00Z {7}\+1 d {2}attempt 1/),
@@ -179,28 +136,29 @@ describe("the chain", () => {
   });
 
   it("prints the text of an error unchanged, without control characters", () => {
-    const end = event("failed", 30, "it ended: failed: at 2026-11-20T08:00:00Z \u001b[2J");
+    const end = event("ended", 30, { outcome: "failed", error: "at 2026-11-20T08:00:00Z \u001b[2J" });
     expect(rows([claimed, end])[1]).toContain("it ended: failed: at 2026-11-20T08:00:00Z \\u001b[2J");
   });
 });
 
 describe("the notes", () => {
   it("name the place of the output", () => {
-    const output = [{ attempt: 1, text: "log a\nlog b\n", cut: false }];
-    expect(tell({ run: run({ output }) })).toContain("\nprinted   2 lines: carillon run a@x.1\n");
+    expect(tell({ printed: 2 })).toContain("\nprinted   2 lines: carillon run a@x.1\n");
     expect(tell()).not.toContain("printed");
   });
 
   it("report that no node is alive, if that matters", () => {
-    const alone = { nodes: [{ ...node, alive: false }] };
-    expect(tell(alone, { verdict: "planned" })).toContain("\nnodes     none is alive");
-    expect(tell({}, { verdict: "planned" })).not.toContain("nodes");
-    expect(tell(alone)).not.toContain("nodes");
+    const planned = { verdict: "planned", why: { code: "planned", due: time } } as const;
+    expect(tell({ ...planned, nodes: 0 })).toContain("\nnodes     none is alive");
+    expect(tell(planned)).not.toContain("nodes");
+    expect(tell({ nodes: 0 })).not.toContain("nodes");
   });
 
   it("name the blocking run, even while it is running", () => {
-    const going = run({ state: "running", outcome: undefined as never, finished: undefined as never });
-    expect(tell({ run: going }, { verdict: "skipped" })).toContain(
+    const other = run({ state: "running", ...open });
+    const skip = event("skipped", 5, { by: "node-1", reason: "overlap", other });
+    const why = { code: "skipped", reason: "overlap" } as const;
+    expect(tell({ verdict: "skipped", why, run: undefined, events: [skip] })).toContain(
       "\nin the way  a@x.1: enqueued 09:00:00.005, started 09:00:00.020 on vm, process 99, is running\n",
     );
   });

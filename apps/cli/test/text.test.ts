@@ -1,19 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
+import { duration, relative } from "@carillon/ops/words";
 import { describe, expect, it } from "vitest";
 import { behindPace } from "../src/commands/backfills.js";
 import { EXIT_HELP } from "../src/exit-codes.js";
 import { type Layout, table } from "../src/table.js";
 import { painter, paragraphs, printable, wrap } from "../src/text.js";
-import {
-  duration,
-  HERE,
-  localIso,
-  parseInstant,
-  relative,
-  shortTimes,
-  type TimeTexts,
-  utcIso,
-} from "../src/times.js";
+import { HERE, localIso, parseInstant, shortTimes, type TimeTexts, utcIso } from "../src/times.js";
 
 describe("texts for people", () => {
   it("are broken at spaces to fit a terminal, and elsewhere not at all", () => {

@@ -90,9 +90,9 @@ export function onlyActs({ req }: Ctx): boolean {
 const OWNED: readonly RegExp[] = [
   /^\/api\/v1\/tasks(\/counts)?$/,
   /^\/api\/v1\/tasks(\/[^/]+){3}$/,
-  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|move|trigger|runs|revisions|restore|ledger|stats|explain|ticks)$/,
+  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|move|trigger|runs|revisions|restore|ledger|stats)$/,
   /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
-  /^\/api\/v1\/(stats|ticks|events|validate|journal|status|me|openapi\.json)$/,
+  /^\/api\/v1\/(stats|events|validate|journal|status|me|openapi\.json)$/,
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),
 ];
 

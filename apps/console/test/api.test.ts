@@ -117,7 +117,7 @@ describe("the calls of the API", () => {
       [{ nominal, due: nominal, state: "planned" }, { nominal: nominal + 86_400_000 }],
     ]);
     await console_.client.trigger({ queue: "reports", owner: "tenant-a", id: "nightly" });
-    const strips = await api("GET", "/ticks?task=reports/tenant-a/nightly&task=reports/system/none");
+    const strips = await api("GET", "/ticks?tasks=reports/tenant-a/nightly&tasks=reports/system/none");
     expect(strips.body["tasks"]).toMatchObject([
       { task: { id: "nightly" }, ticks: [{ state: "enqueued", trigger: "manual", runState: "queued" }] },
       { task: { id: "none" }, ticks: [] },

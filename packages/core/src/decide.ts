@@ -1,8 +1,9 @@
 import { decideBacklog } from "./catch-up.js";
 import { type Decision, type DueTask, type Pending, type Skipped, scheduled } from "./decision.js";
-import { type Frozen, frozenAt, frozenText } from "./freeze.js";
+import { type Frozen, frozenAt } from "./freeze.js";
 import { counted, forbidden, settleOverlap } from "./overlap.js";
 import type { Slot, TaskSchedule } from "./task-schedule.js";
+import { frozenText } from "./words/reasons.js";
 
 /** With catch-up `skip`, a single occurrence that is later than this counts as missed. Milliseconds. */
 export const DEFAULT_CATCH_UP_GRACE = 60_000;

@@ -109,13 +109,6 @@ export function isThawed(freeze: Freeze, now: number): boolean {
   return endAt(freeze, now) === undefined && nextFreeze([freeze], now) === undefined;
 }
 
-/** Text about a freeze: `frozen by ann until 2026-01-05T14:00:00Z: INC-43`. */
-export function frozenText({ by, until, note }: Omit<Frozen, "id">): string {
-  const who = by === undefined ? "" : ` by ${by}`;
-  const end = until === undefined ? "it is lifted" : new Date(until).toISOString().replace(".000Z", "Z");
-  return `frozen${who} until ${end}${note === undefined ? "" : `: ${note}`}`;
-}
-
 /** @throws `INVALID_OPTION` unless a scope names an owner, a tag or a queue, or all tasks */
 export function assertFreezeScope({ owner, tag, queue, all }: FreezeScope): void {
   const given = Object.entries({ owner, tag, queue }).filter(([, value]) => value !== undefined);

@@ -32,3 +32,5 @@ export * from "./task.js";
 export type * from "./task-input.js";
 export * from "./task-schedule.js";
 export * from "./task-state.js";
+export * from "./words/reasons.js";
+export * from "./words/times.js";

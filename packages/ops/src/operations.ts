@@ -28,8 +28,10 @@ import { previewFreeze } from "./freezes/preview.js";
 import { putFreeze } from "./freezes/put.js";
 import { listNamespaces } from "./namespaces/list.js";
 import { listNodes } from "./nodes/list.js";
+import { explain } from "./occurrences/explain.js";
 import { forecast } from "./occurrences/forecast.js";
 import { plannedLoad } from "./occurrences/load.js";
+import { listTicks, tickStrips } from "./occurrences/ticks.js";
 import { upNext } from "./occurrences/up-next.js";
 import { deleteQueue } from "./queues/delete.js";
 import { queueLimits } from "./queues/limits.js";
@@ -78,7 +80,7 @@ export const OPERATIONS = {
   freezes: { list: listFreezes, put: putFreeze, preview: previewFreeze, delete: deleteFreeze },
   namespaces: { list: listNamespaces },
   nodes: { list: listNodes },
-  occurrences: { upNext, forecast, load: plannedLoad },
+  occurrences: { upNext, forecast, load: plannedLoad, ticks: listTicks, strips: tickStrips, explain },
   queues: {
     list: listQueues,
     names: queueNames,

@@ -1,16 +1,9 @@
-import {
-  CarillonError,
-  type TaskInput,
-  type TaskName,
-  type TaskRef,
-  type TriggerOptions,
-} from "@carillon/core";
+import { CarillonError, type TaskInput, type TaskRef, type TriggerOptions } from "@carillon/core";
 import { Store } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
 import { doctor } from "./client/doctor.js";
 import type { Diagnosis } from "./client/doctor-finding.js";
 import { type EventsOptions, type LiveEvent, liveEvents } from "./client/events.js";
-import { type Explanation, explainAt } from "./client/explain.js";
 import { isTyped } from "./client/input.js";
 import { type MoveOptions, type MoveResult, move } from "./client/move.js";
 import { checkedOptions } from "./client/options.js";
@@ -21,7 +14,6 @@ import { type Status, status } from "./client/status.js";
 import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
 import { countByFilter, countTasks, listTasks, readTask, type TaskCounts } from "./client/task-reader.js";
 import { TaskWriter } from "./client/task-writer.js";
-import { listTicks, type TickList, type TickOptions, type TickStrip, tickStrips } from "./client/ticks.js";
 import type {
   AuthorOptions,
   ClientOptions,
@@ -267,39 +259,6 @@ export class Client {
     options: EnqueueOptions = {},
   ): Promise<EnqueueResult> {
     return this.#writer.enqueue(type, payload, options);
-  }
-
-  /**
-   * Reasons why a task ran, or did not, at a time: each recorded decision, attempt and end, in order.
-   *
-   * @param time the nominal time: ISO 8601 with offset, a Date or epoch ms
-   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
-   */
-  async explain(ref: TaskRef, time: string | number | Date): Promise<Explanation> {
-    return explainAt(this.#scope, ref, time);
-  }
-
-  /**
-   * The occurrences of a task in a range of time, in order: skipped with the reason, enqueued with run and outcome, waiting, held, planned.
-   * The past comes from run records and the ledger, as far as these are kept; what is to come, from the schedule as it is now.
-   *
-   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
-   */
-  async ticks(ref: TaskRef, options: TickOptions): Promise<TickList> {
-    return listTicks(this.#scope, ref, options);
-  }
-
-  /**
-   * The newest decided occurrences of each of these tasks, oldest first; 30 unless `limit` (at most 100) says otherwise. Tasks that do not
-   * exist have none. At most 200 tasks; two round trips for each of their queues.
-   *
-   * @throws `INVALID_OPTION`, `INVALID_NAME`
-   */
-  async lastTicks(
-    tasks: readonly TaskName[],
-    options: { limit?: number | undefined } = {},
-  ): Promise<TickStrip[]> {
-    return tickStrips(this.#scope, tasks, options);
   }
 
   /**

@@ -30,8 +30,6 @@ export {
 export { internalsOf, storeOf } from "@carillon/store/internal";
 export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope, shown } from "./client/change.js";
 export type { Diagnosis, Finding } from "./client/doctor-finding.js";
-export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
-export { foresee } from "./client/forecast.js";
 export { assertEntry, assertRef, notFound, shortText, wholeNumber } from "./client/input.js";
 export type { MoveOptions } from "./client/move.js";
 export { running } from "./client/running.js";
@@ -43,8 +41,6 @@ export type { Percentiles, RunSummary } from "./client/summary.js";
 export { triggerOne } from "./client/task-actions.js";
 export { checkedConditions, countByFilter, storedFilter, type TaskCounts } from "./client/task-reader.js";
 export { TaskWriter } from "./client/task-writer.js";
-export type { Tick, TickList, TickOptions, TickStrip } from "./client/ticks.js";
-export { TimeSlice } from "./client/time-slice.js";
 export { undelivered } from "./client/undelivered.js";
 export type { Validation } from "./client/validation.js";
 export { displayState, type TaskRevision } from "./client/view.js";

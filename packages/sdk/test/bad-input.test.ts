@@ -2,6 +2,7 @@ import { operatorOf } from "@carillon/ops";
 import { CarillonError, Client, defineTask, readEnvironment, type TaskInput, Worker } from "@carillon/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { explained } from "../../ops/test/explained.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { onEveryEngine } from "../../store/test/engines.js";
 
@@ -320,7 +321,7 @@ onEveryEngine("bad input", (connection) => {
     ["list's cursor", (cursor) => client.list({ cursor }), [5, null, {}], "INVALID_OPTION", "cursor"],
     [
       "explain's time",
-      (time) => client.explain("there", time),
+      (time) => explained(client, "there", time),
       [undefined, ...NO_TIMES],
       "INVALID_OPTION",
       "time",

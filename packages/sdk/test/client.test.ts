@@ -315,7 +315,11 @@ onEveryEngine("the client", (connection) => {
     expect(await ids({ overdue: true })).toEqual([]);
     await bench.clock.advance(12_000);
     expect(await ids({ overdue: true, sort: "next" })).toEqual(["b", "a"]);
-    const { ticks } = await client.ticks("a", { from: START, to: START + 20_000 });
+    const { ticks } = await operatorOf(client).occurrences.ticks({
+      id: "a",
+      from: START,
+      to: START + 20_000,
+    });
     expect(ticks).toMatchObject([
       { nominal: START + 10_000, state: "due" },
       { nominal: START + 20_000, state: "planned" },

@@ -5,6 +5,7 @@ import { internalsOf, withSeams } from "@carillon/store/internal";
 import { type RedisServer, startRedis, type TestKit, testKit, virtualStore } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { explained } from "../../ops/test/explained.js";
 import { Bench } from "../../store/test/bench.js";
 
 const QUEUE = "bells";
@@ -124,7 +125,7 @@ describe("a freeze", () => {
     expect(await kit.client.runs.ledger("t")).toMatchObject([
       { reason: "frozen", from: START + 2 * MINUTE, to: START + 4 * MINUTE, decisions: 3, note },
     ]);
-    expect(await kit.client.explain("t", START + 3 * MINUTE)).toMatchObject({
+    expect(await explained(kit.client, "t", START + 3 * MINUTE)).toMatchObject({
       verdict: "skipped",
       summary: `It was skipped: ${note}.`,
     });

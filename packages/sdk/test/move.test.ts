@@ -5,6 +5,7 @@ import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eachKit } from "../../../test/helpers.js";
+import { explained } from "../../ops/test/explained.js";
 
 const [QUEUE, OTHER] = ["bells", "gongs"];
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -265,7 +266,9 @@ describe("a move to another queue", () => {
       expect(await kit.client.get("t")).toMatchObject({
         ...{ state: "scheduled", moving: { to: OTHER }, nextExecution: undefined },
       });
-      expect((await kit.client.explain("t", kit.now + MINUTE)).summary).toMatch(/^A move to another queue/);
+      expect((await explained(kit.client, "t", kit.now + MINUTE)).summary).toMatch(
+        /^A move to another queue/,
+      );
     });
     expect(await queues()).toEqual([OTHER]);
     expect(await kit.client.get("t")).not.toHaveProperty("moving");

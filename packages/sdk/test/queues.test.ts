@@ -1,10 +1,12 @@
 import { operatorOf } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eachKit } from "../../../test/helpers.js";
+import { explained } from "../../ops/test/explained.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -123,19 +125,20 @@ describe("queues", () => {
 });
 
 describe("explain", () => {
-  const explained = async (at: number) => {
-    const { verdict, summary, hold } = await kit.client.explain("t", START + at);
+  const told = async (at: number) => {
+    const { verdict, summary, hold } = await explained(kit.client, "t", START + at);
     return [verdict, summary, hold];
   };
-  const enqueued = "It was enqueued 0 ms after it was due; its run is queued";
+  const enqueued = (ms: number) =>
+    `It was enqueued on time, 0 ms after it was due, and has been waiting for ${duration(ms)}`;
 
   it("reports a paused queue for a waiting run and for the run that blocks it", async () => {
     await put("t");
     await operatorOf(kit.client).queues.pause({ queue: QUEUE, note: "deploy" }, { by: "ann" });
     await kit.advance("2m");
     const hold = "the queue is paused (by ann since 2026-01-01T00:00:00Z: deploy)";
-    expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}: ${hold}.`, hold]);
-    expect(await explained(120_000)).toEqual([
+    expect(await told(60_000)).toEqual(["enqueued", `${enqueued(60_000)}: ${hold}.`, hold]);
+    expect(await told(120_000)).toEqual([
       "skipped",
       "It was skipped: an earlier run was not over, because no worker had begun it, or only just." +
         ` The run in its way waits: ${hold}.`,
@@ -143,12 +146,12 @@ describe("explain", () => {
     ]);
     await operatorOf(kit.client).queues.resume({ queue: QUEUE });
     await kit.advance(0);
-    expect(await explained(60_000)).toEqual([
+    expect(await told(60_000)).toEqual([
       "enqueued",
-      "It was enqueued 0 ms after it was due; its run ended: succeeded.",
+      "It was enqueued on time, 0 ms after it was due, and succeeded after 0 ms.",
       undefined,
     ]);
-    expect((await explained(120_000))[2]).toBeUndefined();
+    expect((await told(120_000))[2]).toBeUndefined();
   });
 
   it("reports a paused queue for a pending occurrence, and without an author", async () => {
@@ -156,27 +159,31 @@ describe("explain", () => {
     await operatorOf(kit.client).queues.pause({ queue: QUEUE });
     await kit.advance("2m");
     const hold = "the queue is paused (since 2026-01-01T00:00:00Z)";
-    expect(await explained(120_000)).toEqual([
+    expect(await told(120_000)).toEqual([
       "waiting",
       `It waits: kept (schedule) until no run is in its way. The run in its way waits: ${hold}.`,
       hold,
     ]);
     const { bull } = internalsOf(kit.store).keys.queue(QUEUE);
     await internalsOf(kit.store).link.client.hdel(`${bull}meta`, "carillon.pause");
-    expect((await explained(60_000))[2]).toBe("the queue is paused");
+    expect((await told(60_000))[2]).toBe("the queue is paused");
   });
 
   it("reports a queue without workers, and nothing if Redis does not tell", async () => {
     await put("t", "nobody");
     await kit.advance("1m");
     const hold = "no worker works the queue nobody";
-    expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}: ${hold}.`, hold]);
+    expect(await told(60_000)).toEqual(["enqueued", `${enqueued(0)}: ${hold}.`, hold]);
     const { queues } = kit.store;
     const connections = queues.connections.bind(queues);
     queues.connections = async () => undefined;
-    expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}.`, undefined]);
+    expect(await told(60_000)).toEqual([
+      "enqueued",
+      expect.stringMatching(/and has been waiting for a worker for 0 ms\.$/),
+      undefined,
+    ]);
     queues.connections = connections;
     await kit.bullWorker("nobody", async () => {});
-    await eventually(async () => expect((await explained(60_000))[2]).toBeUndefined());
+    await eventually(async () => expect((await told(60_000))[2]).toBeUndefined());
   });
 });

@@ -3,6 +3,7 @@ import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { freePort } from "@carillon/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
+import { explained } from "../../ops/test/explained.js";
 
 const TYPE = defineTask("report", {
   queue: "reports",
@@ -58,7 +59,7 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ["journal cursor", "INVALID_OPTION", (c) => c.runs.journal({ task: "t", cursor: "nonsense" })],
   ["stats", "INVALID_NAME", (c) => c.runs.stats("a:b")],
   ["limits", "INVALID_NAME", (c) => operatorOf(c).queues.limits({ queue: "a b" })],
-  ["explain", "INVALID_OPTION", (c) => c.explain("t", "soon")],
+  ["explain", "INVALID_OPTION", (c) => explained(c, "t", "soon")],
   [
     "upNext",
     "INVALID_OPTION",

@@ -125,7 +125,7 @@ it("is `stopped` while the clock of Redis is behind the latest time that a node 
   expect(reasons[0]).toMatchObject({
     until: now + 3_600_000,
     message: expect.stringMatching(
-      /^the clock of Redis went back by (1h|59m5\ds): tasks that had run wait until .*Z\.$/,
+      /^the clock of Redis went back by (1 h|59 min 5\d s): tasks that had run wait until .*Z\.$/,
     ),
   });
 });
@@ -344,7 +344,7 @@ it("is `behind` while runs wait for busy workers for a minute, with the longest 
     queue: QUEUE,
     since: expect.any(Number),
     message: expect.stringMatching(
-      /^the queue bells: 2 jobs wait, the oldest for 1m\d+s; its worker has 1 run under way for 1m\d+s\.$/,
+      /^the queue bells: 2 jobs wait, the oldest for 1 min \d+ s; its worker has 1 run under way for 1 min \d+ s\.$/,
     ),
     remedy: expect.stringContaining("carillon runs --longest"),
   });
@@ -383,7 +383,7 @@ it("is `stopped` while a worker that holds nothing takes no job", async () => {
   const { state, reasons } = await client.status();
   expect([state, codes(reasons)]).toEqual(["stopped", ["JOBS_NOT_TAKEN"]]);
   expect(reasons[0]?.message).toMatch(
-    /^the queue bells: 1 job has waited for \d+s, and its worker takes none\.$/,
+    /^the queue bells: 1 job has waited for \d+ s, and its worker takes none\.$/,
   );
   // A run has just ended: the worker is between two jobs.
   const { link, keys } = internalsOf(store);
@@ -410,7 +410,7 @@ it("does not tell a bound client how many jobs others have", async () => {
   await internalsOf(store).link.client.lpush(`${internalsOf(store).keys.queue(QUEUE).bull}active`, "other");
   const { reasons } = await new Client({ store, owner: "acme" }).status();
   expect(reasons).toMatchObject([{ code: "JOBS_WAIT", owner: "acme" }]);
-  expect(reasons[0]?.message).toBe("the queue bells: runs wait for a worker, the oldest for 1m1s.");
+  expect(reasons[0]?.message).toBe("the queue bells: runs wait for a worker, the oldest for 1 min 1 s.");
   expect((await new Client({ store, owner: "other" }).status()).reasons).toEqual([]);
 });
 

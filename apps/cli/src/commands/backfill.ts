@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { AnswerTo, InputTo, Operator } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import type { Client, Task } from "@carillon/sdk";
 import { type Command, Option } from "commander";
 import { type Globals, operate, type Register, taskRef, tasksCommand, withClient } from "../command.js";
@@ -8,7 +9,7 @@ import { misuse } from "../failure.js";
 import { readMoment, zoneOfSchedule } from "../moment.js";
 import type { Output } from "../output.js";
 import { facts } from "../text.js";
-import { duration, when } from "../times.js";
+import { when } from "../times.js";
 import { behindPace } from "./backfills.js";
 import { given } from "./given.js";
 import { doToMany, type Named, onlyTask } from "./many.js";

@@ -1,8 +1,8 @@
 import type { Operator } from "@carillon/ops";
-import type { Client, RunDetails } from "@carillon/sdk";
+import type { Client } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import { type Moment, readMoment, zoneOfSchedule } from "../moment.js";
-import { type Account, told } from "./explain-text.js";
+import type { Account } from "./explain-text.js";
 
 interface ExplainOptions extends Globals {
   queue?: string;
@@ -31,6 +31,7 @@ export const registerExplain: Register = (program, out) => {
       );
       if (moment.note) out.note(moment.note);
       if (options.json) return out.json(account.explanation);
+      const { told } = await import("./explain-text.js");
       await out.write(told(account, out.paint));
     });
 };
@@ -42,30 +43,11 @@ async function ask(
   time: string,
   { queue, owner, timezone }: ExplainOptions,
 ): Promise<Account & { moment: Moment }> {
-  const [sdk, { isCarillonError }] = await Promise.all([
-    import("@carillon/sdk/schedule"),
-    import("@carillon/sdk"),
-  ]);
+  const sdk = await import("@carillon/sdk/schedule");
   const [task, now] = await Promise.all([client.get(taskRef(text, queue, owner)), client.serverTime()]);
   const zone = timezone ?? zoneOfSchedule(sdk, task.schedule);
   const moment = readMoment(sdk, time, { zone, now, field: "TIME" });
   const name = { queue: task.queue, owner: task.owner, id: task.id };
-  const [explanation, { nodes }] = await Promise.all([client.explain(name, moment.time), ops.nodes.list()]);
-  const id = explanation.events.findLast(({ run }) => run !== undefined)?.run;
-  const run = id === undefined ? undefined : await runIfKept(isCarillonError, client, id);
-  return { task, explanation, zone, now, nodes, run, moment };
-}
-
-/** Records expire: the answer is printed even without one. */
-async function runIfKept(
-  isCoded: (error: unknown, code: "RUN_NOT_FOUND") => boolean,
-  client: Client,
-  id: string,
-): Promise<RunDetails | undefined> {
-  try {
-    return await client.runs.get(id);
-  } catch (error) {
-    if (isCoded(error, "RUN_NOT_FOUND")) return undefined;
-    throw error;
-  }
+  const explanation = await ops.occurrences.explain({ ...name, time: moment.time });
+  return { task, explanation, zone, moment };
 }

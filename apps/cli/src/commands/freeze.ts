@@ -1,10 +1,11 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
 import { type Globals, operate, type Register, unbound, withClient } from "../command.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
-import { duration, LONG_TIMES, type TimeTexts } from "../times.js";
+import { LONG_TIMES, type TimeTexts } from "../times.js";
 import { given } from "./given.js";
 import { writeHolds } from "./holds-text.js";
 

@@ -1,9 +1,9 @@
+import { duration } from "@carillon/ops/words";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
 import { Option } from "commander";
 import { collect, type Globals, type Register, wholeNumber, withClient } from "../command.js";
 import { type Column, table } from "../table.js";
 import { cut, type Paint } from "../text.js";
-import { duration } from "../times.js";
 import { runCommand } from "./run.js";
 
 interface ItemsOptions extends Globals {

@@ -1,9 +1,10 @@
+import { relative } from "@carillon/ops/words";
 import type * as Sdk from "@carillon/sdk/schedule";
 import type { Output } from "../output.js";
 import type { Range } from "../question.js";
 import { type Column, table } from "../table.js";
 import { facts } from "../text.js";
-import { localIso, relative, utcIso } from "../times.js";
+import { localIso, utcIso } from "../times.js";
 
 export const TIMES_COMPARED = 1_000;
 

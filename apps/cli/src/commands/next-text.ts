@@ -1,7 +1,8 @@
+import { duration, relative } from "@carillon/ops/words";
 import type { Forecast } from "../forecast.js";
 import { type Column, table } from "../table.js";
 import { facts, type Paint, warningText } from "../text.js";
-import { duration, localIso, relative, utcIso } from "../times.js";
+import { localIso, utcIso } from "../times.js";
 
 type Preview = Forecast["preview"];
 type Time = Preview["times"][number];

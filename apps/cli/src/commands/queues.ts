@@ -1,8 +1,9 @@
 import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import { type Globals, noteIfEmpty, operate, type Register } from "../command.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
-import { duration, when } from "../times.js";
+import { when } from "../times.js";
 import { ended } from "./stats-text.js";
 
 export const registerQueues: Register = (program, out) => {

@@ -1,8 +1,8 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import { type Globals, operate, type Register, wholeNumber } from "../command.js";
 import { misuse } from "../failure.js";
 import { type Column, table } from "../table.js";
-import { duration } from "../times.js";
 
 type QuotaScope = InputTo<"quotas.set">["scope"];
 type QuotaInput = Omit<InputTo<"quotas.set">, "scope">;

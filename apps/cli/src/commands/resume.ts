@@ -1,10 +1,11 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import { Option } from "commander";
 import { type Register, taskRef, tasksCommand, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
-import { duration, utcIso } from "../times.js";
+import { utcIso } from "../times.js";
 import { type Conditions, conditionsOf } from "./conditions.js";
 import { given } from "./given.js";
 import { doToMany, type Named, onlyTask, selectionOf } from "./many.js";

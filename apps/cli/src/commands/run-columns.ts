@@ -1,7 +1,7 @@
+import { duration, relative } from "@carillon/ops/words";
 import type { Run, RunningRun } from "@carillon/sdk";
 import type { Column } from "../table.js";
 import { cut, type Paint } from "../text.js";
-import { duration, relative } from "../times.js";
 
 /** Ends that count as a success. */
 export const GOOD: readonly string[] = ["succeeded", "partial", "nothing-to-do"];

@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import type { Command } from "commander";
 import { type Globals, manyOptions, type Register, withClient } from "../command.js";
@@ -6,7 +7,7 @@ import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { cut, facts, type Paint, printable } from "../text.js";
-import { duration, when } from "../times.js";
+import { when } from "../times.js";
 import { refuseBesideTask } from "./conditions.js";
 import { given } from "./given.js";
 import { type Deed, doToMany, type Named } from "./many.js";

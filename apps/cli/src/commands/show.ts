@@ -1,10 +1,11 @@
 import type { Operator } from "@carillon/ops";
+import { duration, relative } from "@carillon/ops/words";
 import type { Client, LedgerEntry, Task, TaskStats } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { cut, facts } from "../text.js";
-import { duration, relative, when } from "../times.js";
+import { when } from "../times.js";
 import { type FreezeView, freezeOf, freezeText } from "./freeze.js";
 import { policyFacts } from "./policies-text.js";
 import { statsLine } from "./stats-text.js";

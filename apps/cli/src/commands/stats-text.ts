@@ -1,7 +1,8 @@
+import { duration } from "@carillon/ops/words";
 import type { Outcome, TaskStats } from "@carillon/sdk";
 import type { TaskStatsRow } from "@carillon/sdk/internal";
 import type { Column } from "../table.js";
-import { duration, when } from "../times.js";
+import { when } from "../times.js";
 import { GOOD, lastText } from "./run-columns.js";
 
 /** Columns for the statistics of many tasks. */

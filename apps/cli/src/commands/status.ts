@@ -1,10 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { duration } from "@carillon/ops/words";
 import type { QueueStatus, Status, StatusReason, StatusState } from "@carillon/sdk/internal";
 import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";
 import { paragraphs, printable, sentenceCase } from "../text.js";
-import { duration, when } from "../times.js";
+import { when } from "../times.js";
 
 interface StatusOptions extends Globals {
   watch?: boolean;

@@ -1,4 +1,5 @@
-import type { Tick, TickOptions } from "@carillon/sdk/internal";
+import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import {
   type Globals,
   limitOf,
@@ -11,8 +12,10 @@ import {
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import type { Colour } from "../text.js";
-import { duration, HERE } from "../times.js";
+import { HERE } from "../times.js";
 import { GOOD } from "./run-columns.js";
+
+type Tick = AnswerTo<"occurrences.ticks">["ticks"][number];
 
 interface TickCommandOptions extends Globals {
   queue?: string;
@@ -40,16 +43,16 @@ export const registerTicks: Register = (program, out) => {
       const options: TickCommandOptions = command.optsWithGlobals();
       const { from = "1d", to, queue, owner, limit } = options;
       const sdk = await import("@carillon/sdk/schedule");
-      const found = await withClient(options, async (client) => {
+      const found = await withClient(options, async (client, ops) => {
         const now = await client.serverTime();
         const read = (text: string, field: string, duration: "before" | "from") =>
           readMoment(sdk, text, { zone: HERE, now, field, duration }).time;
-        const range: TickOptions = {
+        return ops.occurrences.ticks({
+          ...taskRef(task, queue, owner),
           from: read(from, "from", "before"),
           to: to === undefined ? now + 2 * HOUR : read(to, "to", "from"),
           limit: limitOf(limit, 1_000),
-        };
-        return client.ticks(taskRef(task, queue, owner), range);
+        });
       });
       if (options.json) return out.json(found);
       const planned = found.ticks.findIndex(({ state }) => state === "planned");

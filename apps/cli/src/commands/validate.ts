@@ -1,3 +1,4 @@
+import { duration, relative } from "@carillon/ops/words";
 import type { Client, TaskInput } from "@carillon/sdk";
 import type { Validation } from "@carillon/sdk/internal";
 import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
@@ -7,7 +8,7 @@ import { readMoment } from "../moment.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { facts, warningText } from "../text.js";
-import { duration, HERE, localIso, relative, utcIso } from "../times.js";
+import { HERE, localIso, utcIso } from "../times.js";
 
 interface ValidateOptions extends Globals {
   from?: string;

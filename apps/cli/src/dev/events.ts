@@ -1,7 +1,7 @@
+import { duration } from "@carillon/ops/words";
 import type { Scheduler } from "@carillon/scheduler";
 import type { Client, LiveEvent, Logger, TaskName } from "@carillon/sdk";
 import type { Output } from "../output.js";
-import { duration } from "../times.js";
 import { line } from "./line.js";
 
 /** Prints a line for each event of the namespace, whichever process causes it. */

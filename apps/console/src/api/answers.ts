@@ -167,34 +167,6 @@ export const STATS_OF_ALL = object(
   { tasks: list(stats.extend({ task: taskName, state: taskState, nextExecution: time.optional() })) },
   page,
 );
-export const EXPLANATION = object(
-  {
-    ...{ task: text, time, summary: text },
-    verdict: z.enum([
-      "enqueued",
-      "skipped",
-      "waiting",
-      "due",
-      "planned",
-      "held",
-      "no-occurrence",
-      "before-task",
-      "expired",
-    ]),
-    events: list(object({ what: text, text }, { at: time, run: text, by: text })),
-  },
-  { hold: text, nearest: object({}, { before: time, after: time }) },
-);
-const tick = object(
-  { nominal: time, state: z.enum(["enqueued", "skipped", "waiting", "due", "held", "planned"]) },
-  {
-    ...{ until: time, decisions: count, due: time, reason: text, note: text, run: text, trigger: text },
-    ...{ runState, outcome, enqueued: time, started: time, finished: time },
-    ...{ durationMs: count, lateMs: count },
-  },
-).meta({ id: "Tick" });
-export const TICKS = object({ ticks: list(tick), now: time }, { next: time });
-export const STRIPS = object({ tasks: list(object({ task: taskName, ticks: list(tick) })) });
 export const VALIDATED = object({
   ...{ schedule: taskSchema.shape.schedule, canonical: text, humanized: text, warnings, timezone: text },
   next: list(object({ nominal: time, notes: list(object({ code: text, text })) }, { due: time })),

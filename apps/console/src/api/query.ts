@@ -1,7 +1,7 @@
 import { conditionShape } from "@carillon/ops/internal";
 import type { Outcome } from "@carillon/sdk";
 import { ITEM_STATES, OUTCOMES, TASK_STATES } from "@carillon/sdk/internal";
-import { parseInstant, taskSchema } from "@carillon/sdk/schedule";
+import { taskSchema } from "@carillon/sdk/schedule";
 import { z } from "zod";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
@@ -34,20 +34,6 @@ const outcomes = z
 function isOutcome(word: string): word is Outcome {
   return (OUTCOMES as readonly string[]).includes(word);
 }
-
-/** UTC ms, or ISO 8601, which people paste. */
-const time = text
-  .transform((word, context) => {
-    try {
-      return parseInstant(/^\d{1,15}$/.test(word) ? Number(word) : word, "time");
-    } catch {
-      context.addIssue(
-        "not a time: give UTC milliseconds, or ISO 8601 with Z or an offset, whose + is %2B in an address",
-      );
-      return z.NEVER;
-    }
-  })
-  .meta({ description: "UTC milliseconds, or ISO 8601 with Z or an offset." });
 
 const flag = oneOf(["true", "false"])
   .transform((value) => value === "true")
@@ -97,30 +83,6 @@ export const RUNNING_QUERY = z.strictObject({
 });
 
 export const SUMMARY_QUERY = z.strictObject({ within: number.exactOptional() });
-
-export const EXPLAIN_QUERY = z.strictObject({ time });
-
-export const TICKS_QUERY = z.strictObject({ from: time, to: time, limit: number.exactOptional() });
-
-/** `queue/owner/id`, also repeated. */
-const tasks = z.preprocess(
-  (value) => (typeof value === "string" ? [value] : value),
-  z
-    .array(
-      text
-        .transform((word, context) => {
-          const [queue = "", owner = "", id = "", ...more] = word.split("/");
-          if (id !== "" && more.length === 0) return { queue, owner, id };
-          context.addIssue("not queue/owner/id");
-          return z.NEVER;
-        })
-        .meta({ description: "queue/owner/id" }),
-      "missing",
-    )
-    .max(200, "more than 200"),
-);
-
-export const STRIPS_QUERY = z.strictObject({ task: tasks, limit: number.exactOptional() });
 
 export const JOURNAL_QUERY = z.strictObject({
   task: text.optional(),

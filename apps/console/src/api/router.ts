@@ -41,8 +41,6 @@ export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   route(router, `${task}/restore`, { post: tasks.restore });
   route(router, `${task}/ledger`, { get: verbs.ledger });
   route(router, `${task}/stats`, { get: insight.stats });
-  route(router, `${task}/ticks`, { get: turn(insight.ticks) });
-  route(router, `${task}/explain`, { get: turn(insight.explain) });
   route(router, "/runs", { get: runs.list });
   route(router, "/runs/summary", { get: runs.summary });
   route(router, "/runs/:id", { get: runs.get });
@@ -50,7 +48,6 @@ export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   route(router, "/runs/:id/retry-items", { post: runs.retryItems });
   route(router, "/runs/:id/cancel", { post: runs.cancel });
   route(router, "/stats", { get: insight.statsOfAll });
-  route(router, "/ticks", { get: insight.strips });
   route(router, "/validate", { post: turn(validateEndpoint(store, redactor)) });
   route(router, "/journal", { get: journalEndpoint });
   route(router, "/status", { get: namespace.status });

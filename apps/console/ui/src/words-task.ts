@@ -1,5 +1,6 @@
+import type { AnswerTo } from "@carillon/ops";
 import type { Trigger } from "@carillon/sdk";
-import type { ItemState, Verdict } from "@carillon/sdk/internal";
+import type { ItemState } from "@carillon/sdk/internal";
 import { count } from "./words-count.js";
 
 type TickKind = "succeeded" | "failed" | "skipped" | "other" | "open" | "planned";
@@ -48,7 +49,7 @@ export const taskWords = {
       "no-occurrence": "no occurrence",
       "before-task": "before the task",
       expired: "no longer known",
-    } satisfies Record<Verdict, string>,
+    } satisfies Record<AnswerTo<"occurrences.explain">["verdict"], string>,
   },
   task: {
     schedule: "Schedule",

@@ -1,5 +1,6 @@
 import { CarillonError } from "../errors.js";
-import { formatInstant, type Instant, parseInstant } from "./text/instant.js";
+import { formatInstant } from "../words/times.js";
+import { type Instant, parseInstant } from "./text/instant.js";
 import type { CompiledSchedule, ScheduleBounds } from "./types.js";
 
 /** Both inclusive. */

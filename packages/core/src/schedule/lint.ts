@@ -1,3 +1,4 @@
+import { formatInstant } from "../words/times.js";
 import { bounded, boundsOf } from "./bounds.js";
 import { exclusionsOf, isNever, type Part, partsOf } from "./compile.js";
 import { type ExcludingSchedule, GAVE_UP } from "./exclude/excluding-schedule.js";
@@ -7,7 +8,6 @@ import { delayOf } from "./interval/delay.js";
 import { parseJitter } from "./jitter.js";
 import { kindOf } from "./kinds/index.js";
 import type { Warn } from "./kinds/kind.js";
-import { formatInstant } from "./text/instant.js";
 import type { CompiledSchedule, Limited, Schedule, ScheduleContext, ScheduleExclusion } from "./types.js";
 import { zoneDoubt } from "./zone/names.js";
 

@@ -1,9 +1,9 @@
+import { formatInstant } from "../words/times.js";
 import { DAY, HOUR } from "./civil.js";
 import { type Part, partsOf } from "./compile.js";
 import { excluderAt, GAVE_UP } from "./exclude/excluding-schedule.js";
 import { delayOf } from "./interval/delay.js";
 import { dueOf } from "./jitter.js";
-import { formatInstant } from "./text/instant.js";
 import { localText, wallText } from "./text/local.js";
 import type { Schedule, ScheduleContext } from "./types.js";
 import { requireZone } from "./zone/names.js";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { CarillonError } from "@carillon/core";
 import { quote } from "@carillon/core/internal";
-import { type Scope, TimeSlice } from "@carillon/sdk/internal";
+import type { Scope } from "@carillon/sdk/internal";
 import { type NewBackfill, newToken } from "@carillon/store";
 import { z } from "zod";
 import {
@@ -13,6 +13,7 @@ import {
   Tally,
 } from "../bulk/bulk.js";
 import { checkedFilter, fault, filter } from "../bulk/filter.js";
+import { TimeSlice } from "../occurrences/time-slice.js";
 import { operation } from "../operation.js";
 import { count, taskName } from "../shapes.js";
 import { range, rangeOf, type Times, timesOf } from "./times.js";
@@ -62,7 +63,8 @@ export const startBackfills = operation({
     await store.calendars.refresh();
     const now = await store.freezes.time();
     if (given.to > now) throw fault("to", "in the future.", "A backfill runs past times only.");
-    const [found, refused, slice] = [[] as Times[], new Tally<BulkRefusal>(SAMPLE), new TimeSlice()];
+    const [found, refused] = [[] as Times[], new Tally<BulkRefusal>(SAMPLE)];
+    const slice = new TimeSlice(Number.POSITIVE_INFINITY);
     let total = 0;
     for await (const page of selected(scope, checked, undefined, refused)) {
       for (const task of page) {

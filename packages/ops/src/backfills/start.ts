@@ -1,8 +1,9 @@
 import type { Duration } from "@carillon/core";
 import { durationOption, MAX_DURATION } from "@carillon/core/internal";
-import { notFound, TimeSlice } from "@carillon/sdk/internal";
+import { notFound } from "@carillon/sdk/internal";
 import { newToken } from "@carillon/store";
 import { z } from "zod";
+import { TimeSlice } from "../occurrences/time-slice.js";
 import { operation } from "../operation.js";
 import { count, duration, taskRef } from "../shapes.js";
 import { range, rangeOf, timesOf } from "./times.js";
@@ -34,7 +35,8 @@ export const startBackfill = operation({
     await store.calendars.refresh();
     const [now, stored] = await Promise.all([store.tasks.time(name.queue), store.tasks.get(name)]);
     if (!stored) throw notFound(name);
-    const { ranges, total } = await timesOf(scope, stored, { ...given, now }, new TimeSlice());
+    const slice = new TimeSlice(Number.POSITIVE_INFINITY);
+    const { ranges, total } = await timesOf(scope, stored, { ...given, now }, slice);
     if (dryRun || total === 0) return { total };
     const { from, to, overlap, only } = given;
     const id = newToken();

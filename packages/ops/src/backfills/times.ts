@@ -1,18 +1,13 @@
 import type { Run, TaskName } from "@carillon/core";
-import {
-  fixedInterval,
-  isFailure,
-  nextStep,
-  scheduleSteps,
-  type TaskSchedule,
-  type TimeRange,
-} from "@carillon/core/internal";
-import { instant as instantOf, type Scope, type TimeSlice } from "@carillon/sdk/internal";
+import { isFailure, type TimeRange } from "@carillon/core/internal";
+import { instant as instantOf, type Scope } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
-import { z } from "zod";
+import type { z } from "zod";
 import { nameOf } from "../bulk/bulk.js";
 import { fault } from "../bulk/filter.js";
-import { count, flag, instant, oneOf, overlap } from "../shapes.js";
+import type { TimeSlice } from "../occurrences/time-slice.js";
+import { countTimes } from "../occurrences/walk.js";
+import { flag, instant, oneOf, overlap } from "../shapes.js";
 
 /** Past occurrences to run. */
 export const range = {
@@ -28,10 +23,6 @@ export const range = {
 };
 type Given = Pick<z.output<z.ZodObject<typeof range>>, "overlap" | "only"> & { from: number; to: number };
 type Only = NonNullable<Given["only"]>;
-
-/** A number of occurrences; not `exact`: there are at least that many. */
-export const counted = z.object({ count, exact: z.boolean() }).meta({ id: "Counted" });
-export type Counted = z.output<typeof counted>;
 
 /** Most occurrences of one task. More are rather a mistake. */
 const MOST = 100_000;
@@ -53,7 +44,7 @@ export function rangeOf(
   return { from, to, overlap: given.overlap, only: given.only };
 }
 
-/** @throws `INVALID_OPTION` */
+/** @param slice of any number of steps @throws `INVALID_OPTION` */
 export async function timesOf(
   scope: Scope,
   task: StoredTask,
@@ -65,8 +56,7 @@ export async function timesOf(
   if (schedule.delay !== undefined)
     throw fault("task", "its times follow from its runs.", "Trigger it instead.");
   const ranges = only === undefined ? [[from, to] as const] : await rangesOf(scope, task, only, [from, to]);
-  const pass = () => slice.pass().then(() => true);
-  const { count } = await countTimes(task, schedule, ranges, MOST, slice, pass);
+  const { count } = await countTimes(task, schedule, ranges, MOST, slice);
   if (count > MOST) throw fault("to", `more than ${MOST} occurrences.`, "Give a shorter range.");
   return { name: nameOf(task), taskCreated: task.created, total: count, ranges };
 }
@@ -123,38 +113,4 @@ function merged(ranges: readonly TimeRange[]): TimeRange[] {
     else all.push([first, last]);
   }
   return all;
-}
-
-/**
- * Counts nominal times, without walking if their distance is fixed.
- *
- * @param most stops above that many @param goOn ends a slice of the walk; false: stop
- */
-export async function countTimes(
-  { definition }: StoredTask,
-  schedule: TaskSchedule,
-  ranges: readonly TimeRange[],
-  most: number,
-  slice: TimeSlice,
-  goOn: () => Promise<boolean>,
-): Promise<Counted> {
-  const interval = fixedInterval(definition.schedule);
-  if (interval !== undefined) {
-    const counts = ranges.map(([from, to]) => {
-      const [first, last] = [schedule.next(from - 1), schedule.latest(to)];
-      return first === undefined || last === undefined || last < first ? 0 : (last - first) / interval + 1;
-    });
-    return { count: counts.reduce((sum, count) => sum + count, 0), exact: true };
-  }
-  const to = ranges.at(-1)?.[1] ?? 0;
-  const steps = scheduleSteps(definition.schedule);
-  let count = 0;
-  let at = (ranges[0]?.[0] ?? 0) - 1;
-  for (;;) {
-    const next = nextStep(schedule, { at, to, ranges });
-    if (next === undefined) return { count, exact: true };
-    count += 1;
-    at = next;
-    if (count > most || (slice.took(steps) && !(await goOn()))) return { count, exact: false };
-  }
 }

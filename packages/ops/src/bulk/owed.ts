@@ -1,7 +1,7 @@
 import { DEFAULT_CATCH_UP_GRACE, parseDuration, type TaskSchedule } from "@carillon/core/internal";
-import type { TimeSlice } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
-import { type Counted, countTimes } from "../backfills/times.js";
+import type { TimeSlice } from "../occurrences/time-slice.js";
+import { type Counted, countTimes } from "../occurrences/walk.js";
 
 /** Most occurrences of one task that are counted, or run by a backfill. */
 export const MOST_OWED = 100_000;
@@ -15,11 +15,10 @@ export interface Owed {
   readonly single: boolean;
 }
 
-/** Counts within the steps of a slice; false ends it. */
+/** Counts within the steps of a slice. */
 export interface Counting {
   readonly now: number;
   readonly slice: TimeSlice;
-  readonly goOn: () => Promise<boolean>;
 }
 
 const ONE: Counted = { count: 1, exact: true };
@@ -28,14 +27,14 @@ const ONE: Counted = { count: 1, exact: true };
 export async function owedBy(
   task: StoredTask,
   schedule: TaskSchedule,
-  { now, slice, goOn }: Counting,
+  { now, slice }: Counting,
 ): Promise<Owed | undefined> {
   const { definition, nominal: from, due = from, fired } = task;
   if (from === undefined || due === undefined || due > now || schedule.spent(fired)) return undefined;
   const single = schedule.delay !== undefined || "at" in definition.schedule;
   if (single) return { count: ONE, from, to: from, single };
   const to = Math.max(schedule.latestDue(now) ?? from, from);
-  const { count, exact } = await countTimes(task, schedule, [[from, to]], MOST_OWED, slice, goOn);
+  const { count, exact } = await countTimes(task, schedule, [[from, to]], MOST_OWED, slice);
   const left = (definition.schedule.maxRuns ?? Number.POSITIVE_INFINITY) - fired;
   const known = exact || count >= left;
   return { count: { count: Math.max(1, Math.min(count, left)), exact: known }, from, to, single };
@@ -46,14 +45,13 @@ export async function keptOf(
   task: StoredTask,
   schedule: TaskSchedule,
   { count, from, to }: Owed,
-  { now, slice, goOn }: Counting,
+  { now, slice }: Counting,
 ): Promise<Counted> {
   const { catchUp, catchUpLimits: { window, max } = {} } = task.definition;
   const oldest = window === undefined ? from : Math.max(from, now - parseDuration(window));
   const late = count.count > 1 || now - to > DEFAULT_CATCH_UP_GRACE;
   if ((catchUp === "skip" && late) || to < oldest) return { count: 0, exact: true };
   if (catchUp !== "all") return ONE;
-  const inside =
-    oldest === from ? count : await countTimes(task, schedule, [[oldest, to]], MOST_OWED, slice, goOn);
+  const inside = oldest === from ? count : await countTimes(task, schedule, [[oldest, to]], MOST_OWED, slice);
   return max !== undefined && max <= inside.count ? { count: max, exact: true } : inside;
 }

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { CarillonError, type TaskName } from "@carillon/core";
-import { type Scope, TimeSlice } from "@carillon/sdk/internal";
+import type { Scope } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { paced } from "../backfills/start-all.js";
+import { TimeSlice } from "../occurrences/time-slice.js";
 import { type BulkRefusal, nameOf, selected, Tally } from "./bulk.js";
 import type { Filter } from "./filter.js";
 import { MOST_OWED, owedBy } from "./owed.js";
@@ -48,12 +49,11 @@ export class Replay {
   static async of(scope: Scope, { checked, isMeant, missed, perMinute }: Asked, how: How): Promise<Replay> {
     const { store } = scope;
     const [now] = await Promise.all([store.freezes.time(), store.calendars.refresh()]);
-    const slice = new TimeSlice();
-    const goOn = () => slice.pass().then(() => true);
+    const slice = new TimeSlice(Number.POSITIVE_INFINITY);
     const found = [];
     for await (const page of selected(scope, checked, "paused", new Tally<BulkRefusal>(0))) {
       for (const task of page.filter(isMeant)) {
-        const owed = await owedBy(task, store.calendars.schedules.get(task.definition), { now, slice, goOn });
+        const owed = await owedBy(task, store.calendars.schedules.get(task.definition), { now, slice });
         if (!owed) continue;
         const { to, single } = owed;
         const range =

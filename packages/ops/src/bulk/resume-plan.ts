@@ -1,8 +1,8 @@
 import { covers, type Freeze, frozenAt } from "@carillon/core/internal";
-import { TimeSlice } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
-import { type Counted, counted, countTimes } from "../backfills/times.js";
+import { TimeSlice } from "../occurrences/time-slice.js";
+import { type Counted, countedShape as counted, countTimes } from "../occurrences/walk.js";
 import { operation } from "../operation.js";
 import { count, given, taskName, time } from "../shapes.js";
 import { type BulkRefusal, nameOf, refused as refusedShape, selected, Tally } from "./bulk.js";
@@ -73,7 +73,7 @@ export const planResume = operation({
       store.calendars.refresh(),
     ]);
     const slice = new TimeSlice();
-    const counting: Counting = { now, slice, goOn: () => slice.next() };
+    const counting: Counting = { now, slice };
     const refused = new Tally<BulkRefusal>(SAMPLE);
     const sums = new Sums();
     for await (const page of selected(scope, checked, undefined, refused)) {
@@ -83,7 +83,7 @@ export const planResume = operation({
         if (isFrozen(freezes, task, now)) sums.held += 1;
         for (const { reason, at, from, to } of ledgers[i] ?? []) {
           if (reason !== "frozen" || at < now - DAY) continue;
-          const skipped = await countTimes(task, schedule, [[from, to]], MOST_OWED, slice, counting.goOn);
+          const skipped = await countTimes(task, schedule, [[from, to]], MOST_OWED, slice);
           sums.addFrozen(skipped, from, to, task);
         }
         const paused = task.state === "paused";

@@ -1,10 +1,12 @@
 import { CarillonError, type Duration } from "@carillon/core";
 import { durationOption, MAX_DURATION, scheduleSteps } from "@carillon/core/internal";
-import { foresee, TimeSlice, wholeNumber } from "@carillon/sdk/internal";
+import { wholeNumber } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { duration } from "../shapes.js";
+import { TimeSlice } from "./time-slice.js";
 import { dueTasks, pick, upcoming as shape, type Upcoming, widening } from "./upcoming.js";
+import { foresee } from "./walk.js";
 
 /**
  * By the current schedules. Includes retries and requested runs that are due by then, and owed occurrences that the catch-up policy keeps, as due
@@ -33,12 +35,10 @@ export const forecast = operation({
       slice.begin();
       let found: Upcoming[] = [];
       let end = Number.POSITIVE_INFINITY;
-      for (const { name, task } of tasks) {
+      for await (const { name, task } of slice.over(tasks, 1)) {
         const steps = scheduleSteps(task.definition.schedule);
-        if (slice.took(steps) && !(await slice.next())) throw new TooMuch();
         try {
-          for (const one of foresee(store, task, now, until, freezes)) {
-            if (slice.took(steps) && !(await slice.next())) throw new TooMuch();
+          for await (const one of slice.over(foresee(store, task, now, until, freezes), steps)) {
             if (one === undefined) continue;
             if (one.due >= end) break;
             found.push({ task: name, ...one });
@@ -46,26 +46,20 @@ export const forecast = operation({
             found = found.sort(inOrder).slice(0, limit);
             end = found.at(-1)?.due ?? end;
           }
-        } catch (error) {
-          if (error instanceof TooMuch) throw error;
+        } catch {
           // Skips tasks with corrupt or foreign schedules.
         }
       }
+      if (slice.spent)
+        throw new CarillonError("INVALID_OPTION", "the forecast takes too many steps.", {
+          field: "within",
+          remedy: "Ask for a shorter time, a smaller limit, or one queue.",
+        });
       return { found: found.sort(inOrder).slice(0, limit), horizon: Math.max(horizon, now) };
     });
     return { upcoming };
   },
 });
-
-/** Ends a forecast that takes too many steps, because of many tasks or costly schedules. */
-class TooMuch extends CarillonError {
-  constructor() {
-    super("INVALID_OPTION", "the forecast takes too many steps.", {
-      field: "within",
-      remedy: "Ask for a shorter time, a smaller limit, or one queue.",
-    });
-  }
-}
 
 function inOrder(a: Upcoming, b: Upcoming): number {
   return a.due - b.due || (a.task.id < b.task.id ? -1 : a.task.id > b.task.id ? 1 : 0);

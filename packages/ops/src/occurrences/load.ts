@@ -18,11 +18,13 @@ import {
   scheduleSteps,
   usesSeed,
 } from "@carillon/core/internal";
-import { roundedInstant, type Scope, TimeSlice } from "@carillon/sdk/internal";
+import { roundedInstant, type Scope } from "@carillon/sdk/internal";
 import type { Plan, Store } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { count, duration, given, instant, taskName, time } from "../shapes.js";
+import { TimeSlice } from "./time-slice.js";
+import { timesFrom } from "./walk.js";
 
 const contributor = z.object({
   humanized: z.string().describe("The schedule in words."),
@@ -278,19 +280,15 @@ class Work {
     const steps = scheduleSteps(schedule);
     const compiled = this.#store.calendars.schedules.compiled(schedule, seed, json);
     const after = first === undefined ? start - 1 : first - 1;
-    let at = first !== undefined && delayOf(schedule) !== undefined ? first : compiled.next(after);
-    for (let n = 0; at !== undefined && at < end && n < left; ) {
-      const here = at;
+    const begin = first !== undefined && delayOf(schedule) !== undefined ? first : compiled.next(after);
+    let n = 0;
+    for await (const at of this.#slice.over(timesFrom(compiled, begin, end - 1), steps)) {
+      if (n >= left) return;
       if (!frozenAt(freezes, at)) n += 1;
-      if (at >= start) yield [at, () => compiled.next(here)];
-      if (this.#slice.took(steps) && !(await this.#slice.next()))
-        throw fault(
-          "to",
-          "the load takes too many steps.",
-          "Ask for a shorter time, one queue or one owner.",
-        );
-      at = compiled.next(at);
+      if (at >= start) yield [at, () => compiled.next(at)];
     }
+    if (this.#slice.spent)
+      throw fault("to", "the load takes too many steps.", "Ask for a shorter time, one queue or one owner.");
   }
 
   /** The instants of a step at which most tasks meet. */

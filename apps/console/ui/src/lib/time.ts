@@ -1,3 +1,4 @@
+import type { Voice } from "@carillon/ops/words";
 import { useSyncExternalStore } from "react";
 
 /* Formats times that the server computed. The page's clock is the server's: each answer of `/me` sets it. */
@@ -82,6 +83,12 @@ export function fullTime(at: number, timeZone: string, named = true): string {
   });
 }
 
+/** How sentences of `@carillon/ops/words` are shown on pages. */
+export function useVoice(): Voice {
+  const [timeZone, today] = [useZone(), useNow()];
+  return { surface: "pages", time: (at) => shortTime(at, timeZone, today) };
+}
+
 /** `2026-11-24`, by the calendar of the zone. */
 export function dayOf(at: number, timeZone: string): string {
   return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
@@ -95,22 +102,4 @@ export function startOf(day: string, timeZone: string): number | undefined {
 
 export function isoTime(at: number): string {
   return new Date(at).toISOString();
-}
-
-const UNITS = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["min", 60_000],
-  ["s", 1_000],
-] as const;
-
-/** `340 ms`, `4.2 s`, `3 min 10 s`, `2 h`, `3 d 4 h`: at most two units. */
-export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 10_000 && ms % 1_000 !== 0) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
-  const first = UNITS.findIndex(([, size]) => ms >= size);
-  const [unit, size] = UNITS[first]!;
-  const next = UNITS[first + 1];
-  const rest = next ? Math.floor((ms % size) / next[1]) : 0;
-  return `${Math.floor(ms / size)} ${unit}${next && rest > 0 ? ` ${rest} ${next[0]}` : ""}`;
 }

@@ -1,9 +1,9 @@
 import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import { Link, useSearchParams } from "wouter";
 import { api, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useGet } from "../lib/query.js";
-import { duration } from "../lib/time.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";

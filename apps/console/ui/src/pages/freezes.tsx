@@ -1,10 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useGet } from "../lib/query.js";
-import { duration, useZone } from "../lib/time.js";
+import { useZone } from "../lib/time.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
 import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";

@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import type { Outcome, RunningRun, Task } from "@carillon/sdk";
 import type { Percentiles, RunSummary, Status, StatusReason, TaskCounts } from "@carillon/sdk/internal";
 import type { ReactNode } from "react";
@@ -6,7 +7,6 @@ import { Link } from "wouter";
 import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useGet } from "../lib/query.js";
-import { duration } from "../lib/time.js";
 import { List, Loaded, PageHead, Row } from "../parts/page.js";
 import { Badge, OutcomeBadge, type Tone } from "../parts/state.js";
 import { Relative } from "../parts/time.js";

@@ -1,10 +1,10 @@
 import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { api, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useAsk } from "../lib/query.js";
-import { duration } from "../lib/time.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
 import { notify } from "../parts/notices.js";

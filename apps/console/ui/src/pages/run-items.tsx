@@ -1,10 +1,10 @@
+import { duration } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
 import { useLocation } from "wouter";
 import { api, firstLine, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useGetPages } from "../lib/query.js";
-import { duration } from "../lib/time.js";
 import { ErrorText, More, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { words } from "../words.js";

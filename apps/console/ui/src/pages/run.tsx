@@ -1,3 +1,4 @@
+import { duration } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import { useEffect, useRef } from "react";
 import { Link } from "wouter";
@@ -5,7 +6,7 @@ import { api, ROOT, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useGet } from "../lib/query.js";
-import { duration, useNow } from "../lib/time.js";
+import { useNow } from "../lib/time.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, RunBadge } from "../parts/state.js";

@@ -1,8 +1,8 @@
+import { duration } from "@carillon/ops/words";
 import type { Run, RunningRun } from "@carillon/sdk";
 import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
 import { useGet, useGetPages } from "../lib/query.js";
-import { duration } from "../lib/time.js";
 import { Empty, Loaded, More, PageHead, Panel } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge } from "../parts/state.js";

@@ -1,3 +1,4 @@
+import { duration } from "@carillon/ops/words";
 import type { LedgerEntry, Run, Task, TaskStats } from "@carillon/sdk";
 import type { TaskRevision } from "@carillon/sdk/internal";
 import { useState } from "react";
@@ -6,7 +7,6 @@ import { api, type Named, runPath, taskPath } from "../lib/api.js";
 import { definitionOf } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useGet } from "../lib/query.js";
-import { duration } from "../lib/time.js";
 import { Confirm } from "../parts/confirm.js";
 import { Answer } from "../parts/explain.js";
 import { notify } from "../parts/notices.js";

@@ -1,14 +1,16 @@
+import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
-import type { Tick, TickList, TickStrip } from "@carillon/sdk/internal";
 import { useMemo } from "react";
 import { useSearchParams } from "wouter";
 import { taskPath } from "../lib/api.js";
 import { later } from "../lib/later.js";
 import { useGet } from "../lib/query.js";
-import { duration, useNow } from "../lib/time.js";
+import { useNow } from "../lib/time.js";
 import { Explain } from "../parts/explain.js";
 import { Loaded, Panel } from "../parts/page.js";
 import { type Range, TickTrack } from "../parts/tick-track.js";
+import type { Tick } from "../parts/ticks.js";
 import { words } from "../words.js";
 
 const DurationPlot = later(() => import("../parts/duration-plot.js"));
@@ -25,7 +27,7 @@ export function Track({ task }: { task: Task }) {
   const around = useAround(task);
   const [from, to, at] = ["from", "to", "explain"].map((name) => whole(params.get(name)));
   const range = from !== undefined && to !== undefined && to > from ? { from, to } : around;
-  const ticks = useGet<TickList>(
+  const ticks = useGet<AnswerTo<"occurrences.ticks">>(
     `${taskPath(task)}/ticks`,
     { ...range, limit: TICKS.most },
     { enabled: range !== undefined },
@@ -121,8 +123,8 @@ function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
 function useAround(task: Task): Range | undefined {
   const { queue, owner, id, nextExecution } = task;
   const now = useNow();
-  const strip = useGet<{ tasks: TickStrip[] }>("/ticks", {
-    task: [`${queue}/${owner}/${id}`],
+  const strip = useGet<AnswerTo<"occurrences.strips">>("/ticks", {
+    tasks: [`${queue}/${owner}/${id}`],
     limit: TICKS.first,
   });
   if (strip.data === undefined && !strip.error) return undefined;

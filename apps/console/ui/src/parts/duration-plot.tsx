@@ -1,8 +1,9 @@
+import { duration } from "@carillon/ops/words";
 import type { Outcome } from "@carillon/sdk";
 import { useEffect, useRef } from "react";
 import UPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { duration, fullTime, shortTime, useZone } from "../lib/time.js";
+import { fullTime, shortTime, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { toneOf } from "./state.js";
 

@@ -1,15 +1,18 @@
-import type { Explanation, Verdict } from "@carillon/sdk/internal";
+import type { AnswerTo } from "@carillon/ops";
+import { eventText, explanationText, holdText } from "@carillon/ops/words";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { type Named, runPath, taskPath } from "../lib/api.js";
 import { useGet } from "../lib/query.js";
-import { useZone } from "../lib/time.js";
+import { useVoice, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { Loaded } from "./page.js";
 import { Badge, type Tone } from "./state.js";
 import { Time } from "./time.js";
 
-const TONES: Partial<Record<Verdict, Tone>> = {
+type Explanation = AnswerTo<"occurrences.explain">;
+
+const TONES: Partial<Record<Explanation["verdict"], Tone>> = {
   ...{ enqueued: "ok", skipped: "skip", waiting: "run", due: "warn", held: "warn", planned: "run" },
 };
 
@@ -61,6 +64,7 @@ function AskForm({ onPick }: { onPick: (at: number) => void }) {
 export function Answer({ task, at, onPick }: Props & { at: number }) {
   const answer = useGet<Explanation>(`${taskPath(task)}/explain`, { time: at }, { refresh: 10_000 });
   const shown = useRef<HTMLDivElement>(null);
+  const voice = useVoice();
   const isKnown = answer.data !== undefined;
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to each new answer
   useEffect(() => {
@@ -69,43 +73,51 @@ export function Answer({ task, at, onPick }: Props & { at: number }) {
   }, [isKnown, at]);
   return (
     <Loaded of={answer}>
-      {({ time, verdict, summary, events, hold, nearest }) => (
-        <div className="stack" aria-live="polite" ref={shown}>
-          <p>
-            <strong>
-              <Time at={time} />
-            </strong>{" "}
-            <Badge tone={TONES[verdict] ?? "none"}>{words.explain.verdicts[verdict]}</Badge> {summary}
-          </p>
-          {hold === undefined ? null : (
-            <p className="note" data-tone="warn">
-              {hold}
+      {(explanation) => {
+        const { time, verdict, events, hold, nearest } = explanation;
+        return (
+          <div className="stack" aria-live="polite" ref={shown}>
+            <p>
+              <strong>
+                <Time at={time} />
+              </strong>{" "}
+              <Badge tone={TONES[verdict] ?? "none"}>{words.explain.verdicts[verdict]}</Badge>{" "}
+              {explanationText(explanation, voice)}
             </p>
-          )}
-          {events.length === 0 ? null : (
-            <ol className="rows">
-              {events.map(({ at, text, run, what }, i) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: the list only grows
-                <li key={`${what} ${i}`}>
-                  <span className="soft">{at === undefined ? words.none : <Time at={at} />}</span>
-                  {run === undefined ? text : <Link href={runPath(run)}>{text}</Link>}
-                </li>
-              ))}
-            </ol>
-          )}
-          {nearest === undefined ? null : (
-            <p className="inline">
-              {([nearest.before, nearest.after] as const).map((near, i) =>
-                near === undefined ? null : (
-                  <button key={near} type="button" className="chip" onClick={() => onPick(near)}>
-                    {i === 0 ? words.explain.before : words.explain.after} <Time at={near} />
-                  </button>
-                ),
-              )}
-            </p>
-          )}
-        </div>
-      )}
+            {hold === undefined ? null : (
+              <p className="note" data-tone="warn">
+                {holdText(hold, voice)}
+              </p>
+            )}
+            {events.length === 0 ? null : (
+              <ol className="rows">
+                {events.map((event, i) => {
+                  const { at, run, code } = event;
+                  const text = eventText(event, voice);
+                  return (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: the list only grows
+                    <li key={`${code} ${i}`}>
+                      <span className="soft">{at === undefined ? words.none : <Time at={at} />}</span>
+                      {run === undefined ? text : <Link href={runPath(run)}>{text}</Link>}
+                    </li>
+                  );
+                })}
+              </ol>
+            )}
+            {nearest === undefined ? null : (
+              <p className="inline">
+                {([nearest.before, nearest.after] as const).map((near, i) =>
+                  near === undefined ? null : (
+                    <button key={near} type="button" className="chip" onClick={() => onPick(near)}>
+                      {i === 0 ? words.explain.before : words.explain.after} <Time at={near} />
+                    </button>
+                  ),
+                )}
+              </p>
+            )}
+          </div>
+        );
+      }}
     </Loaded>
   );
 }

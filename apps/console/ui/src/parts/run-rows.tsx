@@ -1,7 +1,8 @@
+import { duration } from "@carillon/ops/words";
 import type { Run } from "@carillon/sdk";
 import { Link } from "wouter";
 import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
-import { duration, useNow } from "../lib/time.js";
+import { useNow } from "../lib/time.js";
 import { words } from "../words.js";
 import { Badge, RunBadge } from "./state.js";
 import { Relative, Time } from "./time.js";

@@ -1,8 +1,7 @@
-import type { Tick } from "@carillon/sdk/internal";
 import type { KeyboardEvent, MouseEvent } from "react";
 import { shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";
-import { share, summary, tickText, toneOfTick } from "./ticks.js";
+import { share, summary, type Tick, tickText, toneOfTick } from "./ticks.js";
 
 /** UTC ms, both included. */
 export interface Range {

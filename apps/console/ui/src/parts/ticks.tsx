@@ -1,10 +1,13 @@
-import type { Tick } from "@carillon/sdk/internal";
+import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import type { Named } from "../lib/api.js";
 import { useGet } from "../lib/query.js";
-import { duration, shortTime } from "../lib/time.js";
+import { shortTime } from "../lib/time.js";
 import { words } from "../words.js";
 import { type Tone, toneOf } from "./state.js";
 import "./ticks.css";
+
+export type Tick = AnswerTo<"occurrences.ticks">["ticks"][number];
 
 /** Rows whose strips are read together. */
 const CHUNK = 50;
@@ -13,7 +16,7 @@ const CHUNK = 50;
 export function RowStrip({ rows, index }: { rows: readonly Named[]; index: number }) {
   const first = index - (index % CHUNK);
   const names = rows.slice(first, first + CHUNK).map(({ queue, owner, id }) => `${queue}/${owner}/${id}`);
-  const strips = useGet<{ tasks: { ticks: Tick[] }[] }>("/ticks", { task: names, limit: 30 });
+  const strips = useGet<AnswerTo<"occurrences.strips">>("/ticks", { tasks: names, limit: 30 });
   const ticks = strips.isPlaceholderData ? undefined : strips.data?.tasks[index - first]?.ticks;
   return ticks === undefined || ticks.length === 0 ? null : <TickStrip ticks={ticks} />;
 }

@@ -1,5 +1,5 @@
-import { duration, fullTime, isoTime, shortTime, useNow, useZone } from "../lib/time.js";
-import { words } from "../words.js";
+import { relative } from "@carillon/ops/words";
+import { fullTime, isoTime, shortTime, useNow, useZone } from "../lib/time.js";
 
 /** A time of day, with the full time and UTC in its title. */
 export function Time({ at, zone }: { at: number; zone?: string }) {
@@ -23,11 +23,9 @@ export function Relative({ at }: { at: number }) {
   const away = Math.abs(at - now);
   const step = away < FAR_MS ? 1_000 : 60_000;
   const length = Math.floor(away / step) * step;
-  const text =
-    length === 0 ? words.justNow : at > now ? words.inTime(duration(length)) : words.ago(duration(length));
   return (
     <time className="nowrap" dateTime={isoTime(at)} title={`${fullTime(at, zone)} · ${isoTime(at)}`}>
-      {text}
+      {relative(at > now ? now + length : now - length, now)}
     </time>
   );
 }

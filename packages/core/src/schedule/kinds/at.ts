@@ -1,7 +1,8 @@
+import { formatInstant } from "../../words/times.js";
 import { TimesExcluder } from "../exclude/excluder.js";
 import { AtOnce } from "../interval/at-once.js";
 import { parseJitter } from "../jitter.js";
-import { formatInstant, INSTANT, parseInstant, storedInstant } from "../text/instant.js";
+import { INSTANT, parseInstant, storedInstant } from "../text/instant.js";
 import type { AtSchedule } from "../types.js";
 import type { Kind } from "./kind.js";
 

@@ -1,10 +1,10 @@
 import type { z } from "zod";
 import { CarillonError, quote } from "../../errors.js";
 import { nearestRemedy } from "../../nearest.js";
+import { formatInstant } from "../../words/times.js";
 import { lintFields } from "../cron/lint.js";
 import { parseCron, withoutEnds } from "../cron/parse.js";
 import { membersOf } from "../fields/bits.js";
-import { formatInstant } from "../text/instant.js";
 import { localText } from "../text/local.js";
 import type { CronSchedule, DstChoice } from "../types.js";
 import type { DstRule } from "../zone/dst.js";

@@ -1,4 +1,5 @@
 import { CarillonError } from "../../errors.js";
+import { formatInstant } from "../../words/times.js";
 import { civilFromDays, DAY, daysInMonth, modulo } from "../civil.js";
 import { TimesExcluder } from "../exclude/excluder.js";
 import type { Exclusion } from "../exclude/exclusion.js";
@@ -13,7 +14,7 @@ import {
 import { delayOf } from "../interval/delay.js";
 import { EveryInterval } from "../interval/every-interval.js";
 import { DURATION, durationText, formatDuration, parseDuration } from "../text/duration.js";
-import { formatInstant, parseInstant, storedInstant } from "../text/instant.js";
+import { parseInstant, storedInstant } from "../text/instant.js";
 import type { DelaySchedule, EverySchedule, Schedule } from "../types.js";
 import { requireZone } from "../zone/names.js";
 import { segmentAt, zoneOf } from "../zone/offsets.js";

@@ -1,10 +1,10 @@
+import { formatInstant } from "../../words/times.js";
 import { boundsOf, UNBOUNDED } from "../bounds.js";
 import { within } from "../error-path.js";
 import { exclusionKindOf } from "../exclude/read.js";
 import { formatJitter } from "../jitter.js";
 import { kindOf } from "../kinds/index.js";
 import type { Limited, Schedule, ScheduleExclusion, WholeSchedule } from "../types.js";
-import { formatInstant } from "./instant.js";
 
 /**
  * The text that all spellings of a schedule share: systemd's normalised form for calendar events (without

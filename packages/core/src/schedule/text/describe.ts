@@ -1,3 +1,4 @@
+import { formatInstant } from "../../words/times.js";
 import { boundsOf, UNBOUNDED } from "../bounds.js";
 import { within } from "../error-path.js";
 import { exclusionKindOf } from "../exclude/read.js";
@@ -11,7 +12,6 @@ import type {
   SimpleSchedule,
   WholeSchedule,
 } from "../types.js";
-import { formatInstant } from "./instant.js";
 
 /**
  * A schedule as one English sentence without a full stop: `at 09:00, Monday to Friday (Europe/Paris)`.

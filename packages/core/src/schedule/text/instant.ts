@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CarillonError, quote } from "../../errors.js";
+import { formatInstant } from "../../words/times.js";
 import { DAY, daysFromCivil, daysInMonth, HOUR, MAX_TIME, MINUTE, SECOND } from "../civil.js";
 
 /** A point in time, as callers give it: ISO 8601 with an offset, a `Date`, or epoch milliseconds. */
@@ -70,9 +71,4 @@ export function storedInstant(value: Instant, field: string): string {
   const text = formatInstant(parseInstant(value, field));
   if (/^\d/.test(text)) return text;
   throw fault(field, `${quote(value)} is not within the years 0000 to 9999 of UTC.`);
-}
-
-/** ISO 8601 in UTC, without `.000`. */
-export function formatInstant(ms: number): string {
-  return new Date(ms).toISOString().replace(".000Z", "Z");
 }

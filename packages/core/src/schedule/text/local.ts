@@ -1,6 +1,6 @@
+import { formatInstant } from "../../words/times.js";
 import { HOUR, MINUTE, SECOND } from "../civil.js";
 import type { Zone } from "../zone/offsets.js";
-import { formatInstant } from "./instant.js";
 
 /** ISO 8601 with the offset of the zone at that time; undefined: UTC. */
 export function localText(time: number, zone: Zone | undefined): string {

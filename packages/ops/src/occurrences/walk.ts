@@ -1,5 +1,58 @@
-import { counted, decide, type Freeze, type Frozen, readyAt, TaskSchedule } from "@carillon/core/internal";
+import {
+  counted,
+  decide,
+  type Freeze,
+  type Frozen,
+  fixedInterval,
+  readyAt,
+  scheduleSteps,
+  TaskSchedule,
+  type TimeRange,
+} from "@carillon/core/internal";
 import { dueTask, type Store, type StoredTask } from "@carillon/store";
+import { z } from "zod";
+import { count } from "../shapes.js";
+import type { TimeSlice } from "./time-slice.js";
+
+/** A number of occurrences; not `exact`: there are at least that many. */
+export const countedShape = z.object({ count, exact: z.boolean() }).meta({ id: "Counted" });
+export type Counted = z.output<typeof countedShape>;
+
+/** The nominal times of a schedule from `first` to `to`. */
+export function* timesFrom(
+  schedule: Pick<TaskSchedule, "next">,
+  first: number | undefined,
+  to = Number.POSITIVE_INFINITY,
+): Generator<number> {
+  for (let at = first; at !== undefined && at <= to; at = at < to ? schedule.next(at) : undefined) yield at;
+}
+
+/** The nominal times of a schedule within ranges. */
+function* timesIn(schedule: Pick<TaskSchedule, "next">, ranges: readonly TimeRange[]): Generator<number> {
+  for (const [from, to] of ranges) yield* timesFrom(schedule, schedule.next(from - 1), to);
+}
+
+/** Counts nominal times, without walking if their distance is fixed. @param most stops above that many */
+export async function countTimes(
+  { definition }: StoredTask,
+  schedule: TaskSchedule,
+  ranges: readonly TimeRange[],
+  most: number,
+  slice: TimeSlice,
+): Promise<Counted> {
+  const interval = fixedInterval(definition.schedule);
+  let count = 0;
+  if (interval !== undefined) {
+    for (const [from, to] of ranges) {
+      const [first, last] = [schedule.next(from - 1), schedule.latest(to)];
+      if (first !== undefined && last !== undefined && last >= first) count += (last - first) / interval + 1;
+    }
+    return { count, exact: true };
+  }
+  for await (const _ of slice.over(timesIn(schedule, ranges), scheduleSteps(definition.schedule)))
+    if (++count > most) return { count, exact: false };
+  return { count, exact: !slice.spent };
+}
 
 /** Times of a backlog that are remembered; well above the highest `most`. */
 const MOST_WALKED = 10_000;

@@ -4,8 +4,8 @@ import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../test/helpers.js";
-import { SlowSchedules } from "./slow-schedules.js";
+import { eachKit } from "../../../../test/helpers.js";
+import { SlowSchedules } from "../../test/slow-schedules.js";
 
 type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
 

@@ -18,27 +18,25 @@ export class TimeSlice {
     this.#left = steps;
   }
 
+  /** Whether the call has taken as many steps as it may: its walks end early. */
+  get spent(): boolean {
+    return this.#left < 0;
+  }
+
   /** Begins a slice; the time before it was spent waiting, not working. */
   begin(): void {
     this.#since = performance.now();
   }
 
-  /** Counts the steps of a search; call it after each. @param steps see `scheduleSteps` @returns whether to call `next` */
-  took(steps: number): boolean {
-    this.#left -= steps;
-    return this.#left < 0 || performance.now() - this.#since >= SLICE;
-  }
-
-  /** Ends a slice and lets others work. False: the call has taken as many steps as it may. */
-  async next(): Promise<boolean> {
-    if (this.#left < 0) return false;
-    await this.pass();
-    return true;
-  }
-
-  /** The same as `next`, for work that is bounded otherwise. */
-  async pass(): Promise<void> {
-    await setImmediate();
-    this.begin();
+  /** Goes through a walk, and lets others work between slices. Ends early once `spent`. @param steps of each search: see `scheduleSteps` */
+  async *over<One>(walk: Iterable<One>, steps: number): AsyncGenerator<One> {
+    for (const one of walk) {
+      yield one;
+      this.#left -= steps;
+      if (this.spent) return;
+      if (performance.now() - this.#since < SLICE) continue;
+      await setImmediate();
+      this.begin();
+    }
   }
 }

@@ -1,0 +1,112 @@
+import type { FreezeScope, Frozen } from "../freeze.js";
+import type { Gap, PauseFacts, StatusReasonFacts, WaitingJobs } from "../status-reason.js";
+import { duration, formatInstant } from "./times.js";
+
+/** As answers of operations have it: fields may be undefined. */
+type Loose<Facts> = { readonly [Field in keyof Facts]?: Facts[Field] | undefined };
+
+/** The fact of a reason in one sentence. @param time default: UTC */
+export function reasonText(reason: StatusReasonFacts, time = formatInstant): string {
+  switch (reason.code) {
+    case "EMPTY":
+      return "Redis has lost its data: no task of this namespace is left.";
+    case "NO_NODE":
+      return "no scheduler node is alive.";
+    case "NODES_NOT_READY":
+      return notReadyText(reason.why);
+    case "CLOCK_WENT_BACK":
+      return `the clock of Redis went back by ${duration(reason.backMs)}: tasks that had run wait until ${time(whole(reason.until))}.`;
+    case "FROZEN":
+      return `${scopeText(reason.scope)}: ${frozenText(reason.frozen, time)}.`;
+    case "QUEUE_PAUSED":
+      return `the queue ${reason.queue} is paused${byText(reason.pause)}.`;
+    case "NO_WORKER":
+      if ("gap" in reason) return `${gapText(reason.gap)}.`;
+      return `the worker ${reason.worker} fails the runs of type ${reason.type} that it takes from the queue ${reason.queue}: it does not have the type.`;
+    case "JOBS_NOT_TAKEN":
+      return `the queue ${reason.queue}: ${waitText(reason)}, and ${reason.workers === 1 ? "its worker takes" : "its workers take"} none.`;
+    case "ALERTS_UNDELIVERED":
+      return `alerts wait for their delivery${reason.gap ? `: ${gapText(reason.gap)}` : ""}.`;
+    case "TASK_HELD":
+      return `the task ${reason.task} does not run: a move from queue ${reason.from} to ${reason.to} holds it.`;
+    case "ALERTS_FAIL":
+      return failingText(reason.deliveries, reason.to, reason.error);
+    case "OVERDUE":
+      return `the queue ${reason.queue} has occurrences that are due and that no node has claimed.`;
+    case "JOBS_WAIT":
+      return `the queue ${reason.queue}: ${waitText(reason)}${busyText(reason)}.`;
+    default:
+      return reason.text;
+  }
+}
+
+function failingText(deliveries: number, to: readonly string[], error: string | undefined): string {
+  const what = deliveries === 1 ? "1 delivery of alerts has" : `${deliveries} deliveries of alerts have`;
+  const where = to.length === 0 ? "" : `, to ${to.join(", ")}`;
+  return `${what} failed or wait${deliveries === 1 ? "s" : ""} for another try${where}${error === undefined ? "" : `: ${error.replace(/\.$/, "")}`}.`;
+}
+
+/** The gap in words. */
+export function gapText({ queue, type, workers }: Gap): string {
+  if (workers === 0) return `no worker works the queue ${queue}`;
+  const have = workers === 1 ? "its 1 worker does not have it" : `none of its ${workers} workers has it`;
+  return `no worker of the queue ${queue} handles the type ${type}: ${have}`;
+}
+
+/** Author, time and reason of a pause, as far as they are recorded: ` (by ann since 2026-01-01T00:00:00Z: deploy)`. */
+export function pauseText({ at, by, note }: Loose<PauseFacts>, time = formatInstant): string {
+  if (at === undefined) return "";
+  const who = by === undefined ? "" : `by ${by} `;
+  const why = note === undefined ? "" : `: ${note}`;
+  return ` (${who}since ${time(whole(at))}${why})`;
+}
+
+/** A freeze that holds: `frozen by ann until 2026-01-05T14:00:00Z: INC-43`. */
+export function frozenText({ by, until, note }: Loose<Frozen>, time = formatInstant): string {
+  const who = by === undefined ? "" : ` by ${by}`;
+  const end = until === undefined ? "it is lifted" : time(until);
+  return `frozen${who} until ${end}${note === undefined ? "" : `: ${note}`}`;
+}
+
+/** Without the time, which the reason has. */
+function byText({ by, note }: PauseFacts): string {
+  return `${by === undefined ? "" : ` by ${by}`}${note === undefined ? "" : `: ${note}`}`;
+}
+
+function notReadyText(why: readonly string[]): string {
+  const reasons = [...new Set(why.filter(Boolean))].map((one) => one.replace(/\.$/, ""));
+  const nodes = why.length === 1 ? "the node is not ready" : `none of the ${why.length} nodes is ready`;
+  return reasons.length > 0 ? `${nodes}: ${reasons.join("; ")}.` : `${nodes}.`;
+}
+
+function scopeText({ owner, tag, queue }: FreezeScope): string {
+  const parts = Object.entries({ owner, tag, queue }).flatMap(([part, name]) =>
+    name === undefined ? [] : [`${part} ${name}`],
+  );
+  return parts.join(", ") || "all tasks";
+}
+
+function waitText({ jobs, waitedMs }: WaitingJobs): string {
+  const wait = `for ${duration(waitedMs)}`;
+  if (jobs === undefined) return `runs wait for a worker, the oldest ${wait}`;
+  return jobs === 1 ? `1 job has waited ${wait}` : `${jobs} jobs wait, the oldest ${wait}`;
+}
+
+function busyText({ workers, active, longestMs }: WaitingJobs): string {
+  if (active === undefined) return "";
+  const who =
+    workers === undefined
+      ? "its workers have"
+      : workers === 1
+        ? "its worker has"
+        : `its ${workers} workers have`;
+  const what = active === 1 ? "1 run" : `${active} runs`;
+  const longest =
+    longestMs === undefined ? "" : `${active === 1 ? "" : ", the longest"} for ${duration(longestMs)}`;
+  return `; ${who} ${what} under way${longest}`;
+}
+
+/** A time in whole seconds. */
+function whole(at: number): number {
+  return Math.floor(at / 1_000) * 1_000;
+}

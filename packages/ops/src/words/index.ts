@@ -1,0 +1,8 @@
+/**
+ * Facts of operations in words, for the command line and the pages.
+ *
+ * @packageDocumentation
+ */
+export { duration, relative } from "@carillon/core/internal";
+export { eventText, explanationText, holdText } from "./explanation.js";
+export type { Voice } from "./voice.js";
