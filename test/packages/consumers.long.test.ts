@@ -1,17 +1,16 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { VERSION } from "@carillon/scheduler";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { pack, publishedPackages } from "../../scripts/lib/packages.mjs";
+import { installPacked, published } from "./installed.js";
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const PACKAGES = publishedPackages().filter(({ folder }) => folder.startsWith("packages/"));
+const PACKAGES = published(/^packages\//);
 
 /** The TypeScript version that `overrides` in package.json gives to this tool: one from before the native compiler. */
 const attw = createRequire(import.meta.url).resolve("@arethetypeswrong/core");
@@ -35,21 +34,8 @@ const PATIENCE = 300_000;
 let home = "";
 const modules = () => join(home, "node_modules");
 
-/** Installs the packed packages in `home`, with only the dependencies that they ask for. */
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), "carillon-consumers-"));
-  const needed = new Set(["@types/node"]);
-  for (const one of PACKAGES) {
-    const target = join(modules(), one.manifest.name);
-    await mkdir(target, { recursive: true });
-    await execute("tar", ["-xzf", await pack(one, home), "--strip-components=1", "-C", target]);
-    const { dependencies, peerDependencies } = one.manifest;
-    for (const name of Object.keys({ ...dependencies, ...peerDependencies })) needed.add(name);
-  }
-  for (const name of [...needed].filter((name) => !name.startsWith("@carillon/"))) {
-    await mkdir(dirname(join(modules(), name)), { recursive: true });
-    await symlink(join(root, "node_modules", name), join(modules(), name));
-  }
+  home = await installPacked(PACKAGES, ["@types/node"]);
 }, PATIENCE);
 afterAll(() => rm(home, { recursive: true, force: true }));
 

@@ -13,6 +13,7 @@ import { registerDoctor } from "./commands/doctor.js";
 import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
 import { registerFreeze, registerFreezes, registerUnfreeze } from "./commands/freeze.js";
+import { registerInit } from "./commands/init.js";
 import { registerItems, registerRetry } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
@@ -82,6 +83,7 @@ const COMMANDS: readonly Register[] = [
   registerStatus,
   registerDoctor,
   registerDev,
+  registerInit,
   registerNodes,
   registerWorkers,
   registerQueues,
