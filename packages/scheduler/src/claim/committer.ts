@@ -22,21 +22,21 @@ export class Committer {
   readonly size = new BatchSize();
   readonly #store: Store;
   readonly #clock: ServerClock;
-  readonly #answered: (roundTrip: number) => void;
+  readonly #learn: (took: number) => void;
   readonly #nodeId: string;
   readonly #tokenBase = newToken();
   #tokens = 0;
 
-  /** @param answered receives the round trip of each commit, in ms */
+  /** @param learn receives the time in ms for which each commit blocked Redis */
   constructor(
     store: Store,
     clock: ServerClock,
     { nodeId }: Pick<Settings, "nodeId">,
-    answered: (roundTrip: number) => void = () => {},
+    learn: (took: number) => void = () => {},
   ) {
     this.#store = store;
     this.#clock = clock;
-    this.#answered = answered;
+    this.#learn = learn;
     this.#nodeId = nodeId;
   }
 
@@ -52,7 +52,7 @@ export class Committer {
     const by = { token: this.nextToken(), node: this.#nodeId };
     const answer = await this.#store.claims.commit(queue, items, by);
     this.size.learn(answer.took, items.length);
-    this.#answered(this.#clock.mark() - sentAt);
+    this.#learn(answer.took);
     this.#clock.observe(answer.now, sentAt);
     for (const result of answer.results) {
       const { item, status } = result;

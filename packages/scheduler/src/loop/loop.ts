@@ -72,7 +72,7 @@ export class Loop {
     this.#round = new Round(this.#agenda, this.#slots);
     this.#ownership = new Ownership(store, clock, settings);
     const decider = new Decider(store, settings);
-    const committer = new Committer(store, clock, settings, (roundTrip) => this.#slots.learn(roundTrip));
+    const committer = new Committer(store, clock, settings, (took) => this.#slots.learn(took));
     this.#claimer = new Claimer(store, clock, settings, this.#agenda, decider, committer);
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);

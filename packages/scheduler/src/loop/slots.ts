@@ -4,9 +4,8 @@ import { type Appointment, isShard, keyOf, type Part } from "../part.js";
 /** Least and largest number of parts that are worked on concurrently. */
 const FEWEST = 4;
 const MOST = 64;
-/** Round trips in ms below which Redis bears more at a time, and above which it has too much. */
-const QUICK = 20;
-const SLOW = 100;
+/** Time in ms for which all commits under way together should block Redis. */
+const AT_ONCE = 64;
 /** Work that takes longer than this, in ms, counts as hanging, on a server that does not answer. */
 const STUCK_AFTER = 1_000;
 
@@ -23,9 +22,8 @@ interface Work {
  */
 export class Slots {
   readonly #working = new Map<string, Work>();
-  /** Parts that are worked on concurrently, as many as Redis bears; those that wait for the user's code have as many places again. */
-  #places = 16;
-  #lessAt = 0;
+  /** Time in ms for which a commit usually blocks Redis. */
+  #usual = 4;
 
   /** @param work must not reject */
   start({ queue, part }: Appointment, work: () => Promise<void>): void {
@@ -34,15 +32,17 @@ export class Slots {
     this.#working.set(key, { queue, forUser: waitsForUser(part), since: performance.now(), end });
   }
 
-  /** Adapts the number of places to the round trip of a commit, in ms. */
-  learn(roundTrip: number): void {
-    const now = performance.now();
-    if (roundTrip < QUICK) this.#places = Math.min(MOST, this.#places + 1);
-    // Answers to what was sent before do not show the effect yet.
-    else if (roundTrip > SLOW && now - this.#lessAt > roundTrip) {
-      this.#places = Math.max(FEWEST, Math.floor(this.#places / 2));
-      this.#lessAt = now;
-    }
+  /** @param took time in ms for which a commit blocked Redis */
+  learn(took: number): void {
+    this.#usual = 0.9 * this.#usual + 0.1 * took;
+  }
+
+  /**
+   * Parts that are worked on concurrently, as many as Redis bears; those that wait for the user's code have as many places again. How
+   * long answers take says nothing: on a machine that is busy with other things, fewer places only make everything later.
+   */
+  get #places(): number {
+    return Math.max(FEWEST, Math.min(MOST, Math.floor(AT_ONCE / this.#usual)));
   }
 
   /** Whether all places are taken for work that does not wait for the user's code. */
