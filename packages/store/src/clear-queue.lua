@@ -7,7 +7,7 @@ if QUEUE == F.alertsQueue and redis.call("EXISTS", K.alerts, K.incidents) > 0 th
 if redis.call("EXISTS", K.tasks, K.runs) > 0 then return 0 end
 local idle = redis.call("EXISTS", unpack(K.jobs)) == 0
 local set = bullHasSettings(K.meta)
-redis.call("DEL", K.outcomes, K.frozen, K.held, K.skips)
+redis.call("DEL", K.outcomes, K.frozen, K.held, K.late, K.skips)
 if idle then
   redis.call("DEL", unpack(K.bull))
   if not set then redis.call("DEL", K.meta) end

@@ -36,6 +36,7 @@ const CLEAR_QUEUE = script("clear-queue", {
     "outcomes",
     "frozen",
     "held",
+    "late",
     "skips",
     "meta",
     "bull[]",
