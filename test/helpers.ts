@@ -1,9 +1,15 @@
+import type { Worked } from "@carillon/store";
 import { type RedisServer, startRedis, type TestKit, type TestKitOptions, testKit } from "@carillon/testing";
 import type { Redis } from "ioredis";
 import { beforeAll, beforeEach } from "vitest";
 
 /** A logger for nodes and workers that discards everything. */
 export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** What a worker says of itself when it starts an attempt of a run. */
+export function attempt(more: Partial<Worked> = {}): Worked {
+  return { worker: "w", pid: 1, host: "h", attempt: 1, made: 0, ...more };
+}
 
 /** A promise, and the function that resolves it. */
 export function gate<T = void>() {

@@ -3,6 +3,7 @@ import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { attempt } from "../../../test/helpers.js";
 import { type Answer, type Console, startConsole } from "./harness.js";
 
 const full: TaskInput = {
@@ -91,13 +92,7 @@ describe("the list", () => {
     const name = { queue: "q", owner: "system", id: "a" };
     const end = async (outcome: "failed" | "succeeded") => {
       const { run = "" } = (await console_.client.trigger(name, { overlap: "allow" })) as { run?: string };
-      const started = await runs.start(name, run, {
-        worker: "w",
-        pid: 1,
-        host: "h",
-        attempt: 1,
-        made: 0,
-      } as never);
+      const started = await runs.start(name, run, attempt());
       const fence = started.word === "OK" ? started.fence : 0;
       const error = outcome === "failed" ? "Error: no paper\n    at print" : undefined;
       await runs.settle(name, run, { fence, made: 0, outcome, error });

@@ -10,7 +10,6 @@ import { settle } from "../src/options.js";
 import { Backfiller } from "../src/upkeep/backfiller.js";
 
 const MINUTE = 60_000;
-const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
 describe("the backfiller", () => {
   let redis: RedisServer;
@@ -53,7 +52,7 @@ describe("the backfiller", () => {
     await bench.clock.set(START + 10 * MINUTE);
     const manual = await bench.trigger("t", "m");
     if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
-    const started = await bench.store.runs.start(bench.name("t"), manual.run, BY);
+    const started = await bench.begin("t", manual.run);
     if (started.word !== "OK") throw new Error(started.word);
     await backfill("b", "t", { overlap: "cancel-running" });
     await work();

@@ -2,6 +2,7 @@ import { operatorOf } from "@carillon/ops";
 import { CarillonError, Client, defineTask, readEnvironment, type TaskInput, Worker } from "@carillon/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { attempt } from "../../../test/helpers.js";
 import { explained } from "../../ops/test/explained.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { onEveryEngine } from "../../store/test/engines.js";
@@ -462,7 +463,7 @@ onEveryEngine("bad input", (connection) => {
       const triggered = await client.trigger("there");
       if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
       const { runs } = bench.store;
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 1 };
+      const by = attempt({ made: 1 });
       const { fence } = (await runs.start(THERE, triggered.run, by)) as { fence: number };
       await runs.settle(THERE, triggered.run, { fence, made: 1, outcome: "cancelled", error: "no" });
       for (const from of [START, START + 0.4, new Date(START), new Date(START).toISOString()]) {

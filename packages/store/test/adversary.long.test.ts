@@ -296,8 +296,7 @@ describe("random orders of calls", () => {
           );
           const run = open[0];
           if (!run) return;
-          const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-          const started = await bench.store.runs.start(bench.name("t"), run.id, by);
+          const started = await bench.begin("t", run.id);
           if (started.word !== "OK" || chance() < 0.3) return;
           const end = {
             fence: started.fence,

@@ -114,8 +114,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   async function ran(outcome: "succeeded" | "failed"): Promise<void> {
     const answer = await bench.trigger("t", outcome);
     if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
-    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-    const started = await bench.store.runs.start(bench.name("t"), answer.run, by);
+    const started = await bench.begin("t", answer.run);
     if (started.word !== "OK") throw new Error(started.word);
     await bench.store.runs.settle(bench.name("t"), answer.run, { fence: started.fence, made: 0, outcome });
   }
@@ -172,8 +171,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   };
   /** Starts a run and ends it after a while. */
   async function work(run: string, ms: number, outcome: "succeeded" | "failed" = "succeeded") {
-    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-    const started = await bench.store.runs.start(bench.name("t"), run, by);
+    const started = await bench.begin("t", run);
     if (started.word !== "OK") throw new Error(started.word);
     await bench.clock.advance(ms);
     await bench.store.runs.settle(bench.name("t"), run, { fence: started.fence, made: 0, outcome });
@@ -227,8 +225,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   it("raises slow while a run is running or when it ends, until one is quick", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", alertIf: { slowerThan: "30s" } });
     const run = await begin("a");
-    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-    await bench.store.runs.start(bench.name("t"), run, by);
+    await bench.begin("t", run);
     // The reconciler checks at the time when the run would be slow, not earlier and not much later.
     const checks = async () => {
       for (let second = 0; second < 40; second++) {
@@ -290,8 +287,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     await bench.put({ id: "t", overlap: "allow" });
     const triggered = await bench.trigger("t", "a");
     if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
-    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-    const started = await bench.store.runs.start(bench.name("t"), triggered.run, by);
+    const started = await bench.begin("t", triggered.run);
     if (started.word !== "OK") throw new Error(started.word);
     const end = { fence: started.fence, made: 0, outcome: "failed", error: "€".repeat(1_000) } as const;
     await bench.store.runs.settle(bench.name("t"), triggered.run, end);

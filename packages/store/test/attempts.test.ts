@@ -1,3 +1,4 @@
+import type { Worked } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -5,7 +6,6 @@ import { FACTS } from "../src/script/facts.js";
 import { Bench, QUEUE } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 const HOUR = 3_600_000;
 
 onEveryEngine("the number of an attempt", (connection) => {
@@ -29,9 +29,8 @@ onEveryEngine("the number of an attempt", (connection) => {
 
   const name = () => bench.name("t");
   const client = () => internalsOf(bench.store).link.client as Redis;
-  const start = (by: Partial<typeof BY & { token: string }> = {}) =>
-    bench.store.runs.start(name(), run, { ...BY, ...by });
-  async function begin(by: Partial<typeof BY & { token: string }> = {}) {
+  const start = (by?: Partial<Worked>) => bench.begin(name(), run, by);
+  async function begin(by?: Partial<Worked>) {
     const started = await start(by);
     if (started.word !== "OK") throw new Error(started.word);
     return started;

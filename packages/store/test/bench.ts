@@ -9,14 +9,17 @@ import {
   type PutResult,
   type RedisClient,
   type RetentionOptions,
+  type StartResult,
   type Store,
   type StoredTask,
+  type Worked,
 } from "@carillon/store";
 import { internalsOf, type StoreSeams, withSeams } from "@carillon/store/internal";
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
 import { Cluster, type Redis } from "ioredis";
 import { expect } from "vitest";
+import { attempt } from "../../../test/helpers.js";
 
 export const START = Date.parse("2026-01-01T00:00:00Z");
 export const QUEUE = "bells";
@@ -81,6 +84,11 @@ export class Bench {
 
   async trigger(id: string, token: string, overlap?: OverlapPolicy) {
     return this.store.claims.trigger(this.name(id), { key: `key-${token}`, token, node: "test" }, overlap);
+  }
+
+  /** Starts an attempt of a run, as a worker does. */
+  begin(task: string | TaskName, run: string, more?: Partial<Worked>): Promise<StartResult> {
+    return this.store.runs.start(typeof task === "string" ? this.name(task) : task, run, attempt(more));
   }
 
   /** The read half of a claim, separate from the commit, so that a test can act in between. */

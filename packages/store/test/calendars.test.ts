@@ -9,7 +9,6 @@ import { onEveryEngine } from "./engines.js";
 
 const HOUR = 3_600_000;
 const DAY = 86_400_000;
-const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
 /** 09:00 UTC of a day in January 2026. */
 const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
@@ -559,7 +558,7 @@ onEveryEngine("shared calendars", (connection) => {
         return (await bench.stored("t")).waiting?.run as string;
       }
       async function finish(run: string): Promise<void> {
-        const started = await bench.store.runs.start(bench.name("t"), run, BY);
+        const started = await bench.begin("t", run);
         if (started.word !== "OK") throw new Error(started.word);
         const end = { fence: started.fence, made: 0, outcome: "succeeded" } as const;
         expect(await bench.store.runs.settle(bench.name("t"), run, end)).toBe("OK");
@@ -648,8 +647,7 @@ onEveryEngine("shared calendars", (connection) => {
       await bench.clock.set(nine(1));
       expect(await claim("a")).toEqual(["OK"]);
       const [run = ""] = await bench.store.runs.open(bench.name("t"));
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-      const started = await other.store.runs.start(bench.name("t"), run, by);
+      const started = await other.begin("t", run);
       if (started.word !== "OK") throw new Error(started.word);
       const end = { fence: started.fence, made: 0, outcome: "failed", error: "no" } as const;
       expect(await other.store.runs.settle(bench.name("t"), run, end)).toBe("OK");

@@ -33,8 +33,7 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     expect(await bench.stored("t")).toMatchObject({ pending: [{ due: START + 20_000 }] });
     await bench.clock.set(START + 12_000);
     const [run] = await bench.store.runs.open(bench.name("t"));
-    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-    const started = await bench.store.runs.start(bench.name("t"), run as string, by);
+    const started = await bench.begin("t", run as string);
     const fence = started.word === "OK" ? started.fence : 0;
     await bench.store.runs.settle(bench.name("t"), run as string, { fence, made: 0, outcome: "succeeded" });
     await bench.workAll();
@@ -56,9 +55,8 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
       await bench.claim("t", `a${end}`);
       const [run] = await bench.store.runs.list(name, 1);
       nominals.push(run?.nominal as number);
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
       await bench.clock.set(START + end);
-      const started = await bench.store.runs.start(name, run?.id as string, by);
+      const started = await bench.begin(name, run?.id as string);
       const fence = started.word === "OK" ? started.fence : 0;
       await bench.store.runs.settle(name, run?.id as string, { fence, made: 0, outcome: "succeeded" });
       await bench.workAll();
@@ -76,8 +74,7 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     const end = async (token: string) => {
       await bench.trigger("t", token);
       const [run = ""] = await bench.store.runs.open(name);
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-      const started = await bench.store.runs.start(name, run, by);
+      const started = await bench.begin(name, run);
       const fence = started.word === "OK" ? started.fence : 0;
       await bench.store.runs.settle(name, run, { fence, made: 0, outcome: "succeeded" });
       ended.push(run);

@@ -130,8 +130,7 @@ onEveryEngine("foreign data in place of one task's keys", (connection) => {
       await bench.put({ id: "b" });
       const answer = await bench.trigger("b", "a");
       const run = answer.outcome === "enqueued" ? answer.run : "";
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-      const started = await bench.store.runs.start(bench.name("b"), run, by);
+      const started = await bench.begin("b", run);
       const fence = started.word === "OK" ? started.fence : 0;
       await write(key());
       const before = await bench.dump();

@@ -177,8 +177,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       await bench.store.tasks.pause(bench.name("t"));
       const [run] = await bench.store.runs.list(bench.name("t"), 10);
       expect(run).toMatchObject({ state: "queued" });
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-      expect(await bench.store.runs.start(bench.name("t"), run?.id as string, by)).toMatchObject({
+      expect(await bench.begin("t", run?.id as string)).toMatchObject({
         word: "OK",
       });
     });
@@ -381,8 +380,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       await bench.store.tasks.delete(bench.name("t"));
       await bench.clock.advance(1);
       await bench.put({ id: "t" });
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-      expect(await bench.store.runs.start(bench.name("t"), run?.id as string, by)).toEqual({ word: "GONE" });
+      expect(await bench.begin("t", run?.id as string)).toEqual({ word: "GONE" });
       const end = { fence: 1, made: 0, outcome: "failed", error: "no" } as const;
       expect(await bench.store.runs.settle(bench.name("t"), run?.id as string, end)).toBe("GONE");
       expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
@@ -400,9 +398,8 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
 
       await bench.put({ id: "t" });
       expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
       for (const id of queued) {
-        expect(await bench.store.runs.start(bench.name("t"), id, by)).toEqual({ word: "GONE" });
+        expect(await bench.begin("t", id)).toEqual({ word: "GONE" });
       }
       await expect(bench.trigger("t", "e", "skip")).resolves.toMatchObject({ outcome: "enqueued" });
       // A node clears the rest.
@@ -446,9 +443,8 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       await bench.cutOff("clear-runs", () => again("t"));
 
       await again("t");
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
       for (const id of [many[0], many.at(-1)] as string[]) {
-        expect(await bench.store.runs.start(bench.name("t"), id, by)).toEqual({ word: "GONE" });
+        expect(await bench.begin("t", id)).toEqual({ word: "GONE" });
       }
       const ended = { fence: 1, made: 0, outcome: "succeeded" } as const;
       expect(await bench.store.runs.settle(bench.name("t"), many.at(-1) as string, ended)).toBe("GONE");
@@ -474,8 +470,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
         for (let n = 0; n < 3; n++) {
           const result = await bench.trigger("t", `l${life}n${n}`);
           if (result.outcome !== "enqueued") throw new Error("skipped");
-          const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-          const started = await bench.store.runs.start(bench.name("t"), result.run, by);
+          const started = await bench.begin("t", result.run);
           if (started.word !== "OK") throw new Error(started.word);
           fences.push(started.fence);
           generations.push(Number((await bench.stored("t")).generation));

@@ -2,6 +2,7 @@ import type { TaskName } from "@carillon/core";
 import type { TaskFilter } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { attempt } from "../../../test/helpers.js";
 import { Bench, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -168,13 +169,7 @@ onEveryEngine("list and locate", (connection) => {
     const token = `${name.queue}${name.id}${await bench.store.serverTime()}`;
     await claims.trigger(name, { key: token, token, node: "n" }, "allow");
     const [id = ""] = await runs.open(name);
-    const started = await runs.start(name, id, {
-      worker: "w",
-      pid: 1,
-      host: "h",
-      attempt: 1,
-      made: 0,
-    });
+    const started = await runs.start(name, id, attempt());
     if (started.word !== "OK") throw new Error(started.word);
     await bench.clock.advance(1_000);
     expect(await runs.settle(name, id, { fence: started.fence, made: 0, outcome })).toBe("OK");

@@ -4,8 +4,6 @@ import { type FaultProxy, type RedisServer, startFaultProxy, startRedis } from "
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
-const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-
 /**
  * Runs each act twice: undisturbed, and with one of its answers lost, for each answer in turn. The state must be the
  * same.
@@ -37,7 +35,7 @@ describe("a lost answer", () => {
   const run = async (bench: Bench) => (await bench.store.runs.list(bench.name("t"), 1))[0]?.id as string;
   async function running(bench: Bench): Promise<void> {
     await claimed(bench);
-    await bench.store.runs.start(bench.name("t"), await run(bench), BY);
+    await bench.begin("t", await run(bench));
   }
   const fence = async (bench: Bench) =>
     internalsOf(bench.store).link.ask(async (client) =>
@@ -195,7 +193,7 @@ describe("a lost answer", () => {
     await claimed(bench);
     const id = await run(bench);
     proxy.lose(0);
-    const started = await bench.store.runs.start(bench.name("t"), id, BY);
+    const started = await bench.begin("t", id);
     if (started.word !== "OK") throw new Error(started.word);
     const end = { fence: started.fence, made: 0, outcome: "succeeded" } as const;
     expect(await bench.store.runs.settle(bench.name("t"), id, end)).toBe("OK");

@@ -62,8 +62,7 @@ describe("a decision that was read from a lost history", () => {
     const fences = async (bench: Bench, token: string) => {
       await bench.trigger("t", token, "allow");
       const [run = ""] = (await bench.store.runs.open(bench.name("t"))).filter((id) => id.endsWith(token));
-      const by = { worker: `w${token}`, pid: 1, host: "h", attempt: 1, made: 0 };
-      const started = await bench.store.runs.start(bench.name("t"), run, by);
+      const started = await bench.begin("t", run, { worker: `w${token}` });
       return started.word === "OK" ? started.fence : Number.NaN;
     };
     const before = [await fences(lost, "a"), await fences(next, "a")];

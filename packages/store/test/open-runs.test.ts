@@ -1,6 +1,7 @@
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { attempt } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -222,8 +223,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     it("are cancelled by a pause in batches if they are queued", async () => {
       await fill();
       const [running = ""] = await open();
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-      await bench.store.runs.start(bench.name("t"), running, by);
+      await bench.begin("t", running);
       let underWay = 0;
       let most = 0;
       watch(
@@ -244,7 +244,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     it("are cancelled by a pause, except one that starts meanwhile", async () => {
       await fill();
       const [starts = ""] = await open();
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      const by = attempt();
       const { runs } = bench.store;
       bench.before("cancel-run", () => runs.start(bench.name("t"), starts, by));
       expect(await runs.cancelQueued(bench.name("t"), "me")).toBe(ids.length + 1);
@@ -255,7 +255,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     it("are cancelled without a message for those that no worker has", async () => {
       await fill();
       const [running = "", itsItemsRun = ""] = await open();
-      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      const by = attempt();
       const [name, { runs }] = [bench.name("t"), bench.store];
       await runs.start(name, running, by);
       const started = await runs.start(name, itsItemsRun, by);

@@ -4,6 +4,7 @@ import { internalsOf } from "@carillon/store/internal";
 import type { VirtualClock } from "@carillon/testing";
 import type { Queue } from "bullmq";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { attempt } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -146,7 +147,7 @@ onEveryEngine("the claim protocol", (connection) => {
     await clock.set(START + 10_000);
     await bench.claim("t", "a");
     const [run] = await store.runs.list(name("t"), 1);
-    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+    const by = attempt();
     const started = await store.runs.start(name("t"), run?.id as string, by);
     const fence = started.word === "OK" ? started.fence : 0;
     await store.runs.settle(name("t"), run?.id as string, { fence, made: 0, outcome: "failed" });
@@ -254,7 +255,7 @@ onEveryEngine("the claim protocol", (connection) => {
     const oldest = (await store.runs.list(name("t"), 10)).at(-1)?.id as string;
     const half = await bench.read("t");
     await (await bull.getJob(oldest))?.retry("completed");
-    const by = { worker: "w", pid: 1, host: "h", attempt: 2, made: 1 };
+    const by = attempt({ attempt: 2, made: 1 });
     expect(await store.runs.start(name("t"), oldest, by)).toMatchObject({ word: "OK" });
     expect(await bench.commit(half, "g")).toEqual(["OVERLAP"]);
   });

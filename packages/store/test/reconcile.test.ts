@@ -8,7 +8,6 @@ import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 const RETENTION = { successes: 3, failures: 3, completedJobs: { for: 60_000 }, failedJobs: { for: 600_000 } };
-const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
 onEveryEngine("the reconciler", (connection) => {
   let bench: Bench;
@@ -176,7 +175,7 @@ onEveryEngine("the reconciler", (connection) => {
   it("does not count an attempt as crashed whose job completed", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
-    expect(await bench.store.runs.start(bench.name("t"), run, BY)).toMatchObject({ word: "OK" });
+    expect(await bench.begin("t", run)).toMatchObject({ word: "OK" });
     expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject({ crashes: "1" });
     await bench.workAll();
     await bench.clock.advance(10_000);
@@ -360,7 +359,7 @@ onEveryEngine("the reconciler", (connection) => {
         await bench.put({ id: "t", schedule: { every: "1h" } });
         await bench.trigger("t", "a");
         const [run = ""] = await bench.store.runs.open(bench.name("t"));
-        await bench.store.runs.start(bench.name("t"), run, BY);
+        await bench.begin("t", run);
         await bench.store.runs.cancel(bench.name("t"), run, "ann");
       },
     ],
@@ -424,7 +423,7 @@ onEveryEngine("the reconciler", (connection) => {
   it("leaves runs alone that a Carillon worker settled", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
-    const started = await bench.store.runs.start(bench.name("t"), run, BY);
+    const started = await bench.begin("t", run);
     if (started.word !== "OK") throw new Error(started.word);
     const end = { fence: started.fence, made: 0, outcome: "succeeded", result: { n: 1 } } as const;
     expect(await bench.store.runs.settle(bench.name("t"), run, end)).toBe("OK");

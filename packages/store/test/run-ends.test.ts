@@ -1,11 +1,11 @@
 import { OUTCOMES, parseTask } from "@carillon/core";
+import type { Worked } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
@@ -37,8 +37,8 @@ onEveryEngine("the end of a run", (connection) => {
     return (await open()).find((run) => !before.includes(run)) as string;
   }
 
-  async function start(run: string, by: Partial<typeof BY> = {}): Promise<number> {
-    const started = await bench.store.runs.start(name(), run, { ...BY, ...by });
+  async function start(run: string, by?: Partial<Worked>): Promise<number> {
+    const started = await bench.begin(name(), run, by);
     if (started.word !== "OK") throw new Error(started.word);
     return started.fence;
   }
@@ -136,7 +136,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.reconcile()).toEqual([]);
     expect(await stateOf(run)).toBe("final");
     expect((await bench.store.claims.next(QUEUE)).get("r")).toBeGreaterThan(bench.clock.now);
-    const again = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
+    const again = await bench.begin(name(), run, { worker: "w2", attempt: 2 });
     expect(again).toMatchObject({ word: "FINAL", outcome: "succeeded" });
   });
 
@@ -184,7 +184,7 @@ onEveryEngine("the end of a run", (connection) => {
     await settle(run, fence, "succeeded");
     await bench.clock.advance(2 * DAY);
     expect(await bench.reconcile()).toEqual([]);
-    const again = await bench.store.runs.start(name(), run, { ...BY, worker: "w3", attempt: 2 });
+    const again = await bench.begin(name(), run, { worker: "w3", attempt: 2 });
     expect(again).toMatchObject({ word: "FINAL", outcome: "succeeded" });
     expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "0", succeeded: "1" });
   });
@@ -232,8 +232,8 @@ onEveryEngine("the end of a run", (connection) => {
     const first = await start(run);
     expect(await save(first, 1)).toBe("OK");
     // The worker counts as dead.
-    const successor = { ...BY, worker: "w2", attempt: 2 };
-    expect(await bench.store.runs.start(name(), run, successor)).toMatchObject({ word: "WAIT" });
+    const successor = { worker: "w2", attempt: 2 };
+    expect(await bench.begin(name(), run, successor)).toMatchObject({ word: "WAIT" });
     await bench.clock.advance(1_000);
     const second = await start(run, successor);
     expect(await save(first, 2)).toBe("FENCED");
@@ -252,7 +252,7 @@ onEveryEngine("the end of a run", (connection) => {
     await ends(second);
     expect(await cancel.call(bench.store.runs, name(), run, "ann")).toBe("FINAL");
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ state: "final", checkpoint: { n: 3 } });
-    const next = await bench.store.runs.start(name(), await triggered("b"), BY);
+    const next = await bench.begin(name(), await triggered("b"));
     expect(next).toMatchObject({ word: "OK", checkpoint: { n: 3 } });
 
     await bench.store.tasks.delete(name());
@@ -271,7 +271,7 @@ onEveryEngine("the end of a run", (connection) => {
     });
     const run = await triggered();
     await start(run);
-    const dead = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
+    const dead = await bench.begin(name(), run, { worker: "w2", attempt: 2 });
     expect(dead).toMatchObject({ word: "CRASHED" });
     await failJob(run);
     await bench.clock.advance(HOUR);
@@ -309,14 +309,14 @@ onEveryEngine("the end of a run", (connection) => {
     const run = await triggered();
     await client().hset(keys().job(run), "atm", 2);
     await start(run, { made: 2 });
-    const by = { ...BY, made: 2 };
-    const dead = await bench.store.runs.start(name(), run, { ...by, worker: "w2", attempt: 2 });
+    const by = { made: 2 };
+    const dead = await bench.begin(name(), run, { ...by, worker: "w2", attempt: 2 });
     expect(dead).toMatchObject({ word: "CRASHED" });
     const told = (await bench.store.alerts.waiting(QUEUE)).map(({ alert: { kind, error } }) => [kind, error]);
     expect(told).toEqual([["crashed", "The workers of this run died."]]);
     await bench.clock.advance(HOUR);
     expect(await bench.reconcile()).toEqual([]);
-    const again = await bench.store.runs.start(name(), run, { ...by, worker: "w3", attempt: 3 });
+    const again = await bench.begin(name(), run, { ...by, worker: "w3", attempt: 3 });
     expect(again).toEqual({ word: "FINAL", outcome: "crashed" });
   });
 
@@ -330,10 +330,10 @@ onEveryEngine("the end of a run", (connection) => {
     const run = await triggered();
     await start(run);
     await bench.store.runs.cancel(name(), run, "ann");
-    const next = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
+    const next = await bench.begin(name(), run, { worker: "w2", attempt: 2 });
     expect(next).toEqual({ word: "CANCELLED" });
     // The end is not undone if this worker dies before it can report to BullMQ.
-    const after = await bench.store.runs.start(name(), run, { ...BY, worker: "w3", attempt: 3 });
+    const after = await bench.begin(name(), run, { worker: "w3", attempt: 3 });
     expect(after).toEqual({ word: "FINAL", outcome: "cancelled" });
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ outcome: "cancelled", crashes: 1 });
     expect(await bench.store.runs.stats(name())).toMatchObject({ cancelled: "1" });
@@ -426,14 +426,14 @@ onEveryEngine("the end of a run", (connection) => {
     });
     const run = await triggered();
     await start(run);
-    const again = (n: number) => ({ ...BY, worker: `w${n}`, attempt: n });
+    const again = (n: number) => ({ worker: `w${n}`, attempt: n });
     meanwhile(async () => {
-      expect(await bench.store.runs.start(name(), run, again(3))).toMatchObject({ word: "CRASHED" });
+      expect(await bench.begin(name(), run, again(3))).toMatchObject({ word: "CRASHED" });
       await failJob(run);
       await retry(run);
       await start(run, { ...again(4), made: 1 });
     });
-    await bench.store.runs.start(name(), run, again(2));
+    await bench.begin(name(), run, again(2));
     expect(await stateOf(run)).toBe("running");
     expect(await bench.store.runs.stats(name())).toMatchObject({ crashed: "0" });
   });
@@ -496,7 +496,7 @@ onEveryEngine("the end of a run", (connection) => {
         // Acts between two steps of the delete, which then dies.
         await bench.cutOff("clear-runs", () => bench.store.tasks.delete(name()));
         expect(await bench.store.runs.checkpoint(name(), ...run, { n: 1 })).toBe("GONE");
-        const again = await bench.store.runs.start(name(), run[0], { ...BY, worker: "w2" });
+        const again = await bench.begin(name(), run[0], { worker: "w2" });
         expect(again).toEqual({ word: "GONE" });
       });
       expect(await settle(...run, "failed")).toBe("OK");
@@ -535,11 +535,11 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.get(QUEUE, first)).toMatchObject({ started: START, attempts: 2 });
     await bench.clock.advance(58_999);
     const second = await claimed("b");
-    expect(await bench.store.runs.start(name(), second, BY)).toEqual({ word: "DROPPED" });
+    expect(await bench.begin(name(), second)).toEqual({ word: "DROPPED" });
     const error = "started 59999 ms after the run before";
     expect(await bench.store.runs.get(QUEUE, second)).toMatchObject({ outcome: "dropped", error });
     // The worker died before it could report to BullMQ.
-    const again = await bench.store.runs.start(name(), second, { ...BY, worker: "w2", attempt: 2 });
+    const again = await bench.begin(name(), second, { worker: "w2", attempt: 2 });
     expect(again).toEqual({ word: "FINAL", outcome: "dropped" });
     // Not judged.
     await start(await triggered("c"));
@@ -561,10 +561,10 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await outcomes()).toEqual({ ...none, failed: 1 });
     await bench.clock.advance(10_000);
     const dropped = await claimed("b");
-    expect(await bench.store.runs.start(name(), dropped, BY)).toEqual({ word: "DROPPED" });
+    expect(await bench.begin(name(), dropped)).toEqual({ word: "DROPPED" });
     const cancelled = await triggered("c");
     await bench.store.runs.cancel(name(), cancelled, "me");
-    expect(await bench.store.runs.start(name(), cancelled, BY)).toEqual({ word: "CANCELLED" });
+    expect(await bench.begin(name(), cancelled)).toEqual({ word: "CANCELLED" });
     expect(await outcomes()).toEqual({ ...none, failed: 1, dropped: 1, cancelled: 1 });
     await failJob(run);
     await retry(run);
@@ -837,7 +837,7 @@ onEveryEngine("the end of a run", (connection) => {
         await small.clock.advance(1_000);
         await small.claim("t", "a");
         const [run = ""] = await small.store.runs.open(small.name("t"));
-        const started = await small.store.runs.start(small.name("t"), run, BY);
+        const started = await small.begin("t", run);
         const fence = started.word === "OK" ? started.fence : 0;
         await small.clock.advance(1_000);
         await small.store.runs.settle(small.name("t"), run, { fence, made: 0, outcome: "succeeded" });
@@ -862,7 +862,7 @@ onEveryEngine("the end of a run", (connection) => {
         const parsed = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START } });
         const by = { key: "k", token: "x", node: "n" };
         const { run = "" } = (await small.store.claims.enqueueNow(parsed, by, ENTERED)) ?? {};
-        const started = await small.store.runs.start(small.name("t"), run, BY);
+        const started = await small.begin("t", run);
         const fence = started.word === "OK" ? started.fence : 0;
         await small.store.runs.settle(small.name("t"), run, { fence, made: 0, outcome, error: "no" });
         await (await small.queue().getJob(run))?.remove();

@@ -1,13 +1,14 @@
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { attempt } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 /** A node name such as Kubernetes assigns. */
 const NODE = "scheduler-6f7c9d8b7d-q8w2z-1";
 const HOST = "reports-worker-7d9f8b6c5d-x2x4z";
-const BY = { worker: `${HOST}-17`, pid: 17, host: HOST, attempt: 1, made: 0 };
+const BY = attempt({ worker: `${HOST}-17`, pid: 17, host: HOST });
 
 onEveryEngine("the record of a run with long names in it", (connection) => {
   let bench: Bench;
@@ -15,7 +16,7 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
   const name = () => bench.name("weekly-digest-of-sales", "team-north");
   const client = () => internalsOf(bench.store).link.client as Redis;
   const key = () => internalsOf(bench.store).keys.queue(QUEUE).run(run);
-  const start = (by: Partial<typeof BY> = {}) => bench.store.runs.start(name(), run, { ...BY, ...by });
+  const start = (by: Partial<typeof BY> = {}) => bench.begin(name(), run, { ...BY, ...by });
 
   beforeEach(async () => {
     bench = await Bench.open(connection());

@@ -1,6 +1,6 @@
 import { parseTask, type TaskInput } from "@carillon/core";
 import { jitterOf, shardOf } from "@carillon/core/internal";
-import type { StartResult, StoredTask } from "@carillon/store";
+import type { StoredTask, Worked } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
@@ -11,7 +11,6 @@ import { onEveryEngine } from "./engines.js";
 const SECOND = 1_000;
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
-const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
 type Input = Partial<TaskInput> & { id: string };
 
@@ -259,7 +258,7 @@ onEveryEngine("when a task is due", (connection) => {
     await bench.clock.advance(59 * SECOND);
     const manual = await bench.trigger("t", "m");
     if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
-    expect(await bench.store.runs.start(bench.name("t"), manual.run, BY)).toMatchObject({
+    expect(await bench.begin("t", manual.run)).toMatchObject({
       limit: 30 * SECOND,
       grace: 7 * SECOND,
     });
@@ -544,8 +543,8 @@ onEveryEngine("when a task is due", (connection) => {
       const { waiting } = await bench.stored("t");
       return waiting?.run as string;
     }
-    async function start(run: string, by = BY): Promise<number> {
-      const started: StartResult = await bench.store.runs.start(bench.name("t"), run, by);
+    async function start(run: string, by?: Partial<Worked>): Promise<number> {
+      const started = await bench.begin("t", run, by);
       if (started.word !== "OK") throw new Error(started.word);
       return started.fence;
     }
@@ -647,8 +646,8 @@ onEveryEngine("when a task is due", (connection) => {
     it("ignores the settle of an attempt that was taken over", async () => {
       const run = await fired();
       const old = await start(run);
-      const next = { ...BY, worker: "w2", attempt: 2 };
-      await bench.store.runs.start(bench.name("t"), run, next);
+      const next = { worker: "w2", attempt: 2 };
+      await bench.begin("t", run, next);
       // The wait after a crash is over.
       await bench.clock.advance(HOUR);
       const fence = await start(run, next);
@@ -707,7 +706,7 @@ onEveryEngine("when a task is due", (connection) => {
       await reconcile();
       const due = bench.clock.now + MINUTE;
       await (await bench.jobs())[0]?.retry("failed");
-      const fence = await start(run, { ...BY, made: 1 });
+      const fence = await start(run, { made: 1 });
       await expectDue(due);
       await bench.clock.advance(SECOND);
       expect(await settle(run, fence)).toBe("OK");
@@ -1011,7 +1010,7 @@ onEveryEngine("when a task is due", (connection) => {
     });
     const at = (seconds: number) => START + seconds * SECOND;
     const begin = async (run: string) => {
-      const started = await bench.store.runs.start(bench.name("t"), run, BY);
+      const started = await bench.begin("t", run);
       if (started.word !== "OK") throw new Error(started.word);
       const end = { fence: started.fence, made: 0, outcome: "succeeded" } as const;
       return () => bench.store.runs.settle(bench.name("t"), run, end);

@@ -4,10 +4,9 @@ import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { attempt } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
-
-const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
 /** Runs that start or end at the same moment. */
 class Crowd {
@@ -36,7 +35,9 @@ class Crowd {
 
   start() {
     const { runs } = this.bench.store;
-    return Promise.allSettled(this.runs.map((run, i) => runs.start(this.bench.name(`t${i}`), run, BY)));
+    return Promise.allSettled(
+      this.runs.map((run, i) => runs.start(this.bench.name(`t${i}`), run, attempt())),
+    );
   }
 
   end(fences: readonly number[], outcome: "succeeded" | "failed" = "succeeded") {
@@ -115,7 +116,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
       const answer = await bench.trigger("t", token);
       if (answer.outcome === "enqueued") runs.push(answer.run);
     }
-    const started = await Promise.all(runs.map((run) => bench.store.runs.start(bench.name("t"), run, BY)));
+    const started = await Promise.all(runs.map((run) => bench.begin("t", run)));
     const [first, ...others] = started.map(fenceOf);
     expect(others).toEqual([(first as number) + 1, (first as number) + 2]);
     expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject({ attempts: "3", crashes: "3" });
@@ -127,8 +128,8 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
     const sent = sentBy(bench);
     const words = await Promise.all([
-      bench.store.runs.start(bench.name("t"), answer.run, BY),
-      bench.store.runs.start({ ...bench.name("t"), queue: "others" }, answer.run, BY),
+      bench.begin("t", answer.run),
+      bench.begin({ ...bench.name("t"), queue: "others" }, answer.run),
     ]);
     expect(words.map(({ word }) => word)).toEqual(["OK", "GONE"]);
     expect(sent).toEqual(["start-run", "start-run"]);
@@ -180,7 +181,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
       await bench.claim("t", token);
     }
     const runs = await bench.store.runs.open(bench.name("t"));
-    const started = await Promise.all(runs.map((run) => bench.store.runs.start(bench.name("t"), run, BY)));
+    const started = await Promise.all(runs.map((run) => bench.begin("t", run)));
     const fences = started.map(fenceOf);
     const { generation } = await bench.stored("t");
     const ends = runs.slice(0, 2).map((run, i) => ({ run, fence: fences[i] as number }));

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -58,7 +57,7 @@ const end =
   (outcome: "succeeded" | "failed", more: { nextAt?: number } = {}) =>
   async (bench: Bench) => {
     const [run = ""] = await bench.store.runs.open(bench.name("t"));
-    const started = await bench.store.runs.start(bench.name("t"), run, BY);
+    const started = await bench.begin("t", run);
     if (started.word !== "OK") throw new Error(started.word);
     const { fence } = started;
     expect(await bench.store.runs.settle(bench.name("t"), run, { fence, made: 0, outcome, ...more })).toBe(

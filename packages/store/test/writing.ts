@@ -29,11 +29,10 @@ const paused: Act = async (bench) => [await put(bench), await pause(bench)];
 const openRun = async (bench: Bench) => (await bench.store.runs.open(bench.name("t")))[0] as string;
 const queued: Act = async (bench) => [await put(bench), await bench.trigger("t", "one")];
 
-const BY = { worker: "w", pid: 1, host: "h", made: 0 };
 /** Starts the open run. Returns its id and fence. */
 async function start(bench: Bench, attempt = 1): Promise<{ run: string; fence: number }> {
   const run = await openRun(bench);
-  const started = await bench.store.runs.start(bench.name("t"), run, { ...BY, attempt });
+  const started = await bench.begin("t", run, { attempt });
   return { run, fence: started.word === "OK" ? started.fence : 0 };
 }
 const running: Act = async (bench) => [await queued(bench), await start(bench)];

@@ -3,7 +3,7 @@ import { Store } from "@carillon/store";
 import { internalsOf, storeOf, withSeams } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { expect, it, vi } from "vitest";
-import { gate, SILENT } from "../../../../test/helpers.js";
+import { attempt, gate, SILENT } from "../../../../test/helpers.js";
 import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("late");
@@ -29,7 +29,7 @@ it("a start that comes when another worker has the job has no effect, and runs n
   // The lock has expired: another worker takes the job, and starts it.
   await bench.admin.set(`${bench.jobKey(run)}:lock`, "second");
   const name = { queue: QUEUE, owner: "system", id: "t" };
-  const by = { worker: "second", pid: 2, host: "h", attempt: 2, made: 0, token: "second" };
+  const by = attempt({ worker: "second", pid: 2, attempt: 2, token: "second" });
   const { runs } = storeOf(bench.client);
   const second = await runs.start(name, run, by);
   if (second.word !== "OK") throw new Error(second.word);

@@ -5,7 +5,7 @@ import { eventually, freePort, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { gate } from "../../../../test/helpers.js";
+import { attempt, gate } from "../../../../test/helpers.js";
 import { aborted, Bench, HandClock, nothing, QUEUE } from "./bench.js";
 import { Lives } from "./lives.js";
 
@@ -125,7 +125,7 @@ describe("a worker logs", () => {
   it("a run whose workers died too often", async () => {
     const { logger, logged } = recorder();
     const run = await bench.run("t", "type", { crash: { attempts: 1 } });
-    const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
+    const dead = attempt({ worker: "dead" });
     await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
     await bench.work([type(() => null)], { logger });
     expect(await logged({ level: "error", message: "run crashed" })).toMatchObject({

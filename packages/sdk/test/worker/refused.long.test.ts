@@ -4,7 +4,7 @@ import { Store } from "@carillon/store";
 import { storeOf, withSeams } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { SILENT } from "../../../../test/helpers.js";
+import { attempt, SILENT } from "../../../../test/helpers.js";
 import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("refused");
@@ -72,7 +72,7 @@ describe("a Redis that is read-only for a short time", () => {
 
   it("while a run is postponed does not stop it from waiting and then running", async () => {
     const run = await bench.run("t", "noop", { crash: { delay: "4s" } });
-    const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
+    const dead = attempt({ worker: "dead" });
     await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
     const stop = await workRefusedAt("after start-run", noop, soon);
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ state: "final" }));

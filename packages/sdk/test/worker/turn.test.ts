@@ -5,7 +5,7 @@ import { eventually } from "@carillon/testing";
 import type { Worker as BullWorker, Job } from "bullmq";
 import { Worker as PlainWorker } from "bullmq";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { gate } from "../../../../test/helpers.js";
+import { attempt, gate } from "../../../../test/helpers.js";
 import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("turn");
@@ -147,7 +147,7 @@ describe("the end of a run whose lock was lost", () => {
 
   it("has no effect if another attempt has begun", async () => {
     let fenced: Promise<unknown> | undefined;
-    const second = { worker: "second", pid: 2, host: "h", attempt: 2, made: 0, token: "second" };
+    const second = attempt({ worker: "second", pid: 2, attempt: 2, token: "second" });
     const name = { queue: QUEUE, owner: "system", id: "t" };
     const begun = gate<Worker>();
     const { run, worker } = await losing(async (id) => {

@@ -2,6 +2,7 @@ import { defineTask } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, expect, it, vi } from "vitest";
+import { attempt } from "../../../../test/helpers.js";
 import { Bench, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("wrongclock");
@@ -13,7 +14,7 @@ it.each([-600_000, 600_000])(
   "a worker waits after a crash for the full time with its clock %i ms off",
   async (off) => {
     const run = await bench.run("t", "work", { crash: { delay: "30s" } });
-    const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
+    const dead = attempt({ worker: "dead" });
     await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
 
     const now = Date.now;
