@@ -4,9 +4,12 @@ import { expect, it } from "vitest";
 import { namespaceKeys } from "../src/keys.js";
 import { FACTS } from "../src/script/facts.js";
 
-const page = readFileSync(fileURLToPath(new URL("../../../docs/architecture.md", import.meta.url)), "utf8");
+const page = readFileSync(
+  fileURLToPath(new URL("../../../docs/architecture/redis.md", import.meta.url)),
+  "utf8",
+);
 
-it("names each kind of key in the architecture's table", () => {
+it("names each kind of key in the table of the docs", () => {
   const { queue, ...own } = namespaceKeys("ns");
   const texts = [...Object.values(own), ...Object.values(queue("q"))].filter(
     (key) => typeof key === "string",
