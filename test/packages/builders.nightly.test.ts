@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +17,7 @@ const execute = promisify(execFile);
 const files = fileURLToPath(new URL("builders/", import.meta.url));
 const BUILDERS = ["next@16", "react@19", "react-dom@19", "webpack@5", "vite@8", "rolldown@1", "esbuild"];
 const NEST = ["core", "common", "platform-express"].map((name) => `@nestjs/${name}@12`);
+const SENTRY = "@sentry/node@11";
 const PATIENCE = 900_000;
 
 let home = "";
@@ -73,9 +74,10 @@ beforeAll(async () => {
   await writeFile(join(home, "package.json"), JSON.stringify({ private: true, type: "module" }));
   const own = publishedPackages().filter(({ folder }) => /^packages\/(core|store|sdk)$/.test(folder));
   const tarballs = await Promise.all(own.map((one) => pack(one, home)));
-  const others = [...BUILDERS, ...NEST, "reflect-metadata", "rxjs", "ioredis@6"];
+  const others = [...BUILDERS, ...NEST, SENTRY, "reflect-metadata", "rxjs", "ioredis@6"];
   await run("npm", ["install", "--no-audit", "--no-fund", ...others, ...tarballs]);
-  for (const name of ["schedules.mjs", "main.mjs", "nest.mjs"]) await cp(join(files, name), join(home, name));
+  for (const name of ["schedules.mjs", "main.mjs", "nest.mjs", "sentry.mjs"])
+    await cp(join(files, name), join(home, name));
 }, PATIENCE);
 afterAll(async () => {
   await redis?.stop();
@@ -137,6 +139,24 @@ test("NestJS answers errors of the SDK with their status", () =>
     expect(await refused.json()).toMatchObject({ statusCode: 400, message: expect.stringContaining("cron") });
     expect((await fetch(`${url}/tasks/b`)).status).toBe(404);
   }));
+
+test("Sentry gets an error with class, cause and run from the middleware of docs/handlers.md", async () => {
+  const page = await readFile(new URL("../../docs/handlers.md", import.meta.url), "utf8");
+  const recipe = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].find(([, code]) =>
+    code?.includes("@sentry/node"),
+  )?.[1];
+  await writeFile(join(home, "recipe.ts"), recipe ?? "");
+  const esbuild = join(home, "node_modules", ".bin", "esbuild");
+  await run(esbuild, ["recipe.ts", "--format=esm", "--outfile=recipe.mjs"]);
+  const { id, events } = JSON.parse(await run(process.execPath, ["sentry.mjs"], connected()));
+  expect(events).toHaveLength(1);
+  const [{ tags, exception }] = events;
+  expect(tags).toMatchObject({ type: "payment", task: "system/t", run: id, attempt: 1 });
+  expect(exception.values).toMatchObject([
+    { type: "Error", value: "card expired" },
+    { type: "Declined", value: "no funds" },
+  ]);
+});
 
 const WEBPACK = `
 import { writeFileSync } from "node:fs";

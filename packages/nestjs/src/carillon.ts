@@ -96,7 +96,8 @@ export class Carillon
   async #startKit(kit: Kit): Promise<void> {
     const { worker } = this.options;
     await this.#sync();
-    await kit.work({ types: this.#found.types, concurrency: object(worker).concurrency });
+    const { queues, middleware, concurrency } = object(worker);
+    await kit.work({ types: this.#found.types, queues, middleware, concurrency });
     this.#state = { ready: true };
   }
 

@@ -56,6 +56,6 @@ export const KIT = Symbol.for("carillon.nestjs.kit");
 /** What `CarillonTestingModule` gives: a `TestKit`. */
 export interface Kit {
   readonly client: Client;
-  work(options: { types: readonly AnyTaskType[]; concurrency?: number | undefined }): Promise<unknown>;
+  work(options: Pick<WorkerOptions, "types" | "queues" | "middleware" | "concurrency">): Promise<unknown>;
   close(): Promise<void>;
 }

@@ -3,6 +3,8 @@ import type { Ending } from "./worker/ending.js";
 
 /** Context common to the handlers of runs and of items. */
 export interface AttemptContext {
+  /** Name of the task type. */
+  readonly type: string;
   readonly occurrence: Occurrence;
   /**
    * The same for every attempt and every retry of this occurrence: pass it to operations that must not happen twice

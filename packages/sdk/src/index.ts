@@ -81,6 +81,7 @@ export {
   StoppingError,
   TimeLimitError,
 } from "./worker/errors.js";
+export type { Middleware } from "./worker/middleware.js";
 export type {
   RunEvent,
   StopOptions,

@@ -114,6 +114,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       types: typesByName(this.#options.types),
       logger: this.#logger,
       clock: this.#clock,
+      middleware: this.#options.middleware ?? [],
       active: this.#active,
       lacking: this.#lacking,
       outputs: this.#outputs,

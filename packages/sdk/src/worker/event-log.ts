@@ -25,5 +25,7 @@ export function logEvent<Event extends keyof RunEvents>(
   about: RunEvents[Event][0],
 ): void {
   const [level, message] = LINES[event](about);
-  logger[level](about, message);
+  // What was thrown may hold anything, such as a request with its credentials.
+  const { thrown: _, ...details } = about as { thrown?: unknown };
+  logger[level](details, message);
 }

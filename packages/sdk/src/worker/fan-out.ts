@@ -9,6 +9,7 @@ import type { ItemData } from "./item-data.js";
 import { itemRetry } from "./item-options.js";
 import { countItems } from "./item-queues.js";
 import { plainJson } from "./json.js";
+import { through } from "./middleware.js";
 import { checkedPayload } from "./payload.js";
 import type { RunAttempt, Started } from "./run-attempt.js";
 import type { JobEnd } from "./verdict.js";
@@ -48,9 +49,10 @@ interface Item {
 }
 
 async function generated(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<Item[]> {
-  const payload = await checkedPayload(type, attempt.taken.job.data.payload);
   const context = attempt.context(started);
-  const items: unknown = await printingTo(attempt.output, () => type.generate(payload, context));
+  const work = async () => type.generate(await checkedPayload(type, attempt.taken.job.data.payload), context);
+  const { middleware } = attempt.parts;
+  const items = await printingTo(attempt.output, () => through(middleware, context, work));
   if (!Array.isArray(items)) throw new PermanentError("generate must return an array of items.");
   if (items.length > MOST_ITEMS) {
     throw new PermanentError(`generate returned ${items.length} items; a run has ${MOST_ITEMS} at most.`);

@@ -8,6 +8,7 @@ import { errorText, LockLostError, PermanentError } from "./errors.js";
 import type { ItemData } from "./item-data.js";
 import type { Taken } from "./job-end.js";
 import { cutJson, resultJson } from "./json.js";
+import { through } from "./middleware.js";
 import { Output } from "./output.js";
 import type { Parts } from "./parts.js";
 import { logOf } from "./run-context.js";
@@ -220,6 +221,7 @@ async function perform(
 ): Promise<JobEnd> {
   const { item, index, fence, limit, grace, occurrence } = taken.job.data;
   const context: ItemContext = {
+    type: taken.job.name,
     signal: box.signal,
     timeLeft: () => box.timeLeft(),
     log: logOf(parts, taken, aboutItem(taken), output),
@@ -229,12 +231,11 @@ async function perform(
     attempt: attemptOf(taken),
     index,
   };
-  const ended = await box.run({ limit, grace }, async () =>
-    cutJson(
-      resultJson((await printingTo(output, () => type.process(item, context))) ?? undefined),
-      LONGEST_RESULT,
-    ),
-  );
+  const work = async () => type.process(item, context);
+  const ended = await box.run({ limit, grace }, async () => {
+    const value = await printingTo(output, () => through(parts.middleware, context, work));
+    return cutJson(resultJson(value ?? undefined), LONGEST_RESULT);
+  });
   return short(verdictOf(ended, box, false).job);
 }
 

@@ -16,6 +16,7 @@ import {
 } from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
 import { type AnyTaskType, assertWorkable, typesByName } from "../task-type.js";
+import type { Middleware } from "./middleware.js";
 
 export interface WorkerOptions {
   /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
@@ -30,6 +31,8 @@ export interface WorkerOptions {
   types: readonly AnyTaskType[];
   /** More queues to work. */
   queues?: readonly string[] | undefined;
+  /** Code around each attempt, the first outermost. Default: none. */
+  middleware?: readonly Middleware[] | undefined;
   /** Jobs at a time, per queue; 1 to 10,000, default 10. */
   concurrency?: number | undefined;
   /** Time until the job of an unresponsive worker is given to another one; at least 1 s, default 30 s. */
@@ -62,8 +65,16 @@ export interface RunEvent {
 export interface WorkerEvents {
   /** `waited`: milliseconds from the enqueue to this start, in Redis time; absent if the run was started before. */
   started: [RunEvent & { attempt: number; waited?: number }];
-  /** `error`: with its stack. */
-  settled: [RunEvent & { attempt: number; outcome: Outcome | "retrying"; ms: number; error?: string }];
+  /** `error`: text with its stack. `thrown`: what the handler threw, of its class and with its cause; not logged. */
+  settled: [
+    RunEvent & {
+      attempt: number;
+      outcome: Outcome | "retrying";
+      ms: number;
+      error?: string;
+      thrown?: unknown;
+    },
+  ];
   /** A run's items are generated and wait to be done; the run is `settled` when all are. */
   generated: [RunEvent & { items: number }];
   /** The result of an attempt was discarded: another attempt had taken the run over, or the task was deleted. */
@@ -93,6 +104,7 @@ const KNOWN = [
   "retention",
   "types",
   "queues",
+  "middleware",
   "concurrency",
   "lockDuration",
   "stalledInterval",
@@ -117,6 +129,12 @@ export function checkOptions(options: WorkerOptions): void {
   assertConnection(options);
   if (options.queues !== undefined) assertList(options.queues, "queues", "Give a list of names.");
   for (const [i, queue] of (options.queues ?? []).entries()) assertQueue(queue, `queues[${i}]`);
+  if (options.middleware !== undefined)
+    assertList(options.middleware, "middleware", "Give a list of functions.");
+  for (const [i, one] of (options.middleware ?? []).entries()) {
+    if (typeof one !== "function")
+      throw new CarillonError("INVALID_OPTION", "not a function.", { field: `middleware[${i}]` });
+  }
   assertWhole(options.concurrency, "concurrency", 1, 10_000);
   durationOption(options.lockDuration, "lockDuration", 1_000, MOST_MS);
   durationOption(options.stalledInterval, "stalledInterval", 1, MOST_MS);

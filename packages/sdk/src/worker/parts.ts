@@ -4,6 +4,7 @@ import type { ActiveJobs } from "./active.js";
 import type { WorkerClock } from "./clock.js";
 import type { Lacking } from "./heartbeat.js";
 import type { ItemQueues } from "./item-queues.js";
+import type { Middleware } from "./middleware.js";
 import type { WorkerEvents } from "./options.js";
 import type { OutputSaver } from "./output-saver.js";
 
@@ -13,6 +14,7 @@ export interface Parts {
   readonly types: ReadonlyMap<string, AnyTaskType>;
   readonly logger: Logger;
   readonly clock: WorkerClock;
+  readonly middleware: readonly Middleware[];
   readonly active: ActiveJobs;
   readonly lacking: Lacking;
   readonly outputs: OutputSaver;

@@ -12,6 +12,7 @@ import { workItem } from "./item.js";
 import type { ItemData, RunData } from "./item-data.js";
 import { endJob, type Taken } from "./job-end.js";
 import { resultJson } from "./json.js";
+import { through } from "./middleware.js";
 import type { Parts } from "./parts.js";
 import { checkedPayload } from "./payload.js";
 import { RunAttempt, type Started } from "./run-attempt.js";
@@ -108,10 +109,12 @@ async function workRun(parts: Parts, taken: Taken<RunData>): Promise<JobEnd> {
 async function handle(attempt: RunAttempt, type: TaskType | undefined, started: Started): Promise<JobEnd> {
   const { parts, taken, output, box } = attempt;
   const ended = await box.run(started, async () => {
-    if (!type) throw unknownType(taken.job.name, parts.types);
-    const payload = await checkedPayload(type, taken.job.data.payload);
     const context = attempt.context(started);
-    const value = (await printingTo(output, () => type.handler(payload, context))) ?? undefined;
+    const work = async () => {
+      if (!type) throw unknownType(taken.job.name, parts.types);
+      return type.handler(await checkedPayload(type, taken.job.data.payload), context);
+    };
+    const value = (await printingTo(output, () => through(parts.middleware, context, work))) ?? undefined;
     if (!(value instanceof Ending)) return resultJson(value);
     resultJson(value.result);
     return value;

@@ -161,7 +161,8 @@ export class RunAttempt {
       this.parts.logger.error(details, "handler ignores its signal");
     }
     const verdict = verdictOf(ended, this.box, this.#last);
-    if (verdict.run) await this.settle(verdict.run, verdict.job);
+    const thrown = ended.how === "returned" ? {} : { thrown: ended.error };
+    if (verdict.run) await this.settle(verdict.run, verdict.job, thrown);
     else {
       this.output.close();
       await this.parts.outputs.save(this.#active);
@@ -184,13 +185,19 @@ export class RunAttempt {
    * Records the end and reports it.
    * @param job how its job ends; done in the same step if possible
    */
-  async settle(end: RunEnd, job?: JobEnd): Promise<void> {
+  async settle(end: RunEnd, job?: JobEnd, thrown: { thrown?: unknown } = {}): Promise<void> {
     const outcome = await this.record(end, job);
     if (!outcome) return;
     const ms = Math.round(performance.now() - this.#begun);
     const { attempt } = this.#active;
     const { error } = end;
-    this.parts.emit("settled", { ...this.#about, attempt, outcome, ms, ...(error ? { error } : {}) });
+    this.parts.emit("settled", {
+      ...this.#about,
+      attempt,
+      outcome,
+      ms,
+      ...(error ? { error, ...thrown } : {}),
+    });
   }
 
   /**

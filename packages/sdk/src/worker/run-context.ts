@@ -67,6 +67,7 @@ export function runContext(
     },
     timeLeft: () => box.timeLeft(),
     log: logOf(parts, taken, about, output),
+    type: taken.job.name,
     occurrence,
     idempotencyKey: occurrence.key,
     fence,

@@ -1,5 +1,5 @@
 import { CarillonError } from "@carillon/core";
-import { type AnyTaskType, type Logger, Worker } from "@carillon/sdk";
+import { type AnyTaskType, type Logger, type Middleware, Worker } from "@carillon/sdk";
 import { type WorkerClock, withWorkerSeams } from "@carillon/sdk/internal";
 import { bullPrefix, type Store } from "@carillon/store";
 import { Worker as BullWorker, type WorkerOptions as BullWorkerOptions, type Processor } from "bullmq";
@@ -105,16 +105,17 @@ export function carillonWorker(
   options: {
     types: readonly AnyTaskType[];
     queues: readonly string[];
+    middleware: readonly Middleware[];
     concurrency: number;
     logger: Logger;
   },
   { clock, stage }: Pick<WorkerParts, "clock" | "stage">,
 ): Open {
-  const { types, queues, concurrency, logger } = options;
+  const { types, queues, middleware, concurrency, logger } = options;
   return async (store) => {
     // Without types there is nothing to work: such a kit tests times.
     if (types.length === 0) return async () => {};
-    const options = { types, queues, concurrency, logger, store, lockDuration: LOCK_DURATION };
+    const options = { types, queues, middleware, concurrency, logger, store, lockDuration: LOCK_DURATION };
     // Time limits are virtual too, and time passes while items wait for each other.
     const virtual: WorkerClock = {
       now: () => clock.now,

@@ -95,8 +95,8 @@ export class TestKit {
     try {
       await clock.set(kit.store, clock.start);
       if (settings.worker) {
-        const { types, queues, concurrency } = settings;
-        await kit.work({ types, queues, concurrency });
+        const { types, queues, middleware, concurrency } = settings;
+        await kit.work({ types, queues, middleware, concurrency });
       }
       return kit;
     } catch (error) {
@@ -148,7 +148,9 @@ export class TestKit {
    *
    * @throws `CONFLICT` if the kit has one
    */
-  async work(options: Pick<TestKitOptions, "types" | "queues" | "concurrency">): Promise<KitWorker> {
+  async work(
+    options: Pick<TestKitOptions, "types" | "queues" | "middleware" | "concurrency">,
+  ): Promise<KitWorker> {
     if (this.#worker) {
       throw new CarillonError("CONFLICT", "this kit has a worker already.", {
         remedy: "Open the kit with worker: false.",

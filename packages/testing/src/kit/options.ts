@@ -1,5 +1,5 @@
 import { assertName, assertOptions, assertWhole } from "@carillon/core/internal";
-import type { AnyTaskType } from "@carillon/sdk";
+import type { AnyTaskType, Middleware } from "@carillon/sdk";
 import type { RetentionOptions } from "@carillon/store";
 import type { RedisServer } from "../redis.js";
 import { type Moment, timeOf } from "./moment.js";
@@ -14,6 +14,8 @@ export interface TestKitOptions {
   nodes?: number | undefined;
   /** Whether the kit has Carillon's own worker; default true. Tests that use only `bullWorker` set it to false. */
   worker?: boolean | undefined;
+  /** Code around each attempt of the worker. */
+  middleware?: readonly Middleware[] | undefined;
   /** Concurrent jobs of the worker, per queue; default 10. */
   concurrency?: number | undefined;
   /** A server that several kits use, one after the other; `close` leaves it running. Default: a server of its own. */
@@ -32,6 +34,7 @@ export interface Settings {
   readonly start: number;
   readonly nodes: number;
   readonly worker: boolean;
+  readonly middleware: readonly Middleware[];
   readonly concurrency: number;
   readonly redis: RedisServer | undefined;
   readonly namespace: string;
@@ -45,6 +48,7 @@ const KNOWN = [
   "start",
   "nodes",
   "worker",
+  "middleware",
   "concurrency",
   "redis",
   "namespace",
@@ -65,6 +69,7 @@ export function settle(options: TestKitOptions): Settings {
     start: timeOf(options.start ?? START, Date.parse(START), "start"),
     nodes: whole(options.nodes ?? 1, "nodes", 100),
     worker: options.worker ?? true,
+    middleware: options.middleware ?? [],
     concurrency: whole(options.concurrency ?? 10, "concurrency", 10_000),
     redis: options.redis,
     namespace: assertName(options.namespace ?? `kit${serial}`, "namespace"),
