@@ -5,6 +5,7 @@ import { setMaxListeners } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { z } from "zod";
 import { chromiumBinary } from "../lib/chromium.mjs";
@@ -117,7 +118,8 @@ async function ranTasks() {
   await worker.start();
   const runs = options.smoke ? 3 : 40;
   for (let n = 0; n < runs; n++) await Promise.all(names.map((name) => client.trigger(name)));
-  for (let ended = 0; ended < runs * names.length; { ended } = await client.runs.summary()) await pause(100);
+  for (let ended = 0; ended < runs * names.length; { ended } = await operatorOf(client).runs.summary())
+    await pause(100);
   await worker.stop();
   return names;
 }

@@ -155,7 +155,7 @@ describe("B8 a tolerance is about scheduled runs", () => {
 
   it("a retry of the failed items runs", async () => {
     const { kit, done, failed } = await failedAtOne({ type: "many" });
-    await kit.client.runs.retryItems(failed);
+    await operatorOf(kit.client).runs.retryItems({ id: failed });
     await kit.advance("1m");
     expect(done).toHaveLength(2);
     await kit.expect("t").outcomes(["failed", "succeeded"]);

@@ -325,7 +325,7 @@ describe("D19 the table of all tasks has their crashes", () => {
       Object.fromEntries(
         rows.map(({ task: { id }, crashes, consecutiveCrashes }) => [id, [crashes, consecutiveCrashes]]),
       );
-    expect(of((await kit.client.runs.statsOfAll()).tasks)).toEqual(counts);
+    expect(of((await operatorOf(kit.client).runs.statsOfAll()).tasks)).toEqual(counts);
     expect(await kit.client.runs.stats("t")).toMatchObject({ crashes: 2, consecutiveCrashes: 2 });
     const { stdout } = await stand.carillon(["stats", "--json"]);
     expect(of(JSON.parse(stdout).tasks)).toEqual(counts);
@@ -346,7 +346,7 @@ describe("D15 the table's rates and next times", () => {
     await kit.worker.resume();
     await kit.client.pause("t");
     await kit.advance("10s");
-    const { tasks } = await kit.client.runs.statsOfAll();
+    const { tasks } = await operatorOf(kit.client).runs.statsOfAll();
     expect(tasks).toMatchObject([
       { task: { id: "once" }, state: "finished", nextExecution: undefined, successRate: 1 },
       {
@@ -375,7 +375,7 @@ describe("D15 the table's rates and next times", () => {
     await client.put({ ...given, id: "held", enabled: false });
     await Promise.all(Array.from({ length: ENDS }, () => client.trigger("t")));
     await all.promise;
-    const table = JSON.parse(JSON.stringify(await client.runs.statsOfAll()));
+    const table = JSON.parse(JSON.stringify(await operatorOf(client).runs.statsOfAll()));
     expect(table.tasks).toMatchObject([{ state: "paused" }, { failures: ENDS, successRate: 0 }]);
     expect(table.tasks[0].nextExecution).toBeUndefined();
     expect((await api("GET", "/stats")).body).toEqual(table);

@@ -1,3 +1,4 @@
+import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { type Context, defineTask, type Json, type Outcome, type Run } from "@carillon/sdk";
 import { displayState } from "@carillon/sdk/internal";
 import type { TestKit } from "@carillon/testing";
@@ -296,7 +297,7 @@ describe("D15 one call returns the statistics of all tasks, and one all failures
     kit.at("15:30", () => kit.worker.resume());
     await kit.advanceTo("20:30");
 
-    const { tasks, cursor } = await kit.client.runs.statsOfAll();
+    const { tasks, cursor } = await operatorOf(kit.client).runs.statsOfAll();
     const shown = tasks.map(
       ({ task, lastOutcome, lastMs, successRate, consecutiveFailures, runs, nextExecution }) => [
         `${task.queue} ${task.owner}/${task.id}`,
@@ -317,9 +318,8 @@ describe("D15 one call returns the statistics of all tasks, and one all failures
       expect(await kit.client.get(task)).toMatchObject({ state, nextExecution });
     }
 
-    const ids = ({ tasks: found }: Awaited<ReturnType<typeof kit.client.runs.statsOfAll>>) =>
-      found.map(({ task }) => task.id);
-    const { runs: all } = kit.client;
+    const ids = ({ tasks: found }: AnswerTo<"runs.statsOfAll">) => found.map(({ task }) => task.id);
+    const { runs: all } = operatorOf(kit.client);
     expect(ids(await all.statsOfAll({ sort: "next" }))).toEqual(["good", "fails", "slow", "dies", "gone"]);
     expect(ids(await all.statsOfAll({ outcome: [...FAILURES], sort: "next", queue: "y" }))).toEqual([
       "slow",

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { bullPrefix } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { Worker as BullWorker } from "bullmq";
@@ -27,7 +28,7 @@ describe("E2 a child job that takes its process down harms no other", () => {
     });
     const said = lives.flatMap((life) => life.said).filter(({ item }) => item !== undefined);
     expect(new Set(said.map(({ item }) => item)).size).toBe(100);
-    const { items } = await client.runs.items(run, { status: "failed" });
+    const { items } = await operatorOf(client).runs.items({ id: run, status: "failed" });
     expect(items).toMatchObject([
       { index: 7, attempts: lives.length - 1, error: expect.stringContaining("died") },
     ]);

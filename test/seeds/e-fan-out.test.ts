@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { type Client, defineTask, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
@@ -124,7 +125,7 @@ describe("E1 tasks of one id and many owners, due at one instant, share nothing"
           error: expect.stringContaining(`secret of ${owner}\n`),
         });
       if (type === "failing") continue;
-      const { items } = await kit.client.runs.items(run?.id ?? "");
+      const { items } = await operatorOf(kit.client).runs.items({ id: run?.id ?? "" });
       expect(items.map(({ index }) => index)).toEqual([0, 1, 2, 3, 4]);
       for (const item of items) {
         if (item.status === "failed") expect(`${owner} ${item.error}`).toMatch(/^owner7 Error: owner7's own/);

@@ -1,6 +1,6 @@
-import { operatorOf } from "@carillon/ops";
+import { type InputTo, operatorOf } from "@carillon/ops";
 import { type Client, defineTask, Worker } from "@carillon/sdk";
-import type { ItemFilter, RunItem } from "@carillon/sdk/internal";
+import type { RunItem } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { describe, expect, inject, it } from "vitest";
 import { gate, SILENT } from "../helpers.js";
@@ -50,7 +50,7 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
     const final = (id: string) => endOf(id).promise;
     await worker.start();
     const run = await trigger(client, "fan-out");
-    await expect(client.runs.retryItems(run)).rejects.toMatchObject({ code: "CONFLICT" });
+    await expect(operatorOf(client).runs.retryItems({ id: run })).rejects.toMatchObject({ code: "CONFLICT" });
     await final(run);
 
     const items = await allItems(client, run);
@@ -79,7 +79,9 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
     await operatorOf(client).queues.pause({ queue: "bells" });
     const other = await client.trigger("t");
     const open = other.outcome === "enqueued" ? other.run : "";
-    await expect(client.runs.retryItems(run)).rejects.toMatchObject({ code: "SKIPPED_OVERLAP" });
+    await expect(operatorOf(client).runs.retryItems({ id: run })).rejects.toMatchObject({
+      code: "SKIPPED_OVERLAP",
+    });
     await client.runs.cancel(open);
     await operatorOf(client).queues.resume({ queue: "bells" });
     await final(open);
@@ -88,7 +90,7 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
     const again = await stand.carillon(["retry", run, "--failed-items", "--json"]);
     const { run: retried } = JSON.parse(again.stdout) as { run: string };
     // A second request does not start a second run.
-    expect(await client.runs.retryItems(run)).toMatchObject({ run: retried });
+    expect(await operatorOf(client).runs.retryItems({ id: run })).toMatchObject({ run: retried });
     await final(retried);
     const order = (a: { n: number }, b: { n: number }) => a.n - b.n;
     // The first attempts of the failed items have the same keys.
@@ -102,8 +104,10 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
     expect(second.map(({ index, status, data }) => ({ index, status, data }))).toEqual(
       failed.map(({ index, data }) => ({ index, status: "completed", data })),
     );
-    expect(await client.runs.retryItems(run)).toMatchObject({ run: retried });
-    await expect(client.runs.retryItems(retried)).rejects.toMatchObject({ code: "CONFLICT" });
+    expect(await operatorOf(client).runs.retryItems({ id: run })).toMatchObject({ run: retried });
+    await expect(operatorOf(client).runs.retryItems({ id: retried })).rejects.toMatchObject({
+      code: "CONFLICT",
+    });
 
     await client.delete("t");
     expect(await stand.admin.keys(`*${stand.namespace}*~items:*`)).toEqual([]);
@@ -135,28 +139,36 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
     await started.promise;
     await client.runs.cancel(run);
     await eventually(async () => {
-      const { items } = await client.runs.items(run);
+      const { items } = await operatorOf(client).runs.items({ id: run });
       expect(items.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "cancelled"]);
       expect(items.every(({ finished }) => finished !== undefined)).toBe(true);
     }, PATIENCE);
     await eventually(async () => (await client.runs.get(run)).state === "final", PATIENCE);
-    await expect(client.runs.retryItems(run)).rejects.toMatchObject({ code: "CONFLICT" });
+    await expect(operatorOf(client).runs.retryItems({ id: run })).rejects.toMatchObject({ code: "CONFLICT" });
 
     await client.put({ id: "p", type: "plain", queue: "bells", schedule: { every: "365d" } });
     const triggered = await client.trigger("p");
     const other = triggered.outcome === "enqueued" ? triggered.run : "";
     await eventually(async () => (await client.runs.get(other)).state === "final", PATIENCE);
-    expect(await client.runs.items(other)).toEqual({ items: [], cursor: undefined });
-    await expect(client.runs.retryItems(other)).rejects.toMatchObject({ code: "CONFLICT" });
-    await expect(client.runs.retryItems("none@x.1")).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
+    expect(await operatorOf(client).runs.items({ id: other })).toEqual({ items: [], cursor: undefined });
+    await expect(operatorOf(client).runs.retryItems({ id: other })).rejects.toMatchObject({
+      code: "CONFLICT",
+    });
+    await expect(operatorOf(client).runs.retryItems({ id: "none@x.1" })).rejects.toMatchObject({
+      code: "RUN_NOT_FOUND",
+    });
   });
 });
 
-async function allItems(client: Client, run: string, status?: ItemFilter["status"]): Promise<RunItem[]> {
+async function allItems(
+  client: Client,
+  run: string,
+  status?: InputTo<"runs.items">["status"],
+): Promise<RunItem[]> {
   const found: RunItem[] = [];
   let cursor: string | undefined;
   do {
-    const page = await client.runs.items(run, { status, cursor, limit: 300 });
+    const page = await operatorOf(client).runs.items({ id: run, status, cursor, limit: 300 });
     expect(page.items.length).toBeLessThanOrEqual(300);
     found.push(...page.items);
     cursor = page.cursor;
@@ -213,7 +225,8 @@ describe("E15 output of what runs can be read, and is kept if its process dies",
     [
       "an item",
       "fan-out",
-      async (client: Client, run: string) => outputsOf((await client.runs.items(run)).items),
+      async (client: Client, run: string) =>
+        outputsOf((await operatorOf(client).runs.items({ id: run })).items),
     ],
   ])("of %s, by client and CLI", async (_what, type, read) => {
     const program = stand.program("test/seeds/items-worker.mjs");
@@ -249,7 +262,7 @@ describe("E16 items on several processes: worker and pid of each are those that 
     );
     for (const program of programs) program.tell("go on");
     await eventually(async () => (await client.runs.get(run)).state === "final", PATIENCE);
-    const { items } = await client.runs.items(run);
+    const { items } = await operatorOf(client).runs.items({ id: run });
     const said = programs.map(({ said: [working, printed] }) => ({
       ...{
         data: printed?.["printed"],

@@ -38,7 +38,7 @@ describe("a quota", () => {
     expect(await kit.client.count()).toBe(2);
     await expect(kit.client.enqueue(ring, {}, { owner: "gamma" })).resolves.toBeDefined();
     await operatorOf(kit.client).quotas.set({ scope: "all", tasks: 3 });
-    const moved = kit.client.move({ owner: "acme", id: "a" }, "elsewhere");
+    const moved = operatorOf(kit.client).tasks.move({ owner: "acme", id: "a", to: "elsewhere" });
     await expect(moved).resolves.toMatchObject({ changed: true });
     expect(await kit.client.count()).toBe(3);
   });

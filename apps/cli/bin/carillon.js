@@ -4,6 +4,6 @@ import { statSync } from "node:fs";
 
 const builtAt = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 // In a checkout, `tsc -b` makes modules that are newer than the bundle.
-const sources = ["..", "../../../packages/core", "../../../packages/store", "../../../packages/sdk"];
+const sources = ["..", ...["core", "store", "sdk", "ops"].map((name) => `../../../packages/${name}`)];
 const changed = Math.max(...sources.map((folder) => builtAt(`${folder}/dist/.tsbuildinfo`)));
 await import(builtAt("../bundle/main.js") > changed ? "../bundle/main.js" : "../dist/main.js");

@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { defineTask, type Run, type TaskInput, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -272,7 +273,7 @@ describe("stats", () => {
   it("are a table for all tasks, or for failing ones", async () => {
     await Promise.all([runOf("good"), runOf("bad"), runOf("acme/good")]);
     const { tasks } = await json(["stats"]);
-    const page = await bench.client.runs.statsOfAll();
+    const page = await operatorOf(bench.client).runs.statsOfAll();
     expect(tasks).toEqual(JSON.parse(JSON.stringify(page.tasks)));
     const names = (found: typeof page) => found.tasks.map(({ task }) => `${task.owner}/${task.id}`);
     expect(names(await json(["stats", "--failing", "-q", "reports"]))).toEqual(["system/bad"]);

@@ -58,18 +58,15 @@ export function isRead({ req }: Ctx): boolean {
 /** Whether it changes nothing: a viewer may call it. A query that needs a body is a POST. */
 export function onlyAsks(c: Ctx): boolean {
   const { method, path } = c.req;
-  if (isRead(c) || (method === "POST" && path === `${API_PATH}/validate`)) return true;
+  if (isRead(c)) return true;
   return isApi(c) && rightsAt(method, path.slice(API_PATH.length))?.role === "viewer";
 }
 
 /**
- * Requests that act on existing tasks and jobs, but do not define, edit or remove any. A name may be any part of a
+ * Calls of Bull Board that act on existing jobs and queues, but do not define, edit or remove any. A name may be any part of a
  * path, except a job id `clean`, which is another route of the board.
  */
 const ACTS: readonly RegExp[] = [
-  /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger)$/,
-  /^POST \/api\/v1\/runs\/[^/]+\/cancel$/,
-  /^POST \/api\/v1\/runs\/[^/]+\/retry-items$/,
   /^PUT \/queues\/api\/queues\/(pause|resume)$/,
   /^PUT \/queues\/api\/queues\/[^/]+\/(pause|resume|promote)$/,
   /^PUT \/queues\/api\/queues\/[^/]+\/retry\/[^/]+$/,
@@ -77,7 +74,7 @@ const ACTS: readonly RegExp[] = [
   /^PUT \/queues\/api\/queues\/[^/]+\/job-schedulers\/[^/]+\/run$/,
 ];
 
-/** Whether it triggers, pauses, freezes, silences, resumes, cancels, retries or backfills. */
+/** Whether it pauses, resumes, runs, retries or promotes. */
 export function onlyActs({ req }: Ctx): boolean {
   const asked = `${req.method} ${req.path}`;
   return ACTS.some((path) => path.test(asked));
@@ -88,11 +85,7 @@ export function onlyActs({ req }: Ctx): boolean {
  * which hides the tasks of others. All other paths concern the whole namespace.
  */
 const OWNED: readonly RegExp[] = [
-  /^\/api\/v1\/tasks(\/counts)?$/,
-  /^\/api\/v1\/tasks(\/[^/]+){3}$/,
-  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|move|trigger|runs|revisions|restore|ledger|stats)$/,
-  /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
-  /^\/api\/v1\/(stats|events|validate|journal|status|me|openapi\.json)$/,
+  /^\/api\/v1\/(events|status|me|openapi\.json)$/,
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),
 ];
 

@@ -248,7 +248,7 @@ describe("parameters", () => {
     ["/journal?outcome=failed&outcome=fine", "outcome"],
     ["/journal?owner=a", "owner"],
     ["/journal?queue=a%20b", "queue"],
-    ["/journal?task=a%2Fb", "id"],
+    ["/journal?task=a%2Fb%2Fc", "id"],
     ["/journal?limit=0", "limit"],
     ["/journal?cursor=x", "cursor"],
     ["/journal?from=2026-01-01", "from"],

@@ -1,5 +1,5 @@
+import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { defineTask, type Run, Worker } from "@carillon/sdk";
-import type { RunSummary } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
@@ -117,7 +117,7 @@ test("the statistics of all tasks, and of some", async () => {
     return body as { tasks: { task: Run["task"] }[]; cursor?: string };
   };
   const all = await stats();
-  expect(all).toEqual(JSON.parse(JSON.stringify(await console_.client.runs.statsOfAll())));
+  expect(all).toEqual(JSON.parse(JSON.stringify(await operatorOf(console_.client).runs.statsOfAll())));
   expect(named(all.tasks as Run[])).toEqual(["acme/good", "system/bad", "system/good"]);
   expect(all.tasks[1]).toMatchObject({ lastOutcome: "failed", consecutiveFailures: 1, successRate: 0 });
   expect(named((await stats("?outcome=failed,crashed&sort=next")).tasks as Run[])).toEqual(["system/bad"]);
@@ -132,7 +132,7 @@ test("the last hour in figures", async () => {
   const { status, body } = await console_.api("GET", "/runs/summary");
   expect(status).toBe(200);
   expect(body).toMatchObject({ ended: 3, read: 3, outcomes: { succeeded: 2, failed: 1 } });
-  const { lateMs, waitMs, durationMs } = body as unknown as RunSummary;
+  const { lateMs, waitMs, durationMs } = body as unknown as AnswerTo<"runs.summary">;
   const waits = runs.map(({ waitMs = 0 }) => waitMs).sort((a, b) => a - b);
   expect(waitMs).toEqual({ p50: waits[1], p95: waits[2], p99: waits[2], max: waits[2] });
   expect(lateMs?.max).toBe(Math.max(...runs.map(({ lateMs = 0 }) => lateMs)));

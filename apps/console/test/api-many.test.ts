@@ -144,7 +144,7 @@ describe("many tasks at once", () => {
   });
 
   test("one task is moved to another queue", async () => {
-    const moved = await api("POST", "/tasks/q/system/a/move", { queue: "other" });
+    const moved = await api("POST", "/tasks/q/system/a/move", { to: "other" });
     expect([moved.status, moved.body]).toEqual([
       200,
       { task: { queue: "other", owner: "system", id: "a" }, changed: true },
@@ -155,11 +155,11 @@ describe("many tasks at once", () => {
     });
     expect((await api("GET", "/tasks/q/system/a")).status).toBe(404);
     const operator = { authorization: `Bearer ${OPERATOR}` };
-    expect((await api("POST", "/tasks/other/system/a/move", { queue: "q" }, operator)).status).toBe(403);
+    expect((await api("POST", "/tasks/other/system/a/move", { to: "q" }, operator)).status).toBe(403);
     for (const [body, field] of [
-      [{}, "queue"],
-      [{ queue: "a b" }, "queue"],
-      [{ queue: "q", wait: "x" }, "wait"],
+      [{}, "to"],
+      [{ to: "a b" }, "to"],
+      [{ to: "q", wait: "x" }, "wait"],
     ] as const) {
       const refused = await api("POST", "/tasks/other/system/a/move", body);
       expect([refused.status, refused.body.error?.field]).toEqual([400, field]);

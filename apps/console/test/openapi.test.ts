@@ -33,7 +33,7 @@ test("every route is in it, with each of its methods", async () => {
       .replace(/TASK|\$\{task\}/, "/tasks/:queue/:owner/:id")
       .replace(/:(\w+)/g, "{$1}"),
   );
-  expect(Object.keys(paths)).toEqual([...operations, ...routes]);
+  expect(Object.keys(paths).sort()).toEqual([...operations, ...routes].sort());
   const methods = (path: string) => Object.keys(paths[path] ?? {});
   for (const path of ["/tasks", "/tasks/{queue}/{owner}/{id}", "/runs/cancel", "/types", "/events"]) {
     // The router reports the methods of a path.
@@ -54,7 +54,7 @@ test("parameters, bodies and errors are those that the API checks", async () => 
       parameters: [{ name: "queue", in: "path" }, { name: "owner" }, { name: "id" }],
       requestBody: {
         required: true,
-        content: { "application/json": { schema: { required: ["queue"], additionalProperties: false } } },
+        content: { "application/json": { schema: { required: ["to"], additionalProperties: false } } },
       },
       responses: { "4XX": { $ref: "#/components/responses/Error" } },
     },
@@ -62,7 +62,11 @@ test("parameters, bodies and errors are those that the API checks", async () => 
   expect(paths?.["/journal"]).toMatchObject({
     get: {
       parameters: expect.arrayContaining([
-        { name: "limit", in: "query", schema: { type: "integer" } },
+        expect.objectContaining({
+          name: "limit",
+          in: "query",
+          schema: expect.objectContaining({ type: "integer" }),
+        }),
         expect.objectContaining({ name: "outcome" }),
       ]),
     },

@@ -1,6 +1,6 @@
 import type { Store } from "@carillon/scheduler/internal";
 import { Client } from "@carillon/sdk";
-import type { TaskStatsRow } from "@carillon/sdk/internal";
+import { listStats, scopeOf, type TaskStatsRow } from "@carillon/sdk/internal";
 import type { Registry } from "prom-client";
 import { scraped, shared, withinASecond } from "./scrape.js";
 
@@ -9,12 +9,12 @@ const MOST_TASKS = 200;
 
 /** Metrics of each task with a tag, up to a limit in order of queue, owner and id. Omitted if Redis does not answer. */
 export function taskMetrics(store: Store, tag: string, registers: Registry[]): void {
-  const client = new Client({ store });
+  const scope = scopeOf(new Client({ store }));
   const metric = scraped(
     registers,
     shared(async () => {
       if (!store.ready) return undefined;
-      return withinASecond(() => client.runs.statsOfAll({ tag, limit: MOST_TASKS + 1 }));
+      return withinASecond(() => listStats(scope, { tag, limit: MOST_TASKS + 1 }));
     }),
   );
   function ofTasks(

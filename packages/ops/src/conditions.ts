@@ -1,3 +1,4 @@
+import { OUTCOMES, TASK_STATES } from "@carillon/core";
 import {
   CONDITION_NAMES,
   CONDITIONS,
@@ -5,13 +6,19 @@ import {
   type ConditionName,
 } from "@carillon/sdk/conditions";
 import type { z } from "zod";
+import { flag, given, oneOf, someOf } from "./shapes.js";
 
-type Kinds = Readonly<Record<ConditionKind, z.ZodType>>;
+const KINDS = {
+  ...{ name: given, text: given, flag, state: oneOf(TASK_STATES) },
+  outcomes: someOf(OUTCOMES),
+} satisfies Record<ConditionKind, z.ZodType>;
 
-/** The shape of an object with the conditions that select tasks, each optional. @param kinds the schema of each kind of value */
-export function conditionShape<Of extends Kinds>(kinds: Of) {
-  const shape = CONDITION_NAMES.map((name) => [name, kinds[CONDITIONS[name].kind].optional()]);
-  return Object.fromEntries(shape) as {
-    readonly [Name in ConditionName]: z.ZodOptional<Of[(typeof CONDITIONS)[Name]["kind"]]>;
-  };
-}
+/** The conditions that select tasks, each optional. */
+export const conditions = Object.fromEntries(
+  CONDITION_NAMES.map((name) => [
+    name,
+    KINDS[CONDITIONS[name].kind].optional().describe(`Tasks ${CONDITIONS[name].help}.`),
+  ]),
+) as {
+  readonly [Name in ConditionName]: z.ZodOptional<(typeof KINDS)[(typeof CONDITIONS)[Name]["kind"]]>;
+};

@@ -29,7 +29,7 @@ export function parseInput<Schema extends z.ZodObject>(
     });
   }
   const field = [within, fieldOf(issue)].filter(Boolean).join(".");
-  const [, wanted] = /^not (an? .*)$/.exec(issue.message) ?? [];
+  const [, wanted] = /^not (an? .*|one of .*)$/.exec(issue.message) ?? [];
   throw new CarillonError("INVALID_OPTION", `${issue.message}.`, {
     ...(field !== "" && { field }),
     ...(wanted !== undefined && { remedy: `Give ${wanted}.` }),

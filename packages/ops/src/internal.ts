@@ -1,4 +1,3 @@
-export { conditionShape } from "./conditions.js";
 /**
  * For Carillon's own programs and tests. Nothing here is part of the public API: it may change in any release.
  *

@@ -1,3 +1,4 @@
+import type { Client } from "@carillon/sdk";
 import type { ChangeFacts, ChangeKind, ChangeScope, Scope } from "@carillon/sdk/internal";
 import type { Store, TokenRole } from "@carillon/store";
 import type { z } from "zod";
@@ -6,6 +7,8 @@ export type Method = "GET" | "POST" | "PUT" | "DELETE";
 
 /** A call's surroundings: everything that an operation gets besides its input. */
 export interface Call {
+  /** The application's client: an operation that it has too calls its method. */
+  readonly client: Client;
   readonly store: Store;
   /** Store and owner of the client, for what the SDK computes too. */
   readonly scope: Scope;
@@ -27,8 +30,15 @@ export interface Operation<
 > {
   /** Method and path below the API's address: `PUT /quotas/:scope`. The input has a field for each part with a colon. */
   readonly http: `${Method} /${string}`;
+  /**
+   * The input field that a body of HTTP is as a whole; query and path have the others. Default: the body is an object of all fields but
+   * those of the path.
+   */
+  readonly body?: string;
   /** The least role that may call it over HTTP. */
   readonly role: TokenRole;
+  /** Input fields that only admins may give. */
+  readonly adminFields?: readonly string[];
   /**
    * `owner`: callers that are bound to an owner may call it too, and it reaches only that owner's tasks. `local`: bound clients of a
    * program may, which may read Redis anyway, but not bound tokens of the HTTP API.
@@ -56,7 +66,10 @@ export interface Operation<
 
 /** Declares an operation. Only gives types. */
 export function operation<Input extends z.ZodObject, Output extends z.ZodType | undefined = undefined>(
-  declared: Operation<Input, Output>,
+  declared: Operation<Input, Output> & {
+    readonly body?: keyof Input["shape"];
+    readonly adminFields?: readonly (keyof Input["shape"])[];
+  },
 ): Operation<Input, Output> {
   return declared;
 }

@@ -43,10 +43,34 @@ import { resumeQueue } from "./queues/resume.js";
 import { setQueueLimit } from "./queues/set-limit.js";
 import { listQuotas } from "./quotas/list.js";
 import { setQuota } from "./quotas/set.js";
+import { activeRuns } from "./runs/active.js";
+import { cancelRun } from "./runs/cancel.js";
+import { getRun } from "./runs/get.js";
+import { listItems } from "./runs/items.js";
+import { journal } from "./runs/journal.js";
+import { ledger } from "./runs/ledger.js";
+import { listRuns } from "./runs/list.js";
+import { retryItems } from "./runs/retry-items.js";
+import { stats } from "./runs/stats.js";
+import { statsOfAll } from "./runs/stats-of-all.js";
+import { summary } from "./runs/summary.js";
 import { deleteSilence } from "./silences/delete.js";
 import { listSilences } from "./silences/list.js";
 import { previewSilence } from "./silences/preview.js";
 import { putSilence } from "./silences/put.js";
+import { countTasks } from "./tasks/counts.js";
+import { deleteTask } from "./tasks/delete.js";
+import { getTask } from "./tasks/get.js";
+import { listTasks } from "./tasks/list.js";
+import { moveTask } from "./tasks/move.js";
+import { pauseTask } from "./tasks/pause.js";
+import { putTask } from "./tasks/put.js";
+import { replaceTask } from "./tasks/replace.js";
+import { restoreTask } from "./tasks/restore.js";
+import { resumeTask } from "./tasks/resume.js";
+import { listRevisions } from "./tasks/revisions.js";
+import { triggerTask } from "./tasks/trigger.js";
+import { validate } from "./tasks/validate.js";
 import { createToken } from "./tokens/create.js";
 import { listTokens } from "./tokens/list.js";
 import { revokeToken } from "./tokens/revoke.js";
@@ -92,7 +116,35 @@ export const OPERATIONS = {
     delete: deleteQueue,
   },
   quotas: { list: listQuotas, set: setQuota },
+  runs: {
+    list: listRuns,
+    active: activeRuns,
+    get: getRun,
+    items: listItems,
+    retryItems,
+    cancel: cancelRun,
+    journal,
+    summary,
+    stats,
+    statsOfAll,
+    ledger,
+  },
   silences: { list: listSilences, put: putSilence, preview: previewSilence, delete: deleteSilence },
+  tasks: {
+    list: listTasks,
+    counts: countTasks,
+    get: getTask,
+    put: putTask,
+    replace: replaceTask,
+    validate,
+    delete: deleteTask,
+    pause: pauseTask,
+    resume: resumeTask,
+    trigger: triggerTask,
+    move: moveTask,
+    revisions: listRevisions,
+    restore: restoreTask,
+  },
   tokens: { list: listTokens, create: createToken, revoke: revokeToken },
   types: { list: listTypes, allow: allowTypes },
   workers: { list: listWorkers },

@@ -90,5 +90,5 @@ export async function perform(
     if (!operation.logs) throw new TypeError(`${operation.http} declares no kind of log entry.`);
     scope.log(operation.logs, object, by, facts);
   };
-  return operation.run({ store, scope, owner, by, log }, parseInput(operation.input, input));
+  return operation.run({ client, store, scope, owner, by, log }, parseInput(operation.input, input));
 }

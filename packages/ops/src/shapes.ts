@@ -1,4 +1,4 @@
-import { taskSchema } from "@carillon/core";
+import { OUTCOMES, TASK_STATES, type TaskRef, taskSchema } from "@carillon/core";
 import { z } from "zod";
 
 /** Shapes that several operations share. An `id` names a schema in the API's description. */
@@ -9,6 +9,12 @@ export const wholeNumber = z.number("not a number").meta({ type: "integer" });
 export const flag = z.boolean("not true or false");
 export function oneOf<const Word extends string>(words: readonly Word[]) {
   return z.enum(words as readonly [Word, ...Word[]], `not one of ${words.join(", ")}`);
+}
+/** One word, or a list of several. */
+export function someOf<const Word extends string>(words: readonly Word[]) {
+  const fault = `not one of ${words.join(", ")}, or several`;
+  const word = z.enum(words as readonly [Word, ...Word[]]);
+  return z.union([word, z.array(word).min(1, fault).readonly()], fault);
 }
 /** A duration of an input: `"30s"`, or whole milliseconds. */
 export const duration = z.union([z.string(), z.number()], "not a duration");
@@ -26,6 +32,8 @@ export const nextPage = z.string().optional().describe("Gives the next page; mis
 
 const policies = taskSchema.shape.overlap.unwrap();
 export const overlap = oneOf(policies.options);
+export const outcome = z.enum(OUTCOMES).meta({ id: "Outcome" });
+export const taskState = z.enum(TASK_STATES).meta({ id: "TaskState" });
 export const runState = z.enum(["queued", "running", "terminating", "final"]).meta({ id: "RunState" });
 
 export const count = z.number().meta({ type: "integer" });
@@ -39,10 +47,28 @@ export const taskRef = {
   owner: given.optional().describe("Default: the client's, or `system`."),
   id: given,
 };
+export function refOf({ queue, owner, id }: z.output<z.ZodObject<typeof taskRef>>): TaskRef {
+  return { queue, owner, id };
+}
 export const warning = z
   .object({ code: z.string(), message: z.string(), remedy: z.string() })
   .meta({ id: "Warning" });
 export const changed = z.object({ changed: z.boolean().describe("False: it was so already.") });
+
+/**
+ * Gives the shape of an answer the type of the application's client, which answers the same. Tests check answers against the
+ * shape.
+ */
+export function as<Answer>(shape: z.ZodType): z.ZodType<Answer, Answer> {
+  return shape as z.ZodType<Answer, Answer>;
+}
+
+/** An input that is only described: it passes unchanged, and the application's client checks it, with errors of its own. */
+export function describedBy<Input>(shape: z.ZodType, meta: z.GlobalMeta = {}): z.ZodType<Input> {
+  const open = shape.meta(meta);
+  open._zod.run = open._zod.parse = (payload) => payload;
+  return open as z.ZodType<Input>;
+}
 
 /** Fields that nodes and workers share. */
 export const process = {

@@ -5,14 +5,12 @@ import { doctor } from "./client/doctor.js";
 import type { Diagnosis } from "./client/doctor-finding.js";
 import { type EventsOptions, type LiveEvent, liveEvents } from "./client/events.js";
 import { isTyped } from "./client/input.js";
-import { type MoveOptions, type MoveResult, move } from "./client/move.js";
 import { checkedOptions } from "./client/options.js";
-import { restore, revisionsOf } from "./client/revisions.js";
 import { Runs } from "./client/runs.js";
 import { rememberScope, Scope } from "./client/scope.js";
 import { type Status, status } from "./client/status.js";
 import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
-import { countByFilter, countTasks, listTasks, readTask, type TaskCounts } from "./client/task-reader.js";
+import { countTasks, listTasks, readTask } from "./client/task-reader.js";
 import { TaskWriter } from "./client/task-writer.js";
 import type {
   AuthorOptions,
@@ -29,7 +27,7 @@ import type {
   TriggerResult,
 } from "./client/types.js";
 import type { ValidateOptions, Validation } from "./client/validation.js";
-import type { Definition, Task, TaskRevision } from "./client/view.js";
+import type { Definition, Task } from "./client/view.js";
 import { type TaskContract, type TypedTask, task as typedTask } from "./task-type.js";
 
 /**
@@ -162,58 +160,14 @@ export class Client {
     return readTask(this.#scope, ref);
   }
 
-  /**
-   * The definitions of a task that others have replaced, newest first: the last 20, fewer if they are longer than 64 KiB together. For a task
-   * that was deleted, only its last definition, for 7 days.
-   *
-   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`
-   */
-  async revisions(ref: TaskRef): Promise<TaskRevision[]> {
-    return revisionsOf(this.#scope, ref);
-  }
-
-  /**
-   * Puts an earlier definition of a task again: `number` as `revisions` lists it, default the newest. The present definition becomes a
-   * revision. Neither pauses nor resumes the task. A task that was deleted is created, paused if it was; its runs and statistics do not come
-   * back.
-   *
-   * @throws `REVISION_NOT_FOUND`, as `update`; for a deleted task as `put`
-   */
-  async restore(ref: TaskRef, number?: number, options: AuthorOptions = {}): Promise<PutResult> {
-    return restore(this.#scope, this.#writer, { ref, number }, options);
-  }
-
   /** A page of tasks in the order of queue, owner, id. @throws `INVALID_OPTION`, `INVALID_NAME` */
   async list(options: ListOptions = {}): Promise<TaskPage> {
     return listTasks(this.#scope, options);
   }
 
-  /**
-   * Number of tasks that each filter of `list` finds: by state, by outcome of the last run, failing, overdue, never ran. Without owner and tag
-   * it takes one round trip for each queue; with one, it reads the names of its tasks.
-   *
-   * @throws `INVALID_OPTION`, `INVALID_NAME`
-   */
-  async counts(
-    options: Pick<ListOptions, "queue" | "owner" | "tag" | "deliveries"> = {},
-  ): Promise<TaskCounts> {
-    return countByFilter(this.#scope, options);
-  }
-
   /** Counts the tasks of a queue or the namespace: of all owners, or of the one that the client is bound to. */
   async count(options: { queue?: string | undefined } = {}): Promise<number> {
     return countTasks(this.#scope, options);
-  }
-
-  /**
-   * Moves a task to another queue, with its times, pause, waiting occurrences, counters, checkpoint, ledger and revisions; records of its runs are
-   * deleted. No occurrence is lost or enqueued twice. If the call dies, repeat it: the task is held until then.
-   *
-   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_NAME`, `INVALID_OPTION`; `FORBIDDEN` for the queue of alerts; `CONFLICT`, and nothing
-   * changed, if the other queue has such a task, its runs do not end within `wait`, or a backfill of it is running
-   */
-  async move(ref: TaskRef, queue: string, options: MoveOptions = {}): Promise<MoveResult> {
-    return move(this.#scope, ref, queue, options);
   }
 
   /**

@@ -194,7 +194,7 @@ onEveryEngine("bad input", (connection) => {
     ["runs.cancel", (o) => client.runs.cancel("there@0.a", o), { who: "me" }, "who"],
     ["list", (o) => client.list(o), { onwer: "a" }, "onwer"],
     ["runs.journal", (o) => client.runs.journal(o), { since: 0 }, "since"],
-    ["runs.statsOfAll", (o) => client.runs.statsOfAll(o), { outcomes: [] }, "outcomes"],
+    ["runs.statsOfAll", (o) => operatorOf(client).runs.statsOfAll(o), { outcomes: [] }, "outcomes"],
     [
       "upNext",
       (o) =>
@@ -215,7 +215,7 @@ onEveryEngine("bad input", (connection) => {
     ],
     ["count", (o) => client.count(o), { owner: "a" }, "owner"],
     ["validate", (o) => client.validate(noop("t"), o), { cuont: 1 }, "cuont"],
-    ["move", (o) => client.move("none", QUEUE, o), { within: "5s" }, "within"],
+    ["move", (o) => operatorOf(client).tasks.move({ id: "none", to: QUEUE }, o), { bye: "me" }, "bye"],
     [
       "calendars.put",
       (o) => operatorOf(client).calendars.put({ name: "c", entries: [] }, o),
@@ -303,7 +303,7 @@ onEveryEngine("bad input", (connection) => {
       "search",
     ],
     ["list's failing", (failing) => client.list({ failing }), ["true", 1, null], "INVALID_OPTION", "failing"],
-    ["counts' tag", (tag) => client.counts({ tag }), ["", 5, null], "INVALID_NAME", "tag"],
+    ["counts' tag", (tag) => operatorOf(client).tasks.counts({ tag }), ["", "a b"], "INVALID_NAME", "tag"],
     ["list's sort", (sort) => client.list({ sort }), ["nominal", 5, null], "INVALID_OPTION", "sort"],
     [
       "list's state by next time",
@@ -314,7 +314,7 @@ onEveryEngine("bad input", (connection) => {
     ],
     [
       "the outcomes of statistics",
-      (outcome) => client.runs.statsOfAll({ outcome }),
+      (outcome) => operatorOf(client).runs.statsOfAll({ outcome }),
       ["x", 5, null, [], ["failed", "x"], [undefined], "failed,lost"],
       "INVALID_OPTION",
       "outcome",

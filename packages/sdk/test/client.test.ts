@@ -324,10 +324,17 @@ onEveryEngine("the client", (connection) => {
       { nominal: START + 10_000, state: "due" },
       { nominal: START + 20_000, state: "planned" },
     ]);
-    expect(await client.counts()).toMatchObject({ all: 3, states: { paused: 1 }, overdue: 2, failing: 0 });
+    expect(await operatorOf(client).tasks.counts()).toMatchObject({
+      all: 3,
+      states: { paused: 1 },
+      overdue: 2,
+      failing: 0,
+    });
     const bound = new Client({ store: bench.store, owner: "acme" });
-    expect(await bound.counts()).toMatchObject({ all: 1, overdue: 1, neverRan: 1 });
-    await expect(bound.counts({ owner: "system" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+    expect(await operatorOf(bound).tasks.counts()).toMatchObject({ all: 1, overdue: 1, neverRan: 1 });
+    await expect(operatorOf(bound).tasks.counts({ owner: "system" })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+    });
     const first = await client.list({ limit: 2 });
     expect(first.tasks.map(({ id }) => id)).toEqual(["b", "a"]);
     expect((await client.list({ limit: 2, cursor: first.cursor })).tasks.map(({ id }) => id)).toEqual(["c"]);

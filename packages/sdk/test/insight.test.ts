@@ -46,7 +46,7 @@ describe("what runs tell", () => {
     await put("t", "fine", {});
     const shown = async () => {
       const [run] = await kit.client.runs.list("t", { limit: 1 });
-      const { tasks } = await kit.client.runs.statsOfAll();
+      const { tasks } = await operatorOf(kit.client).runs.statsOfAll();
       const stats = [await kit.client.runs.stats("t"), ...tasks];
       return [run, ...stats.map(({ lastLateMs: lateMs, lastWaitMs: waitMs }) => ({ lateMs, waitMs }))];
     };

@@ -117,7 +117,7 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ["bulk.delete", "INVALID_NAME", (c) => operatorOf(c).bulk.delete({ queue: "a b" })],
   ["bulk.trigger", "INVALID_OPTION", (c) => operatorOf(c).bulk.trigger()],
   ["bulk.tag", "INVALID_OPTION", (c) => operatorOf(c).bulk.tag({ queue: "q" })],
-  ["move", "INVALID_NAME", (c) => c.move("a", "a b")],
+  ["move", "INVALID_NAME", (c) => operatorOf(c).tasks.move({ id: "a", to: "a b" })],
   ["bulk.resumePlan", "INVALID_NAME", (c) => operatorOf(c).bulk.resumePlan({ queue: "a b" })],
   [
     "backfills.startAll",

@@ -33,7 +33,7 @@ export const registerItems: Register = (program, out) => {
     .action(async (id: string, _: unknown, command) => {
       const options: ItemsOptions = command.optsWithGlobals();
       const { status, limit, cursor } = options;
-      const page = await withClient(options, (client) => client.runs.items(id, { status, limit, cursor }));
+      const page = await withClient(options, (_, ops) => ops.runs.items({ id, status, limit, cursor }));
       if (options.json) return out.json(page);
       await out.write(page.items.length ? table(COLUMNS, page.items, out) : "No items.\n");
       if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
@@ -51,7 +51,7 @@ export const registerRetry: Register = (program, out) => {
     .action(async (id: string, _: unknown, command) => {
       const options: Globals & { by?: string } = command.optsWithGlobals();
       const { by } = options;
-      const result = await withClient(options, (client) => client.runs.retryItems(id, { by }));
+      const result = await withClient(options, (_, ops) => ops.runs.retryItems({ id }, { by }));
       await (options.json ? out.json(result) : out.write(`enqueued the failed items: run ${result.run}\n`));
     });
 };

@@ -18,8 +18,8 @@ export const registerMove: Register = (program, out) => {
     .action(async (task: string, to: string, _: unknown, command) => {
       const options: MoveOptions = command.optsWithGlobals();
       const { queue, owner, wait, by } = options;
-      const moved = await withClient(options, (client) =>
-        client.move(taskRef(task, queue, owner), to, { wait: wait as `${number}s` | undefined, by }),
+      const moved = await withClient(options, (_, ops) =>
+        ops.tasks.move({ ...taskRef(task, queue, owner), to, wait }, { by }),
       );
       const text = `${moved.changed ? "moved" : "is there already:"} ${task} ${moved.changed ? "to" : "in"} ${to}\n`;
       await (options.json ? out.json(moved) : out.write(text));

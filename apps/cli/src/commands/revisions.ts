@@ -29,9 +29,12 @@ export const registerRevisions: Register = (program, out) => {
     .action(async (task: string, _: unknown, command) => {
       const options: RevisionOptions = command.optsWithGlobals();
       const ref = taskRef(task, options.queue, options.owner);
-      const revisions = await withClient(options, (client) => client.revisions(ref));
-      if (options.json) return out.json({ revisions });
-      await out.write(revisions.length > 0 ? table(COLUMNS, revisions, out) : "No revisions.\n");
+      await operate(
+        options,
+        out,
+        (ops) => ops.tasks.revisions(ref),
+        ({ revisions }) => (revisions.length > 0 ? table(COLUMNS, revisions, out) : "No revisions.\n"),
+      );
     });
 };
 
@@ -46,9 +49,13 @@ export const registerRestore: Register = (program, out) => {
     .action(async (task: string, number: number | undefined, _: unknown, command) => {
       const options: RevisionOptions = command.optsWithGlobals();
       const ref = taskRef(task, options.queue, options.owner);
-      const put = await withClient(options, (client) => client.restore(ref, number, { by: options.by }), {
-        maxPayloadBytes: Number.MAX_SAFE_INTEGER,
-      });
+      const put = await withClient(
+        options,
+        (_, ops) => ops.tasks.restore({ ...ref, number }, { by: options.by }),
+        {
+          maxPayloadBytes: Number.MAX_SAFE_INTEGER,
+        },
+      );
       await (options.json ? out.json(put) : tellPuts([put], out));
     });
 };

@@ -4,7 +4,6 @@ import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { z } from "zod";
 import { type Ctx, queryOf } from "../context.js";
 import { clientFor } from "./clients.js";
-import { EVENTS_QUERY } from "./query.js";
 import { type Call, type Endpoint, NOTHING } from "./route.js";
 
 /** Life of a stream in ms. The browser then reconnects. */
@@ -16,6 +15,8 @@ const LIFE = 5 * 60_000;
 const BEAT = 5_000;
 /** Streams of this process; further ones are refused. */
 const MOST = 500;
+/** The owner, for a token that is bound to several. */
+const QUERY = z.strictObject({ owner: z.string().exactOptional() });
 const TYPE = "text/event-stream; charset=utf-8";
 
 /** Streams events as server-sent events, until the client leaves or the console closes. Resumes after `Last-Event-ID`. */
@@ -24,7 +25,7 @@ export function eventsEndpoint(): Endpoint {
   const call: Call = async (c) => {
     const client = clientFor(c);
     const { owner: _, ...asked } = queryOf(c);
-    parseInput(EVENTS_QUERY, asked);
+    parseInput(QUERY, asked);
     if (open >= MOST) {
       c.header("Retry-After", "10");
       throw new CarillonError("RATE_LIMITED", `more than ${MOST} streams of events are open.`, {
@@ -46,7 +47,7 @@ export function eventsEndpoint(): Endpoint {
   };
   return Object.assign(call, {
     described: {
-      ...{ query: EVENTS_QUERY, body: NOTHING, answer: z.string(), status: [200] },
+      ...{ query: QUERY, body: NOTHING, answer: z.string(), status: [200] },
       type: "text/event-stream",
     },
   });

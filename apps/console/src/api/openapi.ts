@@ -5,7 +5,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import { version } from "../command-line.js";
 import type { Env } from "../context.js";
-import { ERROR, TASK_INPUT } from "./answers.js";
+import { ERROR } from "./answers.js";
 import { type Described, type Endpoint, endpoint, NOTHING, ok } from "./route.js";
 
 type Json = Record<string, unknown>;
@@ -22,7 +22,6 @@ export function openApiEndpoint(router: Pick<Hono<Env>, "routes">): Endpoint {
 export function openApi(router: Pick<Hono<Env>, "routes">): Json {
   const schemas = new Schemas();
   const error = schemas.add(ERROR);
-  schemas.add(TASK_INPUT);
   const paths: Record<string, Json> = {};
   for (const { path: template, method, handler } of router.routes) {
     const { described } = handler as Partial<Endpoint>;

@@ -4,15 +4,23 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { Env } from "../context.js";
 import { API_PATH } from "../paths.js";
+import type { Redactor } from "../redact.js";
+import { withHidden } from "./hidden.js";
 import type { inTurn } from "./in-turn.js";
 import { type Endpoint, endpoint, NOTHING, route } from "./route.js";
 
 /** Registers all operations, each at its method and path. @param turn for those that compute */
-export function operationRoutes(router: Hono<Env>, turn: ReturnType<typeof inTurn>): void {
-  for (const path of new Set(HTTP_OPERATIONS.map(({ path }) => path))) {
+export function operationRoutes(
+  router: Hono<Env>,
+  turn: ReturnType<typeof inTurn>,
+  redactor: Redactor,
+): void {
+  const paths = new Map(HTTP_OPERATIONS.map(({ path, parts }) => [path, parts.length]));
+  // `/runs/summary` before `/runs/:id`, which would take it.
+  for (const [path] of [...paths].sort(([, a], [, b]) => a - b)) {
     const operations = HTTP_OPERATIONS.filter((one) => one.path === path);
     const handlers = operations.map((one) => {
-      const endpoint = endpointOf(one);
+      const endpoint = endpointOf(one, redactor);
       return [
         one.method.toLowerCase(),
         one.operation.cost === "computes" ? turn(endpoint) : endpoint,
@@ -23,37 +31,61 @@ export function operationRoutes(router: Hono<Env>, turn: ReturnType<typeof inTur
 }
 
 /** The operation checks its input, of which the path names some fields, and query or body the others. */
-function endpointOf(one: HttpOperation): Endpoint {
+function endpointOf(one: HttpOperation, redactor: Redactor): Endpoint {
   const { name, parts, statuses, operation } = one;
-  const rest = operation.input.omit(
-    Object.fromEntries(parts.map((part) => [part, true])) as Record<never, true>,
-  );
+  const { input, body: whole, output, adminFields = [] } = operation;
   const reads = one.method === "GET";
+  const rest = without(input, whole === undefined ? parts : [...parts, whole]);
   const described = Object.keys(rest.shape).length > 0 ? rest : NOTHING;
-  const kept = HTTP_OPERATIONS.find(({ method, path }) => method === "GET" && path === `/${one.noun}/:id`);
-  const read = reads ? reader(rest) : undefined;
+  const inQuery = reads || whole !== undefined;
+  const read = reader(rest);
   return endpoint(
     {
-      ...(reads ? { query: ANY_QUERY } : { body: z.unknown() }),
-      checked: reads ? { query: described } : { body: described },
-      ...(operation.output && { answer: operation.output }),
+      ...(inQuery && { query: z.unknown() }),
+      ...(!reads && { body: z.unknown() }),
+      checked: {
+        query: inQuery ? described : NOTHING,
+        body: whole === undefined ? (reads ? NOTHING : described) : (input.shape[whole] as z.ZodType),
+      },
+      ...(output && { answer: output }),
       status: statuses,
       about: { id: name, summary: operation.summary },
     },
-    async ({ client, path, query, body }) => {
-      const input = { ...(read ? read(query) : (body as object | undefined)), ...path };
-      const answer = await perform(client, operation, input);
-      const { id } = Object(answer) as { id?: string };
-      return {
-        status: statusOf(one, answer),
-        body: answer,
-        ...(!reads && id !== undefined && kept && { location: API_PATH + kept.path.replace(":id", id) }),
-      };
+    async ({ client, path, query, body, identity }) => {
+      const given = {
+        ...(inQuery && read(query as Record<string, unknown>)),
+        ...(whole === undefined ? (body as object | undefined) : { [whole]: body }),
+        ...path,
+      } as Record<string, unknown>;
+      const denied = identity.role !== "admin" && adminFields.find((field) => given[field] !== undefined);
+      if (denied)
+        throw new CarillonError("FORBIDDEN", `an operator may not give a ${denied}.`, {
+          field: denied,
+          remedy: "Leave it out, or sign in with the token of an admin.",
+        });
+      const answer = await perform(
+        client,
+        operation,
+        reads ? given : await withHidden(redactor, client, given, input.shape),
+      );
+      const location = reads ? undefined : locationOf(one, answer);
+      return { status: statusOf(one, answer), body: answer, ...(location !== undefined && { location }) };
     },
   );
 }
 
-const ANY_QUERY = z.looseObject({});
+function without(input: z.ZodObject, fields: readonly string[]): z.ZodObject {
+  return input.omit(Object.fromEntries(fields.map((field) => [field, true])) as Record<never, true>);
+}
+
+/** The address of a task or another thing that an answer names, if the operation's noun has a `get`. */
+function locationOf({ noun }: HttpOperation, answer: unknown): string | undefined {
+  const get = HTTP_OPERATIONS.find(({ name }) => name === `${noun}.get`);
+  const { task, ...fields } = Object(answer) as Record<string, unknown>;
+  const named = { ...Object(task), ...fields } as Record<string, unknown>;
+  if (!get?.parts.every((part) => typeof named[part] === "string")) return undefined;
+  return API_PATH + get.path.replace(/:(\w+)/g, (_, part: string) => String(named[part]));
+}
 
 /** Reads query parameters, which are text, as the numbers, booleans and lists that a schema describes. */
 function reader(schema: z.ZodObject): (query: Record<string, unknown>) => Record<string, unknown> {

@@ -59,7 +59,7 @@ export const NOTHING = z.strictObject({});
  *   answer, and are not checked here.
  */
 export function endpoint<
-  Query extends z.ZodObject = typeof NOTHING,
+  Query extends z.ZodObject | z.ZodUnknown = typeof NOTHING,
   Body extends z.ZodObject | z.ZodUnknown = typeof NOTHING,
 >(
   schemas: Partial<Pick<Described, "answer" | "status" | "about">> & {
@@ -79,16 +79,28 @@ export function endpoint<
     const reply = await answer({
       ...{ client, identity, site },
       path: c.req.param() as Record<string, string>,
-      query: parseInput(query, identity.owners ? rest : queryOf(c)) as z.output<Query>,
-      body: (body instanceof z.ZodObject ? parseInput(body, c.var.body ?? {}) : c.var.body) as z.output<Body>,
+      query: parsed(query, identity.owners ? rest : queryOf(c)) as z.output<Query>,
+      body: parsed(body, c.var.body) as z.output<Body>,
     });
     if (reply.location !== undefined) c.header("Location", site.basePath + reply.location);
     if (reply.body === undefined) return c.body(null, reply.status as 204);
     return json(c, identity.role === "viewer" ? hostsOnly(reply.body) : reply.body, reply.status);
   };
   return Object.assign(call, {
-    described: { query, body, ...checked, answer: shape, status, ...(about && { about }) },
+    described: {
+      query: query as z.ZodObject,
+      body,
+      ...checked,
+      answer: shape,
+      status,
+      ...(about && { about }),
+    },
   });
+}
+
+/** Parses what an endpoint checks itself; the rest passes. */
+function parsed<Schema extends z.ZodObject | z.ZodUnknown>(schema: Schema, given: unknown): z.output<Schema> {
+  return (schema instanceof z.ZodObject ? parseInput(schema, given ?? {}) : given) as z.output<Schema>;
 }
 
 const METHODS = ["get", "post", "put", "delete"] as const;

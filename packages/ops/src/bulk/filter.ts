@@ -1,19 +1,15 @@
-import { CarillonError, OUTCOMES, TASK_STATES } from "@carillon/core";
+import { CarillonError } from "@carillon/core";
 import { CONDITION_NAMES, CONDITIONS } from "@carillon/sdk/conditions";
 import { assertRef, checkedConditions, type Scope } from "@carillon/sdk/internal";
 import { z } from "zod";
-import { conditionShape } from "../conditions.js";
-import { flag, given, oneOf } from "../shapes.js";
+import { conditions } from "../conditions.js";
+import { flag, given } from "../shapes.js";
 
-const outcome = oneOf(OUTCOMES);
 const name = z.strictObject({ queue: given.optional(), owner: given.optional(), id: given });
 
 /** Fields that select tasks as `client.list` does, or by name. At least one besides `state` is required. */
 export const filter = {
-  ...conditionShape({
-    ...{ name: given, text: given, flag, state: oneOf(TASK_STATES) },
-    outcomes: z.union([outcome, z.array(outcome).readonly()]),
-  }),
+  ...conditions,
   tasks: z
     .array(z.union([given, name], "neither a name nor an object with an id"), "not a list")
     .readonly()

@@ -64,7 +64,7 @@ export interface TaskStatsRow extends TaskStats {
   readonly nextExecution: number | undefined;
 }
 
-/** A page of `client.runs.statsOfAll`. */
+/** A page of statistics. */
 export interface StatsPage {
   readonly tasks: readonly TaskStatsRow[];
   /** The start of the next page; undefined: this was the last. */

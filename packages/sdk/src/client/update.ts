@@ -38,7 +38,8 @@ function assertSameName(task: Task, changed: TaskInput): void {
     if (Object(changed)[field] === task[field]) continue;
     throw new CarillonError("INVALID_NAME", "not the name of the task.", {
       field,
-      remedy: "Return the given task with your changes. `client.move` takes it to another queue.",
+      remedy:
+        "Return the given task with your changes. The operation `tasks.move` takes it to another queue.",
     });
   }
 }

@@ -56,7 +56,7 @@ export interface Task extends Policies {
   readonly group?: string | undefined;
   readonly paused?: { at: number; by?: string; note?: string } | undefined;
   /**
-   * Set while `client.move` holds it: nothing is claimed, whatever its state. One that stays so has a move that was interrupted: repeat it, or
+   * Set while a move holds it: nothing is claimed, whatever its state. One that stays so has a move that was interrupted: repeat it, or
    * move the task back.
    */
   readonly moving?: { readonly to: string } | { readonly from: string } | undefined;

@@ -1,4 +1,5 @@
 import { itemId } from "@carillon/core/internal";
+import { operatorOf } from "@carillon/ops";
 import {
   CancelledError,
   CarillonError,
@@ -166,14 +167,14 @@ describe("a run of many items", () => {
     const run = await bench.run("t", "many");
     await end;
     const cut = { cut: true, length: 2_003 };
-    const { items } = await bench.client.runs.items(run);
+    const { items } = await operatorOf(bench.client).runs.items({ id: run });
     expect(items).toMatchObject([
       { status: "completed", data: cut, result: { cut: true, length: 2_002 } },
       { status: "failed", data: `b${long}`, error: expect.stringMatching(/^Error: x{493}$/) },
     ]);
     for (const { output } of items) expect(output).toMatch(/^cut 2957 bytes before this\nlog y{2043}\n$/);
     end = next(worker, "settled");
-    await bench.client.runs.retryItems(run);
+    await operatorOf(bench.client).runs.retryItems({ id: run });
     await end;
     expect(got).toEqual([`a${long}`, `b${long}`, `b${long}`]);
   });
@@ -379,7 +380,7 @@ describe("a run of many items", () => {
     await bench.admin.del(`${bench.jobKey(run)}:lock`);
     finish.resolve();
     expect(await end).toMatchObject({ run, outcome: "succeeded" });
-    expect((await bench.client.runs.items(run)).items).toMatchObject([
+    expect((await operatorOf(bench.client).runs.items({ id: run })).items).toMatchObject([
       { attempts: 1, output: "log mine\n", worker: worker.id, pid: process.pid },
     ]);
   });

@@ -2,7 +2,6 @@ import type { AnswerTo } from "@carillon/ops";
 import { useState } from "react";
 import { api } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import type { Preview } from "../lib/preview.js";
 import { useAct, useAsk, useGet } from "../lib/query.js";
 import { fullTime } from "../lib/time.js";
 import { Confirm, Field } from "../parts/confirm.js";
@@ -62,7 +61,7 @@ export default function Calendars() {
 /** The days that it excludes next: those of a daily schedule that names it. */
 function Excluded({ name }: { name: string }) {
   const schedule = { cron: "0 12 * * *", except: [{ named: name }] };
-  const { data } = useAsk<Preview>("/validate", { schedule, count: 100 });
+  const { data } = useAsk<AnswerTo<"tasks.validate">>("/validate", { schedule, count: 100 });
   const days = data?.excluded.slice(0, 5) ?? [];
   if (days.length === 0) return null;
   return (

@@ -1,6 +1,6 @@
+import type { AnswerTo } from "@carillon/ops";
 import { useEffect, useState } from "react";
 import type { Draft } from "../lib/definition.js";
-import type { Preview, PreviewTime } from "../lib/preview.js";
 import { useAsk } from "../lib/query.js";
 import { fullTime, LOCAL_ZONE } from "../lib/time.js";
 import { ErrorNote, Panel, Scroll, TableHead } from "../parts/page.js";
@@ -10,6 +10,8 @@ const w = words.edit;
 const COUNT = 10;
 /** Delay after the last key before the server is asked, in ms. */
 const PATIENCE_MS = 300;
+
+type Preview = AnswerTo<"tasks.validate">;
 
 /** The server's answer to a put of the draft, and its next times, next to those of the stored definition. */
 export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | undefined }) {
@@ -90,7 +92,7 @@ function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
 }
 
 /** Notes about clock changes at night, exclusions, and jitter. */
-function Notes({ time: { due, nominal, notes }, zone }: { time: PreviewTime; zone: string }) {
+function Notes({ time: { due, nominal, notes }, zone }: { time: Preview["next"][number]; zone: string }) {
   return (
     <>
       {due === undefined || due === nominal ? null : (

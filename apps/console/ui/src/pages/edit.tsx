@@ -1,4 +1,5 @@
-import type { PutResult, Task } from "@carillon/sdk";
+import type { AnswerTo } from "@carillon/ops";
+import type { Task } from "@carillon/sdk";
 import { useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 import { ApiError, api, type Named, shortName, taskPath } from "../lib/api.js";
@@ -26,7 +27,7 @@ export default function Edit({ params }: PageProps) {
 }
 
 function EditStored({ name }: { name: Named }) {
-  const task = useGet<Task>(taskPath(name));
+  const task = useGet<AnswerTo<"tasks.get">>(taskPath(name));
   return <Loaded of={task}>{(task) => <Editor latest={task} />}</Loaded>;
 }
 
@@ -43,8 +44,8 @@ function Editor({ latest }: { latest?: Task }) {
     (over: Task | undefined) => {
       const query = { ifRevision: over ? over.revision : "absent" };
       return over
-        ? api<PutResult>("PUT", taskPath(over), { query, body: draft })
-        : api<PutResult>("POST", "/tasks", { query, body: draft });
+        ? api<AnswerTo<"tasks.put">>("PUT", taskPath(over), { query, body: draft })
+        : api<AnswerTo<"tasks.put">>("POST", "/tasks", { query, body: draft });
     },
     {
       quiet: true,

@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { Outcome, RunningRun, Task } from "@carillon/sdk";
-import type { Percentiles, RunSummary, Status, StatusReason, TaskCounts } from "@carillon/sdk/internal";
+import type { Status, StatusReason } from "@carillon/sdk/internal";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
@@ -132,7 +132,7 @@ function End({ at, children }: { at: number | undefined; children?: ReactNode })
 const tasksOf = ({ tasks }: { tasks: readonly Task[] }) => tasks;
 
 function Failing() {
-  const tasks = useGet<{ tasks: Task[] }>("/tasks", { outcome: FAILED, limit: SHOWN });
+  const tasks = useGet<AnswerTo<"tasks.list">>("/tasks", { outcome: FAILED, limit: SHOWN });
   return (
     <List title={w.failing} more="/tasks?filter=failing" of={tasks} items={tasksOf} none={w.noneFailing}>
       {(task) => (
@@ -152,8 +152,8 @@ function Failing() {
 
 /** Figures of the last hour, and how many tasks each filter of the list finds. */
 function LastHour() {
-  const summary = useGet<RunSummary>("/runs/summary", {}, { every: 6 * OFTEN });
-  const counts = useGet<TaskCounts>("/tasks/counts", {}, { every: OFTEN });
+  const summary = useGet<AnswerTo<"runs.summary">>("/runs/summary", {}, { every: 6 * OFTEN });
+  const counts = useGet<AnswerTo<"tasks.counts">>("/tasks/counts", {}, { every: OFTEN });
   return (
     <Loaded of={summary}>
       {({ ended, outcomes, lateMs, waitMs, durationMs, read }) => (
@@ -193,7 +193,7 @@ function Figure({ name, value, children }: { name: string; value: string; childr
 }
 
 /** The median, and the tail of the distribution below it. */
-function Spread({ name, of }: { name: string; of: Percentiles | undefined }) {
+function Spread({ name, of }: { name: string; of: AnswerTo<"runs.summary">["lateMs"] }) {
   if (of === undefined) return null;
   return (
     <Figure name={name} value={duration(of.p50)}>
@@ -205,7 +205,7 @@ function Spread({ name, of }: { name: string; of: Percentiles | undefined }) {
 /** Occurrences that are due and that no node has claimed. */
 function Overdue() {
   const query = { overdue: true, sort: "next", limit: SHOWN };
-  const tasks = useGet<{ tasks: Task[] }>("/tasks", query, { every: OFTEN });
+  const tasks = useGet<AnswerTo<"tasks.list">>("/tasks", query, { every: OFTEN });
   return (
     <List title={w.overdue} more="/tasks?filter=overdue&sort=next" of={tasks} items={tasksOf}>
       {(task) => (
@@ -223,7 +223,7 @@ function isLong({ runningMs, usualMs }: RunningRun): boolean {
 }
 
 function Running() {
-  const runs = useGet<{ runs: RunningRun[] }>("/runs", { state: "running", limit: SHOWN }, { every: OFTEN });
+  const runs = useGet<AnswerTo<"runs.active">>("/runs", { limit: SHOWN }, { every: OFTEN });
   return (
     <List title={w.running} more="/runs" of={runs} items={({ runs }) => runs} none={w.noneRunning}>
       {(run) => (
@@ -260,7 +260,7 @@ function Next() {
 }
 
 function Paused() {
-  const tasks = useGet<{ tasks: Task[] }>("/tasks", { state: "paused", limit: SHOWN });
+  const tasks = useGet<AnswerTo<"tasks.list">>("/tasks", { state: "paused", limit: SHOWN });
   return (
     <List title={w.paused} more="/tasks?filter=paused" of={tasks} items={tasksOf} none={w.nonePaused}>
       {(task) => (

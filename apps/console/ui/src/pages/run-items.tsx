@@ -1,3 +1,4 @@
+import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
@@ -16,7 +17,7 @@ const TONES: Record<ItemState, Tone> = {
 const OTHERS = Object.keys(TONES).filter((state) => state !== "failed");
 
 function useItems(run: RunDetails, status: string) {
-  const pages = useGetPages<{ items: RunItem[]; cursor?: string }>(`${runPath(run.id)}/items`, { status });
+  const pages = useGetPages<AnswerTo<"runs.items">>(`${runPath(run.id)}/items`, { status });
   return { pages, items: pages.data?.pages.flatMap(({ items }) => items) ?? [] };
 }
 
@@ -26,7 +27,7 @@ export function Items({ run }: { run: RunDetails }) {
   const [, navigate] = useLocation();
   const failed = useItems(run, "failed");
   const others = useItems(run, OTHERS.join());
-  const retry = useAct(() => api<{ run: string }>("POST", `${runPath(run.id)}/retry-items`), {
+  const retry = useAct(() => api<AnswerTo<"runs.retryItems">>("POST", `${runPath(run.id)}/retry-items`), {
     onDone: ({ run }) => navigate(runPath(run)),
   });
   const isLast = !failed.pages.hasNextPage;

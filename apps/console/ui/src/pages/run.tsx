@@ -1,3 +1,4 @@
+import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import { useEffect, useRef } from "react";
@@ -22,9 +23,9 @@ const LIVE_MS = 1_000;
 /** One run: its attempts on a line of time, its output as it is written, and its end. */
 export default function RunPage({ params }: PageProps) {
   const id = params["id"]!;
-  const run = useGet<RunDetails>(runPath(id));
+  const run = useGet<AnswerTo<"runs.get">>(runPath(id));
   const open = run.data !== undefined && run.data.state !== "final";
-  useGet<RunDetails>(runPath(id), {}, { enabled: open, refresh: LIVE_MS });
+  useGet<AnswerTo<"runs.get">>(runPath(id), {}, { enabled: open, refresh: LIVE_MS });
   return (
     <Loaded of={run}>
       {(run) => (
@@ -66,7 +67,7 @@ export default function RunPage({ params }: PageProps) {
 
 function Buttons({ run }: { run: RunDetails }) {
   const { act, bullBoard } = useMe();
-  const cancel = useAct(() => api<{ changed: boolean }>("POST", `${runPath(run.id)}/cancel`), {
+  const cancel = useAct(() => api<AnswerTo<"runs.cancel">>("POST", `${runPath(run.id)}/cancel`), {
     onDone: ({ changed }) => notify("ok", changed ? w.cancelling : w.cancelledBefore),
   });
   const job = `${ROOT}${bullBoard}queue/${encodeURIComponent(run.task.queue)}/${encodeURIComponent(run.id)}`;

@@ -1,5 +1,5 @@
+import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
-import type { Run, RunningRun } from "@carillon/sdk";
 import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
 import { useGet, useGetPages } from "../lib/query.js";
@@ -18,11 +18,6 @@ const CHIPS = {
 } as const;
 type Chip = keyof typeof CHIPS;
 
-interface Page {
-  runs: Run[];
-  cursor?: string;
-}
-
 /** Runs under way, and ended runs, newest first. */
 export default function Runs() {
   const [params, setParams] = useSearchParams();
@@ -34,7 +29,11 @@ export default function Runs() {
     string,
     string
   >;
-  const pages = useGetPages<Page>("/journal", { ...given, outcome: CHIPS[chip], limit: 50 });
+  const pages = useGetPages<AnswerTo<"runs.journal">>("/journal", {
+    ...given,
+    outcome: CHIPS[chip],
+    limit: 50,
+  });
   return (
     <>
       <PageHead title={w.title} />
@@ -87,7 +86,7 @@ export default function Runs() {
 }
 
 function UnderWay() {
-  const runs = useGet<{ runs: RunningRun[] }>("/runs", { state: "running", limit: 50 });
+  const runs = useGet<AnswerTo<"runs.active">>("/runs", { limit: 50 });
   return (
     <Panel title={words.now.running}>
       <Loaded of={runs}>

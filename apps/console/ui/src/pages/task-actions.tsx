@@ -1,5 +1,5 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
-import type { Task, TriggerResult } from "@carillon/sdk";
+import type { Task } from "@carillon/sdk";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, runPath, shortName, taskPath } from "../lib/api.js";
@@ -36,7 +36,7 @@ function Trigger({ task, onClose }: Props) {
   const [, navigate] = useLocation();
   const act = useAct(
     () =>
-      api<TriggerResult>("POST", `${taskPath(task)}/trigger`, {
+      api<AnswerTo<"tasks.trigger">>("POST", `${taskPath(task)}/trigger`, {
         body: { ...(overlap && { overlap }), ...(other && { payload }) },
       }),
     {

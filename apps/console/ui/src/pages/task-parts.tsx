@@ -1,5 +1,6 @@
+import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
-import type { LedgerEntry, Run, Task, TaskStats } from "@carillon/sdk";
+import type { Task, TaskStats } from "@carillon/sdk";
 import type { TaskRevision } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { Link } from "wouter";
@@ -32,7 +33,7 @@ function useLimit(): [number, () => void] {
 /** The latest runs; more on request. */
 export function Runs({ task }: Props) {
   const [limit, fetchNextPage] = useLimit();
-  const runs = useGet<{ runs: Run[] }>(`${taskPath(task)}/runs`, { limit });
+  const runs = useGet<AnswerTo<"runs.list">>(`${taskPath(task)}/runs`, { limit });
   return (
     <Panel title={w.runs}>
       <Loaded of={runs}>
@@ -49,7 +50,7 @@ export function Runs({ task }: Props) {
 
 /** Statistics, which outlive the records of runs. */
 export function Figures({ task }: Props) {
-  const stats = useGet<TaskStats>(`${taskPath(task)}/stats`);
+  const stats = useGet<AnswerTo<"runs.stats">>(`${taskPath(task)}/stats`);
   return (
     <Panel title={w.figures}>
       <div className="body">
@@ -104,7 +105,7 @@ function Figure({ name, value, as }: FigureProps) {
 
 /** Occurrences that were not enqueued, with reasons. */
 export function Skips({ task }: Props) {
-  const ledger = useGet<{ ledger: LedgerEntry[] }>(`${taskPath(task)}/ledger`);
+  const ledger = useGet<AnswerTo<"runs.ledger">>(`${taskPath(task)}/ledger`);
   const [asked, setAsked] = useState<{ row: string; at: number }>();
   const entries = ledger.data?.ledger ?? [];
   if (entries.length === 0) return null;
@@ -195,7 +196,7 @@ export function Definition({ task }: Props) {
 export function Revisions({ name, task }: { name: Named; task?: Task }) {
   const { define } = useMe();
   const [chosen, setChosen] = useState<TaskRevision | undefined>();
-  const revisions = useGet<{ revisions: TaskRevision[] }>(`${taskPath(name)}/revisions`);
+  const revisions = useGet<AnswerTo<"tasks.revisions">>(`${taskPath(name)}/revisions`);
   const entries = revisions.data?.revisions ?? [];
   const restore = useAct((number: number) => api("POST", `${taskPath(name)}/restore`, { body: { number } }), {
     quiet: true,

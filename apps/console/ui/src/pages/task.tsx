@@ -1,3 +1,4 @@
+import type { AnswerTo } from "@carillon/ops";
 import type { Task } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
@@ -18,7 +19,7 @@ import "./task.css";
 /** One task: when it runs, why it did or did not, and actions on it. */
 export default function TaskPage({ params }: PageProps) {
   const name = params as unknown as Named;
-  const task = useGet<Task>(taskPath(name));
+  const task = useGet<AnswerTo<"tasks.get">>(taskPath(name));
   const [action, setAction] = useState<Action | undefined>();
   return (
     <Loaded of={task} failed={<Revisions name={name} />}>

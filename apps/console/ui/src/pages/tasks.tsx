@@ -1,6 +1,6 @@
+import type { AnswerTo } from "@carillon/ops";
 import type { Outcome, Task } from "@carillon/sdk";
 import type { ConditionName } from "@carillon/sdk/conditions";
-import type { TaskCounts } from "@carillon/sdk/internal";
 import { useCallback, useEffect, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
@@ -33,21 +33,15 @@ const KEPT = ["search", "owner", "tag", "queue", "sort"] as const satisfies (Con
 /** Filters in the bar; the owner only for those who see all of them. */
 const FILTERS = ["queue", "owner", "tag"] as const;
 
-interface TaskPage {
-  tasks: Task[];
-  unreadable?: Named[];
-  cursor?: string;
-}
-
 /** All tasks. Filters are in the address, so that it can be sent to a colleague. */
 export default function Tasks() {
   const [params, setParams] = useSearchParams();
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
   const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
-  const pages = useGetPages<TaskPage>("/tasks", { ...kept, ...CHIPS[chip], limit: PAGE });
+  const pages = useGetPages<AnswerTo<"tasks.list">>("/tasks", { ...kept, ...CHIPS[chip], limit: PAGE });
   const { act, define, wide } = useMe();
   const { queue, owner, tag } = kept;
-  const counts = useGet<TaskCounts>("/tasks/counts", { queue, owner, tag });
+  const counts = useGet<AnswerTo<"tasks.counts">>("/tasks/counts", { queue, owner, tag });
   const counted = (name: Chip) => {
     const { states, ...others } = counts.data ?? {};
     return { ...states, ...others }[name];

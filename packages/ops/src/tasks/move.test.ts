@@ -1,11 +1,11 @@
-import { operatorOf } from "@carillon/ops";
 import { defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../test/helpers.js";
-import { explained } from "../../ops/test/explained.js";
+import { eachKit } from "../../../../test/helpers.js";
+import { explained } from "../../test/explained.js";
+import { operatorOf } from "../operator.js";
 
 const [QUEUE, OTHER] = ["bells", "gongs"];
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -57,7 +57,7 @@ describe("a move to another queue", () => {
     await kit.advance("150s");
     const before = await kit.client.get("t");
     const stats = await kit.client.runs.stats("t");
-    expect(await kit.client.move("t", OTHER, { by: "ann" })).toEqual({
+    expect(await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER }, { by: "ann" })).toEqual({
       ...{ task: { queue: OTHER, owner: "system", id: "t" }, changed: true },
     });
     const after = await kit.client.get("t");
@@ -70,7 +70,9 @@ describe("a move to another queue", () => {
     // Figures from the record of its last run, which stays behind.
     const ofRun = { lastLateMs: undefined, lastWaitMs: undefined };
     expect(await kit.client.runs.stats("t")).toEqual({ ...stats, ...ofRun });
-    expect(await kit.client.revisions("t")).toMatchObject([{ number: 1, definition: { tags: ["x"] } }]);
+    expect(await operatorOf(kit.client).tasks.revisions({ id: "t" })).toMatchObject({
+      revisions: [{ number: 1, definition: { tags: ["x"] } }],
+    });
     expect((await kit.client.list({ tag: "y" })).tasks).toHaveLength(1);
     expect((await kit.client.list({ outcome: "succeeded" })).tasks).toHaveLength(1);
     await kit.advance("10m");
@@ -79,8 +81,8 @@ describe("a move to another queue", () => {
     expect((await operatorOf(kit.client).changes.list()).changes[0]).toMatchObject({
       ...{ kind: "move", by: "ann", scope: { queue: OTHER, id: "t" }, details: { from: QUEUE } },
     });
-    expect(await kit.client.move("t", OTHER)).toMatchObject({ changed: false });
-    expect(await kit.client.move("t", QUEUE)).toMatchObject({ changed: true });
+    expect(await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).toMatchObject({ changed: false });
+    expect(await operatorOf(kit.client).tasks.move({ id: "t", to: QUEUE })).toMatchObject({ changed: true });
     expect(await kit.client.get("t")).toMatchObject({ queue: QUEUE, state: "finished", fired: 7 });
   });
 
@@ -90,8 +92,8 @@ describe("a move to another queue", () => {
     const rerun = { delay: "3m", jitter: 0 };
     await kit.client.put({ id: "r", type: "fail", queue: OTHER, schedule: { at: START + MINUTE }, rerun });
     await kit.advance("90s");
-    await kit.client.move("p", OTHER);
-    await kit.client.move("r", QUEUE);
+    await operatorOf(kit.client).tasks.move({ id: "p", to: OTHER });
+    await operatorOf(kit.client).tasks.move({ id: "r", to: QUEUE });
     const paused = { at: START, note: "retired", by: "ann" };
     expect(await kit.client.get("p")).toMatchObject({
       queue: OTHER,
@@ -148,7 +150,7 @@ describe("a move to another queue", () => {
           delete owner[name];
         };
       });
-      await expect(kit.client.move("t", OTHER)).rejects.toThrow("died");
+      await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toThrow("died");
       for (const restore of undo) restore();
       await kit.advance("2m");
       // Held from the first step to the last; owed meanwhile.
@@ -162,7 +164,7 @@ describe("a move to another queue", () => {
           code: "CONFLICT",
         });
       }
-      await kit.client.move("t", OTHER);
+      await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
       expect(await queues()).toEqual([OTHER]);
       await kit.advance("2m");
       expect(ran).toEqual(["1", "2", "3", "4", "5", "6"]);
@@ -174,7 +176,9 @@ describe("a move to another queue", () => {
     await put("t");
     await kit.worker.pause();
     await kit.client.trigger("t");
-    await expect(kit.client.move("t", OTHER, { wait: 0 })).rejects.toMatchObject({ code: "CONFLICT" });
+    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER, wait: 0 })).rejects.toMatchObject({
+      code: "CONFLICT",
+    });
     expect([await queues(), (await held(QUEUE))?.state]).toEqual([[QUEUE], "scheduled"]);
     await kit.worker.resume();
     await kit.advance("1s");
@@ -184,19 +188,27 @@ describe("a move to another queue", () => {
       to: START,
       every: "1h",
     });
-    await expect(kit.client.move("t", OTHER)).rejects.toMatchObject({
+    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toMatchObject({
       code: "CONFLICT",
       message: expect.stringMatching(`backfill ${id}`),
     });
     await operatorOf(kit.client).backfills.cancel({ id: id as string });
     await kit.client.put({ id: "t", type: "ring", queue: OTHER, schedule: { every: "1h" } });
-    await expect(kit.client.move({ queue: QUEUE, id: "t" }, OTHER)).rejects.toMatchObject({
+    await expect(
+      operatorOf(kit.client).tasks.move({ queue: QUEUE, id: "t", to: OTHER }),
+    ).rejects.toMatchObject({
       code: "CONFLICT",
     });
     expect((await queues()).sort()).toEqual([QUEUE, OTHER]);
-    await expect(kit.client.move("none", OTHER)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
-    await expect(kit.client.move("t", "carillon-alerts")).rejects.toMatchObject({ code: "FORBIDDEN" });
-    await expect(kit.client.move("t", "a b")).rejects.toMatchObject({ code: "INVALID_NAME" });
+    await expect(operatorOf(kit.client).tasks.move({ id: "none", to: OTHER })).rejects.toMatchObject({
+      code: "TASK_NOT_FOUND",
+    });
+    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: "carillon-alerts" })).rejects.toMatchObject(
+      { code: "FORBIDDEN" },
+    );
+    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: "a b" })).rejects.toMatchObject({
+      code: "INVALID_NAME",
+    });
   });
 
   it("includes an edit that comes during the copy, which makes the first copy stale", async () => {
@@ -209,7 +221,7 @@ describe("a move to another queue", () => {
       await put("t", { priority: 7 });
       return copied;
     };
-    await kit.client.move("t", OTHER);
+    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
     expect(await kit.client.get("t")).toMatchObject({ queue: OTHER, priority: 7, state: "scheduled" });
     await kit.advance("2m");
     expect(ran).toEqual(["1", "2"]);
@@ -233,9 +245,11 @@ describe("a move to another queue", () => {
       }
       return open.apply(runs, args);
     };
-    return kit.client.move("t", OTHER).finally(() => {
-      runs.open = open;
-    });
+    return operatorOf(kit.client)
+      .tasks.move({ id: "t", to: OTHER })
+      .finally(() => {
+        runs.open = open;
+      });
   }
 
   it("takes a pause with it, or a resume, that comes while it waits", async () => {
@@ -246,7 +260,7 @@ describe("a move to another queue", () => {
     expect(await kit.client.get("t")).toMatchObject({
       ...{ queue: OTHER, state: "paused", paused: { note: "no paper", by: "ann" } },
     });
-    await kit.client.move("t", QUEUE);
+    await operatorOf(kit.client).tasks.move({ id: "t", to: QUEUE });
     await during(async () => expect(await kit.client.resume("t")).toBe(true));
     expect(await kit.client.get("t")).toMatchObject({ queue: OTHER, state: "scheduled" });
     await kit.advance("2m");
@@ -289,7 +303,10 @@ describe("a move to another queue", () => {
       return hold.apply(moves, args);
     };
     const message = expect.stringMatching(/the backfill \w+ of t is running/);
-    await expect(kit.client.move("t", OTHER)).rejects.toMatchObject({ code: "CONFLICT", message });
+    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toMatchObject({
+      code: "CONFLICT",
+      message,
+    });
     expect([await queues(), (await held(QUEUE))?.moving]).toEqual([[QUEUE], undefined]);
     await kit.advance("2m");
     expect(ran).toContain("2");
@@ -303,10 +320,10 @@ describe("a move to another queue", () => {
       if (args[0].queue !== QUEUE) return real.apply(tasks, args);
       throw new Error("NOREPLICAS");
     };
-    await expect(kit.client.move("t", OTHER)).rejects.toThrow("NOREPLICAS");
+    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toThrow("NOREPLICAS");
     tasks.delete = real;
     expect([await queues(), (await held(QUEUE))?.moving]).toEqual([[QUEUE], undefined]);
-    await kit.client.move("t", OTHER);
+    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
     expect(await queues()).toEqual([OTHER]);
   });
 
@@ -322,7 +339,7 @@ describe("a move to another queue", () => {
     // A generation of a clock that was an hour ahead.
     const ahead = generation + 3_600_000_000;
     await link.client.hset(keys.queue(QUEUE).task("system/t"), "gen", ahead);
-    await kit.client.move("t", OTHER);
+    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
     expect(await kit.client.runs.ledger("t")).toEqual(ledger);
     expect((await kit.client.get("t")).generation).toBeGreaterThan(ahead);
   });
@@ -332,7 +349,7 @@ describe("a move to another queue", () => {
     const { moves } = kit.store;
     const { end } = moves;
     moves.end = () => Promise.reject(new Error("NOREPLICAS"));
-    await expect(kit.client.move("t", OTHER)).rejects.toThrow("NOREPLICAS");
+    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toThrow("NOREPLICAS");
     moves.end = end;
     const told = async () => (await kit.client.status()).reasons.filter(({ code }) => code === "TASK_HELD");
     await kit.advance("2m");
@@ -346,7 +363,7 @@ describe("a move to another queue", () => {
     expect(await told()).toMatchObject([{ ...reason, since: START }]);
     const { findings } = await kit.client.doctor();
     expect(findings).toContainEqual(expect.objectContaining({ ...reason, severity: "error" }));
-    await kit.client.move("t", OTHER);
+    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
     expect(await told()).toEqual([]);
     await kit.advance("1m");
     expect(ran).toEqual(["1", "2", "3"]);

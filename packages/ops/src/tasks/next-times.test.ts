@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { nextTimes } from "../src/api/next-times.js";
+import { nextTimes } from "./next-times.js";
 
 const at = (minutes: number) => minutes * 60_000;
 const timesOf = (found: Awaited<ReturnType<typeof nextTimes>>) =>

@@ -1,64 +1,65 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ALERTS_QUEUE, CarillonError, type Duration, type TaskName, type TaskRef } from "@carillon/core";
-import { assertName, assertOptions, durationOption, localName, MAX_DURATION } from "@carillon/core/internal";
+import { assertName, durationOption, localName, MAX_DURATION } from "@carillon/core/internal";
+import { notFound, type Scope } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
-import { notFound } from "./input.js";
-import type { Scope } from "./scope.js";
-import type { AuthorOptions } from "./types.js";
-
-export interface MoveOptions extends AuthorOptions {
-  /** Longest wait for the end of its open runs, during which nothing is claimed. Default: 5 s. */
-  readonly wait?: Duration | undefined;
-}
-
-/** The answer of `client.move`. */
-export interface MoveResult {
-  readonly task: TaskName;
-  /** False: it was in that queue already. */
-  readonly changed: boolean;
-}
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { duration, given, refOf, taskName, taskRef } from "../shapes.js";
 
 /** Time between two checks for open runs, in ms. */
 const POLL = 100;
 /** Number of copies after which a task that keeps changing is released. */
 const TRIES = 10;
 
-/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `CONFLICT`, `INVALID_NAME`, `INVALID_OPTION`, `FORBIDDEN` */
-export async function move(
-  scope: Scope,
-  ref: TaskRef,
-  queue: string,
-  options: MoveOptions,
-): Promise<MoveResult> {
-  assertOptions(options, ["wait", "by"]);
-  const by = scope.author(options.by);
-  const wait = durationOption(options.wait, "wait", 0, MAX_DURATION) ?? 5_000;
-  assertName(queue, "queue");
-  if (queue === ALERTS_QUEUE)
-    throw new CarillonError("FORBIDDEN", "only alerts go through this queue.", { field: "queue" });
-  const found = await bothOf(scope, ref, queue);
-  const { to, target } = found;
-  if (!found.source) {
-    if (!target) throw notFound({ ...to, queue: found.queue ?? queue });
-    // An earlier call ended after it had deleted the original, or before its answer arrived.
-    if (target.moving?.startsWith("from ")) await scope.store.moves.end(to);
-    return { task: to, changed: false };
-  }
-  const from = nameOf(found.source.definition);
-  await hold(scope, found.source, target, queue);
-  try {
-    // None starts while the task is held.
-    await assertNoBackfill(scope, from);
-    await untilIdle(scope, from, wait);
-    await copyAndDelete(scope, from, to, by);
-  } catch (error) {
-    await letGo(scope, from, to).catch(() => {});
-    throw error;
-  }
-  await scope.store.moves.end(to);
-  scope.log("move", to, by, { details: { from: from.queue } });
-  return { task: to, changed: true };
-}
+/**
+ * Takes its times, pause, waiting occurrences, counters, checkpoint, ledger and revisions along; records of its runs are deleted. No
+ * occurrence is lost or enqueued twice. If the call dies, repeat it: the task is held until then. `CONFLICT`, and nothing changed, if the
+ * other queue has such a task, its runs do not end within `wait`, or a backfill of it is running.
+ */
+export const moveTask = operation({
+  http: "POST /tasks/:queue/:owner/:id/move",
+  role: "admin",
+  reach: "owner",
+  logs: "move",
+  summary: "Moves a task to another queue.",
+  input: z.strictObject({
+    ...taskRef,
+    to: given.describe("The other queue."),
+    wait: duration
+      .optional()
+      .describe("Longest wait for the end of its open runs, during which nothing is claimed. Default: `5s`."),
+  }),
+  output: z.object({ task: taskName, changed: z.boolean().describe("False: it was in that queue already.") }),
+  async run({ scope, by, log }, { to: given, wait: patience, ...ref }) {
+    const wait = durationOption(patience as Duration | undefined, "wait", 0, MAX_DURATION) ?? 5_000;
+    const queue = assertName(given, "to");
+    if (queue === ALERTS_QUEUE)
+      throw new CarillonError("FORBIDDEN", "only alerts go through this queue.", { field: "to" });
+    const found = await bothOf(scope, refOf(ref), queue);
+    const { to, target } = found;
+    if (!found.source) {
+      if (!target) throw notFound({ ...to, queue: found.queue ?? queue });
+      // An earlier call ended after it had deleted the original, or before its answer arrived.
+      if (target.moving?.startsWith("from ")) await scope.store.moves.end(to);
+      return { task: to, changed: false };
+    }
+    const from = nameOf(found.source.definition);
+    await hold(scope, found.source, target, queue);
+    try {
+      // None starts while the task is held.
+      await assertNoBackfill(scope, from);
+      await untilIdle(scope, from, wait);
+      await copyAndDelete(scope, from, to, by);
+    } catch (error) {
+      await letGo(scope, from, to).catch(() => {});
+      throw error;
+    }
+    await scope.store.moves.end(to);
+    log(to, { details: { from: from.queue } });
+    return { task: to, changed: true };
+  },
+});
 
 interface Both {
   readonly source: StoredTask | undefined;

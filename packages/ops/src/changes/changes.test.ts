@@ -1,10 +1,10 @@
-import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../test/helpers.js";
+import { eachKit } from "../../../../test/helpers.js";
+import { operatorOf } from "../operator.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -20,6 +20,8 @@ const task = (id: string, more: object = {}) => ({
   ...more,
 });
 const clientOf = (by: string, owner?: string) => new Client({ store: kit.store, by, origin: "test", owner });
+const revisionsOf = async (client: Client, ref: { id: string; owner?: string }) =>
+  (await operatorOf(client).tasks.revisions(ref)).revisions;
 const listed = async (client = kit.client, filter = {}) =>
   (await operatorOf(client).changes.list(filter)).changes.map(({ kind, by, scope }) => [kind, by, scope.id]);
 
@@ -69,27 +71,35 @@ describe("the change log", () => {
   it("keeps replaced definitions, and restores one", async () => {
     const { client } = kit;
     await client.put(task("a", { payload: { n: 1 } }), { by: "ann" });
-    expect(await client.revisions("a")).toEqual([]);
+    expect(await revisionsOf(client, { id: "a" })).toEqual([]);
     await client.put(task("a", { payload: { n: 2 }, retry: { attempts: 5 } }), { by: "bob" });
     await client.put(task("a", { payload: { n: 3 } }));
     await client.pause("a");
-    const revisions = await client.revisions("a");
+    const revisions = await revisionsOf(client, { id: "a" });
     expect(revisions).toMatchObject([
       { number: 2, by: "bob", definition: { payload: { n: 2 }, retry: { attempts: 5 } } },
       { number: 1, by: "ann", until: START, definition: { id: "a", payload: { n: 1 } } },
     ]);
     expect(revisions[1]?.definition).not.toHaveProperty("enabled");
-    expect(await client.restore("a", 2, { by: "carol" })).toMatchObject({ outcome: "updated" });
+    expect(await operatorOf(client).tasks.restore({ id: "a", number: 2 }, { by: "carol" })).toMatchObject({
+      outcome: "updated",
+    });
     expect(await client.get("a")).toMatchObject({
       ...{ payload: { n: 2 }, retry: { attempts: 5 }, state: "paused", updatedBy: "carol" },
     });
-    expect((await client.revisions("a"))[0]).toMatchObject({ number: 3, definition: { payload: { n: 3 } } });
-    await expect(client.restore("a", 9)).rejects.toMatchObject({
+    expect((await revisionsOf(client, { id: "a" }))[0]).toMatchObject({
+      number: 3,
+      definition: { payload: { n: 3 } },
+    });
+    await expect(operatorOf(client).tasks.restore({ id: "a", number: 9 })).rejects.toMatchObject({
       code: "REVISION_NOT_FOUND",
       field: "number",
     });
-    await expect(client.restore("a", 0)).rejects.toMatchObject({ code: "INVALID_OPTION", field: "number" });
-    await expect(clientOf("x", "other").revisions({ id: "a", owner: "system" })).rejects.toMatchObject({
+    await expect(operatorOf(client).tasks.restore({ id: "a", number: 0 })).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      field: "number",
+    });
+    await expect(revisionsOf(clientOf("x", "other"), { id: "a", owner: "system" })).rejects.toMatchObject({
       code: "TASK_NOT_FOUND",
     });
   });
@@ -116,27 +126,31 @@ describe("the change log", () => {
     expect(await deletedOf(client, { from: "2100-01-01T00:00:00Z" })).toEqual([]);
     expect((await deletedOf(clientOf("x", "other"))).map((one) => one.task.owner)).toEqual(["other"]);
 
-    expect(await client.revisions("a")).toMatchObject([
+    expect(await revisionsOf(client, { id: "a" })).toMatchObject([
       { number: 2, by: "bob", deleted: "paused", definition: { payload: { n: 2 } } },
     ]);
-    await expect(clientOf("x", "other").restore({ id: "a", owner: "system" })).rejects.toMatchObject({
+    await expect(
+      operatorOf(clientOf("x", "other")).tasks.restore({ id: "a", owner: "system" }),
+    ).rejects.toMatchObject({
       code: "TASK_NOT_FOUND",
     });
-    expect(await client.restore("a", undefined, { by: "carol" })).toMatchObject({ outcome: "created" });
+    expect(await operatorOf(client).tasks.restore({ id: "a" }, { by: "carol" })).toMatchObject({
+      outcome: "created",
+    });
     expect(await client.get("a")).toMatchObject({ payload: { n: 2 }, state: "paused", createdBy: "carol" });
-    expect(await client.restore("b")).toMatchObject({ outcome: "created" });
+    expect(await operatorOf(client).tasks.restore({ id: "b" })).toMatchObject({ outcome: "created" });
     expect(await client.get("b")).toMatchObject({ state: "scheduled" });
     expect((await deletedOf()).map((one) => one.task.owner)).toEqual(["other"]);
 
     await client.put(task("a", { payload: { n: 3 } }));
-    expect((await client.revisions("a")).map(({ number }) => number)).toEqual([3, 2]);
+    expect((await revisionsOf(client, { id: "a" })).map(({ number }) => number)).toEqual([3, 2]);
     // The revisions of a task do not expire.
     const { keys, link } = internalsOf(kit.store);
     const kept = ["system/a", "other/b"].map((name) => keys.queue(queue).revisions(name));
     const expiry = await Promise.all(kept.map((key) => link.ask((redis) => redis.pttl(key))));
     expect(expiry).toEqual([-1, expect.closeTo(7 * 86_400_000, -6)]);
     await kit.advance("8d");
-    expect((await client.revisions("a")).map(({ number }) => number)).toEqual([3, 2]);
+    expect((await revisionsOf(client, { id: "a" })).map(({ number }) => number)).toEqual([3, 2]);
     expect(await deletedOf()).toEqual([]);
   });
 
@@ -151,11 +165,11 @@ describe("the change log", () => {
 
   it("keeps the last twenty, and fewer of large ones", async () => {
     for (let n = 0; n <= 25; n++) await kit.client.put(task("a", { payload: { n } }));
-    const numbers = (await kit.client.revisions("a")).map(({ number }) => number);
+    const numbers = (await revisionsOf(kit.client, { id: "a" })).map(({ number }) => number);
     expect(numbers).toEqual(Array.from({ length: 20 }, (_, i) => 25 - i));
     const text = "x".repeat(60_000);
     for (let n = 0; n < 3; n++) await kit.client.put(task("a", { payload: { n, text } }));
-    expect((await kit.client.revisions("a")).map(({ number }) => number)).toEqual([28]);
+    expect((await revisionsOf(kit.client, { id: "a" })).map(({ number }) => number)).toEqual([28]);
   });
 
   it("has who froze which tasks, and who lifted the freeze", async () => {

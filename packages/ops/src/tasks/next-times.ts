@@ -1,6 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Schedule } from "@carillon/sdk";
-import { previewSchedule } from "@carillon/sdk/schedule";
+import { previewSchedule, type Schedule } from "@carillon/core";
 
 type Preview = ReturnType<typeof previewSchedule>;
 type Options = Parameters<typeof previewSchedule>[1];

@@ -1,0 +1,27 @@
+import type { RunningRun } from "@carillon/sdk";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { as, count, given, page } from "../shapes.js";
+import { runShape } from "./run.js";
+
+export const activeRuns = operation({
+  http: "GET /runs",
+  role: "viewer",
+  reach: "owner",
+  summary:
+    "Lists the runs that workers have under way now, of all tasks, longest first. A run whose worker died stays listed until BullMQ notices.",
+  input: z.strictObject({ queue: given.optional(), limit: page.limit }),
+  output: as<{ runs: RunningRun[] }>(
+    z.object({
+      runs: z.array(
+        runShape.extend({
+          runningMs: count.describe("Time since its start."),
+          usualMs: count.optional().describe("Mean duration of its task's successful runs."),
+        }),
+      ),
+    }),
+  ),
+  async run({ client }, { queue, limit }) {
+    return { runs: await client.runs.list({ state: "running", queue, limit }) };
+  },
+});

@@ -1,0 +1,16 @@
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { changed, given } from "../shapes.js";
+
+export const cancelRun = operation({
+  http: "POST /runs/:id/cancel",
+  role: "operator",
+  reach: "owner",
+  logs: "cancel",
+  summary: "Requests the end of a run: a queued one never starts, a running one gets its signal aborted.",
+  input: z.strictObject({ id: given }),
+  output: changed,
+  async run({ client, by }, { id }) {
+    return { changed: await client.runs.cancel(id, { by }) };
+  },
+});

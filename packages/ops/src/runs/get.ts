@@ -1,0 +1,23 @@
+import type { RunDetails } from "@carillon/sdk";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { as, count, given, time } from "../shapes.js";
+import { runShape } from "./run.js";
+
+/** A run's id contains an `@`, which a path may contain unchanged or as `%40`. */
+export const getRun = operation({
+  http: "GET /runs/:id",
+  role: "viewer",
+  reach: "owner",
+  summary: "Reads a run, with the workers and the output of its attempts.",
+  input: z.strictObject({ id: given }),
+  output: as<RunDetails>(
+    runShape.extend({
+      attemptList: z.array(
+        z.object({ attempt: count, started: time, worker: z.string(), pid: count, host: z.string() }),
+      ),
+      output: z.array(z.object({ attempt: count, text: z.string(), cut: z.boolean() })),
+    }),
+  ),
+  run: ({ client }, { id }) => client.runs.get(id),
+});

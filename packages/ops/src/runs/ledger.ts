@@ -1,0 +1,25 @@
+import type { LedgerEntry } from "@carillon/sdk";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { as, count, refOf, taskRef, time } from "../shapes.js";
+
+export const ledger = operation({
+  http: "GET /tasks/:queue/:owner/:id/ledger",
+  role: "viewer",
+  reach: "owner",
+  summary: "Lists the occurrences of a task that were not enqueued, and why; newest first.",
+  input: z.strictObject(taskRef),
+  output: as<{ ledger: LedgerEntry[] }>(
+    z.object({
+      ledger: z.array(
+        z.object({
+          ...{ reason: z.string(), from: time, to: time, decisions: count, at: time, by: z.string() },
+          ...{ run: z.string().optional(), note: z.string().optional() },
+        }),
+      ),
+    }),
+  ),
+  async run({ client }, input) {
+    return { ledger: await client.runs.ledger(refOf(input)) };
+  },
+});

@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import { CarillonError } from "@carillon/core";
+import { runId } from "@carillon/core/internal";
+import { findRun } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { given, time } from "../shapes.js";
+
+/**
+ * Each item has its index, its data and its idempotency key again. A second call for the same run starts nothing and returns the same new
+ * run, unless that one ended before it had items. If items fail again, retry those of the new run.
+ */
+export const retryItems = operation({
+  http: "POST /runs/:id/retry-items",
+  role: "operator",
+  reach: "owner",
+  logs: "retry",
+  summary: "Does the failed items of a run again, in a new run for the same occurrence.",
+  input: z.strictObject({ id: given }),
+  output: z.object({ run: z.string(), enqueued: time }),
+  status: [202],
+  async run({ scope, store, by, log }, { id }) {
+    const run = await findRun(scope, id);
+    if (run.state !== "final") throw refused(id, "is not over", "Wait for its end, or cancel it.");
+    const { queue } = run.task;
+    if ((await store.items.count(queue, id)) === 0)
+      throw refused(id, "has no items", "Only runs of a fan-out have items. Trigger its task instead.");
+    const failed = await store.items.page(queue, id, (status) => status === "failed", { from: 0, limit: 1 });
+    if (failed.items.length === 0) throw refused(id, "has no failed items", "There is nothing to retry.");
+    const task = await store.tasks.get(run.task);
+    if (task && "definition" in task && task.definition.type !== run.type)
+      throw refused(id, `is of type ${run.type}, and its task no longer`, "Trigger its task instead.");
+    for (let nth = 1; ; nth++) {
+      const token = createHash("sha256").update(`${id} ${nth}`).digest("hex").slice(0, 16);
+      const before = await store.runs.get(queue, runId(run.task.id, run.nominal, token));
+      if (!before) {
+        const retried = await store.claims.retryItems(run, { token, node: scope.actor, name: by });
+        log(run.task, { details: { run: id, as: retried.run } });
+        return retried;
+      }
+      const left = before.state !== "final" || (await store.items.count(queue, before.id)) > 0;
+      if (left) return { run: before.id, enqueued: before.enqueued };
+    }
+  },
+});
+
+function refused(id: string, what: string, remedy: string): CarillonError {
+  return new CarillonError("CONFLICT", `run ${id} ${what}.`, { remedy });
+}

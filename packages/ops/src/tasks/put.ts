@@ -1,0 +1,21 @@
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { given } from "../shapes.js";
+import { putResult, taskInput } from "./task.js";
+
+export const ifRevision = given
+  .optional()
+  .describe("Only if the task's `revision` is still this one; `absent`: only if there is none.");
+
+export const putTask = operation({
+  http: "POST /tasks",
+  body: "task",
+  role: "admin",
+  reach: "owner",
+  logs: "put",
+  summary: "Stores a task, or changes it. An identical one changes nothing.",
+  input: z.strictObject({ task: taskInput, ifRevision }),
+  output: putResult,
+  status: [200, 201],
+  run: ({ client, by }, { task, ifRevision }) => client.put(task, { ifRevision, by }),
+});

@@ -1,0 +1,43 @@
+import { CarillonError, isCarillonError } from "@carillon/core";
+import { wholeNumber as whole } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { refOf, taskRef, wholeNumber } from "../shapes.js";
+import { locate, revisionsOf } from "./revisions.js";
+import { putResult } from "./task.js";
+
+/** The present definition becomes a revision. */
+export const restoreTask = operation({
+  http: "POST /tasks/:queue/:owner/:id/restore",
+  role: "admin",
+  reach: "owner",
+  logs: "put",
+  summary:
+    "Puts an earlier definition of a task again. A deleted task is created, paused if it was; its runs and statistics do not come back.",
+  input: z.strictObject({
+    ...taskRef,
+    number: wholeNumber.optional().describe("As `revisions` lists it. Default: the newest."),
+  }),
+  output: putResult,
+  async run({ client, scope, by }, { number, ...ref }) {
+    if (number !== undefined) whole(number, "number", 1, Number.MAX_SAFE_INTEGER);
+    const name = await locate(scope, refOf(ref));
+    const revisions = await revisionsOf(scope, name);
+    const found = number === undefined ? revisions[0] : revisions.find((one) => one.number === number);
+    if (!found)
+      throw new CarillonError(
+        "REVISION_NOT_FOUND",
+        `the task has no ${number === undefined ? "earlier revision" : `revision ${number}`}.`,
+        { field: "number", remedy: "List its revisions: the last 20 are kept." },
+      );
+    const { definition, deleted } = found;
+    return client
+      .update(name, () => definition, { by })
+      .catch((error: unknown) => {
+        if (!isCarillonError(error, "TASK_NOT_FOUND")) throw error;
+        // A task that was paused when it was deleted comes back paused.
+        const task = { ...definition, enabled: deleted !== "paused" };
+        return client.put(task, { by, ifRevision: "absent" });
+      });
+  },
+});

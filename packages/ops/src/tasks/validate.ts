@@ -1,0 +1,106 @@
+import {
+  CarillonError,
+  canonicalSchedule,
+  describeSchedule,
+  type Schedule,
+  seedOf,
+  type TaskInput,
+  taskSchema,
+} from "@carillon/core";
+import type { Validation } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { type Call, operation } from "../operation.js";
+import { describedBy, given, time, warning } from "../shapes.js";
+import { nextTimes } from "./next-times.js";
+import { taskInput } from "./task.js";
+
+const MAX_COUNT = 100;
+/** The last millisecond of the year 9999. */
+const MAX_TIME = 253_402_300_799_999;
+
+const input = z.strictObject({
+  task: taskInput.optional(),
+  schedule: describedBy<unknown>(taskSchema.shape.schedule).optional().describe("Instead of a task."),
+  id: given.optional().describe("With a schedule: seeds `H` and jitter."),
+  owner: given.optional(),
+  count: z
+    .int("not a whole number")
+    .min(1, "less than 1")
+    .max(MAX_COUNT, `more than ${MAX_COUNT}`)
+    .default(5),
+  from: z.int("not a whole number").min(0, "before 1970").max(MAX_TIME, "after 9999").optional(),
+});
+
+export const validate = operation({
+  http: "POST /validate",
+  role: "viewer",
+  reach: "owner",
+  cost: "computes",
+  logs: false,
+  summary: "Checks a task or a schedule as a put does, and computes its next times; stores nothing.",
+  input,
+  output: z.object({
+    schedule: taskSchema.shape.schedule as z.ZodType<Schedule, Schedule>,
+    ...{ canonical: z.string(), humanized: z.string(), warnings: z.array(warning).readonly() },
+    timezone: z.string(),
+    next: z.array(
+      z.object({
+        nominal: time,
+        due: time.optional().describe("Present if it is due later, because of jitter."),
+        notes: z.array(z.object({ code: z.string(), text: z.string() })).readonly(),
+      }),
+    ),
+    excluded: z.array(z.object({ nominal: time, by: z.string() })),
+    exhausted: z.boolean().describe("Nothing follows these."),
+  }),
+  async run(call, given) {
+    const { schedule, seed, warnings } = await check(call, given);
+    const now = await call.client.serverTime();
+    // With the calendars that the check has loaded.
+    const { context } = call.store.calendars.schedules;
+    const from = given.from ?? now;
+    const count = Math.min(given.count, schedule.maxRuns ?? given.count);
+    const found = await nextTimes(schedule, { from, count, seed, context });
+    return {
+      schedule,
+      canonical: canonicalSchedule(schedule, seed),
+      humanized: describeSchedule(schedule, seed),
+      warnings,
+      timezone: found.timezone,
+      next: found.times.map(({ time, due, notes }) => ({ nominal: time, due: due?.time, notes })),
+      excluded: found.excluded.map(({ time, by }) => ({ nominal: time, by })),
+      exhausted: found.exhausted || found.times.length === schedule.maxRuns,
+    };
+  },
+});
+
+/** A valid schedule, and the seed of `H` and jitter. */
+interface Checked {
+  readonly schedule: Schedule;
+  readonly seed: string;
+  readonly warnings: Validation["warnings"];
+}
+
+/** @throws as `Client.put`; `INVALID_OPTION` unless exactly one of task and schedule is given */
+async function check({ client, store }: Call, body: z.output<typeof input>): Promise<Checked> {
+  const { task, schedule, id, owner } = body;
+  // The times are computed here, with notes about each.
+  const judge = (input: unknown) => client.validate(input as TaskInput, { count: 0, from: body.from });
+  if (task !== undefined) {
+    const beside = (["schedule", "id", "owner"] as const).find((field) => body[field] !== undefined);
+    if (beside !== undefined)
+      throw refused(beside, "cannot be combined with task.", "Leave one of the two out.");
+    const passed = await judge(task);
+    return { ...passed, seed: seedOf(task) };
+  }
+  if (schedule === undefined) throw refused("task", "missing.", "Give a task or a schedule.");
+  // The type does not matter for a schedule alone, so use any type that is allowed.
+  const [type = "none"] = (await store.registry.types()) ?? [];
+  const passed = await judge({ id: id ?? "none", owner, type, queue: "none", schedule });
+  const warnings = passed.warnings.filter(({ code }) => code !== "NO_WORKER");
+  return { schedule: passed.schedule, seed: seedOf({ owner, id: id ?? "" }), warnings };
+}
+
+function refused(field: string, what: string, remedy: string): CarillonError {
+  return new CarillonError("INVALID_OPTION", what, { field, remedy });
+}
