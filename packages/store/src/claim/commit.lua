@@ -132,14 +132,13 @@ end
 
 -- Owners of tasks that were claimed without a run.
 local unused = {}
--- Whether a node claims, and not a client or a backfill.
+-- Whether a node has claimed a task, and not a client or a backfill.
 local claims = false
 
 local function commit(item)
   local name, run = item.owner .. "/" .. item.id, item.run
   local held, guarded, extras = item.held == "1", item.guarded == "1", item.extras ~= "" and cjson.decode(item.extras)
   local shard, reckoned = shardOf[item.shard], {}
-  claims = claims or held
   for id in string.gmatch(item.over, "%S+") do reckoned[#reckoned + 1] = id end
 
   local refused, named, state = check(item, held, extras, guarded and run ~= "", reckoned)
@@ -165,6 +164,7 @@ local function commit(item)
   else
     add(shard.due, item.checkAt, name)
   end
+  claims = claims or held
   waitNoMore(item.owner, item.shard, name)
   -- It may have been woken for a place that it does not use.
   if run == "" and held then unused[item.owner] = true end
