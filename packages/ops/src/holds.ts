@@ -146,9 +146,9 @@ async function* namesOf({ store, owner }: Scope, queues: readonly string[]): Asy
 async function* tagsOf(scope: Scope): AsyncGenerator<string> {
   let left = MOST_NAMED;
   for (const queue of await scope.queues()) {
-    for await (const plans of scope.store.tasks.plans({ queue, owner: scope.owner })) {
-      for (const { tags } of plans) yield* tags;
-      left -= plans.length;
+    for await (const timings of scope.store.tasks.timings({ queue, owner: scope.owner })) {
+      for (const { tags } of timings) yield* tags;
+      left -= timings.length;
       if (left <= 0) return;
     }
   }

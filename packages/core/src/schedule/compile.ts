@@ -23,7 +23,7 @@ import type {
 import { Union } from "./union.js";
 
 /** One member of a schedule: the schedule itself, or a member of its union. */
-export interface Part {
+export interface Member {
   readonly timetable: Timetable;
   /** Within its bounds, before exclusions. */
   readonly before: CompiledSchedule;
@@ -63,23 +63,23 @@ export function compileLenient(
 }
 
 function compileWith(schedule: Schedule, around: Surroundings): CompiledSchedule {
-  const parts = partsOf(schedule, around);
-  return parts.length === 1 ? parts[0]!.compiled : new Union(parts.map(({ compiled }) => compiled));
+  const members = membersOf(schedule, around);
+  return members.length === 1 ? members[0]!.compiled : new Union(members.map(({ compiled }) => compiled));
 }
 
-export function partsOf(schedule: Schedule, around: Surroundings): Part[] {
+export function membersOf(schedule: Schedule, around: Surroundings): Member[] {
   if (typeof schedule !== "object" || schedule === null) {
     throw new CarillonError("INVALID_SCHEDULE", "The schedule is not an object.", { field: "schedule" });
   }
-  if ("any" in schedule) return unionParts(schedule, around);
+  if ("any" in schedule) return unionMembers(schedule, around);
   const delay = delayOf(schedule);
-  if (delay !== undefined) return [delayPart(schedule, delay, around)];
+  if (delay !== undefined) return [delayMember(schedule, delay, around)];
   const timetable = kindOf(schedule).compile(schedule, around.seed, schedule.except !== undefined);
   const excluders = readExclusions(schedule.except ?? [], around, "schedule")(timetable);
-  return [part(timetable, boundsOf(schedule), excluders, 1)];
+  return [memberOf(timetable, boundsOf(schedule), excluders, 1)];
 }
 
-function delayPart(schedule: Limited, delay: number, around: Surroundings): Part {
+function delayMember(schedule: Limited, delay: number, around: Surroundings): Member {
   const bounds = boundsOf(schedule);
   const before = new DelayAfterFinish(delay, bounds);
   const timetable = { compiled: before, zone: "UTC", grain: 1 };
@@ -98,7 +98,7 @@ function delayPart(schedule: Limited, delay: number, around: Surroundings): Part
   };
 }
 
-function unionParts(schedule: UnionSchedule, around: Surroundings): Part[] {
+function unionMembers(schedule: UnionSchedule, around: Surroundings): Member[] {
   const all = boundsOf(schedule);
   const shared = readExclusions(schedule.except ?? [], around, "schedule");
   return schedule.any.map((member, i) => {
@@ -106,17 +106,17 @@ function unionParts(schedule: UnionSchedule, around: Surroundings): Part[] {
     const timetable = within(path, () => kindOf(member).compile(member, around.seed, true));
     const bounds = intersect(all, boundsOf(member, path));
     const own = readExclusions(member.except ?? [], around, path)(timetable);
-    return part(timetable, bounds, [...own, ...shared(timetable)], schedule.any.length);
+    return memberOf(timetable, bounds, [...own, ...shared(timetable)], schedule.any.length);
   });
 }
 
 /** @param share see `ExcludingSchedule` */
-function part(
+function memberOf(
   timetable: Timetable,
   bounds: Bounds,
   excluders: readonly NamedExcluder[],
   share: number,
-): Part {
+): Member {
   const before = bounded(timetable.compiled, bounds);
   if (excluders.length === 0) return { timetable, before, excluders, compiled: before };
   const excluding = new ExcludingSchedule(before, excluders, share);
@@ -128,7 +128,7 @@ function part(
  * whose times are all past.
  * @param exclusions of the whole schedule
  */
-export function isNever({ compiled }: Part, exclusions: readonly ScheduleExclusion[]): boolean {
+export function isNever({ compiled }: Member, exclusions: readonly ScheduleExclusion[]): boolean {
   if (compiled.next(Number.NEGATIVE_INFINITY) !== undefined) return false;
   // A search may give up if decades of early times are excluded: the remaining times may be at the other end,
   if (compiled.latest(Number.POSITIVE_INFINITY) !== undefined) return false;

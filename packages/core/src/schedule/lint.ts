@@ -1,6 +1,6 @@
 import { formatInstant } from "../words/times.js";
 import { bounded, boundsOf } from "./bounds.js";
-import { exclusionsOf, isNever, type Part, partsOf } from "./compile.js";
+import { exclusionsOf, isNever, type Member, membersOf } from "./compile.js";
 import { type ExcludingSchedule, GAVE_UP } from "./exclude/excluding-schedule.js";
 import type { Exclusion } from "./exclude/exclusion.js";
 import { exclusionKindOf } from "./exclude/read.js";
@@ -51,55 +51,55 @@ export function lintSchedule(schedule: Schedule, context: ScheduleContext = {}):
 export function reviewSchedule(schedule: Schedule, context: ScheduleContext = {}): ScheduleReview {
   const warnings: ScheduleWarning[] = [];
   const warn: Warn = (code, message, remedy) => warnings.push({ code, message, remedy });
-  const parts = partsOf(schedule, { seed: "", context, lenient: true });
+  const members = membersOf(schedule, { seed: "", context, lenient: true });
   const exclusions = exclusionsOf(schedule);
-  const dead = parts.map((part) => isNever(part, exclusions));
-  const never = dead.includes(false) ? undefined : whyNever(parts);
+  const dead = members.map((member) => isNever(member, exclusions));
+  const never = dead.includes(false) ? undefined : whyNever(members);
   if (never !== undefined) warn("NEVER_FIRES", `This schedule never fires: ${never}`, CHECK);
   if ("any" in schedule) {
     for (const [i, member] of schedule.any.entries()) {
       const told: Warn = (code, message, remedy) => warn(code, `any[${i}]: ${message}`, remedy);
-      if (dead[i]) told("NEVER_FIRES", `It never fires: ${whyNever([parts[i]!])}`, CHECK);
+      if (dead[i]) told("NEVER_FIRES", `It never fires: ${whyNever([members[i]!])}`, CHECK);
       kindOf(member).lint(member, told);
-      lintExclusions(member, [parts[i]!], told);
+      lintExclusions(member, [members[i]!], told);
     }
   } else if (delayOf(schedule) === undefined) {
     kindOf(schedule).lint(schedule, warn);
   }
-  lintExclusions(schedule, parts, warn);
-  lintZones(schedule, parts, warn);
-  lintJitter(schedule, parts, warn);
+  lintExclusions(schedule, members, warn);
+  lintZones(schedule, members, warn);
+  lintJitter(schedule, members, warn);
   if (!("any" in schedule) && delayOf(schedule) !== undefined) lintMoments(schedule, warn);
-  if (never === undefined) lintSearches(schedule, parts, warn);
+  if (never === undefined) lintSearches(schedule, members, warn);
   return { never, warnings };
 }
 
 /** Warns about a jitter that is longer than the gap between two times, of which the first ones of a sample stand for all. */
-function lintJitter({ jitter }: Schedule, [part, ...others]: readonly Part[], warn: Warn): void {
+function lintJitter({ jitter }: Schedule, [member, ...others]: readonly Member[], warn: Warn): void {
   const read = jitter === undefined ? { part: 0 } : parseJitter(jitter);
-  if (!part || others.length > 0 || !("ms" in read)) return;
-  const first = part.before.next(SAMPLE);
-  const second = first === undefined ? undefined : part.before.next(first);
+  if (!member || others.length > 0 || !("ms" in read)) return;
+  const first = member.before.next(SAMPLE);
+  const second = first === undefined ? undefined : member.before.next(first);
   if (first === undefined || second === undefined || read.ms <= second - first) return;
   const message = "The jitter is longer than the interval: it ends before the following time.";
   warn("JITTER_CUT", message, "Give a jitter no longer than the interval.");
 }
 
 /** Warns about zones that are valid but probably not intended. */
-function lintZones(schedule: Schedule, parts: readonly Part[], warn: Warn): void {
+function lintZones(schedule: Schedule, members: readonly Member[], warn: Warn): void {
   const given = exclusionsOf(schedule).map((spec) => ("timezone" in spec ? spec.timezone : undefined));
-  const zones = new Set([...parts.map(({ timetable }) => timetable.zone), ...given]);
+  const zones = new Set([...members.map(({ timetable }) => timetable.zone), ...given]);
   for (const zone of zones) {
     const [what, remedy] = (zone !== undefined && zoneDoubt(zone)) || [];
     if (what !== undefined) warn("ZONE_ABBREVIATION", what, remedy!);
   }
 }
 
-function whyNever(parts: readonly Part[]): string {
-  const some = (times: (part: Part) => CompiledSchedule) =>
-    parts.some((part) => times(part).next(Number.NEGATIVE_INFINITY) !== undefined);
+function whyNever(members: readonly Member[]): string {
+  const some = (times: (member: Member) => CompiledSchedule) =>
+    members.some((member) => times(member).next(Number.NEGATIVE_INFINITY) !== undefined);
   if (some(({ before }) => before)) {
-    const long = parts.find(({ excluding }) => excluding?.search(EVER) === GAVE_UP)?.excluding;
+    const long = members.find(({ excluding }) => excluding?.search(EVER) === GAVE_UP)?.excluding;
     if (long === undefined) return "its exclusions take every time.";
     return `its exclusions take each of the ${countOf(long)} times that one search passes over.`;
   }
@@ -111,11 +111,11 @@ function countOf({ limit }: ExcludingSchedule): string {
   return limit.toLocaleString("en");
 }
 
-/** @param parts the schedules from which the exclusions remove times */
-function lintExclusions({ except = [] }: Limited, parts: readonly Part[], warn: Warn): void {
+/** @param members the schedules from which the exclusions remove times */
+function lintExclusions({ except = [] }: Limited, members: readonly Member[], warn: Warn): void {
   for (const [i, spec] of except.entries()) {
     const { times } = read(spec);
-    if (!times || parts.some((part) => firstOf(times, spec, part, EVER) !== undefined)) continue;
+    if (!times || members.some((member) => firstOf(times, spec, member, EVER) !== undefined)) continue;
     const message = `except[${i}]: No date matches: it takes nothing away.`;
     warn("EXCLUDES_NOTHING", message, "Correct its date, or leave it out.");
   }
@@ -125,7 +125,7 @@ function lintExclusions({ except = [] }: Limited, parts: readonly Part[], warn: 
 function firstOf(
   times: NonNullable<Exclusion["times"]>,
   spec: ScheduleExclusion,
-  { timetable }: Part,
+  { timetable }: Member,
   after: number,
 ): number | undefined {
   return bounded(times(timetable.zone), boundsOf(spec)).next(after);
@@ -139,9 +139,9 @@ function read(spec: ScheduleExclusion): Exclusion {
  * Tries searches from the starts of exclusions of single times. A search is bounded: if they remove too many
  * consecutive times, it finds nothing.
  */
-function lintSearches(schedule: Schedule, parts: readonly Part[], warn: Warn): void {
-  for (const [i, part] of parts.entries()) {
-    const { excluding } = part;
+function lintSearches(schedule: Schedule, members: readonly Member[], warn: Warn): void {
+  for (const [i, member] of members.entries()) {
+    const { excluding } = member;
     if (excluding === undefined) continue;
     const members = "any" in schedule ? [schedule, schedule.any[i]!] : [schedule];
     const first = members
@@ -149,7 +149,7 @@ function lintSearches(schedule: Schedule, parts: readonly Part[], warn: Warn): v
       .map((spec) => {
         const { times, wholeDays } = read(spec);
         if (wholeDays) return undefined;
-        return times ? firstOf(times, spec, part, SAMPLE) : SAMPLE;
+        return times ? firstOf(times, spec, member, SAMPLE) : SAMPLE;
       });
     const tries = [...new Set(first)].filter((time) => time !== undefined).slice(0, MAX_TRIES);
     const from = tries.find((time) => excluding.search(time - 1) === GAVE_UP);

@@ -1,6 +1,6 @@
 import { formatInstant } from "../words/times.js";
 import { DAY, HOUR } from "./civil.js";
-import { type Part, partsOf } from "./compile.js";
+import { type Member, membersOf } from "./compile.js";
 import { excluderAt, GAVE_UP } from "./exclude/excluding-schedule.js";
 import { delayOf } from "./interval/delay.js";
 import { dueOf } from "./jitter.js";
@@ -75,9 +75,9 @@ const NAMED = 3;
  */
 export function previewSchedule(schedule: Schedule, options: PreviewOptions): SchedulePreview {
   const { from, seed = "", context = {} } = options;
-  const parts = partsOf(schedule, { seed, context, lenient: false });
-  const zones = new Set(parts.map(({ timetable }) => timetable.zone));
-  const shown = zones.size === 1 ? parts[0]!.timetable.zone : "UTC";
+  const members = membersOf(schedule, { seed, context, lenient: false });
+  const zones = new Set(members.map(({ timetable }) => timetable.zone));
+  const shown = zones.size === 1 ? members[0]!.timetable.zone : "UTC";
   const timezone = options.timezone === undefined ? shown : requireZone(options.timezone, "timezone");
   const zone = zoneOf(timezone);
   const instant = (time: number) => ({ time, utc: formatInstant(time), local: localText(time, zone) });
@@ -85,36 +85,36 @@ export function previewSchedule(schedule: Schedule, options: PreviewOptions): Sc
   const excluded: ExcludedTime[] = [];
   const maxRuns = schedule.maxRuns ?? Number.POSITIVE_INFINITY;
   const count = Math.min(Math.max(options.count, 0), MAX_COUNT, maxRuns);
-  const compiled = { next: (after: number) => nextOf(parts, after) };
+  const compiled = { next: (after: number) => nextOf(members, after) };
   let time = compiled.next(from);
   for (let before = from; time !== undefined && times.length < count; time = compiled.next(time)) {
-    const taken = takenBetween(parts, before, time).map((one) => ({ ...instant(one.time), by: one.by }));
+    const taken = takenBetween(members, before, time).map((one) => ({ ...instant(one.time), by: one.by }));
     excluded.push(...taken.slice(0, MAX_EXCLUDED - excluded.length));
     const due = schedule.jitter === undefined ? {} : { due: instant(dueOf(schedule, seed, compiled, time)) };
-    const lost = lostBetween(parts, before, time);
-    times.push({ ...instant(time), ...due, notes: [...lost, ...notesOf(parts, time, taken)] });
+    const lost = lostBetween(members, before, time);
+    times.push({ ...instant(time), ...due, notes: [...lost, ...notesOf(members, time, taken)] });
     before = time;
   }
   const spent = times.length === maxRuns;
   const last = times.at(-1)?.time ?? from;
   if (time === undefined && !spent) {
-    const rest = takenBetween(parts, last, Number.POSITIVE_INFINITY);
+    const rest = takenBetween(members, last, Number.POSITIVE_INFINITY);
     const room = rest.slice(0, MAX_EXCLUDED - excluded.length);
     excluded.push(...room.map((one) => ({ ...instant(one.time), by: one.by })));
   }
-  const gaveUp = parts.some(({ excluding }) => excluding?.search(last) === GAVE_UP);
+  const gaveUp = members.some(({ excluding }) => excluding?.search(last) === GAVE_UP);
   const notes = [...(delayOf(schedule) === undefined ? [] : [RUN_LENGTH]), ...(gaveUp ? [GIVEN_UP] : [])];
   return { timezone, times, excluded, exhausted: time === undefined || spent, notes };
 }
 
-function nextOf(parts: readonly Part[], after: number): number | undefined {
-  const found = parts.map(({ compiled }) => compiled.next(after)).filter((time) => time !== undefined);
+function nextOf(members: readonly Member[], after: number): number | undefined {
+  const found = members.map(({ compiled }) => compiled.next(after)).filter((time) => time !== undefined);
   return found.length === 0 ? undefined : Math.min(...found);
 }
 
-function takenBetween(parts: readonly Part[], after: number, to: number): Taken[] {
+function takenBetween(members: readonly Member[], after: number, to: number): Taken[] {
   const taken = new Map<number, string>();
-  for (const { before, excluders } of parts) {
+  for (const { before, excluders } of members) {
     if (excluders.length === 0) continue;
     let time = before.next(after);
     for (let n = 0; n < MAX_EXCLUDED && time !== undefined && time < to; n++, time = before.next(time)) {
@@ -129,9 +129,9 @@ function takenBetween(parts: readonly Part[], after: number, to: number): Taken[
 }
 
 /** Times that clock changes skip, and that are not made up for. */
-function lostBetween(parts: readonly Part[], after: number, to: number): PreviewNote[] {
+function lostBetween(members: readonly Member[], after: number, to: number): PreviewNote[] {
   const walls = new Set<string>();
-  for (const { timetable, excluders } of parts) {
+  for (const { timetable, excluders } of members) {
     const { lostBefore } = timetable;
     if (lostBefore === undefined) continue;
     for (const segment of changesOf(zoneOf(timetable.zone), after, to)) {
@@ -146,11 +146,11 @@ function lostBetween(parts: readonly Part[], after: number, to: number): Preview
     : [{ code: "LOST", text: `the clock skips ${skipped} before it: no run then` }];
 }
 
-function notesOf(parts: readonly Part[], time: number, taken: readonly ExcludedTime[]): PreviewNote[] {
+function notesOf(members: readonly Member[], time: number, taken: readonly ExcludedTime[]): PreviewNote[] {
   const notes: PreviewNote[] = [];
-  const part = parts.find(({ compiled }) => compiled.latest(time) === time) ?? parts[0]!;
-  const zone = zoneOf(part.timetable.zone);
-  if (zone !== undefined) notes.push(...clockNotes(time, zone, part));
+  const member = members.find(({ compiled }) => compiled.latest(time) === time) ?? members[0]!;
+  const zone = zoneOf(member.timetable.zone);
+  if (zone !== undefined) notes.push(...clockNotes(time, zone, member));
   if (taken.length > 0) {
     const texts = taken.slice(0, NAMED).map(({ local, by }) => `${local} (${by})`);
     const more = taken.length - texts.length;
@@ -160,7 +160,7 @@ function notesOf(parts: readonly Part[], time: number, taken: readonly ExcludedT
   return notes;
 }
 
-function clockNotes(time: number, zone: Zone, { timetable }: Part): PreviewNote[] {
+function clockNotes(time: number, zone: Zone, { timetable }: Member): PreviewNote[] {
   const notes: PreviewNote[] = [];
   const segment = zone.at(time);
   const wall = time + segment.offset;

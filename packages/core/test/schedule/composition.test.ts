@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import fc from "../../../../test/fast-check.js";
-import { partsOf } from "../../src/schedule/compile.js";
+import { membersOf } from "../../src/schedule/compile.js";
 import { GAVE_UP } from "../../src/schedule/exclude/excluding-schedule.js";
 import {
   type CompiledSchedule,
@@ -148,7 +148,7 @@ test("no time lies between latest and next, and a second compilation gives the s
         return found !== undefined && found >= 0 ? found : undefined;
       };
       // In a union, the search of one member may be too long, while the times of others are found.
-      const parts = partsOf(one, { seed: "", context, lenient: false });
+      const parts = membersOf(one, { seed: "", context, lenient: false });
       const tooLong = parts.some(
         ({ excluding }) => excluding?.search(t) === GAVE_UP || excluding?.searchBack(t) === GAVE_UP,
       );

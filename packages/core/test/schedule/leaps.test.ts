@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import fc from "../../../../test/fast-check.js";
-import { compileSchedule, partsOf } from "../../src/schedule/compile.js";
+import { compileSchedule, membersOf } from "../../src/schedule/compile.js";
 import { excluderAt } from "../../src/schedule/exclude/excluding-schedule.js";
 import type { Schedule } from "../../src/schedule/index.js";
 import { bounds, pick } from "./arbitraries.js";
@@ -85,7 +85,7 @@ test("leaps find the same times as a search time by time", () => {
   fc.assert(
     fc.property(simple, except, time, (one, except, at) => {
       const schedule = { ...one, except } as Schedule;
-      const [part] = partsOf(schedule, { seed: "", context: {}, lenient: false });
+      const [part] = membersOf(schedule, { seed: "", context: {}, lenient: false });
       const { before, excluders } = part!;
       /** Undefined: none is left within that number of steps. */
       const walk = (

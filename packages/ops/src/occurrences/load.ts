@@ -19,7 +19,7 @@ import {
   usesSeed,
 } from "@carillon/core/internal";
 import { roundedInstant, type Scope } from "@carillon/sdk/internal";
-import type { Plan, Store } from "@carillon/store";
+import type { Store, Timing } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { count, duration, given, instant, taskName, time } from "../shapes.js";
@@ -140,9 +140,9 @@ export async function load(
   await store.calendars.refresh();
   const work = new Work(store, freezes ?? (await store.freezes.list()), { from, start, end, step, size });
   for (const name of queues) {
-    for await (const plans of store.tasks.plans({ queue: name, owner, tag })) {
-      work.add(name, plans);
-      scope.progress(plans.length);
+    for await (const timings of store.tasks.timings({ queue: name, owner, tag })) {
+      work.add(name, timings);
+      scope.progress(timings.length);
     }
   }
   return work.count(() => scope.progress(0));
@@ -177,8 +177,8 @@ class Work {
   }
 
   /** Adds tasks of one queue. Corrupt or foreign ones are left out. */
-  add(queue: string, plans: readonly Plan[]): void {
-    for (const { owner, id, tags, schedule, scheduleJson, nominal, fired } of plans) {
+  add(queue: string, timings: readonly Timing[]): void {
+    for (const { owner, id, tags, schedule, scheduleJson, nominal, fired } of timings) {
       try {
         const { seeded: isSeeded, apart } = this.#traitsOf(schedule);
         const seeded = isSeeded ? canonicalSchedule(schedule, seedOf({ owner, id })) : "";

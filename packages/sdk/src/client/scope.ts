@@ -4,8 +4,8 @@ import { CarillonError, DEFAULT_OWNER, isCarillonError, type TaskName, type Task
 import { assertName, parseRef, type ResolvedRef } from "@carillon/core/internal";
 import { newToken, type Store } from "@carillon/store";
 import type { ChangeFacts, ChangeKind, ChangeScope } from "./change.js";
-import { Coverage } from "./coverage.js";
 import { assertRef, shortText } from "./input.js";
+import { WorkerWarnings } from "./worker-warnings.js";
 
 const SCOPES = new WeakMap<object, Scope>();
 
@@ -27,7 +27,7 @@ export function scopeOf(client: object): Scope {
 export class Scope {
   readonly store: Store;
   readonly owner: string | undefined;
-  readonly coverage: Coverage;
+  readonly coverage: WorkerWarnings;
   /** Default author of a change. */
   readonly actor = `client-${hostname().replace(/[^A-Za-z0-9._-]/g, "-")}-${process.pid}`;
 
@@ -50,7 +50,7 @@ export class Scope {
     this.#by = by;
     this.#origin = origin;
     this.progress = progress;
-    this.coverage = new Coverage(store);
+    this.coverage = new WorkerWarnings(store);
   }
 
   /** The author that a call names, or the client's; "" none. @throws `INVALID_OPTION` */

@@ -47,10 +47,10 @@ type RedisOptions = Omit<AllRedisOptions, "replyMapping">;
  *   client and its own settings; it never uses or closes the client itself.
  * - A function that returns one of these. It is called when a connection is opened: with the first call.
  */
-export type ConnectionSpec = Place | (() => Place | undefined);
+export type ConnectionSpec = Endpoint | (() => Endpoint | undefined);
 
-type Place = string | PlaceByUrl | IoredisClient;
-interface PlaceByUrl {
+type Endpoint = string | EndpointByUrl | IoredisClient;
+interface EndpointByUrl {
   url: string;
   topology?: "single" | "cluster" | "sentinel";
   tls?: TlsOptions;
@@ -90,7 +90,7 @@ function leaveOtherDatabase(client: Redis, error: unknown): void {
   if (command?.name === "select") client.disconnect(true);
 }
 
-function byUrl(spec: string | PlaceByUrl, profile: ConnectionProfile): RedisClient {
+function byUrl(spec: string | EndpointByUrl, profile: ConnectionProfile): RedisClient {
   const given = typeof spec === "string" ? { url: spec } : spec;
   assertOptions(given, ["url", "topology", "tls", "options"], "connection");
   const options = given.options ?? {};
@@ -135,7 +135,7 @@ function openCluster(
 }
 
 /** Checks a spec that is not a client. @throws `INVALID_OPTION` */
-export function readConnection({ url, topology, tls }: PlaceByUrl, field = "connection"): RedisPlace {
+export function readConnection({ url, topology, tls }: EndpointByUrl, field = "connection"): RedisPlace {
   const place = parseRedisUrl(url, field);
   const refuse = (what: string, remedy: string) =>
     new CarillonError("INVALID_OPTION", what, { field, remedy });
@@ -164,7 +164,7 @@ export function readConnection({ url, topology, tls }: PlaceByUrl, field = "conn
 }
 
 /** Tells a client by its members: `instanceof` knows only the classes of our own copy of ioredis. */
-function isClient(spec: Place): spec is IoredisClient {
+function isClient(spec: Endpoint): spec is IoredisClient {
   return isObject(spec) && "isCluster" in spec && "status" in spec && isObject(spec.options);
 }
 

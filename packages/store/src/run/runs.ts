@@ -35,7 +35,7 @@ import {
   TERMINATING,
   type Worked,
 } from "./run-scripts.js";
-import { LANES, TurnLane, type TurnWorker } from "./turns.js";
+import { LANES, type LaneWorker, TurnLane } from "./turns.js";
 
 /** Runs checked, or cleared, in one script. */
 const RECONCILE_BATCH = 100;
@@ -144,7 +144,7 @@ export class RunRepository extends RunReads {
   }
 
   /** The lanes in which a worker of this process has its turns at a queue. */
-  lanes(queue: string, worker: TurnWorker): TurnLane[] {
+  lanes(queue: string, worker: LaneWorker): TurnLane[] {
     return Array.from(
       { length: LANES },
       (_, lane) => new TurnLane(this.#scripts, this.#keys, this.#retention, queue, worker, lane),

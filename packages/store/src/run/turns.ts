@@ -39,7 +39,7 @@ export interface TurnAnswer {
 }
 
 /** The worker that sends the turns. */
-export interface TurnWorker {
+export interface LaneWorker {
   readonly id: string;
   readonly pid: number;
   readonly host: string;
@@ -60,7 +60,7 @@ export class TurnLane {
     keys: NamespaceKeys,
     retention: ReturnType<typeof endingArgs>,
     queue: string,
-    worker: TurnWorker,
+    worker: LaneWorker,
     lane: number,
   ) {
     const of = keys.queue(queue);

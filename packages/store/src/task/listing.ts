@@ -19,8 +19,8 @@ import {
   type TaskOrder,
   withoutType,
 } from "./name-sets.js";
-import { byQueue, decodeCursor, type Entry, encodeCursor, merged, type Part, sorted } from "./places.js";
-import { type Plan, readPlans } from "./plans.js";
+import { byQueue, decodeCursor, type Entry, encodeCursor, merged, type Slice, sorted } from "./positions.js";
+import { readTimings, type Timing } from "./timings.js";
 
 const LIST_SCORED = script("list-scored", {
   once: "reads",
@@ -139,13 +139,13 @@ export class TaskListing {
   }
 
   /** The facts that decide the times of a queue's scheduled tasks, some at a time. */
-  async *plans(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Plan[]> {
+  async *timings(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Timing[]> {
     const keys = this.#keys.queue(filter.queue);
     const known = new Map<string, Schedule>();
     const names = this.#byName([filter.queue], filter, undefined, CHUNK, Number.POSITIVE_INFINITY);
     for await (const { entries } of names) {
       const locals = entries.map(({ local }) => local);
-      yield await readPlans(this.#link, keys, locals, known);
+      yield await readTimings(this.#link, keys, locals, known);
     }
   }
 
@@ -242,7 +242,7 @@ export class TaskListing {
     start: Entry | undefined,
     size: number,
     most = mostNames(filter),
-  ): AsyncGenerator<Part> {
+  ): AsyncGenerator<Slice> {
     let read = 0;
     for (const queue of queues) {
       const keys = this.#keys.queue(queue);
@@ -293,7 +293,7 @@ export class TaskListing {
     order: TaskOrder,
     start: Entry | undefined,
     size: number,
-  ): AsyncGenerator<Part> {
+  ): AsyncGenerator<Slice> {
     // Tasks are spread evenly over shards, so each is asked for twice its share.
     const each = order === "next" ? Math.ceil((2 * size) / SHARDS) : size;
     let after = start;

@@ -58,7 +58,7 @@ export interface PutOptions {
 /** Given as a revision: there must be no such task. */
 export const ABSENT = "absent";
 
-interface Plan {
+interface Draft {
   parsed: ParsedTask;
   fields: Map<string, string>;
   local: string;
@@ -125,8 +125,8 @@ export interface PutView {
   freezes: string;
 }
 
-/** Plans each task of a put and sends the plans; a task that is not as believed is replanned. */
-export class TaskWriter {
+/** Plans each task of a put and sends the drafts; a task that is not as believed is replanned. */
+export class PutWriter {
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
@@ -201,38 +201,38 @@ export class TaskWriter {
   ): Promise<PutResult[]> {
     const results = new Array<PutResult>(tasks.length);
     const failures: unknown[] = [];
-    let open = tasks.map((parsed, index) => ({ index, plan: this.#planFirst(parsed, view.now, options) }));
+    let open = tasks.map((parsed, index) => ({ index, draft: this.#draftFirst(parsed, view.now, options) }));
     const step = async (): Promise<true | undefined> => {
       const answers = await this.#sendPut(
         queue,
-        open.map(({ plan }) => plan),
+        open.map(({ draft }) => draft),
         view,
         options.by,
       );
       const at = answers.now;
       const left: typeof open = [];
       let thawed = false;
-      for (const [i, { index, plan }] of open.entries()) {
+      for (const [i, { index, draft }] of open.entries()) {
         const [word, ...stored] = answers.each[i] as string[];
         try {
           if (word === "CONFLICT") {
-            const task = decodeTask(queue, plan.local, stored);
-            if (task && isForeign(task)) throw unsupportedFormat(plan.local, task.version);
+            const task = decodeTask(queue, draft.local, stored);
+            if (task && isForeign(task)) throw unsupportedFormat(draft.local, task.version);
             await this.#learnCalendars(task);
-            left.push({ index, plan: this.#planAgainst(plan, task, at, options) });
+            left.push({ index, draft: this.#draftAgainst(draft, task, at, options) });
           } else if (word === "LATE") {
             // The first time of a new task has passed meanwhile: the next one is strictly after the put. Or a task was deleted.
-            left.push({ index, plan: this.#planNew(plan.parsed, at, options) });
+            left.push({ index, draft: this.#draftNew(draft.parsed, at, options) });
           } else if (word === "THAWED") {
             thawed = true;
-            left.push({ index, plan });
+            left.push({ index, draft });
           } else if (word === "LEFT") {
-            await this.#clear(queue, plan.local);
-            left.push({ index, plan });
+            await this.#clear(queue, draft.local);
+            left.push({ index, draft });
           } else if (word === "ERROR") {
-            throw refused(plan.local, stored[0] as string);
+            throw refused(draft.local, stored[0] as string);
           } else {
-            results[index] = this.#result(queue, plan, (word as string).toLowerCase() as PutOutcome, stored);
+            results[index] = this.#result(queue, draft, (word as string).toLowerCase() as PutOutcome, stored);
           }
         } catch (error) {
           // Fails this task only; the others are put.
@@ -243,12 +243,12 @@ export class TaskWriter {
       open = left;
       return open.length === 0 || undefined;
     };
-    const names = open.map(({ plan }) => `${queue}/${plan.local}`);
+    const names = open.map(({ draft }) => `${queue}/${draft.local}`);
     // The first step reads the stored tasks and the second writes, with no wait in between.
     const done = await this.#optimistic.write(names, async () => (await step()) ?? step(), 0);
     if (failures.length > 0) throw failures[0];
     if (!done) {
-      throw new CarillonError("CONFLICT", `${quote(open[0]?.plan.local)} kept changing while it was put.`, {
+      throw new CarillonError("CONFLICT", `${quote(open[0]?.draft.local)} kept changing while it was put.`, {
         remedy: "Try again.",
       });
     }
@@ -260,13 +260,13 @@ export class TaskWriter {
     return clearDeletedRuns(this.#scripts, keys, `${FACTS.goneOpen}${local}`);
   }
 
-  #planFirst(parsed: ParsedTask, now: number, options: PutOptions): Plan {
-    const plan = this.#planNew(parsed, now, options);
+  #draftFirst(parsed: ParsedTask, now: number, options: PutOptions): Draft {
+    const draft = this.#draftNew(parsed, now, options);
     const { ifRevision = ABSENT } = options;
-    return ifRevision === ABSENT ? plan : { ...plan, believed: UNSEEN };
+    return ifRevision === ABSENT ? draft : { ...draft, believed: UNSEEN };
   }
 
-  #planNew(parsed: ParsedTask, now: number, { once }: PutOptions): Plan {
+  #draftNew(parsed: ParsedTask, now: number, { once }: PutOptions): Draft {
     const { definition } = parsed;
     const slot = firstNext(this.#schedules.get(definition), {}, now);
     return {
@@ -287,15 +287,15 @@ export class TaskWriter {
   }
 
   /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
-  #planAgainst(plan: Plan, stored: StoredTask | undefined, now: number, options: PutOptions): Plan {
-    assertRevision(plan.local, stored, options.ifRevision);
-    if (!stored) return this.#planNew(plan.parsed, now, options);
-    const { definition } = plan.parsed;
-    if (plan.fields.has("once") && !stored.fields.has("once")) throw nameTaken(plan.local);
-    if (stored.fields.get("schedule") === plan.fields.get("schedule")) {
+  #draftAgainst(draft: Draft, stored: StoredTask | undefined, now: number, options: PutOptions): Draft {
+    assertRevision(draft.local, stored, options.ifRevision);
+    if (!stored) return this.#draftNew(draft.parsed, now, options);
+    const { definition } = draft.parsed;
+    if (draft.fields.has("once") && !stored.fields.has("once")) throw nameTaken(draft.local);
+    if (stored.fields.get("schedule") === draft.fields.get("schedule")) {
       const { generation: believed, state, nominal, due } = stored;
       return {
-        ...plan,
+        ...draft,
         believed,
         state,
         nominal,
@@ -310,7 +310,7 @@ export class TaskWriter {
     const over = isOver({ nominal: slot?.nominal, pending: stored.pending });
     const state = stored.state === "paused" ? "paused" : over ? "finished" : "scheduled";
     return {
-      ...plan,
+      ...draft,
       believed: stored.generation,
       state,
       nominal: slot?.nominal,
@@ -338,22 +338,22 @@ export class TaskWriter {
     return { from: nominal, to: Math.max(last ?? nominal, nominal) };
   }
 
-  #result(queue: string, plan: Plan, outcome: PutOutcome, stored: string[]): PutResult {
+  #result(queue: string, draft: Draft, outcome: PutOutcome, stored: string[]): PutResult {
     // An unchanged task keeps its state and times, which may differ from those of a new one.
-    const [state, due] = outcome === "unchanged" ? found(plan.local, stored) : [plan.state, plan.due];
+    const [state, due] = outcome === "unchanged" ? found(draft.local, stored) : [draft.state, draft.due];
     return {
-      name: { queue, ...parseLocalName(plan.local) },
+      name: { queue, ...parseLocalName(draft.local) },
       outcome,
       state,
       due: state === "scheduled" ? due : undefined,
-      ...(outcome === "updated" ? { before: plan.before } : {}),
+      ...(outcome === "updated" ? { before: draft.before } : {}),
       ...(outcome === "unchanged" ? { revision: stored[2] } : {}),
     };
   }
 
   async #sendPut(
     queue: string,
-    plans: readonly Plan[],
+    drafts: readonly Draft[],
     view: PutView,
     by: string | undefined,
   ): Promise<{ now: number; each: string[][] }> {
@@ -362,25 +362,25 @@ export class TaskWriter {
       PUT,
       keys,
       { revision: this.#calendars.revision, freezes: view.freezes, by },
-      plans.map((plan) => {
-        const shard = shardOf(plan.local);
+      drafts.map((draft) => {
+        const shard = shardOf(draft.local);
         return {
-          task: keys.task(plan.local),
+          task: keys.task(draft.local),
           due: keys.due(shard),
-          ledger: keys.ledger(plan.local),
-          revisions: keys.revisions(plan.local),
-          gone: keys.gone(`${FACTS.goneOpen}${plan.local}`),
-          name: plan.local,
+          ledger: keys.ledger(draft.local),
+          revisions: keys.revisions(draft.local),
+          gone: keys.gone(`${FACTS.goneOpen}${draft.local}`),
+          name: draft.local,
           shard,
-          believed: plan.believed,
+          believed: draft.believed,
           seen: view.marks.get(`${FACTS.deletedIn}${shard}`),
-          state: plan.state,
-          nominal: plan.nominal,
-          dueAt: plan.due,
-          fresh: plan.fresh,
-          passedFrom: plan.superseded?.from,
-          passedTo: plan.superseded?.to,
-          fields: [...storedFields(plan.fields)].flat(),
+          state: draft.state,
+          nominal: draft.nominal,
+          dueAt: draft.due,
+          fresh: draft.fresh,
+          passedFrom: draft.superseded?.from,
+          passedTo: draft.superseded?.to,
+          fields: [...storedFields(draft.fields)].flat(),
         };
       }),
     );

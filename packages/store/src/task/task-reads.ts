@@ -10,7 +10,7 @@ import type { TaskCounts } from "./counts.js";
 import { unreadable, unsupportedFormat } from "./errors.js";
 import { type CountFilter, TaskListing, type TaskPage } from "./listing.js";
 import { rangeOf, type TaskFilter, withoutType } from "./name-sets.js";
-import type { Plan } from "./plans.js";
+import type { Timing } from "./timings.js";
 
 /** Pages of tasks that are read to find one with a type, and the tasks of each. */
 const [MOST_PAGES, PAGE] = [20, 100];
@@ -134,8 +134,8 @@ export class TaskReads {
   }
 
   /** The facts that decide the times of a queue's scheduled tasks, some tasks at a time. */
-  plans(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Plan[]> {
-    return this.#listing.plans(filter);
+  timings(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Timing[]> {
+    return this.#listing.timings(filter);
   }
 
   /** Names of the tasks with a check due until then, and its time (UTC ms), earliest first. */

@@ -24,7 +24,7 @@ import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
 import { isMoving, noText, unsupportedFormat } from "./errors.js";
-import { type PutOptions, type PutResult, TaskWriter } from "./put.js";
+import { type PutOptions, type PutResult, PutWriter } from "./put.js";
 import { TaskReads } from "./task-reads.js";
 
 /** Tasks per batch when all are replanned. */
@@ -90,7 +90,7 @@ export class TaskRepository extends TaskReads {
   readonly #scripts: Scripts;
   readonly #registry: Registry;
   readonly #calendars: CalendarRepository;
-  readonly #writer: TaskWriter;
+  readonly #writer: PutWriter;
 
   constructor(
     link: Link,
@@ -107,7 +107,7 @@ export class TaskRepository extends TaskReads {
     this.#scripts = scripts;
     this.#registry = registry;
     this.#calendars = calendars;
-    this.#writer = new TaskWriter(keys, scripts, freezes, calendars, optimistic);
+    this.#writer = new PutWriter(keys, scripts, freezes, calendars, optimistic);
   }
 
   /** The time of this queue's Redis, in ms. */

@@ -20,7 +20,7 @@ interface Script {
 }
 
 /** A part that the nodes must check, and when. */
-interface Part {
+interface Check {
   readonly queue: string;
   readonly part: string;
   readonly at: number;
@@ -54,7 +54,7 @@ export class Director {
   #queues: readonly string[] = [];
   /** The last read value; read again only if something has happened since. */
   #readings: readonly QueueReading[] = [];
-  #parts: readonly Part[] = [];
+  #checks: readonly Check[] = [];
   #happened = true;
   #partsMoved = true;
   #ticks = 0;
@@ -126,7 +126,7 @@ export class Director {
       stage.nextWake,
       crew.nextRescue,
       ...this.#readings.map(({ delayed }) => delayed),
-      ...this.#parts.map(({ at }) => at),
+      ...this.#checks.map(({ at }) => at),
     ];
     const future = times.filter((time) => time !== undefined && time > clock.now) as number[];
     return future.length === 0 ? undefined : Math.min(...future);
@@ -218,9 +218,9 @@ export class Director {
     );
   }
 
-  async #readParts(): Promise<Part[]> {
+  async #readChecks(): Promise<Check[]> {
     const { store } = this.#p;
-    const read = async (queue: string): Promise<Part[]> =>
+    const read = async (queue: string): Promise<Check[]> =>
       [...(await store.claims.next(queue))].map(([part, at]) => ({
         queue,
         part,
@@ -240,9 +240,9 @@ export class Director {
   /** Lets each node work on its due parts, starting with another one each time. Returns whether anything was due. */
   async #tick(): Promise<boolean> {
     const { clock, nodes } = this.#p;
-    if (this.#partsMoved) this.#parts = await this.#readParts();
+    if (this.#partsMoved) this.#checks = await this.#readChecks();
     this.#partsMoved = false;
-    const due = this.#parts.filter((part) => part.at <= clock.now && !this.#futile.has(nameOf(part)));
+    const due = this.#checks.filter((part) => part.at <= clock.now && !this.#futile.has(nameOf(part)));
     if (due.length === 0) return false;
     for (const queue of this.#queues) this.#reconciled.set(queue, clock.now);
     this.#ticks += 1;
@@ -251,15 +251,15 @@ export class Director {
       const { decided, reconciled } = await (nodes[(this.#ticks + i) % nodes.length] as Scheduler).tick();
       done += decided.length + reconciled.length;
     }
-    const before = this.#parts.map(nameOf).join();
-    this.#parts = await this.#readParts();
-    if (done > 0 || this.#parts.map(nameOf).join() !== before) this.#happened = true;
+    const before = this.#checks.map(nameOf).join();
+    this.#checks = await this.#readChecks();
+    if (done > 0 || this.#checks.map(nameOf).join() !== before) this.#happened = true;
     // Another try would have the same result.
     else for (const part of due) this.#futile.add(nameOf(part));
     return true;
   }
 }
 
-function nameOf({ queue, part, at }: Part): string {
+function nameOf({ queue, part, at }: Check): string {
   return `${queue} ${part} ${at}`;
 }

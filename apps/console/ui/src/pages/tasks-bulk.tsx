@@ -17,7 +17,7 @@ export type Target = Readonly<Record<string, unknown>>;
 
 type Verb = "pause" | "resume" | "trigger" | "tag" | "delete";
 
-type Plan = Readonly<Record<string, string | undefined>>;
+type Body = Readonly<Record<string, string | undefined>>;
 
 interface Props {
   target: Target;
@@ -26,7 +26,7 @@ interface Props {
   /** Selects all tasks that match the filter; absent: they are selected, or cannot be. */
   onAll: (() => void) | undefined;
   /** The filter of the list, reduced to the fields of a resume plan. */
-  plan: Plan;
+  plan: Body;
   onClear: () => void;
 }
 
@@ -78,7 +78,7 @@ export function BulkBar({ target, text, onAll, plan, onClear }: Props) {
 interface DialogProps {
   target: Target;
   verb: Verb;
-  plan: Plan;
+  plan: Body;
   onClose: () => void;
   onDone: () => void;
 }

@@ -11,7 +11,7 @@ import type { DstRule } from "../zone/dst.js";
 import { FieldSchedule } from "../zone/field-schedule.js";
 import { requireZone } from "../zone/names.js";
 import { CHANGES, changesOf, zoneOf } from "../zone/offsets.js";
-import { assertLength, expressionKind, type Plan } from "./expression.js";
+import { assertLength, type Expression, expressionKind } from "./expression.js";
 import type { Kind, Warn } from "./kind.js";
 
 /** Longer texts are left unchanged, because they are refused for their length. */
@@ -57,8 +57,8 @@ function squeeze(expression: string): string {
   return fields.filter((field) => field !== "").join(" ");
 }
 
-function lintCron(schedule: CronSchedule, plan: Plan, warn: Warn): void {
-  const { days, hours } = plan.fields;
+function lintCron(schedule: CronSchedule, expression: Expression, warn: Warn): void {
+  const { days, hours } = expression.fields;
   if (days.either) {
     const message = "Day of month and day of week are both given: cron fires when either matches.";
     warn("DAY_UNION", message, "For both at once, use a calendar schedule, such as Fri *-*-13.");
@@ -70,11 +70,11 @@ function lintCron(schedule: CronSchedule, plan: Plan, warn: Warn): void {
     warn("EACH_MINUTE_OF_HOUR", message, "For once a day, write 0 for the minute.");
   }
   lintFields(squeeze(schedule.cron), warn);
-  if (schedule.dialect === undefined) lintDialect(schedule, plan, warn);
+  if (schedule.dialect === undefined) lintDialect(schedule, expression, warn);
 }
 
 /** Warns if cron-parser, and so BullMQ, would fire at other times. */
-function lintDialect(schedule: CronSchedule, plan: Plan, warn: Warn): void {
+function lintDialect(schedule: CronSchedule, expression: Expression, warn: Warn): void {
   let theirs: ReturnType<typeof parseCron>;
   try {
     theirs = parseCron(schedule.cron, "", "cron-parser");
@@ -82,18 +82,18 @@ function lintDialect(schedule: CronSchedule, plan: Plan, warn: Warn): void {
     return;
   }
   const remedy = 'For the times of cron-parser, add dialect: "cron-parser".';
-  if (theirs.either !== plan.fields.days.either) {
+  if (theirs.either !== expression.fields.days.either) {
     const message =
       "A day has to match both day of month and day of week, since one begins with *; for cron-parser, which BullMQ uses, either is enough.";
     warn("DIALECT_DIFFERS", message, remedy);
   } else if (schedule.dst === undefined) {
-    const change = differenceAtChange(plan, theirs.rule);
+    const change = differenceAtChange(expression, theirs.rule);
     if (change) warn("DIALECT_DIFFERS", change, remedy);
   }
 }
 
 /** The first clock change of two years after which two rules lead to different times. */
-function differenceAtChange({ fields, zone: id, rule }: Plan, other: DstRule): string | undefined {
+function differenceAtChange({ fields, zone: id, rule }: Expression, other: DstRule): string | undefined {
   const zone = zoneOf(id);
   const [ours, theirs] = [rule, other].map((one) => new FieldSchedule(fields, zone, one));
   for (const { start: at } of changesOf(zone, CHANGES.from, CHANGES.to)) {

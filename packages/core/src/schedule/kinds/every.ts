@@ -18,7 +18,7 @@ import { parseInstant, storedInstant } from "../text/instant.js";
 import type { DelaySchedule, EverySchedule, Schedule } from "../types.js";
 import { requireZone } from "../zone/names.js";
 import { segmentAt, zoneOf } from "../zone/offsets.js";
-import { type Kind, type Place, storedZone, type Warn } from "./kind.js";
+import { type Kind, type Role, storedZone, type Warn } from "./kind.js";
 
 const NO_LEAP_YEAR = 2_001;
 
@@ -51,17 +51,17 @@ export const every: Kind<EverySchedule | DelaySchedule, typeof DURATION> = {
   },
   exclude: exclusionOf,
   label: (spec) => `every ${spec.every}`,
-  canonical(spec, _seed, place) {
+  canonical(spec, _seed, role) {
     const delay = delayOf(spec);
-    return delay === undefined ? canonicalText(spec, place) : `${formatDuration(delay)} after finish`;
+    return delay === undefined ? canonicalText(spec, role) : `${formatDuration(delay)} after finish`;
   },
-  describe(spec, _seed, place) {
+  describe(spec, _seed, role) {
     const delay = delayOf(spec);
     if (delay !== undefined) return `every ${formatDuration(delay)} after the run before has finished`;
     const { interval, origin, zone, canonical } = planOf(spec);
     const from = origin === undefined ? undefined : formatInstant(origin);
     if (typeof interval === "number") return `every ${canonical}, counted from ${from ?? "the Unix epoch"}`;
-    const clock = place === "exclusion" && spec.timezone === undefined ? "" : ` on the clock of ${zone}`;
+    const clock = role === "exclusion" && spec.timezone === undefined ? "" : ` on the clock of ${zone}`;
     return `every ${canonical}, counted from ${from ?? "1970-01-01 00:00"}${clock}`;
   },
   lint(schedule, warn) {
@@ -124,16 +124,16 @@ function exclusionOf(spec: EverySchedule | DelaySchedule): Exclusion {
   };
 }
 
-function canonicalText(spec: EverySchedule | DelaySchedule, place: Place): string {
+function canonicalText(spec: EverySchedule | DelaySchedule, role: Role): string {
   const { interval, origin, zone, canonical } = planOf(spec);
   const fixed = typeof interval === "number";
   // Without a zone, an exclusion is read on the clock of its schedule.
-  const zoned = place !== "exclusion" || spec.timezone !== undefined;
+  const zoned = role !== "exclusion" || spec.timezone !== undefined;
   // An interval of the calendar counts from the first midnight of 1970 on its clock, which is the epoch only in UTC.
   const usual = fixed || (zoned && zone === "UTC") ? 0 : undefined;
   const from = origin === undefined || origin === usual ? "" : ` from ${formatInstant(origin)}`;
   // For an exclusion, an explicit UTC is shown too.
-  const saysZone = zone === "UTC" ? place === "exclusion" && zoned : !fixed;
+  const saysZone = zone === "UTC" ? role === "exclusion" && zoned : !fixed;
   return canonical + from + (saysZone ? ` in ${zone}` : "");
 }
 

@@ -12,13 +12,13 @@ import { type DstRule, dstRule } from "../zone/dst.js";
 import { FieldSchedule } from "../zone/field-schedule.js";
 import { isUtc } from "../zone/names.js";
 import { CHANGES, changesOf, type Segment, zoneOf } from "../zone/offsets.js";
-import { type Kind, type KindFields, type Place, storedZone, type Warn } from "./kind.js";
+import { type Kind, type KindFields, type Role, storedZone, type Warn } from "./kind.js";
 
 /** The longest cron or calendar expression, in characters. */
 export const MAX_EXPRESSION_LENGTH = 512;
 
 /** A parsed cron or calendar expression. */
-export interface Plan {
+export interface Expression {
   readonly fields: Fields;
   /** The zone that is used: the expression's own, else the given one, else UTC. */
   readonly zone: string;
@@ -36,8 +36,8 @@ type Spec = Pick<CronSchedule, "timezone" | "dst" | "dialect">;
 interface Syntax<S extends Spec> extends Pick<Kind<S>, "key" | "takes" | "example" | "label" | "usesSeed"> {
   /** Normalises an expression for storage. */
   stored(expression: string): Omit<S, keyof Spec>;
-  read(schedule: S, seed: string): Plan;
-  lint(schedule: S, plan: Plan, warn: Warn): void;
+  read(schedule: S, seed: string): Expression;
+  lint(schedule: S, expression: Expression, warn: Warn): void;
 }
 
 const ALL_DAY = { hours: 0xff_ffff, minutes: ALL_SIXTY, seconds: ALL_SIXTY };
@@ -57,28 +57,28 @@ export function expressionKind<S extends CronSchedule | CalendarSchedule>(
       ({ ...stored(expression), ...storedZone(fields), ...storedDialect(fields), ...storedDst(fields) }) as S,
     compile: (schedule, seed, asSet) => timetableOf(read(schedule, seed), schedule.dst, asSet),
     exclude: (spec, { seed }: Surroundings) => exclusionOf(read(spec, seed), spec.timezone),
-    canonical: (spec, seed, place) => canonicalText(read(spec, seed), spec, place),
-    describe(spec, seed, place) {
-      const plan = read(spec, seed);
-      if (place !== "exclusion") {
-        return `${describeFields(plan.fields)} (${plan.zone})${dialectText(spec)}${dstText(spec.dst)}`;
+    canonical: (spec, seed, role) => canonicalText(read(spec, seed), spec, role),
+    describe(spec, seed, role) {
+      const expression = read(spec, seed);
+      if (role !== "exclusion") {
+        return `${describeFields(expression.fields)} (${expression.zone})${dialectText(spec)}${dstText(spec.dst)}`;
       }
-      const zone = plan.ownZone ? plan.zone : spec.timezone;
+      const zone = expression.ownZone ? expression.zone : spec.timezone;
       return (
-        describeFields(plan.fields, plan.daysOnly) +
+        describeFields(expression.fields, expression.daysOnly) +
         (zone === undefined ? "" : ` (${zone})`) +
         dialectText(spec)
       );
     },
     lint(schedule, warn) {
-      const plan = read(schedule, "");
-      if (isEachSecond(plan.fields)) {
+      const expression = read(schedule, "");
+      if (isEachSecond(expression.fields)) {
         const message = "It fires each second or more often while it matches.";
         warn("EACH_SECOND", message, "For once a minute, write 0 for the second.");
       }
-      lint(schedule, plan, warn);
-      if (schedule.dst?.gap === undefined) lintGaps(timetableOf(plan, schedule.dst, false), warn);
-      if (schedule.dst !== undefined && isUtc(plan.zone)) {
+      lint(schedule, expression, warn);
+      if (schedule.dst?.gap === undefined) lintGaps(timetableOf(expression, schedule.dst, false), warn);
+      if (schedule.dst !== undefined && isUtc(expression.zone)) {
         const message = "dst has no effect in UTC, whose clock never changes.";
         warn("DST_IGNORED", message, "Give a timezone, or leave out dst.");
       }
@@ -119,17 +119,21 @@ function storedDst({ dst }: KindFields): { dst?: DstChoice } {
   return { dst: { ...(gap === undefined ? {} : { gap }), ...(overlap === undefined ? {} : { overlap }) } };
 }
 
-function timetableOf({ fields, zone, rule }: Plan, dst: DstChoice | undefined, asSet: boolean): Timetable {
+function timetableOf(
+  { fields, zone, rule }: Expression,
+  dst: DstChoice | undefined,
+  asSet: boolean,
+): Timetable {
   const compiled = new FieldSchedule(fields, zoneOf(zone), dstRule(rule, dst, asSet));
   const wallOf = (occurrence: number) => compiled.wallOf(occurrence);
   const lostBefore = (segment: Segment) => compiled.lostBefore(segment);
   return { compiled, zone, grain: grainOfFields(fields), fields, wallOf, lostBefore };
 }
 
-function exclusionOf(plan: Plan, timezone: string | undefined): Exclusion {
-  const zone = plan.ownZone || timezone !== undefined ? plan.zone : undefined;
-  const rule = ruleOf(timeless(plan.fields));
-  const wholeDays = plan.daysOnly ?? false;
+function exclusionOf(expression: Expression, timezone: string | undefined): Exclusion {
+  const zone = expression.ownZone || timezone !== undefined ? expression.zone : undefined;
+  const rule = ruleOf(timeless(expression.fields));
+  const wholeDays = expression.daysOnly ?? false;
   const named = { ...rule.fields, ...(wholeDays ? ALL_DAY : {}) };
   return {
     wholeDays,
@@ -141,16 +145,16 @@ function exclusionOf(plan: Plan, timezone: string | undefined): Exclusion {
   };
 }
 
-function canonicalText(plan: Plan, { timezone, dialect, dst }: Spec, place: Place): string {
-  const { zone, ownZone, daysOnly } = plan;
-  const canonical = plan.canonical + (dialect === undefined ? "" : ` dialect ${dialect}`);
-  if (place === "exclusion") {
+function canonicalText(expression: Expression, { timezone, dialect, dst }: Spec, role: Role): string {
+  const { zone, ownZone, daysOnly } = expression;
+  const canonical = expression.canonical + (dialect === undefined ? "" : ` dialect ${dialect}`);
+  if (role === "exclusion") {
     // The missing time distinguishes whole days from midnight.
     const text = daysOnly ? canonical.replace(" 00:00:00", "") : canonical;
     // Without a zone an exclusion is read in the zone of its schedule, even if that is UTC.
     return text + (!ownZone && timezone ? ` ${zone}` : "");
   }
-  const clock = place === "member" && !ownZone && zone !== "UTC" ? ` ${zone}` : "";
+  const clock = role === "member" && !ownZone && zone !== "UTC" ? ` ${zone}` : "";
   return (
     canonical +
     clock +

@@ -9,7 +9,7 @@ import { requireZone } from "../zone/names.js";
 export type Warn = (code: string, message: string, remedy: string) => void;
 
 /** Position of a text about a schedule: alone, among the members of a union, or among exclusions. */
-export type Place = "alone" | "member" | "exclusion";
+export type Role = "alone" | "member" | "exclusion";
 
 /** Fields that only some kinds take. */
 export interface KindFields {
@@ -39,9 +39,9 @@ export interface ExclusionKind<Spec extends object = object, Shape extends z.Zod
   /** The name of an exclusion in a preview, as written. */
   label(spec: Spec): string;
   /** See `canonicalSchedule`. */
-  canonical(spec: Spec, seed: string, place: Place): string;
+  canonical(spec: Spec, seed: string, role: Role): string;
   /** See `describeSchedule`. */
-  describe(spec: Spec, seed: string, place: Place): string;
+  describe(spec: Spec, seed: string, role: Role): string;
   /** Whether its times depend on the seed. Default: no. */
   usesSeed?(spec: Spec): boolean;
 }

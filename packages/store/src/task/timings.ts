@@ -6,7 +6,7 @@ import { joinLongValues } from "./long-values.js";
 import * as read from "./stored-fields.js";
 
 /** The facts that decide the times of a scheduled task. */
-export interface Plan {
+export interface Timing {
   readonly owner: string;
   readonly id: string;
   readonly tags: readonly string[];
@@ -26,12 +26,12 @@ const MORE = ["schedule:2", "schedule:3", "schedule:4", "schedule:5"];
  * Reads the plans of the scheduled tasks among these names. Leaves out corrupt plans.
  * @param known schedules by their text
  */
-export async function readPlans(
+export async function readTimings(
   link: Link,
   keys: QueueKeys,
   locals: readonly string[],
   known: Map<string, Schedule>,
-): Promise<Plan[]> {
+): Promise<Timing[]> {
   const hashes = await readFields(link, keys, locals, FIELDS);
   const long = locals.filter((_, i) => hashes[i]?.has("schedule:1"));
   const rest = await readFields(link, keys, long, MORE);

@@ -2,16 +2,16 @@ import { CarillonError } from "@carillon/core";
 import { quote } from "@carillon/core/internal";
 import { CHUNK, type TaskOrder } from "./name-sets.js";
 
-/** A place in a list. */
+/** A position in a list. */
 export interface Entry {
-  /** Its place in the order: 0 by name; UTC ms of the next check; minus those of the last run's end. */
+  /** Its position in the order: 0 by name; UTC ms of the next check; minus those of the last run's end. */
   readonly at: number;
   readonly queue: string;
   readonly local: string;
 }
 
 /** Some names of a list, in their order. */
-export interface Part {
+export interface Slice {
   readonly entries: readonly Entry[];
   readonly end: Entry | undefined;
 }
@@ -25,15 +25,15 @@ export function byQueue(entries: readonly Entry[]): Map<string, string[]> {
   }
   return found;
 }
-function byPlace(a: Entry, b: Entry): number {
+function byPosition(a: Entry, b: Entry): number {
   if (a.at !== b.at) return a.at - b.at;
   if (a.queue !== b.queue) return a.queue < b.queue ? -1 : 1;
   return a.local === b.local ? 0 : a.local < b.local ? -1 : 1;
 }
 
 /** Known names from `start` on, in parts. */
-export function* sorted(entries: readonly Entry[], start: Entry | undefined): Generator<Part> {
-  const left = entries.filter((one) => start === undefined || byPlace(start, one) < 0).sort(byPlace);
+export function* sorted(entries: readonly Entry[], start: Entry | undefined): Generator<Slice> {
+  const left = entries.filter((one) => start === undefined || byPosition(start, one) < 0).sort(byPosition);
   for (let from = 0; from < left.length; from += CHUNK)
     yield { entries: left.slice(from, from + CHUNK), end: undefined };
 }
@@ -49,9 +49,9 @@ export function merged(
   most: number,
 ): { names: Entry[]; last: boolean } {
   // Entries after the end of a page that may go on are dropped: others of that index may come first.
-  const [end] = pages.flatMap((page) => (page.length < each ? [] : page.slice(-1))).sort(byPlace);
-  const known = pages.flat().filter((one) => end === undefined || byPlace(one, end) <= 0);
-  const names = known.sort(byPlace).slice(0, most);
+  const [end] = pages.flatMap((page) => (page.length < each ? [] : page.slice(-1))).sort(byPosition);
+  const known = pages.flat().filter((one) => end === undefined || byPosition(one, end) <= 0);
+  const names = known.sort(byPosition).slice(0, most);
   return { names, last: end === undefined && names.length === known.length };
 }
 

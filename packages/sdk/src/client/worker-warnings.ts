@@ -1,9 +1,9 @@
 import { type Gap, gapText, type Work } from "@carillon/core/internal";
-import { Coverage as KnownWorkers } from "@carillon/store";
+import { Coverage } from "@carillon/store";
 import type { Warning } from "./types.js";
 
 /** Warns of task types that no worker handles. */
-export class Coverage extends KnownWorkers {
+export class WorkerWarnings extends Coverage {
   /** A warning for each that has no worker. Never rejects: a warning must not fail the call. */
   async warnings(works: readonly Work[]): Promise<(Warning | undefined)[]> {
     const gaps = await this.gaps(works).catch(() => new Map<Work, Gap>());
