@@ -36,16 +36,23 @@ export function redlockMutex(clientOf: () => RedisClient): Mutex {
         failure ??= error;
       });
       try {
+        const asked = performance.now();
         const lock = await redlock.lock(key, ttl);
+        let until = asked + ttl;
         return {
           get remaining() {
-            return Math.max(0, lock.expiration - Date.now());
+            return Math.max(0, until - performance.now());
           },
           async extend(more) {
-            return lock.extend(more).then(
+            const from = performance.now();
+            // Lets Redis decide: redlock compares with the wall clock, which may have jumped.
+            lock.expiration = Number.POSITIVE_INFINITY;
+            const held = await lock.extend(more).then(
               () => true,
               () => false,
             );
+            until = held ? from + more : 0;
+            return held;
           },
           async release() {
             await lock.unlock().catch(() => {});
