@@ -165,7 +165,7 @@ export class Claimer {
           turn.read.delete(one.shard);
         } else if (status === "EARLY") {
           report.progress.add(one.shard);
-          plan.add([{ ...one, from: this.#clock.now() + 1 }], true);
+          plan.add([{ ...one, from: Math.max(one.at, this.#clock.now() + 1) }], true);
         } else if (hasMoved(status) && one.refusals < REFUSED_AT_MOST) {
           again.push(unread(one.shard, one.local, Number.NEGATIVE_INFINITY, false, one.refusals + 1));
         }

@@ -3,6 +3,7 @@ import { FORMAT_VERSION, shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Ownership } from "../../src/claim/ownership.js";
+import { Reader } from "../../src/loop/reader.js";
 import { Director, START } from "./director.js";
 import { post } from "./ears.js";
 import type { Equipment, Role } from "./equipment.js";
@@ -31,6 +32,8 @@ describe("shards of a queue between two nodes", () => {
   let asked: Set<number>[];
   let enqueued: string[][];
   let lost: number;
+  /** Commits that were sent. */
+  let commits: number;
 
   beforeAll(async () => {
     ground = await Ground.open();
@@ -42,7 +45,7 @@ describe("shards of a queue between two nodes", () => {
   beforeEach(async () => {
     await ground.clear();
     director = new Director();
-    [slow, lost, wrong] = [false, 0, []];
+    [slow, lost, commits, wrong] = [false, 0, 0, []];
     [asked, enqueued] = [
       [new Set(), new Set()],
       [[], []],
@@ -55,6 +58,7 @@ describe("shards of a queue between two nodes", () => {
       director,
       pass: async (role, point) => {
         const node = nodes.find(({ name }) => name === role);
+        if (point === "before commit") commits += 1;
         if (slow && node && point === "before commit") await director.park(node, point);
       },
     };
@@ -72,8 +76,11 @@ describe("shards of a queue between two nodes", () => {
         // Actors never stop within these calls: waits for redlock's work after its answers too.
         const lease = await director.track(take(key, ttl));
         if (!lease) return undefined;
-        const { release } = lease;
-        return Object.assign(lease, { release: () => director.track(release()) });
+        const { extend, release } = lease;
+        return Object.assign(lease, {
+          extend: (more: number) => director.track(extend(more)),
+          release: () => director.track(release()),
+        });
       };
       undo.push(() => {
         mutex.take = take;
@@ -228,6 +235,19 @@ describe("shards of a queue between two nodes", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("owners wait for a clock of Redis that went back, and do not send their decisions again and again", async () => {
+    await until(AT - 5_000);
+    await put();
+    await until(AT - 1);
+    await equipment.clock.advance(-3_000);
+    await until(AT + 2_999);
+    expect(enqueued.flat()).toEqual([]);
+    expect(commits).toBeLessThan(50);
+    await until(AT + 3_500);
+    expect(enqueued.flat().sort()).toEqual(TASKS.map(({ id }) => `system/${id}`).sort());
+    expect(wrong).toEqual([]);
+  });
+
   it("a lost wake message delays claims until the next re-read at most", async () => {
     await until(AT - 5_000);
     await put();
@@ -235,6 +255,15 @@ describe("shards of a queue between two nodes", () => {
     await until(AT + 31_000);
     expect(enqueued.flat().sort()).toEqual(TASKS.map(({ id }) => `system/${id}`).sort());
     expect(wrong).toEqual([]);
+  });
+
+  it("control: a lost wake message of tasks that nobody reads again delays them for ever", async () => {
+    await until(AT - 5_000);
+    await put();
+    for (const node of nodes) node.mail.length = 0;
+    vi.spyOn(Reader.prototype, "look").mockReturnValue();
+    await until(AT + 61_000);
+    expect(enqueued.flat()).toEqual([]);
   });
 
   it("an owner renews its mutexes while tasks come due, and leaves none behind when nothing does", async () => {
