@@ -11,7 +11,7 @@ import { namesOf, readQueue } from "./evidence.mjs";
 import { monotonic } from "./failpoint.mjs";
 import { faketimeLibrary, redisClockEnv, WrongClock } from "./faketime.mjs";
 import { availableFaults, probesAmong } from "./faults/index.mjs";
-import { Freezer } from "./freezes.mjs";
+import { Freezer } from "./holds.mjs";
 import {
   COUNT_QUEUES,
   endSchedules,
@@ -199,7 +199,8 @@ class Battery {
     for (const queue of QUEUES) held.push(await readQueue(this.#servers, NAMESPACE, queue));
     const found = check({
       ...{ tasks: this.#tasks, queues: held, observer: this.#observer, acks, items },
-      ...{ deadline: this.#deadline, jumps: this.#jumps, limits: LIMITS, freezes: this.#freezer.freezes },
+      ...{ deadline: this.#deadline, jumps: this.#jumps, limits: LIMITS },
+      holds: [...this.#freezer.freezes, ...this.#editing.holds],
     });
     found.indexes = [];
     for (const queue of QUEUES) {
@@ -214,6 +215,7 @@ class Battery {
       ...{ options: this.#options, found, problems, notRun: this.#notRun, results: this.#storm.results },
       ...{ looks: this.#observer.looks, edits: this.#editing.edits, freezes: this.#freezer.freezes.length },
       failovers: this.#failovers(),
+      staleCommits: this.#crew.stale,
       occurrences: held.reduce((sum, { jobs }) => sum + jobs.length, 0),
       latenessMs: this.#lateness(held),
       recoveryMs: this.#recovery(),

@@ -4,7 +4,7 @@ import { SKIP_REASONS } from "@carillon/core";
 import { OUTCOMES } from "@carillon/sdk/internal";
 import { compileSchedule } from "@carillon/sdk/schedule";
 import { itemsOfTheirOwn } from "./fan-outs.mjs";
-import { heldStill } from "./freezes.mjs";
+import { heldStill } from "./holds.mjs";
 import { isBlurred, told, withinLimits } from "./limits.mjs";
 
 /** Reasons of final skips of nominal times, retries aside. */
@@ -19,7 +19,7 @@ const FINAL_SKIPS = new Set(SKIP_REASONS.filter((reason) => !/^(manual|retry)-/.
  * @param {any[]} known.items what workers did of fan-outs
  * @param {number} known.deadline what was due by then must be decided; UTC ms of Redis time
  * @param {{ at: number, back?: number, forward?: number }[]} known.jumps of the Redis clock: its time before, and by how much
- * @param {any[]} known.freezes that were acknowledged, as freezes.mjs keeps them
+ * @param {import("./holds.mjs").Hold[]} known.holds
  * @param {Record<string, Record<string, number>>} known.limits by queue and owner: the most runs that its limit ever allowed
  */
 export function check(known) {
@@ -29,6 +29,8 @@ export function check(known) {
     early: [],
     limits: [],
     frozen: [],
+    paused: [],
+    stale: [],
     items: [],
     overlaps: [...known.observer.overlaps],
     pending: [],
@@ -42,6 +44,7 @@ export function check(known) {
     pairsOfRuns: 0,
     runsAtLimit: 0,
     frozenSkips: 0,
+    runsAfterEdits: 0,
     itemsDone: 0,
   };
   const specs = new Map(

@@ -108,6 +108,11 @@ export class Child {
     });
   }
 
+  /** Changes one of its conditions (failpoint.mjs). A new process begins without. Resolves when it holds. */
+  set(condition, value) {
+    return this.order({ condition, value }, 5_000);
+  }
+
   /**
    * The point that it has reached, or had reached when it died.
    * @returns {{ critical: boolean, mono: number, text: string }}

@@ -10,7 +10,7 @@ import { Child } from "./child.mjs";
 import { readQueue } from "./evidence.mjs";
 import { monotonic } from "./failpoint.mjs";
 import { Observer } from "./observer.mjs";
-import { openServers } from "./servers.mjs";
+import { ask, openServers } from "./servers.mjs";
 import { watchMulti } from "./watch-multi.mjs";
 
 const QUEUE = "control";
@@ -19,6 +19,8 @@ const TTL = 300;
 const PATIENCE = { timeoutMs: 30_000, intervalMs: 50 };
 /** On a busy machine a node may give up a commit before it is thawed: then there is nothing to catch. */
 const ATTEMPTS = 3;
+/** Controls that run at the same time. */
+const AT_ONCE = 8;
 
 /** @returns {Promise<Record<string, { caught: boolean, found: string }>>} */
 export async function runControls({ dir, versions }) {
@@ -36,11 +38,14 @@ export async function runControls({ dir, versions }) {
     }
     return run(name, control, attempt + 1);
   };
+  const results = {};
+  const left = Object.entries(CONTROLS);
+  const runSome = async () => {
+    for (let next = left.shift(); next; next = left.shift()) results[next[0]] = await run(...next);
+  };
   try {
-    const entries = await Promise.all(
-      Object.entries(CONTROLS).map(async ([name, control]) => [name, await run(name, control)]),
-    );
-    return Object.fromEntries(entries);
+    await Promise.all(Array.from({ length: AT_ONCE }, runSome));
+    return Object.fromEntries(Object.keys(CONTROLS).map((name) => [name, results[name]]));
   } finally {
     await servers.stop();
   }
@@ -50,6 +55,12 @@ export async function runControls({ dir, versions }) {
 const FINDS = {
   "mutex only": ["duplicates"],
   "fence removed": ["duplicates"],
+  "shares without a fence": ["duplicates"],
+  "edits without a fence": ["paused", "stale"],
+  "due check removed": ["early"],
+  "claimed at the read": ["pending"],
+  "no re-read": ["pending"],
+  "scripts not sent again": ["pending"],
   "WATCH/MULTI": ["duplicates"],
   "overlap guard removed": ["overlaps"],
   "freeze check removed": ["frozen"],
@@ -79,6 +90,73 @@ const CONTROLS = {
     await stage.another(hit.mono);
     slow.thaw();
     await stage.another(hit.mono, slow.id);
+  },
+
+  /** The owner of a shard is frozen with its decisions, and the shard becomes another node's share. */
+  async "shares without a fence"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    const nodes = await stage.nodes(2, "fence");
+    const owner = await stage.owner(nodes);
+    const hit = await owner.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
+    if (!hit) throw new Error("it never came to a commit");
+    await stage.vanished(owner);
+    await stage.another(hit.mono);
+    owner.thaw();
+    await stage.another(hit.mono, owner.id);
+  },
+
+  /** One task is paused, and the payload of another is changed, while a node holds decisions about both. */
+  async "edits without a fence"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    await stage.put({ id: "u", overlap: "allow", catchUp: "all" });
+    const [node] = await stage.nodes(1, "fence");
+    const hit = await node.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
+    if (!hit) throw new Error("it never came to a commit");
+    await stage.edit("t", { what: "paused" }, (task) => stage.client.pause(task));
+    await stage.edit("u", { what: "stale", edit: 1 }, (task) =>
+      stage.client.put({ ...task, payload: { edit: 1 } }),
+    );
+    node.thaw();
+    await stage.another(hit.mono);
+  },
+
+  /** The clock of an owner runs too fast while it holds decisions. */
+  async "due check removed"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "one" });
+    const [node] = await stage.nodes(1, "early");
+    await node.set("speed", 8);
+    await stage.acked(({ at, nominal }) => at < nominal);
+  },
+
+  /** The owner takes due tasks out of the index when it reads them, as from a list, and dies with its decisions. */
+  async "claimed at the read"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    const [node] = await stage.nodes(1, "");
+    const hit = await node.order({ at: "decided", do: "die" }, PATIENCE.timeoutMs);
+    if (!hit) throw new Error("it never held a decision");
+    await stage.takeDue();
+    await stage.nodes(1, "");
+    await pause(1_000);
+  },
+
+  /** A wake message is lost, and the node does not read again by itself. */
+  async "no re-read"(stage) {
+    const [node] = await stage.nodes(1, "");
+    await node.set("deaf", true);
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    await pause(2_500);
+  },
+
+  /** The script cache is flushed, and the text of a script is not sent. */
+  async "scripts not sent again"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    // Another text than that of all other nodes here, which would load it again.
+    await stage.nodes(1, "freeze,limit", "node");
+    await stage.another(0);
+    const [master] = await stage.servers.masters();
+    await ask(master, "ACL", "SETUSER", "node", "-eval");
+    await ask(master, "SCRIPT", "FLUSH");
+    await pause(2_000);
   },
 
   /** A reconnect drops the WATCH, and the client sends its MULTI again. */
@@ -160,7 +238,7 @@ class Stage {
   #tasks = [];
   #job;
   #limits = {};
-  #freezes = [];
+  #holds = [];
 
   constructor(servers, namespace, dir, version) {
     this.servers = servers;
@@ -183,9 +261,37 @@ class Stage {
   }
 
   async freeze() {
-    const { id } = await operatorOf(this.client).freezes.put({ all: true });
+    await operatorOf(this.client).freezes.put({ all: true });
+    await this.#holdsNow({ what: "frozen", scope: { all: true } });
+  }
+
+  /** Makes an edit of a task, and remembers what holds from then on. */
+  async edit(id, after, make) {
+    await make(this.#tasks.find((task) => task.id === id));
+    await this.#holdsNow({ scope: { task: id }, ...after });
+  }
+
+  async #holdsNow(hold) {
     const from = (await this.client.serverTime()) + 1;
-    this.#freezes.push({ id, scope: { all: true }, from, to: Number.POSITIVE_INFINITY, mono: 0 });
+    this.#holds.push({ id: "a hold", from, to: Number.POSITIVE_INFINITY, mono: 0, ...hold });
+  }
+
+  /** Takes what is due, or soon will be, out of the index. */
+  async takeDue() {
+    const { admin } = this.servers;
+    for (let shard = 0; shard < 8; shard++) await admin.del(`{${this.namespace}:${QUEUE}}:~due:${shard}`);
+  }
+
+  /** The node that claims. */
+  async owner(nodes) {
+    await this.another(0);
+    const { node } = this.#acks.at(-1);
+    return nodes.find(({ id }) => id === node);
+  }
+
+  /** Takes a node from the list of live nodes: its shares become those of the others. */
+  async vanished({ env }) {
+    await this.servers.admin.hdel(`{${this.namespace}}:nodes`, env.CARILLON_NODE_ID);
   }
 
   /** @returns a function that restores the task and its runs to their present state */
@@ -212,10 +318,11 @@ class Stage {
     }, PATIENCE);
   }
 
-  async nodes(count, sabotage) {
+  /** @param {string} [user] of Redis */
+  async nodes(count, sabotage, user) {
     for (let i = 0; i < count; i++) {
       const env = {
-        REDIS_URL: this.servers.url,
+        REDIS_URL: user ? this.servers.url.replace("://", `://${user}:x@`) : this.servers.url,
         CARILLON_NAMESPACE: this.namespace,
         CARILLON_NODE_ID: `n${i}`,
         CARILLON_PORT: "0",
@@ -274,9 +381,15 @@ class Stage {
 
   /** Waits for a commit of this node after this moment. Returns its time. */
   async another(mono, node) {
+    const found = await this.acked((ack) => ack.mono > mono && (node === undefined || ack.node === node));
+    return found.mono;
+  }
+
+  /** Waits for such an answer to a commit. */
+  async acked(such) {
     return eventually(() => {
-      const found = this.#acks.find((ack) => ack.mono > mono && (node === undefined || ack.node === node));
-      if (found) return found.mono;
+      const found = this.#acks.find(such);
+      if (found) return found;
       throw new Error("nothing was enqueued");
     }, PATIENCE);
   }
@@ -310,16 +423,18 @@ class Stage {
     await this.observer.stop();
     const held = await readQueue(this.servers, this.namespace, QUEUE);
     const { observer } = this;
+    const deadline = await this.client.serverTime();
     const found = check({
       tasks: this.#tasks,
       queues: [held],
       observer,
       acks: new Map(this.#acks.map((ack) => [ack.run, ack])),
       items: this.#items,
-      deadline: 0,
+      // Time for what is due to be claimed.
+      deadline: deadline - 1_000,
       jumps: [],
       limits: this.#limits,
-      freezes: this.#freezes,
+      holds: this.#holds,
     });
     const texts = kinds.flatMap((kind) => found[kind][0] ?? []);
     return {

@@ -15,6 +15,8 @@ export class Crew {
   workers = [];
   /** Runs that Redis acknowledged to nodes as enqueued, by id. */
   acks = new Map();
+  /** Commits that Redis refused because the task had changed since the decision. */
+  stale = 0;
   /** Items of fan-outs that workers have done. */
   items = [];
   /** Warnings and errors from their logs. */
@@ -46,7 +48,9 @@ export class Crew {
       ...{ CARILLON_NODE_ID: id, CARILLON_PORT: "0", CARILLON_MUTEX_TTL_MS: String(MUTEX_TTL) },
       ...{ CHAOS_VERSION: version, ...clock?.env },
     };
-    this.nodes.push(Object.assign(this.#child(id, "node.mjs", url, env), { proxy, clock, acks: 0 }));
+    this.nodes.push(
+      Object.assign(this.#child(id, "node.mjs", url, env), { proxy, clock, acks: 0, unheard: 0 }),
+    );
   }
 
   /** @param {Record<string, string>} env its configuration, see worker.mjs */
@@ -79,6 +83,8 @@ export class Crew {
       else this.#compareFence(event);
     }
     if (event.what === "item") this.items.push(event);
+    if (event.what === "unheard") from.unheard += 1;
+    if (event.what === "stale") this.stale += 1;
     if (event.what !== "error" && event.what !== "warning") return;
     this.errors.push({ message: event.message });
     if (verbose) console.error(from.id, event.what, event.code ?? "", event.message, event.error ?? "");
@@ -100,7 +106,8 @@ export class Crew {
   async heal() {
     for (const { proxy } of this.all) await proxy?.heal();
     for (const child of this.all) {
-      if (child.frozen) child.thaw();
+      // Also those whose order came too late to be withdrawn.
+      if (!child.down) child.thaw();
       child.start();
     }
     await Promise.all(this.all.map((child) => child.ready));

@@ -124,10 +124,11 @@ function runOf(queue, id, hash) {
 }
 
 function jobOf(id, [data, _timestamp, finishedOn], listed) {
-  const { occurrence } = JSON.parse(data ?? "{}");
+  const { occurrence, payload } = JSON.parse(data ?? "{}");
   return {
     id,
     ...occurrence,
+    edit: payload?.edit ?? 0,
     name: occurrence && `${occurrence.owner}/${occurrence.task}`,
     finishedOn: finishedOn === null ? undefined : Number(finishedOn),
     list: listed.get(id),

@@ -2,6 +2,7 @@
 import { operatorOf } from "@carillon/ops";
 import { isCarillonError } from "@carillon/sdk";
 import { pause } from "../lib/nodes.mjs";
+import { monotonic } from "./failpoint.mjs";
 
 /** Queues without workers: every job stays, and all are counted. */
 export const COUNT_QUEUES = ["count-a", "count-b", "count-c"];
@@ -195,40 +196,73 @@ export async function putAll(client, tasks) {
     await operatorOf(client).queues.setLimit({ queue: LIMITED, owner, runs });
 }
 
-/** Edits by a client, by the task's `edited`. Each takes the dice, so that a seed repeats it. */
+/** After a pause or a delete, nothing is enqueued. */
+const NOTHING = { what: "paused" };
+
+/**
+ * Edits by a client, by the task's `edited`. Each takes the dice, so that a seed repeats it. Some return what holds for runs
+ * that are enqueued afterwards (holds.mjs).
+ */
 const EDITS = {
-  payload: (client, task, dice) =>
-    client.put({
-      ...inputOf(task),
-      priority: Math.floor(dice() * 3),
-      payload: work(10, 100 + Math.floor(dice() * 300)),
-    }),
-  pause: (client, task, dice) =>
-    dice() < 0.5 ? client.pause(task) : client.resume(task, { missed: dice() < 0.5 ? "skip" : "catch-up" }),
-  limit: (client, { queue, owner }, dice) =>
-    operatorOf(client).queues.setLimit({ queue, owner, runs: 1 + Math.floor(dice() * LIMITS[queue][owner]) }),
-  trigger: (client, task) => client.trigger(task),
-  schedule: (client, task, dice) =>
-    client.put({ ...inputOf(task), schedule: { every: dice() < 0.5 ? "1s" : "700ms" } }),
-  delete: (client, task, dice) => (dice() < 0.5 ? client.delete(task) : client.put(inputOf(task))),
-  calendar: (client, _task, dice) =>
-    operatorOf(client).calendars.put({
-      name: CALENDAR,
-      entries: [`20${30 + Math.floor(dice() * 60)}-01-01`],
-    }),
+  async payload(client, task, dice, edit) {
+    const priority = Math.floor(dice() * 3);
+    await client.put({
+      ...{ ...inputOf(task), priority },
+      payload: { ...work(10, 100 + Math.floor(dice() * 300)), edit },
+    });
+    return { what: "stale", edit };
+  },
+  async pause(client, task, dice) {
+    if (dice() < 0.5) return client.pause(task).then(() => NOTHING);
+    await client.resume(task, { missed: dice() < 0.5 ? "skip" : "catch-up" });
+  },
+  async limit(client, { queue, owner }, dice) {
+    const runs = 1 + Math.floor(dice() * LIMITS[queue][owner]);
+    await operatorOf(client).queues.setLimit({ queue, owner, runs });
+  },
+  async trigger(client, task) {
+    await client.trigger(task);
+  },
+  async schedule(client, task, dice) {
+    await client.put({ ...inputOf(task), schedule: { every: dice() < 0.5 ? "1s" : "700ms" } });
+  },
+  async delete(client, task, dice) {
+    if (dice() < 0.5) return client.delete(task).then(() => NOTHING);
+    await client.put(inputOf(task));
+  },
+  async calendar(client, _task, dice) {
+    const entries = [`20${30 + Math.floor(dice() * 60)}-01-01`];
+    await operatorOf(client).calendars.put({ name: CALENDAR, entries });
+  },
 };
 
 /** Edits until it is stopped. Edits that fail because of Redis are tried again later. */
 export function startEditing(client, tasks, dice, onUnexpected) {
   const editable = tasks.filter(({ edited }) => edited);
+  /** Holds that the next edit of their task ended, and those that still hold. */
+  const holds = [];
+  const open = new Map();
   let running = true;
   let edits = 0;
+  const end = async (task) => {
+    const hold = open.get(task);
+    open.delete(task);
+    if (hold) holds.push({ ...hold, to: await client.serverTime() });
+  };
+  const edit = async (task) => {
+    await end(task);
+    const after = await EDITS[task.edited](client, task, dice, edits + 1);
+    edits += 1;
+    const { queue, id } = task;
+    const hold = { id: `edit ${edits}`, scope: { queue, task: id }, mono: monotonic(), ...after };
+    // Runs enqueued within this millisecond may have been committed before it.
+    if (after) open.set(task, { ...hold, from: (await client.serverTime()) + 1 });
+  };
   const done = (async () => {
     while (running) {
       const task = editable[Math.floor(dice() * editable.length)];
       try {
-        await EDITS[task.edited](client, task, dice);
-        edits += 1;
+        await edit(task);
       } catch (error) {
         if (!isCarillonError(error) || !EXPECTED.has(error.code)) onUnexpected(error);
       }
@@ -236,12 +270,14 @@ export function startEditing(client, tasks, dice, onUnexpected) {
     }
   })();
   return {
+    holds,
     get edits() {
       return edits;
     },
     async stop() {
       running = false;
       await done;
+      for (const task of [...open.keys()]) await end(task).catch(() => {});
     },
   };
 }

@@ -2,22 +2,23 @@
 // that obeys the parent.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { obeyingFailpoint, tell } from "./failpoint.mjs";
+import { makeDeafening, obeyingFailpoint, tell } from "./failpoint.mjs";
 
-const app = join(String(process.env.CHAOS_VERSION), "node_modules/@carillon/scheduler-app/dist");
-const { readConfig } = await import(pathToFileURL(join(app, "config.js")).href);
-const { runNode } = await import(pathToFileURL(join(app, "node.js")).href);
+const packages = join(String(process.env.CHAOS_VERSION), "node_modules/@carillon");
+const of = (file) => import(pathToFileURL(join(packages, file)).href);
+const { readConfig } = await of("scheduler-app/dist/config.js");
+const { runNode } = await of("scheduler-app/dist/node.js");
+makeDeafening((await of("store/dist/index.js")).Store);
 
 const { config, problems } = readConfig(process.env);
 if (!config) throw new Error(JSON.stringify(problems));
 
-// Logs only the decisions that Redis has acknowledged to this node.
+// Logs only the decisions that Redis has acknowledged to this node, and those that it refused as outdated.
 const logger = {
   debug(details) {
-    if (details.outcome === "enqueued") {
-      const { queue, task, nominal, run, at } = details;
-      tell({ what: "ack", queue, task, nominal, run, at });
-    }
+    const { outcome, status, queue, task, nominal, run, at } = details;
+    if (outcome === "enqueued") tell({ what: "ack", queue, task, nominal, run, at });
+    if (status === "STALE") tell({ what: "stale", queue, task });
   },
   info(_details, message) {
     if (message === "node is running") tell({ what: "ready" });

@@ -33,6 +33,8 @@ export function summary(run, controls) {
     overlaps: found.overlaps.length,
     limits: found.limits.length,
     frozen: found.frozen.length,
+    paused: found.paused.length,
+    stale: found.stale.length,
     items: found.items.length,
     pending: found.pending.length,
     early: found.early.length,
@@ -45,6 +47,8 @@ export function summary(run, controls) {
     runsAtLimit: found.runsAtLimit,
     freezes: run.freezes,
     frozenSkips: found.frozenSkips,
+    runsAfterEdits: found.runsAfterEdits,
+    staleCommits: run.staleCommits,
     itemsDone: found.itemsDone,
     failovers: run.failovers,
     lostWrites: found.lostWrites.length,
@@ -66,6 +70,8 @@ const VIOLATIONS = [
   "overlaps",
   "limits",
   "frozen",
+  "paused",
+  "stale",
   "items",
   "pending",
   "early",
@@ -82,7 +88,10 @@ export function verdict(report) {
   const reasons = VIOLATIONS.filter((name) => report[name] > 0).map((name) => `${report[name]} ${name}`);
   reasons.push(...report.problems);
   if (report.occurrences === 0) reasons.push("nothing was enqueued: this run proves nothing");
-  const compared = ["nominalTimes", "pairsOfRuns", "runsAtLimit", "frozenSkips", "itemsDone"];
+  const compared = [
+    ...["nominalTimes", "pairsOfRuns", "runsAtLimit", "frozenSkips", "itemsDone"],
+    ...["runsAfterEdits", "staleCommits"],
+  ];
   if (compared.some((name) => report[name] === 0))
     reasons.push("nothing was compared: this run proves nothing");
   if (report.effectiveFaults === 0) reasons.push("no fault was effective: this run proves nothing");
@@ -127,6 +136,7 @@ export function textOf(run, report) {
     "",
     `${report.nominalTimes} nominal times checked, ${report.pairsOfRuns} pairs of runs compared, ${report.runsAtLimit} runs took the last place of their owner`,
     `${report.freezes} freezes, with ${report.frozenSkips} entries in ledgers, ${report.itemsDone} items of fan-outs`,
+    `${report.staleCommits} commits refused because the task had changed, ${report.runsAfterEdits} runs after an edit of their payload`,
     ...VIOLATIONS.map((name) => `${name}: ${report[name]}`),
     `undecided (the Redis clock went back in between, or a look of the reconciler was not heard of): ${report.undecided}`,
   );

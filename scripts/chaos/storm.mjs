@@ -30,6 +30,7 @@ export class Storm {
       ...{ ...world, nodes: crew.nodes, workers: crew.workers, settings: crew.settings, now: monotonic },
       acks: () => crew.nodes.reduce((sum, { acks }) => sum + acks, 0),
       acksOf: (node) => node.acks,
+      claims: () => crew.acks.values(),
       errors: () => crew.errors.length,
       errorsOf: (text) => crew.errors.filter(({ message }) => message.includes(text)).length,
       errorSince: (count, pattern) => crew.errors.slice(count).some(({ message }) => pattern.test(message)),

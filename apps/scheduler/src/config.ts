@@ -3,7 +3,7 @@ import { nearest } from "@carillon/sdk/internal";
 import { z } from "zod";
 
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-const SABOTAGE = ["mutex", "fence", "overlap-guard", "limit", "freeze"] as const;
+const SABOTAGE = ["mutex", "fence", "early", "overlap-guard", "limit", "freeze"] as const;
 
 function wholeNumber(unit: string, least: number, most: number) {
   const error = `Give ${unit} from ${least} to ${most}.`;

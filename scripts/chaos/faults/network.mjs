@@ -75,17 +75,6 @@ export const networkFaults = [
       return { effective };
     },
   }),
-  network({
-    kind: "pub/sub lost",
-    async run({ target, namespace }) {
-      const { proxy } = target;
-      const before = proxy.dropped;
-      proxy.silence(`{${namespace}}:wake`);
-      await pause(3_000);
-      await proxy.heal();
-      return { effective: proxy.dropped > before };
-    },
-  }),
 ];
 
 /** Servers close all connections; possible in any topology. Effective if a node had unanswered commands. */

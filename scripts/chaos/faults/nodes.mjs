@@ -6,14 +6,21 @@ const CLAIM = [
   "after lock",
   "before read-due",
   "after read-due",
+  "decided",
   "before commit",
   "after commit",
+  "before renew",
+  "after renew",
+  "before free",
+  "after free",
   "before unlock",
 ];
 const RECONCILE = ["before reconcile", "after reconcile", "before settle-run", "after settle-run"];
 
 /** Longer than the mutex lives: a holder returns to find that others have continued. */
 const beyondMutex = (dice, { mutexTtl }) => Math.round(mutexTtl * (1.1 + dice() * 0.3));
+/** Long enough to be relieved, or longer than the mutex lives. In the first case its decisions still hold when it returns. */
+const frozenFor = (dice, settings) => (dice() < 0.5 ? 300 + dice() * 1_500 : beyondMutex(dice, settings));
 
 /** Kills a process, and starts a new one after a moment. */
 export async function restart(child, dice) {
@@ -35,13 +42,13 @@ const killAtAnyTime = {
 };
 
 const freezeAtAnyTime = {
-  kind: "SIGSTOP beyond the mutex",
+  kind: "SIGSTOP",
   scope: "node",
   async run({ target, dice, settings }) {
     target.freeze();
     await pause(20); // by now the signal is delivered, and the box is written
     const { critical, text } = target.where();
-    await pause(beyondMutex(dice, settings));
+    await pause(frozenFor(dice, settings));
     target.thaw();
     return { effective: critical, note: text };
   },
@@ -76,7 +83,7 @@ function atPoints(scope, points, actions) {
       waits: true,
       ends: what === "die",
       async run({ target, dice, settings, within, hit }) {
-        const ms = what === "stop" ? beyondMutex(dice, settings) : 200 + dice() * settings.mutexTtl * 1.3;
+        const ms = what === "stop" ? frozenFor(dice, settings) : 200 + dice() * settings.mutexTtl * 1.3;
         const order = { at: point, do: what === "fail" ? "lose" : what, ms };
         const event = await target.order(order, within);
         if (!event) return { effective: false, happened: false };
@@ -98,4 +105,79 @@ export const pointFaults = [
   ...atPoints("node", RECONCILE, ["die", "stop", "lose", "fail"]),
 ];
 
-export const nodeFaults = [killAtAnyTime, freezeAtAnyTime, stallAtAnyTime];
+const SPEEDS = [0.2, 0.7, 1.5, 4];
+
+const wrongSpeeds = SPEEDS.map((speed) => ({
+  kind: "node's clock has another speed",
+  scope: "node",
+  beside: true,
+  /** Effective if the node claims meanwhile. */
+  async run({ target, acksOf }) {
+    await target.set("speed", speed);
+    const before = acksOf(target);
+    await pause(3_000);
+    const effective = acksOf(target) > before;
+    await target.set("speed", 1);
+    return { effective, note: String(speed) };
+  },
+}));
+
+const losesMessages = {
+  kind: "pub/sub lost",
+  scope: "node",
+  beside: true,
+  async run({ target }) {
+    const before = target.unheard;
+    await target.set("deaf", true);
+    await pause(3_000);
+    await target.set("deaf", false);
+    return { effective: target.unheard > before };
+  },
+};
+
+/** Announces a node that does not exist. @returns a function that makes it vanish */
+export async function joined(admin, namespace, id) {
+  const key = `{${namespace}}:nodes`;
+  const [seconds] = await admin.time();
+  const beat = { id, beat: Number(seconds) * 1_000, every: 10_000, tzdata: process.versions.tz, ready: true };
+  await admin.hset(key, id, JSON.stringify(beat));
+  return () => admin.hdel(key, id);
+}
+
+/** A second of one share of the shards, then of another: a node leaves and joins, and nodes that do not exist report and vanish. */
+const sharesChange = {
+  kind: "shares change each second",
+  scope: "node",
+  ends: true,
+  /** Effective if tasks were claimed by one node, and then by another. */
+  async run({ target, servers, namespace, claims, now }) {
+    const began = now();
+    for (let second = 0; second < 4; second++) {
+      const next = pause(1_000);
+      // Redis may refuse it: another fault.
+      const leave = await joined(servers.admin, namespace, `ghost-${second}`).catch(() => undefined);
+      if (second % 2 === 0) await target.stop();
+      else target.start();
+      await next;
+      await leave?.().catch(() => {});
+    }
+    await target.ready;
+    const owners = new Map();
+    for (const { mono, queue, task, node } of claims()) {
+      if (mono < began) continue;
+      const key = `${queue} ${task}`;
+      owners.set(key, (owners.get(key) ?? new Set()).add(node));
+    }
+    const moved = [...owners.values()].filter(({ size }) => size > 1).length;
+    return { effective: moved > 0, note: `${moved} tasks moved` };
+  },
+};
+
+export const nodeFaults = [
+  killAtAnyTime,
+  freezeAtAnyTime,
+  stallAtAnyTime,
+  ...wrongSpeeds,
+  losesMessages,
+  sharesChange,
+];

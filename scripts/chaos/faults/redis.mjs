@@ -55,8 +55,10 @@ export const redisFaults = [
     async run({ servers }) {
       const masters = await servers.masters();
       const before = await errorCount(masters, "NOSCRIPT");
-      for (const master of masters) await ask(master, "SCRIPT", "FLUSH");
-      await pause(1_000);
+      for (let times = 0; times < 50; times++) {
+        for (const master of masters) await ask(master, "SCRIPT", "FLUSH");
+        await pause(40);
+      }
       return { effective: (await errorCount(masters, "NOSCRIPT")) > before, healed: true };
     },
   },

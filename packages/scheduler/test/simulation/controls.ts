@@ -1,5 +1,6 @@
+import { internalsOf } from "@carillon/store/internal";
 import { Coverage } from "./coverage.js";
-import type { Sabotaged } from "./equipment.js";
+import type { Gear, Sabotaged } from "./equipment.js";
 import type { Fault } from "./faults.js";
 import type { Ground } from "./ground.js";
 import type { Options } from "./history.js";
@@ -33,6 +34,25 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["mutex", "fence"],
     faults: [],
     breaks: /enqueued twice|went back|skipped/,
+  },
+  {
+    name: "shares change, and the mutex alone",
+    sabotage: ["fence"],
+    faults: ["shares"],
+    breaks: /enqueued twice|went back|skipped/,
+  },
+  {
+    name: "no check of the time",
+    sabotage: ["early"],
+    faults: ["clock back"],
+    breaks: /before it was due/,
+  },
+  {
+    name: "texts of scripts are not sent again",
+    sabotage: [],
+    rig: scriptsUnsent,
+    faults: ["flush"],
+    breaks: /NOSCRIPT/,
   },
   {
     name: "no overlap guard",
@@ -92,6 +112,16 @@ export const CONTROLS: readonly Control[] = [
     from: 80,
   },
 ];
+
+/** A node that knows its scripts by their hashes alone. */
+function scriptsUnsent({ store }: Gear): () => void {
+  const { client } = internalsOf(store).link;
+  const original = client.eval;
+  client.eval = () => Promise.reject(new Error("NOSCRIPT, and no text"));
+  return () => {
+    client.eval = original;
+  };
+}
 
 export interface Finding {
   readonly name: string;

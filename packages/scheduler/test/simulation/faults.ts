@@ -12,6 +12,7 @@ export type FaultAtPoint = (typeof AT_A_POINT)[number];
 export const AROUND = [
   ...[
     "flush",
+    "shares",
     "clock forward",
     "clock back",
     "wall clock",
@@ -68,6 +69,8 @@ export async function strikeFrom(fault: FaultAround, around: Surroundings): Prom
     case "flush":
       await ground.admin.script("FLUSH");
       return "";
+    case "shares":
+      return changeShares(equipment, dice);
     case "clock forward":
       return jump(dice.pick([3_000, 12_000, 61_000, 120_000]));
     case "clock back":

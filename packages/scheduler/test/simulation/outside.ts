@@ -32,6 +32,27 @@ async function retryOneOf({ observer, queue }: Equipment, id: string): Promise<s
   return [];
 }
 
+/** Nodes that do not exist, but are on the list of live nodes for a while. */
+const GHOSTS = ["ghost-0", "ghost-1"];
+
+/**
+ * Changes the list of live nodes, and so the owners of shards: a node that does not exist joins or leaves, or a node is thought
+ * dead until its next heartbeat.
+ */
+export async function changeShares({ observer, clock }: Equipment, dice: Dice): Promise<string> {
+  const { registry } = observer;
+  const listed = (await registry.nodes()).map(({ id }) => id);
+  const id = dice.pick([...GHOSTS, ...listed]);
+  if (listed.includes(id)) {
+    await registry.removeNode(id);
+    return `${id} leaves`;
+  }
+  const [host, pid, version, tzdata] = ["none", 0, "0", process.versions.tz ?? ""];
+  const times = { started: clock.now, beat: clock.now, every: 300_000, clockOffset: 0 };
+  await registry.beat({ id, host, pid, version, bullmq: version, tzdata, ...times, ready: true });
+  return `${id} joins`;
+}
+
 /** Removes a job that no worker holds. Returns it; undefined: there was none. */
 export async function removeFromOutside({ queue }: Equipment, dice: Dice): Promise<string | undefined> {
   const jobs = await queue.getJobs(["wait", "failed", "completed"], 0, 20);

@@ -28,7 +28,7 @@ const HOURS = { timeout: 6 * 3_600_000 };
 /** Number of histories in which each of these faults must strike. */
 const ENOUGH = 1_000;
 const EACH_STEP = [
-  ...["lock", "read-due", "commit", "unlock"].map((step) => `node before ${step}`),
+  ...["lock", "renew", "free", "read-due", "commit", "unlock"].map((step) => `node before ${step}`),
   ...["read-due", "commit"].map((step) => `node after ${step}`),
   ...["reconcile", "settle-run"].map((step) => `node before ${step}`),
   ...["start-run", "read-settle", "settle-run", "end"].map((step) => `worker before ${step}`),

@@ -252,7 +252,7 @@ class Simulation {
       this.#phase === "acting" &&
       this.#dice.chance(this.#options.failing ?? FAILING);
     this.#say(actor.name, fails ? `${park.point} fails` : park.point);
-    const turns = park.point.endsWith("lock") ? MUTEX_TURNS : 1;
+    const turns = /(lock|renew)$/.test(park.point) ? MUTEX_TURNS : 1;
     await this.#move(actor, fails ? () => park.fail("it failed") : park.go, turns);
     if (outdated) this.#wrongIf(await outdated());
     await frozen?.();

@@ -26,7 +26,7 @@ export function virtualMutex(inner: Mutex, director: () => Director): Mutex {
         },
         async extend(more) {
           const from = now();
-          const held = await director().track(lease.extend(more * SCALE));
+          const held = await lease.extend(more * SCALE);
           until = held ? from + more : 0;
           return held;
         },

@@ -61,7 +61,7 @@ local function check(item, held, extras, guarded, reckoned)
     return item.record and redis.call("EXISTS", item.record, item.job) > 0 and "DONE" or "STALE"
   end
   if outdated(item) then return "STALE" end
-  if item.notBefore ~= "" and now < tonumber(item.notBefore) then return "EARLY" end
+  if TIMELY and item.notBefore ~= "" and now < tonumber(item.notBefore) then return "EARLY" end
   if extras and extras["until"] and now >= extras["until"] then return "STALE" end
   if extras and extras.backfillAt then
     local at, is = unpack(redis.call("HMGET", item.backfill, "at", "state"))

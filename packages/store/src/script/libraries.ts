@@ -12,6 +12,7 @@ export const OPEN = library("open");
 export const CHECKS = madeLibrary("checks", ({ sabotage }) =>
   [
     `local FENCED = ${!sabotage.includes("fence")}`,
+    `local TIMELY = ${!sabotage.includes("early")}`,
     `local THAWED = ${!sabotage.includes("freeze")}`,
     `local GUARDED = ${!sabotage.includes("overlap-guard")}`,
     `local LIMITING = ${!sabotage.includes("limit")}`,

@@ -1,4 +1,4 @@
-// Freezes that come and go during a run, and the check that nothing is enqueued while one holds.
+// Freezes that come and go during a run, and the check of what holds while freezes and edits are in force.
 import { operatorOf } from "@carillon/ops";
 import { isCarillonError } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
@@ -26,7 +26,7 @@ export class Freezer {
   /**
    * Freezes that were acknowledged. Each holds from `from` until `to`, UTC ms of Redis time: afterwards somebody may
    * have begun to lift it.
-   * @type {{ id: string, scope: any, from: number, to: number, mono: number }[]}
+   * @type {Hold[]}
    */
   freezes = [];
   #client;
@@ -63,7 +63,9 @@ export class Freezer {
     });
     const mono = monotonic();
     // Runs enqueued within this millisecond may have been committed before it.
-    const freeze = { id, scope, from: (await this.#client.serverTime()) + 1, to: until, mono };
+    const from = (await this.#client.serverTime()) + 1;
+    /** @type {Hold} */
+    const freeze = { what: "frozen", id, scope, from, to: until, mono };
     await pause(ms);
     freeze.to = Math.min(until, await this.#client.serverTime());
     this.freezes.push(freeze);
@@ -83,28 +85,40 @@ export class Freezer {
 }
 
 /**
- * No run of a task was enqueued while a freeze of it held, by the times in the records. A failover may lose a freeze,
- * and one that has ended does not hold again if the clock goes back.
+ * An acknowledged freeze or edit, and the runs that may be enqueued while it is in force: none, or only those with the
+ * payload of this edit. `what`: the violation.
+ *
+ * @typedef {{ what: "frozen" | "paused" | "stale", id: string, scope: any, from: number, to: number, mono: number, edit?: number }} Hold
  */
-export function heldStill(found, { freezes, specs, jumps, observer }, { queue }, runs) {
+
+/**
+ * No run was enqueued against a freeze or an edit that held, by the times in the records. A failover may lose it, and
+ * one that has ended does not hold again if the clock goes back.
+ */
+export function heldStill(found, { holds, specs, jumps, observer }, { queue }, runs) {
   const isLost = ({ mono }) => observer.failovers.some(({ from, to }) => from <= mono && mono <= to);
-  const sure = freezes.filter((freeze) => !isLost(freeze));
+  const sure = holds.filter((hold) => !isLost(hold));
   for (const run of runs) {
     const spec = specs.get(`${queue} ${run.task}`) ?? { queue };
-    for (const { id, scope, from, to } of sure) {
+    for (const { what, id, scope, from, to, edit } of sure) {
       if (!covers(scope, spec) || run.enqueued < from || run.enqueued >= to) continue;
+      // A run whose job has been removed does not tell.
+      if (edit !== undefined && run.edit === undefined) continue;
+      found.runsAfterEdits += edit === undefined ? 0 : 1;
+      if (edit !== undefined && run.edit === edit) continue;
       const wentBack = jumps.some(({ at, back = 0 }) => run.enqueued <= at && run.enqueued >= at - back);
       if (wentBack) found.undecided += 1;
-      else found.frozen.push(`${queue} ${run.id}: enqueued ${run.enqueued - from} ms into the freeze ${id}`);
+      else found[what].push(`${queue} ${run.id}: enqueued ${run.enqueued - from} ms into ${id}`);
     }
   }
 }
 
-function covers({ queue, owner, tag }, spec) {
+function covers({ queue, owner, tag, task }, spec) {
   const fits = (asked, has) => asked === undefined || asked === has;
   return (
     fits(queue, spec.queue) &&
     fits(owner, spec.owner ?? "system") &&
+    fits(task, spec.id) &&
     (tag === undefined || (spec.tags ?? []).includes(tag))
   );
 }
