@@ -3,7 +3,7 @@ import type { Dice } from "./dice.js";
 import type { Equipment } from "./equipment.js";
 import type { Ground } from "./ground.js";
 import type { Character } from "./operations.js";
-import { removeFromOutside, retryFromOutside } from "./outside.js";
+import { changeShares, removeFromOutside, retryFromOutside } from "./outside.js";
 
 /** Faults that strike an actor at its point. */
 export const AT_A_POINT = ["dies", "freezes", "lost"] as const;
