@@ -33,7 +33,7 @@ async function retryOneOf({ observer, queue }: Equipment, id: string): Promise<s
 }
 
 /** Nodes that do not exist, but are on the list of live nodes for a while. */
-const GHOSTS = ["ghost-0", "ghost-1"];
+export const GHOSTS = ["ghost-0", "ghost-1"];
 
 /**
  * Changes the list of live nodes, and so the owners of shards: a node that does not exist joins or leaves, or a node is thought

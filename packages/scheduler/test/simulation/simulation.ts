@@ -22,6 +22,7 @@ import type { History, Options } from "./history.js";
 import { type Move, Moves } from "./moves.js";
 import { NodeActor } from "./node-actor.js";
 import { type Character, character, IDS, limitOf, operationOf, putOf, QUEUE } from "./operations.js";
+import { GHOSTS } from "./outside.js";
 import { chance } from "./seams.js";
 import {
   ADDS_JOBS,
@@ -380,6 +381,7 @@ class Simulation {
     this.#phase = "resting";
     this.#moves.last = this.#dice.pick(this.#cast.nodes);
     for (const actor of this.#cast.all) actor.frozen = false;
+    for (const ghost of GHOSTS) await this.#equipment.observer.registry.removeNode(ghost);
     for (const job of this.#orphans.splice(0)) await this.#cast.workers[0]?.rescue(job);
     const end = this.#director.elapsed + REST_WITHIN;
     for (let step = 0; step < STEPS_AT_ONCE && this.#director.elapsed < end && !this.#violation; step++) {
