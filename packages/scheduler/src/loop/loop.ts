@@ -53,6 +53,8 @@ export class Loop {
   /** When the shards of other nodes were last checked, and how long that took, in ms. */
   readonly #checked = new Map<string, number>();
   #checkTook = 0;
+  /** How late this node was with its own shards, in ms, when it last had a turn at them. */
+  #late = 0;
   readonly #timer = new Timer(() => this.#wakeUp());
   /** Time at which the timer fires, as of `performance.now()`. */
   #armedFor = Number.POSITIVE_INFINITY;
@@ -280,8 +282,9 @@ export class Loop {
     if (!isShard(part)) return at;
     if (this.#ownership.isMine(queue, part)) return this.#claimer.turnAt(queue, part, at);
     const since = Math.max(at, this.#checked.get(keyOf(queue, part)) ?? at);
-    // A Redis that answers late is late for the owner too.
-    return since + this.#ownership.patience(queue) + 4 * this.#checkTook;
+    // A Redis that answers late is late for the owner too, and a node that is late itself has no time to help.
+    const late = Math.min(this.#late, this.#settings.mutexTtl);
+    return since + this.#ownership.patience(queue) + 4 * this.#checkTook + late;
   }
 
   /** A turn at shards of a queue: claims from this node's, and checks whether the owners of the others do their work. */
@@ -289,6 +292,8 @@ export class Loop {
     await this.#ownership.learn();
     const others = shards.filter((shard) => !this.#ownership.isMine(queue, shard));
     const mine = shards.filter((shard) => !others.includes(shard));
+    const heads = mine.map((shard) => this.#agenda.head(queue, shard));
+    if (mine.length > 0) this.#late = Math.max(0, this.#clock.now() - Math.min(...heads));
     const idle = others.length > 0 ? await this.#idle(queue, others) : [];
     const held = await Promise.all([
       ...mine.map((shard) => this.#ownership.hold(queue, shard)),

@@ -35,7 +35,7 @@ describe("shards of a queue between two nodes", () => {
   /** Time in ms that a commit takes. */
   let costs: number;
   /** Commits that were sent, and shards that were taken from their owners. */
-  let [commits, taken]: number[] = [];
+  let [commits, taken] = [0, 0];
 
   beforeAll(async () => {
     ground = await Ground.open();
@@ -135,7 +135,8 @@ describe("shards of a queue between two nodes", () => {
       if (end) {
         end.node.release(end.park);
         await director.move(end.node, end.park.go, 3);
-      } else if (node && mail) await director.move(node, () => node.ears?.emit("message", mail.channel, mail.text));
+      } else if (node && mail)
+        await director.move(node, () => node.ears?.emit("message", mail.channel, mail.text));
       else if (timer) await director.fire(timer);
       else return;
     }
