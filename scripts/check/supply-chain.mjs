@@ -18,7 +18,7 @@ const LICENCES = [
 /** Allowed only for building and testing. */
 const DEVELOPMENT_LICENCES = [...LICENCES, "MPL-2.0", "Python-2.0", "Unlicense"];
 /** Packages without a licence in the manifest; a person has read it. */
-const READ = { spawndamnit: "MIT" };
+const READ = { busboy: "MIT", spawndamnit: "MIT", streamsearch: "MIT" };
 
 /**
  * Packages that may run code during installation, with the reason. Everything works without (`npm ci
