@@ -6,7 +6,7 @@ import { Client } from "@carillon/sdk";
 import { namespaceKeys } from "@carillon/store";
 import { virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
-import { explained } from "../../packages/ops/test/explained.js";
+import { explained } from "../../packages/ops/test/in-words.js";
 import { SILENT } from "../helpers.js";
 import { Stand } from "../seeds/harness.js";
 

@@ -3,7 +3,7 @@ import { CarillonError, Client, defineTask, type TaskInput, Worker } from "@cari
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
-import { explained } from "../../packages/ops/test/explained.js";
+import { explained } from "../../packages/ops/test/in-words.js";
 import { SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 

@@ -1,7 +1,7 @@
 import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { Client, defineTask, type JobData, type PutResult } from "@carillon/sdk";
 import { describe, expect, test } from "vitest";
-import { explained } from "../../packages/ops/test/explained.js";
+import { explained } from "../../packages/ops/test/in-words.js";
 import { anything, Stand } from "./harness.js";
 
 type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];

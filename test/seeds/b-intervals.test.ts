@@ -2,7 +2,7 @@ import { operatorOf } from "@carillon/ops";
 import { type Context, defineTask, TimeLimitError } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, test, vi } from "vitest";
-import { explained } from "../../packages/ops/test/explained.js";
+import { explained } from "../../packages/ops/test/in-words.js";
 import { lastingKeys } from "../helpers.js";
 import { anything, Stand } from "./harness.js";
 

@@ -2,7 +2,7 @@ import { type Client, defineTask } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
-import { explained } from "../../packages/ops/test/explained.js";
+import { explained } from "../../packages/ops/test/in-words.js";
 import { anything, PATIENCE, type Program, Stand } from "./harness.js";
 
 const stand = Stand.use({ appendonly: true, config: { appendfsync: "always" } });

@@ -1,7 +1,7 @@
 import { type Context, defineTask } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
-import { explained } from "../../packages/ops/test/explained.js";
+import { explained } from "../../packages/ops/test/in-words.js";
 import { anything, Stand } from "./harness.js";
 
 const stand = Stand.use();

@@ -5,7 +5,7 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
-import { explained } from "../../packages/ops/test/explained.js";
+import { explained } from "../../packages/ops/test/in-words.js";
 import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();

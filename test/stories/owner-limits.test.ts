@@ -4,7 +4,7 @@ import { internalsOf } from "@carillon/store/internal";
 import { type TestKit, testKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { explained } from "../../packages/ops/test/explained.js";
+import { explained } from "../../packages/ops/test/in-words.js";
 
 const QUEUE = "bells";
 

@@ -3,7 +3,7 @@ import { Client, defineTask } from "@carillon/sdk";
 import { type TestKit, testKit } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { explained } from "../../packages/ops/test/explained.js";
+import { explained } from "../../packages/ops/test/in-words.js";
 
 const QUEUE = "bells";
 const ring = defineTask("ring", { queue: QUEUE, payload: z.object({}), handler: () => {} });

@@ -65,16 +65,15 @@ export function wrap(text: string, width: number | undefined, indent = ""): stri
 }
 
 /** Facts, each with its remedy below it, after an empty line. Neighbours with the same remedy share it. */
-export function paragraphs<Fact extends { readonly remedy: string }>(
-  facts: readonly Fact[],
+export function paragraphs(
+  facts: readonly { readonly text: string; readonly remedy: string }[],
   width: number | undefined,
-  text: (fact: Fact) => string,
 ): string {
   return facts
     .map((fact, i) => {
       const gap = fact.remedy === facts[i - 1]?.remedy ? "" : "\n";
       const remedy = fact.remedy === facts[i + 1]?.remedy ? "" : wrap(printable(fact.remedy), width, "  ");
-      return `${gap}${wrap(printable(text(fact)), width)}${remedy}`;
+      return `${gap}${wrap(printable(fact.text), width)}${remedy}`;
     })
     .join("");
 }

@@ -1,4 +1,4 @@
-import { relative } from "@carillon/ops/words";
+import { relative, type Voice } from "@carillon/ops/words";
 
 /** The zone of this machine. */
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -61,6 +61,9 @@ function formatOf(zone: string): Intl.DateTimeFormat {
 export function when(ms: number | undefined, now: number = Date.now()): string {
   return ms === undefined ? "-" : `${localIso(ms)} (${relative(ms, now)})`;
 }
+
+/** For sentences of `@carillon/ops/words`. */
+export const CLI_VOICE: Voice = { surface: "cli", time: utcIso };
 
 /** Formats of times for one place. */
 export interface TimeTexts {

@@ -14,8 +14,8 @@ describe("texts for people", () => {
     expect(wrap(text, 20, "  ")).toBe(
       "  a queue that is\n  paused by ann, and\n  a-word-that-is-longer-than-a-line\n",
     );
-    const fact = { remedy: "Resume it, if the person who paused it agrees." };
-    expect(paragraphs([fact, fact], 30, () => text).split("\n")).toEqual([
+    const fact = { text, remedy: "Resume it, if the person who paused it agrees." };
+    expect(paragraphs([fact, fact], 30).split("\n")).toEqual([
       "",
       ...["a queue that is paused by ann,", "and", "a-word-that-is-longer-than-a-line"],
       ...["a queue that is paused by ann,", "and", "a-word-that-is-longer-than-a-line"],
@@ -161,9 +161,9 @@ describe("tables", () => {
 
 it("prints a remedy once for neighbours that share it", () => {
   const facts = [
-    { what: "a", remedy: "A." },
-    { what: "b", remedy: "B." },
-    { what: "c", remedy: "B." },
+    { text: "a", remedy: "A." },
+    { text: "b", remedy: "B." },
+    { text: "c", remedy: "B." },
   ];
-  expect(paragraphs(facts, undefined, ({ what }) => what)).toBe("\na\n  A.\n\nb\nc\n  B.\n");
+  expect(paragraphs(facts, undefined)).toBe("\na\n  A.\n\nb\nc\n  B.\n");
 });

@@ -85,7 +85,7 @@ export function onlyActs({ req }: Ctx): boolean {
  * which hides the tasks of others. All other paths concern the whole namespace.
  */
 const OWNED: readonly RegExp[] = [
-  /^\/api\/v1\/(events|status|me|openapi\.json)$/,
+  /^\/api\/v1\/(events|me|openapi\.json)$/,
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),
 ];
 

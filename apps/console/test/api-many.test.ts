@@ -498,9 +498,7 @@ test("the doctor reports faults, also to viewers, and changes nothing", async ()
   const { status, body } = await api("GET", "/doctor", undefined, viewer);
   expect([status, body["state"]]).toEqual([200, "errors"]);
   // No node is running here.
-  expect(body["findings"]).toContainEqual(
-    expect.objectContaining({ code: "NO_NODE", severity: "error", remedy: expect.any(String) }),
-  );
+  expect(body["findings"]).toContainEqual(expect.objectContaining({ code: "NO_NODE", severity: "error" }));
   expect((await api("POST", "/doctor", {})).status).toBe(405);
 });
 

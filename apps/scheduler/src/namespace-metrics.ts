@@ -1,5 +1,5 @@
-import type { Store } from "@carillon/scheduler/internal";
-import { Client, type StatusCode } from "@carillon/sdk";
+import { Coverage, readStatus, type Store } from "@carillon/scheduler/internal";
+import type { StatusCode } from "@carillon/sdk";
 import { ALERTS_QUEUE, type QueueStatus } from "@carillon/sdk/internal";
 import type { Registry } from "prom-client";
 import { scraped, shared, withinASecond } from "./scrape.js";
@@ -26,13 +26,13 @@ const NOTE_CODES = ["FROZEN", "QUEUE_PAUSED", "ALERTS_FAIL"] as const satisfies 
  * node's own.
  */
 export function namespaceMetrics(store: Store, registers: Registry[]): void {
-  const client = new Client({ store });
+  const coverage = new Coverage(store);
   const metric = scraped(
     registers,
     shared(async () => {
       if (!store.ready) return { status: undefined, queues: [], servers: [] };
       const [status, queues = [], servers = []] = await Promise.all([
-        withinASecond(() => client.status()),
+        withinASecond(() => readStatus({ store, coverage })),
         withinASecond(() => countAll(store)),
         withinASecond(() => store.info()),
       ]);

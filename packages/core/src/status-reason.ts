@@ -62,11 +62,11 @@ export type StatusReasonFacts = {
       readonly to: readonly string[];
       readonly error?: string;
     }
-  /** A move that was interrupted, or waits for runs. `task`: owner and id. */
+  /** A move that was interrupted, or waits for runs. `held`: owner and id. */
   | {
       readonly code: "TASK_HELD";
       readonly queue: string;
-      readonly task: string;
+      readonly held: string;
       readonly from: string;
       readonly to: string;
     }
@@ -83,3 +83,9 @@ export interface PauseFacts {
   readonly by?: string;
   readonly note?: string;
 }
+
+/** A setting of Redis with which it may lose tasks, or one that it does not show. */
+export type UnsafeSetting =
+  | { readonly code: "UNKNOWN_SETTINGS"; readonly settings: readonly string[] }
+  | { readonly code: "AOF_OFF" }
+  | { readonly code: "EVICTION"; readonly policy: string };

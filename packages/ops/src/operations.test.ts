@@ -42,5 +42,5 @@ it("a request that is no operation's, but at its path, opens nothing", () => {
   expect(rightsAt("GET", "/Tokens/")).toEqual({ noun: "tokens", role: "admin", reach: "namespace" });
   expect(rightsAt("GET", "/tokens/a")).toEqual({ noun: "tokens", role: "admin", reach: "namespace" });
   expect(rightsAt("GET", "/quotas/a")).toEqual({ noun: "quotas", role: "viewer", reach: "namespace" });
-  expect(rightsAt("GET", "/status")).toBeUndefined();
+  expect(rightsAt("GET", "/me")).toBeUndefined();
 });

@@ -26,6 +26,8 @@ import { deleteFreeze } from "./freezes/delete.js";
 import { listFreezes } from "./freezes/list.js";
 import { previewFreeze } from "./freezes/preview.js";
 import { putFreeze } from "./freezes/put.js";
+import { doctor } from "./health/doctor.js";
+import { status } from "./health/status.js";
 import { listNamespaces } from "./namespaces/list.js";
 import { listNodes } from "./nodes/list.js";
 import { explain } from "./occurrences/explain.js";
@@ -102,6 +104,7 @@ export const OPERATIONS = {
   defaults: { list: listDefaults, set: setDefaults },
   deleted: { list: listDeleted },
   freezes: { list: listFreezes, put: putFreeze, preview: previewFreeze, delete: deleteFreeze },
+  health: { status, doctor },
   namespaces: { list: listNamespaces },
   nodes: { list: listNodes },
   occurrences: { upNext, forecast, load: plannedLoad, ticks: listTicks, strips: tickStrips, explain },

@@ -4,6 +4,6 @@
  * @packageDocumentation
  */
 export { SKIP_REASONS, TRIGGERS } from "@carillon/core/internal";
-export { bullVersion, CLAIM_REFUSALS, Store, VERSION } from "@carillon/store";
+export { bullVersion, CLAIM_REFUSALS, Coverage, readStatus, Store, VERSION } from "@carillon/store";
 export { type StoreSeams, withSeams } from "@carillon/store/internal";
 export { withNodeSeams } from "./seams.js";

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { CarillonError } from "@carillon/core";
-import { stoppedError } from "@carillon/core/internal";
-import { type Heartbeat, Store, type Subscription, untilRedisAnswers } from "@carillon/store";
+import { settingText, stoppedError } from "@carillon/core/internal";
+import { type Heartbeat, Store, type Subscription, unsafeSettings, untilRedisAnswers } from "@carillon/store";
 import { internalsOf, rememberStore } from "@carillon/store/internal";
 import { type Decided, type Reconciled, type SchedulerEvents, tell } from "./events.js";
 import { nodeHeartbeat } from "./heartbeat.js";
@@ -11,7 +11,7 @@ import { listenForWakes } from "./loop/wake.js";
 import { type SchedulerOptions, type Settings, settle } from "./options.js";
 import { type NotReady, notReady, type Readiness, redisNotReady } from "./readiness.js";
 import { RoundTrips } from "./round-trips.js";
-import { inspectRedis, refusal } from "./safety-check.js";
+import { refusal } from "./safety-check.js";
 
 /** Results of one `tick`. */
 export interface TickReport {
@@ -165,11 +165,11 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   /** @throws `REDIS_UNSAFE` */
   async #askRedis(): Promise<void> {
     await this.#loop.readClock();
-    const findings = await inspectRedis(this.#store);
-    const error = refusal(findings);
+    const settings = (await this.#store.info()).flatMap(unsafeSettings);
+    const error = refusal(settings);
     if (error && this.#settings.unsafeRedis === "refuse") throw error;
     const { logger, namespace } = this.#settings;
-    for (const { what, message } of findings) logger.warn({ what }, message);
+    for (const setting of settings) logger.warn({ what: setting.code }, settingText(setting));
     if ((await this.#store.registry.queues()).length === 0) {
       logger.warn(
         { what: "empty", namespace },

@@ -6,6 +6,7 @@ import { Scheduler } from "@carillon/scheduler";
 import { Client } from "@carillon/sdk";
 import { eventually, startRedis } from "@carillon/testing";
 import { expect, it } from "vitest";
+import { statusOf } from "../../ops/test/in-words.js";
 
 const library = existsSync("/usr/lib")
   ? readdirSync("/usr/lib")
@@ -41,7 +42,7 @@ it.skipIf(!library)(
     } as const;
     const node = new Scheduler(options);
     const client = new Client({ connection: redis.url });
-    const codes = async () => (await client.status()).reasons.map(({ code }) => code);
+    const codes = async () => (await statusOf(client)).reasons.map(({ code }) => code);
     try {
       await node.start();
       await client.put({ id: "t", type: "t", queue: "q", schedule: { every: "1d" } });
@@ -49,7 +50,7 @@ it.skipIf(!library)(
       const before = Date.now();
       setClock(-600);
       await eventually(async () => expect(await codes()).toEqual(["CLOCK_WENT_BACK"]), PATIENCE);
-      const [reason] = (await client.status()).reasons;
+      const [reason] = (await statusOf(client)).reasons;
       expect(reason?.until).toBeGreaterThanOrEqual(before - 1_000);
       setClock(0);
       await eventually(async () => expect(await codes()).toEqual([]), PATIENCE);

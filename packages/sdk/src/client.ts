@@ -1,14 +1,11 @@
 import { CarillonError, type TaskInput, type TaskRef, type TriggerOptions } from "@carillon/core";
 import { Store } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
-import { doctor } from "./client/doctor.js";
-import type { Diagnosis } from "./client/doctor-finding.js";
 import { type EventsOptions, type LiveEvent, liveEvents } from "./client/events.js";
 import { isTyped } from "./client/input.js";
 import { checkedOptions } from "./client/options.js";
 import { Runs } from "./client/runs.js";
 import { rememberScope, Scope } from "./client/scope.js";
-import { type Status, status } from "./client/status.js";
 import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
 import { countTasks, listTasks, readTask } from "./client/task-reader.js";
 import { TaskWriter } from "./client/task-writer.js";
@@ -213,25 +210,6 @@ export class Client {
     options: EnqueueOptions = {},
   ): Promise<EnqueueResult> {
     return this.#writer.enqueue(type, payload, options);
-  }
-
-  /**
-   * Whether the work of the namespace is on time, behind, or stopped, and why; for a bound client, the work of its
-   * owner. Never throws because of Redis: a Redis that cannot be reached is a reason too. A bounded number of reads for
-   * each queue.
-   */
-  async status(): Promise<Status> {
-    return status(this.#scope);
-  }
-
-  /**
-   * Examines a namespace beyond its status: settings of Redis, versions, clocks, task types and alerts without a worker, tasks that never ran or
-   * take longer than their interval, many due at once, and indexes. Changes nothing; reads at most 2,000 tasks.
-   *
-   * @throws `FORBIDDEN` for a bound client
-   */
-  async doctor(): Promise<Diagnosis> {
-    return doctor(this.#scope, this.runs);
   }
 
   /**

@@ -29,13 +29,11 @@ export {
 } from "@carillon/store";
 export { internalsOf, storeOf } from "@carillon/store/internal";
 export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope, shown } from "./client/change.js";
-export type { Diagnosis, Finding } from "./client/doctor-finding.js";
 export { assertEntry, assertRef, notFound, shortText, wholeNumber } from "./client/input.js";
 export { running } from "./client/running.js";
 export { findRun } from "./client/runs.js";
 export { type Scope, scopeOf } from "./client/scope.js";
 export type { StatsPage, TaskStatsRow } from "./client/stats.js";
-export type { Status, StatusReason } from "./client/status.js";
 export { triggerOne } from "./client/task-actions.js";
 export { checkedConditions, countByFilter, listStats, storedFilter } from "./client/task-reader.js";
 export { TaskWriter } from "./client/task-writer.js";

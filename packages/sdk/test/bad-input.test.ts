@@ -3,7 +3,7 @@ import { CarillonError, Client, defineTask, readEnvironment, type TaskInput, Wor
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { attempt } from "../../../test/helpers.js";
-import { explained } from "../../ops/test/explained.js";
+import { explained } from "../../ops/test/in-words.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { onEveryEngine } from "../../store/test/engines.js";
 

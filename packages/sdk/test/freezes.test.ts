@@ -5,7 +5,7 @@ import { internalsOf, withSeams } from "@carillon/store/internal";
 import { type RedisServer, startRedis, type TestKit, testKit, virtualStore } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { explained } from "../../ops/test/explained.js";
+import { explained } from "../../ops/test/in-words.js";
 import { Bench } from "../../store/test/bench.js";
 
 const QUEUE = "bells";

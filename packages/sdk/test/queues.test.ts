@@ -6,7 +6,7 @@ import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eachKit } from "../../../test/helpers.js";
-import { explained } from "../../ops/test/explained.js";
+import { explained } from "../../ops/test/in-words.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");

@@ -3,7 +3,7 @@ import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { freePort } from "@carillon/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { explained } from "../../ops/test/explained.js";
+import { explained } from "../../ops/test/in-words.js";
 
 const TYPE = defineTask("report", {
   queue: "reports",

@@ -3,6 +3,7 @@ import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { examined } from "../../ops/test/in-words.js";
 
 const QUEUE = "bells";
 /** Tasks by their defect; each has the same definition. */
@@ -66,7 +67,7 @@ describe("tasks whose data cannot be read", () => {
   });
 
   it("are findings of the doctor, with their remedies", async () => {
-    const { state, findings } = await client.doctor();
+    const { state, findings } = await examined(client);
     expect(state).toBe("errors");
     const found = findings.filter(({ code }) => code === "UNREADABLE");
     expect(found.map(({ task }) => task?.id).sort()).toEqual(NAMES);

@@ -42,7 +42,7 @@ export {
 export type { Failpoint } from "./redis/failpoints.js";
 export type { ConnectionEars } from "./redis/link.js";
 export type { Lease, Mutex } from "./redis/mutex.js";
-export type { ServerInfo, SlowCommand } from "./redis/server-info.js";
+export { type ServerInfo, type SlowCommand, unsafeSettings } from "./redis/server-info.js";
 export type { Subscription } from "./redis/subscription.js";
 export { untilRedisAnswers } from "./redis/until-redis-answers.js";
 export { assertKnown } from "./registry.js";

@@ -1,8 +1,12 @@
-import type { Diagnosis, Finding } from "@carillon/sdk/internal";
+import type { AnswerTo } from "@carillon/ops";
+import { findingText } from "@carillon/ops/words";
 import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import type { Screen } from "../table.js";
 import { paragraphs, printable, sentenceCase } from "../text.js";
+import { CLI_VOICE } from "../times.js";
+
+type Diagnosis = AnswerTo<"health.doctor">;
 
 const EXIT_BY_STATE: Record<Diagnosis["state"], ExitCode> = {
   healthy: EXIT.ok,
@@ -23,8 +27,8 @@ export const registerDoctor: Register = (program, out) => {
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, async (client) => {
-        const diagnosis = await client.doctor();
+      const found = await withClient(options, async (client, ops) => {
+        const diagnosis = await ops.health.doctor();
         // Without an answer of Redis there is nothing to say about its content.
         const { tasks, skipped } = diagnosis;
         if (!options.json && tasks.of === 0 && skipped.length === 0) await noteIfEmpty(client, out);
@@ -37,9 +41,12 @@ export const registerDoctor: Register = (program, out) => {
 };
 
 function page({ state, findings, tasks, skipped }: Diagnosis, { paint, width }: Screen): string {
-  const about = ({ severity, code, message, task }: Finding) =>
-    `${severity}: ${task === undefined ? sentenceCase(message) : message} [${code}]`;
-  const lines = paragraphs(findings, width, about).replace(/^(error|warning)(?=: )/gm, (severity) =>
+  const texts = findings.map((finding) => {
+    const { severity, code, task } = finding;
+    const { message, remedy } = findingText(finding, CLI_VOICE);
+    return { text: `${severity}: ${task === undefined ? sentenceCase(message) : message} [${code}]`, remedy };
+  });
+  const lines = paragraphs(texts, width).replace(/^(error|warning)(?=: )/gm, (severity) =>
     paint(severity === "error" ? "red" : "yellow", severity),
   );
   return [

@@ -1,11 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { duration } from "@carillon/ops/words";
-import type { QueueStatus, Status, StatusReason, StatusState } from "@carillon/sdk/internal";
+import type { AnswerTo } from "@carillon/ops";
+import { duration, reasonText, remedyText } from "@carillon/ops/words";
 import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";
 import { paragraphs, printable, sentenceCase } from "../text.js";
-import { when } from "../times.js";
+import { CLI_VOICE, when } from "../times.js";
+
+type Status = AnswerTo<"health.status">;
+type StatusReason = Status["reasons"][number];
 
 interface StatusOptions extends Globals {
   watch?: boolean;
@@ -17,7 +20,7 @@ const EVERY = 2_000;
 /** Moves to the first column of the first line, and clears from there on. */
 const CLEAR = "\u001b[H\u001b[2J";
 
-const EXIT_BY_STATE: Record<StatusState, ExitCode> = {
+const EXIT_BY_STATE: Record<Status["state"], ExitCode> = {
   "on-time": EXIT.ok,
   behind: EXIT.attention,
   stopped: EXIT.trouble,
@@ -39,10 +42,10 @@ export const registerStatus: Register = (program, out) => {
     .option("--watch", "again every 2 s, until it is interrupted")
     .action(async (_: unknown, command) => {
       const options: StatusOptions = command.optsWithGlobals();
-      await withClient(options, async (client) => {
+      await withClient(options, async (client, ops) => {
         const clear = options.watch && options.io.stdout.isTTY ? CLEAR : "";
         for (;;) {
-          const status = await client.status();
+          const status = await ops.health.status();
           out.exitCode = EXIT_BY_STATE[status.state];
           await (options.json ? out.json(status) : out.write(clear + page(status, out)));
           if (!options.watch && !options.json && status.at !== undefined && status.queues.length === 0)
@@ -66,9 +69,15 @@ function page(status: Status, screen: Screen): string {
   ];
   return [
     `${paint(COLOURS[state], headline(status))}\n`,
-    paragraphs(reasons, width, (reason) => sentence(reason, at)),
+    paragraphs(
+      reasons.map((reason) => texts(reason, at)),
+      width,
+    ),
     notes.length > 0 ? "\nNotes:\n" : "",
-    paragraphs(notes, width, (note) => sentence(note, at)),
+    paragraphs(
+      notes.map((note) => texts(note, at)),
+      width,
+    ),
     at === undefined ? "" : `\n${facts.join(", ")}\n`,
     queues.length > 0 ? `\n${table(COLUMNS, queues, screen)}` : "",
   ].join("");
@@ -80,11 +89,14 @@ function headline({ state, behind, reasons }: Status): string {
   if (state === "behind") return `${duration(behind)} behind`;
   const [first, ...more] = reasons.filter(({ code }) => code !== "OVERDUE" && code !== "JOBS_WAIT");
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
-  return printable(`stopped: ${first?.message.replace(/\.$/, "")}${others}`);
+  return printable(`stopped: ${first && reasonText(first, CLI_VOICE).replace(/\.$/, "")}${others}`);
 }
 
-function sentence({ code, message, since }: StatusReason, now: number | undefined): string {
-  return `${sentenceCase(message)} [${code}]${since === undefined ? "" : ` since ${when(Math.floor(since / 1_000) * 1_000, now)}`}`;
+function texts(reason: StatusReason, now: number | undefined): { text: string; remedy: string } {
+  const { code, since } = reason;
+  const from = since === undefined ? "" : ` since ${when(Math.floor(since / 1_000) * 1_000, now)}`;
+  const text = `${sentenceCase(reasonText(reason, CLI_VOICE))} [${code}]${from}`;
+  return { text, remedy: remedyText(reason, CLI_VOICE) };
 }
 
 function counted(ready: number, alive: number, what: string): string {
@@ -95,7 +107,7 @@ function counted(ready: number, alive: number, what: string): string {
 const count = (value: number | undefined) => (value === undefined ? "-" : String(value));
 const age = (ms: number | undefined) => (ms === undefined ? "-" : duration(ms));
 
-const COLUMNS: Column<QueueStatus>[] = [
+const COLUMNS: Column<Status["queues"][number]>[] = [
   { title: "QUEUE", value: (queue) => queue.name },
   {
     title: "BEHIND",

@@ -1,9 +1,15 @@
+import { z } from "zod";
 import { version } from "../command-line.js";
 import { BOARD_PATH } from "../paths.js";
-import { DIAGNOSIS, ME, STATUS } from "./answers.js";
 import { endpoint, ok } from "./route.js";
 
-/** The status of the namespace, its nodes and workers. */
+const text = z.string();
+const ME = z.object({
+  ...{ name: text, role: z.enum(["viewer", "operator", "admin"]), owners: z.array(text).optional() },
+  ...{ namespace: text, version: text, now: z.int(), signsIn: z.boolean(), bullBoard: text.optional() },
+});
+
+/** Who asks. */
 export const namespaceEndpoints = {
   me: endpoint({ answer: ME }, async ({ client, site, identity: { name, role, owners } }) =>
     ok({
@@ -15,6 +21,4 @@ export const namespaceEndpoints = {
       now: await client.serverTime(),
     }),
   ),
-  status: endpoint({ answer: STATUS }, async ({ client }) => ok(await client.status())),
-  doctor: endpoint({ answer: DIAGNOSIS }, async ({ client }) => ok(await client.doctor())),
 };

@@ -5,10 +5,18 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import { version } from "../command-line.js";
 import type { Env } from "../context.js";
-import { ERROR } from "./answers.js";
 import { type Described, type Endpoint, endpoint, NOTHING, ok } from "./route.js";
 
 type Json = Record<string, unknown>;
+
+const ERROR = z
+  .object({
+    error: z.object({
+      ...{ code: z.enum(ERROR_CODES), message: z.string() },
+      ...{ field: z.string().optional(), remedy: z.string().optional() },
+    }),
+  })
+  .meta({ id: "Error" });
 
 /** The OpenAPI 3.1 document of a router and its schemas, made when it is first asked for. */
 export function openApiEndpoint(router: Pick<Hono<Env>, "routes">): Endpoint {

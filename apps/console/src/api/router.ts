@@ -19,8 +19,6 @@ export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   operationRoutes(router, turn, redactor);
   route(router, "/openapi.json", { get: openApiEndpoint(router) });
   route(router, "/me", { get: namespace.me });
-  route(router, "/status", { get: namespace.status });
-  route(router, "/doctor", { get: turn(namespace.doctor) });
   route(router, "/events", { get: eventsEndpoint() });
   return router;
 }

@@ -1,5 +1,4 @@
-import type { Outcome, TaskState } from "@carillon/sdk";
-import type { StatusReason } from "@carillon/sdk/internal";
+import type { Outcome, StatusCode, TaskState } from "@carillon/sdk";
 import { count } from "./words-count.js";
 import { editWords } from "./words-edit.js";
 import { opsWords } from "./words-ops.js";
@@ -148,11 +147,7 @@ export const words = {
       OVERDUE: "Overdue tasks",
       JOBS_NOT_TAKEN: "Workers",
       JOBS_WAIT: "Runs under way",
-    } as Partial<Record<StatusReason["code"], string>>,
-    acts: {
-      QUEUE_PAUSED: "Resume it on the page of queues",
-      FROZEN: "Lift it on the page of freezes",
-    } as Partial<Record<StatusReason["code"], string>>,
+    } as Partial<Record<StatusCode, string>>,
   },
   list: {
     title: "Tasks",

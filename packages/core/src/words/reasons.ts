@@ -1,5 +1,5 @@
 import type { FreezeScope, Frozen } from "../freeze.js";
-import type { Gap, PauseFacts, StatusReasonFacts, WaitingJobs } from "../status-reason.js";
+import type { Gap, PauseFacts, StatusReasonFacts, UnsafeSetting, WaitingJobs } from "../status-reason.js";
 import { duration, formatInstant } from "./times.js";
 
 /** As answers of operations have it: fields may be undefined. */
@@ -28,7 +28,7 @@ export function reasonText(reason: StatusReasonFacts, time = formatInstant): str
     case "ALERTS_UNDELIVERED":
       return `alerts wait for their delivery${reason.gap ? `: ${gapText(reason.gap)}` : ""}.`;
     case "TASK_HELD":
-      return `the task ${reason.task} does not run: a move from queue ${reason.from} to ${reason.to} holds it.`;
+      return `the task ${reason.held} does not run: a move from queue ${reason.from} to ${reason.to} holds it.`;
     case "ALERTS_FAIL":
       return failingText(reason.deliveries, reason.to, reason.error);
     case "OVERDUE":
@@ -44,6 +44,18 @@ function failingText(deliveries: number, to: readonly string[], error: string | 
   const what = deliveries === 1 ? "1 delivery of alerts has" : `${deliveries} deliveries of alerts have`;
   const where = to.length === 0 ? "" : `, to ${to.join(", ")}`;
   return `${what} failed or wait${deliveries === 1 ? "s" : ""} for another try${where}${error === undefined ? "" : `: ${error.replace(/\.$/, "")}`}.`;
+}
+
+/** The setting in one sentence. */
+export function settingText(setting: UnsafeSetting): string {
+  switch (setting.code) {
+    case "UNKNOWN_SETTINGS":
+      return `Redis does not show ${setting.settings.join(" and ")}.`;
+    case "AOF_OFF":
+      return "appendonly is off: a restart of Redis loses acknowledged writes.";
+    case "EVICTION":
+      return `maxmemory-policy is ${setting.policy}: Redis may drop tasks and jobs.`;
+  }
 }
 
 /** The gap in words. */

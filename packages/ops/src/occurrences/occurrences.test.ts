@@ -3,7 +3,7 @@ import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { explained } from "../../test/explained.js";
+import { explained } from "../../test/in-words.js";
 import { SlowSchedules } from "../../test/slow-schedules.js";
 
 type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];

@@ -4,7 +4,7 @@ import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eachKit } from "../../../../test/helpers.js";
-import { explained } from "../../test/explained.js";
+import { examined, explained, statusOf } from "../../test/in-words.js";
 import { operatorOf } from "../operator.js";
 
 const [QUEUE, OTHER] = ["bells", "gongs"];
@@ -351,7 +351,7 @@ describe("a move to another queue", () => {
     moves.end = () => Promise.reject(new Error("NOREPLICAS"));
     await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toThrow("NOREPLICAS");
     moves.end = end;
-    const told = async () => (await kit.client.status()).reasons.filter(({ code }) => code === "TASK_HELD");
+    const told = async () => (await statusOf(kit.client)).reasons.filter(({ code }) => code === "TASK_HELD");
     await kit.advance("2m");
     expect(ran).toEqual([]);
     const reason = {
@@ -361,7 +361,7 @@ describe("a move to another queue", () => {
       queue: OTHER,
     };
     expect(await told()).toMatchObject([{ ...reason, since: START }]);
-    const { findings } = await kit.client.doctor();
+    const { findings } = await examined(kit.client);
     expect(findings).toContainEqual(expect.objectContaining({ ...reason, severity: "error" }));
     await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
     expect(await told()).toEqual([]);

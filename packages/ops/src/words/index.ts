@@ -5,4 +5,6 @@
  */
 export { duration, relative } from "@carillon/core/internal";
 export { eventText, explanationText, holdText } from "./explanation.js";
+export { findingText } from "./finding.js";
+export { reasonText, remedyText } from "./status.js";
 export type { Voice } from "./voice.js";

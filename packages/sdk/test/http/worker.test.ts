@@ -2,6 +2,7 @@ import { Client, Worker } from "@carillon/sdk";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SILENT } from "../../../../test/helpers.js";
+import { statusOf } from "../../../ops/test/in-words.js";
 import { alertWebhook, httpRequest } from "../../src/http/index.js";
 import { KEY, Target } from "./bench.js";
 
@@ -65,7 +66,7 @@ describe("a task that is a stored request", () => {
     await client.put(type, { id: "alert-1", payload, schedule, retry });
     await client.trigger({ queue: type.queue, id: "alert-1" });
     await eventually(async () =>
-      expect((await client.status()).notes.filter(({ code }) => code === "ALERTS_FAIL")).toMatchObject([
+      expect((await statusOf(client)).notes.filter(({ code }) => code === "ALERTS_FAIL")).toMatchObject([
         {
           message: `1 delivery of alerts has failed or waits for another try, to ${refusing.host}: HttpError: ${refusing.host} answered 500.`,
           remedy: expect.stringContaining("carillon alerts test URL"),
@@ -74,10 +75,10 @@ describe("a task that is a stored request", () => {
     );
     const [run] = await client.runs.list({ queue: type.queue, id: "alert-1" });
     expect(run?.state).not.toBe("final");
-    expect((await client.status()).reasons.map(({ queue }) => queue)).not.toContain(type.queue);
+    expect((await statusOf(client)).reasons.map(({ queue }) => queue)).not.toContain(type.queue);
     await worker.stop();
     await client.delete({ queue: type.queue, id: "alert-1" });
-    expect((await client.status()).notes).toEqual([]);
+    expect((await statusOf(client)).notes).toEqual([]);
     await refusing.close();
   });
 

@@ -5,6 +5,7 @@ import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { Worker as BullWorker } from "bullmq";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { statusOf } from "../../../ops/test/in-words.js";
 import { Bench, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("heartbeat");
@@ -73,7 +74,7 @@ it("a worker reports the types whose runs it fails because it lacks them, to a b
   await bench.run("t", "ring");
   const lacking = [{ queue: QUEUE, type: "ring", since: expect.any(Number) }];
   await eventually(async () => expect(await list()).toMatchObject([{ id: worker.id, lacking }]));
-  expect((await fresh().status()).reasons).toMatchObject([
+  expect((await statusOf(fresh())).reasons).toMatchObject([
     { code: "NO_NODE" },
     { code: "NO_WORKER", queue: QUEUE, type: "ring" },
   ]);

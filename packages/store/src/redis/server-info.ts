@@ -1,3 +1,5 @@
+import type { UnsafeSetting } from "@carillon/core/internal";
+
 /** Facts that a server says about itself. Managed servers hide some: these are undefined. */
 export interface ServerInfo {
   /** Whether it keeps an append-only file. */
@@ -43,6 +45,21 @@ export function readServerInfo(reply: string): ServerInfo {
     })),
     cluster: field("cluster_enabled") === "1",
   };
+}
+
+/** Settings with which this server may lose tasks, and those that it does not show. */
+export function unsafeSettings({ eviction, aof }: Pick<ServerInfo, "eviction" | "aof">): UnsafeSetting[] {
+  const settings = [
+    ...(aof === undefined ? ["appendonly"] : []),
+    ...(eviction === undefined ? ["maxmemory-policy"] : []),
+  ];
+  return [
+    ...(settings.length > 0 ? [{ code: "UNKNOWN_SETTINGS", settings } as const] : []),
+    ...(aof === false ? [{ code: "AOF_OFF" } as const] : []),
+    ...(eviction !== undefined && eviction !== "noeviction"
+      ? [{ code: "EVICTION", policy: eviction } as const]
+      : []),
+  ];
 }
 
 /** Reads a reply to `SLOWLOG GET`. Of the arguments only the command itself: others may be secret. */

@@ -199,7 +199,7 @@ function heldReasons(held: readonly Held[]): StatusReasonFacts[] {
     const [direction, other = ""] = mark.split(" ");
     const [from, to] = direction === "to" ? [name.queue, other] : [other, name.queue];
     const task = localName(name);
-    return [`${task} ${from} ${to}`, { code: "TASK_HELD", queue: name.queue, task, from, to, since }];
+    return [`${task} ${from} ${to}`, { code: "TASK_HELD", queue: name.queue, held: task, from, to, since }];
   });
   return [...new Map(reasons).values()];
 }

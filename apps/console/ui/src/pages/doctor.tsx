@@ -1,10 +1,15 @@
-import type { Diagnosis, Finding } from "@carillon/sdk/internal";
+import type { AnswerTo } from "@carillon/ops";
+import { findingText } from "@carillon/ops/words";
 import { Link } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
 import { useGet } from "../lib/query.js";
+import { useVoice } from "../lib/time.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { words } from "../words.js";
+
+type Diagnosis = AnswerTo<"health.doctor">;
+type Finding = Diagnosis["findings"][number];
 
 const w = words.doctor;
 const TONES: Record<Diagnosis["state"], Tone> = { healthy: "ok", warnings: "warn", errors: "bad" };
@@ -65,29 +70,32 @@ export default function Doctor() {
 }
 
 function Findings({ severity, findings }: { severity: Finding["severity"]; findings: readonly Finding[] }) {
+  const voice = useVoice();
   if (findings.length === 0) return null;
   return (
     <Panel title={w.severities[severity](findings.length)}>
       <ul className="rows">
-        {findings.map(({ code, message, remedy, queue, task }) => (
-          <li key={`${code} ${message}`}>
-            <Badge tone={severity === "error" ? "bad" : "warn"}>{code}</Badge>
-            {task === undefined ? null : (
-              <Link href={taskPath(task)} className="any" data-row>
-                {shortName(task)}
-              </Link>
-            )}
-            {queue === undefined || task !== undefined ? null : (
-              <Link href={`/tasks?queue=${encodeURIComponent(queue)}`} className="any" data-row>
-                {w.queue(queue)}
-              </Link>
-            )}
-            <p className="wide any">{message}</p>
-            <p className="wide any">
-              <strong>{w.remedy}</strong> {remedy}
-            </p>
-          </li>
-        ))}
+        {findings
+          .map((finding) => ({ ...finding, ...findingText(finding, voice) }))
+          .map(({ code, message, remedy, queue, task }) => (
+            <li key={`${code} ${message}`}>
+              <Badge tone={severity === "error" ? "bad" : "warn"}>{code}</Badge>
+              {task === undefined ? null : (
+                <Link href={taskPath(task)} className="any" data-row>
+                  {shortName(task)}
+                </Link>
+              )}
+              {queue === undefined || task !== undefined ? null : (
+                <Link href={`/tasks?queue=${encodeURIComponent(queue)}`} className="any" data-row>
+                  {w.queue(queue)}
+                </Link>
+              )}
+              <p className="wide any">{message}</p>
+              <p className="wide any">
+                <strong>{w.remedy}</strong> {remedy}
+              </p>
+            </li>
+          ))}
       </ul>
     </Panel>
   );

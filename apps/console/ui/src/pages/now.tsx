@@ -1,16 +1,19 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { duration, reasonText, remedyText } from "@carillon/ops/words";
 import type { Outcome, RunningRun, Task } from "@carillon/sdk";
-import type { Status, StatusReason } from "@carillon/sdk/internal";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useGet } from "../lib/query.js";
+import { useVoice } from "../lib/time.js";
 import { List, Loaded, PageHead, Row } from "../parts/page.js";
 import { Badge, OutcomeBadge, type Tone } from "../parts/state.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
+
+type Status = AnswerTo<"health.status">;
+type StatusReason = Status["reasons"][number];
 
 const w = words.now;
 const SHOWN = 8;
@@ -92,28 +95,28 @@ function Reasons({ of }: { of: readonly StatusReason[] }) {
   return (
     <ul className="stack">
       {of.map((reason) => (
-        <Reason key={`${reason.code} ${reason.queue} ${reason.type} ${reason.message}`} reason={reason} />
+        <Reason key={JSON.stringify(reason)} reason={reason} />
       ))}
     </ul>
   );
 }
 
-function Reason({ reason: { code, message, remedy, since } }: { reason: StatusReason }) {
-  const { act, wide } = useMe();
+function Reason({ reason }: { reason: StatusReason }) {
+  const { code, since } = reason;
+  const voice = useVoice();
+  const { wide } = useMe();
   const place = wide || PLACES[code] !== "/system" ? PLACES[code] : undefined;
-  // In place of the remedy, which names a command: the page has a button for it.
-  const deed = place !== undefined && act ? w.acts[code] : undefined;
   return (
     <li>
-      {message}{" "}
+      {reasonText(reason, voice)}{" "}
       {since === undefined ? null : (
         <span className="soft">
           <Relative at={since} />
         </span>
       )}
       <br />
-      {deed === undefined ? <span className="soft">{remedy} </span> : null}
-      {place === undefined ? null : <Link href={place}>{deed ?? w.places[code]}</Link>}
+      <span className="soft">{remedyText(reason, voice)} </span>
+      {place === undefined ? null : <Link href={place}>{w.places[code]}</Link>}
     </li>
   );
 }

@@ -2,18 +2,18 @@ import { ALERTS_QUEUE, type CarillonError, type Policies, type TaskName } from "
 import {
   DESTINATION_KINDS,
   DESTINATIONS,
-  formatDuration,
-  gapText,
   parseLocalName,
+  type StatusReasonFacts,
   type TaskSchedule,
 } from "@carillon/core/internal";
-import { failsForAll, isAlive, redisError, type StoredTask } from "@carillon/store";
-import { clocks, dead, lostHistory, notReady, redisFindings, skews, slowness } from "./doctor-environment.js";
-import { type Diagnosis, type Finding, NAMED, span } from "./doctor-finding.js";
-import type { Runs } from "./runs.js";
-import type { Scope } from "./scope.js";
-import { type StatusReason, status } from "./status.js";
-import { undelivered } from "./undelivered.js";
+import { running, type Scope, undelivered } from "@carillon/sdk/internal";
+import { failsForAll, isAlive, readStatus, redisError, type StoredTask } from "@carillon/store";
+import { z } from "zod";
+import { nameOf } from "../bulk/bulk.js";
+import { operation } from "../operation.js";
+import { count, taskName } from "../shapes.js";
+import { clocks, dead, lostHistory, notReady, redisFindings, skews, slowness } from "./environment.js";
+import { type Finding, type FindingFacts, NAMED } from "./finding.js";
 
 /** Tasks that are read in all. */
 const SAMPLE = 2_000;
@@ -38,18 +38,56 @@ interface Sampled {
   readonly total: number;
 }
 
+const finding = z
+  .looseObject({
+    code: z
+      .string()
+      .describe("A code of the status, or of a check of its own. Further fields are its facts."),
+    severity: z
+      .enum(["error", "warning"])
+      .describe("Error: work is lost, wrong or not done. Warning: it may be."),
+    queue: z.string().optional(),
+    task: taskName.optional(),
+    more: count.optional().describe("Number of further tasks with this fault that are not listed."),
+  })
+  .meta({ id: "Finding" }) as unknown as z.ZodType<Finding>;
+
+const diagnosis = z
+  .object({
+    state: z.enum(["healthy", "warnings", "errors"]),
+    findings: z.array(finding).readonly().describe("Errors first."),
+    tasks: z
+      .object({ read: count, of: count })
+      .describe(
+        "At most 2,000 tasks are read: in each queue half of them the first by name, half the next due.",
+      ),
+    skipped: z.array(z.string()).readonly().describe("Checks that could not be made, and why."),
+  })
+  .meta({ id: "Diagnosis" });
+
 /** Examines a namespace: reads a bounded number of keys and changes nothing. */
-export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): Promise<Diagnosis> {
-  scope.assertUnbound();
+export const doctor = operation({
+  http: "GET /doctor",
+  role: "viewer",
+  reach: "namespace",
+  cost: "computes",
+  summary:
+    "Looks for faults beyond the status: settings of Redis, versions, clocks, types and alerts without a worker, tasks that never ran or take too long, herds, indexes.",
+  input: z.strictObject({}),
+  output: diagnosis,
+  run: ({ scope }) => examine(scope),
+});
+
+async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
   const { store } = scope;
-  const { reasons, notes, at } = await status(scope);
-  const found: Finding[] = [...reasons, ...notes].map(({ code, message, remedy, queue }) => ({
-    ...{ code, message, remedy, queue },
-    severity: MILD.has(code) ? ("warning" as const) : ("error" as const),
+  const { reasons, notes, at } = await readStatus(scope);
+  const found: Finding[] = [...reasons, ...notes].map((reason) => ({
+    ...reason,
+    severity: MILD.has(reason.code) ? "warning" : "error",
   }));
   const skipped: string[] = [];
   const writable = !reasons.some(({ code }) => code.startsWith("REDIS_"));
-  if (at === undefined) return diagnosis(found, [], ["all others: Redis does not answer"]);
+  if (at === undefined) return diagnosisOf(found, [], ["all others: Redis does not answer"]);
   const [infos, commands, nodes, workers, queues] = await Promise.all([
     store.info().catch((error: Error) => void skipped.push(`Redis' settings: ${error.message}`)),
     // The ACL for Carillon's own users does not allow SLOWLOG, which shows the commands of everybody.
@@ -75,25 +113,25 @@ export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): 
     ...skews(alive.nodes, alive.workers),
     ...clocks(alive.nodes),
     ...notReady(alive.nodes, at),
-    ...(writable ? [...dead("node", nodes, at), ...dead("worker", workers, at)] : []),
+    ...(writable ? [...dead("NODE_DEAD", nodes, at), ...dead("WORKER_DEAD", workers, at)] : []),
     ...(writable ? await uncovered(scope, tasks, reasons) : []),
     ...(await stuckDeliveries(scope, at, [...reasons, ...notes])),
     ...(writable ? await undeliverable(scope, tasks) : []),
     ...unplanned,
     ...neverRan(tasks, schedules, at),
-    ...(await tooLong(tasks, schedules, runs, at)),
+    ...(await tooLong(scope, tasks, schedules, at)),
     ...samples.flatMap(({ queue, tasks: all }) => herds(queue, all)),
     ...samples.flatMap(unreadable),
     ...samples.flatMap(orphans),
   );
-  return diagnosis(found, samples, skipped);
+  return diagnosisOf(found, samples, skipped);
 }
 
-function diagnosis(
+function diagnosisOf(
   found: readonly Finding[],
   samples: readonly Sampled[],
   skipped: readonly string[],
-): Diagnosis {
+): z.output<typeof diagnosis> {
   const errors = found.filter(({ severity }) => severity === "error");
   const findings = [...errors, ...found.filter(({ severity }) => severity === "warning")];
   const state = errors.length > 0 ? "errors" : findings.length > 0 ? "warnings" : "healthy";
@@ -139,7 +177,7 @@ async function sample({ store }: Scope, queue: string, size: number): Promise<Sa
 async function uncovered(
   { coverage }: Scope,
   tasks: readonly StoredTask[],
-  reasons: readonly StatusReason[],
+  reasons: readonly StatusReasonFacts[],
 ): Promise<Finding[]> {
   const works = new Map(
     tasks.map(({ definition: { queue, type } }) => [`${queue} ${type}`, { queue, type }] as const),
@@ -155,13 +193,13 @@ async function uncovered(
       const name = `${queue} ${workers === 0 ? "" : type}`;
       return !told.has(name) && told.add(name);
     })
-    .map((gap) => ({
-      code: gap.workers === 0 ? "NO_WORKER" : "TYPE_UNHANDLED",
-      severity: "error" as const,
-      message: `${gapText(gap)[0]?.toUpperCase()}${gapText(gap).slice(1)}.`,
-      remedy: `Start a worker that has the type ${gap.type} and works the queue ${gap.queue}.`,
-      queue: gap.queue,
-    }));
+    .map(
+      (gap): Finding => ({
+        ...(gap.workers === 0 ? { code: "NO_WORKER", gap } : { code: "TYPE_UNHANDLED", gap }),
+        severity: "error",
+        queue: gap.queue,
+      }),
+    );
 }
 
 /** Kinds of destinations, of tasks and of defaults, that no worker delivers to. */
@@ -175,15 +213,9 @@ async function undeliverable({ store, coverage }: Scope, tasks: readonly StoredT
     const count = tasks.filter(({ definition }) => uses(definition)).length;
     const [gap] = (await coverage.gaps([{ queue: ALERTS_QUEUE, type }])).values();
     if (gap === undefined || (scopes.length === 0 && count === 0)) continue;
-    const who = [
-      ...(count > 0 ? [count === 1 ? "1 task" : `${count} tasks`] : []),
-      ...(scopes.length > 0 ? [`the defaults of ${scopes.join(", ")}`] : []),
-    ];
-    const verb = count === 1 && scopes.length === 0 ? "has" : "have";
     found.push({
       ...{ code: "NO_DELIVERER", severity: "error", queue: ALERTS_QUEUE },
-      message: `${who.join(" and ")} ${verb} alerts by ${kind === "email" ? "e-mail" : "webhook"}, and ${gapText(gap)}.`,
-      remedy: `Give a worker ${deliverer}().`,
+      ...{ kind, deliverer, tasks: count, scopes, gap },
     });
   }
   return found;
@@ -202,10 +234,9 @@ function schedulesOf({ store }: Scope, tasks: readonly StoredTask[]): [Schedules
       failures.set(task, (error as Error).message);
     }
   }
-  const found = named("NOT_PLANNED", [...failures.keys()], (task) => ({
-    severity: "error",
-    message: `Its schedule cannot be computed, so it does not run: ${failures.get(task)}`,
-    remedy: `Mend the schedule: carillon edit ${task.definition.owner}/${task.definition.id}. If a node can compute it, this program has older time zone data.`,
+  const found = named([...failures.keys()], "error", (task) => ({
+    code: "NOT_PLANNED",
+    error: failures.get(task) ?? "",
   }));
   return [schedules, found];
 }
@@ -214,7 +245,7 @@ function schedulesOf({ store }: Scope, tasks: readonly StoredTask[]): [Schedules
 async function stuckDeliveries(
   scope: Scope,
   now: number,
-  reasons: readonly StatusReason[],
+  reasons: readonly StatusReasonFacts[],
 ): Promise<Finding[]> {
   if (reasons.some(({ code }) => code === "ALERTS_FAIL")) return [];
   const { deliveries } = await undelivered(scope);
@@ -226,18 +257,12 @@ async function stuckDeliveries(
       (state === "waiting" && now - at > UNDELIVERED.late && (!told || error !== undefined)),
   );
   if (failing.length === 0) return [];
-  const to = [...new Set(failing.map((one) => one.to))].slice(0, NAMED).join(", ");
-  const why = failing
-    .find(({ error }) => error !== undefined)
-    ?.error?.split("\n")[0]
-    ?.replace(/\.$/, "");
+  const error = failing.find(({ error }) => error !== undefined)?.error?.split("\n")[0];
   return [
     {
-      code: "ALERTS_FAIL",
-      severity: "warning",
-      message: `${failing.length} ${failing.length === 1 ? "delivery" : "deliveries"} of alerts failed or wait for another try, to ${to}${why === undefined ? "" : `: ${why}`}.`,
-      remedy: "See carillon alerts. Once the destination works, carillon alerts test URL proves it.",
-      queue: ALERTS_QUEUE,
+      ...{ code: "ALERTS_FAIL", severity: "warning", queue: ALERTS_QUEUE, deliveries: failing.length },
+      to: [...new Set(failing.map((one) => one.to))].slice(0, NAMED),
+      ...(error !== undefined && { error }),
     },
   ];
 }
@@ -249,20 +274,20 @@ function neverRan(tasks: readonly StoredTask[], schedules: Schedules, now: numbe
     const passed = schedule.latestDue(now - PATIENCE);
     return passed !== undefined && passed > task.created;
   });
-  return named("NEVER_RAN", found, (task) => ({
-    message: `It was put ${formatDuration(Math.round((now - task.created) / 1000) * 1000)} ago, its times have passed, and it never ran.`,
-    remedy: `carillon explain ${nameOf(task).owner}/${nameOf(task).id} says why.`,
-  }));
+  return named(found, "warning", ({ created }) => ({ code: "NEVER_RAN", agoMs: now - created }));
 }
 
 async function tooLong(
+  { store, owner }: Scope,
   tasks: readonly StoredTask[],
   schedules: Schedules,
-  runs: Pick<Runs, "stats" | "list">,
   now: number,
 ): Promise<Finding[]> {
+  const queues = await store.registry.queues();
   const under = new Map(
-    (await runs.list({ state: "running", limit: TIMED })).map((run) => [textOf(run.task), run] as const),
+    (await running({ store, owner, queues }, undefined, TIMED)).map(
+      (run) => [textOf(run.task), run] as const,
+    ),
   );
   const isUnderWay = (task: StoredTask) => under.has(textOf(nameOf(task)));
   const ran = tasks
@@ -272,20 +297,17 @@ async function tooLong(
   const timed = await Promise.all(
     ran.map(async (task) => {
       const run = under.get(textOf(nameOf(task)));
-      const last = (await runs.stats(nameOf(task)).catch(() => undefined))?.lastMs ?? 0;
-      const present = run !== undefined && run.runningMs > last;
-      const gap = intervalOf(schedules.get(task) as TaskSchedule, now);
-      return { task, gap, took: present ? run.runningMs : last, run: present ? run.id : undefined };
+      const last = await store.runs.stats(nameOf(task)).catch(() => undefined);
+      const lastMs = Number(last?.["lastMs"]) || 0;
+      const present = run !== undefined && run.runningMs > lastMs;
+      const everyMs = intervalOf(schedules.get(task) as TaskSchedule, now);
+      return { task, everyMs, tookMs: present ? run.runningMs : lastMs, run: present ? run.id : undefined };
     }),
   );
-  const tooSlow = new Map(timed.filter(({ gap, took }) => took > gap).map((one) => [one.task, one]));
-  return named("RUN_TOO_LONG", [...tooSlow.keys()], (task) => {
-    const { took, gap, run } = tooSlow.get(task) ?? { took: 0, gap: 0 };
-    const fix = "Give it a longer interval or a time limit, or make the run shorter.";
-    return {
-      message: `Its ${run === undefined ? "last run took" : "present run has taken"} ${span(took)}, and it is due every ${span(gap)}.`,
-      remedy: run === undefined ? fix : `If it hangs: carillon cancel ${run}. ${fix}`,
-    };
+  const slow = new Map(timed.filter(({ tookMs, everyMs }) => tookMs > everyMs).map((one) => [one.task, one]));
+  return named([...slow.keys()], "warning", (one) => {
+    const { task: _, ...facts } = slow.get(one) as (typeof timed)[number];
+    return { code: "RUN_TOO_LONG", ...facts };
   });
 }
 
@@ -304,65 +326,37 @@ function herds(queue: string, tasks: readonly StoredTask[]): Finding[] {
     if (due !== undefined && state === "scheduled") counts.set(due, (counts.get(due) ?? 0) + 1);
   const [at, count] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? [0, 0];
   if (count < HERD) return [];
-  const spread = formatDuration(Math.ceil(count / SPREAD) * 1_000);
-  return [
-    {
-      code: "HERD",
-      severity: "warning",
-      message: `${count} of the ${tasks.length} tasks read of queue ${queue} are due at ${new Date(at).toISOString()}.`,
-      remedy: `Spread them: "jitter": "${spread}" in their schedules makes ${SPREAD} a second of them.`,
-      queue,
-    },
-  ];
+  return [{ code: "HERD", severity: "warning", queue, count, read: tasks.length, at, perSecond: SPREAD }];
 }
 
 /** Tasks that are skipped everywhere, because their data is corrupt or of a newer version. */
 function unreadable({ queue, unreadable: all }: Sampled): Finding[] {
-  return all.slice(0, NAMED).map(({ local, error: { message, remedy = "" } }, i) => ({
-    code: "UNREADABLE",
-    severity: "error",
-    message: `${message.replace(` ${remedy}`, "")}${i === NAMED - 1 && all.length > NAMED ? ` (So do ${all.length - NAMED} others.)` : ""}`,
-    remedy,
-    queue,
-    task: { queue, ...parseLocalName(local) },
+  return all.slice(0, NAMED).map(({ local, error: { message, remedy } }, i) => ({
+    ...{ code: "UNREADABLE", severity: "error", queue, task: { queue, ...parseLocalName(local) } },
+    // The message of an error ends with its remedy.
+    ...{ text: remedy === undefined ? message : message.replace(` ${remedy}`, ""), hint: remedy },
+    ...(i === NAMED - 1 && all.length > NAMED && { more: all.length - NAMED }),
   }));
 }
 
 function orphans({ queue, orphans: names }: Sampled): Finding[] {
   if (names.length === 0) return [];
-  const some = names.slice(0, NAMED).join(", ");
-  return [
-    {
-      code: "ORPHAN",
-      severity: "warning",
-      message: `${names.length} names in the indexes of queue ${queue} have no definition: ${some}.`,
-      remedy: "A node removes them once a day; if they come back, check what else writes to this Redis.",
-      queue,
-    },
-  ];
+  return [{ code: "ORPHAN", severity: "warning", queue, count: names.length, names: names.slice(0, NAMED) }];
 }
 
 function textOf({ queue, owner, id }: TaskName): string {
   return `${queue} ${owner}/${id}`;
 }
 
-function nameOf({ definition: { queue, owner, id } }: StoredTask): TaskName {
-  return { queue, owner, id };
-}
-
 /** A finding for each of the first few tasks, and the number of the others in the last of them. */
 function named(
-  code: string,
   tasks: readonly StoredTask[],
-  about: (task: StoredTask) => Pick<Finding, "message" | "remedy"> & Partial<Pick<Finding, "severity">>,
+  severity: Finding["severity"],
+  about: (task: StoredTask) => FindingFacts,
 ): Finding[] {
   return tasks.slice(0, NAMED).map((task, i) => {
     const name = nameOf(task);
-    const { message, remedy, severity = "warning" } = about(task);
-    const more = i === NAMED - 1 && tasks.length > NAMED ? ` (So do ${tasks.length - NAMED} others.)` : "";
-    return {
-      ...{ code, severity, remedy, queue: name.queue, task: name },
-      message: `${name.owner}/${name.id}: ${message}${more}`,
-    };
+    const more = i === NAMED - 1 && tasks.length > NAMED ? { more: tasks.length - NAMED } : {};
+    return { ...about(task), severity, queue: name.queue, task: name, ...more };
   });
 }

@@ -1,11 +1,11 @@
 import { operatorOf } from "@carillon/ops";
 import { bullPrefix, Client } from "@carillon/sdk";
-import type { StatusReason } from "@carillon/sdk/internal";
 import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { statusOf } from "../../test/in-words.js";
 
 const QUEUE = "bells";
 const NODE = {
@@ -61,12 +61,12 @@ async function owe(ago: number, queue = QUEUE): Promise<void> {
     }
   }
 }
-const codes = (reasons: readonly StatusReason[]) => reasons.map(({ code }) => code);
+const codes = (reasons: readonly { code: string }[]) => reasons.map(({ code }) => code);
 
 it("is `on time` while nodes are ready and nothing is late", async () => {
-  expect(await client.status()).toMatchObject({ state: "on-time", behind: 0, reasons: [], queues: [] });
+  expect(await statusOf(client)).toMatchObject({ state: "on-time", behind: 0, reasons: [], queues: [] });
   await put("t");
-  expect(await client.status()).toEqual({
+  expect(await statusOf(client)).toEqual({
     ...{ state: "on-time", behind: 0, reasons: [], notes: [], at: expect.any(Number) },
     queues: [{ name: QUEUE, behind: 0, workers: 0, waiting: 0, active: 0, oldestWaitingMs: undefined }],
     ...{ nodes: { alive: 1, ready: 1 }, workers: { alive: 1 } },
@@ -81,11 +81,11 @@ it("costs at most nine commands for each further queue that has nothing to do", 
   };
   const cost = async () => {
     const before = await calls();
-    await client.status();
+    await statusOf(client);
     return (await calls()) - before;
   };
   await put("t");
-  await client.status();
+  await statusOf(client);
   const one = await cost();
   for (let i = 0; i < 10; i++) await put("t", { queue: `q${i}` });
   expect((await cost()) - one).toBeLessThanOrEqual(90);
@@ -94,7 +94,7 @@ it("costs at most nine commands for each further queue that has nothing to do", 
 it("is `behind` by the age of the oldest due occurrence", async () => {
   await put("t");
   await owe(60_000);
-  const { state, behind, since, at = 0, reasons } = await client.status();
+  const { state, behind, since, at = 0, reasons } = await statusOf(client);
   expect([state, codes(reasons), reasons[0]?.queue]).toEqual(["behind", ["OVERDUE"], QUEUE]);
   expect(behind).toBeGreaterThanOrEqual(60_000);
   expect(since).toBe(at - behind);
@@ -103,24 +103,24 @@ it("is `behind` by the age of the oldest due occurrence", async () => {
 it("is `stopped` if Redis lost its data under a node, until a task is put", async () => {
   const at = await store.serverTime();
   await beat({ lost: { at } });
-  const { state, reasons } = await client.status();
+  const { state, reasons } = await statusOf(client);
   expect([state, codes(reasons)]).toEqual(["stopped", ["EMPTY"]]);
   expect(reasons[0]?.since).toBe(at);
   // Nodes put the watchdog themselves.
   await put("watchdog", { queue: "carillon-alerts" });
-  expect(codes((await client.status()).reasons)).toEqual(["EMPTY"]);
+  expect(codes((await statusOf(client)).reasons)).toEqual(["EMPTY"]);
   await put("t");
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
 });
 
 it("is `stopped` while the clock of Redis is behind the latest time that a node saw, with its end", async () => {
   await put("t");
   const now = await store.serverTime();
   await store.registry.countBeat(now + 4_000);
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
   await store.registry.countBeat(now + 3_600_000);
   await store.registry.countBeat(now);
-  const { state, reasons } = await client.status();
+  const { state, reasons } = await statusOf(client);
   expect([state, codes(reasons)]).toEqual(["stopped", ["CLOCK_WENT_BACK"]]);
   expect(reasons[0]).toMatchObject({
     until: now + 3_600_000,
@@ -133,11 +133,11 @@ it("is `stopped` while the clock of Redis is behind the latest time that a node 
 it("is `stopped` without a live or ready node, with the reason", async () => {
   const dead = (await store.serverTime()) - 4 * NODE.every;
   await beat({ beat: dead });
-  const none = await client.status();
+  const none = await statusOf(client);
   expect(none).toMatchObject({ state: "stopped", nodes: { alive: 0, ready: 0 } });
   expect(none.reasons).toMatchObject([{ code: "NO_NODE", since: dead }]);
   await beat({ ready: false, why: "this Redis is a read-only replica." });
-  const held = await client.status();
+  const held = await statusOf(client);
   expect(held).toMatchObject({ state: "stopped", nodes: { alive: 1, ready: 0 } });
   expect(held.reasons).toMatchObject([
     { code: "NODES_NOT_READY", message: "the node is not ready: this Redis is a read-only replica." },
@@ -150,7 +150,7 @@ it("is `stopped` if Redis refuses writes, or does not answer", async () => {
   await store.registry.removeNode("n");
   await store.registry.removeWorker("w");
   await internalsOf(store).link.client.call("CONFIG", "SET", "min-replicas-to-write", "1");
-  const { state, reasons } = await client.status();
+  const { state, reasons } = await statusOf(client);
   // Nodes and workers cannot report during an outage, so none counts as missing.
   expect([state, codes(reasons)]).toEqual(["stopped", ["REDIS_UNAVAILABLE"]]);
   expect(reasons[0]).toMatchObject({
@@ -159,14 +159,14 @@ it("is `stopped` if Redis refuses writes, or does not answer", async () => {
   });
   const connection = `redis://127.0.0.1:${await freePort()}`;
   await using away = new Client({ connection, connectTimeout: 200 });
-  expect(await away.status()).toMatchObject({ state: "stopped", reasons: [{ code: "REDIS_UNAVAILABLE" }] });
+  expect(await statusOf(away)).toMatchObject({ state: "stopped", reasons: [{ code: "REDIS_UNAVAILABLE" }] });
 });
 
 it("tells a Redis that is reached and does not answer from one that is gone", async () => {
   redis.pause();
   try {
     await using slow = new Client({ connection: redis.url, connectTimeout: 500 });
-    const { state, reasons } = await slow.status();
+    const { state, reasons } = await statusOf(slow);
     expect([state, codes(reasons)]).toEqual(["stopped", ["REDIS_UNAVAILABLE"]]);
     expect(reasons[0]).toMatchObject({
       message: "Redis is reached, and does not answer in time.",
@@ -181,7 +181,7 @@ it("is `stopped` while the queue of the alerts is paused, or a queue by nobody k
   await put("t");
   await put("alert", { queue: "carillon-alerts" });
   await store.queues.pause("carillon-alerts", "bob", "");
-  expect(await client.status()).toMatchObject({
+  expect(await statusOf(client)).toMatchObject({
     state: "stopped",
     reasons: [{ code: "QUEUE_PAUSED" }],
     notes: [],
@@ -190,7 +190,7 @@ it("is `stopped` while the queue of the alerts is paused, or a queue by nobody k
   const plain = new Queue(QUEUE, { connection: { url: redis.url }, prefix: bullPrefix("carillon", QUEUE) });
   await plain.pause();
   await plain.close();
-  expect(await client.status()).toMatchObject({
+  expect(await statusOf(client)).toMatchObject({
     ...{ state: "stopped", notes: [] },
     reasons: [{ code: "QUEUE_PAUSED", message: "the queue bells is paused." }],
   });
@@ -199,9 +199,9 @@ it("is `stopped` while the queue of the alerts is paused, or a queue by nobody k
 it("notes a pause of a queue with its author beside the state, whatever else is wrong", async () => {
   await put("t");
   await operatorOf(client).queues.pause({ queue: QUEUE, note: "deploy" }, { by: "ann" });
-  expect(await client.status()).toMatchObject({ state: "on-time", reasons: [] });
+  expect(await statusOf(client)).toMatchObject({ state: "on-time", reasons: [] });
   await owe(60_000);
-  const { state, behind, reasons, notes } = await client.status();
+  const { state, behind, reasons, notes } = await statusOf(client);
   expect([state, codes(reasons), codes(notes)]).toEqual(["behind", ["OVERDUE"], ["QUEUE_PAUSED"]]);
   expect(behind).toBeGreaterThanOrEqual(60_000);
   expect(notes[0]).toMatchObject({ queue: QUEUE, since: expect.any(Number) });
@@ -214,17 +214,17 @@ it("notes a freeze with its author and end, and still says that no node is alive
     { by: "ann" },
   );
   await operatorOf(client).freezes.put({ all: true, from: Date.now() + 3_600_000 });
-  const { state, reasons, notes } = await client.status();
+  const { state, reasons, notes } = await statusOf(client);
   expect([state, codes(reasons), codes(notes)]).toEqual(["on-time", [], ["FROZEN"]]);
   expect(notes[0]).toMatchObject({
     owner: "acme",
     message: expect.stringMatching(/owner acme: frozen by ann until .*INC-43/),
   });
   // Ignores freezes of other owners.
-  expect(codes((await new Client({ store, owner: "other" }).status()).notes)).toEqual([]);
-  expect(codes((await new Client({ store, owner: "acme" }).status()).notes)).toEqual(["FROZEN"]);
+  expect(codes((await statusOf(new Client({ store, owner: "other" }))).notes)).toEqual([]);
+  expect(codes((await statusOf(new Client({ store, owner: "acme" }))).notes)).toEqual(["FROZEN"]);
   await store.registry.removeNode("n");
-  expect(await client.status()).toMatchObject({
+  expect(await statusOf(client)).toMatchObject({
     ...{ state: "stopped", reasons: [{ code: "NO_NODE" }], notes: [{ code: "FROZEN" }] },
   });
 });
@@ -238,7 +238,7 @@ it("is `stopped` if no worker takes waiting jobs, or none has the type of a due 
   // A new client, because answers about workers are cached.
   await work("w", ["other"], ["ring"]);
   await owe(10, "other");
-  const { state, reasons } = await new Client({ store }).status();
+  const { state, reasons } = await statusOf(new Client({ store }));
   expect(state).toBe("stopped");
   expect(reasons).toMatchObject([
     {
@@ -263,7 +263,7 @@ it("is `stopped` while a worker fails runs whose type it lacks, also if another 
     lacking,
     beat: at,
   });
-  const { state, reasons } = await client.status();
+  const { state, reasons } = await statusOf(client);
   expect(state).toBe("stopped");
   expect(reasons).toMatchObject([
     {
@@ -277,7 +277,7 @@ it("is `stopped` while a worker fails runs whose type it lacks, also if another 
   // The type was a typing error, and its only task is deleted.
   await put("u", { type: "ring-ring" });
   await client.delete("t");
-  expect(await client.status()).toMatchObject({ state: "on-time", reasons: [] });
+  expect(await statusOf(client)).toMatchObject({ state: "on-time", reasons: [] });
 });
 
 it("is `stopped` while the jobs of a dead worker are in a queue without workers, since its last heartbeat", async () => {
@@ -295,7 +295,7 @@ it("is `stopped` while the jobs of a dead worker are in a queue without workers,
     beat,
     every: 5_000,
   });
-  expect(await client.status()).toMatchObject({
+  expect(await statusOf(client)).toMatchObject({
     state: "stopped",
     reasons: [{ code: "NO_WORKER", queue: "lonely", since: beat }],
   });
@@ -304,12 +304,12 @@ it("is `stopped` while the jobs of a dead worker are in a queue without workers,
 it("is `stopped` while alerts wait and no worker delivers them, also in a paused queue", async () => {
   await put("alert", { queue: "carillon-alerts" });
   await client.trigger("alert");
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
   await store.registry.removeWorker("w");
   const fresh = new Client({ store });
-  expect(codes((await fresh.status()).reasons)).toEqual(["ALERTS_UNDELIVERED"]);
+  expect(codes((await statusOf(fresh)).reasons)).toEqual(["ALERTS_UNDELIVERED"]);
   await store.queues.pause("carillon-alerts", "", "");
-  expect(codes((await fresh.status()).reasons)).toEqual(["QUEUE_PAUSED", "ALERTS_UNDELIVERED"]);
+  expect(codes((await statusOf(fresh)).reasons)).toEqual(["QUEUE_PAUSED", "ALERTS_UNDELIVERED"]);
 });
 
 /** Triggers `count` runs of the task, which workers hold or which wait; all enqueued `ago` ms before now. */
@@ -337,7 +337,7 @@ it("is `behind` while runs wait for busy workers for a minute, with the longest 
   await put("t", { overlap: "allow" });
   await queueUp("t", 3, 61_000);
   await hold(65_000);
-  const { state, behind, reasons } = await client.status();
+  const { state, behind, reasons } = await statusOf(client);
   expect([state, codes(reasons)]).toEqual(["behind", ["JOBS_WAIT"]]);
   expect(behind).toBeGreaterThanOrEqual(61_000);
   expect(reasons[0]).toMatchObject({
@@ -356,31 +356,31 @@ it("says nothing about runs that wait for less, that were started before, or tha
   await put("t", { overlap: "allow" });
   await queueUp("t", 2, 50_000);
   await hold(65_000);
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
   const [waiting = ""] = await queueUp("t", 0, 70_000);
-  expect(codes((await client.status()).reasons)).toEqual(["JOBS_WAIT"]);
+  expect(codes((await statusOf(client)).reasons)).toEqual(["JOBS_WAIT"]);
   await link.client.hset(`${bull}meta`, "concurrency", 1);
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
   await link.client.hset(`${bull}meta`, "concurrency", 2);
-  expect(codes((await client.status()).reasons)).toEqual(["JOBS_WAIT"]);
+  expect(codes((await statusOf(client)).reasons)).toEqual(["JOBS_WAIT"]);
   await link.client.set(`${bull}limiter`, 1, "PX", 60_000);
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
   await link.client.del(`${bull}limiter`);
   await operatorOf(client).queues.pause({ queue: QUEUE });
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
   await operatorOf(client).queues.resume({ queue: QUEUE });
   await operatorOf(client).freezes.put({ queue: QUEUE });
   // A retry that waits: its run was started.
   await link.client.hset(run(waiting), "started", await store.serverTime());
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
 });
 
 it("is `stopped` while a worker that holds nothing takes no job", async () => {
   await put("t", { overlap: "allow" });
   await queueUp("t", 1, 10_000);
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
   await queueUp("t", 0, 16_000);
-  const { state, reasons } = await client.status();
+  const { state, reasons } = await statusOf(client);
   expect([state, codes(reasons)]).toEqual(["stopped", ["JOBS_NOT_TAKEN"]]);
   expect(reasons[0]?.message).toMatch(
     /^the queue bells: 1 job has waited for \d+ s, and its worker takes none\.$/,
@@ -388,7 +388,7 @@ it("is `stopped` while a worker that holds nothing takes no job", async () => {
   // A run has just ended: the worker is between two jobs.
   const { link, keys } = internalsOf(store);
   await link.client.zadd(keys.queue(QUEUE).journal, await store.serverTime(), "other");
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
 });
 
 it("finds a run that waits behind the items of a fan-out, and does not count the items", async () => {
@@ -398,9 +398,9 @@ it("finds a run that waits behind the items of a fan-out, and does not count the
   const items = Array.from({ length: 200 }, (_, i) => `item${i}`);
   await link.client.rpush(`${bull}wait`, ...items);
   await link.client.lpush(`${bull}active`, "item");
-  expect((await client.status()).reasons).toEqual([]);
+  expect((await statusOf(client)).reasons).toEqual([]);
   await queueUp("t", 1, 61_000);
-  expect(codes((await client.status()).reasons)).toEqual(["JOBS_WAIT"]);
+  expect(codes((await statusOf(client)).reasons)).toEqual(["JOBS_WAIT"]);
 });
 
 it("does not tell a bound client how many jobs others have", async () => {
@@ -408,10 +408,10 @@ it("does not tell a bound client how many jobs others have", async () => {
   await client.trigger({ id: "t", owner: "acme" });
   await queueUp("t", 0, 61_000);
   await internalsOf(store).link.client.lpush(`${internalsOf(store).keys.queue(QUEUE).bull}active`, "other");
-  const { reasons } = await new Client({ store, owner: "acme" }).status();
+  const { reasons } = await statusOf(new Client({ store, owner: "acme" }));
   expect(reasons).toMatchObject([{ code: "JOBS_WAIT", owner: "acme" }]);
   expect(reasons[0]?.message).toBe("the queue bells: runs wait for a worker, the oldest for 1 min 1 s.");
-  expect((await new Client({ store, owner: "other" }).status()).reasons).toEqual([]);
+  expect((await statusOf(new Client({ store, owner: "other" }))).reasons).toEqual([]);
 });
 
 it("covers only the owner's tasks for a bound client", async () => {
@@ -421,10 +421,10 @@ it("covers only the owner's tasks for a bound client", async () => {
   await operatorOf(client).queues.pause({ queue: "other" });
   await put("mine", { owner: "acme" });
   const acme = new Client({ store, owner: "acme" });
-  expect(await acme.status()).toMatchObject({ state: "on-time", behind: 0 });
-  expect((await acme.status()).queues).toEqual([{ name: QUEUE, behind: 0, workers: 0 }]);
+  expect(await statusOf(acme)).toMatchObject({ state: "on-time", behind: 0 });
+  expect((await statusOf(acme)).queues).toEqual([{ name: QUEUE, behind: 0, workers: 0 }]);
   await owe(30_000);
-  const { state, behind, reasons } = await acme.status();
+  const { state, behind, reasons } = await statusOf(acme);
   expect([state, codes(reasons), reasons[0]?.owner]).toEqual(["behind", ["OVERDUE"], "acme"]);
   expect(behind).toBeGreaterThanOrEqual(30_000);
 });

@@ -2,12 +2,12 @@ import { compileSchedule } from "@carillon/core";
 import { TaskSchedule } from "@carillon/core/internal";
 import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, Worker } from "@carillon/sdk";
-import type { Finding } from "@carillon/sdk/internal";
 import { bullVersion, Store, VERSION } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { z } from "zod";
+import { examined } from "../../test/in-words.js";
 
 const QUEUE = "bells";
 const NODE = {
@@ -67,7 +67,7 @@ const field = (id: string, ...fields: (string | number)[]) =>
 const DAY = 86_400_000;
 
 it("finds nothing on a healthy system", async () => {
-  expect(await client.doctor()).toEqual({
+  expect(await examined(client)).toEqual({
     ...{ state: "healthy", findings: [], skipped: [] },
     tasks: { read: 1, of: 1 },
   });
@@ -78,7 +78,7 @@ const nothing = async () => {};
  * Faults: a name, the code and severity of the finding, a function that plants it, and how it is undone if that takes
  * more than deleting data.
  */
-const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Promise<unknown>][] = [
+const FAULTS: [what: string, code: string, "error" | "warning", plant: () => Promise<unknown>][] = [
   ["AOF is off", "AOF_OFF", "error", () => set("appendonly", "no", "yes")],
   ["Redis evicts", "EVICTION", "error", () => set("maxmemory-policy", "allkeys-lru", "noeviction")],
   [
@@ -248,7 +248,7 @@ const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Pro
 it.each(FAULTS)("finds that %s", async (_, code, severity, plant) => {
   const back = await plant();
   try {
-    const { state, findings } = await client.doctor();
+    const { state, findings } = await examined(client);
     expect(findings.map((one) => [one.code, one.severity])).toEqual([[code, severity]]);
     expect(state).toBe(severity === "error" ? "errors" : "warnings");
     expect(findings[0]?.message).toMatch(/\.\)?$/);
@@ -283,12 +283,12 @@ it("finds a run that goes on for longer than the interval of its task", async ()
   });
   const { client: link } = internalsOf(store).link;
   await link.hset(keys().run(run?.id ?? ""), "started", (await store.serverTime()) - 90_000);
-  const { findings } = await client.doctor();
+  const { findings } = await examined(client);
   expect(findings).toMatchObject([
     { code: "RUN_TOO_LONG", remedy: expect.stringContaining(`carillon cancel ${run?.id}`) },
   ]);
   expect(findings[0]?.message).toMatch(
-    /^system\/a: Its present run has taken 1m3\ds, and it is due every 1m\.$/,
+    /^system\/a: Its present run has taken 1 min 3\d s, and it is due every 1 min\.$/,
   );
   end({});
   await worker.stop();
@@ -297,10 +297,10 @@ it("finds a run that goes on for longer than the interval of its task", async ()
 it("reads a part of many tasks, and says so; a bound client is refused", async () => {
   const names = Array.from({ length: 5_000 }, (_, i) => [0, `system/t${i}`]).flat();
   await internalsOf(store).link.client.zadd(keys().tasks, ...(names as [number, string]));
-  const { tasks, findings } = await client.doctor();
+  const { tasks, findings } = await examined(client);
   expect(tasks).toEqual({ read: 1, of: 5_001 });
   expect(findings).toMatchObject([{ code: "ORPHAN", message: expect.stringMatching(/^999 names/) }]);
-  await expect(new Client({ store, owner: "acme" }).doctor()).rejects.toMatchObject({ code: "FORBIDDEN" });
+  await expect(examined(new Client({ store, owner: "acme" }))).rejects.toMatchObject({ code: "FORBIDDEN" });
 });
 
 it("finds that Redis is a replica; on its master nothing, also when it has left: a backup by redis-cli --rdb leaves the same traces", async () => {
@@ -313,17 +313,17 @@ it("finds that Redis is a replica; on its master nothing, also when it has left:
   await replication(["online"]);
   const other = new Client({ connection: replica.url });
   await eventually(async () =>
-    expect((await other.doctor()).findings).toMatchObject([
+    expect((await examined(other)).findings).toMatchObject([
       { code: "REDIS_READ_ONLY", severity: "error" },
       { code: "AOF_OFF" },
       { code: "REPLICA", severity: "error" },
     ]),
   );
   await other.close();
-  expect((await client.doctor()).findings).toEqual([]);
+  expect((await examined(client)).findings).toEqual([]);
   await replica.stop();
   await replication([]);
-  expect((await client.doctor()).findings).toEqual([]);
+  expect((await examined(client)).findings).toEqual([]);
 });
 
 it("names the settings that Redis does not show, and does without its slow commands", async () => {
@@ -335,12 +335,12 @@ it("names the settings that Redis does not show, and does without its slow comma
   );
   await admin("ACL", "SETUSER", "default", "-slowlog");
   try {
-    const { state, findings, skipped } = await client.doctor();
+    const { state, findings, skipped } = await examined(client);
     expect(state).toBe("warnings");
     expect(findings).toMatchObject([
       {
         code: "UNKNOWN_SETTINGS",
-        message: "Redis does not show whether AOF is on and maxmemory-policy.",
+        message: "Redis does not show appendonly and maxmemory-policy.",
         remedy: expect.stringContaining("provider"),
       },
     ]);
@@ -368,10 +368,10 @@ it("names the slow command and its client", async () => {
   const at = await store.serverTime();
   const slow = { at: at - 20_000, tookMs: 2_000, command: "KEYS", client: "10.0.0.3:4444 reports" };
   vi.spyOn(store, "slowCommands").mockResolvedValue([slow, { ...slow, tookMs: 900 }]);
-  const { findings } = await client.doctor();
+  const { findings } = await examined(client);
   expect(findings).toMatchObject([{ code: "SLOW_REDIS" }]);
   expect(findings[0]?.message).toMatch(
-    /^Redis takes 300ms to answer the nearest node, so that each claim is late; KEYS of 10\.0\.0\.3:4444 reports held it for 2s, 2\ds ago\.$/,
+    /^Redis takes 300 ms to answer the nearest node, so that each claim is late; KEYS of 10\.0\.0\.3:4444 reports held it for 2 s, 2\d s ago\.$/,
   );
   vi.restoreAllMocks();
 });
@@ -385,18 +385,18 @@ it("says nothing of a task whose first time has passed, and is not due yet becau
     Array.from({ length: 100 }, (_, i) => `j${i}`).find((one) => due(one) > origin + 3_600_000) ?? "";
   await client.put(task(id, { schedule }));
   await field(id, "created", origin - 1);
-  expect((await client.doctor()).findings).toEqual([]);
+  expect((await examined(client)).findings).toEqual([]);
 });
 
 it("names a type without worker also in a queue that is paused", async () => {
   await client.put(task("a", { type: "unknown" }));
   await operatorOf(client).queues.pause({ queue: QUEUE });
-  const { findings } = await client.doctor();
+  const { findings } = await examined(client);
   expect(findings.map(({ code }) => code)).toEqual(["TYPE_UNHANDLED", "QUEUE_PAUSED"]);
 });
 
 it("names a queue without worker once, whatever types it has", async () => {
   await client.putMany(["a", "b"].map((type) => task(type, { type, queue: "other" })));
-  const { findings } = await client.doctor();
+  const { findings } = await examined(client);
   expect(findings).toMatchObject([{ code: "NO_WORKER", queue: "other" }]);
 });

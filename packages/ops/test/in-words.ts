@@ -1,5 +1,13 @@
 import { type AnswerTo, operatorOf } from "@carillon/ops";
-import { eventText, explanationText, holdText, type Voice } from "@carillon/ops/words";
+import {
+  eventText,
+  explanationText,
+  findingText,
+  holdText,
+  reasonText,
+  remedyText,
+  type Voice,
+} from "@carillon/ops/words";
 import type { Client, TaskRef } from "@carillon/sdk";
 
 /** Sentences with times in UTC. */
@@ -20,4 +28,21 @@ export async function explained(client: Client, ref: TaskRef, time: string | num
     hold: hold && holdText(hold, UTC),
     events: events.map((event) => ({ ...event, text: eventText(event, UTC) })),
   };
+}
+
+/** The status with its sentences. */
+export async function statusOf(client: Client) {
+  const { reasons, notes, ...rest } = await operatorOf(client).health.status();
+  const inWords = (reason: (typeof reasons)[number]) => ({
+    ...reason,
+    message: reasonText(reason, UTC),
+    remedy: remedyText(reason, UTC),
+  });
+  return { ...rest, reasons: reasons.map(inWords), notes: notes.map(inWords) };
+}
+
+/** The diagnosis of the doctor with its sentences. */
+export async function examined(client: Client) {
+  const { findings, ...rest } = await operatorOf(client).health.doctor();
+  return { ...rest, findings: findings.map((one) => ({ ...one, ...findingText(one, UTC) })) };
 }

@@ -1,0 +1,169 @@
+import {
+  duration,
+  formatDuration,
+  formatInstant,
+  gapText,
+  reasonText,
+  settingText,
+} from "@carillon/core/internal";
+import type { Finding } from "../health/finding.js";
+import { remedyText } from "./status.js";
+import type { Voice } from "./voice.js";
+
+/** A fault that the doctor found, and its remedy. */
+export function findingText(finding: Finding, voice: Voice): { message: string; remedy: string } {
+  const [message, remedy] = textsOf(finding, voice);
+  const { task, more, code } = finding;
+  const name = task === undefined || code === "UNREADABLE" ? "" : `${task.owner}/${task.id}: `;
+  return { message: `${name}${message}${more === undefined ? "" : ` (So do ${more} others.)`}`, remedy };
+}
+
+function textsOf(finding: Finding, voice: Voice): readonly [message: string, remedy: string] {
+  const cli = voice.surface === "cli";
+  const name = finding.task === undefined ? "" : `${finding.task.owner}/${finding.task.id}`;
+  switch (finding.code) {
+    case "UNKNOWN_SETTINGS":
+      return [
+        settingText(finding),
+        "Check with its provider: appendonly yes, maxmemory-policy noeviction. Without them it may lose tasks.",
+      ];
+    case "AOF_OFF":
+      return [settingText(finding), "Set appendonly yes."];
+    case "EVICTION":
+      return [settingText(finding), "Set maxmemory-policy noeviction."];
+    case "PERSISTENCE_FAILS":
+      return [`Redis has ${finding.field}:err.`, "Check its disk and its log."];
+    case "MEMORY":
+      return [
+        `Redis uses ${Math.round((100 * finding.used) / finding.most)}% of its maxmemory; at 100% it refuses writes.`,
+        "Raise maxmemory, or keep fewer runs: retention.",
+      ];
+    case "REPLICA":
+      return finding.replica
+        ? [
+            `The replica ${finding.replica.name} is in state ${finding.replica.state}.`,
+            "Check the replica and its link.",
+          ]
+        : ["This Redis is a replica: it refuses writes.", "Connect to the master."];
+    case "SLOW_REDIS":
+      return slowText(finding);
+    case "HISTORY_LOST":
+      return [
+        finding.lostMs === undefined
+          ? `Redis came back empty ${duration(finding.agoMs)} ago.`
+          : `Redis went back to an older state ${duration(finding.agoMs)} ago: it has lost what was written in the ${duration(finding.lostMs)} before.`,
+        "See its log for why it restarted or failed over, and its settings: appendonly yes. Occurrences of the lost time may run again.",
+      ];
+    case "VERSION_SKEW":
+    case "BULLMQ_SKEW":
+    case "TZDATA_SKEW":
+      return [
+        `Processes that are alive have different versions of ${SKEWED[finding.code]}: ${finding.versions.join(", ")}.`,
+        "Finish the deploy, so that all have the newest.",
+      ];
+    case "CLOCK":
+      return [
+        `The clock of node ${finding.node} is ${duration(finding.aheadMs)} ${finding.aheadMs > 0 ? "ahead of" : "behind"} Redis.`,
+        "Synchronise the clocks of that host and of Redis (NTP).",
+      ];
+    case "NODE_DEAD":
+    case "WORKER_DEAD": {
+      const what = finding.code === "NODE_DEAD" ? "node" : "worker";
+      const some = finding.processes.map(
+        ({ id, host, agoMs }) => `${id} on ${host} (${duration(agoMs)} ago)`,
+      );
+      const others = finding.others > 0 ? ` and ${finding.others} more` : "";
+      return [
+        `Last heard of, and not stopped in good order: ${what} ${some.join(", ")}${others}.`,
+        `It was killed, or is frozen or cut off: see its host. It is listed for an hour: ${cli ? `carillon ${what}s` : "the page of nodes"}.`,
+      ];
+    }
+    case "NODE_NOT_READY":
+      return [
+        `The node ${finding.node.id} on ${finding.node.host} does not claim: ${(finding.why ?? "no reason given").replace(/\.$/, "")}.`,
+        "See its log. The other nodes do its work meanwhile.",
+      ];
+    case "TYPE_UNHANDLED":
+      return [sentence(gapText(finding.gap)), startText(finding.gap)];
+    case "NO_DELIVERER": {
+      const { tasks, scopes, kind, deliverer, gap } = finding;
+      const who = [
+        ...(tasks > 0 ? [tasks === 1 ? "1 task" : `${tasks} tasks`] : []),
+        ...(scopes.length > 0 ? [`the defaults of ${scopes.join(", ")}`] : []),
+      ];
+      const verb = tasks === 1 && scopes.length === 0 ? "has" : "have";
+      const how = kind === "email" ? "e-mail" : "webhook";
+      return [
+        `${who.join(" and ")} ${verb} alerts by ${how}, and ${gapText(gap)}.`,
+        `Give a worker ${deliverer}().`,
+      ];
+    }
+    case "NOT_PLANNED":
+      return [
+        `Its schedule cannot be computed, so it does not run: ${finding.error}`,
+        `Mend the schedule${cli ? `: carillon edit ${name}` : ""}. If a node can compute it, this program has older time zone data.`,
+      ];
+    case "NEVER_RAN":
+      return [
+        `It was put ${duration(finding.agoMs)} ago, its times have passed, and it never ran.`,
+        cli ? `carillon explain ${name} says why.` : "Its page explains each time.",
+      ];
+    case "RUN_TOO_LONG": {
+      const { tookMs, everyMs, run } = finding;
+      const fix = "Give it a longer interval or a time limit, or make the run shorter.";
+      const hangs = cli ? `If it hangs: carillon cancel ${run}.` : "If it hangs, cancel it on its page.";
+      return [
+        `Its ${run === undefined ? "last run took" : "present run has taken"} ${duration(tookMs)}, and it is due every ${duration(everyMs)}.`,
+        run === undefined ? fix : `${hangs} ${fix}`,
+      ];
+    }
+    case "HERD": {
+      const { count, read, queue, at, perSecond } = finding;
+      const spread = formatDuration(Math.ceil(count / perSecond) * 1_000);
+      return [
+        `${count} of the ${read} tasks read of queue ${queue} are due at ${formatInstant(at)}.`,
+        `Spread them: "jitter": "${spread}" in their schedules makes ${perSecond} a second of them.`,
+      ];
+    }
+    case "UNREADABLE":
+      return [finding.text, finding.hint ?? ""];
+    case "ORPHAN":
+      return [
+        `${finding.count} names in the indexes of queue ${finding.queue} have no definition: ${finding.names.join(", ")}.`,
+        "A node removes them once a day; if they come back, check what else writes to this Redis.",
+      ];
+    default:
+      return [reasonText(finding, voice.time), remedyText(finding, voice)];
+  }
+}
+
+const SKEWED = { VERSION_SKEW: "Carillon", BULLMQ_SKEW: "BullMQ", TZDATA_SKEW: "time zone data" } as const;
+
+function slowText({
+  nearest = 0,
+  far,
+  held,
+}: Extract<Finding, { code: "SLOW_REDIS" }>): readonly [string, string] {
+  const by =
+    held &&
+    `${held.command} of ${held.client} held it for ${duration(held.tookMs)}, ${duration(held.agoMs)} ago`;
+  if (far)
+    return [
+      `Redis takes ${duration(far.ms)} to answer the node ${far.id} on ${far.host}, and ${duration(nearest)} to answer the nearest.`,
+      "See the network between them, and the load of that host.",
+    ];
+  const remedy = by
+    ? "That client must not send this command to a Redis that schedules."
+    : "See the CPU, the swap and SLOWLOG of Redis, and the network to it.";
+  if (nearest === 0) return [`Redis stood still: ${by}.`, remedy];
+  const late = `Redis takes ${duration(nearest)} to answer the nearest node, so that each claim is late`;
+  return [`${late}${by ? `; ${by}` : ""}.`, remedy];
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+function startText({ type, queue }: { readonly type: string; readonly queue: string }): string {
+  return `Start a worker that has the type ${type} and works the queue ${queue}.`;
+}

@@ -1,0 +1,54 @@
+import { reasonText as factText, type StatusReasonFacts } from "@carillon/core/internal";
+import type { Voice } from "./voice.js";
+
+/** A reason of the status in one sentence. */
+export function reasonText(reason: StatusReasonFacts, { time }: Voice): string {
+  return factText(reason, time);
+}
+
+/** What to do about a reason, in a sentence or two; the same text for reasons that have the same remedy. */
+export function remedyText(reason: StatusReasonFacts, { surface }: Voice): string {
+  const cli = surface === "cli";
+  switch (reason.code) {
+    case "EMPTY":
+      return "Restore its data, or check the URL and the number of its database. If it is on purpose: put a task, or restart the nodes.";
+    case "NO_NODE":
+      return "Start one: nothing is lost that the catch-up policies keep.";
+    case "NODES_NOT_READY":
+      return `See ${cli ? "carillon nodes" : "the page of nodes"}, and /ready and the log of each node.`;
+    case "CLOCK_WENT_BACK":
+      return "It ends by itself at that time. Keep the clock of that host in step by slewing, not by stepping.";
+    case "FROZEN":
+      return cli
+        ? `To lift it now: carillon unfreeze ${reason.frozen.id}`
+        : "Lift it on the page of freezes.";
+    case "QUEUE_PAUSED":
+      return cli ? `Resume it: carillon queue resume ${reason.queue}` : "Resume it on the page of queues.";
+    case "NO_WORKER":
+      if (!("gap" in reason))
+        return `Give the type ${reason.type} to all workers of the queue ${reason.queue}, stop those that lack it, or delete the tasks of that type.`;
+      return reason.gap.workers === 0
+        ? `Start a worker of the queue ${reason.gap.queue}.`
+        : `Give the type ${reason.gap.type} to all workers of the queue ${reason.gap.queue}.`;
+    case "JOBS_NOT_TAKEN":
+      return `Restart the workers of the queue ${reason.queue}, and see their logs: their connection to Redis may hang.`;
+    case "ALERTS_UNDELIVERED":
+      return reason.gap
+        ? "Start a worker with alertWebhook or alertEmail."
+        : `Workers deliver, but not these: their receiver may be slow. See ${alerts(cli)}, and the logs of the workers.`;
+    case "ALERTS_FAIL":
+      return `See ${alerts(cli)}. Once the receiver works, ${cli ? "carillon alerts test URL" : "a test from that page"} proves it.`;
+    case "TASK_HELD":
+      return `If no move is under way, one was interrupted. Repeat it${cli ? `: carillon move ${reason.held} ${reason.to}` : "."}`;
+    case "OVERDUE":
+      return `While a backlog is drained, this shrinks by itself. If it grows: ${cli ? "carillon list --overdue, carillon doctor," : "see the overdue tasks, the doctor"} and the logs of the nodes.`;
+    case "JOBS_WAIT":
+      return `If runs hang: ${cli ? "carillon runs --longest, then carillon cancel RUN, or cancel --all --owner OWNER" : "cancel them on the page of runs"}. If they only take long: more workers, or a higher concurrency.`;
+    default:
+      return reason.hint ?? "See the log of Redis.";
+  }
+}
+
+function alerts(cli: boolean): string {
+  return cli ? "carillon alerts" : "the page of alerts";
+}
