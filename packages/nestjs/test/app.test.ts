@@ -108,7 +108,9 @@ test("the app listens while Redis is down; later it puts the tasks, then starts 
   }
   const port = await freePort();
   const options = { connection: `redis://127.0.0.1:${port}`, queue: "jobs", client: { connectTimeout: 100 } };
+  const spy = vi.spyOn(process, "listenerCount").mockReturnValue(0);
   const app = await replica(options, [Reports]);
+  spy.mockRestore();
   const health = app.get(CarillonHealthIndicator);
   await eventually(async () =>
     expect(await health.isHealthy()).toMatchObject({
@@ -126,11 +128,15 @@ test("the app listens while Redis is down; later it puts the tasks, then starts 
   } finally {
     await late.stop();
   }
-  const order = ["the tasks could not be put", "node is running", "worker is running"];
-  expect(order.map((text) => lines.findIndex((line) => line.startsWith(text)))).toEqual(
-    order.map((text) => lines.findIndex((line) => line.startsWith(text))).toSorted((a, b) => a - b),
-  );
-  expect(lines).toContainEqual(expect.stringMatching(/^nothing handles SIGTERM/));
+  const order = [
+    "nothing handles SIGTERM",
+    "the tasks could not be put",
+    "node is running",
+    "worker is running",
+  ];
+  const places = order.map((text) => lines.findIndex((line) => line.startsWith(text)));
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  expect(places[0]).toBeGreaterThanOrEqual(0);
 });
 
 test("close waits for the run, then the providers that it uses are destroyed, and no connection stays", async () => {
