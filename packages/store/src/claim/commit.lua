@@ -16,8 +16,7 @@
 --       checkAt: time of the next check, "" none until an event asks for one
 --       cursor, nextNominal, fired: "" unchanged
 --       extras: rare parts as JSON, "" none (CommitExtras in pack.ts)
---       run: id of the run that is enqueued, "" none; template: number of its template; details: of the run; minGap: ms from the start of the run
---       before, "" any
+--       run: id of the run that is enqueued, "" none; template: number of its template; details, rules: of the run (recordRun)
 --       key, nominal, jobDue, trigger, more, payload: see jobData (lib/enqueue.lua)
 -- Returns: { now, microseconds that the script took, time of the first task of each of A.shards ("-" none), separated by spaces, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
 --          status: OK | DONE | STALE | EARLY | OVERLAP | LIMITED (its owner has as many runs as it may) | ERROR <text>
@@ -169,7 +168,7 @@ local function commit(item)
   -- It may have been woken for a place that it does not use.
   if run == "" and held then unused[item.owner] = true end
   if run ~= "" then
-    recordRun(item.record, name, nowText, node, item.details, item.minGap)
+    recordRun(item.record, name, nowText, node, item.details, item.rules)
     takePlace(item.owner, run, now)
     add(runs, extras and extras.waits and waitedForAt or firstLookAt, run)
   end

@@ -48,8 +48,8 @@ export class JobTexts {
     return template;
   }
 
-  /** Initial fields of the run's record: `details`, whose limits, in ms, the worker enforces, and `minGap`, which its start obeys. */
-  texts(definition: TaskDefinition, enqueue: Enqueue): { details: string; minGap: number | undefined } {
+  /** Initial fields of the run's record: `details`, whose limits, in ms, the worker enforces, and `rules`, which its start obeys: names and values. */
+  texts(definition: TaskDefinition, enqueue: Enqueue): { details: string; rules: string } {
     const { timeLimit, timeLimitGrace, tolerance, retry } = definition;
     const interval =
       timeLimit === undefined && tolerance === undefined ? undefined : this.#interval(definition, enqueue);
@@ -67,7 +67,8 @@ export class JobTexts {
       by: enqueue.by,
       payload: enqueue.payload === undefined ? undefined : cutResult(JSON.stringify(enqueue.payload)),
     });
-    return { details, minGap: JUDGED.has(enqueue.trigger) ? minGapOf(definition, interval) : undefined };
+    const minGap = JUDGED.has(enqueue.trigger) ? minGapOf(definition, interval) : undefined;
+    return { details, rules: minGap === undefined ? "" : `minGap ${minGap}` };
   }
 
   /** From the occurrence to the one that follows it, in ms; undefined if none does. */

@@ -83,7 +83,8 @@ local function start(run)
   end
   local stats = readStatsForStart(run.stats)
   local last = string.match(stats[2] or "", "^%S+ %S+ %S+ (%d+)")
-  if was.minGap and last and not was.started and now < last + was.minGap then
+  local minGap = ruleOf(was, "minGap")
+  if minGap and last and not was.started and now < last + minGap then
     finish(run, "dropped", now, { says = { "made", made, "error", "started " .. (now - last) .. " ms after the run before" } })
     return { "DROPPED" }
   end

@@ -28,10 +28,11 @@ end
 -- A record of the first format names none.
 local FORMAT = F.runFormat > 1 and { "v", F.runFormat } or {}
 
--- The run's record. If it would not stay small (F.longestSmallValue), and this helps, node and type get fields of their own. `minGap`: ms, "" none.
-local function recordRun(runKey, name, enqueued, node, details, minGap)
+-- The run's record. If it would not stay small (F.longestSmallValue), and this helps, node and type get fields of their own. `rules`: what its start
+-- obeys, "<rule> <ms>" each, "" nothing. A turn leaves a run with rules to start-run.lua.
+local function recordRun(runKey, name, enqueued, node, details, rules)
   local of, more = name .. " " .. enqueued .. " " .. node, FORMAT
-  if minGap ~= "" then more = { "minGap", minGap, unpack(FORMAT) } end
+  if rules ~= "" then more = { "rules", rules, unpack(FORMAT) } end
   if #of <= F.longestSmallValue and #details <= F.longestSmallValue then
     return redis.call("HSET", runKey, "state", "queued", "of", of, "info", details, unpack(more))
   end

@@ -1,16 +1,19 @@
 -- Starts an attempt, once all checks have passed. `run`: key, task and stats as for lib/run.lua; worker, pid, host and
 -- own as for start-run.lua.
 
--- Fields of a run's record that a start depends on. `minGap`: least ms from the start of the run before; `again`: it continues an attempt.
+-- Fields of a run's record that a start depends on. `rules`: "<rule> <ms>" each; `again`: it continues an attempt.
 local START_FIELDS = {
   "state", "outcome", "made", "cancel", "info", "notBefore", "started", "worker", "attempts", "fence", "crashes", "trace", "again",
-  "crashed", "v", "minGap",
+  "crashed", "v", "rules",
 }
 local function readStart(runKey)
   local was = {}
   for i, value in ipairs(redis.call("HMGET", runKey, unpack(START_FIELDS))) do was[START_FIELDS[i]] = value or nil end
   return was
 end
+
+-- The ms of a rule that the start obeys; nil: none. `minGap`: least time from the start of the run before.
+local function ruleOf(was, name) return was.rules and tonumber(string.match(was.rules, name .. " (%d+)")) end
 
 -- Fields of its task's statistics, in the order of `stats`.
 local function readStatsForStart(statsKey) return redis.call("HMGET", statsKey, "fence", "starts", "checkpoint") end
