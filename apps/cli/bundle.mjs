@@ -4,6 +4,30 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
+/**
+ * Leaves out what the command line never runs and would only parse: BullMQ's workers and PostgreSQL backend, the locks of nodes, and zod's
+ * error texts in other languages.
+ */
+const lean = {
+  name: "lean",
+  /** @param {import("esbuild").PluginBuild} build */
+  setup({ onResolve, onLoad, resolve }) {
+    onResolve({ filter: /^bullmq$/ }, ({ resolveDir }) =>
+      resolve("bullmq/dist/esm/index.js", { kind: "import-statement", resolveDir }),
+    );
+    onResolve({ filter: /./ }, async ({ path, kind, importer, resolveDir, pluginData }) => {
+      if (pluginData === lean || !importer.includes("/bullmq/dist/esm/")) return undefined;
+      const found = await resolve(path, { kind, importer, resolveDir, pluginData: lean });
+      return found.path.includes("/bullmq/dist/esm/") ? { ...found, sideEffects: false } : found;
+    });
+    onResolve({ filter: /^redlock$/ }, () => ({ path: "redlock", namespace: "none" }));
+    onLoad({ filter: /./, namespace: "none" }, () => ({ contents: "export default class {}" }));
+    onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: 'export { default as en } from "./en.js";',
+    }));
+  },
+};
+
 const here = fileURLToPath(new URL(".", import.meta.url));
 // Chunks are named after their content, so chunks of earlier builds would stay.
 rmSync(`${here}bundle`, { recursive: true, force: true });
@@ -18,6 +42,8 @@ const { metafile } = await build({
   target: "node20.19",
   format: "esm",
   metafile: true,
+  plugins: [lean],
+  external: ["pg", "@valkey/valkey-glide"],
   logLevel: "warning",
   // BullMQ and others are CommonJS, and require modules of Node.js.
   banner: {

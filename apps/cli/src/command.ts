@@ -36,7 +36,7 @@ export async function withClient<T>(
   use: (client: Client, ops: Operator) => Promise<T>,
   more: { maxPayloadBytes?: number } = {},
 ): Promise<T> {
-  const [sdk, { operatorOf }] = await Promise.all([import("@carillon/sdk"), import("@carillon/ops")]);
+  const { Client, operatorOf, readEnvironment } = await import("./load.js");
   const given = options.io.env;
   const env = {
     ...given,
@@ -47,8 +47,8 @@ export async function withClient<T>(
     throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");
   const progress = new Progress(options.io.stderr);
   // Time limit of one attempt; the store makes four.
-  const client = new sdk.Client({
-    ...sdk.readEnvironment(env),
+  const client = new Client({
+    ...readEnvironment(env),
     owner: options.owner,
     by: author(given),
     origin: `cli ${hostname()}`,
@@ -80,7 +80,7 @@ export async function operate<Answer extends object>(
 
 /** If the namespace is empty, says so and names the others of this Redis, because its name may be misspelt. */
 export async function noteIfEmpty(client: Client, out: Output): Promise<void> {
-  const ops = (await import("@carillon/ops")).operatorOf(client);
+  const ops = (await import("./load.js")).operatorOf(client);
   if (client.owner !== undefined || (await ops.queues.names()).names.length > 0) return;
   // A user of the shipped ACL may not read other namespaces.
   const others = await ops.namespaces.list().then(

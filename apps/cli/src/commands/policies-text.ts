@@ -1,7 +1,7 @@
 import type { Task } from "@carillon/sdk";
 import { shownTarget } from "@carillon/sdk/internal";
 
-type Fact = readonly [string, string | undefined];
+export type Fact = readonly [string, string | undefined];
 
 /** The policies of a task as names and values, without those that are not set. */
 export function policyFacts(task: Task): Fact[] {

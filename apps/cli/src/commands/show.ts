@@ -7,7 +7,7 @@ import { type Column, table } from "../table.js";
 import { cut, facts } from "../text.js";
 import { when } from "../times.js";
 import { type FreezeView, freezeOf, freezeText } from "./freeze.js";
-import { policyFacts } from "./policies-text.js";
+import type { Fact } from "./policies-text.js";
 import { statsLine } from "./stats-text.js";
 
 /** Ledger lines shown to people; --json has all. */
@@ -29,7 +29,11 @@ export const registerShow: Register = (program, out) => {
     async (task: string, _: unknown, command) => {
       const options: Globals & { queue?: string } = command.optsWithGlobals();
       const whole = await withClient(options, (client, ops) => ask(client, ops, task, options));
-      if (!options.json) return out.write(describe(whole, out));
+      if (!options.json) {
+        // Loaded only here, because it loads the SDK.
+        const { policyFacts } = await import("./policies-text.js");
+        return out.write(describe(whole, policyFacts(whole.task), out));
+      }
       const { task: found, stats, ledger } = whole;
       await out.json({ ...found, stats, ledger });
     },
@@ -52,7 +56,7 @@ async function ask(
   return { task, stats, ledger, freeze: freezeOf(freezes, task) };
 }
 
-function describe({ task, stats, ledger, freeze }: Whole, out: Output): string {
+function describe({ task, stats, ledger, freeze }: Whole, policies: readonly Fact[], out: Output): string {
   const { paused, pending } = task;
   const note = paused?.note ? `: ${paused.note}` : "";
   const head = facts(
@@ -73,7 +77,7 @@ function describe({ task, stats, ledger, freeze }: Whole, out: Output): string {
       ["last nothing to do", task.lastChecked === undefined ? undefined : when(task.lastChecked)],
       ["last error", cut(task.lastStatus?.error?.split("\n")[0] ?? "", 200)],
       ["statistics", statsLine(stats)],
-      ...policyFacts(task),
+      ...policies,
       ["priority", task.priority ? String(task.priority) : undefined],
       ["tags", task.tags.join(", ")],
       ["subject", task.subject],

@@ -38,8 +38,10 @@ export interface Network {
   readonly list: BlockList;
 }
 
-const SPECIAL = [...IPV4, ...IPV6].map(([range, kind]) => ({ kind, net: network(range) }));
-const GLOBAL_IPV6 = network("2000::/3");
+/** Made with the first check: loading the module should cost nothing. */
+let ranges:
+  | { readonly special: readonly { kind: string; net: Network }[]; readonly publicIpv6: Network }
+  | undefined;
 /** IPv4-mapped, and NAT64's well-known prefix: the IPv4 address inside is checked. */
 const EMBEDDED_IPV4 = /^(?:::ffff:|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
@@ -82,7 +84,11 @@ export function canonicalAddress(address: string): string | undefined {
 
 /** Reason why a canonical address is not a public one, as `a private address`; `undefined` for a public one. */
 export function specialKind(address: string): string | undefined {
-  const known = SPECIAL.find(({ net }) => contains(net, address));
+  ranges ??= {
+    special: [...IPV4, ...IPV6].map(([range, kind]) => ({ kind, net: network(range) })),
+    publicIpv6: network("2000::/3"),
+  };
+  const known = ranges.special.find(({ net }) => contains(net, address));
   if (known) return known.kind;
-  return isIPv4(address) || contains(GLOBAL_IPV6, address) ? undefined : "a special-purpose address";
+  return isIPv4(address) || contains(ranges.publicIpv6, address) ? undefined : "a special-purpose address";
 }

@@ -1,0 +1,6 @@
+/**
+ * What a command with a connection needs of the packages, loaded when it connects: `--help` need not wait for ioredis. Named one by
+ * one, so that the bundle leaves out the rest, such as workers.
+ */
+export { operatorOf } from "@carillon/ops";
+export { Client, readEnvironment } from "@carillon/sdk";
