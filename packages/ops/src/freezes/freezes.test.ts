@@ -1,12 +1,12 @@
 import { shardOf } from "@carillon/core/internal";
-import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf, withSeams } from "@carillon/store/internal";
 import { type RedisServer, startRedis, type TestKit, testKit, virtualStore } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { explained } from "../../ops/test/in-words.js";
-import { Bench } from "../../store/test/bench.js";
+import { Bench } from "../../../store/test/bench.js";
+import { explained } from "../../test/in-words.js";
+import { type AnswerTo, operatorOf } from "../operator.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");

@@ -1,9 +1,9 @@
-import { operatorOf } from "@carillon/ops";
 import { defineTask, type TaskInput } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../test/helpers.js";
+import { eachKit } from "../../../../test/helpers.js";
+import { operatorOf } from "../operator.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");

@@ -1,8 +1,8 @@
-import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { operatorOf } from "../operator.js";
 
 let redis: RedisServer;
 let client: Client;

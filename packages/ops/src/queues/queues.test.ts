@@ -1,12 +1,12 @@
-import { operatorOf } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../test/helpers.js";
-import { explained } from "../../ops/test/in-words.js";
+import { eachKit } from "../../../../test/helpers.js";
+import { explained } from "../../test/in-words.js";
+import { operatorOf } from "../operator.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
