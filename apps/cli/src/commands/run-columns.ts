@@ -1,10 +1,10 @@
-import { duration, relative } from "@carillon/ops/words";
+import { duration, relative, SUCCESSES } from "@carillon/ops/words";
 import type { Run, RunningRun } from "@carillon/sdk";
 import type { Column } from "../table.js";
 import { cut, type Paint } from "../text.js";
 
 /** Ends that count as a success. */
-export const GOOD: readonly string[] = ["succeeded", "partial", "nothing-to-do"];
+export const GOOD: readonly string[] = [...SUCCESSES];
 
 /** The last outcome and its time. @param checked end of a later run that had nothing to do, UTC ms */
 export function lastText(

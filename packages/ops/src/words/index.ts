@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-export { duration, relative } from "@carillon/core/internal";
+export { duration, FAILURES, relative, SUCCESSES } from "@carillon/core/internal";
 export { eventText, explanationText, holdText } from "./explanation.js";
 export { findingText } from "./finding.js";
 export { reasonText, remedyText } from "./status.js";

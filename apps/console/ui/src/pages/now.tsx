@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration, reasonText, remedyText } from "@carillon/ops/words";
+import { duration, FAILURES, reasonText, remedyText } from "@carillon/ops/words";
 import type { Outcome, RunningRun, Task } from "@carillon/sdk";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -17,7 +17,7 @@ type StatusReason = Status["reasons"][number];
 
 const w = words.now;
 const SHOWN = 8;
-export const FAILED = "failed,timed-out,crashed,lost";
+export const FAILED = [...FAILURES].join();
 const TONES: Record<Status["state"], Tone> = { "on-time": "ok", behind: "warn", stopped: "bad" };
 
 /** Read interval of data that change with time alone, in ms. */
@@ -163,9 +163,7 @@ function LastHour() {
         <section className="panel" aria-label={w.lastHour}>
           <dl className="figures body">
             <Figure name={w.ended} value={ended.toLocaleString("en")}>
-              {FAILED.split(",").some((one) => outcomes[one as Outcome])
-                ? w.failed(FAILED.split(",").reduce((sum, one) => sum + (outcomes[one as Outcome] ?? 0), 0))
-                : null}
+              {failuresIn(outcomes) > 0 ? w.failed(failuresIn(outcomes)) : null}
             </Figure>
             <Spread name={w.late} of={lateMs} />
             <Spread name={w.waited} of={waitMs} />
@@ -181,6 +179,10 @@ function LastHour() {
       )}
     </Loaded>
   );
+}
+
+function failuresIn(outcomes: Partial<Record<Outcome, number>>): number {
+  return [...FAILURES].reduce((sum, one) => sum + (outcomes[one] ?? 0), 0);
 }
 
 function Figure({ name, value, children }: { name: string; value: string; children?: ReactNode }) {
