@@ -257,6 +257,7 @@ class Simulation {
     await this.#move(actor, fails ? () => park.fail("it failed") : park.go, turns);
     if (outdated) this.#wrongIf(await outdated());
     await frozen?.();
+    if (park.point === "before change-settings") await this.#checks.places.limited();
     if (park.point.startsWith("before ")) await this.#checks.moved(park.point);
   }
 
@@ -340,7 +341,6 @@ class Simulation {
         if (!EXPECTED.has(code)) this.#wrong(`${operation.text}: ${String(error)}`);
       });
     });
-    if (operation.what === "limit") await this.#checks.places.limited();
   }
 
   /** Returns whether there was a job. */
