@@ -5,11 +5,13 @@ import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
+/** Folders of others' pages, and of an app that `carillon init` writes, whose scripts are its own. */
+const OTHERS = ["node_modules", "dist", "template"];
+
 function pagesIn(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory())
-      return entry.name === "node_modules" || entry.name === "dist" ? [] : pagesIn(path);
+    if (entry.isDirectory()) return OTHERS.includes(entry.name) ? [] : pagesIn(path);
     return entry.name.endsWith(".md") ? [path] : [];
   });
 }

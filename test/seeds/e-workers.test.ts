@@ -75,6 +75,7 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
   });
 
   test("a put whose type no worker handles names it, and is stored", async () => {
+    await stand.node().says({ msg: "node is running" });
     const nobody = await stand.client().put({ ...bell, id: "a" });
     expect(nobody).toMatchObject({ outcome: "created", warnings: [{ code: "NO_WORKER" }] });
     expect(nobody.warnings[0]?.message).toContain("queue bells");

@@ -20,7 +20,10 @@ describe("validate", () => {
         due: Date.parse(time),
       })),
       exhausted: false,
-      warnings: [{ code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) }],
+      warnings: [
+        { code: "NO_NODE", message: expect.any(String), remedy: expect.any(String) },
+        { code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) },
+      ],
     });
     const { stdout } = await cli(["validate", "--from", FROM, "-n", "1"], text("a", { schedule }));
     expect(stdout).toMatch(

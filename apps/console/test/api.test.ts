@@ -53,7 +53,10 @@ describe("the calls of the API", () => {
       state: "scheduled",
       nextExecution: task.nextExecution,
       humanized: "at 03:00, every day (Europe/Berlin)",
-      warnings: [{ code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) }],
+      warnings: [
+        { code: "NO_NODE", message: expect.any(String), remedy: expect.any(String) },
+        { code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) },
+      ],
     });
     const again = await api("POST", "/tasks", full);
     expect([again.status, again.body["outcome"]]).toEqual([200, "unchanged"]);
@@ -180,7 +183,10 @@ describe("the calls of the API", () => {
       schedule: full.schedule,
       canonical: "0 3 * * *",
       humanized: "at 03:00, every day (Europe/Berlin)",
-      warnings: [{ code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) }],
+      warnings: [
+        { code: "NO_NODE", message: expect.any(String), remedy: expect.any(String) },
+        { code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) },
+      ],
       timezone: "Europe/Berlin",
       next: [
         { nominal: Date.parse("2026-03-28T02:00:00Z"), notes: [] },
@@ -424,7 +430,11 @@ describe("verbs", () => {
     const second = await api("POST", "/tasks/q/system/a/trigger");
     expect(second).toMatchObject({
       status: 202,
-      body: { outcome: "queued", key: expect.any(String), warnings: [{ code: "NO_WORKER" }] },
+      body: {
+        outcome: "queued",
+        key: expect.any(String),
+        warnings: [{ code: "NO_NODE" }, { code: "NO_WORKER" }],
+      },
     });
   });
 

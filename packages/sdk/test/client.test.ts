@@ -13,7 +13,9 @@ const report = defineTask("report", {
 });
 
 /** The warning that no worker handles the tasks of these tests. */
-const NO_WORKER = { code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) };
+const warning = (code: string) => ({ code, message: expect.any(String), remedy: expect.any(String) });
+const NO_NODE = warning("NO_NODE");
+const NO_WORKER = warning("NO_WORKER");
 
 onEveryEngine("the client", (connection) => {
   let bench: Bench;
@@ -42,7 +44,7 @@ onEveryEngine("the client", (connection) => {
       state: "scheduled",
       nextExecution: START + 10_000,
       humanized: "every 10s, counted from the Unix epoch",
-      warnings: [NO_WORKER],
+      warnings: [NO_NODE, NO_WORKER],
     });
     expect(await client.put(noop("t"))).toMatchObject({ outcome: "unchanged" });
     expect(await client.put(noop("t", { priority: 1 }))).toMatchObject({ outcome: "updated" });
@@ -62,17 +64,17 @@ onEveryEngine("the client", (connection) => {
       const late = jitter === 0 || delay === "1h";
       expect(warnings.some(({ code }) => code === "NEVER_RERUNS")).toBe(late);
       const shorter = await client.put(noop("t", { schedule, rerun: { delay: "4m", jitter: 0 } }));
-      expect(shorter.warnings).toEqual([NO_WORKER]);
+      expect(shorter.warnings).toEqual([NO_NODE, NO_WORKER]);
       const once = await client.put(noop("u", { schedule: { at: START + 60_000 }, rerun }));
-      expect(once.warnings).toEqual([NO_WORKER]);
+      expect(once.warnings).toEqual([NO_NODE, NO_WORKER]);
       const after = await client.put(noop("v", { schedule: { every: "1m", anchor: "finish" }, rerun }));
-      expect(after.warnings).toEqual([NO_WORKER]);
+      expect(after.warnings).toEqual([NO_NODE, NO_WORKER]);
     },
   );
 
   it("warns of a rerun that comes from the defaults of the namespace", async () => {
     await operatorOf(client).defaults.set({ scope: "all", policies: { rerun: { delay: "1m" } } });
-    const warned = [expect.objectContaining({ code: "NEVER_RERUNS" }), NO_WORKER];
+    const warned = [expect.objectContaining({ code: "NEVER_RERUNS" }), NO_NODE, NO_WORKER];
     expect((await client.put(noop("t"))).warnings).toEqual(warned);
     expect((await client.validate(noop("t"))).warnings).toEqual(warned);
     const [one] = await client.putMany([noop("u")]);
@@ -100,9 +102,9 @@ onEveryEngine("the client", (connection) => {
       remedy: expect.stringContaining("alertWebhook"),
     };
     const put = await client.put(noop("t", { alerts }));
-    expect(put.warnings).toEqual([warning, NO_WORKER]);
+    expect(put.warnings).toEqual([warning, NO_NODE, NO_WORKER]);
     expect(put.warnings[0]?.message).toContain(what);
-    expect((await client.validate(noop("t", { alerts }))).warnings).toEqual([warning, NO_WORKER]);
+    expect((await client.validate(noop("t", { alerts }))).warnings).toEqual([warning, NO_NODE, NO_WORKER]);
   });
 
   it("warns of an HTTP task to an address that workers refuse by default", async () => {
@@ -548,7 +550,7 @@ onEveryEngine("the client", (connection) => {
         { ...when, id: "later", priority: 4 },
       );
       const task = bench.name("later");
-      expect(enqueued).toEqual({ task, run: undefined, at: START + 5_000, warnings: [NO_WORKER] });
+      expect(enqueued).toEqual({ task, run: undefined, at: START + 5_000, warnings: [NO_NODE, NO_WORKER] });
       expect(await bench.jobs()).toEqual([]);
       await bench.clock.advance(5_000);
       expect(await bench.claim("later", "a")).toEqual(["OK"]);

@@ -97,7 +97,7 @@ async function check({ client, store }: Call, body: z.output<typeof input>): Pro
   // The type does not matter for a schedule alone, so use any type that is allowed.
   const [type = "none"] = (await store.registry.types()) ?? [];
   const passed = await judge({ id: id ?? "none", owner, type, queue: "none", schedule });
-  const warnings = passed.warnings.filter(({ code }) => code !== "NO_WORKER");
+  const warnings = passed.warnings.filter(({ code }) => code !== "NO_WORKER" && code !== "NO_NODE");
   return { schedule: passed.schedule, seed: seedOf({ owner, id: id ?? "" }), warnings };
 }
 

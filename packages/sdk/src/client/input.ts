@@ -48,10 +48,10 @@ export interface CheckedTask extends ParsedTask {
 }
 
 /** @param more about its worker; does not matter if the task never runs */
-export function putView(result: StoredPut, task: CheckedTask, more: Warning | undefined): PutResult {
+export function putView(result: StoredPut, task: CheckedTask, more: readonly Warning[]): PutResult {
   const warnings = [...task.warnings];
   if (result.state === "finished") warnings.push(NO_NEXT);
-  else if (more) warnings.push(more);
+  else warnings.push(...more);
   return {
     task: result.name,
     outcome: result.outcome,

@@ -6,6 +6,7 @@ import { missedRule, notFound, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { TaskWriter } from "./task-writer.js";
 import type { DeleteOptions, PauseOptions, ResumeOptions, TriggerResult } from "./types.js";
+import { ofEnqueued } from "./worker-warnings.js";
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
 export async function deleteTask(scope: Scope, ref: TaskRef, options: DeleteOptions): Promise<void> {
@@ -72,7 +73,14 @@ export async function trigger(
   if (outcome === "skipped") return { outcome, code: "SKIPPED_OVERLAP" };
   const warnings = await scope.coverage.warningsOf({ queue: name.queue, type: result.type });
   if (outcome === "queued") return { outcome, key, repeated, warnings };
-  return { outcome, run: result.run, key, enqueued: result.enqueued, repeated, warnings };
+  return {
+    outcome,
+    run: result.run,
+    key,
+    enqueued: result.enqueued,
+    repeated,
+    warnings: ofEnqueued(warnings),
+  };
 }
 
 /** Triggers a task, and returns the key of the occurrence too. @param options checked */

@@ -54,6 +54,7 @@ import { type Attempt, assertChange, update } from "./update.js";
 import { urlWarnings } from "./url-warnings.js";
 import { type ValidateOptions, type Validation, validationOf } from "./validation.js";
 import { type Definition, taskView } from "./view.js";
+import { ofEnqueued } from "./worker-warnings.js";
 
 /** Delay of a run that its owner's limit holds back, in ms: a task can only be put with a time in the future. */
 const PLACE_DELAY = 1_000;
@@ -106,12 +107,12 @@ export class TaskWriter {
   /** Returns the revision too, if the task is `unchanged`. */
   async #put(task: CheckedTask, { many, ...options }: PutHow): Promise<Attempt> {
     const { store, coverage } = this.#scope;
-    const [[result], [warning]] = await Promise.all([
+    const [[result], [warnings = []]] = await Promise.all([
       store.tasks.put(task.definition.queue, [task], options),
       many ? [] : coverage.warnings([task.definition]),
     ]);
     if (!many) this.#log([[result as StoredPut, task]], options.by);
-    return { done: putView(result as StoredPut, task, warning), revision: result?.revision };
+    return { done: putView(result as StoredPut, task, warnings), revision: result?.revision };
   }
 
   /** Logs the puts that changed something: one entry. */
@@ -177,7 +178,7 @@ export class TaskWriter {
       );
       for (const [i, { index, task }] of list.entries()) {
         done.push([stored[i] as StoredPut, task]);
-        results[index] = putView(stored[i] as StoredPut, task, warnings[index]);
+        results[index] = putView(stored[i] as StoredPut, task, warnings[index] ?? []);
       }
     }
     this.#log(done, by);
@@ -232,7 +233,7 @@ export class TaskWriter {
     const { definition, warnings } = checked;
     const { store, coverage } = this.#scope;
     const { calendars, tasks } = store;
-    const [ofWorkers] = await Promise.all([
+    const [lacks] = await Promise.all([
       coverage.warningsOf(definition),
       namesCalendars(checked) && calendars.refresh(),
     ]);
@@ -241,7 +242,7 @@ export class TaskWriter {
       from,
       count,
       warnings,
-      ofWorkers,
+      lacks,
     });
   }
 
@@ -283,7 +284,7 @@ export class TaskWriter {
     if (at <= now) {
       if (now - at > PAST) warnings.push(isPast(at));
       const enqueued = await this.#enqueueNow(queue, dueAt(at), by);
-      if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued, warnings };
+      if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued, warnings: ofEnqueued(warnings) };
       // Its owner is at its limit of runs, or a freeze may hold it: a node enqueues it as soon as it may start.
       at = now + PLACE_DELAY;
     }

@@ -42,14 +42,14 @@ interface ValidationOptions {
   readonly from: number;
   readonly count: number;
   readonly warnings: readonly Warning[];
-  /** Warnings about its worker; they do not matter if the task never runs. */
-  readonly ofWorkers: readonly Warning[];
+  /** Warnings about what it lacks to run; they do not matter if it never runs. */
+  readonly lacks: readonly Warning[];
 }
 
 export function validationOf(
   compiled: TaskSchedule,
   task: TaskDefinition,
-  { from, count, warnings, ofWorkers }: ValidationOptions,
+  { from, count, warnings, lacks }: ValidationOptions,
 ): Validation {
   const { schedule } = task;
   const seed = seedOf(task);
@@ -66,6 +66,6 @@ export function validationOf(
     humanized: describeSchedule(schedule, seed),
     next,
     exhausted: slot === undefined,
-    warnings: [...warnings, ...(slot === undefined && next.length === 0 ? [NO_NEXT] : ofWorkers)],
+    warnings: [...warnings, ...(slot === undefined && next.length === 0 ? [NO_NEXT] : lacks)],
   };
 }

@@ -1,23 +1,36 @@
-import { type Gap, gapText, type Work } from "@carillon/core/internal";
+import { type Gap, gapText, reasonText, type Work } from "@carillon/core/internal";
 import { Coverage } from "@carillon/store";
 import type { Warning } from "./types.js";
 
-/** Warns of task types that no worker handles. */
+/** Warns of what tasks lack to run: a worker, or any node. */
 export class WorkerWarnings extends Coverage {
-  /** A warning for each that has no worker. Never rejects: a warning must not fail the call. */
-  async warnings(works: readonly Work[]): Promise<(Warning | undefined)[]> {
-    const gaps = await this.gaps(works).catch(() => new Map<Work, Gap>());
+  /** Warnings of each: no node, no worker. Never rejects: a warning must not fail the call. */
+  async warnings(works: readonly Work[]): Promise<Warning[][]> {
+    const [gaps, hasNode] = await Promise.all([
+      this.gaps(works).catch(() => new Map<Work, Gap>()),
+      this.hasNode().catch(() => true),
+    ]);
     return works.map((work) => {
       const gap = gaps.get(work);
-      return gap && noWorker(gap);
+      return [...(hasNode ? [] : [NO_NODE]), ...(gap ? [noWorker(gap)] : [])];
     });
   }
 
   /** The same as `warnings`, for one task type. */
   async warningsOf(work: Work): Promise<Warning[]> {
-    const [warning] = await this.warnings([work]);
-    return warning ? [warning] : [];
+    return (await this.warnings([work])).flat();
   }
+}
+
+const NO_NODE: Warning = {
+  code: "NO_NODE",
+  message: sentence(reasonText({ code: "NO_NODE" })),
+  remedy: "Start one, for example carillon-scheduler: until then nothing is enqueued at its time.",
+};
+
+/** Warnings about a run whose job is in its queue: it needs no node. */
+export function ofEnqueued(warnings: readonly Warning[]): Warning[] {
+  return warnings.filter((warning) => warning !== NO_NODE);
 }
 
 function noWorker(gap: Gap): Warning {
@@ -32,6 +45,9 @@ function noWorker(gap: Gap): Warning {
           "A worker fails the runs whose type it does not have.",
           `Give the type ${type} to all workers of ${queue}, or put the task into another queue.`,
         ];
-  const text = gapText(gap);
-  return { code: "NO_WORKER", message: `${text[0]?.toUpperCase()}${text.slice(1)}. ${then}`, remedy };
+  return { code: "NO_WORKER", message: `${sentence(gapText(gap))}. ${then}`, remedy };
+}
+
+function sentence(text: string): string {
+  return `${text[0]?.toUpperCase()}${text.slice(1)}`;
 }

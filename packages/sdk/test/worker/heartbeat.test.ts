@@ -21,6 +21,13 @@ const fresh = () => new Client({ store: store() });
 const codes = async (type: string, queue?: string) =>
   (await put(fresh(), type, queue)).warnings.map(({ code }) => code);
 
+/** Announces a node, so that puts warn only of workers. */
+const NODE = {
+  ...{ id: "n", host: "h", pid: 1, version: "1", started: 1, every: 600_000, ready: true },
+  ...{ tzdata: "2026a", bullmq: "6.0.0", clockOffset: 0 },
+};
+beforeEach(async () => store().registry.beat({ ...NODE, beat: await store().serverTime() }));
+
 const HOUR = 3_600_000;
 const soon = { heartbeatEvery: 100 };
 
@@ -74,10 +81,8 @@ it("a worker reports the types whose runs it fails because it lacks them, to a b
   await bench.run("t", "ring");
   const lacking = [{ queue: QUEUE, type: "ring", since: expect.any(Number) }];
   await eventually(async () => expect(await list()).toMatchObject([{ id: worker.id, lacking }]));
-  expect((await statusOf(fresh())).reasons).toMatchObject([
-    { code: "NO_NODE" },
-    { code: "NO_WORKER", queue: QUEUE, type: "ring" },
-  ]);
+  const { reasons } = await statusOf(fresh());
+  expect(reasons).toMatchObject([{ code: "NO_WORKER", queue: QUEUE, type: "ring" }]);
 });
 
 it("a worker that misses beats is silent, then dead, and forgotten after an hour", async () => {
@@ -174,6 +179,35 @@ it("a put, a trigger and an enqueue warn of a queue without a worker, and of a t
   // The task never runs, so no worker is needed.
   const past = { id: "p", type: "toll", queue: QUEUE, schedule: { at: "2020-01-01T00:00:00Z" } };
   expect(await known.put(past)).toMatchObject({ warnings: [{ code: "NO_NEXT" }] });
+});
+
+it("a put, a validation and a delayed enqueue warn that no node is alive; what is enqueued at once does not", async () => {
+  await bench.work([waits("ring")]);
+  const asked = async () => {
+    const client = fresh();
+    const task = { id: "t", type: "ring", queue: QUEUE, schedule: { every: "1h" } };
+    const answers = [
+      await client.put(task),
+      ...(await client.putMany([task])),
+      await client.validate(task),
+      await client.enqueue(waits("ring"), {}, { delay: "1h" }),
+      await client.enqueue(waits("ring"), {}),
+      await client.trigger("t", { overlap: "allow" }),
+    ];
+    return answers.map((answer) => "warnings" in answer && answer.warnings.map(({ code }) => code));
+  };
+  expect(await asked()).toEqual([[], [], [], [], [], []]);
+  const dead = (await store().serverTime()) - 4 * NODE.every;
+  await store().registry.beat({ ...NODE, beat: dead });
+  expect(await asked()).toEqual([["NO_NODE"], ["NO_NODE"], ["NO_NODE"], ["NO_NODE"], [], []]);
+  await store().registry.removeNode("n");
+  expect((await put(fresh(), "ring")).warnings).toEqual([
+    {
+      code: "NO_NODE",
+      message: "No scheduler node is alive.",
+      remedy: "Start one, for example carillon-scheduler: until then nothing is enqueued at its time.",
+    },
+  ]);
 });
 
 it("there is no warning for a queue with a plain BullMQ worker, or if Redis does not tell", async () => {

@@ -6,17 +6,32 @@ import type { Store } from "../store.js";
 /** Maximum age of cached answers, in ms: for "has a worker", and for "has none". */
 const [FOUND_FOR, MISSED_FOR] = [5_000, 1_000];
 
-/** Tells whether a worker handles a task type. Its answers are cached, so that many puts cost few reads. */
+/** Tells whether a worker handles a task type, and whether there is a node. Its answers are cached, so that many puts cost few reads. */
 export class Coverage {
-  readonly #registered: Cached<readonly WorkerInfo[]>;
+  readonly #registered: Cached<{ readonly workers: readonly WorkerInfo[]; readonly hasNode: boolean }>;
   readonly #connections: Cached<WorkerConnections | undefined>;
 
   constructor(store: Store) {
     this.#registered = new Cached(async () => {
-      const [workers, now] = await Promise.all([store.registry.workers(), store.serverTime()]);
-      return workers.map((worker) => (isAlive(worker, now) ? worker : { ...worker, stopping: true }));
+      const { registry } = store;
+      const [workers, nodes, now] = await Promise.all([
+        registry.workers(),
+        registry.nodes(),
+        store.serverTime(),
+      ]);
+      return {
+        workers: workers.map((worker) => (isAlive(worker, now) ? worker : { ...worker, stopping: true })),
+        hasNode: nodes.some((node) => isAlive(node, now)),
+      };
     });
     this.#connections = new Cached(() => store.queues.connections());
+  }
+
+  /** Whether a node is alive. @throws coded Redis errors */
+  async hasNode(): Promise<boolean> {
+    return (
+      (await this.#registered.get(FOUND_FOR)).hasNode || (await this.#registered.get(MISSED_FOR)).hasNode
+    );
   }
 
   /**
@@ -25,9 +40,9 @@ export class Coverage {
    * @throws coded Redis errors
    */
   async gaps(works: readonly Work[]): Promise<Map<Work, Gap>> {
-    let gaps = gapsOf(works, await this.#registered.get(FOUND_FOR));
+    let gaps = gapsOf(works, (await this.#registered.get(FOUND_FOR)).workers);
     if (gaps.size === 0) return gaps;
-    const registered = await this.#registered.get(MISSED_FOR);
+    const { workers: registered } = await this.#registered.get(MISSED_FOR);
     gaps = gapsOf(works, registered);
     if (gaps.size === 0) return gaps;
     const connections = await this.#connections.get(MISSED_FOR);
