@@ -1,30 +1,13 @@
 type Morning = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11;
+type Plain = "SECOND" | "MINUTE" | "HOUR" | "WEEK" | "WEEKDAY" | "WEEKEND" | "QUARTER" | "YEAR";
 type Name =
-  | "EVERY_SECOND"
-  | `EVERY_${5 | 10 | 30}_SECONDS`
-  | "EVERY_MINUTE"
-  | `EVERY_${5 | 10 | 30}_MINUTES`
-  | "EVERY_HOUR"
+  | `EVERY_${Plain | "2ND_HOUR" | "2ND_HOUR_FROM_1AM_THROUGH_11PM" | "2ND_MONTH" | "6_MONTHS"}`
+  | `EVERY_${5 | 10 | 30}_${"SECONDS" | "MINUTES"}`
   | `EVERY_${Exclude<Morning, 1> | 12}_HOURS`
-  | `EVERY_DAY_AT_${Morning}${"AM" | "PM"}`
-  | "EVERY_DAY_AT_NOON"
-  | "EVERY_DAY_AT_MIDNIGHT"
-  | "EVERY_WEEK"
-  | "EVERY_WEEKDAY"
-  | "EVERY_WEEKEND"
+  | `EVERY_DAY_AT_${`${Morning}${"AM" | "PM"}` | "NOON" | "MIDNIGHT"}`
   | `EVERY_1ST_DAY_OF_MONTH_AT_${"MIDNIGHT" | "NOON"}`
-  | "EVERY_2ND_HOUR"
-  | "EVERY_2ND_HOUR_FROM_1AM_THROUGH_11PM"
-  | "EVERY_2ND_MONTH"
-  | "EVERY_QUARTER"
-  | "EVERY_6_MONTHS"
-  | "EVERY_YEAR"
-  | "EVERY_30_MINUTES_BETWEEN_9AM_AND_5PM"
-  | "EVERY_30_MINUTES_BETWEEN_9AM_AND_6PM"
-  | "EVERY_30_MINUTES_BETWEEN_10AM_AND_7PM"
-  | `MONDAY_TO_FRIDAY_AT_${Morning}${"AM" | "PM"}`
-  | "MONDAY_TO_FRIDAY_AT_12PM"
-  | `MONDAY_TO_FRIDAY_AT_${"09" | "11"}_30AM`;
+  | `EVERY_30_MINUTES_BETWEEN_${"9AM_AND_5PM" | "9AM_AND_6PM" | "10AM_AND_7PM"}`
+  | `MONDAY_TO_FRIDAY_AT_${`${Morning}${"AM" | "PM"}` | "12PM" | "09_30AM" | "11_30AM"}`;
 
 const times: Record<string, string> = {
   EVERY_SECOND: "* * * * * *",
