@@ -10,7 +10,7 @@ import type { Settings } from "../options.js";
 import { type Appointment, isShard, keyOf, type Part } from "../part.js";
 import { Backfiller } from "../upkeep/backfiller.js";
 import { Reconciler } from "../upkeep/reconciler.js";
-import { Replanner } from "../upkeep/replanner.js";
+import { Repairs } from "../upkeep/repairs.js";
 import { Agenda } from "./agenda.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import { Reader } from "./reader.js";
@@ -47,7 +47,7 @@ export class Loop {
   readonly #claimer: Claimer;
   readonly #ownership: Ownership;
   readonly #reconciler: Reconciler;
-  readonly #replanner: Replanner;
+  readonly #repairs: Repairs;
   readonly #alerter: Alerter;
   readonly #backfiller: Backfiller;
   /** When the shards of other nodes were last checked, and how long that took, in ms. */
@@ -79,8 +79,8 @@ export class Loop {
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);
     this.#backfiller = new Backfiller(store, settings);
-    this.#replanner = new Replanner(store, settings);
-    this.#reader = new Reader(store, clock, settings, this.#agenda, this.#replanner, {
+    this.#repairs = new Repairs(store, settings);
+    this.#reader = new Reader(store, clock, settings, this.#agenda, this.#repairs, {
       news: () => this.#wakeUpSoon(),
       lost: (error) => this.#fail(error),
       unreadable: (queue, code) => this.#tell("failed", { queue, code }),
@@ -98,7 +98,7 @@ export class Loop {
     this.#timer.disarm();
     await Promise.all([this.#slots.idle(), this.#reader.stop()]);
     await this.#ownership.stop();
-    await this.#replanner.stop();
+    await this.#repairs.stop();
   }
 
   heard(queue: string, part: string, at: number): void {
@@ -131,7 +131,7 @@ export class Loop {
   /** Does everything that is due, once, regardless of the agenda. */
   async tick(): Promise<void> {
     const queues = await this.#store.registry.queues();
-    await this.#replanner.check(queues);
+    await this.#repairs.check(queues);
     for (const queue of queues) {
       await this.#readNext(queue);
       const parts = this.#agenda.partsOf(queue);

@@ -1,7 +1,7 @@
 import type { CarillonError, ErrorCode } from "@carillon/core";
 import { redisError, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
-import type { Replanner } from "../upkeep/replanner.js";
+import type { Repairs } from "../upkeep/repairs.js";
 import type { Agenda } from "./agenda.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import type { ServerClock } from "./server-clock.js";
@@ -21,7 +21,7 @@ export class Reader {
   readonly #clock: ServerClock;
   readonly #settings: Settings;
   readonly #agenda: Agenda;
-  readonly #replanner: Replanner;
+  readonly #repairs: Repairs;
   readonly #events: ReaderEvents;
   /** Queues that could not be read, and when to try again; infinite while that is under way. */
   readonly #troubled = new Map<string, number>();
@@ -36,14 +36,14 @@ export class Reader {
     clock: ServerClock,
     settings: Settings,
     agenda: Agenda,
-    replanner: Replanner,
+    repairs: Repairs,
     events: ReaderEvents,
   ) {
     this.#store = store;
     this.#clock = clock;
     this.#settings = settings;
     this.#agenda = agenda;
-    this.#replanner = replanner;
+    this.#repairs = repairs;
     this.#events = events;
   }
 
@@ -107,7 +107,7 @@ export class Reader {
       const [, queues] = await Promise.all([this.readClock(), this.#store.registry.queues()]);
       this.#failures = 0;
       this.#agenda.keepOnly(queues, mark);
-      this.#replanner.look(queues);
+      this.#repairs.look(queues);
       for (const queue of this.#troubled.keys()) if (!queues.includes(queue)) this.#troubled.delete(queue);
       await this.#readNext(queues.filter((queue) => !this.#troubled.has(queue)));
     } catch (error) {

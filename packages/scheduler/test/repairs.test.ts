@@ -7,7 +7,7 @@ import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { settle } from "../src/options.js";
-import { Replanner } from "../src/upkeep/replanner.js";
+import { Repairs } from "../src/upkeep/repairs.js";
 import { claimsOn, nodeInfo } from "./claiming.js";
 
 const HOUR = 3_600_000;
@@ -115,12 +115,12 @@ describe("replanning", () => {
   });
 
   describe("by a node that maintains the calendars", () => {
-    const replanner = () => new Replanner(node.store, settings(), "2026a");
+    const repairs = () => new Repairs(node.store, settings(), "2026a");
 
     it("completes a change that was interrupted between the calendar's write and the replanning", async () => {
       await store([]);
       await put();
-      const [look, { generation }] = [replanner(), await bench.stored("t")];
+      const [look, { generation }] = [repairs(), await bench.stored("t")];
       await look.check([QUEUE]);
       await store(["2026-01-01"]);
       await look.check([QUEUE]);
@@ -132,7 +132,7 @@ describe("replanning", () => {
       // Planned once: up-to-date tasks are not changed.
       const before = await bench.dump();
       await look.check([QUEUE]);
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       expect(await bench.dump()).toEqual(before);
     });
 
@@ -158,7 +158,7 @@ describe("replanning", () => {
       const { link, keys } = internalsOf(bench.store);
       await link.ask((client) => client.del(keys.queue(QUEUE).planned("holidays")));
       await link.ask((client) => client.set(keys.queue(QUEUE).planned("holidays"), "not ours"));
-      await replanner()
+      await repairs()
         .check([QUEUE, "other"])
         .catch(() => {});
       expect(await nominalIn("other")).toBe(nine(2));
@@ -176,7 +176,7 @@ describe("replanning", () => {
       await link.ask((client) => client.del(keyOf("holidays")));
       await link.ask((client) => client.set(keyOf("holidays"), "not ours"));
       await store(["2026-01-01"]);
-      await expect(replanner().check([QUEUE, "other"])).rejects.toMatchObject({ code: "REDIS_ERROR" });
+      await expect(repairs().check([QUEUE, "other"])).rejects.toMatchObject({ code: "REDIS_ERROR" });
       const [zones, audits] = [await bench.store.registry.zones(), await bench.store.registry.audits()];
       expect([zones.get("other"), audits.has("other")]).toEqual(["2026a", true]);
     });
@@ -184,7 +184,7 @@ describe("replanning", () => {
     it("tries again after a failure", async () => {
       await store([]);
       await put();
-      const look = replanner();
+      const look = repairs();
       await look.check([QUEUE]);
       await store(["2026-01-01"]);
       const { calendars } = node.store;
@@ -192,7 +192,7 @@ describe("replanning", () => {
       look.look([QUEUE]);
       await look.stop();
       expect(said.filter(([level]) => level === "error")).toEqual([
-        ["error", "replanning failed", { code: "REDIS_ERROR", error: expect.stringContaining("cut") }],
+        ["error", "repairs failed", { code: "REDIS_ERROR", error: expect.stringContaining("cut") }],
       ]);
       expect(await bench.stored("t")).toMatchObject({ nominal: nine(1) });
       look.look([QUEUE]);
@@ -204,7 +204,7 @@ describe("replanning", () => {
     it("runs one check at a time", async () => {
       await store([]);
       await put();
-      const look = replanner();
+      const look = repairs();
       const planning = vi.spyOn(node.store.calendars, "replanStale");
       look.look([QUEUE]);
       look.look([QUEUE]);
@@ -216,7 +216,7 @@ describe("replanning", () => {
     it("misses no change that arrives while it replans", async () => {
       await store([]);
       for (const queue of [QUEUE, "other"]) await put({ queue });
-      const look = replanner();
+      const look = repairs();
       await look.check([QUEUE, "other"]);
       await store(["2026-01-01"]);
       const { calendars } = node.store;
@@ -263,7 +263,7 @@ describe("replanning", () => {
 
   describe("after an update of the time zone data", () => {
     const NEW = "2099z";
-    const replanner = (tzdata = NEW, nodeId = "n1") => new Replanner(node.store, settings(nodeId), tzdata);
+    const repairs = (tzdata = NEW, nodeId = "n1") => new Repairs(node.store, settings(nodeId), tzdata);
     const zones = async () => Object.fromEntries(await bench.store.registry.zones());
     const warnings = () => said.filter(([level]) => level === "warn");
     const schedule = { cron: "0 9 * * *", timezone: "Europe/Berlin" };
@@ -291,7 +291,7 @@ describe("replanning", () => {
       const now = performance.now.bind(performance);
       vi.spyOn(performance, "now").mockImplementation(() => now() + skew);
     });
-    async function checkLater(look: Replanner, queues = [QUEUE]): Promise<void> {
+    async function checkLater(look: Repairs, queues = [QUEUE]): Promise<void> {
       skew += LATER;
       await look.check(queues);
     }
@@ -315,7 +315,7 @@ describe("replanning", () => {
     it("a queue without a stamp is stamped, not replanned: its tasks are new", async () => {
       await put({ schedule });
       await tamper("t", nine(1));
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       await expectOff();
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
@@ -326,7 +326,7 @@ describe("replanning", () => {
       await put({ id: "right", schedule });
       await put({ id: "every", schedule: { every: "1h" } });
       const untouched = [await bench.stored("right"), await bench.stored("every")];
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       await expectCorrected();
       expect((await bench.stored("t")).generation).toBe(String(Number(generation) + 1));
       expect([await bench.stored("right"), await bench.stored("every")]).toEqual(untouched);
@@ -345,7 +345,7 @@ describe("replanning", () => {
       for (const queue of [QUEUE, "other"]) await bench.store.registry.setZone(queue, "2020a");
       const off = ids.filter((_, i) => i % 50 === 49);
       for (const id of off) await tamper(id, nine(1));
-      await replanner().check([QUEUE, "other"]);
+      await repairs().check([QUEUE, "other"]);
       const { tasks: all } = await bench.store.tasks.list({ queue: QUEUE }, 1_000);
       expect(new Set(all.map(({ nominal }) => nominal))).toEqual(new Set([berlin(1)]));
       expect(said.map(([, , details]) => details)).toEqual([
@@ -366,7 +366,7 @@ describe("replanning", () => {
       // An hour too early: the correct time is owed as well.
       await tamper("t", berlin(1) - HOUR);
       await bench.clock.set(nine(1));
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       await expectCorrected();
       expect(await right()).toEqual(before);
     });
@@ -379,7 +379,7 @@ describe("replanning", () => {
       // The day's time was an hour too late, and half of that hour has passed.
       await tamper("t", nine(2));
       await bench.clock.set(berlin(2) + HOUR / 2);
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       const { nominal } = await bench.stored("t");
       const passedOver = await bench.store.runs.ledger(bench.name("t"));
       expect([nominal, ...passedOver.map(({ from }) => from)]).toContain(berlin(2));
@@ -392,7 +392,7 @@ describe("replanning", () => {
       await bench.clock.set(berlin(1) - HOUR);
       const half = await bench.read("t");
       expect(half.items).toHaveLength(1);
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       expect(await bench.commit(half, "a")).toEqual(["STALE"]);
       expect(await nominals()).toEqual([]);
       await expectCorrected();
@@ -401,17 +401,17 @@ describe("replanning", () => {
     it("data that is equal or older changes nothing", async () => {
       await outdated();
       await bench.store.registry.setZone(QUEUE, NEW);
-      await replanner(NEW).check([QUEUE]);
+      await repairs(NEW).check([QUEUE]);
       const before = await bench.dump();
-      await replanner(NEW).check([QUEUE]);
-      await replanner("2098a").check([QUEUE]);
+      await repairs(NEW).check([QUEUE]);
+      await repairs("2098a").check([QUEUE]);
       expect(await bench.dump()).toEqual(before);
       expect(said).toEqual([]);
     });
 
     it("checks every ten minutes, not with each tick", async () => {
       await put({ schedule });
-      const look = replanner();
+      const look = repairs();
       await look.check([QUEUE]);
       await bench.store.registry.setZone(QUEUE, "2020a");
       await tamper("t", nine(1));
@@ -425,7 +425,7 @@ describe("replanning", () => {
       await outdated();
       await beat("old", "2020a");
       await beat("n1", NEW);
-      const look = replanner();
+      const look = repairs();
       await look.check([QUEUE]);
       await expectCorrected();
       expect(warnings()).toEqual([
@@ -450,7 +450,7 @@ describe("replanning", () => {
     it("counts an older node that has stopped before the next check", async () => {
       await outdated();
       await beat("old", "2020a");
-      const look = replanner();
+      const look = repairs();
       await look.check([QUEUE]);
       await tamper("t", nine(1));
       await bench.store.registry.removeNode("old");
@@ -461,7 +461,7 @@ describe("replanning", () => {
     it("ignores a node whose heartbeats have stopped", async () => {
       await outdated();
       await beat("old", "2020a", 30_001);
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       expect(warnings()).toEqual([]);
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
@@ -469,7 +469,7 @@ describe("replanning", () => {
     it("ignores a node whose last beat is from before the clock of Redis went back", async () => {
       await outdated();
       await beat("old", "2020a", -3_600_000);
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       expect(warnings()).toEqual([]);
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
@@ -478,7 +478,7 @@ describe("replanning", () => {
       await put({ schedule });
       const now = await bench.store.serverTime();
       await bench.store.registry.setAudit(QUEUE, now + 365 * DAY);
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       expect((await bench.store.registry.audits()).get(QUEUE)).toBeLessThan(now + DAY);
     });
 
@@ -488,7 +488,7 @@ describe("replanning", () => {
       const forget = vi.spyOn(registry, "forgetIfEmpty").mockRejectedValueOnce(new Error("dead"));
       await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("dead");
       expect(await registry.queues()).toEqual([QUEUE]);
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       expect(forget).toHaveBeenCalledTimes(1);
       expect(await bench.ownKeys()).toEqual([]);
     });
@@ -496,7 +496,7 @@ describe("replanning", () => {
     it("warns again about another pair of versions", async () => {
       await put({ schedule });
       await beat("old", "2020a");
-      const look = replanner();
+      const look = repairs();
       await look.check([QUEUE]);
       await beat("older", "2019c");
       await checkLater(look);
@@ -512,7 +512,7 @@ describe("replanning", () => {
       await bench.store.registry.setZone(QUEUE, NEW);
       await tamper("t", nine(1));
       await beat("new", NEW);
-      await replanner("2020a", "old").check([QUEUE]);
+      await repairs("2020a", "old").check([QUEUE]);
       await expectOff();
       expect(warnings()).toHaveLength(1);
       expect(await zones()).toEqual({ [QUEUE]: NEW });
@@ -520,7 +520,7 @@ describe("replanning", () => {
 
     it("replans again after an older node has come and stopped", async () => {
       await outdated();
-      const look = replanner();
+      const look = repairs();
       await look.check([QUEUE]);
       await expectCorrected();
       await beat("old", "2020a");
@@ -534,7 +534,7 @@ describe("replanning", () => {
     it("only one of two nodes replans", async () => {
       await outdated();
       const { generation } = await bench.stored("t");
-      await Promise.all([replanner(NEW, "n1").check([QUEUE]), replanner(NEW, "n2").check([QUEUE])]);
+      await Promise.all([repairs(NEW, "n1").check([QUEUE]), repairs(NEW, "n2").check([QUEUE])]);
       await expectCorrected();
       expect((await bench.stored("t")).generation).toBe(String(Number(generation) + 1));
       expect(await zones()).toEqual({ [QUEUE]: NEW });
@@ -544,7 +544,7 @@ describe("replanning", () => {
       await outdated();
       const key = internalsOf(bench.store).keys.queue(QUEUE).mutex("zone");
       const lease = await internalsOf(bench.store).mutex.take(key, 60_000);
-      const look = replanner();
+      const look = repairs();
       await look.check([QUEUE]);
       await expectOff();
       expect(await zones()).toEqual({ [QUEUE]: "2020a" });
@@ -557,7 +557,7 @@ describe("replanning", () => {
 
     it("an interrupted replanning is not stamped, and is repeated at the next check", async () => {
       await outdated();
-      const look = replanner();
+      const look = repairs();
       vi.spyOn(node.store.tasks, "replanAll").mockRejectedValueOnce(new Error("cut"));
       await expect(look.check([QUEUE])).rejects.toThrow("cut");
       expect(await zones()).toEqual({ [QUEUE]: "2020a" });
@@ -569,7 +569,7 @@ describe("replanning", () => {
 
     it("the stamp is deleted with its queue, and is not set without it", async () => {
       await put({ schedule });
-      const look = replanner();
+      const look = repairs();
       await look.check([QUEUE]);
       await bench.store.tasks.delete(bench.name("t"));
       expect(await bench.ownKeys()).toEqual([]);
@@ -583,7 +583,7 @@ describe("replanning", () => {
       await put({ id: "a", schedule });
       const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/a");
       await internalsOf(bench.store).link.ask((client) => client.hset(key, "schedule", "{broken"));
-      await replanner()
+      await repairs()
         .check([QUEUE])
         .catch(() => {});
       await expectCorrected();
@@ -594,7 +594,7 @@ describe("replanning", () => {
       await put({ id: "a", schedule });
       const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/a");
       await internalsOf(bench.store).link.ask((client) => client.hset(key, "schedule", "{broken"));
-      await replanner().check([QUEUE]);
+      await repairs().check([QUEUE]);
       const message = "could not replan tasks: put them again";
       expect(said).toContainEqual(["error", message, { queue: QUEUE, left: 1 }]);
     });
