@@ -7,7 +7,7 @@ const json = z.unknown();
 const asked = taskSchema.pick({ id: true, queue: true, type: true, schedule: true });
 const policies = taskSchema.omit({ ...asked.keyof().enum, owner: true, enabled: true } as never);
 
-export const pause = z
+const pause = z
   .object({ at: time, by: z.string().optional(), note: z.string().optional() })
   .meta({ id: "Pause" });
 
