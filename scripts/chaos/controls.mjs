@@ -57,7 +57,6 @@ const FINDS = {
   "fence removed": ["duplicates"],
   "shares without a fence": ["duplicates"],
   "edits without a fence": ["paused", "stale"],
-  "due check removed": ["early"],
   "claimed at the read": ["pending"],
   "no re-read": ["pending"],
   "scripts not sent again": ["pending"],
@@ -118,14 +117,6 @@ const CONTROLS = {
     );
     node.thaw();
     await stage.another(hit.mono);
-  },
-
-  /** The clock of an owner runs too fast while it holds decisions. */
-  async "due check removed"(stage) {
-    await stage.put({ overlap: "allow", catchUp: "one" });
-    const [node] = await stage.nodes(1, "early");
-    await node.set("speed", 8);
-    await stage.acked(({ at, nominal }) => at < nominal);
   },
 
   /** The owner takes due tasks out of the index when it reads them, as from a list, and dies with its decisions. */
