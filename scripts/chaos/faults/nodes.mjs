@@ -136,7 +136,7 @@ const losesMessages = {
 };
 
 /** Announces a node that does not exist. @returns a function that makes it vanish */
-export async function joined(admin, namespace, id) {
+async function joined(admin, namespace, id) {
   const key = `{${namespace}}:nodes`;
   const [seconds] = await admin.time();
   const beat = { id, beat: Number(seconds) * 1_000, every: 10_000, tzdata: process.versions.tz, ready: true };
