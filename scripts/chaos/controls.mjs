@@ -127,12 +127,14 @@ const CONTROLS = {
     if (!hit) throw new Error("it never held a decision");
     await stage.takeDue();
     await stage.nodes(1, "");
-    await pause(1_000);
+    await pause(3_000);
   },
 
   /** A wake message is lost, and the node does not read again by itself. */
   async "no re-read"(stage) {
     const [node] = await stage.nodes(1, "");
+    // It reads again when it has subscribed.
+    await pause(2_000);
     await node.set("deaf", true);
     await stage.put({ overlap: "allow", catchUp: "all" });
     await pause(2_500);
