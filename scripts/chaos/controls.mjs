@@ -57,7 +57,6 @@ const FINDS = {
   "fence removed": ["duplicates"],
   "shares without a fence": ["duplicates"],
   "edits without a fence": ["paused", "stale"],
-  "claimed at the read": ["pending"],
   "no re-read": ["pending"],
   "scripts not sent again": ["pending"],
   "WATCH/MULTI": ["duplicates"],
@@ -117,17 +116,6 @@ const CONTROLS = {
     );
     node.thaw();
     await stage.another(hit.mono);
-  },
-
-  /** The owner takes due tasks out of the index when it reads them, as from a list, and dies with its decisions. */
-  async "claimed at the read"(stage) {
-    await stage.put({ overlap: "allow", catchUp: "all" });
-    const [node] = await stage.nodes(1, "");
-    const hit = await node.order({ at: "decided", do: "die" }, PATIENCE.timeoutMs);
-    if (!hit) throw new Error("it never held a decision");
-    await stage.takeDue();
-    await stage.nodes(1, "");
-    await pause(3_000);
   },
 
   /** A wake message is lost, and the node does not read again by itself. */
@@ -267,12 +255,6 @@ class Stage {
   async #holdsNow(hold) {
     const from = (await this.client.serverTime()) + 1;
     this.#holds.push({ id: "a hold", from, to: Number.POSITIVE_INFINITY, mono: 0, ...hold });
-  }
-
-  /** Takes what is due, or soon will be, out of the index. */
-  async takeDue() {
-    const { admin } = this.servers;
-    for (let shard = 0; shard < 8; shard++) await admin.del(`{${this.namespace}:${QUEUE}}:~due:${shard}`);
   }
 
   /** The node that claims. */

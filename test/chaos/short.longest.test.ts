@@ -52,7 +52,6 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
     ["fence removed", true],
     ["shares without a fence", true],
     ["edits without a fence", true],
-    ["claimed at the read", true],
     ["no re-read", true],
     ["scripts not sent again", true],
     ["WATCH/MULTI", true],
