@@ -1,6 +1,7 @@
 -- Makes the namespace's freezes and quotas hold in a queue, and schedules new checks of the tasks that the previous ones held, some at a time.
 --
 -- A.revision, A.list: of the freezes and quotas, "" there are none; A.most: how many jobs may wait, by owner, "" any number
+-- A.again: "1" the tasks that are left
 -- Returns: { "OK" | "STALE" (another copy was made: lib/once.lua), number of tasks left to check: call it again }
 local AT_ONCE = 500
 if cameBefore() == "STALE" then return { "STALE", 0 } end
@@ -15,6 +16,8 @@ elseif copied ~= A.revision then
 end
 -- Tasks that were held since the copy was made are held by these freezes.
 local before = redis.call("HGET", K.frozen, "at") or "+inf"
+-- A late copy of the first call must not check tasks that these freezes hold.
+if copied == A.revision and A.again == "" then return { "OK", redis.call("ZCOUNT", K.held, "-inf", before) } end
 local shards = {}
 local held = redis.call("ZRANGEBYSCORE", K.held, "-inf", before, "LIMIT", 0, AT_ONCE)
 for _, member in ipairs(held) do

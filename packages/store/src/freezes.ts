@@ -21,7 +21,7 @@ const CHANGE_FREEZES = script("change-freezes", {
 const COPY_FREEZES = script("copy-freezes", {
   once: "mark",
   keys: ["frozen", "held", "next", "marks"],
-  args: [...ONCE_ARGS, "revision", "list", "most"],
+  args: [...ONCE_ARGS, "revision", "list", "most", "again"],
   uses: [NEXT, ONCE],
   answer: answers<[word: "OK" | "STALE", left: number]>(),
 });
@@ -124,13 +124,13 @@ export class FreezeRepository {
    */
   async #copy(queue: string): Promise<string> {
     const { frozen, held, next, marks } = this.#keys.queue(queue);
-    for (;;) {
+    for (let again = false; ; again = true) {
       const { revision, left } = await this.#marks.change(marks, "frozen", async (once) => {
         const { revision, list, quotas } = await this.#read();
         const all = [...list, ...[...quotas].map(([scope, quota]) => ({ scope, ...quota }))];
         const copy = { revision, list: all.length === 0 ? "" : JSON.stringify(all), most: mostOf(quotas) };
         const keys = { frozen, held, next, marks };
-        const [word, left] = await this.#scripts.run(COPY_FREEZES, keys, { ...once, ...copy });
+        const [word, left] = await this.#scripts.run(COPY_FREEZES, keys, { ...once, ...copy, again });
         return word === "STALE" ? word : { revision, left };
       });
       if (left === 0 && (await this.#revision()) === revision) return revision;
