@@ -177,7 +177,7 @@ async function callTimes() {
     "there is no such",
     "q",
   ];
-  const strips = Array.from({ length: 50 }, (_, i) => `task=quick/busy/task-${i}`).join("&");
+  const strips = Array.from({ length: 50 }, (_, i) => `tasks=quick/busy/task-${i}`).join("&");
   const kinds = {
     list: (i) => `/tasks?limit=100${pick(lists, i)}`,
     search: (i) => `/tasks?limit=100&search=${encodeURIComponent(pick(searches, i))}`,

@@ -83,5 +83,5 @@ test("only a bundle that compares contains cron-parser", async () => {
   const has = async (contents: string) => (await modulesOf(contents)).some((path) => library.test(path));
   expect(await has('export * from "@carillon/core";')).toBe(false);
   expect(await has('export { Client, Worker } from "@carillon/sdk";')).toBe(false);
-  expect(await has('export { compareCron } from "@carillon/sdk";')).toBe(true);
+  expect(await has('export { compareCron } from "@carillon/sdk/schedule";')).toBe(true);
 });

@@ -82,8 +82,8 @@ describe("a node that cannot start", () => {
     const lenient = new Node({ REDIS_URL: forgetful.url, CARILLON_UNSAFE_REDIS: "warn" });
     await lenient.ready(200);
     expect(lenient.log.filter(({ level }) => level === 40).map(({ what }) => what)).toEqual([
-      "eviction",
-      "aof",
+      "AOF_OFF",
+      "EVICTION",
       "empty",
     ]);
     lenient.kill("SIGTERM");
