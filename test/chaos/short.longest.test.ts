@@ -17,7 +17,7 @@ async function chaos(...args: string[]): Promise<{ code: number | null; text: st
 test("a short battery: nothing twice, nothing missing, and the controls fail", {
   timeout: 240_000,
 }, async () => {
-  const { code, text } = await chaos("--seconds", "12", "--seed", "1", "--tasks", "20");
+  const { code, text } = await chaos("--seconds", "12", "--seed", "3", "--tasks", "20");
   const report = JSON.parse(text.trim().split("\n").at(-1) ?? "{}");
   const clean = {
     duplicates: 0,
@@ -35,7 +35,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
     indexes: 0,
   };
   expect(report, text).toMatchObject({
-    seed: 1,
+    seed: 3,
     topology: "single",
     problems: [],
     failoverDuplicates: 0,
