@@ -10,7 +10,7 @@ const BEATS_MISSED = 2.5;
 const NODES_FOR = 2_000;
 /** Time in ms for which a due shard is left to its owner; then the next node on the list helps, and the others a little later. */
 const PATIENCE = 200;
-const EACH_LATER = 50;
+const EACH_LATER = 200;
 /** Time in ms for which a shard that another node holds is left to it, although it is not its share. */
 const LEFT_FOR = 2_000;
 
