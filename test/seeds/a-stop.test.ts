@@ -85,7 +85,8 @@ describe("D18 an operator's cancel from another process ends a running job", () 
       async () => expect(await client.runs.get(run)).toMatchObject({ state: "terminating" }),
       PATIENCE,
     );
-    // The handler has its grace: it ends by itself, and has received the signal.
+    await worker.says({ signalled: 1 });
+    // The handler has its grace: it ends by itself.
     worker.tell("go on");
     await worker.says({ done: 1, aborted: true });
     const ended = await eventually(async () => {

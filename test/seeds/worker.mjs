@@ -13,6 +13,7 @@ const ring = defineTask("ring", {
   payload: z.object({ n: z.number() }),
   async handler({ n }, { signal }) {
     const told = once(input, "line");
+    signal.addEventListener("abort", () => say({ signalled: n }));
     say({ begun: n });
     await told;
     say({ done: n, aborted: signal.aborted });
