@@ -6,7 +6,7 @@ import { beforeAll, beforeEach } from "vitest";
 /** A logger for nodes and workers that discards everything. */
 export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** What a worker says of itself when it starts an attempt of a run. */
+/** Data that a worker gives about itself when it starts an attempt of a run. */
 export function attempt(more: Partial<Worked> = {}): Worked {
   return { worker: "w", pid: 1, host: "h", attempt: 1, made: 0, ...more };
 }

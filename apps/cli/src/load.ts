@@ -1,5 +1,5 @@
 /**
- * What a command with a connection needs of the packages, loaded when it connects: `--help` need not wait for ioredis. Named one by
+ * Parts of the packages that a command with a connection needs, loaded when it connects: `--help` need not wait for ioredis. Named one by
  * one, so that the bundle leaves out the rest, such as workers.
  */
 export { operatorOf } from "@carillon/ops";

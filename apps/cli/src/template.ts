@@ -5,7 +5,7 @@ import { misuse } from "./failure.js";
 /** Beside `bundle` as well as `dist`. */
 const TEMPLATE = new URL("../template/", import.meta.url);
 
-/** Of packages that are not ours: versions with which the template is tested. */
+/** Versions of foreign packages with which the template is tested. */
 const OTHERS = { tsx: "^4.23.15", zod: "^4.6.7" };
 const DEV_OTHERS = { "@types/node": "^20.19.43", typescript: "^7.0.2" };
 

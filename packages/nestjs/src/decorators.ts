@@ -12,7 +12,7 @@ export interface Once {
   readonly delay: number;
 }
 
-/** What a decorator says about a method. */
+/** Facts that a decorator gives about a method. */
 export interface Mark {
   readonly method: string;
   readonly contract?: TaskContract;

@@ -26,13 +26,13 @@ const ANY: TaskContract["payload"] = {
 /** Nest's names for what `@UseGuards` and the like put on a method or a class. */
 const ENHANCERS = { guards: "__guards__", interceptors: "__interceptors__", filters: "__exceptionFilters__" };
 
-/** What the decorators of an app define. */
+/** Definitions by the decorators of an app. */
 export class Found {
   readonly types: AnyTaskType[] = [];
   readonly tasks: TaskInput[] = [];
   readonly onces: { readonly type: TaskContract; readonly once: Once }[] = [];
   readonly faults: string[] = [];
-  /** Where each type and each task is defined, because each may come once. */
+  /** Places of the definitions of types and tasks, because each may come once. */
   readonly #places = new Map<string, string>();
 
   /** Returns false if there is a type of this name. */

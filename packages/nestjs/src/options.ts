@@ -53,7 +53,7 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN: OPTIONS } =
 /** Token of the test kit, which tests provide instead of node and worker. */
 export const KIT = Symbol.for("carillon.nestjs.kit");
 
-/** What `CarillonTestingModule` gives: a `TestKit`. */
+/** The `TestKit` of `CarillonTestingModule`. */
 export interface Kit {
   readonly client: Client;
   work(options: Pick<WorkerOptions, "types" | "queues" | "middleware" | "concurrency">): Promise<unknown>;

@@ -11,7 +11,7 @@ import type { Output } from "../output.js";
 import { Events } from "./events.js";
 import { TaskFile } from "./task-file.js";
 
-/** Of clients whose address nobody has set. */
+/** Port of clients whose address nobody has set. */
 const REDIS_PORT = 6379;
 
 /** Ends of what was started; the newest comes first. */

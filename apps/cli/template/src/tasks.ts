@@ -1,7 +1,7 @@
 import { defineTask, task } from "@carillon/sdk";
 import { z } from "zod";
 
-/** What the work is. A worker runs the handler; whoever puts a task needs only the shape of its payload. */
+/** The work. A worker runs the handler; whoever puts a task needs only the shape of its payload. */
 export const greet = defineTask("greet", {
   queue: "greetings",
   payload: z.object({ name: z.string() }),

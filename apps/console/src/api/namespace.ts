@@ -9,7 +9,7 @@ const ME = z.object({
   ...{ namespace: text, version: text, now: z.int(), signsIn: z.boolean(), bullBoard: text.optional() },
 });
 
-/** Who asks. */
+/** The requester. */
 export const namespaceEndpoints = {
   me: endpoint({ answer: ME }, async ({ client, site, identity: { name, role, owners } }) =>
     ok({

@@ -6,7 +6,7 @@ export function reasonText(reason: StatusReasonFacts, { time }: Voice): string {
   return factText(reason, time);
 }
 
-/** What to do about a reason, in a sentence or two; the same text for reasons that have the same remedy. */
+/** Remedies of reasons, in a sentence or two; reasons with the same remedy have the same text. */
 export function remedyText(reason: StatusReasonFacts, { surface }: Voice): string {
   const cli = surface === "cli";
   switch (reason.code) {

@@ -25,7 +25,7 @@ export function logEvent<Event extends keyof RunEvents>(
   about: RunEvents[Event][0],
 ): void {
   const [level, message] = LINES[event](about);
-  // What was thrown may hold anything, such as a request with its credentials.
+  // Thrown values may hold anything, such as a request with its credentials.
   const { thrown: _, ...details } = about as { thrown?: unknown };
   logger[level](details, message);
 }

@@ -142,7 +142,7 @@ export const FACTS = {
   /** A call whose answer was lost is made again within this many ms. */
   resent: 600_000,
 
-  /** What is left due for longer than this, in ms, is overdue. */
+  /** Time in ms after which a task that is left due is overdue. */
   overdue: 100,
   /** Nodes that claim nothing for longer than this, in ms, were away, and not slow. */
   away: BEHIND_AT_MOST,
