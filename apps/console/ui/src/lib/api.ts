@@ -1,5 +1,11 @@
+import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import { useSyncExternalStore } from "react";
 import { words } from "../words.js";
+
+declare const OPERATION_ROUTES: Readonly<Record<OperationName, { http: string; body?: string }>>;
+
+/** Where the API serves each operation; `vite.config.ts` makes it from their list. */
+const ROUTES = OPERATION_ROUTES;
 
 /** Root of the console's addresses: `/`, or the base path it is mounted at. */
 export const ROOT = new URL(document.baseURI).pathname;
@@ -61,7 +67,37 @@ export async function isReachable(): Promise<boolean> {
 /** The console does not answer. The page says so once, not in each of its parts. */
 export class Unreachable extends Error {}
 
-/** Calls the HTTP API with the session of the page. @throws `ApiError`, `Unreachable` */
+/** Whether calls of an operation change nothing, and have no body. */
+export function isGet(name: OperationName): boolean {
+  return ROUTES[name].http.startsWith("GET ");
+}
+
+/**
+ * Calls an operation with the session of the page.
+ *
+ * @example call("tasks.list", { state: "paused" })
+ * @throws `ApiError`, `Unreachable`
+ */
+export function call<Name extends OperationName>(
+  name: Name,
+  input: InputTo<Name>,
+  signal?: AbortSignal,
+): Promise<AnswerTo<Name>> {
+  const { http, body: whole } = ROUTES[name];
+  const [method, template] = http.split(" ") as [string, string];
+  const rest: Record<string, unknown> = { ...input };
+  const path = template.replace(/:(\w+)/g, (_, part: string) => {
+    const { [part]: value } = rest;
+    delete rest[part];
+    return inPath(String(value));
+  });
+  if (isGet(name)) return api(method, path, { query: rest as Query, signal });
+  if (whole === undefined) return api(method, path, { body: rest, signal });
+  const { [whole]: body, ...query } = rest;
+  return api(method, path, { query: query as Query, body, signal });
+}
+
+/** Calls the HTTP API. @throws `ApiError`, `Unreachable` */
 export async function api<T>(method: string, path: string, { query, body, signal }: Sent = {}): Promise<T> {
   const response = await answerTo(apiAddress(path, query), {
     method,
@@ -121,14 +157,23 @@ export interface Named {
   readonly id: string;
 }
 
-/** Path of a task, in the API and among the pages. */
+/** The name of a task alone, as operations take it. */
+export function refOf({ queue, owner, id }: Named): Named {
+  return { queue, owner, id };
+}
+
+/** Path of the page of a task. */
 export function taskPath({ queue, owner, id }: Named): string {
   return `/tasks/${[queue, owner, id].map(encodeURIComponent).join("/")}`;
 }
 
 export function runPath(id: string): string {
+  return `/runs/${inPath(id)}`;
+}
+
+function inPath(part: string): string {
   // The router reads the path like this: it decodes no `%40`.
-  return `/runs/${encodeURIComponent(id).replace("%40", "@")}`;
+  return encodeURIComponent(part).replace("%40", "@");
 }
 
 /** `owner/id`, or the id alone for the default owner. */

@@ -1,7 +1,8 @@
+import type { Operator } from "@carillon/ops";
 import type { LiveEvent } from "@carillon/sdk";
 import type { Query as AnyQuery, QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
-import { apiAddress, taskPath } from "./api.js";
+import { apiAddress, type Named } from "./api.js";
 
 /*
  * Reads shown data again when events of the server say that they changed. Also polls: rarely while events arrive, more
@@ -21,8 +22,15 @@ const LEAST_MS = { one: 800, list: 3_000 };
 /** Wait after a refusal, in ms. Browsers reconnect on their own only after a lost connection. */
 const RETRY_MS = 10_000;
 
-const OF_RUNS = /^\/(tasks|runs|journal|status|upcoming|ticks|stats|queues|backfills|alerts|recent)(\/|$)/;
-const OF_NODES = /^\/(nodes|workers|status)$/;
+type Noun = keyof Operator;
+
+/** Nouns that only changes by people concern, not the start and end of runs. */
+const STILL: ReadonlySet<string> = new Set<Noun>([
+  ...(["calendars", "changes", "defaults", "deleted", "freezes", "namespaces", "nodes"] as const),
+  ...(["quotas", "silences", "tokens", "types", "workers"] as const),
+]);
+/** Nouns that the start and the end of a node concern. */
+const OF_NODES: ReadonlySet<string> = new Set<Noun>(["health", "nodes", "workers"]);
 
 let live = false;
 const listeners = new Set<() => void>();
@@ -55,21 +63,24 @@ export function pollInterval(query: Query): number | false {
   return isDeep(query) ? false : live ? POLL_MS.live : POLL_MS.alone;
 }
 
-/** Whether data of this path may have changed. */
-function concerns(path: string, event: Pick<LiveEvent, "kind"> & Partial<LiveEvent>): boolean {
-  if (event.kind === "reset") return true;
-  if (event.kind === "node-up" || event.kind === "node-gone") return OF_NODES.test(path);
-  if (event.kind === "changed") return path !== "/me";
-  if (!OF_RUNS.test(path)) return false;
-  const { task, run } = event as { task?: Parameters<typeof taskPath>[0]; run?: string };
-  if (/^\/runs\/./.test(path)) return run !== undefined && decodeURIComponent(path).includes(run);
-  if (isOne(path)) return task !== undefined && `${path}/`.startsWith(`${taskPath(task)}/`);
-  return true;
+type Event = Pick<LiveEvent, "kind"> & { task?: Named; run?: string };
+
+/** Whether the answer of an operation may have changed. */
+function concerns({ queryKey: [name, input] }: Query, { kind, task, run }: Event): boolean {
+  if (kind === "reset") return true;
+  const [noun] = String(name).split(".") as [string];
+  if (kind === "node-up" || kind === "node-gone") return OF_NODES.has(noun);
+  if (kind === "changed") return true;
+  if (STILL.has(noun)) return false;
+  const { queue, owner, id } = Object(input) as Partial<Named>;
+  if (id === undefined) return true;
+  if (noun === "runs" && queue === undefined) return id === run;
+  return task?.id === id && task.owner === owner && task.queue === queue;
 }
 
 /** Data of one task or run, not a list. */
-function isOne(path: string): boolean {
-  return /^\/(runs\/.|tasks\/[^/]+\/[^/]+\/.)/.test(path);
+function isOne({ queryKey: [, input] }: Query): boolean {
+  return (Object(input) as Partial<Named>).id !== undefined;
 }
 
 /**
@@ -96,12 +107,11 @@ export function startLive(client: QueryClient): () => void {
     if (timer !== undefined || due.size === 0) return;
     timer = setTimeout(flush, Math.max(100, Math.min(...due.values()) - Date.now()));
   };
-  const mark = (event: Parameters<typeof concerns>[1]) => {
+  const mark = (event: Event) => {
     for (const query of client.getQueryCache().findAll({ type: "active" })) {
-      const path = String(query.queryKey[0]);
-      if (due.has(query) || query.meta?.["live"] === false || isDeep(query) || !concerns(path, event))
+      if (due.has(query) || query.meta?.["live"] === false || isDeep(query) || !concerns(query, event))
         continue;
-      due.set(query, query.state.dataUpdatedAt + (isOne(path) ? LEAST_MS.one : LEAST_MS.list));
+      due.set(query, query.state.dataUpdatedAt + (isOne(query) ? LEAST_MS.one : LEAST_MS.list));
     }
     plan();
   };
@@ -139,7 +149,7 @@ export function startLive(client: QueryClient): () => void {
   };
 }
 
-function read(kind: Kind, data: string): Parameters<typeof concerns>[1] {
+function read(kind: Kind, data: string): Event {
   try {
     return { ...(JSON.parse(data) as object), kind };
   } catch {

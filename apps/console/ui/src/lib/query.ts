@@ -1,3 +1,4 @@
+import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import {
   keepPreviousData,
   QueryClient,
@@ -7,7 +8,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { notify } from "../parts/notices.js";
-import { ApiError, api, type Query } from "./api.js";
+import { ApiError, call, isGet } from "./api.js";
 import { pollInterval, useLive } from "./live.js";
 
 export const queryClient = new QueryClient({
@@ -20,8 +21,7 @@ export const queryClient = new QueryClient({
   },
 });
 
-export interface GetOptions {
-  enabled?: boolean;
+interface CallOptions {
   /** Reads at this interval in ms, not because of events; `false`: reads once. */
   refresh?: number | false;
   /** Longest time between two reads, in ms, for answers that change with time alone. */
@@ -29,52 +29,41 @@ export interface GetOptions {
 }
 
 /**
- * Reads one address of the API, again when events concern it, and from time to time. Old data stay until new ones
- * arrive.
+ * The answer of an operation that changes nothing. Reads it again when events concern it, and from time to time; one that has a body,
+ * only for another input. Old data stay until new ones arrive.
+ *
+ * @param input undefined: not asked yet
  */
-export function useGet<T>(
-  path: string,
-  query: Query = {},
-  { enabled = true, refresh, every }: GetOptions = {},
+export function useCall<Name extends OperationName>(
+  name: Name,
+  input: InputTo<Name> | undefined,
+  { refresh = isGet(name) ? undefined : false, every }: CallOptions = {},
 ) {
   // The interval changes as soon as events arrive.
   useLive();
-  return useQuery<T, Error>({
-    queryKey: [path, query],
-    queryFn: ({ signal }) => api<T>("GET", path, { query, signal }),
+  return useQuery<AnswerTo<Name>, Error>({
+    queryKey: [name, input],
+    queryFn: ({ signal }) => call(name, input as InputTo<Name>, signal),
     placeholderData: keepPreviousData,
-    enabled,
+    enabled: input !== undefined,
+    ...(isGet(name) ? {} : { retry: false }),
     ...(refresh === undefined ? {} : { refetchInterval: refresh, meta: { live: false } }),
     ...(every === undefined ? {} : { refetchInterval: every }),
   });
 }
 
-/** A query with a body, which changes nothing. Sent again when the body or `since` changes. */
-export function useAsk<T>(path: string, body: unknown, { enabled = true, since }: AskOptions = {}) {
-  return useQuery<T, Error>({
-    queryKey: [path, body, since],
-    queryFn: ({ signal }) => api<T>("POST", path, { body, signal }),
-    placeholderData: keepPreviousData,
-    refetchInterval: false,
-    meta: { live: false },
-    retry: false,
-    enabled,
-  });
-}
+/** Operations that answer page by page. */
+type Paged = {
+  [Name in OperationName]: AnswerTo<Name> extends { cursor?: string | undefined } ? Name : never;
+}[OperationName];
 
-export interface AskOptions {
-  enabled?: boolean;
-  since?: unknown;
-}
-
-/** Reads a list page by page. `rows` picks them out of an answer. */
-export function useGetPages<Page extends { cursor?: string | undefined }>(path: string, query: Query) {
+/** Reads a list page by page. */
+export function usePages<Name extends Paged>(name: Name, input: InputTo<Name>) {
   return useInfiniteQuery({
-    queryKey: [path, query, "pages"],
-    queryFn: ({ pageParam, signal }) =>
-      api<Page>("GET", path, { query: { ...query, cursor: pageParam }, signal }),
+    queryKey: [name, input, "pages"],
+    queryFn: ({ pageParam, signal }) => call(name, { ...input, cursor: pageParam } as InputTo<Name>, signal),
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: (last) => last.cursor,
+    getNextPageParam: (last) => (last as { cursor?: string }).cursor,
     placeholderData: keepPreviousData,
   });
 }

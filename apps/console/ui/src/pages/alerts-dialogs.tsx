@@ -1,8 +1,8 @@
-import type { AnswerTo, InputTo } from "@carillon/ops";
+import type { InputTo } from "@carillon/ops";
 import type { AlertKind } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { api, runPath } from "../lib/api.js";
+import { call, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct } from "../lib/query.js";
 import { useZone } from "../lib/time.js";
@@ -35,21 +35,15 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
   const given = {
     ...what,
     ...(scope === "task" && owner && { owner }),
-    ...(until && { until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString() }),
+    until: until && new Date(zone === "UTC" ? `${until}Z` : until).toISOString(),
   };
-  const act = useAct(
-    () =>
-      api<AnswerTo<"silences.put">>("POST", "/alerts/silences", {
-        body: { ...given, ...(note && { note }) },
-      }),
-    {
-      quiet: true,
-      onDone: () => {
-        onClose();
-        notify("ok", w.holds);
-      },
+  const act = useAct(() => call("silences.put", { ...given, ...(note && { note }) }), {
+    quiet: true,
+    onDone: () => {
+      onClose();
+      notify("ok", w.holds);
     },
-  );
+  });
   const text = (label: string, value: string, onSet: (to: string) => void, required = true) => (
     <Field label={label}>
       <input
@@ -95,8 +89,8 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
         />
       </Field>
       <HoldsLine
-        path="/alerts/silences"
-        body={given}
+        preview="silences.preview"
+        of={given}
         ready={until !== "" && (scope === "all" || scope === "kind" || name !== "")}
       />
       <Field label={w.note}>
@@ -116,7 +110,7 @@ export function TestAlert({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
   const [by, setBy] = useState<keyof typeof w.destinations>("url");
   const [to, setTo] = useState("");
-  const act = useAct(() => api<{ run: string }>("POST", "/alerts/test", { body: { [by]: to } }), {
+  const act = useAct(() => call("alerts.test", { [by]: to }), {
     quiet: true,
     onDone: ({ run }) => {
       onClose();

@@ -2,9 +2,9 @@ import type { AnswerTo } from "@carillon/ops";
 import type { AlertKind } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
-import { api, runPath, shortName, taskPath } from "../lib/api.js";
+import { call, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useGet, useGetPages } from "../lib/query.js";
+import { useAct, useCall, usePages } from "../lib/query.js";
 import { Select } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, More, PageHead, Panel } from "../parts/page.js";
@@ -16,7 +16,6 @@ import { NewSilence, silenceText, TestAlert } from "./alerts-dialogs.js";
 const w = words.alerts;
 type Undelivered = AnswerTo<"alerts.undelivered">;
 type Silence = AnswerTo<"silences.list">["silences"][number];
-type Page = AnswerTo<"alerts.list">;
 const TONES: Record<Undelivered["deliveries"][number]["state"], Tone> = {
   collecting: "none",
   waiting: "warn",
@@ -26,8 +25,8 @@ const TONES: Record<Undelivered["deliveries"][number]["state"], Tone> = {
 /** Delivered alerts, undelivered ones, and silences. */
 export default function Alerts() {
   const { act } = useMe();
-  const silences = useGet<AnswerTo<"silences.list">>("/alerts/silences");
-  const undelivered = useGet<Undelivered>("/alerts/undelivered");
+  const silences = useCall("silences.list", {});
+  const undelivered = useCall("alerts.undelivered", {});
   const [dialog, setDialog] = useState<"silence" | "test" | undefined>();
   const close = () => setDialog(undefined);
   return (
@@ -88,7 +87,7 @@ function Waiting({ of: { alerts, deliveries } }: { of: Undelivered }) {
 
 function Silences({ silences }: { silences: readonly Silence[] }) {
   const { act } = useMe();
-  const end = useAct((id: string) => api("DELETE", `/alerts/silences/${encodeURIComponent(id)}`), {
+  const end = useAct((id: string) => call("silences.delete", { id }), {
     onDone: () => notify("ok", w.ended),
   });
   if (silences.length === 0) return <Empty>{w.noSilence}</Empty>;
@@ -117,7 +116,7 @@ function Silences({ silences }: { silences: readonly Silence[] }) {
 function Log() {
   const [params, setParams] = useSearchParams();
   const kind = params.get("kind") ?? "";
-  const pages = useGetPages<Page>("/alerts", { kind, limit: 50 });
+  const pages = usePages("alerts.list", { kind: (kind || undefined) as AlertKind | undefined, limit: 50 });
   return (
     <Panel
       title={w.list}

@@ -1,9 +1,9 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import { Link, useSearchParams } from "wouter";
-import { api, shortName, taskPath } from "../lib/api.js";
+import { call, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useGet } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
@@ -16,7 +16,7 @@ const TONES: Record<Backfill["state"], Tone> = { running: "run", done: "ok", can
 /** Backfills that run, and those of the last days, with their progress. */
 export default function Backfills() {
   const [params] = useSearchParams();
-  const backfills = useGet<AnswerTo<"backfills.list">>("/backfills", {}, { refresh: 2_000 });
+  const backfills = useCall("backfills.list", {}, { refresh: 2_000 });
   return (
     <>
       <PageHead title={w.title} />
@@ -42,7 +42,7 @@ export default function Backfills() {
 function Row({ backfill, chosen }: { backfill: Backfill; chosen: boolean }) {
   const { act } = useMe();
   const { id, task, state, from, to, total, enqueued, skipped, every, overlap, by, created } = backfill;
-  const cancel = useAct(() => api("DELETE", `/backfills/${encodeURIComponent(id)}`));
+  const cancel = useAct(() => call("backfills.cancel", { id }));
   const done = enqueued + skipped;
   return (
     <li aria-current={chosen || undefined}>

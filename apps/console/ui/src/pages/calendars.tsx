@@ -1,8 +1,7 @@
-import type { AnswerTo } from "@carillon/ops";
 import { useState } from "react";
-import { api } from "../lib/api.js";
+import { call } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useAsk, useGet } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { fullTime } from "../lib/time.js";
 import { Confirm, Field } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
@@ -11,12 +10,11 @@ import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
 
 const w = words.calendars;
-const pathOf = (name: string) => `/calendars/${encodeURIComponent(name)}`;
 
 /** Shared calendars: what each excludes, and how many tasks name it. */
 export default function Calendars() {
   const { define } = useMe();
-  const calendars = useGet<AnswerTo<"calendars.list">>("/calendars");
+  const calendars = useCall("calendars.list", {});
   const [open, setOpen] = useState<string | undefined>();
   return (
     <>
@@ -61,7 +59,7 @@ export default function Calendars() {
 /** The days that it excludes next: those of a daily schedule that names it. */
 function Excluded({ name }: { name: string }) {
   const schedule = { cron: "0 12 * * *", except: [{ named: name }] };
-  const { data } = useAsk<AnswerTo<"tasks.validate">>("/validate", { schedule, count: 100 });
+  const { data } = useCall("tasks.validate", { schedule, count: 100 });
   const days = data?.excluded.slice(0, 5) ?? [];
   if (days.length === 0) return null;
   return (
@@ -72,11 +70,7 @@ function Excluded({ name }: { name: string }) {
 }
 
 function Editor({ name, onClose }: { name: string; onClose: () => void }) {
-  const stored = useGet<AnswerTo<"calendars.get">>(
-    pathOf(name),
-    {},
-    { enabled: name !== "", refresh: false },
-  );
+  const stored = useCall("calendars.get", name === "" ? undefined : { name }, { refresh: false });
   if (name !== "" && !stored.data) return null;
   return <Form name={name} entries={stored.data?.entries ?? []} onClose={onClose} />;
 }
@@ -95,14 +89,14 @@ function Form({ name, entries, onClose }: FormProps) {
     .split("\n")
     .map((line) => line.trim())
     .filter(Boolean);
-  const put = useAct(() => api<{ replanned: number }>("PUT", pathOf(id), { body: { entries: lines } }), {
+  const put = useAct(() => call("calendars.put", { name: id, entries: lines }), {
     quiet: true,
     onDone: ({ replanned }) => {
       onClose();
       notify("ok", w.stored(replanned));
     },
   });
-  const remove = useAct(() => api("DELETE", pathOf(name)), { quiet: true, onDone: onClose });
+  const remove = useAct(() => call("calendars.delete", { name }), { quiet: true, onDone: onClose });
   return (
     <Confirm
       title={name === "" ? w.add : name}

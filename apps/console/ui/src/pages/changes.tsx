@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
-import { useGetPages } from "../lib/query.js";
+import { usePages } from "../lib/query.js";
 import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, More, PageHead, Panel, TableHead } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
@@ -21,7 +21,7 @@ type Change = Page["changes"][number];
 export default function Changes() {
   const [params] = useSearchParams();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
-  const pages = useGetPages<Page>("/changes", { ...given, limit: 50 });
+  const pages = usePages("changes.list", { ...given, limit: 50 });
   return (
     <>
       <PageHead title={w.title} />

@@ -2,7 +2,7 @@ import type { AnswerTo } from "@carillon/ops";
 import { findingText } from "@carillon/ops/words";
 import { Link } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
-import { useGet } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
 import { useVoice } from "../lib/time.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
@@ -18,7 +18,7 @@ const REFRESH_MS = 60_000;
 
 /** Faults of the whole namespace, each with its proof and its remedy. */
 export default function Doctor() {
-  const doctor = useGet<Diagnosis>("/doctor", {}, { refresh: REFRESH_MS });
+  const doctor = useCall("health.doctor", {}, { refresh: REFRESH_MS });
   const { data } = doctor;
   return (
     <>

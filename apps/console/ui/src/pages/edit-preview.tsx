@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { useEffect, useState } from "react";
 import type { Draft } from "../lib/definition.js";
-import { useAsk } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
 import { fullTime, LOCAL_ZONE } from "../lib/time.js";
 import { ErrorNote, Panel, Scroll, TableHead } from "../parts/page.js";
 import { words } from "../words.js";
@@ -20,12 +20,8 @@ export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | u
   // Shows times even before all names are filled in.
   const named = [id, asked["queue"], asked["type"]].every(Boolean);
   const part = { schedule, ...(id ? { id, ...(owner ? { owner } : {}) } : {}) };
-  const preview = useAsk<Preview>("/validate", { ...(named ? { task: asked } : part), count: COUNT });
-  const before = useAsk<Preview>(
-    "/validate",
-    { task: stored, count: COUNT },
-    { enabled: stored !== undefined },
-  );
+  const preview = useCall("tasks.validate", { ...(named ? { task: asked } : part), count: COUNT });
+  const before = useCall("tasks.validate", stored && { task: stored, count: COUNT });
   const { data, error } = preview;
   return (
     <Panel title={w.preview}>

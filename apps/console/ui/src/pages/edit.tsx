@@ -1,11 +1,10 @@
-import type { AnswerTo } from "@carillon/ops";
-import type { Task } from "@carillon/sdk";
+import type { Task, TaskInput } from "@carillon/sdk";
 import { useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
-import { ApiError, api, type Named, shortName, taskPath } from "../lib/api.js";
+import { ApiError, call, type Named, refOf, shortName, taskPath } from "../lib/api.js";
 import { type Draft, definitionOf } from "../lib/definition.js";
 import type { PageProps } from "../lib/page-props.js";
-import { useAct, useGet } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { notify } from "../parts/notices.js";
 import { ErrorNote, Loaded, PageHead, Panel } from "../parts/page.js";
 import { words } from "../words.js";
@@ -27,7 +26,7 @@ export default function Edit({ params }: PageProps) {
 }
 
 function EditStored({ name }: { name: Named }) {
-  const task = useGet<AnswerTo<"tasks.get">>(taskPath(name));
+  const task = useCall("tasks.get", refOf(name));
   return <Loaded of={task}>{(task) => <Editor latest={task} />}</Loaded>;
 }
 
@@ -42,10 +41,10 @@ function Editor({ latest }: { latest?: Task }) {
   const conflict = latest !== undefined && base !== undefined && latest.revision !== base.revision;
   const put = useAct(
     (over: Task | undefined) => {
-      const query = { ifRevision: over ? over.revision : "absent" };
+      const task = draft as unknown as TaskInput;
       return over
-        ? api<AnswerTo<"tasks.put">>("PUT", taskPath(over), { query, body: draft })
-        : api<AnswerTo<"tasks.put">>("POST", "/tasks", { query, body: draft });
+        ? call("tasks.replace", { ...refOf(over), task, ifRevision: over.revision })
+        : call("tasks.put", { task, ifRevision: "absent" });
     },
     {
       quiet: true,

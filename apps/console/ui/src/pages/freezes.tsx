@@ -2,9 +2,9 @@ import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api } from "../lib/api.js";
+import { call } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useGet } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { useZone } from "../lib/time.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
 import { HoldsLine } from "../parts/holds.js";
@@ -20,7 +20,7 @@ type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
 /** Current and coming freezes, with scope, author, reason and end. */
 export default function Freezes() {
   const { act } = useMe();
-  const freezes = useGet<AnswerTo<"freezes.list">>("/freezes");
+  const freezes = useCall("freezes.list", {});
   const [isNew, setNew] = useState(false);
   const [lifting, setLifting] = useState<FreezeView | undefined>();
   return (
@@ -112,7 +112,7 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
     ...(scope === "all" ? { all: true } : { [scope]: name }),
     ...(until && { until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString() }),
   };
-  const act = useAct(() => api("POST", "/freezes", { body: { ...given, ...(note && { note }) } }), {
+  const act = useAct(() => call("freezes.put", { ...given, ...(note && { note }) }), {
     quiet: true,
     onDone: () => {
       onClose();
@@ -155,7 +155,7 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
           onChange={(event) => setUntil(event.target.value)}
         />
       </Field>
-      <HoldsLine path="/freezes" body={given} ready={scope === "all" || name !== ""} />
+      <HoldsLine preview="freezes.preview" of={given} ready={scope === "all" || name !== ""} />
       <Field label={w.note}>
         <input
           className="input"
@@ -169,7 +169,7 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
 }
 
 function Lift({ freeze, onClose }: { freeze: FreezeView; onClose: () => void }) {
-  const act = useAct(() => api("DELETE", `/freezes/${encodeURIComponent(freeze.id)}`), {
+  const act = useAct(() => call("freezes.delete", { id: freeze.id }), {
     quiet: true,
     onDone: () => {
       onClose();

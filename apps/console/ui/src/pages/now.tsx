@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useGet } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
 import { useVoice } from "../lib/time.js";
 import { List, Loaded, PageHead, Row } from "../parts/page.js";
 import { Badge, OutcomeBadge, type Tone } from "../parts/state.js";
@@ -17,7 +17,7 @@ type StatusReason = Status["reasons"][number];
 
 const w = words.now;
 const SHOWN = 8;
-export const FAILED = [...FAILURES].join();
+const FAILED = [...FAILURES];
 const TONES: Record<Status["state"], Tone> = { "on-time": "ok", behind: "warn", stopped: "bad" };
 
 /** Read interval of data that change with time alone, in ms. */
@@ -63,7 +63,7 @@ const PLACES: Partial<Record<StatusReason["code"], string>> = {
 
 /** The status in one line, each reason why it is not "on time", and notes: what somebody holds on purpose, receivers that do not take alerts. */
 function Truth() {
-  const status = useGet<Status>("/status", {}, { every: OFTEN });
+  const status = useCall("health.status", {}, { every: OFTEN });
   return (
     <Loaded of={status}>
       {({ state, behind, nodes, workers, reasons, notes }) => (
@@ -135,7 +135,7 @@ function End({ at, children }: { at: number | undefined; children?: ReactNode })
 const tasksOf = ({ tasks }: { tasks: readonly Task[] }) => tasks;
 
 function Failing() {
-  const tasks = useGet<AnswerTo<"tasks.list">>("/tasks", { outcome: FAILED, limit: SHOWN });
+  const tasks = useCall("tasks.list", { outcome: FAILED, limit: SHOWN });
   return (
     <List title={w.failing} more="/tasks?filter=failing" of={tasks} items={tasksOf} none={w.noneFailing}>
       {(task) => (
@@ -155,8 +155,8 @@ function Failing() {
 
 /** Figures of the last hour, and how many tasks each filter of the list finds. */
 function LastHour() {
-  const summary = useGet<AnswerTo<"runs.summary">>("/runs/summary", {}, { every: 6 * OFTEN });
-  const counts = useGet<AnswerTo<"tasks.counts">>("/tasks/counts", {}, { every: OFTEN });
+  const summary = useCall("runs.summary", {}, { every: 6 * OFTEN });
+  const counts = useCall("tasks.counts", {}, { every: OFTEN });
   return (
     <Loaded of={summary}>
       {({ ended, outcomes, lateMs, waitMs, durationMs, read }) => (
@@ -209,8 +209,7 @@ function Spread({ name, of }: { name: string; of: AnswerTo<"runs.summary">["late
 
 /** Occurrences that are due and that no node has claimed. */
 function Overdue() {
-  const query = { overdue: true, sort: "next", limit: SHOWN };
-  const tasks = useGet<AnswerTo<"tasks.list">>("/tasks", query, { every: OFTEN });
+  const tasks = useCall("tasks.list", { overdue: true, sort: "next", limit: SHOWN }, { every: OFTEN });
   return (
     <List title={w.overdue} more="/tasks?filter=overdue&sort=next" of={tasks} items={tasksOf}>
       {(task) => (
@@ -228,7 +227,7 @@ function isLong({ runningMs, usualMs }: RunningRun): boolean {
 }
 
 function Running() {
-  const runs = useGet<AnswerTo<"runs.active">>("/runs", { limit: SHOWN }, { every: OFTEN });
+  const runs = useCall("runs.active", { limit: SHOWN }, { every: OFTEN });
   return (
     <List title={w.running} more="/runs" of={runs} items={({ runs }) => runs} none={w.noneRunning}>
       {(run) => (
@@ -246,7 +245,7 @@ function Running() {
 }
 
 function Next() {
-  const upcoming = useGet<AnswerTo<"occurrences.upNext">>("/upcoming", { limit: SHOWN });
+  const upcoming = useCall("occurrences.upNext", { limit: SHOWN });
   return (
     <List
       title={w.next}
@@ -265,7 +264,7 @@ function Next() {
 }
 
 function Paused() {
-  const tasks = useGet<AnswerTo<"tasks.list">>("/tasks", { state: "paused", limit: SHOWN });
+  const tasks = useCall("tasks.list", { state: "paused", limit: SHOWN });
   return (
     <List title={w.paused} more="/tasks?filter=paused" of={tasks} items={tasksOf} none={w.nonePaused}>
       {(task) => (
@@ -280,7 +279,7 @@ function Paused() {
 }
 
 function Queues() {
-  const queues = useGet<AnswerTo<"queues.list">>("/queues");
+  const queues = useCall("queues.list", {});
   return (
     <List
       title={w.queues}

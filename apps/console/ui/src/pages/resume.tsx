@@ -2,9 +2,9 @@ import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
-import { api, shortName, taskPath } from "../lib/api.js";
+import { call, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useAsk } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
 import { notify } from "../parts/notices.js";
@@ -49,7 +49,7 @@ export default function Resume() {
 
 function Plan({ scope }: { scope: Scope }) {
   const { act } = useMe();
-  const plan = useAsk<ResumePlan>("/tasks/resume/plan", scope);
+  const plan = useCall("bulk.resumePlan", scope);
   return (
     <Loaded of={plan}>
       {(plan) =>
@@ -137,21 +137,15 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
   const { count } = plan.starts[missed];
   const isRate = !paced || (perMinute > 0 && perMinute <= 60_000);
   const load = paced && isRate ? w.paced(perMinute, duration((count / perMinute) * MINUTE)) : w.atOnce;
-  const act = useAct(
-    () =>
-      api<AnswerTo<"bulk.resume">>("POST", "/tasks/resume", {
-        body: { ...scope, missed, ...(paced ? { perMinute } : {}) },
-      }),
-    {
-      quiet: true,
-      onDone: ({ count, refused }) => {
-        setAsks(false);
-        notify("ok", words.bulk.done.resume(count));
-        if (refused.count > 0)
-          notify("bad", words.bulk.refused(refused.count, refused.sample[0]?.message ?? ""));
-      },
+  const act = useAct(() => call("bulk.resume", { ...scope, missed, ...(paced ? { perMinute } : {}) }), {
+    quiet: true,
+    onDone: ({ count, refused }) => {
+      setAsks(false);
+      notify("ok", words.bulk.done.resume(count));
+      if (refused.count > 0)
+        notify("bad", words.bulk.refused(refused.count, refused.sample[0]?.message ?? ""));
     },
-  );
+  });
   return (
     <Panel title={w.choose}>
       <form

@@ -1,11 +1,10 @@
-import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
 import { useLocation } from "wouter";
-import { api, firstLine, runPath } from "../lib/api.js";
+import { call, firstLine, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useGetPages } from "../lib/query.js";
+import { useAct, usePages } from "../lib/query.js";
 import { ErrorText, More, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { words } from "../words.js";
@@ -14,10 +13,10 @@ const w = words.run;
 const TONES: Record<ItemState, Tone> = {
   ...{ waiting: "none", active: "run", completed: "ok", failed: "bad", cancelled: "none" },
 };
-const OTHERS = Object.keys(TONES).filter((state) => state !== "failed");
+const OTHERS = (Object.keys(TONES) as ItemState[]).filter((state) => state !== "failed");
 
-function useItems(run: RunDetails, status: string) {
-  const pages = useGetPages<AnswerTo<"runs.items">>(`${runPath(run.id)}/items`, { status });
+function useItems(run: RunDetails, status: ItemState | ItemState[]) {
+  const pages = usePages("runs.items", { id: run.id, status });
   return { pages, items: pages.data?.pages.flatMap(({ items }) => items) ?? [] };
 }
 
@@ -26,8 +25,8 @@ export function Items({ run }: { run: RunDetails }) {
   const { act } = useMe();
   const [, navigate] = useLocation();
   const failed = useItems(run, "failed");
-  const others = useItems(run, OTHERS.join());
-  const retry = useAct(() => api<AnswerTo<"runs.retryItems">>("POST", `${runPath(run.id)}/retry-items`), {
+  const others = useItems(run, OTHERS);
+  const retry = useAct(() => call("runs.retryItems", { id: run.id }), {
     onDone: ({ run }) => navigate(runPath(run)),
   });
   const isLast = !failed.pages.hasNextPage;

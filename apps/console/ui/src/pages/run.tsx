@@ -1,12 +1,11 @@
-import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import { useEffect, useRef } from "react";
 import { Link } from "wouter";
-import { api, ROOT, runPath, shortName, taskPath } from "../lib/api.js";
+import { call, ROOT, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
-import { useAct, useGet } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { useNow } from "../lib/time.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
@@ -23,9 +22,9 @@ const LIVE_MS = 1_000;
 /** One run: its attempts on a line of time, its output as it is written, and its end. */
 export default function RunPage({ params }: PageProps) {
   const id = params["id"]!;
-  const run = useGet<AnswerTo<"runs.get">>(runPath(id));
+  const run = useCall("runs.get", { id });
   const open = run.data !== undefined && run.data.state !== "final";
-  useGet<AnswerTo<"runs.get">>(runPath(id), {}, { enabled: open, refresh: LIVE_MS });
+  useCall("runs.get", open ? { id } : undefined, { refresh: LIVE_MS });
   return (
     <Loaded of={run}>
       {(run) => (
@@ -67,7 +66,7 @@ export default function RunPage({ params }: PageProps) {
 
 function Buttons({ run }: { run: RunDetails }) {
   const { act, bullBoard } = useMe();
-  const cancel = useAct(() => api<AnswerTo<"runs.cancel">>("POST", `${runPath(run.id)}/cancel`), {
+  const cancel = useAct(() => call("runs.cancel", { id: run.id }), {
     onDone: ({ changed }) => notify("ok", changed ? w.cancelling : w.cancelledBefore),
   });
   const job = `${ROOT}${bullBoard}queue/${encodeURIComponent(run.task.queue)}/${encodeURIComponent(run.id)}`;

@@ -1,21 +1,20 @@
-import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { duration, FAILURES } from "@carillon/ops/words";
+import type { Outcome } from "@carillon/sdk";
 import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
-import { useGet, useGetPages } from "../lib/query.js";
+import { useCall, usePages } from "../lib/query.js";
 import { Empty, Loaded, More, PageHead, Panel } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge } from "../parts/state.js";
 import { words } from "../words.js";
-import { FAILED } from "./now.js";
 
 const w = words.runs_;
 const CHIPS = {
   all: undefined,
-  failed: FAILED,
-  succeeded: "succeeded,partial,nothing-to-do",
-  others: "cancelled,dropped",
-} as const;
+  failed: [...FAILURES],
+  succeeded: ["succeeded", "partial", "nothing-to-do"],
+  others: ["cancelled", "dropped"],
+} as const satisfies Record<string, readonly Outcome[] | undefined>;
 type Chip = keyof typeof CHIPS;
 
 /** Runs under way, and ended runs, newest first. */
@@ -29,7 +28,7 @@ export default function Runs() {
     string,
     string
   >;
-  const pages = useGetPages<AnswerTo<"runs.journal">>("/journal", {
+  const pages = usePages("runs.journal", {
     ...given,
     outcome: CHIPS[chip],
     limit: 50,
@@ -86,7 +85,7 @@ export default function Runs() {
 }
 
 function UnderWay() {
-  const runs = useGet<AnswerTo<"runs.active">>("/runs", { limit: 50 });
+  const runs = useCall("runs.active", { limit: 50 });
   return (
     <Panel title={words.now.running}>
       <Loaded of={runs}>

@@ -2,9 +2,9 @@ import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api, ROOT } from "../lib/api.js";
+import { call, ROOT } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useGet } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { Confirm, Field } from "../parts/confirm.js";
 import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";
@@ -23,9 +23,9 @@ const TONES: Record<(NodeView | WorkerView)["state"], Tone> = {
 
 /** Nodes and workers alive, and the jobs that wait. */
 export default function System() {
-  const nodes = useGet<AnswerTo<"nodes.list">>("/nodes");
-  const workers = useGet<AnswerTo<"workers.list">>("/workers");
-  const queues = useGet<AnswerTo<"queues.list">>("/queues");
+  const nodes = useCall("nodes.list", {});
+  const workers = useCall("workers.list", {});
+  const queues = useCall("queues.list", {});
   return (
     <>
       <PageHead title={w.title} />
@@ -121,7 +121,7 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
 function Queues({ queues }: { queues: readonly QueueView[] }) {
   const { act, bullBoard } = useMe();
   const [pausing, setPausing] = useState<string | undefined>();
-  const resume = useAct((name: string) => api("POST", `/queues/${encodeURIComponent(name)}/resume`), {
+  const resume = useAct((name: string) => call("queues.resume", { queue: name }), {
     onDone: () => notify("ok", w.resumed),
   });
   if (queues.length === 0) return <Empty>{words.now.noQueues}</Empty>;
@@ -179,8 +179,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
 
 function PauseQueue({ name, onClose }: { name: string; onClose: () => void }) {
   const [note, setNote] = useState("");
-  const body = note === "" ? {} : { note };
-  const act = useAct(() => api("POST", `/queues/${encodeURIComponent(name)}/pause`, { body }), {
+  const act = useAct(() => call("queues.pause", { queue: name, ...(note && { note }) }), {
     quiet: true,
     onDone: onClose,
   });
@@ -194,7 +193,7 @@ function PauseQueue({ name, onClose }: { name: string; onClose: () => void }) {
       onClose={onClose}
     >
       <p>{w.pauseHint}</p>
-      <HoldsLine path={`/queues/${encodeURIComponent(name)}/pause`} body={{}} ready />
+      <HoldsLine preview="queues.previewPause" of={{ queue: name }} ready />
       <Field label={words.task.note}>
         <input
           className="input"

@@ -1,8 +1,8 @@
-import type { AnswerTo, InputTo } from "@carillon/ops";
+import type { InputTo } from "@carillon/ops";
 import type { Task } from "@carillon/sdk";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { api, runPath, shortName, taskPath } from "../lib/api.js";
+import { call, refOf, runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct } from "../lib/query.js";
 import { useZone } from "../lib/time.js";
@@ -35,10 +35,7 @@ function Trigger({ task, onClose }: Props) {
   const [payload, setPayload] = useState<unknown>(task.payload);
   const [, navigate] = useLocation();
   const act = useAct(
-    () =>
-      api<AnswerTo<"tasks.trigger">>("POST", `${taskPath(task)}/trigger`, {
-        body: { ...(overlap && { overlap }), ...(other && { payload }) },
-      }),
+    () => call("tasks.trigger", { ...refOf(task), ...(overlap && { overlap }), ...(other && { payload }) }),
     {
       quiet: true,
       onDone: (done) => {
@@ -76,16 +73,13 @@ function Trigger({ task, onClose }: Props) {
 function Pause({ task, onClose }: Props) {
   const [note, setNote] = useState("");
   const [cancelQueued, setCancelQueued] = useState(false);
-  const act = useAct(
-    () => api("POST", `${taskPath(task)}/pause`, { body: { ...(note && { note }), cancelQueued } }),
-    {
-      quiet: true,
-      onDone: () => {
-        onClose();
-        notify("ok", w.pausedNow);
-      },
+  const act = useAct(() => call("tasks.pause", { ...refOf(task), ...(note && { note }), cancelQueued }), {
+    quiet: true,
+    onDone: () => {
+      onClose();
+      notify("ok", w.pausedNow);
     },
-  );
+  });
   return (
     <Confirm
       title={w.pauseTitle(shortName(task))}
@@ -110,7 +104,7 @@ function Pause({ task, onClose }: Props) {
 
 function Resume({ task, onClose }: Props) {
   const [missed, setMissed] = useState<keyof typeof w.missedRules>("skip");
-  const act = useAct(() => api("POST", `${taskPath(task)}/resume`, { body: { missed } }), {
+  const act = useAct(() => call("tasks.resume", { ...refOf(task), missed }), {
     quiet: true,
     onDone: () => {
       onClose();
@@ -141,15 +135,15 @@ function Backfill({ task, onClose }: Props) {
   const [every, setEvery] = useState("");
   const [total, setTotal] = useState<number | undefined>();
   const instant = (text: string) => new Date(zone === "UTC" ? `${text}Z` : text).toISOString();
-  const body = (dryRun: boolean) => ({
+  const inputOf = (dryRun: boolean) => ({
+    ...refOf(task),
     from: instant(range.from),
     to: instant(range.to),
     ...(overlap && { overlap: overlap as InputTo<"backfills.start">["overlap"] }),
     ...(every && { every }),
     dryRun,
   });
-  const send = async (dryRun: boolean) =>
-    api<AnswerTo<"backfills.start">>("POST", `${taskPath(task)}/backfills`, { body: body(dryRun) });
+  const send = async (dryRun: boolean) => call("backfills.start", inputOf(dryRun));
   const act = useAct(send, {
     quiet: true,
     onDone: (done, dryRun) => {
@@ -205,7 +199,7 @@ function Backfill({ task, onClose }: Props) {
 
 function Delete({ task, onClose }: Props) {
   const [, navigate] = useLocation();
-  const act = useAct(() => api("DELETE", taskPath(task)), {
+  const act = useAct(() => call("tasks.delete", refOf(task)), {
     quiet: true,
     onDone: () => {
       onClose();

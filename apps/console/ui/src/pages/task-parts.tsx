@@ -1,13 +1,12 @@
-import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { Task, TaskStats } from "@carillon/sdk";
 import type { TaskRevision } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api, type Named, runPath, taskPath } from "../lib/api.js";
+import { call, type Named, refOf, runPath } from "../lib/api.js";
 import { definitionOf } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useGet } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { Confirm } from "../parts/confirm.js";
 import { Answer } from "../parts/explain.js";
 import { notify } from "../parts/notices.js";
@@ -33,7 +32,7 @@ function useLimit(): [number, () => void] {
 /** The latest runs; more on request. */
 export function Runs({ task }: Props) {
   const [limit, fetchNextPage] = useLimit();
-  const runs = useGet<AnswerTo<"runs.list">>(`${taskPath(task)}/runs`, { limit });
+  const runs = useCall("runs.list", { ...refOf(task), limit });
   return (
     <Panel title={w.runs}>
       <Loaded of={runs}>
@@ -50,7 +49,7 @@ export function Runs({ task }: Props) {
 
 /** Statistics, which outlive the records of runs. */
 export function Figures({ task }: Props) {
-  const stats = useGet<AnswerTo<"runs.stats">>(`${taskPath(task)}/stats`);
+  const stats = useCall("runs.stats", refOf(task));
   return (
     <Panel title={w.figures}>
       <div className="body">
@@ -105,7 +104,7 @@ function Figure({ name, value, as }: FigureProps) {
 
 /** Occurrences that were not enqueued, with reasons. */
 export function Skips({ task }: Props) {
-  const ledger = useGet<AnswerTo<"runs.ledger">>(`${taskPath(task)}/ledger`);
+  const ledger = useCall("runs.ledger", refOf(task));
   const [asked, setAsked] = useState<{ row: string; at: number }>();
   const entries = ledger.data?.ledger ?? [];
   if (entries.length === 0) return null;
@@ -196,9 +195,9 @@ export function Definition({ task }: Props) {
 export function Revisions({ name, task }: { name: Named; task?: Task }) {
   const { define } = useMe();
   const [chosen, setChosen] = useState<TaskRevision | undefined>();
-  const revisions = useGet<AnswerTo<"tasks.revisions">>(`${taskPath(name)}/revisions`);
+  const revisions = useCall("tasks.revisions", refOf(name));
   const entries = revisions.data?.revisions ?? [];
-  const restore = useAct((number: number) => api("POST", `${taskPath(name)}/restore`, { body: { number } }), {
+  const restore = useAct((number: number) => call("tasks.restore", { ...refOf(name), number }), {
     quiet: true,
     onDone: () => {
       setChosen(undefined);

@@ -1,11 +1,10 @@
-import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
 import { useMemo } from "react";
 import { useSearchParams } from "wouter";
-import { taskPath } from "../lib/api.js";
+import { refOf } from "../lib/api.js";
 import { later } from "../lib/later.js";
-import { useGet } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
 import { useNow } from "../lib/time.js";
 import { Explain } from "../parts/explain.js";
 import { Loaded, Panel } from "../parts/page.js";
@@ -27,11 +26,7 @@ export function Track({ task }: { task: Task }) {
   const around = useAround(task);
   const [from, to, at] = ["from", "to", "explain"].map((name) => whole(params.get(name)));
   const range = from !== undefined && to !== undefined && to > from ? { from, to } : around;
-  const ticks = useGet<AnswerTo<"occurrences.ticks">>(
-    `${taskPath(task)}/ticks`,
-    { ...range, limit: TICKS.most },
-    { enabled: range !== undefined },
-  );
+  const ticks = useCall("occurrences.ticks", range && { ...refOf(task), ...range, limit: TICKS.most });
   const set = (changes: Record<string, number | undefined>) =>
     setParams(
       (was) => {
@@ -123,7 +118,7 @@ function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
 function useAround(task: Task): Range | undefined {
   const { queue, owner, id, nextExecution } = task;
   const now = useNow();
-  const strip = useGet<AnswerTo<"occurrences.strips">>("/ticks", {
+  const strip = useCall("occurrences.strips", {
     tasks: [`${queue}/${owner}/${id}`],
     limit: TICKS.first,
   });

@@ -1,11 +1,10 @@
-import type { AnswerTo } from "@carillon/ops";
 import type { Task } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api, type Named, shortName, taskPath } from "../lib/api.js";
+import { call, type Named, refOf, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
-import { useAct, useGet } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead } from "../parts/page.js";
 import { Badge, TaskBadge } from "../parts/state.js";
@@ -19,7 +18,7 @@ import "./task.css";
 /** One task: when it runs, why it did or did not, and actions on it. */
 export default function TaskPage({ params }: PageProps) {
   const name = params as unknown as Named;
-  const task = useGet<AnswerTo<"tasks.get">>(taskPath(name));
+  const task = useCall("tasks.get", refOf(name));
   const [action, setAction] = useState<Action | undefined>();
   return (
     <Loaded of={task} failed={<Revisions name={name} />}>
@@ -49,7 +48,7 @@ export default function TaskPage({ params }: PageProps) {
 
 function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) => void }) {
   const { act, define } = useMe();
-  const resume = useAct(() => api("POST", `${taskPath(task)}/resume`, { body: {} }), {
+  const resume = useAct(() => call("tasks.resume", refOf(task)), {
     onDone: () => notify("ok", words.task.resumed),
   });
   const button = (action: Action, text: string, look = "button") => (

@@ -1,10 +1,9 @@
-import type { AnswerTo } from "@carillon/ops";
 import type { TaskName } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api, shortName, taskPath } from "../lib/api.js";
+import { call, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useAsk } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { Check, Confirm, Field, Select } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
 import { ErrorNote, Loaded } from "../parts/page.js";
@@ -89,7 +88,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const [missed, setMissed] = useState<keyof typeof words.task.missedRules>("skip");
   const [tags, setTags] = useState({ add: "", remove: "" });
   const [sure, setSure] = useState(false);
-  const path = `/tasks/${verb}`;
+  const name = `bulk.${verb}` as const;
   const search = new URLSearchParams(
     Object.entries(plan).filter((entry): entry is [string, string] => !!entry[1]),
   );
@@ -102,8 +101,8 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
     delete: {},
   }[verb];
   const ready = verb !== "tag" || list(`${tags.add} ${tags.remove}`).length > 0;
-  const dry = useAsk<AnswerTo<"bulk.pause">>(path, { ...target, ...given, dryRun: true }, { enabled: ready });
-  const act = useAct(() => api<AnswerTo<"bulk.pause">>("POST", path, { body: { ...target, ...given } }), {
+  const dry = useCall(name, ready ? { ...target, ...given, dryRun: true } : undefined);
+  const act = useAct(() => call(name, { ...target, ...given }), {
     quiet: true,
     onDone: ({ count, refused }) => {
       notify("ok", w.done[verb](count));

@@ -1,12 +1,12 @@
-import type { AnswerTo } from "@carillon/ops";
+import type { InputTo } from "@carillon/ops";
 import type { Outcome, Task } from "@carillon/sdk";
 import type { ConditionName } from "@carillon/sdk/conditions";
 import { useCallback, useEffect, useState } from "react";
 import { Link, useSearchParams } from "wouter";
-import { type Named, shortName, taskPath } from "../lib/api.js";
+import { type Named, refOf, shortName, taskPath } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
-import { useGet, useGetPages } from "../lib/query.js";
+import { useCall, usePages } from "../lib/query.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
 import { OutcomeBadge, TaskBadge, toneOf } from "../parts/state.js";
 import { RowStrip } from "../parts/ticks.js";
@@ -15,18 +15,20 @@ import { type Column, VirtualTable } from "../parts/vtable.js";
 import { words } from "../words.js";
 import { BulkBar, type Target } from "./tasks-bulk.js";
 
+type Filter = InputTo<"tasks.list">;
+
 const PAGE = 200;
 /** Most tasks that one call may name. */
 const MOST = 1_000;
 const CHIPS = {
   all: {},
-  failing: { failing: "true" },
-  overdue: { overdue: "true" },
-  neverRan: { neverRan: "true" },
+  failing: { failing: true },
+  overdue: { overdue: true },
+  neverRan: { neverRan: true },
   paused: { state: "paused" },
   scheduled: { state: "scheduled" },
   finished: { state: "finished" },
-} as const satisfies Record<string, { readonly [Name in ConditionName]?: string }>;
+} as const satisfies Record<string, Filter>;
 type Chip = keyof typeof CHIPS;
 /** Filters that the address keeps. */
 const KEPT = ["search", "owner", "tag", "queue", "sort"] as const satisfies (ConditionName | "sort")[];
@@ -38,10 +40,10 @@ export default function Tasks() {
   const [params, setParams] = useSearchParams();
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
   const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
-  const pages = useGetPages<AnswerTo<"tasks.list">>("/tasks", { ...kept, ...CHIPS[chip], limit: PAGE });
+  const pages = usePages("tasks.list", { ...kept, ...CHIPS[chip], limit: PAGE });
   const { act, define, wide } = useMe();
   const { queue, owner, tag } = kept;
-  const counts = useGet<AnswerTo<"tasks.counts">>("/tasks/counts", { queue, owner, tag });
+  const counts = useCall("tasks.counts", { queue, owner, tag });
   const counted = (name: Chip) => {
     const { states, ...others } = counts.data ?? {};
     return { ...states, ...others }[name];
@@ -168,12 +170,11 @@ export default function Tasks() {
 const ALL = "all";
 type Selection = ReadonlyMap<string, Named> | typeof ALL;
 
-function targetOf(selected: Selection, { sort: _, ...filter }: Record<string, string | undefined>): Target {
+function targetOf(selected: Selection, { sort: _, ...filter }: Filter): Target {
   if (selected === ALL) {
-    const given = Object.entries(filter).filter(([, value]) => value);
-    return Object.fromEntries(given.map(([name, value]) => [name, value === "true" || value]));
+    return Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
   }
-  return { tasks: [...selected.values()].map(({ queue, owner, id }) => ({ queue, owner, id })) };
+  return { tasks: [...selected.values()].map(refOf) };
 }
 
 /** The column of checkboxes. The one in its header selects the tasks read so far. */

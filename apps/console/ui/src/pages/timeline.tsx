@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useGet } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
 import { dayOf, startOf, useNow, useZone } from "../lib/time.js";
 import { Filters } from "../parts/filters.js";
 import { HeatMap } from "../parts/heat-map.js";
@@ -27,7 +27,7 @@ export default function Timeline() {
   const [picked, setPicked] = useState<number | undefined>();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
   const days = useDays(params.get("day"));
-  const load = useGet<Load>("/load", { ...given, ...days.range, step: "1m" }, { refresh: MINUTE });
+  const load = useCall("occurrences.load", { ...given, ...days.range, step: "1m" }, { refresh: MINUTE });
   return (
     <>
       <PageHead title={w.title} />
@@ -115,7 +115,7 @@ function Picker({ onPick }: { onPick: (at: number) => void }) {
 /** The minute that was picked. */
 function Minute({ at, filter }: { at: number; filter: Record<string, string | undefined> }) {
   const query = { ...filter, from: at, to: at + MINUTE, step: "1m" };
-  const load = useGet<Load>("/load", query, { refresh: false });
+  const load = useCall("occurrences.load", query, { refresh: false });
   return (
     <section aria-live="polite">
       <Panel title={<Time at={at} />}>

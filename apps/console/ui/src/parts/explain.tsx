@@ -2,8 +2,8 @@ import type { AnswerTo } from "@carillon/ops";
 import { eventText, explanationText, holdText } from "@carillon/ops/words";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
-import { type Named, runPath, taskPath } from "../lib/api.js";
-import { useGet } from "../lib/query.js";
+import { type Named, refOf, runPath } from "../lib/api.js";
+import { useCall } from "../lib/query.js";
 import { useVoice, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { Loaded } from "./page.js";
@@ -62,7 +62,7 @@ function AskForm({ onPick }: { onPick: (at: number) => void }) {
 
 /** The explanation of one time. It comes into view, since a link to it may be anywhere. */
 export function Answer({ task, at, onPick }: Props & { at: number }) {
-  const answer = useGet<Explanation>(`${taskPath(task)}/explain`, { time: at }, { refresh: 10_000 });
+  const answer = useCall("occurrences.explain", { ...refOf(task), time: at }, { refresh: 10_000 });
   const shown = useRef<HTMLDivElement>(null);
   const voice = useVoice();
   const isKnown = answer.data !== undefined;

@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { Named } from "../lib/api.js";
-import { useGet } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
 import { shortTime } from "../lib/time.js";
 import { words } from "../words.js";
 import { type Tone, toneOf } from "./state.js";
@@ -16,7 +16,7 @@ const CHUNK = 50;
 export function RowStrip({ rows, index }: { rows: readonly Named[]; index: number }) {
   const first = index - (index % CHUNK);
   const names = rows.slice(first, first + CHUNK).map(({ queue, owner, id }) => `${queue}/${owner}/${id}`);
-  const strips = useGet<AnswerTo<"occurrences.strips">>("/ticks", { tasks: names, limit: 30 });
+  const strips = useCall("occurrences.strips", { tasks: names, limit: 30 });
   const ticks = strips.isPlaceholderData ? undefined : strips.data?.tasks[index - first]?.ticks;
   return ticks === undefined || ticks.length === 0 ? null : <TickStrip ticks={ticks} />;
 }

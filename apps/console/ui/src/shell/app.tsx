@@ -1,11 +1,10 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
-import { bindTo, ROOT, useReachable } from "../lib/api.js";
+import { api, bindTo, ROOT, useReachable } from "../lib/api.js";
 import { moveRow, useKeys } from "../lib/keys.js";
 import { startLive, useLive } from "../lib/live.js";
 import { type Me, MeContext } from "../lib/me.js";
-import { useGet } from "../lib/query.js";
 import { setServerTime } from "../lib/time.js";
 import { PAGES } from "../pages.js";
 import { Boundary } from "../parts/boundary.js";
@@ -21,7 +20,10 @@ import { Settings } from "./settings.js";
 const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs" };
 
 export function App() {
-  const me = useGet<Me>("/me", {}, { refresh: 60_000 });
+  const me = useQuery<Me, Error>({
+    ...{ queryKey: ["/me", {}], refetchInterval: 60_000, meta: { live: false } },
+    queryFn: ({ signal }) => api("GET", "/me", { signal }),
+  });
   const client = useQueryClient();
   useEffect(() => {
     if (me.data) setServerTime(me.data.now);
