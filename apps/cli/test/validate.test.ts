@@ -9,8 +9,9 @@ const FROM = "2026-01-01T00:00:00Z";
 
 describe("validate", () => {
   it("describes a task and its times, and stores nothing", async () => {
-    const schedule = { cron: " 0  3 * * *", timezone: "Europe/Berlin" };
-    const found = await json(["validate", "--from", FROM, "-n", "2"], text("a", { schedule }));
+    const schedule = { cron: "0 3 * * *", timezone: "Europe/Berlin" };
+    const given = { ...schedule, cron: " 0  3 * * *" };
+    const found = await json(["validate", "--from", FROM, "-n", "2"], text("a", { schedule: given }));
     expect(found).toEqual({
       schedule: { cron: "0 3 * * *", timezone: "Europe/Berlin" },
       canonical: "0 3 * * *",
@@ -24,6 +25,8 @@ describe("validate", () => {
         { code: "NO_NODE", message: expect.any(String), remedy: expect.any(String) },
         { code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) },
       ],
+      outcome: "created",
+      preview: { after: expect.objectContaining({ schedule }), times: expect.anything() },
     });
     const { stdout } = await cli(["validate", "--from", FROM, "-n", "1"], text("a", { schedule }));
     expect(stdout).toMatch(

@@ -197,6 +197,8 @@ describe("the calls of the API", () => {
       ],
       excluded: [],
       exhausted: false,
+      outcome: "created",
+      preview: { after: expect.objectContaining({ schedule: full.schedule }), times: expect.anything() },
     });
     expect(await listed()).toEqual([]);
     expect((await operatorOf(console_.client).queues.names()).names).toEqual([]);

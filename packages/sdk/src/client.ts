@@ -17,6 +17,7 @@ import type {
   EnqueueResult,
   ListOptions,
   PauseOptions,
+  PutManyOptions,
   PutOptions,
   PutResult,
   ResumeOptions,
@@ -96,7 +97,7 @@ export class Client {
 
   /**
    * Stores a task, or changes it. Idempotent: an identical put changes nothing. A put never resumes a paused task; if it does not change
-   * the schedule, the next time stays.
+   * the schedule, the next time stays. With `dryRun` it only says what it would do.
    *
    * @throws `INVALID_TASK`, `INVALID_SCHEDULE` and others (each names the field), `NEVER_FIRES`, `UNKNOWN_TASK_TYPE`, `PAYLOAD_TOO_LARGE`;
    * `QUOTA_TASKS`, `QUOTA_INTERVAL`; `CONFLICT` of the field `ifRevision` if the stored task has another revision
@@ -124,7 +125,7 @@ export class Client {
    */
   async putMany(
     tasks: readonly TaskInput[] | Iterable<TaskInput>,
-    options: AuthorOptions = {},
+    options: PutManyOptions = {},
   ): Promise<PutResult[]> {
     return this.#writer.putMany(tasks, options);
   }
@@ -147,7 +148,7 @@ export class Client {
     return this.#writer.update(ref, change, options);
   }
 
-  /** Checks a task as a put does, and explains its schedule; stores nothing. @throws as `put` */
+  /** Checks a task as a put does, explains its schedule, and says what the put would change; stores nothing. @throws as `put` */
   async validate(task: TaskInput, options: ValidateOptions = {}): Promise<Validation> {
     return this.#writer.validate(task, options);
   }

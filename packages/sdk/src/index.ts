@@ -28,6 +28,7 @@ export {
 } from "@carillon/store";
 export type { EventsOptions, LiveEvent } from "./client/events.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
+export type { Preview } from "./client/preview.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { RunDetails, Runs } from "./client/runs.js";
 export type { TaskStats } from "./client/stats.js";
@@ -39,6 +40,7 @@ export type {
   EnqueueResult,
   ListOptions,
   PauseOptions,
+  PutManyOptions,
   PutOptions,
   PutResult,
   ResumeOptions,

@@ -83,7 +83,7 @@ export type { TaskCounts } from "./task/counts.js";
 export type { TaskPage } from "./task/listing.js";
 export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";
-export { ABSENT, type PutOutcome, type PutResult } from "./task/put.js";
+export { ABSENT, type PlannedPut, type PutOutcome, type PutResult } from "./task/put.js";
 export type { Timing } from "./task/timings.js";
 export { digestOf, newSecret, type StoredToken, TOKEN_ROLES, type TokenRole } from "./tokens.js";
 export { VERSION } from "./version.js";

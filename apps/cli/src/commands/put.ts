@@ -1,17 +1,18 @@
-import type { Client, PutResult, TaskInput } from "@carillon/sdk";
+import type { Client, Preview, PutResult, TaskInput } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import { parseJson, readAll, readLines } from "../input.js";
 import type { Output } from "../output.js";
 import { table } from "../table.js";
-import { warningText } from "../text.js";
-import type { TimeTexts } from "../times.js";
+import { printable, warningText } from "../text.js";
+import { type TimeTexts, utcIso } from "../times.js";
 import { putLines } from "./put-lines.js";
 
 interface PutOptions extends Globals {
   batch?: boolean;
   ifRevision?: string;
   by?: string;
+  dryRun?: boolean;
 }
 
 export const registerPut: Register = (program, out) => {
@@ -30,10 +31,13 @@ export const registerPut: Register = (program, out) => {
       "one task: only if this is its revision (see show --json); absent: only if it does not exist",
     )
     .option("--by <name>", "who")
+    .option("--dry-run", "store nothing, show what would change")
     .action(async (file: string | undefined, _: unknown, command) => {
       const options: PutOptions = command.optsWithGlobals();
       if (options.batch && options.ifRevision !== undefined)
         throw misuse("--if-revision", "given with --batch.", ONE_TASK);
+      if (options.batch && options.dryRun)
+        throw misuse("--dry-run", "given with --batch.", "Give an array of tasks.");
       if (options.batch) {
         const lines = readLines(options.io, file);
         return withClient(options, (client) => putLines(client, lines, options, out));
@@ -51,6 +55,8 @@ export const registerPut: Register = (program, out) => {
 /** Result of each task, for people. */
 export async function tellPuts(puts: readonly PutResult[], out: Output): Promise<void> {
   await out.write(table(COLUMNS, puts, out));
+  for (const { task, preview } of puts)
+    if (preview) await out.write(previewText(`${task.owner}/${task.id}`, preview));
   // One worker that is missing is the same warning for many tasks.
   const named = new Map<string, { names: string[]; warning: PutResult["warnings"][number] }>();
   for (const { task, warnings } of puts) {
@@ -69,12 +75,33 @@ export async function tellPuts(puts: readonly PutResult[], out: Output): Promise
 async function putDocument(
   client: Client,
   input: unknown,
-  { ifRevision, by }: PutOptions,
+  { ifRevision, by, dryRun }: PutOptions,
 ): Promise<PutResult[]> {
   // The SDK's schema checks the content.
-  if (!Array.isArray(input)) return [await client.put(input as TaskInput, { ifRevision, by })];
+  if (!Array.isArray(input)) return [await client.put(input as TaskInput, { ifRevision, by, dryRun })];
   if (ifRevision !== undefined) throw misuse("--if-revision", "given for a list.", ONE_TASK);
-  return client.putMany(input as TaskInput[], { by });
+  return client.putMany(input as TaskInput[], { by, dryRun });
+}
+
+/** Differences of a put that was not made; nothing if there is none. */
+export function previewText(name: string, { before, after, times, givenUp }: Preview): string {
+  if (!before && !after) return "";
+  const fields = Object.keys({ ...before, ...after }).map((field) => {
+    const [was, is] = [before?.[field], after?.[field]].map((one) => JSON.stringify(one) ?? "-");
+    return before ? `  ${field}: ${was} -> ${is}` : `  ${field}: ${is}`;
+  });
+  const lost = givenUp ? [`  gives up ${utcIso(givenUp.from)} to ${utcIso(givenUp.to)}`] : [];
+  const moved = before && "schedule" in before ? besides(times) : [];
+  return printable(name).concat("\n", [...fields.map(printable), ...moved, ...lost].join("\n"), "\n");
+}
+
+/** Next times, old and new, next to each other. */
+function besides({ before, after }: Preview["times"]): string[] {
+  const at = (slot: (typeof after)[number] | undefined) => (slot ? utcIso(slot.nominal) : "-").padEnd(26);
+  const rows = Array.from({ length: Math.max(before.length, after.length) }, (_, i) =>
+    `    ${at(before[i])}${at(after[i])}`.trimEnd(),
+  );
+  return rows.length === 0 ? [] : [`    ${"was".padEnd(26)}is`, ...rows];
 }
 
 const ONE_TASK = "Put that task by itself: a revision is that of one task.";

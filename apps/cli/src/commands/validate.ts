@@ -9,6 +9,7 @@ import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { facts, warningText } from "../text.js";
 import { HERE, localIso, utcIso } from "../times.js";
+import { previewText } from "./put.js";
 
 interface ValidateOptions extends Globals {
   from?: string;
@@ -74,7 +75,7 @@ function nth(error: unknown, index: number): unknown {
 }
 
 function describe(
-  { canonical, humanized, warnings, next, exhausted }: Validation,
+  { canonical, humanized, warnings, next, exhausted, outcome, preview }: Validation,
   { owner, id, queue }: TaskInput,
   out: Output,
 ): string {
@@ -83,13 +84,15 @@ function describe(
       ["task", `${owner ?? "system"}/${id} in queue ${queue}`],
       ["schedule", canonical],
       ["means", humanized],
+      ["put", `would be ${outcome}`],
       ...warnings.map((warning) => ["warning", warningText(warning)] as const),
     ],
     out.paint,
   );
   const rows = next.length > 0 ? `\n${table(columnsOf(next), next, { paint: out.paint })}` : "";
   const end = next.length > 0 ? "Nothing follows." : "It never fires again.";
-  return `${head}${rows}${exhausted ? `\n${end}\n` : ""}`;
+  const changes = outcome === "updated" ? `\n${previewText("changes", preview)}` : "";
+  return `${head}${rows}${exhausted ? `\n${end}\n` : ""}${changes}`;
 }
 
 type Slot = Validation["next"][number];

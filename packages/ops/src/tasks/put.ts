@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { given } from "../shapes.js";
+import { flag, given } from "../shapes.js";
 import { putResult, taskInput } from "./task.js";
 
 export const ifRevision = given
   .optional()
   .describe("Only if the task's `revision` is still this one; `absent`: only if there is none.");
+
+export const dryRun = flag.optional().describe("Store nothing; say what would change.");
 
 export const putTask = operation({
   http: "POST /tasks",
@@ -14,8 +16,8 @@ export const putTask = operation({
   reach: "owner",
   logs: "put",
   summary: "Stores a task, or changes it. An identical one changes nothing.",
-  input: z.strictObject({ task: taskInput, ifRevision }),
+  input: z.strictObject({ task: taskInput, ifRevision, dryRun }),
   output: putResult,
   status: [200, 201],
-  run: ({ client, by }, { task, ifRevision }) => client.put(task, { ifRevision, by }),
+  run: ({ client, by }, { task, ...how }) => client.put(task, { ...how, by }),
 });

@@ -2,7 +2,7 @@ import { CarillonError, type TaskInput, type TaskName, taskSchema } from "@caril
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { describedBy, given } from "../shapes.js";
-import { ifRevision } from "./put.js";
+import { dryRun, ifRevision } from "./put.js";
 import { putResult } from "./task.js";
 
 export const replaceTask = operation({
@@ -16,10 +16,12 @@ export const replaceTask = operation({
     ...{ queue: given, owner: given, id: given },
     task: describedBy<Partial<TaskInput>>(taskSchema.partial({ queue: true, owner: true, id: true })),
     ifRevision,
+    dryRun,
   }),
   output: putResult,
   status: [200, 201],
-  run: ({ client, by }, { task, ifRevision, ...name }) => client.put(named(task, name), { ifRevision, by }),
+  run: ({ client, by }, { task, ifRevision, dryRun, ...name }) =>
+    client.put(named(task, name), { ifRevision, dryRun, by }),
 });
 
 /** The task with the name of its path. @throws `INVALID_NAME` if the two differ */

@@ -1,5 +1,5 @@
 import { type TaskInput, taskSchema } from "@carillon/core";
-import type { PutResult, Task } from "@carillon/sdk";
+import type { Preview, PutResult, Task } from "@carillon/sdk";
 import { z } from "zod";
 import { as, count, describedBy, outcome, taskName, taskState, time, warning } from "../shapes.js";
 
@@ -50,15 +50,33 @@ export const task = as<Task>(
 /** A task as a put takes it. */
 export const taskInput = describedBy<TaskInput>(taskSchema, { id: "TaskInput" });
 
+export const putOutcome = z.enum(["created", "updated", "unchanged"]);
+const slots = z.array(z.object({ nominal: time, due: time })).readonly();
+const range = z.object({ from: time, to: time });
+const fields = z.record(z.string(), z.unknown());
+
+/** The differences that a put would make. */
+export const preview = as<Preview>(
+  z
+    .object({
+      before: fields.optional().describe("Fields that differ, as they are stored."),
+      after: fields.optional().describe("The same, as they would be."),
+      times: z.object({ before: slots, after: slots }).describe("The next five times."),
+      givenUp: range.optional().describe("Owed times that another schedule gives up."),
+    })
+    .meta({ id: "PutPreview" }),
+);
+
 export const putResult = as<PutResult>(
   z
     .object({
       task: taskName,
-      outcome: z.enum(["created", "updated", "unchanged"]),
+      outcome: putOutcome,
       state: taskState,
       humanized: z.string(),
       nextExecution: time.optional(),
       warnings: z.array(warning),
+      preview: preview.optional().describe("With `dryRun`."),
     })
     .meta({ id: "PutResult" }),
 );

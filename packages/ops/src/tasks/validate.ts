@@ -12,7 +12,7 @@ import { z } from "zod";
 import { type Call, operation } from "../operation.js";
 import { describedBy, given, time, warning } from "../shapes.js";
 import { nextTimes } from "./next-times.js";
-import { taskInput } from "./task.js";
+import { preview, putOutcome, taskInput } from "./task.js";
 
 const MAX_COUNT = 100;
 /** The last millisecond of the year 9999. */
@@ -37,7 +37,8 @@ export const validate = operation({
   reach: "owner",
   cost: "computes",
   logs: false,
-  summary: "Checks a task or a schedule as a put does, and computes its next times; stores nothing.",
+  summary:
+    "Checks a task or a schedule as a put does, and computes its next times and what would change; stores nothing.",
   input,
   output: z.object({
     schedule: taskSchema.shape.schedule as z.ZodType<Schedule, Schedule>,
@@ -52,9 +53,11 @@ export const validate = operation({
     ),
     excluded: z.array(z.object({ nominal: time, by: z.string() })),
     exhausted: z.boolean().describe("Nothing follows these."),
+    outcome: putOutcome.optional().describe("Of a put of the task."),
+    preview: preview.optional(),
   }),
   async run(call, given) {
-    const { schedule, seed, warnings } = await check(call, given);
+    const { schedule, seed, warnings, outcome, preview } = await check(call, given);
     const now = await call.client.serverTime();
     // With the calendars that the check has loaded.
     const { context } = call.store.calendars.schedules;
@@ -70,6 +73,7 @@ export const validate = operation({
       next: found.times.map(({ time, due, notes }) => ({ nominal: time, due: due?.time, notes })),
       excluded: found.excluded.map(({ time, by }) => ({ nominal: time, by })),
       exhausted: found.exhausted || found.times.length === schedule.maxRuns,
+      ...(outcome && { outcome, preview }),
     };
   },
 });
@@ -79,6 +83,8 @@ interface Checked {
   readonly schedule: Schedule;
   readonly seed: string;
   readonly warnings: Validation["warnings"];
+  readonly outcome?: Validation["outcome"];
+  readonly preview?: Validation["preview"];
 }
 
 /** @throws as `Client.put`; `INVALID_OPTION` unless exactly one of task and schedule is given */

@@ -31,7 +31,7 @@ const REVISION = /^\d{1,20}$/;
 
 /** @throws `INVALID_OPTION` */
 export function assertPutOptions(options: PutOptions): void {
-  assertOptions(options, ["ifRevision", "by"]);
+  assertOptions(options, ["ifRevision", "by", "dryRun"]);
   shortText(options.by, "by");
   const { ifRevision } = options;
   if (ifRevision === undefined || ifRevision === ABSENT) return;

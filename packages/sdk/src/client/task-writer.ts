@@ -19,7 +19,7 @@ import {
   storedInstant,
   withDefaults,
 } from "@carillon/core/internal";
-import { assertKnown, newToken, type PutResult as StoredPut } from "@carillon/store";
+import { assertKnown, newToken, type PlannedPut, type PutResult as StoredPut } from "@carillon/store";
 import {
   assertTaskType,
   type TaskContract,
@@ -39,6 +39,7 @@ import {
   putView,
   wholeNumber,
 } from "./input.js";
+import { previewOf } from "./preview.js";
 import { assertQuotas } from "./quotas.js";
 import { rerunWarnings } from "./rerun-warnings.js";
 import type { Scope } from "./scope.js";
@@ -46,6 +47,7 @@ import type {
   AuthorOptions,
   EnqueueOptions,
   EnqueueResult,
+  PutManyOptions,
   PutOptions,
   PutResult,
   Warning,
@@ -88,8 +90,25 @@ export class TaskWriter {
   async put(task: TaskInput, type?: TaskContract, options: PutOptions = {}): Promise<PutResult> {
     const checked = await this.#check(task, type);
     assertPutOptions(options);
-    const by = this.#scope.author(options.by);
-    return (await this.#put(await this.#admit(checked), { ...options, by })).done;
+    const { dryRun, ...how } = options;
+    const by = this.#scope.author(how.by);
+    const admitted = await this.#admit(checked);
+    if (!dryRun) return (await this.#put(admitted, { ...how, by })).done;
+    const [[planned], warnings] = await Promise.all([
+      this.#scope.store.tasks.plan(admitted.definition.queue, [admitted], how),
+      this.#scope.coverage.warningsOf(admitted.definition),
+    ]);
+    return this.#previewed(planned as PlannedPut, admitted, warnings);
+  }
+
+  /** The answer of a dry run. Computes the differences when they are asked for. */
+  #previewed(planned: PlannedPut, task: CheckedTask, warnings: readonly Warning[]): PutResult {
+    const { store } = this.#scope;
+    const result = putView(planned, task, warnings);
+    return Object.defineProperty(result, "preview", {
+      get: () => previewOf(store, planned, task),
+      enumerable: true,
+    });
   }
 
   /**
@@ -157,8 +176,9 @@ export class TaskWriter {
     });
   }
 
-  async putMany(tasks: Iterable<TaskInput>, options: AuthorOptions): Promise<PutResult[]> {
-    const by = this.#author(options);
+  async putMany(tasks: Iterable<TaskInput>, options: PutManyOptions): Promise<PutResult[]> {
+    assertOptions(options, ["by", "dryRun"]);
+    const by = this.#scope.author(options.by);
     const checked = await this.#checkAll(tasks);
     const byQueue = new Map<string, { index: number; task: CheckedTask }[]>();
     for (const [index, task] of checked.entries()) {
@@ -171,11 +191,14 @@ export class TaskWriter {
     const { store, coverage, progress } = this.#scope;
     const warnings = await coverage.warnings(checked.map(({ definition }) => definition));
     for (const [queue, list] of byQueue) {
-      const stored = await store.tasks.put(
-        queue,
-        list.map(({ task }) => task),
-        { by, onStored: progress },
-      );
+      const parsed = list.map(({ task }) => task);
+      if (options.dryRun) {
+        const planned = await store.tasks.plan(queue, parsed, { onStored: progress });
+        for (const [i, { index, task }] of list.entries())
+          results[index] = this.#previewed(planned[i] as PlannedPut, task, warnings[index] ?? []);
+        continue;
+      }
+      const stored = await store.tasks.put(queue, parsed, { by, onStored: progress });
       for (const [i, { index, task }] of list.entries()) {
         done.push([stored[i] as StoredPut, task]);
         results[index] = putView(stored[i] as StoredPut, task, warnings[index] ?? []);
@@ -233,17 +256,17 @@ export class TaskWriter {
     const { definition, warnings } = checked;
     const { store, coverage } = this.#scope;
     const { calendars, tasks } = store;
-    const [lacks] = await Promise.all([
+    const [[planned], lacks] = await Promise.all([
+      tasks.plan(definition.queue, [checked]),
       coverage.warningsOf(definition),
-      namesCalendars(checked) && calendars.refresh(),
     ]);
     const from = options.from ?? (await tasks.time(definition.queue));
-    return validationOf(calendars.schedules.get(definition), definition, {
-      from,
-      count,
-      warnings,
-      lacks,
-    });
+    const schedule = calendars.schedules.get(definition);
+    return {
+      ...validationOf(schedule, definition, { from, count, warnings, lacks }),
+      outcome: (planned as PlannedPut).outcome,
+      preview: previewOf(store, planned as PlannedPut, checked),
+    };
   }
 
   async enqueue<Type extends TaskContract>(

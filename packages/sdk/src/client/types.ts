@@ -1,6 +1,7 @@
 import type { Duration, Outcome, TaskName, TaskState } from "@carillon/core";
 import type { ConnectionSpec, PutOutcome, Store } from "@carillon/store";
 import type { TaskContract } from "../task-type.js";
+import type { Preview } from "./preview.js";
 import type { Task } from "./view.js";
 
 export interface ClientOptions {
@@ -50,7 +51,12 @@ export interface AuthorOptions {
   by?: string | undefined;
 }
 
-export interface PutOptions extends AuthorOptions {
+export interface PutManyOptions extends AuthorOptions {
+  /** Checks everything and stores nothing: the answers have a `preview`. Default: false. */
+  dryRun?: boolean | undefined;
+}
+
+export interface PutOptions extends PutManyOptions {
   /**
    * The `revision` of the task that you changed: the put is refused if someone else has changed or deleted it since.
    * `absent`: refused if the task exists. A task that is stored exactly as it is put is `unchanged`, whatever the
@@ -74,6 +80,8 @@ export interface PutResult {
   /** Time at which it is next acted on, UTC ms; undefined while paused or finished. */
   readonly nextExecution: number | undefined;
   readonly warnings: readonly Warning[];
+  /** With `dryRun`: the differences that the put would make. Computed when it is read. */
+  readonly preview?: Preview | undefined;
 }
 
 export interface PauseOptions {

@@ -6,6 +6,8 @@ import {
   type TaskDefinition,
 } from "@carillon/core";
 import { type Slot, scheduleSteps, type TaskSchedule } from "@carillon/core/internal";
+import type { PutOutcome } from "@carillon/store";
+import { type Preview, timesFrom } from "./preview.js";
 import type { Warning } from "./types.js";
 
 export interface ValidateOptions {
@@ -26,6 +28,10 @@ export interface Validation {
   /** Nothing follows these. */
   readonly exhausted: boolean;
   readonly warnings: readonly Warning[];
+  /** A put of the task would do this. */
+  readonly outcome: PutOutcome;
+  /** The differences that it would make. */
+  readonly preview: Preview;
 }
 
 /** Warning about a task without future times, as a put reports it. */
@@ -34,9 +40,6 @@ export const NO_NEXT: Warning = {
   message: "All times of this schedule are past: the task is stored as finished.",
   remedy: "Give a time to come, or a later end.",
 };
-
-/** Steps of the schedule for one answer: a plain one has 1,000 times, the largest 39. */
-const MOST_STEPS = 10_000;
 
 interface ValidationOptions {
   readonly from: number;
@@ -50,22 +53,17 @@ export function validationOf(
   compiled: TaskSchedule,
   task: TaskDefinition,
   { from, count, warnings, lacks }: ValidationOptions,
-): Validation {
+): Omit<Validation, "outcome" | "preview"> {
   const { schedule } = task;
   const seed = seedOf(task);
-  const next: Slot[] = [];
-  const most = Math.min(count, Math.ceil(MOST_STEPS / scheduleSteps(schedule)));
-  let slot = compiled.slotAfter(from);
-  while (slot && next.length < most) {
-    next.push(slot);
-    slot = compiled.spent(next.length) ? undefined : compiled.slotAfter(slot.nominal);
-  }
+  const first = compiled.slotAfter(from);
+  const { times: next, exhausted } = timesFrom(compiled, scheduleSteps(schedule), { first, count });
   return {
     schedule,
     canonical: canonicalSchedule(schedule, seed),
     humanized: describeSchedule(schedule, seed),
     next,
-    exhausted: slot === undefined,
-    warnings: [...warnings, ...(slot === undefined && next.length === 0 ? [NO_NEXT] : lacks)],
+    exhausted,
+    warnings: [...warnings, ...(exhausted && next.length === 0 ? [NO_NEXT] : lacks)],
   };
 }

@@ -19,6 +19,7 @@ import type { CalendarRepository } from "../calendars.js";
 import type { FreezeRepository } from "../freezes.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
+import type { Link } from "../redis/link.js";
 import { failsForAll } from "../redis/redis-error.js";
 import type { Entered } from "../registry.js";
 import { FACTS } from "../script/facts.js";
@@ -53,6 +54,16 @@ export interface PutOptions {
   readonly by?: string | undefined;
   /** Called again and again, with the number of tasks stored since the time before. */
   readonly onStored?: ((tasks: number) => void) | undefined;
+}
+
+/** What a put would do. */
+export interface PlannedPut extends PutResult {
+  /** The task as it is stored; undefined: there is none. */
+  readonly stored: StoredTask | undefined;
+  /** Its next nominal time and that time's due time after the put. */
+  readonly slot: { readonly nominal: number; readonly due: number } | undefined;
+  /** Owed times that the put would give up, both ends included. */
+  readonly givenUp: { readonly from: number; readonly to: number } | undefined;
 }
 
 /** Given as a revision: there must be no such task. */
@@ -127,6 +138,7 @@ export interface PutView {
 
 /** Plans each task of a put and sends the drafts; a task that is not as believed is replanned. */
 export class PutWriter {
+  readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
@@ -135,12 +147,14 @@ export class PutWriter {
   readonly #freezes: FreezeRepository;
 
   constructor(
+    link: Link,
     keys: NamespaceKeys,
     scripts: Scripts,
     freezes: FreezeRepository,
     calendars: CalendarRepository,
     optimistic: OptimisticWrites,
   ) {
+    this.#link = link;
     this.#keys = keys;
     this.#freezes = freezes;
     this.#scripts = scripts;
@@ -154,6 +168,53 @@ export class PutWriter {
     const read = this.#scripts.run(READ_PUT, { any: tasks, marks: key });
     const [[now, marks], { freezes }] = await Promise.all([read, entered]);
     return { now, marks: pairs(marks), freezes };
+  }
+
+  /** What `put` would do now. @throws as `put` */
+  async plan(
+    queue: string,
+    tasks: readonly ParsedTask[],
+    now: number,
+    options: PutOptions,
+  ): Promise<PlannedPut[]> {
+    const keys = this.#keys.queue(queue);
+    const planned: PlannedPut[] = [];
+    for (let at = 0; at < tasks.length; at += PUT_BATCH) {
+      const some = tasks.slice(at, at + PUT_BATCH);
+      const hashes = await this.#link.ask((client) =>
+        Promise.all(some.map(({ definition }) => client.hgetall(keys.task(localName(definition))))),
+      );
+      for (const [i, parsed] of some.entries()) {
+        const first = this.#draftFirst(parsed, now, options);
+        const stored = decodeTask(queue, first.local, Object.entries(hashes[i] ?? {}).flat());
+        if (stored && isForeign(stored)) throw unsupportedFormat(first.local, stored.version);
+        await this.#learnCalendars(stored);
+        planned.push(this.#planned(queue, first, stored, now, options));
+      }
+      options.onStored?.(some.length);
+    }
+    return planned;
+  }
+
+  #planned(
+    queue: string,
+    first: Draft,
+    stored: StoredTask | undefined,
+    now: number,
+    options: PutOptions,
+  ): PlannedPut {
+    const name = { queue, ...parseLocalName(first.local) };
+    if (stored && sameFields(first.fields, stored.fields)) {
+      const { state, nominal, due } = stored;
+      const slot = nominal === undefined || due === undefined ? undefined : { nominal, due };
+      return { name, outcome: "unchanged", state, due: dueIn(state, due), slot, stored, givenUp: undefined };
+    }
+    const { state, nominal, due, superseded } = this.#draftAgainst(first, stored, now, options);
+    return {
+      ...{ name, outcome: stored ? "updated" : "created", state, due: dueIn(state, due), stored },
+      slot: nominal === undefined || due === undefined ? undefined : { nominal, due },
+      givenUp: superseded,
+    };
   }
 
   /**
@@ -345,7 +406,7 @@ export class PutWriter {
       name: { queue, ...parseLocalName(draft.local) },
       outcome,
       state,
-      due: state === "scheduled" ? due : undefined,
+      due: dueIn(state, due),
       ...(outcome === "updated" ? { before: draft.before } : {}),
       ...(outcome === "unchanged" ? { revision: stored[2] } : {}),
     };
@@ -396,6 +457,15 @@ function found(local: string, [state, due]: string[]): [TaskState, number | unde
   } catch (error) {
     throw unreadable(local, error);
   }
+}
+
+/** Only a scheduled task is acted on. */
+function dueIn(state: TaskState, due: number | undefined): number | undefined {
+  return state === "scheduled" ? due : undefined;
+}
+
+function sameFields(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {
+  return one.size === other.size && [...one].every(([field, value]) => other.get(field) === value);
 }
 
 /** @param flat fields and values */

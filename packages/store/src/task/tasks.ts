@@ -24,7 +24,7 @@ import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
 import { isMoving, noText, unsupportedFormat } from "./errors.js";
-import { type PutOptions, type PutResult, PutWriter } from "./put.js";
+import { type PlannedPut, type PutOptions, type PutResult, PutWriter } from "./put.js";
 import { TaskReads } from "./task-reads.js";
 
 /** Tasks per batch when all are replanned. */
@@ -107,7 +107,7 @@ export class TaskRepository extends TaskReads {
     this.#scripts = scripts;
     this.#registry = registry;
     this.#calendars = calendars;
-    this.#writer = new PutWriter(keys, scripts, freezes, calendars, optimistic);
+    this.#writer = new PutWriter(link, keys, scripts, freezes, calendars, optimistic);
   }
 
   /** The time of this queue's Redis, in ms. */
@@ -134,6 +134,13 @@ export class TaskRepository extends TaskReads {
     } finally {
       await this.#registry.leave(queue, await mark);
     }
+  }
+
+  /** What `put` would do now; changes nothing. @throws as `put` */
+  async plan(queue: string, tasks: readonly ParsedTask[], options: PutOptions = {}): Promise<PlannedPut[]> {
+    if (tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0))
+      await this.#assertCalendars(tasks);
+    return this.#writer.plan(queue, tasks, await this.time(queue), options);
   }
 
   /** @throws `INVALID_SCHEDULE` if one names a calendar that does not exist */
