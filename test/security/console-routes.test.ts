@@ -1,5 +1,4 @@
 import { operatorOf } from "@carillon/ops";
-import { connect } from "@carillon/sdk/internal";
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../apps/console/src/app.js";
@@ -141,11 +140,9 @@ beforeAll(async () => {
 afterAll(() => console_.stop());
 
 function readRoutes() {
-  const connection = connect(console_.redis.url, "safe");
-  connection.on("error", () => {});
   const { client } = console_;
   const { app, board } = createApp({
-    ...{ client, store: storeOf(client), connection, logger: SILENT as never },
+    ...{ client, store: storeOf(client), logger: SILENT as never },
     auth: { admin: [ADMIN] },
   });
   const guard = app.routes.findIndex(({ handler }) => handler.name === "identify");
@@ -160,7 +157,6 @@ function readRoutes() {
     mounted: behind.filter((path) => path !== ALL && path.includes("*")),
   };
   void board.close();
-  connection.disconnect();
   return read;
 }
 

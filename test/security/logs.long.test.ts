@@ -113,7 +113,7 @@ describe("secrets are in no log", () => {
     [
       "comes with a token in the wrong place",
       CONSOLE,
-      () => ({ REDIS_URL: "redis://h", CARILLON_TOPOLOGY: "x", CARILLON_TOKEN: `${ADMIN} ` }),
+      () => ({ REDIS_URL: "redis://h", CARILLON_NAMESPACE: "x y", CARILLON_TOKEN: `${ADMIN} ` }),
     ],
     [
       "comes with two tokens that are one",

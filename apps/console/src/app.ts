@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { audit, roleAllows } from "./access.js";
 import { apiRouter } from "./api/router.js";
 import { Auth, FailureLimiter, type Tokens } from "./auth.js";
-import { Board, type Connection } from "./board.js";
+import { Board } from "./board.js";
 import { type Ctx, type Env, json, pathReader, type Site } from "./context.js";
 import { errorHandler, notFound, refuse } from "./errors.js";
 import { Guard } from "./guard.js";
@@ -20,8 +20,7 @@ export interface AppOptions {
   /** Uses `store`. The caller closes it. */
   client: Client;
   store: Store;
-  /** For BullMQ's queues; of the profile "safe". The caller closes it. Undefined: without Bull Board. */
-  connection: Connection | undefined;
+  bullBoard?: boolean | undefined;
   logger: Logger;
   auth: Tokens | OwnAuth;
   /** Path at which it is mounted, for example `/ops/carillon`; default "": at the root. */
@@ -40,18 +39,18 @@ export interface AppOptions {
 
 /** Creates the console's app. A request passes the handlers in the order of these lines. */
 export function createApp(options: AppOptions): { app: Hono<Env>; board: Board } {
-  const { client, store, connection, logger, auth, basePath = "", redact = [] } = options;
+  const { client, store, bullBoard = true, logger, auth, basePath = "", redact = [] } = options;
   const redactor = new Redactor(redact);
   const site: Site = {
     basePath,
     trustedProxies: options.trustedProxies ?? 0,
     replacer: redactor.replacer,
-    bullBoard: connection !== undefined,
+    bullBoard,
     signsIn: typeof auth !== "function",
     closing: options.closing ?? new AbortController().signal,
   };
   const { refreshEvery } = options;
-  const board = new Board({ client, store, connection, logger, redactor, site, refreshEvery });
+  const board = new Board({ client, store, logger, redactor, site, refreshEvery });
   const ui = new Ui(basePath);
   const app = new Hono<Env>({ getPath: pathReader(basePath) });
   app.notFound(notFound);

@@ -1,5 +1,5 @@
 import { bullPrefix, type CarillonError, type Client, type Logger } from "@carillon/sdk";
-import type { connect, Store } from "@carillon/sdk/internal";
+import type { Store } from "@carillon/sdk/internal";
 import type { Queue } from "bullmq";
 import type { Hono } from "hono";
 import { ROLES, type Role } from "./auth.js";
@@ -10,16 +10,9 @@ import { coded, unreachable } from "./errors.js";
 import type { Redactor } from "./redact.js";
 import { TaskAdapter } from "./task-adapter.js";
 
-export type Connection = ReturnType<typeof connect>;
-
 export interface BoardOptions {
   client: Client;
   store: Store;
-  /**
-   * Shared by all queues. Of the profile "safe", so that an operator's command is never sent twice. Undefined: without
-   * Bull Board.
-   */
-  connection: Connection | undefined;
   logger: Logger;
   redactor: Redactor;
   site: Site;
@@ -31,7 +24,8 @@ export interface BoardOptions {
 export class Board {
   readonly #client: Client;
   readonly #store: Store;
-  readonly #connection: Connection | undefined;
+  /** Shared by all queues. Of the profile "safe", so that an operator's command is never sent twice. */
+  #connection: ReturnType<Store["connect"]> | undefined;
   readonly #logger: Logger;
   readonly #redactor: Redactor;
   readonly #basePath: string;
@@ -39,6 +33,9 @@ export class Board {
   readonly #views: Record<Role, View> | undefined;
   readonly #queues = new Map<string, { queue: Queue; adapters: Record<Role, TaskAdapter> }>();
   #problem: CarillonError | undefined = unreachable();
+  /** Code of the problem that was logged. */
+  #logged: string | undefined;
+  #unwatch = () => {};
   #writeProblem: CarillonError | undefined;
   /** Whether its Redis user may only read. Checked once, because Redis logs each refusal. */
   #onlyLooks = false;
@@ -47,15 +44,14 @@ export class Board {
   #closed = false;
 
   constructor(options: BoardOptions) {
-    const { client, store, connection, logger, redactor, site, refreshEvery = 3_000 } = options;
+    const { client, store, logger, redactor, site, refreshEvery = 3_000 } = options;
     this.#client = client;
     this.#store = store;
-    this.#connection = connection;
     this.#logger = logger;
     this.#redactor = redactor;
     this.#basePath = site.basePath;
     this.#refreshEvery = refreshEvery;
-    this.#views = connection && forEachRole((role) => boardView(role, site, logger));
+    this.#views = site.bullBoard ? forEachRole((role) => boardView(role, site, logger)) : undefined;
   }
 
   /** Bull Board as a role sees it; undefined: there is none. */
@@ -65,7 +61,7 @@ export class Board {
 
   /** Reason why the board cannot answer now, if it cannot. */
   get problem(): CarillonError | undefined {
-    const isReady = this.#connection ? this.#connection.status === "ready" : this.#store.ready;
+    const isReady = this.#views ? this.#connection?.status === "ready" : this.#store.ready;
     return this.#problem ?? (isReady ? undefined : unreachable());
   }
 
@@ -80,7 +76,10 @@ export class Board {
       await this.refresh();
       if (!this.#closed) this.#timer = setTimeout(() => void loop(), this.#refreshEvery);
     };
-    this.#connection?.on("ready", () => void this.refresh());
+    this.#unwatch = this.#store.watch({
+      lost: (error) => this.#fail(error),
+      back: () => void this.refresh(),
+    });
     void loop();
   }
 
@@ -95,21 +94,33 @@ export class Board {
   async #refresh(): Promise<void> {
     try {
       const names = new Set(await this.#store.registry.queues());
+      if (this.#views && !this.#closed) this.#connection ??= this.#connect();
       for (const name of this.#queues.keys()) if (!names.has(name)) await this.#drop(name);
       for (const name of this.#views ? names : [])
         if (!this.#queues.has(name) && !this.#closed) await this.#add(name);
       if (this.#problem) this.#logger.info({ queues: names.size }, "the board is ready");
       this.#problem = undefined;
+      this.#logged = undefined;
       await this.#findWriteProblem();
     } catch (error) {
-      const problem = coded(error);
-      if (this.#closed) return;
-      if (problem.code !== this.#problem?.code) {
-        const { code, message } = problem;
-        this.#logger.error({ code, error: message }, "the board could not be updated");
-      }
-      this.#problem = problem;
+      this.#fail(coded(error));
     }
+  }
+
+  #fail(problem: CarillonError): void {
+    if (this.#closed) return;
+    const { code, message } = problem;
+    if (code !== this.#logged) this.#logger.error({ code, error: message }, "the board could not be updated");
+    this.#logged = code;
+    this.#problem = problem;
+  }
+
+  #connect(): ReturnType<Store["connect"]> {
+    const connection = this.#store.connect("safe");
+    // The store's connection logs the same.
+    connection.on("error", () => {});
+    connection.on("ready", () => void this.refresh());
+    return connection;
   }
 
   async #findWriteProblem(): Promise<void> {
@@ -165,11 +176,12 @@ export class Board {
     this.#logger.info({ queue: name }, "queue removed");
   }
 
-  /** Leaves the connection open, because it belongs to the caller. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    this.#unwatch();
     await Promise.all([...this.#queues.values()].map(({ queue }) => queue.close()));
+    this.#connection?.disconnect();
   }
 }
 

@@ -7,7 +7,6 @@ import { defaultLogger, storeOf } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { createApp } from "./app.js";
 import { ROLES, type Tokens } from "./auth.js";
-import type { Connection } from "./board.js";
 import type { Env } from "./context.js";
 import { BASE_PATH, repeatedToken, tokensOfRole } from "./environment.js";
 import type { OwnAuth } from "./identity.js";
@@ -85,13 +84,11 @@ export function createConsole(options: ConsoleOptions): Console {
   const closing = new AbortController();
   // Each open stream of events listens to it; their number is limited.
   setMaxListeners(0, closing.signal);
-  const connection = bullBoard ? store.connect("safe") : undefined;
-  if (connection) watch(connection, logger);
   const { app, board } = createApp({
     // An edit on the board stores the payload again, which passed the limit of the client that stored it first.
     client: new Client({ store, origin: `board ${hostname()}` }),
     closing: closing.signal,
-    ...{ store, connection, logger, auth, basePath, redact, trustedProxies },
+    ...{ store, bullBoard, logger, auth, basePath, redact, trustedProxies },
   });
   board.start();
   const fetch = async (request: Request, env?: unknown) => app.fetch(request, env as Env["Bindings"]);
@@ -101,7 +98,6 @@ export function createConsole(options: ConsoleOptions): Console {
     async close() {
       closing.abort();
       await board.close();
-      connection?.disconnect();
     },
   };
 }
@@ -113,17 +109,4 @@ function readAuth(given: unknown): Tokens | OwnAuth {
   const repeated = repeatedToken(ROLES.toReversed().map((role) => [`auth.${role}`, auth[role]]));
   if (repeated) throw new CarillonError("INVALID_OPTION", `${repeated.what}.`, { field: repeated.field });
   return auth;
-}
-
-/** Logs one line when Redis is lost and one when it is back, however many attempts there were. */
-function watch(connection: Connection, logger: Logger): void {
-  let down = false;
-  connection.on("error", (error: Error) => {
-    if (!down) logger.error({ error: error.message }, "Redis cannot be reached; trying again");
-    down = true;
-  });
-  connection.on("ready", () => {
-    if (down) logger.info({}, "Redis is back");
-    down = false;
-  });
 }

@@ -8,7 +8,7 @@ const [TOKEN, OTHER, SAME] = ["a".repeat(16), "b".repeat(16), "c".repeat(16)];
 describe("the environment", () => {
   test("has defaults for all but Redis", () => {
     expect(readConfig({ REDIS_URL })).toEqual({
-      connection: { url: REDIS_URL, topology: "single" },
+      connection: { url: REDIS_URL },
       namespace: "carillon",
       host: "127.0.0.1",
       port: 3000,
@@ -60,7 +60,6 @@ describe("the environment", () => {
   test.each([
     [{ REDIS_URL: undefined }, "REDIS_URL"],
     [{ CARILLON_NAMESPACE: "a b" }, "CARILLON_NAMESPACE"],
-    [{ CARILLON_TOPOLOGY: "ring" }, "CARILLON_TOPOLOGY"],
     [{ CARILLON_CONSOLE_PORT: "65536" }, "CARILLON_CONSOLE_PORT"],
     [{ CARILLON_CONSOLE_PORT: "-1" }, "CARILLON_CONSOLE_PORT"],
     [{ CARILLON_CONSOLE_PORT: "3000x" }, "CARILLON_CONSOLE_PORT"],

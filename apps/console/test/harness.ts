@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
-import { connect, Store } from "@carillon/sdk/internal";
+import { Store } from "@carillon/sdk/internal";
 import { eventually, type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
 import { pino } from "pino";
 import { openApi } from "../src/api/openapi.js";
@@ -74,14 +74,11 @@ async function startOn(
 ): Promise<Omit<Console, "redis">> {
   const store = new Store({ connection: redisUrl, namespace: "console-test", readyTimeout: 500 });
   const client = new Client({ store, maxPayloadBytes: Number.MAX_SAFE_INTEGER }); // as the program sets it
-  const connection = connect(redisUrl, "safe");
-  connection.on("error", () => {});
   const lines: string[] = [];
   const logger = pino({ level: "trace" }, { write: (line: string) => void lines.push(line) });
   const { app, board } = createApp({
     client,
     store,
-    connection,
     logger,
     auth: { admin: [ADMIN], operator: [OPERATOR], viewer: [VIEWER] },
     refreshEvery: 50,
@@ -89,7 +86,10 @@ async function startOn(
   });
   const server = consoleServer(nodeHandler(app.fetch));
   const url = `http://127.0.0.1:${await listen(server)}`;
-  await eventually(() => connection.status === "ready");
+  await eventually(async () => {
+    await board.refresh();
+    return board.problem === undefined;
+  });
   await eventually(() =>
     operatorOf(client)
       .queues.names()
@@ -132,7 +132,6 @@ async function startOn(
       server.close();
       await board.close();
       await store.close();
-      connection.disconnect();
       await engine?.stop();
     },
   };

@@ -51,7 +51,6 @@ const variables = z.object({
 /** Read by `readEnvironment` of the SDK. */
 const SHARED = [
   "CARILLON_NAMESPACE",
-  "CARILLON_TOPOLOGY",
   "REDIS_TLS_CA_FILE",
   "REDIS_TLS_CERT_FILE",
   "REDIS_TLS_KEY_FILE",

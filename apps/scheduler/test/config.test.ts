@@ -5,11 +5,11 @@ const REDIS_URL = "redis://localhost:6379";
 
 describe("the environment", () => {
   it("needs only REDIS_URL, and treats an empty value as absent", () => {
-    expect(readConfig({ REDIS_URL, CARILLON_PORT: "", CARILLON_TOPOLOGY: "", HOME: "/" })).toEqual({
+    expect(readConfig({ REDIS_URL, CARILLON_PORT: "", HOME: "/" })).toEqual({
       problems: [],
       warnings: [],
       config: {
-        connection: { url: REDIS_URL, topology: "single" },
+        connection: { url: REDIS_URL },
         namespace: "carillon",
         nodeId: undefined,
         metricsTag: undefined,
@@ -43,7 +43,7 @@ describe("the environment", () => {
       CARILLON_TEST_ONLY_SABOTAGE: "mutex, fence",
     });
     expect(config).toMatchObject({
-      connection: { url: "redis://a:1,redis://b:2", topology: "cluster" },
+      connection: { url: "redis://a:1,redis://b:2" },
       ...{
         namespace: "shop",
         nodeId: "n1",
@@ -60,7 +60,6 @@ describe("the environment", () => {
   it.each([
     ["REDIS_URL", undefined],
     ["CARILLON_NAMESPACE", "a b"],
-    ["CARILLON_TOPOLOGY", "ring"],
     ["CARILLON_NODE_ID", "a:b"],
     ["CARILLON_PORT", "65536"],
     ["CARILLON_PORT", "-1"],

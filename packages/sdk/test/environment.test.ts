@@ -19,21 +19,9 @@ afterAll(() => rm(dir, { recursive: true }));
 const REDIS_URL = "rediss://:hunter2@localhost";
 
 describe("readEnvironment", () => {
-  it.each([
-    ["redis://localhost", "single"],
-    ["redis://a,redis://b", "cluster"],
-    ["redis+sentinel://a,b/main", "sentinel"],
-  ])("finds the topology in the URL: %s", (url, topology) => {
-    expect(readEnvironment({ REDIS_URL: url })).toEqual({
-      connection: { url, topology },
-      namespace: "carillon",
-    });
-  });
-
   it("takes an empty variable for none", () => {
     const empty = {
       CARILLON_NAMESPACE: "",
-      CARILLON_TOPOLOGY: "",
       REDIS_TLS_CA_FILE: "",
       REDIS_TLS_SERVERNAME: "",
     };
@@ -54,7 +42,6 @@ describe("readEnvironment", () => {
     );
     expect(readEnvironment(env).connection).toEqual({
       url: REDIS_URL,
-      topology: "single",
       tls: { ca, cert, key, servername: "localhost" },
     });
   });
@@ -64,8 +51,6 @@ describe("readEnvironment", () => {
     ["REDIS_URL", () => ({ REDIS_URL: "http://:hunter2@localhost" })],
     ["REDIS_URL", () => ({ REDIS_URL: "redis+sentinel://:hunter2@localhost" })],
     ["REDIS_URL", () => ({ REDIS_URL: "redis://:hunter2@localhost", REDIS_TLS_CA_FILE: files.ca })],
-    ["REDIS_URL", () => ({ REDIS_URL, CARILLON_TOPOLOGY: "sentinel" })],
-    ["CARILLON_TOPOLOGY", () => ({ REDIS_URL, CARILLON_TOPOLOGY: "ring" })],
     ["REDIS_TLS_CA_FILE", () => ({ REDIS_URL, REDIS_TLS_CA_FILE: join(dir, "none.pem") })],
     ["REDIS_TLS_CA_FILE", () => ({ REDIS_URL, REDIS_TLS_CA_FILE: nothing })],
     ["REDIS_TLS_CA_FILE", () => ({ REDIS_URL, REDIS_TLS_CA_FILE: files.key })],

@@ -22,16 +22,10 @@ import { rememberInternals, type StoreInternals } from "./internals.js";
 import { namespaceKeys } from "./keys.js";
 import { Marks } from "./marks.js";
 import { OptimisticWrites } from "./optimistic.js";
-import {
-  type ConnectionProfile,
-  type ConnectionSpec,
-  connect,
-  type RedisClient,
-} from "./redis/connection.js";
+import type { ConnectionProfile, ConnectionSpec, RedisClient } from "./redis/connection.js";
 import { failing } from "./redis/failpoints.js";
 import { type ConnectionEars, Link, type LinkOptions } from "./redis/link.js";
 import { type Lease, NO_MUTEX, redlockMutex } from "./redis/mutex.js";
-import { isClusterError } from "./redis/redis-error.js";
 import { readServerInfo, readSlowlog, type ServerInfo, type SlowCommand } from "./redis/server-info.js";
 import { type Ears, Subscription } from "./redis/subscription.js";
 import { Registry } from "./registry.js";
@@ -86,11 +80,9 @@ export class Store {
   readonly tokens: TokenRepository;
   readonly moves: MoveRepository;
   readonly #internals: StoreInternals;
-  readonly #connection: ConnectionSpec | undefined;
 
   constructor(options: StoreOptions) {
     this.namespace = assertName(options.namespace ?? DEFAULT_NAMESPACE, "namespace");
-    this.#connection = options.connection;
     const seams = seamsOf(options);
     const sabotage = seams.sabotage ?? [];
     const keys = namespaceKeys(this.namespace);
@@ -154,12 +146,9 @@ export class Store {
     return mutex.free(keys.queue(queue).mutex(part));
   }
 
-  /** Facts about each master, from `INFO`. @throws `INVALID_OPTION` if this is a cluster, and the connection is for one server */
-  async info(): Promise<ServerInfo[]> {
-    const infos = await this.#masters(async (server) => readServerInfo(await server.info()));
-    const alone = !this.#internals.link.client.isCluster;
-    if (alone && infos.some(({ cluster }) => cluster)) throw isClusterError();
-    return infos;
+  /** Facts about each master, from `INFO`. */
+  info(): Promise<ServerInfo[]> {
+    return this.#masters(async (server) => readServerInfo(await server.info()));
   }
 
   /** The slowest commands that each master still remembers. @throws `REDIS_AUTH` if this user may not ask */
@@ -190,9 +179,12 @@ export class Store {
     });
   }
 
-  /** Another connection to the same Redis, for example for BullMQ's workers. */
+  /**
+   * Another connection to the same Redis, for example for BullMQ's workers. Open it after the first answer: only then is a cluster
+   * with one address known as such.
+   */
   connect(profile: ConnectionProfile): RedisClient {
-    return connect(this.#connection, profile);
+    return this.#internals.link.connect(profile);
   }
 
   /** The server's time in ms, with how long the answer took. */

@@ -131,7 +131,7 @@ const SPECS: [string, () => ConnectionSpec][] = [
   ["a URL with options", () => ({ url: "redis://127.0.0.1:1", options: hostile(REDIS_OPTIONS) })],
   [
     "a cluster's URL with options",
-    () => ({ url: "redis://127.0.0.1:1", topology: "cluster", options: hostile(REDIS_OPTIONS) }),
+    () => ({ url: "redis://127.0.0.1:1,redis://127.0.0.1:2", options: hostile(REDIS_OPTIONS) }),
   ],
   [
     "Sentinels' URL with options",

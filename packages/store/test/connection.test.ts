@@ -134,19 +134,11 @@ describe("a Redis URL", () => {
     expect(() => read(url)).toThrow(reason);
   });
 
-  it("names a cluster by one node, if the option says so", () => {
-    expect(read("redis://a", { topology: "cluster" })).toMatchObject({ topology: "cluster" });
-  });
-
   it.each<[string, Partial<Given>]>([
-    ["redis://a,redis://b", { topology: "single" }],
-    ["redis://a", { topology: "sentinel" }],
-    ["redis+sentinel://a/main", { topology: "cluster" }],
-    ["redis://a/1", { topology: "cluster" }],
+    ["redis://a/1,redis://b/1", {}],
     // Without the refusal, data would be sent unencrypted although TLS was requested.
     ["redis://a", { tls: { ca: "…" } }],
     ["redis+sentinel://a/main", { tls: {} }],
-    ["unix:///run/redis.sock", { topology: "cluster" }],
   ])("must not contradict other options: %s %o", (url, more) => {
     expect(() => read(url, more)).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));
   });
@@ -229,18 +221,27 @@ describe("a client of the application", () => {
     });
   });
 
-  it("a single server's connection to a cluster is refused", async () => {
+  it.each<[string, (host: string, port: number) => ConnectionSpec]>([
+    ["URL", (host, port) => `redis://${host}:${port}`],
+    ["client", (host, port) => new Redis({ host, port, lazyConnect: true })],
+  ])("a cluster is recognised by one address: %s", async (_, specOf) => {
     const { host, port } = cluster.nodes[0]!;
-    const connection = `redis://${host}:${port}`;
-    const store = new Store({ connection });
-    const wanted = { message: expect.stringContaining("CARILLON_TOPOLOGY=cluster") };
-    await expect(store.info()).rejects.toMatchObject({ code: "INVALID_OPTION", ...wanted });
+    const store = new Store({ connection: specOf(host, port) });
     // Some of these keys are another node's.
     const reads = ["a", "b", "c", "d"].map((key) => internalsOf(store).link.ask((client) => client.get(key)));
-    const results = await Promise.allSettled(reads);
-    const reasons = results.filter((one) => one.status === "rejected").map(({ reason }) => reason);
-    expect(reasons[0]).toMatchObject({ code: "REDIS_UNAVAILABLE", ...wanted });
+    expect(await Promise.all(reads)).toEqual([null, null, null, null]);
+    expect(await store.info()).toHaveLength(3);
+    const other = store.connect("safe");
+    expect(other.isCluster).toBe(true);
+    other.disconnect();
     await store.close();
-    expect(await use({ url: connection, topology: "cluster" })).toBeTypeOf("number");
+  });
+
+  it.each([
+    ["a database in a cluster", (port: number) => `redis://127.0.0.1:${port}/3`, "no numbered databases"],
+  ])("%s is refused by name", async (_, urlOf, message) => {
+    const store = new Store({ connection: urlOf(cluster.nodes[0]!.port) });
+    await expect(store.info()).rejects.toMatchObject({ message: expect.stringContaining(message) });
+    await store.close();
   });
 });

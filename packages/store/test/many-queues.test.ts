@@ -8,7 +8,7 @@ it("a client that enqueues into ever new queues keeps no memory of them", async 
   setFlagsFromString("--expose-gc");
   const gc = runInNewContext("gc") as () => void;
   // Never connected, because packing needs no Redis.
-  const store = new Store({ connection: { url: "redis://localhost:1", topology: "single" } });
+  const store = new Store({ connection: "redis://localhost:1" });
   const flat = ["type", "noop", "schedule", '{"every":"10s"}', "gen", "1"];
   const enqueue = { key: "k", nominal: 1, due: 1, trigger: "manual" } as const;
   const decision = { enqueue, skipped: [], next: "kept", pending: [] } as const;

@@ -56,7 +56,7 @@ const REFUSED = /^(ASK|TRYAGAIN|MOVED) /;
 it.each(SCENARIOS.map((one) => [one.script, one.title, one] as const))(
   "a script is refused as a whole while its slot moves: %s (%s)",
   async (_, __, { script, before, act }) => {
-    const bench = await Bench.open({ url: cluster.url, topology: "cluster" }, { queues: QUEUES });
+    const bench = await Bench.open(cluster.url, { queues: QUEUES });
     let sent = 0;
     const tryIt = async (one: Sent) => {
       sent += 1;
@@ -79,7 +79,7 @@ it.each(SCENARIOS.map((one) => [one.script, one.title, one] as const))(
 );
 
 it("without the key that never exists, a pause is half done", async () => {
-  const bench = await Bench.open({ url: cluster.url, topology: "cluster" });
+  const bench = await Bench.open(cluster.url);
   const { script, act } = SCENARIOS.find((one) => one.script === "pause") as Scenario;
   await bench.put({ id: "t", alertIf: { noSuccessFor: "1h" } });
   // Then each key exists that the script declares besides.

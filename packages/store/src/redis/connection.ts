@@ -15,7 +15,7 @@ import {
   REDIS_OPTIONS,
   settled,
 } from "./options.js";
-import { withoutPassword } from "./redis-error.js";
+import { NO_DATABASES, withoutPassword } from "./redis-error.js";
 import { parseRedisUrl, type RedisPlace } from "./redis-url.js";
 import { followFailovers } from "./sentinel.js";
 
@@ -37,12 +37,13 @@ type RedisOptions = Omit<AllRedisOptions, "replyMapping">;
 /**
  * Address of Redis.
  *
- * - A URL: `redis://[user:password@]host:port[/db]`; several, separated by commas, for the nodes of a cluster;
+ * - A URL: `redis://[user:password@]host:port[/db]`, of one server, or any address of a cluster; several, separated by commas,
+ *   for further nodes of the cluster;
  *   `unix://[user:password@]/path/of/the/socket[?db=1]`;
  *   `redis+sentinel://[user:password@]host:port,host:port/name[/db]` for the master that Sentinels know by this name, with
  *   `?sentinelUsername=` and `?sentinelPassword=` for themselves. `rediss` and `rediss+sentinel` for TLS.
- * - A URL with more: `topology: "cluster"` when only one node of a cluster is named; `tls`, the certificates as
- *   Node takes them (`ca`, `cert`, `key`, `servername`), for all that the URL names; further options of ioredis.
+ * - A URL with more: `tls`, the certificates as Node takes them (`ca`, `cert`, `key`, `servername`), for all that the URL
+ *   names; further options of ioredis.
  * - Your ioredis client, `Redis` or `Cluster`, of any copy of ioredis. Carillon opens its own connections with the options of this
  *   client and its own settings; it never uses or closes the client itself.
  * - A function that returns one of these. It is called when a connection is opened: with the first call.
@@ -52,7 +53,6 @@ export type ConnectionSpec = Endpoint | (() => Endpoint | undefined);
 type Endpoint = string | EndpointByUrl | IoredisClient;
 interface EndpointByUrl {
   url: string;
-  topology?: "single" | "cluster" | "sentinel";
   tls?: TlsOptions;
   options?: RedisOptions;
 }
@@ -61,12 +61,17 @@ interface EndpointByUrl {
  * A new connection with the settings of the profile. All connect at once, but `lazy`, which waits for `connect()`. Never
  * throws for a Redis that is down.
  *
+ * @param cluster whether the one server that the spec names is part of a cluster
  * @throws `INVALID_OPTION` for an invalid URL, or one that contradicts other options; for a `keyPrefix`
  */
-export function connect(spec: ConnectionSpec | undefined, profile: ConnectionProfile): RedisClient {
+export function connect(
+  spec: ConnectionSpec | undefined,
+  profile: ConnectionProfile,
+  cluster = false,
+): RedisClient {
   const place = typeof spec === "function" ? spec() : spec;
   if (place === undefined || place === null) throw missingConnection();
-  const client = isClient(place) ? likeYours(place, profile) : byUrl(place, profile);
+  const client = isClient(place) ? likeYours(place, profile, cluster) : byUrl(place, profile, cluster);
   client.on("error", withoutPassword);
   if (client instanceof Redis) client.on("error", (error: unknown) => leaveOtherDatabase(client, error));
   return client;
@@ -90,9 +95,9 @@ function leaveOtherDatabase(client: Redis, error: unknown): void {
   if (command?.name === "select") client.disconnect(true);
 }
 
-function byUrl(spec: string | EndpointByUrl, profile: ConnectionProfile): RedisClient {
+function byUrl(spec: string | EndpointByUrl, profile: ConnectionProfile, cluster: boolean): RedisClient {
   const given = typeof spec === "string" ? { url: spec } : spec;
-  assertOptions(given, ["url", "topology", "tls", "options"], "connection");
+  assertOptions(given, ["url", "tls", "options"], "connection");
   const options = given.options ?? {};
   assertBesideUrl(options);
   const {
@@ -106,15 +111,23 @@ function byUrl(spec: string | EndpointByUrl, profile: ConnectionProfile): RedisC
   } = readConnection(given);
   const tls = encrypt ? { ...options.tls, ...given.tls } : options.tls;
   const all = { ...login, ...options, ...(tls ? { tls } : {}) };
-  if (topology === "cluster") {
-    // A certificate is checked against the name in the URL, not against the address that it leads to.
-    const names: ClusterOptions = tls ? { dnsLookup: (host, done) => done(null, host) } : {};
-    return openCluster(hosts, { ...options, ...names }, all, profile);
-  }
-  if (topology === "single") return openServer({ ...hosts[0], ...all }, profile);
+  if (topology === "cluster") return openClusterAt(hosts, all, profile);
+  if (topology === "single") return openOne({ ...hosts[0], ...all }, profile, cluster);
   const sentinels = { sentinels: hosts, name, sentinelUsername, sentinelPassword };
   const encrypted = tls ? { enableTLSForSentinelMode: true, sentinelTLS: tls } : {};
   return openServer({ ...all, ...sentinels, ...encrypted }, profile);
+}
+
+/** To one server, or to the cluster that it is part of. A socket leads to no other server. */
+function openOne(given: AllRedisOptions, profile: ConnectionProfile, cluster: boolean): RedisClient {
+  if (!cluster || !leadsToCluster(given)) return openServer(given, profile);
+  const { host = "localhost", port = 6379 } = given;
+  return openClusterAt([{ host, port }], given, profile);
+}
+
+/** Whether a connection with these options can lead to a cluster. */
+export function leadsToCluster({ path, sentinels }: AllRedisOptions): boolean {
+  return !path && !sentinels;
 }
 
 /** To one server, or to the master that Sentinels know. */
@@ -122,6 +135,16 @@ function openServer(given: object, profile: ConnectionProfile): Redis {
   const options: AllRedisOptions = settled(REDIS_OPTIONS, given, profile);
   const client = new Redis(options as RedisOptions);
   return options.sentinels ? followFailovers(client) : client;
+}
+
+function openClusterAt(
+  hosts: readonly ClusterNode[],
+  given: AllRedisOptions,
+  profile: ConnectionProfile,
+): Cluster {
+  // A certificate is checked against the name in the URL, not against the address that it leads to.
+  const names: ClusterOptions = given.tls ? { dnsLookup: (host, done) => done(null, host) } : {};
+  return openCluster(hosts, { ...given, ...names }, given, profile);
 }
 
 function openCluster(
@@ -135,32 +158,17 @@ function openCluster(
 }
 
 /** Checks a spec that is not a client. @throws `INVALID_OPTION` */
-export function readConnection({ url, topology, tls }: EndpointByUrl, field = "connection"): RedisPlace {
+export function readConnection({ url, tls }: EndpointByUrl, field = "connection"): RedisPlace {
   const place = parseRedisUrl(url, field);
-  const refuse = (what: string, remedy: string) =>
-    new CarillonError("INVALID_OPTION", what, { field, remedy });
-  const said = place.topology;
-  const chosen = topology ?? said;
-  // One node is enough to find a cluster.
-  if (chosen !== said && !(chosen === "cluster" && said === "single" && place.path === undefined)) {
-    throw refuse(
-      `the URL means topology ${said}, but topology is ${chosen}.`,
-      "Leave out the topology; it is needed only for a cluster of which the URL names one node.",
-    );
-  }
-  if (chosen === "cluster" && place.db) {
-    throw refuse(
-      "a cluster has no numbered databases.",
-      "A Redis Cluster has only database 0: leave it out.",
-    );
-  }
+  if (place.topology === "cluster" && place.db)
+    throw new CarillonError("INVALID_OPTION", NO_DATABASES.what, { field, remedy: NO_DATABASES.remedy });
   if (tls && !place.tls) {
-    throw refuse(
-      "certificates are given, but the URL does not ask for TLS.",
-      "Use rediss:// or rediss+sentinel://.",
-    );
+    throw new CarillonError("INVALID_OPTION", "certificates are given, but the URL does not ask for TLS.", {
+      field,
+      remedy: "Use rediss:// or rediss+sentinel://.",
+    });
   }
-  return { ...place, topology: chosen };
+  return place;
 }
 
 /** Tells a client by its members: `instanceof` knows only the classes of our own copy of ioredis. */
@@ -173,8 +181,8 @@ function isObject(value: unknown): value is object {
 }
 
 /** The options that the client's own `duplicate` would pass on, for our copy of ioredis. */
-function likeYours(yours: IoredisClient, profile: ConnectionProfile): RedisClient {
-  if (!yours.isCluster) return openServer(yours.options, profile);
+function likeYours(yours: IoredisClient, profile: ConnectionProfile, cluster: boolean): RedisClient {
+  if (!yours.isCluster) return openOne(yours.options, profile, cluster);
   const { startupNodes, options } = yours as unknown as {
     startupNodes: ClusterNode[];
     options: ClusterOptions;

@@ -1,9 +1,19 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { CarillonError } from "@carillon/core";
+import { Redis } from "ioredis";
 import type { Script } from "../script/script.js";
-import { type ConnectionSpec, connect, isUnknown, type RedisClient, redisError } from "./connection.js";
+import {
+  type ConnectionProfile,
+  type ConnectionSpec,
+  connect,
+  isUnknown,
+  leadsToCluster,
+  type RedisClient,
+  redisError,
+} from "./connection.js";
 import type { Failpoint } from "./failpoints.js";
 import { NO_ANSWER } from "./redis-error.js";
+import { readServerInfo } from "./server-info.js";
 
 export interface LinkOptions {
   /** Undefined: an error of the first call. */
@@ -54,6 +64,8 @@ export class Link {
   #closed = false;
   #readiness: Promise<void> | undefined;
   #endWait = () => {};
+  /** Whether the server is part of a cluster; undefined: not yet known. */
+  #cluster: boolean | undefined;
   readonly #ears = new Set<ConnectionEars>();
 
   /** @param failpoint for tests only */
@@ -75,7 +87,7 @@ export class Link {
 
   #open(): RedisClient {
     const options = this.#options;
-    const client = connect(options.connection, "lazy");
+    const client = this.connect("lazy");
     client.on("error", (error: unknown) => {
       if (this.#lastError !== undefined && ECHO.test(String(error))) return;
       this.#lastError = error;
@@ -85,12 +97,26 @@ export class Link {
       options.onError?.(coded);
       for (const ears of this.#ears) ears.lost(coded);
     });
-    client.on("ready", () => {
+    client.on("ready", async () => {
+      this.#cluster ??= await isOfCluster(client);
+      if (this.#cluster === undefined || this.#closed) return;
+      if (this.#cluster && client instanceof Redis && leadsToCluster(client.options)) {
+        client.disconnect();
+        this.#client = this.#open();
+        this.#client.connect().catch(() => {});
+        return;
+      }
       this.#lastError = undefined;
+      this.#endWait();
       options.onReady?.();
       for (const ears of this.#ears) ears.back();
     });
     return client;
+  }
+
+  /** Another connection to the same place: to the cluster, if this link has found one there. */
+  connect(profile: ConnectionProfile): RedisClient {
+    return connect(this.#options.connection, profile, this.#cluster);
   }
 
   /** @returns ends it */
@@ -100,7 +126,7 @@ export class Link {
   }
 
   get ready(): boolean {
-    return this.#client?.status === "ready";
+    return this.#cluster !== undefined && this.#client?.status === "ready";
   }
 
   /** Runs a script until Redis has answered it, or the retries are used up. @throws coded Redis errors */
@@ -130,25 +156,24 @@ export class Link {
   }
 
   /** All calls that wait share one wait. @throws `REDIS_UNAVAILABLE`, `REDIS_AUTH` when the time is up */
-  #untilReady(client = this.client): Promise<void> {
+  #untilReady(): Promise<void> {
     this.#readiness ??= new Promise<void>((resolve, reject) => {
       const end = () => {
         clearTimeout(timer);
-        client.off("ready", end);
+        this.#endWait = () => {};
         this.#readiness = undefined;
         if (this.ready) return resolve();
         if (this.#closed) return reject(closedError());
         const coded = redisError(this.#lastError ?? new Error("Connection is closed."));
         // A server that is reached and silent is slow, not gone.
-        const silent = client.status === "connect" && coded.code === "REDIS_UNAVAILABLE";
+        const silent = this.#client?.status === "connect" && coded.code === "REDIS_UNAVAILABLE";
         reject(silent ? redisError(new Error(NO_ANSWER)) : coded);
       };
       const timer = setTimeout(end, this.#readyTimeout);
-      client.once("ready", end);
       this.#endWait = end;
       if (this.#closed) return end();
-      const { status } = client;
-      if (status === "wait" || status === "end") client.connect().catch(() => {});
+      const { status } = this.client;
+      if (status === "wait" || status === "end") this.client.connect().catch(() => {});
     });
     return this.#readiness;
   }
@@ -174,5 +199,15 @@ export class Link {
     this.#closed = true;
     this.#client?.disconnect();
     this.#endWait();
+  }
+}
+
+/** Undefined if the connection ended meanwhile. A server that does not say it is taken for one alone. */
+async function isOfCluster(client: RedisClient): Promise<boolean | undefined> {
+  if (client.isCluster) return true;
+  try {
+    return readServerInfo(await client.info("cluster")).cluster;
+  } catch (error) {
+    return isUnknown(redisError(error)) ? undefined : false;
   }
 }

@@ -45,15 +45,11 @@ interface Known {
   readonly remedy: string;
 }
 
-/** Message of a Redis that is part of a cluster, to a connection that knows only this server. */
-const IS_CLUSTER = "this Redis is a cluster, and the connection is for a single server.";
-const NAME_CLUSTER =
-  'Set CARILLON_TOPOLOGY=cluster (topology: "cluster" of the connection), name several nodes, or give a Cluster of ioredis.';
-
-/** For a single server's connection that leads to a node of a cluster. */
-export function isClusterError(): CarillonError {
-  return new CarillonError("INVALID_OPTION", IS_CLUSTER, { field: "connection", remedy: NAME_CLUSTER });
-}
+/** For a URL that gives a number, and for a cluster that receives one. */
+export const NO_DATABASES = {
+  what: "a cluster has no numbered databases.",
+  remedy: "A Redis Cluster has only database 0: leave the number out of the Redis URL.",
+};
 
 /** The first match wins. */
 const KNOWN: readonly Known[] = [
@@ -139,17 +135,23 @@ const KNOWN: readonly Known[] = [
     remedy: "Check host and port of the Redis URL.",
   },
   {
+    said: /SELECT is not allowed in cluster mode/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => NO_DATABASES.what,
+    remedy: NO_DATABASES.remedy,
+  },
+  {
     said: /cluster support disabled/,
     code: "REDIS_UNAVAILABLE",
     message: () => "this Redis is not a cluster.",
-    remedy:
-      "Leave out CARILLON_TOPOLOGY (the connection's topology), or give the URL of a node of the cluster.",
+    remedy: "Name one server in the Redis URL, or only nodes of one cluster.",
   },
   {
     said: /^MOVED \d/,
     code: "REDIS_UNAVAILABLE",
-    message: () => IS_CLUSTER,
-    remedy: NAME_CLUSTER,
+    message: () => "this Redis is a cluster, and the connection is for a single server.",
+    remedy:
+      "A cluster is recognised by INFO (allow +info), and not through a socket: name several of its nodes, separated by commas.",
   },
   {
     said: SILENT,
