@@ -6,6 +6,9 @@ import { beforeAll, beforeEach } from "vitest";
 /** A logger for nodes and workers that discards everything. */
 export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
+/** A worker that takes turns at a queue. */
+export const LANE = { worker: "me", pid: 1, host: "h", lock: 30_000 };
+
 /** Data that a worker gives about itself when it starts an attempt of a run. */
 export function attempt(more: Partial<Worked> = {}): Worked {
   return { worker: "w", pid: 1, host: "h", attempt: 1, made: 0, ...more };

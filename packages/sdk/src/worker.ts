@@ -32,6 +32,7 @@ import { checkOptions, type StopOptions, type WorkerEvents, type WorkerOptions }
 import { OutputSaver } from "./worker/output-saver.js";
 import type { Parts } from "./worker/parts.js";
 import { Processor } from "./worker/processor.js";
+import { runner } from "./worker/run-attempt.js";
 import type { WorkerSeams } from "./worker/seams.js";
 
 /** Interval for saving new output and polling for cancels, in ms. */
@@ -183,7 +184,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
         this.#running -= 1;
       }
     };
-    const whose = { id: this.id, pid: process.pid, host: hostname(), lock: this.#lockDuration };
+    const whose = { ...runner(this.id), lock: this.#lockDuration };
     const options = {
       connection,
       name: this.id,

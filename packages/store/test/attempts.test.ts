@@ -2,6 +2,7 @@ import type { Worked } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { LANE } from "../../../test/helpers.js";
 import { FACTS } from "../src/script/facts.js";
 import { Bench, QUEUE } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -74,7 +75,7 @@ onEveryEngine("the number of an attempt", (connection) => {
     const { link, keys } = internalsOf(bench.store);
     const record = keys.queue(QUEUE).run(run);
     await link.ask((own) => own.hset(record, "v", String(FACTS.runFormat + 1)));
-    const [lane] = bench.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 });
+    const [lane] = bench.store.runs.lanes(QUEUE, LANE);
     expect((await lane?.next(1)([]))?.jobs.map(([id, , , started]) => [id, started])).toEqual([
       [run, undefined],
     ]);

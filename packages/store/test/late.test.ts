@@ -1,7 +1,7 @@
 import { internalsOf } from "@carillon/store/internal";
 import { startFaultProxy, startRedis } from "@carillon/testing";
 import { expect, it } from "vitest";
-import { gate } from "../../../test/helpers.js";
+import { gate, LANE } from "../../../test/helpers.js";
 import type { TurnLane } from "../src/run/turns.js";
 import { DECLARED } from "../src/script/script.js";
 import { Bench, QUEUE, START } from "./bench.js";
@@ -88,7 +88,7 @@ it("turns that a proxy delivers again take no job and end no run", async () => {
   const bench = await Bench.open(proxy.url);
   await bench.put({ id: "t", overlap: "allow" });
   for (const token of ["a", "b", "c", "d"]) await bench.trigger("t", token);
-  const [lane] = bench.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+  const [lane] = bench.store.runs.lanes(QUEUE, LANE) as [TurnLane];
   const copies = proxy.copy("~turn:");
   const [first] = (await lane.next(1)([])).jobs;
   const [run = "", token = "", , start] = first ?? [];

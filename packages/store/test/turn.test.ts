@@ -3,6 +3,7 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { FlowProducer, type Job, type Queue, Worker } from "bullmq";
 import { expect, it, vi } from "vitest";
+import { LANE } from "../../../test/helpers.js";
 import { bullPrefix } from "../src/keys.js";
 import { begunOf } from "../src/run/run-scripts.js";
 import type { TurnAnswer, TurnEnd, TurnLane } from "../src/run/turns.js";
@@ -23,8 +24,7 @@ type Taken = TurnAnswer["jobs"][0];
 
 const RUNS = 12;
 
-const lanesOf = (bench: Bench) =>
-  bench.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane, ...TurnLane[]];
+const lanesOf = (bench: Bench) => bench.store.runs.lanes(QUEUE, LANE) as [TurnLane, ...TurnLane[]];
 
 /** The end of a run that a turn has started. */
 function endOf(bench: Bench, [run, token, , start]: Taken): TurnEnd {
@@ -170,7 +170,7 @@ onEveryEngine("a turn", (connection) => {
   const ours = (one: Bench) =>
     crewOf(one, (concurrency) => {
       const options = { connection: one.connect(), prefix: prefixOf(one), concurrency, name: "me" };
-      const lanes = one.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 });
+      const lanes = one.store.runs.lanes(QUEUE, LANE);
       const process = async (job: Job) => {
         const value = await handle(job);
         const turn = worker.turnOf(job) as Turn;

@@ -1,6 +1,7 @@
 import { ALERTS_QUEUE, parseTask } from "@carillon/core";
 import { itemId } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
+import { LANE } from "../../../test/helpers.js";
 import type { TurnLane } from "../src/run/turns.js";
 import { type Bench, ENTERED, QUEUE, START } from "./bench.js";
 
@@ -73,7 +74,7 @@ const lanes = new WeakMap<Bench, TurnLane>();
 const laneOf = (bench: Bench) => {
   const known = lanes.get(bench);
   if (known) return known;
-  const made = bench.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 });
+  const made = bench.store.runs.lanes(QUEUE, LANE);
   lanes.set(bench, made[0] as TurnLane);
   return made[0] as TurnLane;
 };

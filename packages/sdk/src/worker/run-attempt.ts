@@ -25,6 +25,9 @@ const TRIES = 16;
 /** Cached, because each call of `hostname` is a system call. */
 const HOST = hostname();
 
+/** This process, as the starts of runs record it. */
+export const runner = (worker: string) => ({ worker, pid: process.pid, host: HOST });
+
 const FORGOTTEN =
   "This run is over, and its record is no longer kept: it cannot be done again. Trigger its task instead.";
 
@@ -91,9 +94,7 @@ export class RunAttempt {
   async #recordStart(): Promise<StartResult | undefined> {
     const { job, token } = this.taken;
     const by = {
-      worker: job.processedBy ?? `${HOST}-${process.pid}`,
-      pid: process.pid,
-      host: HOST,
+      ...runner(job.processedBy ?? `${HOST}-${process.pid}`),
       attempt: startNumber(this.taken),
       made: job.attemptsMade,
       token,

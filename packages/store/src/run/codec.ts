@@ -124,14 +124,25 @@ function cancelOf(text: string | undefined): Run["cancel"] {
   return at === undefined || by === undefined ? undefined : { at: Number(at), by };
 }
 
-/** One start of a run's handler. */
-export interface Attempt {
-  /** From 1. */
-  readonly attempt: number;
-  readonly started: number;
+/** The process that runs an attempt, which the start of a run records. */
+export interface Runner {
   readonly worker: string;
   readonly pid: number;
   readonly host: string;
+}
+
+const RUNNER = ["worker", "pid", "host"] as const satisfies (keyof Runner)[];
+
+/** A runner as the scripts of a start take it: each field's name and its value. The record has a field for each. */
+export function runnerText(runner: Runner): string {
+  return RUNNER.map((field) => `${field} ${runner[field]}`).join(" ");
+}
+
+/** One start of a run's handler. */
+export interface Attempt extends Runner {
+  /** From 1. */
+  readonly attempt: number;
+  readonly started: number;
 }
 
 /** Start, worker and host of each attempt of a run. */
@@ -139,9 +150,9 @@ export function decodeAttempts(hash: Record<string, string>): Attempt[] {
   return Object.entries(hash)
     .filter(([field]) => field.startsWith("a:"))
     .map(([field, text]) => {
-      // Then the worker's own number for it. Where the newest one runs is in fields of its own.
-      const [started, ...where] = text.split(" ");
-      const [worker = "", pid, host = ""] = where.length > 1 ? where : [hash.worker, hash.pid, hash.host];
+      // Then the worker's own number for it. The runner of the newest one is in fields of its own.
+      const [started, ...by] = text.split(" ");
+      const [worker = "", pid, host = ""] = by.length > 1 ? by : RUNNER.map((name) => hash[name]);
       return { attempt: Number(field.slice(2)), started: Number(started), worker, pid: Number(pid), host };
     })
     .sort((x, y) => x.attempt - y.attempt);

@@ -17,12 +17,9 @@ import {
 } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Retention } from "../task/codec.js";
-import { decodeDetails } from "./codec.js";
+import { decodeDetails, type Runner } from "./codec.js";
 
-export interface Worked {
-  worker: string;
-  pid: number;
-  host: string;
+export interface Worked extends Runner {
   /** The worker's own number for this start, which distinguishes it from a resend. Attempts are numbered by `start`. */
   attempt: number;
   /** Attempts that BullMQ counts as made (`job.attemptsMade`). */
@@ -157,7 +154,7 @@ export const START_RUN = script("start-run", {
   ...ENDING,
   each: {
     keys: RUN_ITEM.keys,
-    args: [...RUN_ITEM.args, "worker", "pid", "host", "own", "made", "token"],
+    args: [...RUN_ITEM.args, "by", "own", "made", "token"],
   },
   uses: [EACH, REOPEN, START],
   answer: answers<unknown[]>(),
@@ -166,7 +163,7 @@ export const START_RUN = script("start-run", {
 export const TURN = script("turn", {
   once: "number",
   keys: [...ENDING.keys, "turn", "bull[]"],
-  args: [...ENDING.args, "worker", "pid", "host", "number", "token", "take", "lock", "clock"],
+  args: [...ENDING.args, "by", "worker", "number", "token", "take", "lock", "clock"],
   each: {
     args: [...RUN_ITEM.args, "token", "fence", "outcome", "trace", "value", "result"],
     packed: true,

@@ -11,7 +11,7 @@ import type { Link } from "../redis/link.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeTask, isForeign, type Retention } from "../task/codec.js";
 import { CallBatcher } from "./call-batcher.js";
-import { cutResult, decodeDetails, LONGEST_TEXT } from "./codec.js";
+import { cutResult, decodeDetails, LONGEST_TEXT, runnerText } from "./codec.js";
 import { chunks, RunReads } from "./run-reads.js";
 import {
   type About,
@@ -115,8 +115,8 @@ export class RunRepository extends RunReads {
 
   #startAll(queue: string, all: readonly Start[]): Promise<unknown[]> {
     const items = all.map((one) => {
-      const { worker, pid, host, attempt, made, token } = one.by;
-      return { ...this.#keysOf(one), worker, pid, host, own: attempt, made, token };
+      const { attempt, made, token } = one.by;
+      return { ...this.#keysOf(one), by: runnerText(one.by), own: attempt, made, token };
     });
     return this.#scripts.run(START_RUN, this.#keys.queue(queue), this.#retention, items);
   }

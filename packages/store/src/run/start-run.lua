@@ -8,7 +8,7 @@
 -- counted that attempt as made, and there is nothing to do. Or the job had ended and was retried from outside, with its attempts
 -- reset or not: the run is reopened.
 --
--- Each: own: the worker's own number for this start, the same if it is sent again; made: attempts that BullMQ counts as made; token:
+-- Each: by: of runnerOf; own: the worker's own number for this start, the same if it is sent again; made: attempts that BullMQ counts as made; token:
 --       that the worker took the job with, "" not checked
 -- Returns of each: { "OK", fence, now, details, checkpoint ("" none), crashes, attempt (from 1), 1 if it may have begun before } |
 --          { "LOST" } (another worker has the job by now, or is to have it) | { "GONE" } (the task was deleted) |
@@ -22,6 +22,7 @@ local HELD_FOR = 60000
 
 local function start(run)
   local made = run.made
+  run.by = runnerOf(run.by)
   -- Frozen, or cut off, for longer than its lock lasts: this start would count the job's current worker as dead.
   if run.token ~= "" and not isHeldWith(run.job, run.token) then return { "LOST" } end
   local was = readStart(run.key)
@@ -37,7 +38,7 @@ local function start(run)
   end
   -- A resend after a lost answer.
   local function isSentAgain()
-    if was.worker ~= run.worker then return false end
+    if was.worker ~= run.by.fields[2] then return false end
     return string.match(redis.call("HGET", run.key, "a:" .. attempt) or "", " (%d+)$") == run.own
   end
   if state == "final" then

@@ -43,6 +43,8 @@ end
 -- The fields of a run that a turn may start: nobody has started it or asked for its cancel, and it may start however soon.
 local AS_ENQUEUED = { state = true, of = true, info = true, node = true, type = true, place = true, v = true }
 
+local RUNNER = runnerOf(A.by)
+
 local function startRun(id)
   if bullTried then return nil end
   local key = ours(F.keys.run, id)
@@ -60,7 +62,7 @@ local function startRun(id)
   end
   if not name or state ~= "queued" then return nil end
   local run = {
-    key = key, task = ours(F.keys.task, name), stats = ours(F.keys.stats, name), worker = A.worker, pid = A.pid, host = A.host, own = "1",
+    key = key, task = ours(F.keys.task, name), stats = ours(F.keys.stats, name), by = RUNNER, own = "1",
   }
   local stats = readStatsForStart(run.stats)
   -- Only starts of a task that exists write a fence, and it is deleted with the task.

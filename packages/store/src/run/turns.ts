@@ -3,7 +3,7 @@ import { localName, shardOf, turnId } from "@carillon/core/internal";
 import { bullTurnKeys } from "../bull/bull-turn.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { Scripts } from "../script/scripts.js";
-import { cutResult } from "./codec.js";
+import { cutResult, type Runner, runnerText } from "./codec.js";
 import { type endingArgs, type StartReply, TURN, type TurnWord } from "./run-scripts.js";
 
 /** Turns that a worker has under way at a queue: Redis works on one while the worker works on the jobs of others. */
@@ -39,10 +39,7 @@ export interface TurnAnswer {
 }
 
 /** The worker that sends the turns. */
-export interface LaneWorker {
-  readonly id: string;
-  readonly pid: number;
-  readonly host: string;
+export interface LaneWorker extends Runner {
   /** Duration of its locks, in ms. */
   readonly lock: number;
 }
@@ -64,7 +61,7 @@ export class TurnLane {
     lane: number,
   ) {
     const of = keys.queue(queue);
-    const { id, pid, host, lock } = worker;
+    const { worker: id, lock } = worker;
     const { runs, next, journal, alerts, expected, outcomes } = of;
     const given = {
       runs,
@@ -80,7 +77,14 @@ export class TurnLane {
       scripts.run(
         TURN,
         given,
-        { ...retention, worker: id, pid, host, lock, token: turnId(id, lane, turn.number), ...turn },
+        {
+          ...retention,
+          by: runnerText(worker),
+          worker: id,
+          lock,
+          token: turnId(id, lane, turn.number),
+          ...turn,
+        },
         ends.map(item),
       );
   }

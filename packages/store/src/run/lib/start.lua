@@ -1,5 +1,5 @@
--- Starts an attempt, once all checks have passed. `run`: key, task and stats as for lib/run.lua; worker, pid, host and
--- own as for start-run.lua.
+-- Starts an attempt, once all checks have passed. `run`: key, task and stats as for lib/run.lua; by: of
+-- runnerOf; own as for start-run.lua.
 
 -- Fields of a run's record that a start depends on. `rules`: "<rule> <ms>" each; `again`: it continues an attempt.
 local START_FIELDS = {
@@ -14,6 +14,16 @@ end
 
 -- The ms of a rule that the start obeys; nil: none. `minGap`: least time from the start of the run before.
 local function ruleOf(was, name) return was.rules and tonumber(string.match(was.rules, name .. " (%d+)")) end
+
+-- The fields that name the process which runs an attempt, and their values: `worker w1 pid 17 host h1`.
+local function runnerOf(text)
+  local runner = { names = {}, fields = {} }
+  for name, value in string.gmatch(text, "(%S+) (%S+)") do
+    add(runner.names, name)
+    add(runner.fields, name, value)
+  end
+  return runner
+end
 
 -- Fields of its task's statistics, in the order of `stats`.
 local function readStatsForStart(statsKey) return redis.call("HMGET", statsKey, "fence", "starts", "checkpoint") end
@@ -33,21 +43,23 @@ local function begin(run, was, made, stats, now)
   redis.call("HSET", run.stats, "fence", fence, "starts",
     attempts .. " " .. whole(crashes + 1) .. " " .. whole(inARow + 1) .. starts)
   if was.notBefore or was.again then redis.call("HDEL", run.key, "notBefore", "again") end
-  -- `a:<attempt>`: its start, and the worker's own number for it. The newest attempt's worker is in fields of its own,
+  -- `a:<attempt>`: its start, and the worker's own number for it. The newest attempt's runner is in fields of its own,
   -- and moves here at the next start.
   local since, former = nowText, nil
   if before > 0 then
-    local newest = redis.call("HMGET", run.key, "a:" .. before, "worker", "pid", "host")
+    local newest = redis.call("HMGET", run.key, "a:" .. before, unpack(run.by.names))
     local began, number = string.match(newest[1] or "", "^(%d+) (%d+)$")
     if attempt == before then
       since = string.match(newest[1] or "", "^%d+") or since
     elseif began then
-      former = table.concat({ began, newest[2] or "-", newest[3] or "-", newest[4] or "-", number }, " ")
+      former = began
+      for i = 1, #run.by.names do former = former .. " " .. (newest[i + 1] or "-") end
+      former = former .. " " .. number
     end
   end
   local fields = {
-    "state", "running", "fence", fence, "worker", run.worker, "pid", run.pid, "host", run.host, "attempts", whole(attempt),
-    "a:" .. whole(attempt), since .. " " .. run.own,
+    "state", "running", "fence", fence, "attempts", whole(attempt), "a:" .. whole(attempt), since .. " " .. run.own,
+    unpack(run.by.fields),
   }
   if former then add(fields, "a:" .. before, former) end
   if not was.started then add(fields, "started", nowText) end
