@@ -1,3 +1,4 @@
+export { type DeliverOptions, deliver } from "./deliver.js";
 export { type AlertEmailOptions, alertEmail, type MailTransport } from "./email.js";
 export { HttpError, type HttpErrorCode } from "./errors.js";
 export { createGuard, type Guard, type GuardOptions, type Resolve } from "./guard.js";
@@ -5,7 +6,8 @@ export type { HttpRequestOptions, SigningKey } from "./options.js";
 export type { HttpMethod, HttpPayloadSchema, HttpRequestPayload, HttpRequestSpec } from "./payload.js";
 export type { HttpResult } from "./result.js";
 export { type HttpResponse, type SignedRequest, sendSigned } from "./send.js";
-export { signBody, type VerifyOptions, verifySignature } from "./signature.js";
+export { signBody, verifySignature } from "./signature.js";
+export type { VerifyOptions } from "./signature-parts.js";
 export type { Statuses, StatusRange } from "./status.js";
 export { httpRequest } from "./task.js";
 export { alertWebhook } from "./webhook.js";

@@ -3,7 +3,7 @@ import { assertOptions, durationOption, quote } from "@carillon/core/internal";
 import { createGuard, type Guard, type GuardOptions } from "./guard.js";
 import { headersFault } from "./headers.js";
 import { DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT, MAX_RESPONSE_BYTES, MAX_TIMEOUT } from "./limits.js";
-import { keyList } from "./signature.js";
+import { keyList } from "./signature-parts.js";
 import { PERMANENT_STATUSES, type Statuses, statusesSchema } from "./status.js";
 
 /**
@@ -95,6 +95,15 @@ export function settle(options: HttpRequestOptions): HttpSettings {
     queue: options.queue ?? "http",
     ca: options.ca,
   };
+}
+
+/** The same, for requests that are worthless without a signature. @throws `INVALID_OPTION` also if no signing key is given */
+export function settleSigned(options: HttpRequestOptions): HttpSettings {
+  if (Object.hasOwn(options, "signingKey")) return settle(options);
+  throw new CarillonError("INVALID_OPTION", "missing.", {
+    field: "signingKey",
+    remedy: "Give a key: the requests are signed, so that the receiver can verify them.",
+  });
 }
 
 function signer(options: HttpRequestOptions): HttpSettings["keysFor"] {

@@ -8,7 +8,8 @@ import { HttpError } from "./errors.js";
 import { bareHost, type Guard, portOf } from "./guard.js";
 import { DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT, MAX_RESPONSE_BYTES, MAX_TIMEOUT } from "./limits.js";
 import { httpUrl } from "./payload.js";
-import { SIGNATURE_HEADER, signBody } from "./signature.js";
+import { signBody } from "./signature.js";
+import { SIGNATURE_HEADER } from "./signature-parts.js";
 
 export interface SignedRequest {
   method: string;

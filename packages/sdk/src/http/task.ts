@@ -45,11 +45,20 @@ export async function perform(
   const host = new URL(spec.url).host;
   context.log("answered", { method: spec.method, host, status, durationMs });
   if (matchesStatus(spec.expectStatus, status)) return resultOf(response);
-  const error = new HttpError("HTTP_STATUS", `${host} answered ${status}.${hintFor(status)}`, status);
-  throw matchesStatus(settings.permanentStatuses, status) ? permanent(error) : error;
+  throw unexpected(host, status, settings);
 }
 
-async function send(spec: HttpRequestSpec, context: Context, settings: HttpSettings): Promise<HttpResponse> {
+/** The error of a status that was not expected. */
+export function unexpected(host: string, status: number, settings: HttpSettings): Error {
+  const error = new HttpError("HTTP_STATUS", `${host} answered ${status}.${hintFor(status)}`, status);
+  return matchesStatus(settings.permanentStatuses, status) ? permanent(error) : error;
+}
+
+export async function send(
+  spec: HttpRequestSpec,
+  context: Context,
+  settings: HttpSettings,
+): Promise<HttpResponse> {
   const { occurrence, fence, signal } = context;
   try {
     return await sendSigned(

@@ -1,8 +1,8 @@
-import { ALERTS_QUEUE, CarillonError } from "@carillon/core";
+import { ALERTS_QUEUE } from "@carillon/core";
 import { DESTINATIONS } from "@carillon/core/internal";
 import { z } from "zod";
 import { defineTask, type TaskType } from "../task-type.js";
-import { type HttpRequestOptions, settle } from "./options.js";
+import { type HttpRequestOptions, settleSigned } from "./options.js";
 import { Receivers } from "./receivers.js";
 import { perform } from "./task.js";
 
@@ -24,13 +24,7 @@ const TIMEOUT = "10s";
  * @throws `INVALID_OPTION` also if no signing key is given
  */
 export function alertWebhook(options: Omit<HttpRequestOptions, "queue">): TaskType<typeof alertSchema> {
-  if (!Object.hasOwn(options, "signingKey")) {
-    throw new CarillonError("INVALID_OPTION", "missing.", {
-      field: "signingKey",
-      remedy: "Give a key: alerts are signed, so that the receiver can verify them.",
-    });
-  }
-  const settings = settle({ timeout: TIMEOUT, ...options });
+  const settings = settleSigned({ timeout: TIMEOUT, ...options });
   const receivers = new Receivers();
   return defineTask(DESTINATIONS.url.type, {
     queue: ALERTS_QUEUE,

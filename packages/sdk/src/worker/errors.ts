@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { formatDuration } from "@carillon/core";
+import { formatDuration, type Json } from "@carillon/core";
 import { LONGEST_TEXT } from "@carillon/store";
 import { RateLimitError, UnrecoverableError } from "bullmq";
 
@@ -8,6 +8,16 @@ export class PermanentError extends UnrecoverableError {
   constructor(message: string, options?: ErrorOptions) {
     super(message);
     if (options?.cause !== undefined) this.cause = options.cause;
+  }
+}
+
+/** The result as JSON. Throws if it cannot be written: BullMQ would then fail the job, and the run must agree. */
+export function resultJson(result: unknown): Json | undefined {
+  try {
+    const text = JSON.stringify(result) as string | undefined;
+    return text === undefined ? undefined : (result as Json);
+  } catch (error) {
+    throw new PermanentError(`The handler's result is not JSON: ${String(error).split("\n")[0]}.`);
   }
 }
 

@@ -1,6 +1,8 @@
 import { CarillonError, isCarillonError, type Json } from "@carillon/core";
 import { encodePayload } from "@carillon/core/internal";
-import { PermanentError } from "./errors.js";
+
+/** Size limit of a checkpoint as JSON, in bytes. */
+export const LARGEST_CHECKPOINT = 64 * 1024;
 
 /**
  * The value as JSON text, or a refusal that names it.
@@ -25,18 +27,18 @@ export function plainJson(value: unknown, field: string, maxBytes: number): stri
   }
 }
 
-/** The result as JSON. Throws if it cannot be written: BullMQ would then fail the job, and the run must agree. */
-export function resultJson(result: unknown): Json | undefined {
-  try {
-    const text = JSON.stringify(result) as string | undefined;
-    return text === undefined ? undefined : (result as Json);
-  } catch (error) {
-    throw new PermanentError(`The handler's result is not JSON: ${String(error).split("\n")[0]}.`);
-  }
-}
-
 /** The value, or a note with its length if its JSON has more than the given number of characters. */
 export function cutJson(value: Json | undefined, most: number): Json | undefined {
   const { length } = JSON.stringify(value) ?? "";
   return length > most ? { cut: true, length } : value;
+}
+
+/** A message of a log with its details, in one line. */
+export function lineOf(message: string, details: object | undefined): string {
+  if (!details) return message;
+  try {
+    return `${message} ${JSON.stringify(details)}`;
+  } catch {
+    return `${message} (details that are not JSON)`;
+  }
 }

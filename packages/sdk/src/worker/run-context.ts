@@ -5,14 +5,11 @@ import { roundedInstant } from "../instant.js";
 import { printingTo } from "./console-capture.js";
 import { Ending } from "./ending.js";
 import type { Taken } from "./job-end.js";
-import { plainJson } from "./json.js";
+import { LARGEST_CHECKPOINT, lineOf, plainJson } from "./json.js";
 import type { RunEvent } from "./options.js";
 import type { Output } from "./output.js";
 import type { Parts } from "./parts.js";
 import type { TimeBox } from "./time-box.js";
-
-/** Size limit as JSON, in bytes. */
-const LARGEST_CHECKPOINT = 64 * 1024;
 
 /** Limits of a job's log, for Bull Board: number of lines (the newest), and characters per line. */
 const LOG_LINES = 1_000;
@@ -35,7 +32,7 @@ export function logOf(
     job.opts.keepLogs ??= LOG_LINES;
     // Not captured: a logger that prints would have the line kept twice.
     printingTo(undefined, () => logger.info({ ...about, ...details }, message));
-    const line = details ? `${message} ${inLine(details)}` : message;
+    const line = lineOf(message, details);
     output?.write("log", line);
     job.log(line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line).catch(() => {});
   };
@@ -82,12 +79,4 @@ export function runContext(
     partial,
     nothingToDo,
   };
-}
-
-function inLine(details: object): string {
-  try {
-    return JSON.stringify(details);
-  } catch {
-    return "(details that are not JSON)";
-  }
 }

@@ -41,6 +41,22 @@ export class Target {
     return target;
   }
 
+  /** A server of a handler with Web-standard requests. */
+  static async serving(answer: (request: Request) => Promise<Response>): Promise<Target> {
+    const target: Target = await Target.open(async (_, response) => {
+      const { method = "", url = "/", headers, body } = target.received.at(-1) as Received;
+      const gone = new AbortController();
+      response.once("close", () => gone.abort());
+      const asked = new Request(new URL(url, target.url), {
+        ...{ method, headers: headers as Record<string, string>, signal: gone.signal },
+        ...(body === "" ? {} : { body }),
+      });
+      const answered = await answer(asked);
+      response.writeHead(answered.status).end(await answered.text());
+    });
+    return target;
+  }
+
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
   }
@@ -89,6 +105,7 @@ export function contextOf(rest: Partial<Context> = {}): Context & { lines: [stri
     idempotencyKey: "http/acme/ping@1767258000000",
     fence: 7,
     attempt: 1,
+    timeLeft: () => Number.POSITIVE_INFINITY,
     signal: new AbortController().signal,
     log: (message, details) => void lines.push([message, details]),
     lines,
