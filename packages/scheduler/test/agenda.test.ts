@@ -120,4 +120,23 @@ describe("the agenda", () => {
     expect(agenda.due(50)).toEqual([{ queue: "a", part: "0", at: 50 }]);
     expect(agenda.at({ queue: "a", part: "0" }, 0)).toBe(50);
   });
+
+  it("asks only about the queues concerned, or about all if their turns have changed", () => {
+    let ahead = 0;
+    const asked: string[] = [];
+    const agenda = new Agenda((queue, _, at) => {
+      asked.push(queue);
+      return at - ahead;
+    });
+    for (const queue of ["a", "b", "c"]) agenda.set(queue, new Map([["0", 1_000]]));
+    expect(agenda.earliest(0)).toBe(1_000);
+    asked.length = 0;
+    agenda.nearer("b", "0", 700);
+    expect(agenda.due(500)).toEqual([]);
+    expect(asked).toEqual(["b"]);
+    expect(agenda.earliest(0)).toBe(700);
+    ahead = 500;
+    agenda.changed();
+    expect(agenda.due(500).map(({ queue }) => queue)).toEqual(["b", "a", "c"]);
+  });
 });

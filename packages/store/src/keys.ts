@@ -108,7 +108,7 @@ export interface QueueKeys {
   readonly late: string;
   /** Hash: marks of the newest changes, by subject (script/lib/once.lua). */
   readonly marks: string;
-  /** The redlock mutex of a part of `next`, of replanning all tasks (`zone`), or of comparing the indexes (`audit`). */
+  /** The redlock mutex of a part of `next`, of all shards (`shards`), of replanning all tasks (`zone`), or of comparing the indexes (`audit`). */
   mutex(part: string): string;
 }
 

@@ -82,9 +82,9 @@ export class Claimer {
     return this.#room ? head - this.#settings.ahead : head;
   }
 
-  /** Forgets what is planned for a shard. */
-  forget(queue: string, part: Part): void {
-    this.#plans.get(queue)?.drop(({ shard }) => shard === part);
+  /** Forgets what is planned for a queue. */
+  forget(queue: string): void {
+    this.#plans.delete(queue);
   }
 
   /**
@@ -130,7 +130,9 @@ export class Claimer {
       }
     } finally {
       await Promise.all(underWay);
-      this.#room = this.#hasRoom();
+      const room = this.#hasRoom();
+      if (room !== this.#room) this.#agenda.changed();
+      this.#room = room;
       if (plan.empty) this.#plans.delete(queue);
     }
     if (failure) throw failure.error;
@@ -216,9 +218,9 @@ export class Claimer {
   }
 
   /** A read of the shard replaces what is planned for it. */
-  #begins({ queue, read }: Turn, part: Part): void {
+  #begins({ queue, read, plan }: Turn, part: Part): void {
     read.set(part, this.#agenda.head(queue, part));
-    this.forget(queue, part);
+    plan.drop(({ shard }) => shard === part);
   }
 
   /** The shards in which a task comes due that is not in the plan: those that are due now, if there are any. */

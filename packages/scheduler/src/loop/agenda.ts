@@ -14,7 +14,11 @@ export class Agenda {
   /** The last announcement of each part, numbered: a read does not include announcements that arrived after it was sent. */
   readonly #news = new Map<string, Map<Part, { at: number; number: number }>>();
   readonly #turnAt: (queue: string, part: Part, at: number) => number;
+  /** Time of the first turn at each queue, where it is known: with many queues, a wake-up concerns few of them. */
+  readonly #firsts = new Map<string, number>();
   #announcements = 0;
+  /** The last time that was asked about. */
+  #asked = Number.NEGATIVE_INFINITY;
 
   /** @param turnAt time of the turn at a part that is due at a time; default: that time */
   constructor(turnAt: (queue: string, part: Part, at: number) => number = (_, __, at) => at) {
@@ -29,9 +33,16 @@ export class Agenda {
     return this.#announcements;
   }
 
+  /** The turns at a queue, or at all queues, may have other times from here on. */
+  changed(queue?: string): void {
+    if (queue === undefined) this.#firsts.clear();
+    else this.#firsts.delete(queue);
+  }
+
   /** Replaces the times of all parts of a queue with those read since `mark`. */
   set(queue: string, parts: ReadonlyMap<Part, number>, mark = this.#announcements): void {
     this.#queues.set(queue, new Map(parts));
+    this.changed(queue);
     for (const [part, { at, number }] of this.#news.get(queue) ?? []) {
       if (number > mark) this.#bring(queue, part, at);
     }
@@ -40,6 +51,7 @@ export class Agenda {
   /** Sets the times of some parts, as an answer to what was sent at `mark` says. */
   moved(queue: string, times: ReadonlyMap<Part, number | undefined>, mark: number): void {
     const parts = inner(this.#queues, queue);
+    this.changed(queue);
     for (const [part, at] of times) {
       if (at === undefined) parts.delete(part);
       else parts.set(part, at);
@@ -67,7 +79,9 @@ export class Agenda {
   #bring(queue: string, part: Part, at: number): void {
     const parts = inner(this.#queues, queue);
     const known = parts.get(part);
-    if (known === undefined || at < known) parts.set(part, at);
+    if (known !== undefined && at >= known) return;
+    parts.set(part, at);
+    this.changed(queue);
   }
 
   /** Forgets the queues that are no longer in the registry, as read since `mark`. */
@@ -76,7 +90,7 @@ export class Agenda {
     for (const [queue, parts] of this.#news) {
       if ([...parts.values()].some(({ number }) => number > mark)) keep.add(queue);
     }
-    for (const map of [this.#queues, this.#held, this.#news]) {
+    for (const map of [this.#queues, this.#held, this.#news, this.#firsts]) {
       for (const queue of map.keys()) {
         if (!keep.has(queue)) map.delete(queue);
       }
@@ -86,24 +100,30 @@ export class Agenda {
   /** Lets a part rest for `ms`. */
   hold(queue: string, part: Part, now: number, ms: number): void {
     inner(this.#held, queue).set(part, { until: now + ms, ms });
+    this.changed(queue);
   }
 
   release(queue: string, part: Part): void {
     this.#held.get(queue)?.delete(part);
+    this.changed(queue);
   }
 
   /** Parts that are due at `now`, earliest first. */
   due(now: number): Appointment[] {
-    return [...this.#appointments(now)].filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
+    const queues = [...this.#queues.keys()].filter((queue) => this.#first(queue, now) <= now);
+    const parts = queues.flatMap((queue) => this.#appointments(queue, now));
+    return parts.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
   }
 
   /** Earliest time among the parts for which `counts` is true. */
   earliest(now: number, counts: (one: Appointment) => boolean = () => true): number | undefined {
-    let earliest: number | undefined;
-    for (const one of this.#appointments(now)) {
-      if ((earliest === undefined || one.at < earliest) && counts(one)) earliest = one.at;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const queue of this.#queues.keys()) {
+      if (this.#first(queue, now) >= earliest) continue;
+      for (const one of this.#appointments(queue, now))
+        if (one.at < earliest && counts(one)) earliest = one.at;
     }
-    return earliest;
+    return earliest === Number.POSITIVE_INFINITY ? undefined : earliest;
   }
 
   /** Time at which a part must be checked, in server time; infinite if no time is known. */
@@ -120,16 +140,20 @@ export class Agenda {
     return holds ? hold.until : Number.NEGATIVE_INFINITY;
   }
 
-  *#appointments(now: number): Generator<Appointment> {
-    for (const [queue, parts] of this.#queues) {
-      for (const [part, at] of parts) {
-        yield {
-          queue,
-          part,
-          at: Math.max(this.#turnAt(queue, part, at), this.#heldUntil(queue, part, now)),
-        };
-      }
+  #first(queue: string, now: number): number {
+    // Holds end when the server's clock goes back.
+    if (now < this.#asked - CLOCK_WOBBLE) this.changed();
+    this.#asked = now;
+    let first = this.#firsts.get(queue);
+    if (first === undefined) {
+      first = Math.min(...this.#appointments(queue, now).map(({ at }) => at));
+      this.#firsts.set(queue, first);
     }
+    return first;
+  }
+
+  #appointments(queue: string, now: number): Appointment[] {
+    return this.partsOf(queue).map((part) => ({ queue, part, at: this.at({ queue, part }, now) }));
   }
 }
 

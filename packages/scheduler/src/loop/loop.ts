@@ -28,7 +28,7 @@ const REST = 1_000;
 const TURN = 200;
 /** Time in ms after which a part that another node has is tried again. */
 const TRY_AGAIN = 200;
-/** Lateness in ms at which a shard is taken from its owner although others of its queue are claimed from. */
+/** Lateness of a shard in ms at which its queue is taken from an owner that claims from other shards. */
 const LATE_AT_MOST = 3_000;
 
 /**
@@ -50,9 +50,11 @@ export class Loop {
   readonly #repairs: Repairs;
   readonly #alerter: Alerter;
   readonly #backfiller: Backfiller;
-  /** When the shards of other nodes were last checked, and how long that took, in ms. */
+  /** When the queues of other nodes were last checked, and how long that took, in ms. */
   readonly #checked = new Map<string, number>();
   #checkTook = 0;
+  /** Shards in which this node could do nothing, and their times then. */
+  readonly #stuck = new Map<string, number>();
   /** How late this node was with its own shards, in ms, when it last had a turn at them. */
   #late = 0;
   readonly #timer = new Timer(() => this.#wakeUp());
@@ -194,6 +196,7 @@ export class Loop {
         "could not process a part of a queue",
       );
     } finally {
+      this.#agenda.changed(queue);
       this.#wakeUpSoon();
     }
   }
@@ -280,74 +283,58 @@ export class Loop {
   /** Time of the turn at a part that is due at `at`. */
   #turnAt(queue: string, part: Part, at: number): number {
     if (!isShard(part)) return at;
-    if (this.#ownership.isMine(queue, part)) return this.#claimer.turnAt(queue, part, at);
-    const since = Math.max(at, this.#checked.get(keyOf(queue, part)) ?? at);
+    if (this.#ownership.isMine(queue)) return this.#claimer.turnAt(queue, part, at);
     // A Redis that answers late is late for the owner too, and a node that is late itself has no time to help.
     const late = Math.min(this.#late, this.#settings.mutexTtl);
-    return since + this.#ownership.patience(queue) + 4 * this.#checkTook + late;
+    const wait = this.#ownership.patience(queue) + 4 * this.#checkTook + late;
+    const checked = this.#checked.get(queue) ?? at;
+    // A check in the future was made before the clock of Redis went back.
+    return checked < at + wait || checked > this.#clock.now() ? at + wait : checked + wait;
   }
 
-  /** A turn at shards of a queue: claims from this node's, and checks whether the owners of the others do their work. */
+  /** A turn at shards of a queue: claims from them if they are this node's, or checks whether their owner does its work. */
   async #claim(queue: string, shards: readonly Part[], goOn: () => boolean): Promise<void> {
-    await this.#ownership.learn();
-    const others = shards.filter((shard) => !this.#ownership.isMine(queue, shard));
-    const mine = shards.filter((shard) => !others.includes(shard));
-    const heads = mine.map((shard) => this.#agenda.head(queue, shard));
-    if (mine.length > 0) this.#late = Math.max(0, this.#clock.now() - Math.min(...heads));
-    const idle = others.length > 0 ? await this.#idle(queue, others) : [];
-    const held = await Promise.all([
-      ...mine.map((shard) => this.#ownership.hold(queue, shard)),
-      ...idle.map((shard) => this.#ownership.takeOver(queue, shard)),
-    ]);
-    const [owned, lost] = [new Set<Part>(), [] as Part[]];
-    for (const [i, shard] of [...mine, ...idle].entries()) {
-      if (held[i]) owned.add(shard);
-      else lost.push(shard);
-    }
-    for (const shard of lost) {
-      this.#tell("lost", { queue, part: shard });
-      this.#check(queue, shard);
-    }
-    if (owned.size > 0) await this.#claimFrom(queue, owned, goOn);
+    if (await this.#ownership.learn()) this.#agenda.changed();
+    const isMine = this.#ownership.isMine(queue);
+    if (isMine) {
+      const heads = shards.map((shard) => this.#agenda.head(queue, shard));
+      this.#late = Math.max(0, this.#clock.now() - Math.min(...heads));
+    } else if (!(await this.#isIdle(queue, shards))) return;
+    if (await (isMine ? this.#ownership.hold(queue) : this.#ownership.takeOver(queue)))
+      return this.#claimFrom(queue, new Set(shards), goOn);
+    for (const part of shards) this.#tell("lost", { queue, part });
+    this.#checked.set(queue, this.#clock.now());
   }
 
   /** Claims what is due now, whoever owns it. */
   async #claimNow(queue: string, shards: readonly Part[]): Promise<void> {
-    const owned = new Set<Part>();
+    if (shards.length === 0) return;
     try {
-      for (const shard of shards) {
-        if (await this.#ownership.hold(queue, shard)) owned.add(shard);
-        else this.#tell("lost", { queue, part: shard });
-      }
-      if (owned.size > 0) await this.#claimFrom(queue, owned, () => true, 0);
+      if (await this.#ownership.hold(queue)) await this.#claimFrom(queue, new Set(shards), () => true, 0);
+      else for (const part of shards) this.#tell("lost", { queue, part });
     } finally {
-      for (const shard of shards) await this.#ownership.giveUp(queue, shard);
+      await this.#ownership.giveUp(queue);
     }
   }
 
-  /** The due shards whose owners have done nothing since the last check, while nobody else claimed from the queue either. */
-  async #idle(queue: string, shards: readonly Part[]): Promise<Part[]> {
-    const before = new Map(shards.map((shard) => [shard, this.#agenda.head(queue, shard)]));
-    for (const shard of shards) {
-      this.#claimer.forget(queue, shard);
-      await this.#ownership.giveUp(queue, shard);
-    }
+  /** Whether the owner of due shards has done nothing since the last check, and nobody else claimed from the queue either. */
+  async #isIdle(queue: string, shards: readonly Part[]): Promise<boolean> {
+    const before = shards.map((shard) => this.#agenda.head(queue, shard));
+    this.#claimer.forget(queue);
+    await this.#ownership.giveUp(queue);
     const sent = performance.now();
     const [claimed = 0] = await Promise.all([this.#store.claims.lastLate(queue), this.#readNext(queue)]);
     this.#checkTook = performance.now() - sent;
-    for (const shard of shards) this.#check(queue, shard);
-    const patience = this.#ownership.patience(queue);
     const now = this.#clock.now();
-    return shards.filter((shard) => {
+    this.#checked.set(queue, now);
+    const patience = this.#ownership.patience(queue);
+    const works = Math.abs(now - claimed) <= patience + 4 * this.#checkTook;
+    return shards.some((shard, i) => {
       const head = this.#agenda.head(queue, shard);
       const late = now - head;
-      if (head !== before.get(shard) || late < patience) return false;
-      return Math.abs(now - claimed) > patience + 4 * this.#checkTook || late > LATE_AT_MOST;
+      if (head !== before[i] || late < patience) return false;
+      return !works || (late > LATE_AT_MOST && this.#stuck.get(keyOf(queue, shard)) !== head);
     });
-  }
-
-  #check(queue: string, shard: Part): void {
-    this.#checked.set(keyOf(queue, shard), this.#clock.now());
   }
 
   async #claimFrom(
@@ -364,8 +351,10 @@ export class Loop {
       // Their times may have changed, or nothing can be done about them.
       await this.#readNext(queue);
       for (const shard of left) {
-        if (this.#agenda.head(queue, shard) === before.get(shard))
-          this.#agenda.hold(queue, shard, this.#clock.now(), REST);
+        const head = this.#agenda.head(queue, shard);
+        if (head !== before.get(shard)) continue;
+        this.#agenda.hold(queue, shard, this.#clock.now(), REST);
+        this.#stuck.set(keyOf(queue, shard), head);
       }
     } finally {
       this.#report(queue, report);

@@ -5,7 +5,7 @@ import type { Director } from "./director.js";
 /** Real ms of a mutex in Redis for one virtual ms: so long that none expires on its own during a simulation. */
 const SCALE = 100_000;
 /** Parts that have a mutex (keys.ts). */
-const PARTS = ["0", "1", "2", "3", "4", "5", "6", "7", "r", "a", "e", "b", "zone", "audit"];
+const PARTS = ["shards", "r", "a", "e", "b", "zone", "audit"];
 
 /**
  * The store's own mutex, redlock in Redis, with a virtual time-to-live: Redis keeps it, scaled, and `pass` shortens it.
