@@ -331,7 +331,7 @@ it("names the settings that Redis does not show, and does without its slow comma
   const { info } = link.client;
   // As managed servers do.
   vi.spyOn(link.client, "info").mockImplementation(async () =>
-    (await info.call(link.client)).replace(/^(aof_enabled|maxmemory_policy):.*$/gm, ""),
+    (await info.call(link.client)).replace(/^(aof_enabled|maxmemory_policy|maxmemory):.*$/gm, ""),
   );
   await admin("ACL", "SETUSER", "default", "-slowlog");
   try {
@@ -344,7 +344,17 @@ it("names the settings that Redis does not show, and does without its slow comma
         remedy: expect.stringContaining("provider"),
       },
     ]);
-    expect(skipped).toEqual([]);
+    expect(skipped).toEqual([
+      expect.stringMatching(/^slow commands: .*slowlog/),
+      "Redis' memory: INFO does not show it",
+    ]);
+    vi.spyOn(link.client, "info").mockRejectedValue(
+      new Error("NOPERM no permissions to run the 'info' command"),
+    );
+    expect(await examined(client)).toMatchObject({
+      ...{ state: "warnings", findings: [{ code: "UNKNOWN_SETTINGS" }] },
+      skipped: expect.arrayContaining([expect.stringMatching(/^Redis' settings: .*info/)]),
+    });
   } finally {
     await admin("ACL", "SETUSER", "default", "+slowlog");
     vi.restoreAllMocks();

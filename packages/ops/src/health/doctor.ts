@@ -8,6 +8,7 @@ import {
 } from "@carillon/core/internal";
 import { running, type Scope, undelivered } from "@carillon/sdk/internal";
 import { failsForAll, isAlive, readStatus, redisError, type StoredTask } from "@carillon/store";
+import { readServerInfo } from "@carillon/store/internal";
 import { z } from "zod";
 import { nameOf } from "../bulk/bulk.js";
 import { operation } from "../operation.js";
@@ -89,9 +90,15 @@ async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
   const writable = !reasons.some(({ code }) => code.startsWith("REDIS_"));
   if (at === undefined) return diagnosisOf(found, [], ["all others: Redis does not answer"]);
   const [infos, commands, nodes, workers, queues] = await Promise.all([
-    store.info().catch((error: Error) => void skipped.push(`Redis' settings: ${error.message}`)),
+    store.info().catch((error: Error) => {
+      skipped.push(`Redis' settings: ${error.message}`);
+      return [readServerInfo("")];
+    }),
     // The ACL for Carillon's own users does not allow SLOWLOG, which shows the commands of everybody.
-    store.slowCommands().catch(() => []),
+    store.slowCommands().catch((error: Error) => {
+      skipped.push(`slow commands: ${error.message}`);
+      return [];
+    }),
     store.registry.nodes(),
     store.registry.workers(),
     store.registry.queues(),
@@ -100,6 +107,8 @@ async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
     nodes: nodes.filter((one) => isAlive(one, at)),
     workers: workers.filter((one) => isAlive(one, at)),
   };
+  const hidden = new Set(infos.flatMap((info) => info.hidden));
+  if (hidden.size > 0) skipped.push(`Redis' ${[...hidden].join(", ")}: INFO does not show it`);
   if (!writable) skipped.push("nodes and workers: they cannot report while Redis refuses writes");
   const samples = await Promise.all(
     queues.map((queue) => sample(scope, queue, Math.ceil(SAMPLE / 2 / queues.length))),
@@ -107,7 +116,7 @@ async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
   const tasks = samples.flatMap((one) => one.tasks).filter(({ state }) => state === "scheduled");
   const [schedules, unplanned] = schedulesOf(scope, tasks);
   found.push(
-    ...(infos ?? []).flatMap(redisFindings),
+    ...infos.flatMap(redisFindings),
     ...slowness(alive.nodes, commands, at),
     ...lostHistory(alive.nodes, at),
     ...skews(alive.nodes, alive.workers),

@@ -20,8 +20,10 @@ export function withoutPassword(error: unknown): void {
 const REFUSED =
   /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (username-)?password|AUTH failed|The user executing the script can't|ACL failure in script/i;
 
-/** Refusals of a command as such, rather than of a key or a password. */
+/** Refusals of a command, a key or a channel as such, rather than of a password. */
 const REFUSED_COMMAND = /no permissions to run the|The user executing the script can't run/;
+const REFUSED_KEY = /permissions to access (a key|one of the keys)|can't access at least one of the keys/i;
+const REFUSED_CHANNEL = /permissions to access (a channel|one of the channels)|can't publish to the channel/i;
 
 const refusedUs = (text: string) => `Redis refused us: ${text.slice(0, 200).replace(/\.$/, "")}.`;
 
@@ -42,7 +44,26 @@ interface Known {
   readonly code: ErrorCode;
   /** @param text the message, without a final period */
   message(text: string): string;
-  readonly remedy: string;
+  /** @param command the refused command, as ioredis sent it */
+  readonly remedy: string | ((text: string, command: Sent) => string);
+}
+
+interface Sent {
+  readonly name: string;
+  readonly args: readonly unknown[];
+}
+
+/** The command that the user lacks: an older Redis does not name it if a script runs it. */
+function lackedCommand(text: string): string {
+  const name = /run the '([^']+)'/.exec(text)?.[1];
+  const grant = name ? `Grant it to the user: +${name}` : "ACL LOG names the command; grant it to the user";
+  return `${grant} (docs/deployment.md lists all that Carillon needs). Read-only users, such as carillon-viewer, cannot make changes.`;
+}
+
+/** The namespace of the keys or channels that a command names. */
+function namespaceOf({ args }: Sent): string {
+  const names = args.map((arg) => /^\{([^:}]+)[:}]/.exec(String(arg))?.[1]);
+  return names.find((name) => name !== undefined) ?? "NAMESPACE";
 }
 
 /** For a URL that gives a number, and for a cluster that receives one. */
@@ -57,21 +78,28 @@ const KNOWN: readonly Known[] = [
     said: REFUSED_COMMAND,
     code: "REDIS_AUTH",
     message: refusedUs,
-    remedy:
-      "Use a user with the ACL in docs/deployment.md. Read-only users, such as carillon-viewer, cannot make changes.",
+    remedy: lackedCommand,
   },
   {
-    said: /No permissions to access a key|can't access at least one of the keys/,
+    said: REFUSED_KEY,
     code: "REDIS_AUTH",
     message: refusedUs,
-    remedy:
-      "Check user and password, and that its ACL has the keys of this namespace: ~{NAMESPACE}:* and ~{NAMESPACE:*}:*.",
+    remedy: (_, sent) =>
+      `Check user and password, and that its ACL has the keys of this namespace: ${["~{N}:*", "~{N:*}:*"].join(" ").replaceAll("N", namespaceOf(sent))}.`,
+  },
+  {
+    said: REFUSED_CHANNEL,
+    code: "REDIS_AUTH",
+    message: refusedUs,
+    remedy: (_, sent) =>
+      `Grant the channels of this namespace to the user: ${"&{N}:wake &{N}:cancel".replaceAll("N", namespaceOf(sent))}.`,
   },
   {
     said: REFUSED,
     code: "REDIS_AUTH",
     message: refusedUs,
-    remedy: "Give the right user and password in the Redis URL, and the ACL that docs/deployment.md lists.",
+    remedy:
+      "Give the right user and password in the Redis URL, special characters percent-encoded, and the ACL that docs/deployment.md lists.",
   },
   {
     said: /READONLY/,
@@ -115,6 +143,18 @@ const KNOWN: readonly Known[] = [
     message: () => "the Sentinels name no master that takes writes.",
     remedy:
       "Check the name at the end of the Redis URL. During a failover the connection recovers by itself.",
+  },
+  {
+    said: /^DENIED\b/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis is in protected mode: without a password, it accepts only clients of its own host.",
+    remedy: "Set a password or ACL users on the server, and give them in the Redis URL.",
+  },
+  {
+    said: /wrong version number|packet length too long/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "this port of Redis does not speak TLS.",
+    remedy: "Use redis:// instead of rediss://, or the port of Redis that speaks TLS.",
   },
   {
     said: TLS,
@@ -161,8 +201,28 @@ const KNOWN: readonly Known[] = [
       "A command may hold it (SLOWLOG), its host may be overloaded, or the network slow. carillon doctor names the cause if it can.",
   },
   {
+    said: /ENOTFOUND|EAI_AGAIN/,
+    code: "REDIS_UNAVAILABLE",
+    message: (text) => `the host of the Redis URL has no address: ${text}.`,
+    remedy:
+      "Check the name, and the DNS of this machine: the address of a private network resolves only inside it.",
+  },
+  {
+    said: /connect (ENOENT|EACCES|ENOTSOCK) /,
+    code: "REDIS_UNAVAILABLE",
+    message: (text) => `the socket of Redis cannot be opened: ${text}.`,
+    remedy: "Check the path in the Redis URL, unixsocket and unixsocketperm of Redis, and that Redis runs.",
+  },
+  {
+    // Redis takes the first bytes of TLS for a command that is not yet complete.
+    said: /ETIMEDOUT/,
+    code: "REDIS_UNAVAILABLE",
+    message: (text) => `Redis cannot be reached: ${text}.`,
+    remedy: "Check host, port and firewalls: a port without TLS needs redis:// instead of rediss://.",
+  },
+  {
     // A server that expects TLS ends the connection.
-    said: /ECONNRESET/,
+    said: /ECONNRESET|Connection is closed/,
     code: "REDIS_UNAVAILABLE",
     message: (text) => `Redis cannot be reached: ${text}.`,
     remedy: "Check that it runs and that the URL is right: a port that speaks TLS needs rediss://.",
@@ -190,7 +250,11 @@ export function redisError(error: unknown): CarillonError {
   const known = KNOWN.find(({ said }) => said.test(text));
   if (!known) return new CarillonError("REDIS_ERROR", text, { cause: error });
   const { code, message, remedy } = known;
-  return new CarillonError(code, message(text.replace(/\.$/, "")), { remedy, cause: error });
+  const sent = { name: "", args: [], ...(error as { command?: Sent } | undefined)?.command };
+  return new CarillonError(code, message(text.replace(/\.$/, "")), {
+    remedy: typeof remedy === "string" ? remedy : remedy(text, sent),
+    cause: error,
+  });
 }
 
 /** Whether Redis as a whole refuses or cannot be reached; any other error concerns one key or one task. */

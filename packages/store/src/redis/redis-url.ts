@@ -25,7 +25,7 @@ const REMEDY =
   "redis+sentinel://[user:password@]host:port,host:port/name[/db], or unix:///path; with rediss for TLS.";
 
 /** A character in a user or password that ends it, or a "%" that begins no code. */
-const NOT_ENCODED = /\/\/[^@]*[/?#][^@]*@|%(?![\da-f]{2})/i;
+const NOT_ENCODED = /\/\/[^@]*[/?#,][^@]*@|%(?![\da-f]{2})/i;
 
 const ENCODE =
   "Percent-encode special characters of the user and the password: / is %2F, ? is %3F, # is %23, % is %25, a comma %2C.";
@@ -81,7 +81,7 @@ function plainPlace(text: string): RedisPlace {
 
 function socketPlace(text: string): RedisPlace {
   const [, user, path, query = ""] =
-    /^(?:redis\+)?unix:(?:\/\/(?:([^@/?]*)@)?)?(\/(?!\/)[^?]+)(\?.*)?$/.exec(text) ?? [];
+    /^(?:redis\+)?unix:(?:\/\/(?:([^/?]*)@)?)?(\/(?!\/)[^?]+)(\?.*)?$/.exec(text) ?? [];
   if (path === undefined) throw new Mistake("the path of the socket is missing.");
   const { db = "" } = parameters(query, ["db"]);
   return {
@@ -97,7 +97,7 @@ function socketPlace(text: string): RedisPlace {
 /** Several hosts in one URL, which `URL` cannot parse. */
 function sentinelPlace(text: string): RedisPlace {
   const [, tls, user, list = "", path = "", query = ""] =
-    /^redis(s?)\+sentinel:\/\/(?:([^@/?]*)@)?([^@/?]*)\/?([^?]*)(\?.*)?$/.exec(text) ?? [];
+    /^redis(s?)\+sentinel:\/\/(?:([^/?]*)@)?([^@/?]*)\/?([^?]*)(\?.*)?$/.exec(text) ?? [];
   const [name = "", db = "", ...more] = path.split("/");
   if (!/^[\w.-]+$/.test(name) || more.length > 0)
     throw new Mistake("the master's name after the Sentinels is missing or invalid.");

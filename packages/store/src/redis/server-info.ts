@@ -12,6 +12,8 @@ export interface ServerInfo {
   readonly memory: { readonly used: number; readonly most: number };
   readonly role: string | undefined;
   readonly replicas: readonly { readonly name: string; readonly state: string }[];
+  /** Sections that it does not show. */
+  readonly hidden: readonly string[];
   /** Whether it is a node of a cluster. */
   readonly cluster: boolean;
 }
@@ -28,6 +30,9 @@ export interface SlowCommand {
 
 const DISK = ["aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status"];
 
+/** A field of each section that each Redis has. */
+const SECTIONS = { memory: "maxmemory", persistence: "rdb_last_bgsave_status", replication: "role" };
+
 /** Reads a reply to `INFO`: managed servers often forbid `CONFIG`. */
 export function readServerInfo(reply: string): ServerInfo {
   const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(reply)?.[1];
@@ -43,6 +48,7 @@ export function readServerInfo(reply: string): ServerInfo {
       name,
       state,
     })),
+    hidden: Object.entries(SECTIONS).flatMap(([name, of]) => (field(of) === undefined ? [name] : [])),
     cluster: field("cluster_enabled") === "1",
   };
 }
