@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import "./packages/store/lua/generate.mjs";
 
 // "carillon-source" is the condition in our packages' exports that leads to src/*.ts: tests need no build.
-const conditions = ["carillon-source", "module", "node", "development|production"];
+const conditions = ["carillon-source", "node", "development|production"];
 
 declare module "vitest" {
   interface ProvidedContext {

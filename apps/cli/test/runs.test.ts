@@ -1,10 +1,12 @@
 import { operatorOf } from "@carillon/ops";
-import { defineTask, type Run, type TaskInput, Worker } from "@carillon/sdk";
+import { Client, defineTask, type Run, type TaskInput, Worker } from "@carillon/sdk";
+import { openTelemetry, type Telemetry } from "@carillon/sdk/otel";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { SILENT } from "../../../test/helpers.js";
 import { harness } from "./harness.js";
+import { carillon } from "./helpers.js";
 
 const bench = harness("runs", { shared: true });
 const { cli, json, refusal } = bench;
@@ -32,6 +34,7 @@ const schedule = { at: "2100-01-01T00:00:00Z" };
 
 /** A queue without workers. */
 const IDLE = "idle";
+const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const put = (id: string, more: Partial<TaskInput> = {}) =>
   bench.client.put({ id, type: "report", queue: "reports", schedule, ...more });
 const trigger = async (id: string) => {
@@ -82,6 +85,24 @@ describe("run", () => {
     expect(stdout).toContain('result    {"pages":3}\n');
     expect(stdout).toMatch(/\nATTEMPT {2}STARTED +HOST +PID {2}WORKER\n +1 {2}/);
     expect(stdout).toContain("\nPrinted\n  log page 1\\u001b[2J\n");
+  });
+
+  it("links to the run's trace by CARILLON_TRACE_URL, which is checked", async () => {
+    const produce: Telemetry["produce"] = (_operation, _sent, work) =>
+      work(`00-${TRACE}-b7ad6b7169203331-01`);
+    const telemetry = { ...openTelemetry(), produce };
+    const client = new Client({ connection: bench.redis.url, namespace: bench.namespace, telemetry });
+    const { run = "" } = await client.enqueue(report, {}, { queue: IDLE });
+    await client.close();
+    const withUrl = (url: string) =>
+      carillon(["run", run], { env: { ...bench.env, CARILLON_TRACE_URL: url } });
+    const { stdout } = await withUrl("https://traces.example/{traceId}?of={traceId}");
+    expect(stdout).toContain(`trace     https://traces.example/${TRACE}?of=${TRACE}\n`);
+    expect((await cli(["run", run])).stdout).not.toContain("trace ");
+    expect(await withUrl("javascript:'{traceId}'")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("CARILLON_TRACE_URL: not the address of a trace. Use an http"),
+    });
   });
 
   it("shows an error with its lines", async () => {

@@ -31,6 +31,8 @@ export interface AppOptions {
   refreshEvery?: number | undefined;
   /** Number of proxies in front of the console that add to `X-Forwarded-For`; default 0: the header is ignored. */
   trustedProxies?: number | undefined;
+  /** The address of traces, with `{traceId}`; default: no links. */
+  traceUrl?: string | undefined;
   /** Default: 10 wrong tokens per minute and address are answered at once. */
   limiter?: FailureLimiter | undefined;
   /** Ends open streams. */
@@ -46,6 +48,7 @@ export function createApp(options: AppOptions): { app: Hono<Env>; board: Board }
     trustedProxies: options.trustedProxies ?? 0,
     replacer: redactor.replacer,
     bullBoard,
+    traceUrl: options.traceUrl,
     signsIn: typeof auth !== "function",
     closing: options.closing ?? new AbortController().signal,
   };

@@ -14,6 +14,8 @@ export interface Site {
   readonly replacer: ((this: unknown, key: string, value: unknown) => unknown) | undefined;
   /** Whether Bull Board is served. */
   readonly bullBoard: boolean;
+  /** The address of traces, with `{traceId}`. */
+  readonly traceUrl?: string | undefined;
   /** Whether people sign in and out at this console, not elsewhere. */
   readonly signsIn: boolean;
   /** Aborted when the console closes, which ends open streams. */

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { createApp } from "./app.js";
 import { ROLES, type Tokens } from "./auth.js";
 import type { Env } from "./context.js";
-import { BASE_PATH, repeatedToken, tokensOfRole } from "./environment.js";
+import { BASE_PATH, repeatedToken, TRACE_URL, tokensOfRole } from "./environment.js";
 import type { OwnAuth } from "./identity.js";
 import { nodeHandler } from "./server.js";
 
@@ -29,6 +29,8 @@ export interface ConsoleOptions {
   readonly logger?: Logger | undefined;
   /** Payload fields whose values are hidden from everyone. Default none. */
   readonly redact?: readonly string[] | undefined;
+  /** Address of a trace, with `{traceId}` in place of its id, to which the pages of runs link. Default: no links. */
+  readonly traceUrl?: string | undefined;
   /** Number of proxies in front of the console that add to `X-Forwarded-For`. Default 0: the header is ignored. */
   readonly trustedProxies?: number | undefined;
 }
@@ -55,6 +57,7 @@ const OPTIONS = z.strictObject({
   bullBoard: z.boolean("not true or false").default(true),
   logger: z.looseObject({}, "not a logger").optional(),
   redact: z.array(z.string("not a text"), "not a list of texts").optional(),
+  traceUrl: TRACE_URL.optional(),
   trustedProxies: z.int("not a whole number").min(0, "less than 0").max(10, "more than 10").optional(),
 });
 
@@ -73,7 +76,7 @@ const TOKENS = z.strictObject(
  * app.all("/ops/*", (c) => ops.fetch(c.req.raw, c.env)); // Hono
  */
 export function createConsole(options: ConsoleOptions): Console {
-  const { client, basePath, bullBoard, redact, trustedProxies } = parseInput(OPTIONS, options);
+  const { client, basePath, bullBoard, redact, traceUrl, trustedProxies } = parseInput(OPTIONS, options);
   const auth = readAuth(options.auth);
   if (client.owner !== undefined) {
     const remedy = "Bind people instead: by named tokens, or by `owners` in the result of `auth`.";
@@ -88,7 +91,7 @@ export function createConsole(options: ConsoleOptions): Console {
     // An edit on the board stores the payload again, which passed the limit of the client that stored it first.
     client: new Client({ store, origin: `board ${hostname()}` }),
     closing: closing.signal,
-    ...{ store, bullBoard, logger, auth, basePath, redact, trustedProxies },
+    ...{ store, bullBoard, logger, auth, basePath, redact, traceUrl, trustedProxies },
   });
   board.start();
   const fetch = async (request: Request, env?: unknown) => app.fetch(request, env as Env["Bindings"]);

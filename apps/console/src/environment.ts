@@ -1,3 +1,4 @@
+import { isTraceUrl, TRACE_URL_REMEDY } from "@carillon/ops/words";
 import { CarillonError, type Environment, readEnvironment } from "@carillon/sdk";
 import { z } from "zod";
 import type { Role } from "./auth.js";
@@ -11,6 +12,7 @@ export interface Config extends Environment {
   tokens: Readonly<Record<Role, readonly string[]>>;
   redact: readonly string[];
   basePath: string;
+  traceUrl: string | undefined;
   trustedProxies: number;
 }
 
@@ -48,6 +50,9 @@ export const BASE_PATH = z
   .refine((path) => path === "/" || !OWN_PATHS.includes(path), "a path of the console's own")
   .transform((path) => (path === "/" ? "" : path));
 
+/** Address of a trace, with `{traceId}` in place of its id. */
+export const TRACE_URL = z.string("not a text").refine(isTraceUrl, "not the address of a trace");
+
 const MAX_FIELDS = 100;
 /** A name, or several joined by dots. */
 const FIELD = /^[^\s.]{1,128}(\.[^\s.]{1,128}){0,15}$/;
@@ -70,6 +75,7 @@ const schema = z.object({
       .default("127.0.0.1"),
   ),
   CARILLON_BASE_PATH: z.preprocess(optional, BASE_PATH.default("")),
+  CARILLON_TRACE_URL: z.preprocess(optional, TRACE_URL.optional()),
   CARILLON_TRUSTED_PROXIES: z.preprocess(
     optional,
     z
@@ -100,6 +106,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
     "Use the path in the browser's address bar, for example /ops/carillon, or leave it out.",
   CARILLON_TRUSTED_PROXIES:
     "Use the number of your proxies that a request passes, from 0 to 10, for example 1.",
+  CARILLON_TRACE_URL: TRACE_URL_REMEDY,
   CARILLON_LOG_LEVEL: `Use one of ${LOG_LEVELS.join(", ")}.`,
   CARILLON_TOKEN:
     "Use a long random one, for example from `openssl rand -hex 32`, or several with commas between: new,old.",
@@ -132,6 +139,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     },
     redact: given.CARILLON_REDACT,
     basePath: given.CARILLON_BASE_PATH,
+    traceUrl: given.CARILLON_TRACE_URL,
     trustedProxies: given.CARILLON_TRUSTED_PROXIES,
   };
 }

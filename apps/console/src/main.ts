@@ -19,9 +19,9 @@ async function main(config: Config): Promise<void> {
   const logger = pino({ name: "carillon-console", level: config.logLevel }, standardOutput());
   const made = config.tokens.admin.length === 0 ? newToken() : undefined;
   const auth = made === undefined ? config.tokens : { ...config.tokens, admin: [made] };
-  const { redact, basePath, trustedProxies } = config;
+  const { redact, basePath, traceUrl, trustedProxies } = config;
   const client = open(config);
-  const console_ = createConsole({ client, auth, logger, basePath, redact, trustedProxies });
+  const console_ = createConsole({ client, auth, logger, basePath, redact, traceUrl, trustedProxies });
 
   const server = consoleServer(console_.handler);
   const { port } = await listen(server, config);

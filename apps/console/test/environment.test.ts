@@ -29,6 +29,7 @@ describe("the environment", () => {
       CARILLON_CONSOLE_PORT: "",
       CARILLON_HOST: "",
       CARILLON_TRUSTED_PROXIES: "",
+      CARILLON_TRACE_URL: "",
       CARILLON_BASE_PATH: "",
     };
     expect(readConfig({ REDIS_URL, ...empty })).toEqual(readConfig({ REDIS_URL }));
@@ -73,6 +74,7 @@ describe("the environment", () => {
     [{ CARILLON_TOKEN: "a long one with spaces" }, "CARILLON_TOKEN"],
     [{ CARILLON_TOKEN: "x".repeat(15) }, "CARILLON_TOKEN"],
     [{ CARILLON_VIEWER_TOKEN: `${TOKEN},short` }, "CARILLON_VIEWER_TOKEN"],
+    [{ CARILLON_TRACE_URL: "https://jaeger.example.com/trace/" }, "CARILLON_TRACE_URL"],
     [{ CARILLON_REDACT: "a,,b" }, "CARILLON_REDACT"],
     [{ CARILLON_REDACT: "," }, "CARILLON_REDACT"],
     [{ CARILLON_REDACT: "a b" }, "CARILLON_REDACT"],

@@ -324,13 +324,16 @@ describe("with a function that authenticates people", () => {
   });
 });
 
-test("without Bull Board", async () => {
-  const ops = create({ bullBoard: false });
+test("without Bull Board; with links to traces", async () => {
+  const traceUrl = "https://jaeger.example.com/trace/{traceId}";
+  const ops = create({ bullBoard: false, traceUrl });
   const headers = { authorization: `Bearer ${TOKEN}` };
   const ask = (path: string) => ops.fetch(new Request(`http://ops.example${path}`, { headers }));
   await eventually(async () => (await ask("/ready")).status === 200);
   expect((await ask("/queues/")).status).toBe(404);
-  expect(await (await ask("/api/v1/me")).json()).not.toHaveProperty("bullBoard");
+  const me = await (await ask("/api/v1/me")).json();
+  expect(me).not.toHaveProperty("bullBoard");
+  expect(me).toMatchObject({ traceUrl });
 });
 
 test("closing ends open streams, of which there may be many", async () => {
@@ -355,6 +358,7 @@ test.each<[string, Record<string, unknown>]>([
   ["auth.viewer", { auth: { admin: [TOKEN], viewer: [TOKEN] } }],
   ["auth.root", { auth: { root: [TOKEN] } }],
   ["trustedProxies", { trustedProxies: 11 }],
+  ["traceUrl", { traceUrl: "javascript:alert('{traceId}')" }],
   ["logger", { logger: "pino" }],
   ["base", { base: "/ops" }],
 ])("a wrong %s is refused: %j", (field, options) => {

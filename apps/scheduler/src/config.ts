@@ -60,7 +60,7 @@ const SHARED = [
 /** Read by the console: programs may share one environment. */
 const OTHERS = [
   ...["CARILLON_CONSOLE_PORT", "CARILLON_TOKEN", "CARILLON_OPERATOR_TOKEN", "CARILLON_VIEWER_TOKEN"],
-  ...["CARILLON_REDACT", "CARILLON_TRUSTED_PROXIES"],
+  ...["CARILLON_REDACT", "CARILLON_TRACE_URL", "CARILLON_TRUSTED_PROXIES"],
 ];
 
 export interface Config extends Environment {

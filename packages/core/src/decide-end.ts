@@ -87,7 +87,7 @@ interface AfterEnd extends Pick<EndDecision, "pause" | "superseded"> {
 const NOTHING: AfterEnd = { retry: undefined, pause: undefined, superseded: undefined };
 
 function decideFailure(task: EndingTask, run: EndingRun, now: number): AfterEnd {
-  const { key, nominal, due, missed, by } = run;
+  const { key, nominal, due, missed, by, trace } = run;
   const failures = task.failures + 1;
   const interval = () => {
     const schedule = task.schedule();
@@ -103,6 +103,6 @@ function decideFailure(task: EndingTask, run: EndingRun, now: number): AfterEnd 
   if (task.due !== undefined && at >= task.due) {
     return { ...NOTHING, superseded: { nominal, before: task.schedule().latest(nominal - 1) } };
   }
-  const more = { ...(missed && { missed }), ...(by && { by }) };
+  const more = { ...(missed && { missed }), ...(by && { by }), ...(trace && { trace }) };
   return { ...NOTHING, retry: { key, nominal, due, trigger: "retry", at, ...more } };
 }

@@ -9,14 +9,19 @@ interface Asked {
   /** Replace those of the task. */
   readonly overlap?: OverlapPolicy | undefined;
   readonly payload?: Json | undefined;
+  readonly trace?: string | undefined;
 }
 
 /**
  * Decides a manual occurrence, now. The schedule is unchanged, unless its next time depends on an occurrence that is
  * superseded.
  */
-export function decideTrigger(task: DueTask, now: number, { key, by, overlap, payload }: Asked): Decision {
-  const own = { ...(by && { by }), ...(payload !== undefined && { payload }) };
+export function decideTrigger(
+  task: DueTask,
+  now: number,
+  { key, by, overlap, payload, trace }: Asked,
+): Decision {
+  const own = { ...(by && { by }), ...(trace && { trace }), ...(payload !== undefined && { payload }) };
   const enqueue: Enqueue = { key, nominal: now, due: now, trigger: "manual", ...own };
   const override = overlap === undefined ? {} : { overlap };
   const answer = settleOverlap(task, enqueue, { skipped: [], next: "kept" }, now, override);

@@ -43,6 +43,8 @@ export interface Pending {
   readonly by?: string;
   /** Replaces the task's payload. */
   readonly payload?: Json;
+  /** The trace that it belongs to, as a W3C `traceparent`. */
+  readonly trace?: string;
 }
 
 /** A run that is not over. Times in UTC ms. */

@@ -45,6 +45,8 @@ export interface Occurrence {
   subject?: string;
   submitter?: string;
   group?: string;
+  /** The span that enqueued it, as a W3C `traceparent`; absent without tracing. */
+  trace?: string;
 }
 
 /** `job.data` of every job that Carillon adds. The job's name is the task type. */

@@ -119,6 +119,8 @@ export interface Run {
   node: string;
   /** The name of the requester: `by` of the trigger, enqueue or backfill. Reruns keep it. */
   by?: string;
+  /** The span that enqueued it, as a W3C `traceparent`; absent without tracing. */
+  trace?: string;
   /** The payload of its own that a trigger gave; absent: it has the task's. One of more than 16,384 characters is cut as a result is. */
   payload?: Json;
   started?: number;

@@ -11,6 +11,8 @@ import {
 import {
   type Alert,
   assertConnection,
+  assertTelemetry,
+  type ClaimTracer,
   type ConnectionSpec,
   defaultLogger,
   type Logger,
@@ -63,6 +65,8 @@ export interface SchedulerOptions {
    * the watchdog raises the alarm. Default: none.
    */
   watchdog?: WatchdogOptions | undefined;
+  /** `openTelemetry()` of `@carillon/sdk/otel`: a span for each claim, whose trace the run goes on with. Default: none. */
+  telemetry?: ClaimTracer | undefined;
 }
 
 export interface WatchdogOptions {
@@ -82,6 +86,7 @@ export interface Settings extends ClaimSettings {
   readonly unsafeRedis: "refuse" | "warn";
   readonly onAlert: ((alert: Alert) => void | Promise<void>) | undefined;
   readonly consoleUrl: string | undefined;
+  readonly telemetry: ClaimTracer | undefined;
   readonly watchdog: { readonly url: string; readonly every: number } | undefined;
 }
 
@@ -100,12 +105,14 @@ const KNOWN = [
   "onAlert",
   "consoleUrl",
   "watchdog",
+  "telemetry",
 ] as const satisfies (keyof SchedulerOptions)[];
 
 /** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION`, `INVALID_NAME` */
 export function settle(options: SchedulerOptions): Settings {
   assertOptions(options, KNOWN);
   assertConnection(options);
+  assertTelemetry(options.telemetry);
   const unsafeRedis = options.unsafeRedis ?? "refuse";
   if (unsafeRedis !== "refuse" && unsafeRedis !== "warn") {
     throw new CarillonError("INVALID_OPTION", "must be refuse or warn.", { field: "unsafeRedis" });
@@ -122,6 +129,7 @@ export function settle(options: SchedulerOptions): Settings {
     onAlert: options.onAlert,
     consoleUrl: consoleUrlOf(options.consoleUrl),
     watchdog: watchdogOf(options.watchdog),
+    telemetry: options.telemetry,
     ...claimsOf(options),
   });
 }

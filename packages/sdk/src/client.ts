@@ -49,6 +49,7 @@ export class Client {
   /** @throws `INVALID_OPTION`, `INVALID_NAME` */
   constructor(options: ClientOptions) {
     const { owner, by, origin, types, maxPayloadBytes, connectTimeout } = checkedOptions(options);
+    const { onProgress, telemetry } = options;
     this.#ownsStore = !options.store;
     this.#store =
       options.store ??
@@ -59,7 +60,7 @@ export class Client {
       });
     rememberStore(this, this.#store);
     this.#options = options;
-    this.#scope = new Scope(this.#store, owner, by, origin, options.onProgress);
+    this.#scope = new Scope(this.#store, owner, by, origin, onProgress, telemetry);
     rememberScope(this, this.#scope);
     this.#writer = new TaskWriter(this.#scope, types, maxPayloadBytes);
     this.runs = new Runs(this.#scope);

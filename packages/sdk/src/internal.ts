@@ -41,5 +41,6 @@ export { undelivered } from "./client/undelivered.js";
 export type { Validation } from "./client/validation.js";
 export { displayState, revisionView, type TaskRevision } from "./client/view.js";
 export { instant, roundedInstant } from "./instant.js";
+export type { Telemetry } from "./telemetry.js";
 export type { WorkerClock } from "./worker/clock.js";
 export { type WorkerSeams, withWorkerSeams } from "./worker/seams.js";

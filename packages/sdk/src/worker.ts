@@ -110,12 +110,13 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   #parts(): Parts {
+    const { telemetry, middleware = [] } = this.#options;
     return {
       store: this.#store,
       types: typesByName(this.#options.types),
       logger: this.#logger,
       clock: this.#clock,
-      middleware: this.#options.middleware ?? [],
+      middleware: telemetry ? [telemetry.attempt, ...middleware] : middleware,
       active: this.#active,
       lacking: this.#lacking,
       outputs: this.#outputs,

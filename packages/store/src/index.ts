@@ -85,5 +85,6 @@ export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";
 export { ABSENT, type PlannedPut, type PutOutcome, type PutResult } from "./task/put.js";
 export type { Timing } from "./task/timings.js";
+export { assertTelemetry, type ClaimSpan, type ClaimTracer } from "./telemetry.js";
 export { digestOf, newSecret, type StoredToken, TOKEN_ROLES, type TokenRole } from "./tokens.js";
 export { VERSION } from "./version.js";

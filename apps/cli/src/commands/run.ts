@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { duration, isTraceUrl, TRACE_URL_REMEDY, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import type { Command } from "commander";
 import { type Globals, manyOptions, type Register, withClient } from "../command.js";
@@ -17,9 +17,12 @@ export const registerRun: Register = (program, out) => {
   runCommand(program, "run", "show a run: its record, its attempts, what it printed").action(
     async (id: string, _: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
+      const traceUrl = options.io.env.CARILLON_TRACE_URL || undefined;
+      if (traceUrl !== undefined && !isTraceUrl(traceUrl))
+        throw misuse("CARILLON_TRACE_URL", "not the address of a trace.", TRACE_URL_REMEDY);
       const run = await withClient(options, (client) => client.runs.get(id));
       if (options.json) return out.json(run);
-      await out.write(describe(run, out));
+      await out.write(describe(run, traceLink(traceUrl, run), out));
     },
   );
 };
@@ -76,7 +79,7 @@ export function runCommand(program: Command, name: string, summary: string): Com
   return program.command(name).summary(summary).description(`${summary}.`).argument("<run>", RUN);
 }
 
-function describe(run: RunDetails, out: Output): string {
+function describe(run: RunDetails, trace: string | undefined, out: Output): string {
   const { paint } = out;
   const { task, missed, cancel } = run;
   const head = facts(
@@ -103,6 +106,7 @@ function describe(run: RunDetails, out: Output): string {
       ["crashes", run.crashes ? `${run.crashes} attempts lost their worker` : undefined],
       ["not before", run.notBefore === undefined ? undefined : when(run.notBefore)],
       ["key", run.key],
+      ["trace", trace],
       ["result", run.result === undefined ? undefined : cut(JSON.stringify(run.result), 2_000)],
       ["checkpoint", run.checkpoint === undefined ? undefined : cut(JSON.stringify(run.checkpoint), 500)],
     ],

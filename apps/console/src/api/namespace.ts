@@ -7,6 +7,7 @@ const text = z.string();
 const ME = z.object({
   ...{ name: text, role: z.enum(["viewer", "operator", "admin"]), owners: z.array(text).optional() },
   ...{ namespace: text, version: text, now: z.int(), signsIn: z.boolean(), bullBoard: text.optional() },
+  traceUrl: text.optional(),
 });
 
 /** The requester. */
@@ -17,7 +18,7 @@ export const namespaceEndpoints = {
       namespace: client.namespace,
       version: version(),
       ...(owners === undefined && site.bullBoard && { bullBoard: `${BOARD_PATH.slice(1)}/` }),
-      signsIn: site.signsIn,
+      ...{ signsIn: site.signsIn, traceUrl: site.traceUrl },
       now: await client.serverTime(),
     }),
   ),

@@ -166,6 +166,7 @@ export const taskWords = {
     cancelledBefore: "It was asked to end before.",
     cancelledBy: (by: string) => `asked by ${by}`,
     job: "Its job in Bull Board",
+    trace: "Its trace",
     waterfall: "Course",
     phases: { due: "due, then enqueued", waited: "waited for a worker" },
     error: "Error",

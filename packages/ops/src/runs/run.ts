@@ -14,7 +14,7 @@ export const runShape = z
         outcome,
         missed: z.object({ from: time, to: time }),
         cancel: z.object({ at: time, by: text }),
-        ...{ itemsOf: text, by: text, worker: text, host: text, error: text },
+        ...{ itemsOf: text, by: text, trace: text, worker: text, host: text, error: text },
         ...{ started: time, finished: time, notBefore: time },
         ...{ lateMs: count, waitMs: count, maxAttempts: count, crashes: count, pid: count },
         ...{ payload: json, checkpoint: json, result: json },

@@ -7,4 +7,5 @@ export { duration, FAILURES, relative, SUCCESSES } from "@carillon/core/internal
 export { eventText, explanationText, holdText } from "./explanation.js";
 export { findingText } from "./finding.js";
 export { reasonText, remedyText } from "./status.js";
+export { isTraceUrl, TRACE_URL_REMEDY, traceLink } from "./trace.js";
 export type { Voice } from "./voice.js";

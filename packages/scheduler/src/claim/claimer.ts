@@ -290,7 +290,8 @@ export class Claimer {
       until = Math.min(until, next.due);
     // The clock of Redis decides what is due.
     const from = at <= now ? Number.NEGATIVE_INFINITY : at;
-    const packed = this.#store.claims.pack(queue, item, this.#committer.nextToken(), at);
+    const tracer = this.#settings.telemetry;
+    const packed = this.#store.claims.pack(queue, item, this.#committer.nextToken(), at, { tracer });
     let size = 0;
     for (const text of packed.written.args) size += String(text).length;
     for (const key of packed.written.keys) size += key.length;

@@ -91,7 +91,8 @@ export class Backfiller {
           [count, backfill[count] + 1],
         ]
       : [];
-    const by = { token: newToken(), node: this.#settings.nodeId, overlap };
+    const { nodeId: node, telemetry: tracer } = this.#settings;
+    const by = { token: newToken(), node, overlap, tracer };
     if (!done && !decision.cancel) return WAIT;
     const status = await claims.commitStep(name, { entry, decision }, { id, at, set }, by, now);
     switch (status) {

@@ -5,6 +5,7 @@ import {
   DEFAULT_PAYLOAD_LIMITS,
   durationOption,
 } from "@carillon/core/internal";
+import { assertTelemetry } from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
 import { assertTaskType, type TaskContract, typesByName } from "../task-type.js";
 import { shortText } from "./input.js";
@@ -21,6 +22,7 @@ const CLIENT_OPTIONS = [
   "types",
   "connectTimeout",
   "onProgress",
+  "telemetry",
 ] as const satisfies (keyof ClientOptions)[];
 
 interface CheckedOptions {
@@ -36,6 +38,7 @@ interface CheckedOptions {
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
 export function checkedOptions(options: ClientOptions): CheckedOptions {
   assertOptions(options, CLIENT_OPTIONS);
+  assertTelemetry(options.telemetry);
   const owner = options.owner === undefined ? undefined : assertName(options.owner, "owner");
   assertWhole(options.maxPayloadBytes, "maxPayloadBytes", 1, Number.MAX_SAFE_INTEGER);
   const connectTimeout = durationOption(options.connectTimeout, "connectTimeout", 1, MOST_MS);

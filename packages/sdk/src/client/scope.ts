@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { CarillonError, DEFAULT_OWNER, isCarillonError, type TaskName, type TaskRef } from "@carillon/core";
 import { assertName, parseRef, type ResolvedRef } from "@carillon/core/internal";
 import { newToken, type Store } from "@carillon/store";
+import type { Telemetry } from "../telemetry.js";
 import type { ChangeFacts, ChangeKind, ChangeScope } from "./change.js";
 import { assertRef, shortText } from "./input.js";
 import { WorkerWarnings } from "./worker-warnings.js";
@@ -36,6 +37,7 @@ export class Scope {
 
   readonly #by: string;
   readonly #origin: string;
+  readonly #telemetry: Telemetry | undefined;
 
   /** @param by the default author @param origin the kind of program, and its host or its client's address */
   constructor(
@@ -44,12 +46,14 @@ export class Scope {
     by = "",
     origin = `sdk ${hostname()}`,
     progress = (_tasks: number): void => {},
+    telemetry?: Telemetry,
   ) {
     this.store = store;
     this.owner = owner;
     this.#by = by;
     this.#origin = origin;
     this.progress = progress;
+    this.#telemetry = telemetry;
     this.coverage = new WorkerWarnings(store);
   }
 
@@ -57,6 +61,10 @@ export class Scope {
   author(by: string | undefined): string {
     return shortText(by, "by") || this.#by;
   }
+
+  /** Does work that sends tasks or runs to a queue, in a span if the client has `telemetry`. */
+  produce: Telemetry["produce"] = (operation, task, work) =>
+    this.#telemetry ? this.#telemetry.produce(operation, task, work) : work(undefined);
 
   /** Adds an entry to the change log, after the change. @param by as `author` returned it */
   log(kind: ChangeKind, scope: ChangeScope, by: string, facts: ChangeFacts = {}): void {

@@ -93,7 +93,9 @@ export async function triggerOne(
 ): Promise<{ key: string; result: StoredTrigger }> {
   const keyed = given !== undefined;
   const by = scope.identity(author, keyed ? triggerKey(name, given) : undefined);
-  const result = await scope.store.claims.trigger(name, by, overlap, { force, payload, keyed });
+  const result = await scope.produce("trigger", name, (trace) =>
+    scope.store.claims.trigger(name, by, overlap, { force, payload, keyed, trace }),
+  );
   return { key: by.key, result };
 }
 

@@ -126,9 +126,10 @@ export class TaskWriter {
   /** Returns the revision too, if the task is `unchanged`. */
   async #put(task: CheckedTask, { many, ...options }: PutHow): Promise<Attempt> {
     const { store, coverage } = this.#scope;
+    const { definition } = task;
     const [[result], [warnings = []]] = await Promise.all([
-      store.tasks.put(task.definition.queue, [task], options),
-      many ? [] : coverage.warnings([task.definition]),
+      this.#scope.produce("put", definition, () => store.tasks.put(definition.queue, [task], options)),
+      many ? [] : coverage.warnings([definition]),
     ]);
     if (!many) this.#log([[result as StoredPut, task]], options.by);
     return { done: putView(result as StoredPut, task, warnings), revision: result?.revision };
@@ -198,7 +199,9 @@ export class TaskWriter {
           results[index] = this.#previewed(planned[i] as PlannedPut, task, warnings[index] ?? []);
         continue;
       }
-      const stored = await store.tasks.put(queue, parsed, { by, onStored: progress });
+      const stored = await this.#scope.produce("put", { queue, count: parsed.length }, () =>
+        store.tasks.put(queue, parsed, { by, onStored: progress }),
+      );
       for (const [i, { index, task }] of list.entries()) {
         done.push([stored[i] as StoredPut, task]);
         results[index] = putView(stored[i] as StoredPut, task, warnings[index] ?? []);
@@ -278,8 +281,6 @@ export class TaskWriter {
     assertTaskType(type, "type");
     const id = options.id ?? `${type.type.slice(0, 100)}-${newToken()}`;
     const queue = assertName(options.queue ?? type.queue, "queue");
-    const { store, coverage } = this.#scope;
-    const { tasks } = store;
     const due = moment(options);
     const by = this.#scope.author(options.by);
     const given = await this.#check(
@@ -293,26 +294,39 @@ export class TaskWriter {
       },
       type,
     );
+    return this.#scope.produce("enqueue", given.definition, (trace) => this.#enqueue(given, due, by, trace));
+  }
+
+  /** @param due the time to run at, from the time of Redis */
+  async #enqueue(
+    given: CheckedTask,
+    due: (now: number) => number,
+    by: string,
+    trace: string | undefined,
+  ): Promise<EnqueueResult> {
+    const { coverage, store } = this.#scope;
+    const { tasks } = store;
+    const { queue, owner, id, type } = given.definition;
     const [now, draft, warnings] = await Promise.all([
       tasks.time(queue),
       this.#admit(given),
-      coverage.warningsOf({ queue, type: type.type }),
+      coverage.warningsOf({ queue, type }),
     ]);
     let at = due(now);
     const dueAt = (time: number) => ({
       ...draft,
       definition: { ...draft.definition, schedule: { at: storedInstant(time, "at") } },
     });
-    const task = { queue, owner: draft.definition.owner, id };
+    const task = { queue, owner, id };
     if (at <= now) {
       if (now - at > PAST) warnings.push(isPast(at));
-      const enqueued = await this.#enqueueNow(queue, dueAt(at), by);
+      const enqueued = await this.#enqueueNow(queue, dueAt(at), by, trace);
       if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued, warnings: ofEnqueued(warnings) };
       // Its owner is at its limit of runs, or a freeze may hold it: a node enqueues it as soon as it may start.
       at = now + PLACE_DELAY;
     }
     for (let patience = PLACE_DELAY; patience <= MAX_PLACE_DELAY; patience *= 4) {
-      const [result] = await tasks.put(queue, [dueAt(at)], { once: true, by });
+      const [result] = await tasks.put(queue, [dueAt(at)], { once: true, by, trace });
       if (result?.state === "scheduled" || result?.outcome === "unchanged")
         return { task, run: undefined, at, warnings };
       // The time passed during the put: the task is stored, but finished. It gets a later one, so that a node obeys freezes and limits.
@@ -327,11 +341,12 @@ export class TaskWriter {
     queue: string,
     task: ParsedTask,
     by: string,
+    trace: string | undefined,
   ): Promise<{ run: string; enqueued: number } | undefined> {
     const { registry, claims } = this.#scope.store;
     const entered = await registry.enter(queue);
     try {
-      return await claims.enqueueNow(task, this.#scope.identity(by), entered);
+      return await claims.enqueueNow(task, { ...this.#scope.identity(by), trace }, entered);
     } finally {
       await registry.leave(queue, entered);
     }

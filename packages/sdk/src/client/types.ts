@@ -1,6 +1,7 @@
 import type { Duration, Outcome, TaskName, TaskState } from "@carillon/core";
 import type { ConnectionSpec, PutOutcome, Store } from "@carillon/store";
 import type { TaskContract } from "../task-type.js";
+import type { Telemetry } from "../telemetry.js";
 import type { Preview } from "./preview.js";
 import type { Task } from "./view.js";
 
@@ -28,6 +29,8 @@ export interface ClientOptions {
   connectTimeout?: Duration | undefined;
   /** Called again and again while a call puts or changes many tasks, with the number done since the time before. */
   onProgress?: ((tasks: number) => void) | undefined;
+  /** `openTelemetry()` of `@carillon/sdk/otel`: a span for each put, trigger and enqueue, whose trace the run goes on with. Default: none. */
+  telemetry?: Telemetry | undefined;
 }
 
 /** Something that is valid, but probably not intended. */

@@ -9,6 +9,7 @@ import {
 } from "@carillon/core/internal";
 import {
   assertConnection,
+  assertTelemetry,
   type ConnectionSpec,
   type Logger,
   type RetentionOptions,
@@ -16,6 +17,7 @@ import {
 } from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
 import { type AnyTaskType, assertWorkable, typesByName } from "../task-type.js";
+import type { Telemetry } from "../telemetry.js";
 import type { Middleware } from "./middleware.js";
 
 export interface WorkerOptions {
@@ -33,6 +35,8 @@ export interface WorkerOptions {
   queues?: readonly string[] | undefined;
   /** Code around each attempt, the first outermost. Default: none. */
   middleware?: readonly Middleware[] | undefined;
+  /** `openTelemetry()` of `@carillon/sdk/otel`: a span for each attempt, around all middleware. Default: none. */
+  telemetry?: Telemetry | undefined;
   /** Jobs at a time, per queue; 1 to 10,000, default 10. */
   concurrency?: number | undefined;
   /** Time until the job of an unresponsive worker is given to another one; at least 1 s, default 30 s. */
@@ -105,6 +109,7 @@ const KNOWN = [
   "types",
   "queues",
   "middleware",
+  "telemetry",
   "concurrency",
   "lockDuration",
   "stalledInterval",
@@ -127,6 +132,7 @@ export function checkOptions(options: WorkerOptions): void {
   }
   typesByName(options.types);
   assertConnection(options);
+  assertTelemetry(options.telemetry);
   if (options.queues !== undefined) assertList(options.queues, "queues", "Give a list of names.");
   for (const [i, queue] of (options.queues ?? []).entries()) assertQueue(queue, `queues[${i}]`);
   if (options.middleware !== undefined)

@@ -138,9 +138,15 @@ local function bullTemplates(text, now)
   end
   return templates
 end
-local function bullAdd(template, id, data, key)
+local function bullAdd(template, id, data, key, trace)
   bullJob = key
   local prioritized, args, opts = unpack(template)
+  if trace then
+    -- BullMQ's own field for it, as bullmq-otel reads it.
+    local traced = { tm = cjson.encode({ traceparent = trace }) }
+    for name, value in pairs(opts) do traced[name] = value end
+    opts = traced
+  end
   args[${ID_ARGUMENT}] = id
   local ARGV = { args, data, opts }
   if prioritized then return bullAddPrioritized(bullPrioritizedKeys, ARGV) end

@@ -63,6 +63,7 @@ export const ENQUEUE_NEW = script("enqueue-new", {
     "more",
     "payload",
     "by",
+    "trace",
     "fields[]",
   ],
   uses: [TASK, OPEN, PLACES, ENQUEUE, MARKS],

@@ -26,6 +26,7 @@ import { FACTS } from "../script/facts.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeTask, isForeign } from "../task/codec.js";
 import { addFailed, ownerLimit, tooManyWait, unsupportedFormat } from "../task/errors.js";
+import type { ClaimSpan, ClaimTracer } from "../telemetry.js";
 import { type Asked, repetitionOf, type TriggerResult } from "./asked.js";
 import { CANCEL_OPEN, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds, runInWay } from "./due.js";
@@ -69,6 +70,8 @@ export interface PackedItem {
   readonly run: string | undefined;
   readonly template: Template | undefined;
   readonly written: Written;
+  /** The span of its claim. It is dropped with a decision that is not committed: only ended spans are exported. */
+  readonly span: ClaimSpan | undefined;
 }
 
 export interface ClaimResult {
@@ -90,6 +93,7 @@ export interface CommitAnswer {
 interface TriggerHow {
   readonly force?: boolean;
   readonly payload?: Json | undefined;
+  readonly trace?: string | undefined;
   /** Whether the requester chose the key, and may call again with it. */
   readonly keyed?: boolean;
 }
@@ -135,7 +139,7 @@ export class ClaimRepository extends DueReads {
     const { entry, decision } = item;
     const keys = this.#keys.queue(queue);
     const packed = commitItem(keys, this.#jobs, item, { held: true, ...options, token }, now);
-    const { run, template, fields } = packed;
+    const { run, template, span, fields } = packed;
     const { local, running, task } = entry;
     return {
       entry: { local, running, task: { due: task.due, generation: task.generation } },
@@ -145,6 +149,7 @@ export class ClaimRepository extends DueReads {
       claimable: claimableAt(entry, decision),
       run,
       template,
+      span,
       written: this.#scripts.write(COMMIT, fields),
     };
   }
@@ -180,8 +185,9 @@ export class ClaimRepository extends DueReads {
       return { item, status, run: status === "OK" || status === "DONE" ? item.run : undefined };
     });
     const more = new Set(statuses.slice(items.length));
-    for (const { item, status } of results) {
+    for (const { item, status, run } of results) {
       const { local } = item.entry;
+      if (run !== undefined) item.span?.end(run, now);
       if (more.has(local)) await this.#cancelOn(queue, node, local, now);
       // If the first answer was lost, it is unknown whether there are more, and others may have begun since.
       else if (item.decision.cancel && status === "DONE")
@@ -289,12 +295,14 @@ export class ClaimRepository extends DueReads {
     name: TaskName,
     by: Requester,
     overlap: OverlapPolicy | undefined,
-    { force = false, payload, keyed = false }: TriggerHow,
+    { force = false, payload, trace, keyed = false }: TriggerHow,
   ): Promise<TriggerResult | undefined> {
     const decide = (task: DueTask, now: number) => {
       if (!force) assertThawed(task, localName(name), now);
       if (!force && task.quota?.full) throw tooManyWait(name);
-      const decision = decideTrigger(task, now, { key: by.key, overlap, by: by.name, payload });
+      const decision = decideTrigger(task, now, {
+        ...{ key: by.key, overlap, by: by.name, payload, trace },
+      });
       if (payload !== undefined) assertFits(decision.pending, by.key, localName(name));
       return decision;
     };
@@ -348,12 +356,13 @@ export class ClaimRepository extends DueReads {
     name: TaskName,
     item: ClaimItem,
     step: BackfillStep,
-    by: { token: string; node: string; overlap: OverlapPolicy },
+    by: { token: string; node: string; overlap: OverlapPolicy; tracer?: ClaimTracer | undefined },
     now: number,
   ): Promise<ClaimStatus> {
     // Waits, like a step without a free place of its owner.
     if (item.entry.frozen?.full.has(name.owner)) return "LIMITED";
-    const options = { held: false, overlap: by.overlap, backfill: step };
+    const { overlap, tracer } = by;
+    const options = { held: false, overlap, tracer, backfill: step };
     const packed = this.pack(name.queue, item, by.token, now, options);
     const { results } = await this.commit(name.queue, [packed], by);
     return (results[0] as ClaimResult).status;

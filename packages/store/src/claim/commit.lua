@@ -150,8 +150,9 @@ local function commit(item)
     return "LIMITED"
   end
   if run ~= "" then
-    local data = jobData(item, run, item.following, nowText)
-    local failure = enqueue(templates[item.template], run, data, item.job)
+    local trace = extras and extras.trace
+    local data = jobData(item, run, item.following, nowText, trace)
+    local failure = enqueue(templates[item.template], run, data, item.job, trace)
     if failure then return "ERROR " .. failure end
   end
   -- Read before the write below moves the cursor.

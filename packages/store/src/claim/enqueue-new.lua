@@ -2,7 +2,7 @@
 --
 -- K.gone: runs left by a deleted task of that name
 -- A.seen: newest mark of deleted tasks in this shard that the caller has seen
--- A.by: who asked, "" unknown; A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
+-- A.by: who asked, "" unknown; A.trace: "" none; A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
 -- definition
 -- Returns: { "OK" | "DONE" | "TAKEN" | "STALE" (the mark is another one) | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua; or there are freezes: a node finds out whether one holds it) | "ERROR <text>", now, that mark }
 local now = nowMs()
@@ -16,8 +16,9 @@ if redis.call("EXISTS", K.frozen) == 1 or not hasPlace(A.owner) then return { "L
 checkOpen(nil, K.open, A.run)
 bullQueue(K.bull)
 -- The first run belongs to the generation that the task begins with.
-local generation, enqueued = nowMicros(), string.format("%.0f", now)
-local failure = enqueue(bullTemplates(A.template, now)[1], A.run, jobData(A, A.run, generation, enqueued), K.job)
+local generation, enqueued, trace = nowMicros(), string.format("%.0f", now), A.trace ~= "" and A.trace or nil
+local data = jobData(A, A.run, generation, enqueued, trace)
+local failure = enqueue(bullTemplates(A.template, now)[1], A.run, data, K.job, trace)
 if failure then return { "ERROR " .. failure, now } end
 bullFinish()
 redis.call("HSET", K.task, "gen", generation, "rev", generation, "state", "finished", "open", addOpen(nil, K.open, A.run, now),

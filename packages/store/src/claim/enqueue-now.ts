@@ -30,7 +30,7 @@ export async function enqueueNow(
   const shard = shardOf(local);
   const now = "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0;
   const run = runId(definition.id, now, by.token);
-  const named = by.name ? { by: by.name } : {};
+  const named = { ...(by.name && { by: by.name }), ...(by.trace && { trace: by.trace }) };
   const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual", ...named } as const;
   const mark = `${FACTS.goneOpen}${local}`;
   const send = () =>
@@ -55,6 +55,7 @@ export async function enqueueNow(
         id: definition.id,
         ...dataParts(definition, enqueue, payloadJson),
         by: by.name,
+        trace: by.trace,
         fields: [...storedFields(definitionFields(parsed, true))].flat(),
       },
     );

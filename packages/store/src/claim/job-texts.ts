@@ -65,6 +65,7 @@ export class JobTexts {
       limit: timeLimit === undefined ? undefined : timeLimitOf(timeLimit, interval),
       grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
       by: enqueue.by,
+      trace: enqueue.trace,
       payload: enqueue.payload === undefined ? undefined : cutResult(JSON.stringify(enqueue.payload)),
     });
     const minGap = JUDGED.has(enqueue.trigger) ? minGapOf(definition, interval) : undefined;

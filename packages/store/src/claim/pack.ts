@@ -16,8 +16,9 @@ import {
 } from "../script/libraries.js";
 import { answers, type Item, script } from "../script/script.js";
 import type { StoredTask } from "../task/codec.js";
+import type { ClaimSpan, ClaimTracer } from "../telemetry.js";
 import { dataParts, type JobTexts, type Template } from "./job-texts.js";
-import { type DueEntry, type Writes, writesOf } from "./writes.js";
+import { claimableAt, type DueEntry, type Writes, writesOf } from "./writes.js";
 
 export interface ClaimItem {
   readonly entry: DueEntry & { readonly task: StoredTask };
@@ -41,6 +42,8 @@ export interface CommitOptions {
   readonly overlap?: OverlapPolicy | undefined;
   /** Its backfill: the position required, and the new one. */
   readonly backfill?: BackfillStep | undefined;
+  /** Default: claims have no spans. */
+  readonly tracer?: ClaimTracer | undefined;
 }
 
 /** A call that enqueues: its repetition is recognised by `token`. */
@@ -51,6 +54,8 @@ export interface Requester {
   readonly node: string;
   /** The name of the person or service that asks; undefined or "": none. */
   readonly name?: string | undefined;
+  /** The trace of the call, as a W3C `traceparent`. */
+  readonly trace?: string | undefined;
 }
 
 /** Skips because of a run in the way, which the ledger names. */
@@ -79,6 +84,7 @@ interface CommitExtras {
   skipsInARow?: number;
   /** A freeze holds an occurrence. */
   frozen?: true;
+  trace?: string;
   backfillAt?: string;
   backfillSet?: string[];
 }
@@ -130,21 +136,28 @@ type CommitItem = Item<(typeof COMMIT)["signature"]>;
  * A decision as an item of `commit.lua`, whose header describes it.
  *
  * @param now the time of the decision
- * @returns also the run that is enqueued, if one is, and the template of its job
+ * @returns also the run that is enqueued, if one is, the template of its job, and the span of its claim
  */
 export function commitItem(
   keys: QueueKeys,
   jobs: JobTexts,
   { entry, decision }: ClaimItem,
-  { token, held, overlap, backfill }: CommitOptions,
+  { token, held, overlap, backfill, tracer }: CommitOptions,
   now: number,
-): { fields: CommitItem; run: string | undefined; template: Template | undefined } {
+): {
+  fields: CommitItem;
+  run: string | undefined;
+  template: Template | undefined;
+  span: ClaimSpan | undefined;
+} {
   const { task, local, frozen } = entry;
-  const enqueue = decision.enqueue && withRequester(decision.enqueue, task);
+  const asked = decision.enqueue && withRequester(decision.enqueue, task);
+  const span = asked && tracer?.claim(task.definition, asked, claimableAt(entry, decision) ?? asked.due);
+  const enqueue = asked && span?.trace !== undefined ? { ...asked, trace: span.trace } : asked;
   const run = enqueue && runId(task.definition.id, enqueue.nominal, token, 0);
   const writes = writesOf(entry, decision, now, run);
   const { cursor, nominal, fired } = writes.set;
-  const extras = extrasOf(entry, decision, writes, backfill, now);
+  const extras = extrasOf(entry, decision, writes, enqueue?.trace, backfill, now);
   const guarded = (overlap ?? overlapOf(entry, decision)) !== "allow";
   const { definition, generation, cursor: decided } = task;
   const { owner, id } = definition;
@@ -187,15 +200,15 @@ export function commitItem(
     more: parts?.more,
     payload: parts?.payload,
   };
-  return { fields, run, template };
+  return { fields, run, template, span };
 }
 
-/** The requester of a one-off task of `enqueue` is the author of its put. */
+/** The requester of a one-off task of `enqueue` is the author of its put, and the trace is that of the put. */
 function withRequester(enqueue: Enqueue, task: StoredTask): Enqueue {
-  const { updatedBy } = task;
+  const { updatedBy: by, trace } = task;
   // `fields` last: they are computed, and few tasks name an author.
-  const asked = enqueue.by === undefined && updatedBy !== undefined && task.fields.has("once");
-  return asked ? { ...enqueue, by: updatedBy } : enqueue;
+  const asked = (by !== undefined || trace !== undefined) && task.fields.has("once");
+  return asked ? { ...(by && { by }), ...(trace && { trace }), ...enqueue } : enqueue;
 }
 
 /** @returns `undefined`: no such properties, as for nearly all */
@@ -203,6 +216,7 @@ function extrasOf(
   { task, running }: ClaimItem["entry"],
   { cancel, enqueue, next, skipped, frozen }: Decision,
   { awaited, waits, remove, set }: Writes,
+  trace: string | undefined,
   backfill: BackfillStep | undefined,
   now: number,
 ): CommitExtras | undefined {
@@ -210,8 +224,9 @@ function extrasOf(
   const sets = due !== undefined || wait !== undefined || pending !== undefined;
   const few =
     awaited !== undefined || cancel || waits || state || remove.length > 0 || skipped.length > 0 || frozen;
-  if (!sets && !few && !backfill) return undefined;
+  if (!sets && !few && !backfill && trace === undefined) return undefined;
   const extras: CommitExtras = {};
+  if (trace !== undefined) extras.trace = trace;
   // A retry gives way to a time of the schedule that is due. (Its task has something pending: it always has extras.)
   const gives = enqueue?.trigger === "retry" && next === "kept" && task.due !== undefined && task.due > now;
   if (gives) extras.until = task.due;

@@ -17,6 +17,7 @@ export interface RunDetails {
   grace?: number;
   /** The name of the requester. */
   by?: string;
+  trace?: string;
   /** JSON of a payload that is not the task's. A text within the text, so that scripts mistake no field of it for one of these. */
   payload?: string;
 }
@@ -47,6 +48,7 @@ export function encodeDetails(task: TaskName, details: Sparse<RunDetails>): stri
     due: due === nominal ? undefined : due,
     trigger: trigger === "schedule" ? undefined : trigger,
     by: details.by,
+    trace: details.trace,
     payload: details.payload,
   });
 }
@@ -98,6 +100,7 @@ function readRun(queue: string, id: string, hash: Stored): Run {
   if (details.missed !== undefined) run.missed = details.missed;
   if (details.itemsOf !== undefined) run.itemsOf = details.itemsOf;
   if (details.by !== undefined) run.by = details.by;
+  if (details.trace !== undefined) run.trace = details.trace;
   if (details.payload !== undefined) run.payload = JSON.parse(details.payload) as Json;
   if (details.most !== undefined) run.maxAttempts = details.most;
   if (hash.outcome !== undefined) run.outcome = hash.outcome as Outcome;

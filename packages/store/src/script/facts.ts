@@ -95,6 +95,7 @@ export const FACTS = {
     "updated",
     "createdBy",
     "updatedBy",
+    "trace",
     "fired",
     "wait",
     "pending",

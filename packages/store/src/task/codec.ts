@@ -101,6 +101,8 @@ export interface StoredTask {
   /** Authors of the put that created it and of the last put that changed it, if they were named. */
   readonly createdBy: string | undefined;
   readonly updatedBy: string | undefined;
+  /** The trace of the `enqueue` that stored it, as a W3C `traceparent`. */
+  readonly trace: string | undefined;
   readonly paused: { at: number; by?: string; note?: string } | undefined;
   /** The fields of the definition, which a put compares and writes. */
   readonly fields: ReadonlyMap<string, string>;
@@ -250,6 +252,7 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
     updated: time("updated") ?? created,
     createdBy: hash.get("createdBy"),
     updatedBy: hash.get("updatedBy"),
+    trace: hash.get("trace"),
     paused:
       state === "paused"
         ? {

@@ -3,7 +3,7 @@
 -- generation that cannot be, in order to read it.
 --
 -- A.freezes: revision of the freezes that were copied to the queue before, "" none; A.revision: of the shared calendars that the plans were
--- made with; A.by: who puts them, "" unknown
+-- made with; A.by: who puts them, "" unknown; A.trace: of an enqueue, "" none
 -- Each: seen: newest mark of deleted tasks in its shard that the caller has seen (lib/marks.lua); gone: runs that a deleted task of that name
 -- left; believed: a generation, "" absent; nominal, dueAt: "" none; fresh: "1" if due was
 -- computed from the present; passedFrom, passedTo: first and last owed time that an edited schedule gives up, "" none; fields: field
@@ -95,6 +95,7 @@ local function put(item)
   -- Calendars belong to the schedule: if it is unchanged, the revision that it was planned with stays.
   if fresh then setMembership(F.keys.planned, item.name, stored.calendars, definition.calendars, A.revision) end
   setAuthor(item.task, A.by, not state)
+  if A.trace ~= "" then redis.call("HSET", item.task, "trace", A.trace) end
   if definition.priority ~= stored.priority then setPriority(item.name, definition.priority) end
   return { state and "UPDATED" or "CREATED" }
 end

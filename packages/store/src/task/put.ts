@@ -52,6 +52,8 @@ export interface PutOptions {
   readonly ifRevision?: string | undefined;
   /** The author, kept as `updatedBy` and `createdBy`. */
   readonly by?: string | undefined;
+  /** The trace of an `enqueue`. */
+  readonly trace?: string | undefined;
   /** Called again and again, with the number of tasks stored since the time before. */
   readonly onStored?: ((tasks: number) => void) | undefined;
 }
@@ -99,7 +101,7 @@ const IN_FLIGHT = 3;
 const PUT = script("put", {
   once: "generation",
   keys: ["tasks", "next", "expected", "runs", "priorities", "marks", "frozen", "deleted"],
-  args: ["revision", "freezes", "by"],
+  args: ["revision", "freezes", "by", "trace"],
   each: {
     keys: ["task", "due", "ledger", "revisions", "gone"],
     args: [
@@ -268,7 +270,7 @@ export class PutWriter {
         queue,
         open.map(({ draft }) => draft),
         view,
-        options.by,
+        options,
       );
       const at = answers.now;
       const left: typeof open = [];
@@ -416,13 +418,13 @@ export class PutWriter {
     queue: string,
     drafts: readonly Draft[],
     view: PutView,
-    by: string | undefined,
+    { by, trace }: PutOptions,
   ): Promise<{ now: number; each: string[][] }> {
     const keys = this.#keys.queue(queue);
     const [now, marks, ...each] = await this.#scripts.run(
       PUT,
       keys,
-      { revision: this.#calendars.revision, freezes: view.freezes, by },
+      { revision: this.#calendars.revision, freezes: view.freezes, by, trace },
       drafts.map((draft) => {
         const shard = shardOf(draft.local);
         return {

@@ -68,12 +68,12 @@ export function pending(text: string | undefined): Pending[] {
   const list = json(text);
   if (!Array.isArray(list)) throw nonsense();
   for (const item of list) {
-    const { key, nominal, due, trigger, missed, at, overlap, by } = record(item);
+    const { key, nominal, due, trigger, missed, at, overlap, by, trace } = record(item);
     const whole = Number.isSafeInteger(nominal) && Number.isSafeInteger(due);
     const later = at === undefined || Number.isSafeInteger(at);
     const known = TRIGGERS.some((one) => one === trigger);
     const own = overlap === undefined || (OVERLAP_POLICIES as readonly unknown[]).includes(overlap);
-    const named = by === undefined || typeof by === "string";
+    const named = [by, trace].every((text) => text === undefined || typeof text === "string");
     if (typeof key !== "string" || !named || !whole || !later || !known || !own) throw nonsense();
     if (missed !== undefined) {
       const { from, to } = record(missed);

@@ -1,6 +1,6 @@
 import { CarillonError } from "@carillon/core";
 import { type AnyTaskType, type Logger, type Middleware, Worker } from "@carillon/sdk";
-import { type WorkerClock, withWorkerSeams } from "@carillon/sdk/internal";
+import { type Telemetry, type WorkerClock, withWorkerSeams } from "@carillon/sdk/internal";
 import { bullPrefix, type Store } from "@carillon/store";
 import { Worker as BullWorker, type WorkerOptions as BullWorkerOptions, type Processor } from "bullmq";
 import { KitBullWorker, LOCK_DURATION, workersMadeBy } from "./bull-worker.js";
@@ -106,16 +106,18 @@ export function carillonWorker(
     types: readonly AnyTaskType[];
     queues: readonly string[];
     middleware: readonly Middleware[];
+    telemetry: Telemetry | undefined;
     concurrency: number;
     logger: Logger;
   },
   { clock, stage }: Pick<WorkerParts, "clock" | "stage">,
 ): Open {
-  const { types, queues, middleware, concurrency, logger } = options;
+  const { types, queues, middleware, telemetry, concurrency, logger } = options;
   return async (store) => {
     // Without types there is nothing to work: such a kit tests times.
     if (types.length === 0) return async () => {};
-    const options = { types, queues, middleware, concurrency, logger, store, lockDuration: LOCK_DURATION };
+    const lockDuration = LOCK_DURATION;
+    const options = { types, queues, middleware, telemetry, concurrency, logger, store, lockDuration };
     // Time limits are virtual too, and time passes while items wait for each other.
     const virtual: WorkerClock = {
       now: () => clock.now,

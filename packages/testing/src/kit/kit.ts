@@ -60,11 +60,12 @@ export class TestKit {
     this.#clock = clock;
     this.#restoreDate = restoreDate;
     this.store = this.#newStore();
-    this.client = new Client({ store: this.store });
-    this.#nodes = Array.from(
-      { length: settings.nodes },
-      (_, i) => new Scheduler({ store: this.#newStore(), nodeId: `node-${i + 1}`, logger: this.#complaints }),
-    );
+    const { telemetry } = settings;
+    this.client = new Client({ store: this.store, telemetry });
+    this.#nodes = Array.from({ length: settings.nodes }, (_, i) => {
+      const own = { store: this.#newStore(), nodeId: `node-${i + 1}`, logger: this.#complaints };
+      return new Scheduler({ ...own, telemetry });
+    });
     this.#stage = new Stage(this.#pulse, () => clock.now);
     this.#crew = new Crew(clock.start);
     this.#director = new Director({
@@ -95,8 +96,8 @@ export class TestKit {
     try {
       await clock.set(kit.store, clock.start);
       if (settings.worker) {
-        const { types, queues, middleware, concurrency } = settings;
-        await kit.work({ types, queues, middleware, concurrency });
+        const { types, queues, middleware, telemetry, concurrency } = settings;
+        await kit.work({ types, queues, middleware, telemetry, concurrency });
       }
       return kit;
     } catch (error) {
@@ -149,7 +150,7 @@ export class TestKit {
    * @throws `CONFLICT` if the kit has one
    */
   async work(
-    options: Pick<TestKitOptions, "types" | "queues" | "middleware" | "concurrency">,
+    options: Pick<TestKitOptions, "types" | "queues" | "middleware" | "telemetry" | "concurrency">,
   ): Promise<KitWorker> {
     if (this.#worker) {
       throw new CarillonError("CONFLICT", "this kit has a worker already.", {

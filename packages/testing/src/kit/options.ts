@@ -1,5 +1,6 @@
 import { assertName, assertOptions, assertWhole } from "@carillon/core/internal";
 import type { AnyTaskType, Middleware } from "@carillon/sdk";
+import type { Telemetry } from "@carillon/sdk/internal";
 import type { RetentionOptions } from "@carillon/store";
 import type { RedisServer } from "../redis.js";
 import { type Moment, timeOf } from "./moment.js";
@@ -16,6 +17,8 @@ export interface TestKitOptions {
   worker?: boolean | undefined;
   /** Code around each attempt of the worker. */
   middleware?: readonly Middleware[] | undefined;
+  /** `openTelemetry()`, for client, nodes and worker. Default: none. */
+  telemetry?: Telemetry | undefined;
   /** Concurrent jobs of the worker, per queue; default 10. */
   concurrency?: number | undefined;
   /** A server that several kits use, one after the other; `close` leaves it running. Default: a server of its own. */
@@ -35,6 +38,7 @@ export interface Settings {
   readonly nodes: number;
   readonly worker: boolean;
   readonly middleware: readonly Middleware[];
+  readonly telemetry: Telemetry | undefined;
   readonly concurrency: number;
   readonly redis: RedisServer | undefined;
   readonly namespace: string;
@@ -49,6 +53,7 @@ const KNOWN = [
   "nodes",
   "worker",
   "middleware",
+  "telemetry",
   "concurrency",
   "redis",
   "namespace",
@@ -70,6 +75,7 @@ export function settle(options: TestKitOptions): Settings {
     nodes: whole(options.nodes ?? 1, "nodes", 100),
     worker: options.worker ?? true,
     middleware: options.middleware ?? [],
+    telemetry: options.telemetry,
     concurrency: whole(options.concurrency ?? 10, "concurrency", 10_000),
     redis: options.redis,
     namespace: assertName(options.namespace ?? `kit${serial}`, "namespace"),

@@ -10,6 +10,8 @@ export interface Me {
   readonly version: string;
   /** Path of Bull Board below the root; absent: it is not served, or not for this token. */
   readonly bullBoard?: string;
+  /** The address of traces, with `{traceId}`; absent: unknown. */
+  readonly traceUrl?: string;
   /** Whether people sign in and out at this console, rather than at a proxy or an application around it. */
   readonly signsIn: boolean;
   /** Time of the server, UTC ms. */

@@ -1,4 +1,4 @@
-import { duration } from "@carillon/ops/words";
+import { duration, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import { useEffect, useRef } from "react";
 import { Link } from "wouter";
@@ -65,11 +65,12 @@ export default function RunPage({ params }: PageProps) {
 }
 
 function Buttons({ run }: { run: RunDetails }) {
-  const { act, bullBoard } = useMe();
+  const { act, bullBoard, traceUrl } = useMe();
   const cancel = useAct(() => call("runs.cancel", { id: run.id }), {
     onDone: ({ changed }) => notify("ok", changed ? w.cancelling : w.cancelledBefore),
   });
   const job = `${ROOT}${bullBoard}queue/${encodeURIComponent(run.task.queue)}/${encodeURIComponent(run.id)}`;
+  const trace = traceLink(traceUrl, run);
   return (
     <>
       {act && run.state !== "final" && run.cancel === undefined ? (
@@ -83,6 +84,11 @@ function Buttons({ run }: { run: RunDetails }) {
       {bullBoard === undefined ? null : (
         <a className="button" href={job}>
           {w.job}
+        </a>
+      )}
+      {trace === undefined ? null : (
+        <a className="button" href={trace} target="_blank" rel="noreferrer">
+          {w.trace}
         </a>
       )}
     </>

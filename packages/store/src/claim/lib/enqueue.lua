@@ -3,20 +3,20 @@
 -- A job's data (JobData). It is built here from values that the script has anyway: Redis would read, copy and hash each
 -- character of a complete text several times. `of`: owner and id of the task; key: as JSON, "" queue/owner/id@nominal;
 -- nominal; jobDue: "" the nominal
--- time; trigger; more: what few have, as JSON after a comma; payload.
-local function jobData(of, run, generation, enqueued)
+-- time; trigger; more: what few have, as JSON after a comma; payload. `trace`: a traceparent, nil none.
+local function jobData(of, run, generation, enqueued, trace)
   local owner, id, key, nominal, due = of.owner, of.id, of.key, of.nominal, of.jobDue
   if key == "" then key = '"' .. QUEUE .. "/" .. owner .. "/" .. id .. "@" .. nominal .. '"' end
   if due == "" then due = nominal end
   return '{"payload":' .. of.payload .. ',"occurrence":{"key":' .. key .. ',"task":"' .. id .. '","owner":"' .. owner
     .. '","queue":"' .. QUEUE .. '","nominal":' .. nominal .. ',"due":' .. due .. ',"generation":' .. generation
-    .. ',"trigger":"' .. of.trigger .. '","run":"' .. run .. '"' .. of.more .. ',"enqueued":' .. enqueued .. "}}"
+    .. ',"trigger":"' .. of.trigger .. '","run":"' .. run .. '"' .. of.more .. (trace and ',"trace":' .. cjson.encode(trace) or "") .. ',"enqueued":' .. enqueued .. "}}"
 end
 
 -- Returns nil, or the error's text; on an error nothing is left behind. A job that has the id already is never taken for the new one.
-local function enqueue(template, id, data, jobKey)
+local function enqueue(template, id, data, jobKey, trace)
   if redis.call("EXISTS", jobKey) == 1 then return "a job has the id " .. id .. " already" end
-  local ok, result = pcall(bullAdd, template, id, data, jobKey)
+  local ok, result = pcall(bullAdd, template, id, data, jobKey, trace)
   if ok and (type(result) ~= "number" or result >= 0) then return nil end
   -- Lua has no rollback, but workers skip a job without its key: deleting the key undoes a failed add.
   -- (Only if it exists: after a write, Redis no longer refuses for lack of memory, and the next task would be half done.)

@@ -1,0 +1,25 @@
+import { CarillonError, type TaskDefinition } from "@carillon/core";
+import type { Enqueue } from "@carillon/core/internal";
+
+/** The span of a claim, begun. */
+export interface ClaimSpan {
+  /** Its context, as a W3C `traceparent`; undefined: the process traces nothing. */
+  readonly trace: string | undefined;
+  /** @param at time of the commit, UTC ms */
+  end(run: string, at: number): void;
+}
+
+/** What nodes use of `openTelemetry()`. */
+export interface ClaimTracer {
+  /** @param since time from which nothing blocked the occurrence, UTC ms: the span begins there, so its length is the node's lateness */
+  claim(task: TaskDefinition, occurrence: Pick<Enqueue, "trigger" | "trace">, since: number): ClaimSpan;
+}
+
+/** @throws `INVALID_OPTION` */
+export function assertTelemetry(telemetry: ClaimTracer | undefined): void {
+  if (telemetry === undefined || typeof telemetry?.claim === "function") return;
+  throw new CarillonError("INVALID_OPTION", "not made by openTelemetry().", {
+    field: "telemetry",
+    remedy: 'Give openTelemetry() of "@carillon/sdk/otel". BullMQOtel is for plain BullMQ workers.',
+  });
+}
