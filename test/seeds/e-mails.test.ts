@@ -113,9 +113,9 @@ describe("E13 alerts go to an e-mail address, in one mail per minute", () => {
       });
     const on = ["failed"];
     await expect(put({ on, email: "ops" })).rejects.toMatchObject({ field: "alerts[0].email" });
-    await expect(put({ on })).rejects.toMatchObject({ code: "INVALID_TASK", field: "alerts[0]" });
+    await expect(put({ on })).rejects.toMatchObject({ code: "INVALID_TASK", field: "alerts[0].url" });
     await expect(put({ on, email: "a@b.example", url: "https://b.example" })).rejects.toMatchObject({
-      field: "alerts[0]",
+      field: "alerts[0].email",
     });
     expect(() => alertEmail({ transport: {} as never, from: "a@b.example" })).toThrow(/createTransport/);
     expect(() => alertEmail({ transport: { sendMail: async () => {} }, from: "me" })).toThrow(/sender/);

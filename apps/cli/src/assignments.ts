@@ -12,7 +12,7 @@ const UNSAFE = new Set(["__proto__", "constructor", "prototype"]);
  * @throws `INVALID_OPTION` for an argument that is not an assignment, or a path through a value without fields
  */
 export function edited(definition: object, set: readonly string[], unset: readonly string[]): object {
-  const copy = structuredClone(definition) as Fields;
+  const copy = JSON.parse(JSON.stringify(definition)) as Fields;
   for (const text of set) {
     const at = text.indexOf("=");
     if (at < 1) throw misuse("set", `got ${text}.`, "Use FIELD=VALUE, for example priority=5.");

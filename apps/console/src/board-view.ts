@@ -17,7 +17,6 @@ import { type Env, type Middleware, pathReader, type Site } from "./context.js";
 import { boardErrorBody, coded, errorHandler, logFailure, notFound } from "./errors.js";
 import { KEPT_FOR_AN_HOUR } from "./headers.js";
 import { BOARD_PATH } from "./paths.js";
-import { hostsOnly } from "./redact.js";
 import { answered } from "./refusals.js";
 import type { TaskAdapter } from "./task-adapter.js";
 
@@ -29,7 +28,7 @@ export interface View {
 }
 
 export function boardView(role: Role, site: Site, logger: Logger): View {
-  const adapter = new BoardAdapter(role, site, logger).setBasePath(BOARD_PATH);
+  const adapter = new BoardAdapter(site, logger).setBasePath(BOARD_PATH);
   const { addQueue, removeQueue } = createBullBoard({
     queues: [],
     serverAdapter: adapter,
@@ -69,13 +68,11 @@ const ourFiles: Middleware = async (c, next) => {
 
 /** Bull Board's Hono adapter with our errors. */
 class BoardAdapter extends HonoAdapter {
-  readonly #role: Role;
   readonly #site: Site;
   readonly #logger: Logger;
 
-  constructor(role: Role, site: Site, logger: Logger) {
+  constructor(site: Site, logger: Logger) {
     super(serveStatic);
-    this.#role = role;
     this.#site = site;
     this.#logger = logger;
   }
@@ -88,8 +85,7 @@ class BoardAdapter extends HonoAdapter {
         handler: async (request) => {
           const asked = request && route.route === PAUSE_ALL ? withoutAlerts(request) : request;
           const answer = answered(await route.handler(asked));
-          const body = this.#role === "viewer" ? hostsOnly(answer.body) : answer.body;
-          return { ...answer, body: this.#redacted(body) };
+          return { ...answer, body: this.#redacted(answer.body) };
         },
       })),
     );

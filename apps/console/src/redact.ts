@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import { CarillonError } from "@carillon/sdk";
-import { ALERTS_QUEUE, shownDestination } from "@carillon/sdk/internal";
 
 /** Text that replaces a value. */
 const REDACTED = "[redacted]";
@@ -19,55 +18,7 @@ const HOLDERS: ReadonlyMap<string, string> = new Map([
   ["returnValue", ".result"],
   ["checkpoint", ".checkpoint"],
   ["progress", ".progress"],
-  ["alerts", ".alerts"],
 ]);
-
-/** Types of the tasks, and names of the jobs, that deliver alerts begin with it. */
-const DELIVERY = "carillon.";
-/** The fields of a delivery's data that are shown. A field that is not known may be a credential. */
-const DELIVERED = ["payload", "occurrence", "to", "alert", "alerts", "more", "status"];
-
-/**
- * Shows viewers only known fields of destinations, and only hosts of URLs: a target may be a credential. A host alone
- * is not a URL, so it cannot be stored back.
- * @param within whether the answer is a part of a delivery
- */
-export function hostsOnly(answer: unknown, within = false): unknown {
-  if (Array.isArray(answer)) return answer.map((one) => hostsOnly(one, within));
-  if (typeof answer !== "object" || answer === null || "toJSON" in answer) return answer;
-  const delivers = within || isDelivery(answer);
-  const shown = Object.entries(answer).map(([key, value]) => {
-    if (key === "alerts" && Array.isArray(value))
-      return [key, value.map((one) => (isAlert(one) ? hostsOnly(one, delivers) : shownDestination(one)))];
-    if (HOLDERS.has(key)) return [key, delivers ? deliveredOnly(value) : value];
-    return [key, hostsOnly(value, delivers)];
-  });
-  return Object.fromEntries(shown);
-}
-
-function isDelivery(answer: object): boolean {
-  const { type, name, queue, task } = answer as Record<"type" | "name" | "queue" | "task", unknown>;
-  const queues = [name, queue, (Object(task) as { queue?: unknown }).queue];
-  return queues.includes(ALERTS_QUEUE) || [type, name].some((one) => String(one).startsWith(DELIVERY));
-}
-
-/** Lists of raised alerts have the same name as the destinations of a task, which say what they are `on`. */
-function isAlert(one: unknown): boolean {
-  const { kind, at, on } = Object(one) as { kind?: unknown; at?: unknown; on?: unknown };
-  return typeof kind === "string" && typeof at === "number" && on === undefined;
-}
-
-/** A delivery's payload, job data or result. */
-function deliveredOnly(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(deliveredOnly);
-  if (typeof value !== "object" || value === null) return value === null ? null : REDACTED;
-  const fields = value as Record<string, unknown>;
-  const known = DELIVERED.filter((name) => Object.hasOwn(fields, name)).map((name) => [
-    name,
-    name === "payload" ? deliveredOnly(fields[name]) : fields[name],
-  ]);
-  return { ...shownDestination({ url: fields["url"] }), ...Object.fromEntries(known) };
-}
 
 /**
  * Hides the values of fields by their names, for every role, so that secrets in Redis do not leave it through the
@@ -91,8 +42,8 @@ export class Redactor {
   }
 
   /** Whether new data has the placeholder in a hidden field. @throws as `refuseShown` if it is nested too deeply */
-  hasShown(value: unknown, holder: "payload" | "alerts"): boolean {
-    return this.#findShown(value, `.${holder}`, holder, MAX_DEPTH) !== undefined;
+  hasShown(payload: unknown): boolean {
+    return this.#findShown(payload, ".payload", "payload", MAX_DEPTH) !== undefined;
   }
 
   /**
@@ -101,9 +52,9 @@ export class Redactor {
    *
    * @throws `INVALID_PAYLOAD` if a placeholder is left
    */
-  restored(value: unknown, stored: unknown, holder: "payload" | "alerts"): unknown {
-    const whole = this.#restored(value, stored, `.${holder}`);
-    this.#refuse(whole, holder, holder);
+  restored(payload: unknown, stored: unknown): unknown {
+    const whole = this.#restored(payload, stored, ".payload");
+    this.refuseShown(whole, "payload");
     return whole;
   }
 
@@ -114,17 +65,13 @@ export class Redactor {
    * @throws `INVALID_PAYLOAD` if it has `[redacted]` in a hidden field, or is nested too deeply
    */
   refuseShown(payload: unknown, field: string): void {
-    this.#refuse(payload, "payload", field);
-  }
-
-  #refuse(value: unknown, holder: string, field: string): void {
-    const at = this.#findShown(value, `.${holder}`, field, MAX_DEPTH);
+    const at = this.#findShown(payload, ".payload", field, MAX_DEPTH);
     if (at === undefined) return;
     throw new CarillonError(
       "INVALID_PAYLOAD",
       `${REDACTED} is the console's placeholder, and stands for no stored value here.`,
       {
-        field: at.replace(`.${holder}`, field),
+        field: at.replace(".payload", field),
         remedy: "Give the value itself, or edit where it is not hidden: by the SDK or the CLI.",
       },
     );

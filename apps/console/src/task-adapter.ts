@@ -19,7 +19,7 @@ import {
   type Run,
   type Task,
 } from "@carillon/sdk";
-import type { Store } from "@carillon/sdk/internal";
+import { ALERTS_QUEUE, readDelivery, type Store } from "@carillon/sdk/internal";
 import type { Job, Queue } from "bullmq";
 import type { Role } from "./auth.js";
 import { assertJobOptions } from "./job-options.js";
@@ -78,6 +78,13 @@ export class TaskAdapter extends BullMQAdapter {
     // Every job has a timestamp. BullMQ's other hashes, which have a colon in their names, do not.
     if (!job || (id.includes(":") && Number.isNaN(job.timestamp))) return undefined;
     this.#guardData(job);
+    return this.#sealed(job);
+  }
+
+  /** Hides the secrets of a job that delivers alerts. */
+  #sealed(job: Job): Job {
+    if (this.#queue.name === ALERTS_QUEUE)
+      job.data = { ...job.data, payload: readDelivery(job.data?.payload) };
     return job;
   }
 
@@ -124,8 +131,9 @@ export class TaskAdapter extends BullMQAdapter {
     await unlessGone(operatorOf(this.#client).queues.resume({ queue: this.#queue.name }, { by: this.#by }));
   }
 
-  override getJobs(statuses: JobStatus[], start = 0, end = Number.POSITIVE_INFINITY): Promise<Job[]> {
-    return super.getJobs(statuses, start, Math.min(end, start + SHOWN_JOBS - 1));
+  override async getJobs(statuses: JobStatus[], start = 0, end = Number.POSITIVE_INFINITY): Promise<Job[]> {
+    const jobs = await super.getJobs(statuses, start, Math.min(end, start + SHOWN_JOBS - 1));
+    return jobs.map((job) => job && this.#sealed(job));
   }
 
   /** Checks edits of a job's data, which start from the data as shown, with hidden values replaced. */

@@ -520,9 +520,9 @@ describe("the namespace", () => {
     expect((await api("DELETE", `/alerts/silences/${id}`)).status).toBe(204);
     expect((await api("DELETE", `/alerts/silences/${id}`)).body.error?.code).toBe("SILENCE_NOT_FOUND");
     const secret = "https://hooks.example.com/secret";
-    const sent = await api("POST", "/alerts/test", { url: secret });
+    const sent = await api("POST", "/alerts/test", { target: secret });
     expect(sent).toMatchObject({ status: 202, body: { run: expect.stringMatching(/^test-/) } });
-    expect((await api("POST", "/alerts/test", { url: "ftp://x" })).body.error).toMatchObject({
+    expect((await api("POST", "/alerts/test", { target: "ftp://x" })).body.error).toMatchObject({
       field: "url",
     });
     const undelivered = (await api("GET", "/alerts/undelivered")).body;

@@ -5,65 +5,8 @@ import { ALERT_KINDS, type AlertKind, type Policies } from "./policies.js";
 import { type CompiledSchedule, compileSchedule, parseDuration } from "./schedule/index.js";
 import type { TaskDefinition } from "./task.js";
 
-/** A webhook or an e-mail address, the kinds that it gets, and its quiet times. */
+/** A place that gets alerts, the kinds that it gets, and its quiet times. */
 export type AlertDestination = NonNullable<Policies["alerts"]>[number];
-
-/** The field of a destination that holds its target. The target itself may be a credential. */
-export type DestinationKind = Exclude<keyof AlertDestination, "on" | "quiet">;
-
-/** Facts about each kind of destination. */
-interface DestinationFacts {
-  /** The type of the tasks that deliver to it. */
-  readonly type: string;
-  /** The function whose task type a worker needs to deliver to it. */
-  readonly deliverer: string;
-  /** The part of the target that everybody may see. */
-  readonly shown: (target: string) => string;
-}
-
-/** A new kind is one entry here. The compiler asks for it. */
-export const DESTINATIONS: { readonly [Kind in DestinationKind]-?: DestinationFacts } = {
-  url: { type: "carillon.webhook", deliverer: "alertWebhook", shown: hostOf },
-  email: { type: "carillon.email", deliverer: "alertEmail", shown: (address) => address },
-};
-
-export const DESTINATION_KINDS = Object.keys(DESTINATIONS) as DestinationKind[];
-
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : "?";
-}
-
-/** The kind of a destination, and its target. */
-export function targetOf(destination: Pick<AlertDestination, DestinationKind>): {
-  readonly kind: DestinationKind;
-  readonly target: string;
-} {
-  const kind = DESTINATION_KINDS.find((one) => destination[one] !== undefined) as DestinationKind;
-  return { kind, target: destination[kind] as string };
-}
-
-/** The host of a webhook, or the address of a mail. */
-export function shownTarget(destination: Pick<AlertDestination, DestinationKind>): string {
-  const { kind, target } = targetOf(destination);
-  return kind === undefined ? "?" : DESTINATIONS[kind].shown(String(target));
-}
-
-/**
- * A stored destination as everybody may see it: only fields that are known to be harmless, so that a field of a new
- * kind is hidden until it has an entry in {@link DESTINATIONS}.
- */
-export function shownDestination(stored: unknown): Record<string, unknown> {
-  const { on, quiet, ...fields } = Object(stored) as Record<string, unknown>;
-  const targets = DESTINATION_KINDS.flatMap((kind) => {
-    const target = fields[kind];
-    return typeof target === "string" ? [[kind, DESTINATIONS[kind].shown(target)]] : [];
-  });
-  return {
-    ...(on !== undefined && { on }),
-    ...Object.fromEntries(targets),
-    ...(quiet !== undefined && { quiet }),
-  };
-}
 
 /** A destination of an alert. */
 export type RoutedDestination = AlertDestination & {

@@ -3,6 +3,7 @@
 export type { AlertDestination, Silence, SilenceScope } from "./alerts.js";
 export { type Next, SKIP_REASONS, type SkipReason } from "./decision.js";
 export type { DefaultsScope } from "./defaults.js";
+export { type AlertFormat, type AlertTarget, Secret } from "./destinations/index.js";
 export {
   CarillonError,
   type CarillonErrorOptions,

@@ -11,6 +11,7 @@ export * from "./decide-step.js";
 export * from "./decide-trigger.js";
 export * from "./decision.js";
 export * from "./defaults.js";
+export * from "./destinations/index.js";
 export * from "./errors.js";
 export * from "./freeze.js";
 export * from "./ids.js";

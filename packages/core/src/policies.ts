@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { targetSchema } from "./destinations/index.js";
 import { CarillonError } from "./errors.js";
 import { reviewSchedule, type Schedule, scheduleSchema } from "./schedule/index.js";
 import { DURATION, type Duration, durationText, parseDuration } from "./schedule/text/duration.js";
@@ -50,13 +51,6 @@ function duration(check: (value: Duration) => void) {
       return z.NEVER;
     }
   });
-}
-
-function withoutCredentials(url: string): boolean {
-  // Text that is not a URL has been refused already.
-  if (!URL.canParse(url)) return true;
-  const { username, password } = new URL(url);
-  return username === "" && password === "";
 }
 
 const span = duration((value) => void parseDuration(value));
@@ -125,28 +119,14 @@ export const policySchema = z.strictObject({
   linger: span.optional(),
   alerts: z
     .array(
-      z
-        .strictObject({
-          on: z.array(z.enum(ALERT_KINDS)).min(1),
-          url: z
-            .url({ protocol: /^https?$/ })
-            .max(2_048)
-            .refine(
-              withoutCredentials,
-              "has a user name or password in it. Put a token into the path or the query.",
-            )
-            .optional(),
-          email: z.email().max(254).optional(),
-          quiet: z
-            .array(z.strictObject({ schedule: scheduleSchema.refine(...WINDOWS), for: span }))
-            .min(1)
-            .max(8)
-            .optional(),
-        })
-        .refine(
-          ({ url, email }) => (url === undefined) !== (email === undefined),
-          "needs a url, or an email, and not both",
-        ),
+      targetSchema({
+        on: z.array(z.enum(ALERT_KINDS)).min(1),
+        quiet: z
+          .array(z.strictObject({ schedule: scheduleSchema.refine(...WINDOWS), for: span }))
+          .min(1)
+          .max(8)
+          .optional(),
+      }),
     )
     .max(8)
     .optional(),

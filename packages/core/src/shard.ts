@@ -1,12 +1,9 @@
+import { fingerprint } from "./fingerprint.js";
+
 /** Number of slices of a queue's due index. Each has a mutex, which its owner keeps. */
 export const SHARDS = 8;
 
-/** FNV-1a over `owner/id`. Never change it: tasks would move to other shards. */
+/** The slice that holds a task. @param localName `owner/id` */
 export function shardOf(localName: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < localName.length; i++) {
-    hash ^= localName.charCodeAt(i);
-    hash = Math.imul(hash, 0x01000193);
-  }
-  return (hash >>> 0) % SHARDS;
+  return fingerprint(localName) % SHARDS;
 }

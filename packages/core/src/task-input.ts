@@ -1,3 +1,4 @@
+import type { AlertTargetInput } from "./destinations/index.js";
 import type { AlertKind, Backoff, CatchUpPolicy, OverlapPolicy } from "./policies.js";
 import type { ScheduleInput } from "./schedule/input.js";
 import type { Duration } from "./schedule/text/duration.js";
@@ -70,7 +71,7 @@ export interface PoliciesInput {
   retention?: RetentionInput | undefined;
   /** Time for which a finished task stays. Default: `"30d"`. */
   linger?: Duration | undefined;
-  /** Signed webhooks and e-mail addresses, at most 8. Default: none. */
+  /** Webhooks, e-mail addresses and services that get alerts, at most 8. Default: none. */
   alerts?: AlertInput[] | undefined;
 }
 
@@ -146,22 +147,22 @@ export interface RetentionInput {
   failuresFor?: Duration | undefined;
 }
 
-/** A signed webhook, or an e-mail address. */
-export interface AlertInput {
+/**
+ * A webhook, `{ url }`, an e-mail address, `{ email }`, or a service by its `format`: `{ format: "slack", url }`,
+ * `{ format: "teams", url }`, `{ format: "pagerduty", routingKey }`. URLs of webhooks and routing keys are secrets: whoever reads the task gets
+ * placeholders, and a put that holds them keeps the stored values.
+ */
+export type AlertInput = AlertTargetInput & {
   /**
    * Events that it reports, at least one: `"failed"`, `"crashed"`, `"paused"`, `"missed-deadline"`, `"late-start"`,
    * `"slow"`, `"skipped"`, `"recovered"`; in the defaults of all tasks also `"no-worker"` and `"stopped"`.
    */
   on: AlertKind[];
-  /** An http or https URL of at most 2,048 characters. Default: none. */
-  url?: string | undefined;
-  /** Instead of a URL: an address that gets the alerts of a minute in one mail. Default: none. */
-  email?: string | undefined;
   /** At most 8 times in which it gets nothing; then it gets the alerts of the whole time at once. Default: none. */
   quiet?: QuietInput[] | undefined;
-}
+};
 
-/** A recurring quiet time of a webhook or an e-mail address. */
+/** A recurring quiet time of a destination. */
 export interface QuietInput {
   /** Its begins: a `cron` or `calendar` expression, with `timezone`. */
   schedule: ScheduleInput;

@@ -3,6 +3,7 @@ import { type AlertDestination, type AlertKind, parseTask } from "../src/index.j
 import {
   assertSilenceScope,
   destinationsOf,
+  endpointOf,
   parsePolicies,
   quietUntil,
   type Silence,
@@ -21,7 +22,7 @@ describe("destinationsOf", () => {
     ["all", parsePolicies({ alerts: [{ on: ["failed", "stopped", "recovered"], url: A }] })],
   ]);
   const urls = (about: Parameters<typeof destinationsOf>[0], definition?: ReturnType<typeof define>) =>
-    destinationsOf(about, definition, defaults).map(({ url }) => url);
+    destinationsOf(about, definition, defaults).map(endpointOf);
 
   it("are the task's own, else the defaults", () => {
     expect(urls({ kind: "failed", task }, define())).toEqual([A]);
@@ -39,7 +40,7 @@ describe("destinationsOf", () => {
           scope,
           parsePolicies({ alerts: [{ on: ["failed"], url: `https://${scope.replace(":", ".")}/` }] }),
         );
-      return destinationsOf({ kind: "failed", task }, define(), scoped).map(({ url }) => url);
+      return destinationsOf({ kind: "failed", task }, define(), scoped).map(endpointOf);
     };
     expect(of("owner:acme", "type:other")).toEqual(["https://owner.acme/"]);
     expect(of("type:noop")).toEqual(["https://type.noop/"]);
@@ -76,7 +77,9 @@ describe("quietUntil", () => {
     );
     const expected = [undefined, at("2T06:00"), at("2T06:00"), undefined, at("5T06:00")];
     expect(until).toEqual(expected);
-    expect(quietUntil({ on: ["failed"], url: A }, at("1T00:00"))).toBeUndefined();
+    expect(
+      quietUntil(alertsOf([{ on: ["failed"], url: A }])[0] as AlertDestination, at("1T00:00")),
+    ).toBeUndefined();
   });
 
   it("refuses a schedule without times, or that is not a cron or calendar expression", () => {

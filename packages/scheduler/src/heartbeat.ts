@@ -7,7 +7,6 @@ import {
   type Store,
   VERSION,
 } from "@carillon/store";
-import { AlertWatch } from "./alerts/alert-watch.js";
 import type { ServerClock } from "./loop/server-clock.js";
 import type { Settings } from "./options.js";
 import type { RoundTrips } from "./round-trips.js";
@@ -16,9 +15,10 @@ import type { RoundTrips } from "./round-trips.js";
 const REMEMBERED = 3_600_000;
 
 /**
- * Announces regularly that this node is alive, and checks for undelivered alerts and for lost writes: heartbeats are
- * counted in Redis, and a count that does not grow is of an older history.
+ * Announces regularly that this node is alive, and checks for lost writes: heartbeats are counted in Redis, and a count that
+ * does not grow is of an older history.
  * @param held why this node claims nothing although it can write; undefined if it claims
+ * @param beaten called after each beat, with the time of Redis
  */
 export function nodeHeartbeat(
   store: Store,
@@ -26,11 +26,11 @@ export function nodeHeartbeat(
   settings: Settings,
   roundTrips: RoundTrips,
   held: () => string | undefined,
+  beaten: (now: number) => Promise<void> = async () => {},
 ): Heartbeat {
   const { registry } = store;
   const { logger } = settings;
   const { nodeId: id, heartbeatEvery: every } = settings;
-  const alerts = new AlertWatch(store, settings);
   let started: number | undefined;
   let counted = 0;
   let lost: (LostHistory & { readonly noticed: number }) | undefined;
@@ -85,7 +85,7 @@ export function nodeHeartbeat(
       const [now] = await Promise.all([roundTrips.measure(() => store.serverTime()), checkHistory()]);
       await registry.beat(info(now));
       // If Redis fails, the next beat reports it.
-      await alerts.check(now).catch(() => {});
+      await beaten(now).catch(() => {});
       return now;
     },
   });

@@ -3,6 +3,7 @@ import type { CarillonError } from "@carillon/core";
 import { settingText, stoppedError } from "@carillon/core/internal";
 import { type Heartbeat, Store, type Subscription, unsafeSettings, untilRedisAnswers } from "@carillon/store";
 import { internalsOf, rememberStore } from "@carillon/store/internal";
+import { AlertWatch } from "./alerts/alert-watch.js";
 import { type Decided, type Reconciled, type SchedulerEvents, tell } from "./events.js";
 import { nodeHeartbeat } from "./heartbeat.js";
 import { Loop } from "./loop/loop.js";
@@ -67,12 +68,14 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     // A test's clock may jump by any amount.
     this.#clock = new ServerClock(undefined, time && Number.POSITIVE_INFINITY);
     this.#loop = new Loop(this.#store, this.#clock, this.#settings, this);
+    const watch = new AlertWatch(this.#store, this.#settings);
     this.#heartbeat = nodeHeartbeat(
       this.#store,
       this.#clock,
       this.#settings,
       this.#roundTrips,
       () => this.#held()?.why,
+      (now) => watch.check(now),
     );
   }
 

@@ -1,5 +1,5 @@
 import { parseTask } from "@carillon/core";
-import { parsePolicies } from "@carillon/core/internal";
+import { messagesOf, parsePolicies } from "@carillon/core/internal";
 import { type Alert, Coverage, readStatus, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
@@ -52,7 +52,10 @@ describe("alert rules", () => {
     return tasks.map(({ definition }) => definition);
   }
   const payloads = async () =>
-    (await deliveries()).map(({ payload }) => payload as { alert: { kind: string } });
+    (await deliveries()).flatMap(({ payload }) => {
+      const { url, bodies = [] } = messagesOf(payload as never);
+      return bodies.map((body) => ({ url, body: body as { kind: string } }));
+    });
   const recorded = async () =>
     (await store.alertLog.page(undefined, 10)).map(({ entry }) => JSON.parse(entry));
 
@@ -61,7 +64,7 @@ describe("alert rules", () => {
     await setDefaults("failed");
     await failed("r1");
     await deliver();
-    expect(await payloads()).toMatchObject([{ url: URL, alert: { run: "r1" } }]);
+    expect(await payloads()).toMatchObject([{ url: URL, body: { run: "r1" } }]);
     const task = { queue: QUEUE, owner: "system", id: "t" };
     expect(await recorded()).toEqual([{ kind: "failed", task, run: "r1", at: 1, to: ["example.com"] }]);
   });
@@ -90,7 +93,7 @@ describe("alert rules", () => {
     await failed("r2");
     await deliver();
     expect(await payloads()).toMatchObject([
-      { alert: { kind: "digest", more: 0, alerts: [{ run: "r1" }, { run: "r2" }] } },
+      { body: { kind: "digest", more: 0, alerts: [{ run: "r1" }, { run: "r2" }] } },
     ]);
     const [delivery] = await deliveries();
     expect(delivery?.schedule).toEqual({ at: expect.stringMatching(/T00:00:00Z$/) });
@@ -129,7 +132,7 @@ describe("alert rules", () => {
     expect(await store.registry.queues()).toEqual([DELIVERIES]);
     await deliver(DELIVERIES);
     expect(heard).toHaveLength(4);
-    const kinds = (await payloads()).map(({ alert }) => alert.kind);
+    const kinds = (await payloads()).map(({ body }) => body.kind);
     expect(kinds.sort()).toEqual(["no-worker", "recovered", "recovered", "stopped"]);
   });
 });

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { CarillonError, parseTask } from "@carillon/core";
+import { messagesOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { type Alert, type Failpoint, type Lease, Store } from "@carillon/store";
 import { internalsOf, storeOf, withSeams } from "@carillon/store/internal";
@@ -307,19 +308,29 @@ describe("the alerter", () => {
       const common = { namespace: store.namespace, task: run.task, type: "noop", consecutiveFailures: 3 };
       expect(
         tasks
-          .map(({ definition }) => definition.payload)
+          .map(({ definition }) => messagesOf(definition.payload as never))
           .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
       ).toEqual([
         {
           url: "https://example.com/",
-          alert: {
-            ...{ ...common, kind: "failed", outcome: "timed-out", nominal: 5, at: 7, run: "r1", attempts: 2 },
-            ...{ link: `${page}/runs/r1`, error: "TimeLimitError: over\nError: boom" },
-          },
+          bodies: [
+            {
+              ...{
+                ...common,
+                kind: "failed",
+                outcome: "timed-out",
+                nominal: 5,
+                at: 7,
+                run: "r1",
+                attempts: 2,
+              },
+              ...{ link: `${page}/runs/r1`, error: "TimeLimitError: over\nError: boom" },
+            },
+          ],
         },
         {
           url: "https://example.com/",
-          alert: { ...common, kind: "missed-deadline", at: 8, link: `${page}/tasks/${QUEUE}/system/t` },
+          bodies: [{ ...common, kind: "missed-deadline", at: 8, link: `${page}/tasks/${QUEUE}/system/t` }],
         },
       ]);
     });

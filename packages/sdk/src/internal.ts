@@ -6,6 +6,7 @@
 export {
   ALERT_KINDS,
   ALERTS_QUEUE,
+  type AlertFormat,
   type AlertKind,
   ERROR_CODES,
   ITEM_STATES,
@@ -15,7 +16,7 @@ export {
   type RunItem,
   TASK_STATES,
 } from "@carillon/core";
-export { nearest, nearestRemedy, shownDestination, shownTarget } from "@carillon/core/internal";
+export { nearest, nearestRemedy, readDelivery, shownTarget } from "@carillon/core/internal";
 export {
   connect,
   defaultLogger,

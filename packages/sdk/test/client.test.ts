@@ -116,6 +116,17 @@ onEveryEngine("the client", (connection) => {
     });
   });
 
+  it("warns of a format that the host of an alert's URL refuses", async () => {
+    const to = (format: "json" | "slack") => ({
+      alerts: [{ on: ["failed" as const], format, url: "https://hooks.slack.com/services/x" }],
+    });
+    const codes = async (format: "json" | "slack") =>
+      (await client.validate(noop("t", to(format)))).warnings.map(({ code }) => code);
+    expect([await codes("json"), await codes("slack")].map((one) => one.includes("ALERT_FORMAT"))).toEqual([
+      ...[true, false],
+    ]);
+  });
+
   it("lists deliveries of alerts only if asked to", async () => {
     await client.put(noop("t", { owner: "acme" }));
     const delivery = { type: "carillon.webhook", queue: "carillon-alerts", owner: "acme" };

@@ -1,5 +1,5 @@
 import { CarillonError, type DefaultsScope, type Policies, type PoliciesInput } from "@carillon/core";
-import { assertDefaultsScope, isName, parsePolicies, type Quotas } from "@carillon/core/internal";
+import { assertDefaultsScope, isName, parsePolicies, type Quotas, revealed } from "@carillon/core/internal";
 import { type NodeInfo, readNodes, readWorkers, type WorkerInfo } from "./beats.js";
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { FreezeRepository } from "./freezes.js";
@@ -174,7 +174,12 @@ export class Registry {
 
   /** @param policies undefined: none @returns whether there were other ones */
   async setDefaults(scope: DefaultsScope, policies: Policies | undefined): Promise<boolean> {
-    return this.#settings.field(this.#keys, "defaults", scope, policies && JSON.stringify(policies));
+    return this.#settings.field(
+      this.#keys,
+      "defaults",
+      scope,
+      policies && JSON.stringify(revealed(policies)),
+    );
   }
 
   /** By queue: the version of the time zone data that its tasks were planned with. */

@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { AlertKind } from "@carillon/sdk/internal";
+import type { AlertFormat, AlertKind } from "@carillon/sdk/internal";
 import { type Globals, operate, type Register, unbound, wholeNumber, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
@@ -64,19 +64,22 @@ export const registerAlerts: Register = (program, out) => {
     });
   alerts
     .command("test")
-    .summary("send a test alert to a webhook or an address")
+    .summary("send a test alert to a destination")
     .description(
-      "Sends a test alert to a URL or an e-mail address, by a worker with alertWebhook or alertEmail, and waits for its end.",
+      "Sends a test alert to a destination, by a worker with alertWebhook or alertEmail, and waits for its end.",
     )
-    .argument("<destination>", "an http or https URL, or an e-mail address")
-    .option("--wait <duration>", "at most so long", "30s")
-    .action(async (destination: string, _: unknown, command) => {
-      const options: Globals & { wait: string } = command.optsWithGlobals();
+    .argument("<destination>", "an http or https URL, an e-mail address, or a routing key")
+    .option("--format <format>", "slack, teams, pagerduty, json or email; default: by the destination")
+    .option("--url <url>", "the endpoint for a routing key")
+    .option("--wait <duration>", "give up after", "30s")
+    .action(async (target: string, _: unknown, command) => {
+      const options: Globals & { wait: string; format?: AlertFormat; url?: string } =
+        command.optsWithGlobals();
       const sdk = await import("@carillon/sdk/schedule");
       const patience = sdk.parseDuration(options.wait, "--wait");
-      const to = /^https?:/i.test(destination) ? { url: destination } : { email: destination };
+      const { format, url } = options;
       const run = await withClient(options, async (client, ops) => {
-        const { run: id } = await ops.alerts.test(to);
+        const { run: id } = await ops.alerts.test({ target, format, url });
         for (let waited = 0; ; waited += EVERY) {
           const found = await client.runs.get(id);
           if (found.state === "final" || waited >= patience) return found;

@@ -1,9 +1,6 @@
 import { type Client, isCarillonError, type TaskName } from "@carillon/sdk";
 import type { Redactor } from "../redact.js";
 
-/** The fields of a definition that can hold hidden values. */
-const HOLDERS = ["payload", "alerts"] as const;
-
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
@@ -21,12 +18,10 @@ export async function withHidden(
 ): Promise<Fields> {
   const inTask = Object.hasOwn(fields, "task");
   const given = Object(inTask ? input["task"] : input) as Fields;
-  const hiding = HOLDERS.filter((field) => redactor.hasShown(given[field], field));
-  if (hiding.length === 0) return input;
+  if (!redactor.hasShown(given["payload"])) return input;
   const { queue, owner, id } = { ...given, ...input } as unknown as TaskName;
   const stored = await client.get({ queue, owner, id }).catch(unlessMissing);
-  const whole = hiding.map((field) => [field, redactor.restored(given[field], stored?.[field], field)]);
-  const restored = { ...given, ...Object.fromEntries(whole) };
+  const restored = { ...given, payload: redactor.restored(given["payload"], stored?.payload) };
   if (!inTask) return restored;
   const condition = stored && Object.hasOwn(fields, "ifRevision") && { ifRevision: stored.revision };
   return { ...condition, ...input, task: restored };

@@ -4,7 +4,6 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import { type Ctx, type Env, json, type Person, queryOf, type Site } from "../context.js";
 import { RequestError } from "../errors.js";
-import { hostsOnly } from "../redact.js";
 import { jsonBody } from "./body.js";
 import { clientFor } from "./clients.js";
 
@@ -84,7 +83,7 @@ export function endpoint<
     });
     if (reply.location !== undefined) c.header("Location", site.basePath + reply.location);
     if (reply.body === undefined) return c.body(null, reply.status as 204);
-    return json(c, identity.role === "viewer" ? hostsOnly(reply.body) : reply.body, reply.status);
+    return json(c, reply.body, reply.status);
   };
   return Object.assign(call, {
     described: {

@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { AlertKind } from "@carillon/sdk/internal";
+import type { AlertFormat, AlertKind } from "@carillon/sdk/internal";
 import { count } from "./words-count.js";
 
 interface Owed {
@@ -141,8 +141,15 @@ export const opsWords = {
     test: "Test",
     testTitle: "Test a destination",
     testHint: "Sends one alert. The outcome of its run tells whether it arrived.",
-    destination: "Destination",
-    destinations: { url: "Webhook", email: "E-mail address" },
+    format: "Format",
+    formats: {
+      json: "JSON",
+      slack: "Slack",
+      teams: "Microsoft Teams",
+      pagerduty: "PagerDuty",
+      email: "E-mail",
+    } satisfies Record<AlertFormat, string>,
+    target: "URL, address or routing key",
     tested: "The test is on its way.",
   },
   system: {

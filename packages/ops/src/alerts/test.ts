@@ -1,11 +1,25 @@
 import { randomBytes } from "node:crypto";
-import { ALERTS_QUEUE, CarillonError, DEFAULT_OWNER, parseTask } from "@carillon/core";
-import { DESTINATIONS, parsePolicies } from "@carillon/core/internal";
+import { ALERTS_QUEUE, type AlertTarget, CarillonError, DEFAULT_OWNER, parseTask } from "@carillon/core";
+import {
+  ALERT_FORMATS,
+  CARRIERS,
+  carrierOf,
+  deliveryPayload,
+  fromZod,
+  parseTarget,
+  targetInput,
+} from "@carillon/core/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { given } from "../shapes.js";
+import { given, oneOf } from "../shapes.js";
 
-const input = z.strictObject({ url: given.optional(), email: given.optional() });
+const input = z.strictObject({
+  target: given.describe("A URL, an e-mail address or a routing key."),
+  format: oneOf(ALERT_FORMATS)
+    .optional()
+    .describe("Default: by the target, which a routing key does not tell."),
+  url: given.optional().describe("The endpoint for a routing key. Default: the service's."),
+});
 
 /** Its run tells whether it arrived: `client.runs.get`. */
 export const testAlert = operation({
@@ -13,18 +27,17 @@ export const testAlert = operation({
   role: "operator",
   reach: "owner",
   logs: false,
-  summary: "Sends a test alert to a webhook or an e-mail address, once, by a worker that delivers alerts.",
+  summary: "Sends a test alert to a destination, once, by a worker that delivers alerts.",
   input,
   output: z.object({ run: z.string() }),
   status: [202],
-  async run({ store, scope, owner = DEFAULT_OWNER, by }, destination) {
-    const { url, email } = checked(destination);
+  async run({ store, scope, owner = DEFAULT_OWNER, by }, given) {
+    const to = checked(given);
     const at = await store.serverTime();
-    const alert = { kind: "test", namespace: store.namespace, at, message: "A test of this destination." };
-    const [type, payload] =
-      url === undefined
-        ? [DESTINATIONS.email.type, { to: email, alerts: [alert], more: 0 }]
-        : [DESTINATIONS.url.type, { url, alert }];
+    const { namespace } = store;
+    const alerts = [{ kind: "test", namespace, at, message: "A test of this destination." }];
+    const payload = deliveryPayload(to, { namespace, alerts, more: 0 });
+    const { type } = CARRIERS[carrierOf(to)];
     const id = `test-${randomBytes(8).toString("hex")}`;
     const parsed = parseTask({ id, type, queue: ALERTS_QUEUE, owner, schedule: { at }, payload });
     const { registry, claims } = store;
@@ -42,16 +55,10 @@ export const testAlert = operation({
 });
 
 /** @throws `INVALID_OPTION` */
-function checked({ url, email }: z.output<typeof input>): { url?: string; email?: string } {
+function checked({ target, format, url }: z.output<typeof input>): AlertTarget {
   try {
-    const given = { ...(url !== undefined && { url }), ...(email !== undefined && { email }) };
-    parsePolicies({ alerts: [{ on: ["failed"], ...given }] });
-    return given;
+    return parseTarget({ ...targetInput(target, format), ...(url !== undefined && { url }) });
   } catch (error) {
-    if (!(error instanceof CarillonError)) throw error;
-    const field = error.field?.replace(/^alerts\[0\]\.?/, "");
-    const { remedy } = error;
-    const text = error.message.replace(/^[^:]*: /, "").replace(remedy === undefined ? "" : ` ${remedy}`, "");
-    throw new CarillonError("INVALID_OPTION", text, { ...(field && { field }), ...(remedy && { remedy }) });
+    throw error instanceof z.ZodError ? fromZod(error, "INVALID_OPTION") : error;
   }
 }

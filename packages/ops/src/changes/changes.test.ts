@@ -51,18 +51,20 @@ describe("the change log", () => {
     expect(changes[3]).not.toHaveProperty("before");
   });
 
-  it("names the hosts of alert destinations, and never a whole URL", async () => {
+  it("names alert destinations without their secrets, and shows that these differ", async () => {
     const alerts = (path: string) => [{ on: ["failed" as const], url: `https://hooks.example/${path}` }];
     await kit.client.put(task("a", { alerts: alerts("s3cret") }));
     await kit.client.put(task("a", { alerts: alerts("an0ther") }));
     await operatorOf(kit.client).defaults.set({ scope: "all", policies: { alerts: alerts("s3cret") } });
     const { changes } = await operatorOf(kit.client).changes.list();
-    const shown = [{ on: ["failed"], url: "hooks.example" }];
+    const shown = (mark: string) => [
+      { format: "json", on: ["failed"], url: `https://hooks.example/[hidden ${mark}]` },
+    ];
     expect(changes.map(({ kind, after }) => [kind, after?.["alerts"]])).toEqual([
       ...[
-        ["defaults", shown],
-        ["put", shown],
-        ["put", shown],
+        ["defaults", shown("e3e18be5")],
+        ["put", shown("720b5363")],
+        ["put", shown("e3e18be5")],
       ],
     ]);
     expect(JSON.stringify(changes)).not.toMatch(/s3cret|an0ther/);

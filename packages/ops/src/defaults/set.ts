@@ -1,5 +1,5 @@
 import type { DefaultsScope, PoliciesInput } from "@carillon/core";
-import { assertDefaultsScope, parsePolicies } from "@carillon/core/internal";
+import { assertDefaultsScope, parsePolicies, restored } from "@carillon/core/internal";
 import { shown } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
@@ -25,9 +25,9 @@ export const setDefaults = operation({
   }),
   output: changed,
   async run({ store: { registry }, log }, { scope, policies }) {
-    const parsed = policies === null ? undefined : parsePolicies(policies);
     const checked = assertDefaultsScope(scope);
     const before = (await registry.defaults()).get(checked);
+    const parsed = policies === null ? undefined : parsePolicies(restored(policies, before) as PoliciesInput);
     const changed = await registry.setDefaults(checked, parsed);
     if (changed)
       log(

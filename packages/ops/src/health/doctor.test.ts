@@ -73,6 +73,21 @@ it("finds nothing on a healthy system", async () => {
   });
 });
 
+it("finds that a service is sent a format that it refuses", async () => {
+  await client.put(
+    task("a", { alerts: [{ on: ["failed"], url: "https://hooks.slack.com/services/s3cret" }] }),
+  );
+  const { findings } = await examined(client);
+  expect(findings).toContainEqual(
+    expect.objectContaining({
+      ...{ code: "ALERT_FORMAT", severity: "error", tasks: 1 },
+      message: "1 task has alerts to hooks.slack.com in the format json, which it refuses.",
+      remedy: 'Put them again with format: "slack".',
+    }),
+  );
+  expect(JSON.stringify(findings)).not.toContain("s3cret");
+});
+
 const nothing = async () => {};
 /**
  * Faults: a name, the code and severity of the finding, a function that plants it, and how it is undone if that takes
@@ -160,7 +175,10 @@ const FAULTS: [what: string, code: string, "error" | "warning", plant: () => Pro
     "NO_DELIVERER",
     "error",
     () =>
-      store.registry.setDefaults("all", { alerts: [{ on: ["failed"], url: "https://example.com/hook" }] }),
+      operatorOf(client).defaults.set({
+        scope: "all",
+        policies: { alerts: [{ on: ["failed"], url: "https://example.com/hook" }] },
+      }),
   ],
   [
     "alerts by e-mail have a deliverer of webhooks only",

@@ -1,7 +1,15 @@
-import { ALERTS_QUEUE, type CarillonError, type Policies, type TaskName } from "@carillon/core";
 import {
-  DESTINATION_KINDS,
-  DESTINATIONS,
+  ALERTS_QUEUE,
+  type AlertDestination,
+  type CarillonError,
+  type Policies,
+  type TaskName,
+} from "@carillon/core";
+import {
+  CARRIERS,
+  type Carrier,
+  carrierOf,
+  formatInstead,
   parseLocalName,
   type StatusReasonFacts,
   type TaskSchedule,
@@ -211,21 +219,42 @@ async function uncovered(
     );
 }
 
-/** Kinds of destinations, of tasks and of defaults, that no worker delivers to. */
+/** Destinations, of tasks and of defaults, that no worker delivers to, or that do not take the format of their alerts. */
 async function undeliverable({ store, coverage }: Scope, tasks: readonly StoredTask[]): Promise<Finding[]> {
-  const defaults = await store.registry.defaults();
+  const defaults = [...(await store.registry.defaults())];
+  const withAlerts = (are: (one: AlertDestination) => boolean) => {
+    const uses = ({ alerts = [] }: Policies) => alerts.some(are);
+    const scopes = defaults.filter(([, policies]) => uses(policies)).map(([scope]) => scope);
+    return { tasks: tasks.filter(({ definition }) => uses(definition)).length, scopes };
+  };
   const found: Finding[] = [];
-  for (const kind of DESTINATION_KINDS) {
-    const { type, deliverer } = DESTINATIONS[kind];
-    const uses = ({ alerts = [] }: Policies) => alerts.some((one) => one[kind] !== undefined);
-    const scopes = [...defaults].filter(([, policies]) => uses(policies)).map(([scope]) => scope);
-    const count = tasks.filter(({ definition }) => uses(definition)).length;
+  for (const carrier of Object.keys(CARRIERS) as Carrier[]) {
+    const { type, deliverer } = CARRIERS[carrier];
+    const who = withAlerts((one) => carrierOf(one) === carrier);
     const [gap] = (await coverage.gaps([{ queue: ALERTS_QUEUE, type }])).values();
-    if (gap === undefined || (scopes.length === 0 && count === 0)) continue;
+    if (gap === undefined || (who.scopes.length === 0 && who.tasks === 0)) continue;
     found.push({
       ...{ code: "NO_DELIVERER", severity: "error", queue: ALERTS_QUEUE },
-      ...{ kind, deliverer, tasks: count, scopes, gap },
+      ...{ carrier, deliverer, ...who, gap },
     });
+  }
+  const wrong = new Map<string, Omit<Extract<FindingFacts, { code: "ALERT_FORMAT" }>, "tasks" | "scopes">>();
+  for (const one of [
+    ...tasks.map(({ definition }) => definition),
+    ...defaults.map(([, policies]) => policies),
+  ])
+    for (const to of one.alerts ?? []) {
+      const instead = formatInstead(to);
+      const { format } = to;
+      if (instead)
+        wrong.set(`${format} ${instead.host}`, {
+          ...{ code: "ALERT_FORMAT", host: instead.host, format, instead: instead.format },
+        });
+    }
+  for (const facts of wrong.values()) {
+    const is = (one: AlertDestination) =>
+      one.format === facts.format && formatInstead(one)?.host === facts.host;
+    found.push({ ...facts, severity: "error", ...withAlerts(is) });
   }
   return found;
 }

@@ -1,5 +1,5 @@
-import type { AlertDestination, TaskName } from "@carillon/core";
-import type { Gap, StatusReasonFacts, UnsafeSetting } from "@carillon/core/internal";
+import type { TaskName } from "@carillon/core";
+import type { AlertFormat, Carrier, Gap, StatusReasonFacts, UnsafeSetting } from "@carillon/core/internal";
 import type { SlowCommand } from "@carillon/store";
 
 /* The facts of findings: `words/finding.ts` makes sentences of them. */
@@ -41,11 +41,20 @@ export type FindingFacts =
   /** Number of tasks, and scopes of defaults, with alerts that nobody delivers. */
   | {
       readonly code: "NO_DELIVERER";
-      readonly kind: keyof AlertDestination;
+      readonly carrier: Carrier;
       readonly deliverer: string;
       readonly tasks: number;
       readonly scopes: readonly string[];
       readonly gap: Gap;
+    }
+  /** The same, with alerts in a format that their host does not take. */
+  | {
+      readonly code: "ALERT_FORMAT";
+      readonly host: string;
+      readonly format: AlertFormat;
+      readonly instead: AlertFormat;
+      readonly tasks: number;
+      readonly scopes: readonly string[];
     }
   | { readonly code: "NOT_PLANNED"; readonly error: string }
   | { readonly code: "NEVER_RAN"; readonly agoMs: number }

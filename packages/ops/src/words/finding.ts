@@ -86,18 +86,17 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
     case "TYPE_UNHANDLED":
       return [sentence(gapText(finding.gap)), startText(finding.gap)];
     case "NO_DELIVERER": {
-      const { tasks, scopes, kind, deliverer, gap } = finding;
-      const who = [
-        ...(tasks > 0 ? [tasks === 1 ? "1 task" : `${tasks} tasks`] : []),
-        ...(scopes.length > 0 ? [`the defaults of ${scopes.join(", ")}`] : []),
-      ];
-      const verb = tasks === 1 && scopes.length === 0 ? "has" : "have";
-      const how = kind === "email" ? "e-mail" : "webhook";
+      const { carrier, deliverer, gap } = finding;
       return [
-        `${who.join(" and ")} ${verb} alerts by ${how}, and ${gapText(gap)}.`,
+        `${alertsOf(finding)} by ${carrier === "mail" ? "e-mail" : "webhook"}, and ${gapText(gap)}.`,
         `Give a worker ${deliverer}().`,
       ];
     }
+    case "ALERT_FORMAT":
+      return [
+        `${alertsOf(finding)} to ${finding.host} in the format ${finding.format}, which it refuses.`,
+        `Put them again with format: "${finding.instead}".`,
+      ];
     case "NOT_PLANNED":
       return [
         `Its schedule cannot be computed, so it does not run: ${finding.error}`,
@@ -135,6 +134,15 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
     default:
       return [reasonText(finding, voice.time), remedyText(finding, voice)];
   }
+}
+
+/** Who has the alerts of a finding. */
+function alertsOf({ tasks, scopes }: { readonly tasks: number; readonly scopes: readonly string[] }): string {
+  const who = [
+    ...(tasks > 0 ? [tasks === 1 ? "1 task" : `${tasks} tasks`] : []),
+    ...(scopes.length > 0 ? [`the defaults of ${scopes.join(", ")}`] : []),
+  ];
+  return `${who.join(" and ")} ${tasks === 1 && scopes.length === 0 ? "has" : "have"} alerts`;
 }
 
 const SKEWED = { VERSION_SKEW: "Carillon", BULLMQ_SKEW: "BullMQ", TZDATA_SKEW: "time zone data" } as const;

@@ -1,4 +1,5 @@
 import type { TaskName } from "@carillon/core";
+import type { AlertBody } from "@carillon/core/internal";
 import type { Alert, Store } from "@carillon/store";
 
 /**
@@ -10,7 +11,7 @@ export async function alertBody(
   alert: Alert,
   type: string | undefined,
   consoleUrl: string | undefined,
-): Promise<Record<string, unknown>> {
+): Promise<AlertBody> {
   const { kind, task, at, run: id, message, ended } = alert;
   if (task === undefined) return bodyOf(store, alert, consoleUrl);
   const [run, stats] = await Promise.all([
@@ -35,7 +36,7 @@ export async function alertBody(
     link: linkOf(consoleUrl, task, run?.id),
     error: alert.error === undefined ? undefined : withoutStack(alert.error),
   };
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+  return given(body);
 }
 
 /** The body of an alert about the whole namespace. */
@@ -43,9 +44,13 @@ function bodyOf(
   { namespace }: Store,
   { kind, code, queue, type, at, message, ended }: Alert,
   consoleUrl: string | undefined,
-): Record<string, unknown> {
+): AlertBody {
   const body = { kind, namespace, code, queue, type, at, message, ended, link: consoleUrl };
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+  return given(body);
+}
+
+function given(body: { [Name in keyof AlertBody]: AlertBody[Name] | undefined }): AlertBody {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as never;
 }
 
 /** The console's page of the run, or of the task. It outlives the job, and each role may open it. */

@@ -1,6 +1,15 @@
 import { createHash } from "node:crypto";
 import { ALERTS_QUEUE, CarillonError, DEFAULT_OWNER, isCarillonError, parseTask } from "@carillon/core";
-import { DESTINATIONS, type RoutedDestination, storedInstant, targetOf } from "@carillon/core/internal";
+import {
+  type AlertBody,
+  type Batch,
+  CARRIERS,
+  carrierOf,
+  deliveryPayload,
+  endpointOf,
+  type RoutedDestination,
+  storedInstant,
+} from "@carillon/core/internal";
 import type { Alert, Store } from "@carillon/store";
 
 /** The alerts of this many ms go into one mail. */
@@ -11,12 +20,6 @@ const CLOSED = 5_000;
 const DESCRIBED = 100;
 /** Attempts to add to a digest while other nodes add to it too. */
 const TRIES = 20;
-
-interface Batch {
-  readonly alerts: readonly Record<string, unknown>[];
-  /** Number of alerts that are counted only. */
-  readonly more: number;
-}
 
 /**
  * Collects alerts by owner and destination, or by destination alone if it is shared: those of a minute for an e-mail address, those of a quiet time for any
@@ -38,7 +41,7 @@ export class AlertDigests {
   async add(
     alert: Alert,
     destination: RoutedDestination,
-    body: Record<string, unknown>,
+    body: AlertBody,
     until: number | undefined,
   ): Promise<void> {
     const queue = ALERTS_QUEUE;
@@ -46,25 +49,22 @@ export class AlertDigests {
     const owner = (shared ? undefined : alert.task?.owner) ?? DEFAULT_OWNER;
     const now = await this.#store.tasks.time(queue);
     const at = until ?? Math.ceil((now + CLOSED) / WINDOW) * WINDOW;
-    const { kind, target: to } = targetOf(destination);
+    const carrier = carrierOf(destination);
     const whose = createHash("sha256")
-      .update(`${shared ? "*" : owner} ${to}`)
+      .update(`${shared ? "*" : owner} ${destination.format} ${endpointOf(destination)}`)
       .digest("hex")
       .slice(0, 24);
-    const id = `${kind === "email" ? "mail" : "digest"}-${whose}-${at.toString(36)}`;
+    const id = `${carrier === "mail" ? "mail" : "digest"}-${whose}-${at.toString(36)}`;
     for (let tries = 0; tries < TRIES; tries++) {
       const stored = await this.#store.tasks.get({ queue, owner, id });
-      const { alerts, more } = batchOf(stored?.definition.payload);
+      const { alerts, more } = (stored?.definition.payload ?? { alerts: [], more: 0 }) as unknown as Batch;
       if (alerts.some((one) => isSame(one, alert))) return;
       const batch =
         alerts.length < DESCRIBED ? { alerts: [...alerts, body], more } : { alerts, more: more + 1 };
-      const payload =
-        kind === "email"
-          ? { to, ...batch }
-          : { url: to, alert: { kind: "digest", namespace: this.#store.namespace, at, ...batch } };
+      const payload = deliveryPayload(destination, { namespace: this.#store.namespace, at, ...batch });
       const schedule = { at: storedInstant(at, "at") };
       const retry = { attempts: 8, delay: "5s", max: "1h" };
-      const parsed = parseTask({ id, type: DESTINATIONS[kind].type, queue, owner, schedule, payload, retry });
+      const parsed = parseTask({ id, type: CARRIERS[carrier].type, queue, owner, schedule, payload, retry });
       const ifRevision = stored?.revision ?? "absent";
       try {
         await this.#store.tasks.put(queue, [parsed], { once: true, ifRevision });
@@ -77,20 +77,13 @@ export class AlertDigests {
   }
 }
 
-function batchOf(payload: unknown): Batch {
-  const { alert, ...mail } = (payload ?? {}) as Partial<Batch> & { alert?: Partial<Batch> };
-  const { alerts = [], more = 0 } = alert ?? mail;
-  return { alerts, more };
-}
-
-function isSame(one: Record<string, unknown>, { kind, task, run, at, code }: Alert): boolean {
-  const { queue, id } = (one["task"] ?? {}) as Partial<NonNullable<Alert["task"]>>;
+function isSame(one: AlertBody, { kind, task, run, at, code }: Alert): boolean {
   return (
-    one["kind"] === kind &&
-    queue === task?.queue &&
-    id === task?.id &&
-    one["run"] === run &&
-    one["at"] === at &&
-    one["code"] === code
+    one.kind === kind &&
+    one.task?.queue === task?.queue &&
+    one.task?.id === task?.id &&
+    one.run === run &&
+    one.at === at &&
+    one.code === code
   );
 }

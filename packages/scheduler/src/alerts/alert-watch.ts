@@ -1,5 +1,11 @@
 import { ALERTS_QUEUE, parseTask } from "@carillon/core";
-import { DESTINATIONS, reasonText, type StatusReasonFacts } from "@carillon/core/internal";
+import {
+  CARRIERS,
+  deliveryPayload,
+  parseTarget,
+  reasonText,
+  type StatusReasonFacts,
+} from "@carillon/core/internal";
 import { Coverage, type Incident, isAlive, isSilent, readStatus, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 
@@ -39,9 +45,11 @@ export class AlertWatch {
     const { watchdog } = this.#settings;
     if (!watchdog) return;
     const { url, every } = watchdog;
-    const payload = { url, alert: { kind: "heartbeat", namespace: this.#store.namespace } };
+    const { namespace } = this.#store;
+    const alerts = [{ kind: "heartbeat", namespace }];
+    const payload = deliveryPayload(parseTarget({ url }), { namespace, alerts, more: 0 });
     const task = parseTask({
-      ...{ id: "watchdog", queue: ALERTS_QUEUE, type: DESTINATIONS.url.type, payload, schedule: { every } },
+      ...{ id: "watchdog", queue: ALERTS_QUEUE, type: CARRIERS.http.type, payload, schedule: { every } },
       ...{ catchUp: "skip", timeLimit: "30s", retention: { successes: 1, failures: 10 } },
       description: "Heartbeat for a watchdog outside",
     });

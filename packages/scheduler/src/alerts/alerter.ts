@@ -8,8 +8,12 @@ import {
   type Silence,
 } from "@carillon/core";
 import {
-  DESTINATIONS,
+  type AlertBody,
+  CARRIERS,
+  carrierOf,
+  deliveryPayload,
   destinationsOf,
+  endpointOf,
   localName,
   quietUntil,
   type RoutedDestination,
@@ -176,8 +180,8 @@ export class Alerter {
     const body = await alertBody(this.#store, alert, type, this.#settings.consoleUrl);
     for (const destination of to) {
       const until = quietUntil(destination, now);
-      if (destination.url !== undefined && until === undefined)
-        await this.#enqueue(alert, destination.url, body);
+      if (carrierOf(destination) === "http" && until === undefined)
+        await this.#enqueue(alert, destination, body);
       else await this.#digests.add(alert, destination, body, until);
     }
   }
@@ -188,18 +192,21 @@ export class Alerter {
   }
 
   /** The job's name is derived from the alert, so that delivering it twice makes one job. */
-  async #enqueue(alert: Alert, url: string, body: object): Promise<void> {
+  async #enqueue(alert: Alert, to: RoutedDestination, body: AlertBody): Promise<void> {
     const { task, run, kind, code, queue: about, type, at: when } = alert;
-    const what = [JSON.stringify(task), run, kind, code, about, type, when, url].join(" ");
+    const what = [JSON.stringify(task), run, kind, code, about, type, when, to.format, endpointOf(to)].join(
+      " ",
+    );
     const id = `alert-${createHash("sha256").update(what).digest("hex").slice(0, 24)}`;
     const queue = ALERTS_QUEUE;
     const at = await this.#store.tasks.time(queue);
     const retry = { attempts: 8, delay: "5s", max: "1h" };
-    const payload = { url, alert: body };
+    const { namespace } = this.#store;
+    const payload = deliveryPayload(to, { namespace, alerts: [body], more: 0 });
     const owner = alert.task?.owner ?? DEFAULT_OWNER;
     const parsed = parseTask({
       id,
-      type: DESTINATIONS.url.type,
+      type: CARRIERS.http.type,
       queue,
       owner,
       schedule: { at },

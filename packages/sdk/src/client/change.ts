@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import { ALERTS_QUEUE, type Json, type TaskDefinition, type TaskName } from "@carillon/core";
-import { shownDestination } from "@carillon/core/internal";
 
 /** Changes that the log records. */
 export const CHANGE_KINDS = [
@@ -86,7 +85,7 @@ export function differenceOf(
   after: TaskDefinition | undefined,
 ): Pick<ChangeFacts, "before" | "after"> {
   const [was, is] = [plain(before), plain(after)];
-  // The URL of an alert is a credential.
+  // A new delivery's payload holds its secrets.
   const secret = (before ?? after)?.queue === ALERTS_QUEUE ? "payload" : undefined;
   const fields = [...new Set([...Object.keys(was ?? {}), ...Object.keys(is ?? {})])].filter(
     (field) => field !== secret && !UNCHANGED.has(field) && !isDeepStrictEqual(was?.[field], is?.[field]),
@@ -107,16 +106,9 @@ function only(values: Record<string, Json>, fields: readonly string[]): Record<s
   return Object.fromEntries(
     fields.flatMap((field) => {
       const value = values[field];
-      return value === undefined
-        ? []
-        : [[field, bounded(field === "alerts" ? withoutSecrets(value) : value)]];
+      return value === undefined ? [] : [[field, bounded(value)]];
     }),
   );
-}
-
-/** Destinations without their targets: these may be credentials, and the log is read by all roles. */
-function withoutSecrets(alerts: Json): Json {
-  return Array.isArray(alerts) ? (alerts.map(shownDestination) as Json) : null;
 }
 
 function bounded(value: Json): Json {

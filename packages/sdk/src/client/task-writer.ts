@@ -1,5 +1,6 @@
 import {
   CarillonError,
+  DEFAULT_OWNER,
   type Json,
   type ParsedTask,
   type PayloadLimits,
@@ -14,7 +15,9 @@ import {
   calendarsOf,
   DEFAULT_PAYLOAD_LIMITS,
   encodePayload,
+  hasPlaceholder,
   type Policies,
+  restored,
   reviewSchedule,
   storedInstant,
   withDefaults,
@@ -369,8 +372,16 @@ export class TaskWriter {
     return this.#scope.author(options.by);
   }
 
+  /** Puts the stored secrets back where the task has their placeholders. */
+  async #whole(input: TaskInput): Promise<TaskInput> {
+    if (!hasPlaceholder(input?.alerts)) return input;
+    const { queue, owner = DEFAULT_OWNER, id } = input;
+    const stored = await this.#scope.store.tasks.get({ queue, owner, id });
+    return { ...input, alerts: restored(input.alerts, stored?.definition.alerts) as never };
+  }
+
   async #check(input: TaskInput, given?: TaskContract): Promise<CheckedTask> {
-    const parsed = parseTask(this.#scope.bind(input), this.#limits);
+    const parsed = parseTask(await this.#whole(this.#scope.bind(input)), this.#limits);
     const { type: name, payload, schedule } = parsed.definition;
     if (this.#types && !this.#types.has(name)) {
       throw new CarillonError("UNKNOWN_TASK_TYPE", `${name} is not one of this client's types.`, {

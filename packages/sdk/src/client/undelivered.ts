@@ -1,5 +1,5 @@
 import { ALERTS_QUEUE } from "@carillon/core";
-import { shownTarget } from "@carillon/core/internal";
+import { type Delivery as Delivered, shownTarget } from "@carillon/core/internal";
 import type { Alert } from "@carillon/store";
 import type { Scope } from "./scope.js";
 import { listTasks } from "./task-reader.js";
@@ -48,13 +48,6 @@ export async function undelivered(scope: Scope): Promise<Undelivered> {
   return { alerts, deliveries: tasks.flatMap(deliveryOf).slice(0, MOST) };
 }
 
-interface Payload {
-  readonly url?: string;
-  readonly to?: string;
-  readonly alert?: { readonly kind?: string; readonly alerts?: readonly { readonly kind?: string }[] };
-  readonly alerts?: readonly { readonly kind?: string }[];
-}
-
 /** Empty if it was sent. */
 function deliveryOf(task: Task): Delivery[] {
   // The heartbeat of a watchdog recurs.
@@ -71,15 +64,15 @@ function oneOff({
   nextExecution,
   lastStatus,
 }: Task): Delivery[] {
-  const { url, to, alert, alerts = alert?.alerts ?? [alert] } = payload as Payload;
+  const { to, alerts } = payload as unknown as Delivered;
   const failed = lastStatus !== undefined && lastStatus.outcome !== "succeeded";
   if (!openRuns && state !== "scheduled" && !failed) return [];
   return [
     {
-      ...{ id, owner, to: shownTarget({ url, email: to }) },
+      ...{ id, owner, to: shownTarget(to) },
       state: openRuns ? "waiting" : state === "scheduled" ? "collecting" : "failed",
       at: nextExecution ?? created,
-      kinds: [...new Set(alerts.map((one) => String(one?.kind)))],
+      kinds: [...new Set(alerts.map(({ kind }) => kind))],
       ...(lastStatus?.error !== undefined && { error: lastStatus.error }),
     },
   ];

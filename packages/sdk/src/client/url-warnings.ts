@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { TaskDefinition } from "@carillon/core";
+import { CARRIERS, carrierOf, endpointOf, formatInstead } from "@carillon/core/internal";
 import { canonicalAddress, specialKind } from "../http/addresses.js";
 import { bareHost } from "../http/guard.js";
 import { HTTP_TYPE } from "../http/payload.js";
@@ -16,7 +17,24 @@ export function urlWarnings({ alerts = [], type, payload }: TaskDefinition): War
   const { url } = Object(type === HTTP_TYPE ? payload : undefined) as { url?: unknown };
   return [
     ...notPublic("payload.url", url, "httpRequest"),
-    ...alerts.flatMap((one, index) => notPublic(`alerts[${index}].url`, one.url, "alertWebhook")),
+    ...alerts.flatMap((one, index) => {
+      const field = `alerts[${index}]`;
+      const instead = formatInstead(one);
+      return carrierOf(one) === "mail"
+        ? []
+        : [
+            ...notPublic(`${field}.url`, endpointOf(one), CARRIERS.http.deliverer),
+            ...(instead
+              ? [
+                  {
+                    code: "ALERT_FORMAT",
+                    message: `${field}: ${instead.host} refuses the format ${one.format}.`,
+                    remedy: `Give format: "${instead.format}".`,
+                  },
+                ]
+              : []),
+          ];
+    }),
   ];
 }
 

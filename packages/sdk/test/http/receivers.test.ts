@@ -44,7 +44,8 @@ it("lets alerts wait for a receiver that answers, however many there are", async
 it("gives up a mail server that hangs", async () => {
   const sendMail = vi.fn(() => new Promise<void>(() => {}));
   const type = alertEmail({ transport: { sendMail }, from: "carillon@example.com" });
-  const mail = { to: "ann@example.com", alerts: [], more: 0 };
+  const to = { format: "email", email: "ann@example.com" };
+  const mail = { to, namespace: "n", alerts: [], more: 0 };
   const handler = type.handler as unknown as (mail: object, context: object) => Promise<void>;
   const sent = handler(mail, { occurrence: { run: "r" } }).then(() => "sent", String);
   await vi.advanceTimersByTimeAsync(30_000);

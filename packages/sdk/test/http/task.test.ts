@@ -6,6 +6,10 @@ import { resultOf } from "../../src/http/result.js";
 import { contextOf, failure, KEY, perform, Target } from "./bench.js";
 import { cert } from "./certificate.js";
 
+const delivery = (url: string, alert: { [name: string]: string | number | { [name: string]: string } }) => ({
+  ...{ to: { format: "json", url }, namespace: "n", alerts: [alert], more: 0 },
+});
+
 describe("http.request", () => {
   const targets: Target[] = [];
   afterEach(async () => {
@@ -198,7 +202,7 @@ describe("http.request", () => {
     const { target } = await answering(302);
     const type = alertWebhook({ allow: [target.host], signingKey: KEY });
     const alert = { kind: "failed", task: { queue: "bells", owner: "acme", id: "t" }, at: 1 };
-    expect(await failure(perform(type, { url: target.url, alert }))).toMatchObject({ code: "HTTP_STATUS" });
+    expect(await failure(perform(type, delivery(target.url, alert)))).toMatchObject({ code: "HTTP_STATUS" });
     expect(target.received).toHaveLength(1);
   });
 
@@ -211,7 +215,7 @@ describe("http.request", () => {
     targets.push(target, other);
     const allow = [target.host, other.host];
     const type = alertWebhook({ allow, signingKey: KEY, timeout: "10s" });
-    const send = ({ url }: Target) => perform(type, { url, alert: { kind: "failed", at: 1 } });
+    const send = ({ url }: Target) => perform(type, delivery(url, { kind: "failed", at: 1 }));
     const first = failure(send(target));
     await vi.waitFor(() => expect(held).toHaveLength(1));
     held[0]?.socket?.destroy();

@@ -1,5 +1,11 @@
 import { ALERTS_QUEUE } from "@carillon/core";
-import { FAILURES, localName, type StatusReasonFacts, shownTarget } from "@carillon/core/internal";
+import {
+  type Delivery,
+  FAILURES,
+  localName,
+  type StatusReasonFacts,
+  shownTarget,
+} from "@carillon/core/internal";
 import type { Store } from "../store.js";
 import type { StoredTask } from "../task/codec.js";
 
@@ -44,6 +50,5 @@ export async function failingDeliveries(
 /** The host or address that a delivery goes to. */
 function receiverOf(task: StoredTask | undefined): string[] {
   if (!task) return [];
-  const { url, to } = Object(task.definition.payload) as { url?: string; to?: string };
-  return [shownTarget({ url, email: to })];
+  return [shownTarget((task.definition.payload as unknown as Delivery).to)];
 }

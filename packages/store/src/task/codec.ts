@@ -1,4 +1,5 @@
 import {
+  ALERTS_QUEUE,
   CATCH_UP_POLICIES,
   type Duration,
   OVERLAP_POLICIES,
@@ -15,6 +16,8 @@ import {
   type Pending,
   parseLocalName,
   policySchema,
+  readDelivery,
+  revealed,
   slowerThanOf,
 } from "@carillon/core/internal";
 import { FACTS } from "../script/facts.js";
@@ -158,7 +161,7 @@ function setPolicies(fields: Map<string, string>, definition: TaskDefinition): v
   const given = POLICIES.flatMap((name) =>
     definition[name] === undefined ? [] : [[name, definition[name]]],
   );
-  if (given.length > 0) fields.set("policies", JSON.stringify(Object.fromEntries(given)));
+  if (given.length > 0) fields.set("policies", JSON.stringify(revealed(Object.fromEntries(given))));
   const { retention, alertIf = {}, linger, crash } = definition;
   const { noSuccessFor, notStartedFor, slowerThan } = alertIf;
   if (notStartedFor !== undefined || slowerThan !== undefined) {
@@ -223,7 +226,8 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
     queue,
     type: read.name(hash.get("type")),
     schedule: read.schedule(scheduleJson),
-    payload: read.json(payloadJson),
+    payload:
+      queue === ALERTS_QUEUE ? (readDelivery(read.json(payloadJson)) as never) : read.json(payloadJson),
     enabled: state !== "paused",
     priority: read.priority(hash.get("priority")),
     overlap: read.oneOf(OVERLAP_POLICIES, hash.get("overlap"), "skip"),

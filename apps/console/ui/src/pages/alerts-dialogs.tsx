@@ -1,5 +1,5 @@
 import type { InputTo } from "@carillon/ops";
-import type { AlertKind } from "@carillon/sdk/internal";
+import type { AlertFormat, AlertKind } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { call, runPath } from "../lib/api.js";
@@ -108,9 +108,9 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
 /** Sends a test alert to a destination; its run shows whether it arrived. */
 export function TestAlert({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
-  const [by, setBy] = useState<keyof typeof w.destinations>("url");
-  const [to, setTo] = useState("");
-  const act = useAct(() => call("alerts.test", { [by]: to }), {
+  const [format, setFormat] = useState<AlertFormat>("json");
+  const [target, setTarget] = useState("");
+  const act = useAct(() => call("alerts.test", { format, target }), {
     quiet: true,
     onDone: ({ run }) => {
       onClose();
@@ -128,17 +128,17 @@ export function TestAlert({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <p>{w.testHint}</p>
-      <Field label={w.destination}>
-        <Select value={by} options={w.destinations} onSet={setBy} />
+      <Field label={w.format}>
+        <Select value={format} options={w.formats} onSet={setFormat} />
       </Field>
-      <Field label={w.destinations[by]}>
+      <Field label={w.target}>
         <input
           className="input"
-          type={by}
           required
-          maxLength={2_000}
-          value={to}
-          onChange={(event) => setTo(event.target.value)}
+          maxLength={2_048}
+          autoComplete="off"
+          value={target}
+          onChange={(event) => setTarget(event.target.value)}
         />
       </Field>
     </Confirm>
