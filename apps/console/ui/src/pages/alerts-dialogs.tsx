@@ -6,7 +6,7 @@ import { call, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct } from "../lib/query.js";
 import { useZone } from "../lib/time.js";
-import { Confirm, Field, Select } from "../parts/confirm.js";
+import { Confirm, Field, Select, TextField } from "../parts/confirm.js";
 import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";
 import { words } from "../words.js";
@@ -59,8 +59,7 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
     <Confirm
       title={w.silenceTitle}
       act={w.silence}
-      busy={act.isPending}
-      error={act.error}
+      by={act}
       onAct={() => act.mutate(undefined)}
       onClose={onClose}
     >
@@ -93,14 +92,7 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
         of={given}
         ready={until !== "" && (scope === "all" || scope === "kind" || name !== "")}
       />
-      <Field label={w.note}>
-        <input
-          className="input"
-          maxLength={500}
-          value={note}
-          onChange={(event) => setNote(event.target.value)}
-        />
-      </Field>
+      <TextField label={w.note} value={note} onSet={setNote} />
     </Confirm>
   );
 }
@@ -119,14 +111,7 @@ export function TestAlert({ onClose }: { onClose: () => void }) {
     },
   });
   return (
-    <Confirm
-      title={w.testTitle}
-      act={w.test}
-      busy={act.isPending}
-      error={act.error}
-      onAct={() => act.mutate(undefined)}
-      onClose={onClose}
-    >
+    <Confirm title={w.testTitle} act={w.test} by={act} onAct={() => act.mutate(undefined)} onClose={onClose}>
       <p>{w.testHint}</p>
       <Field label={w.format}>
         <Select value={format} options={w.formats} onSet={setFormat} />

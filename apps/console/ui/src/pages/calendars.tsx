@@ -3,7 +3,7 @@ import { call } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
 import { fullTime } from "../lib/time.js";
-import { Confirm, Field } from "../parts/confirm.js";
+import { Confirm, Field, TextField } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Relative } from "../parts/time.js";
@@ -101,22 +101,12 @@ function Form({ name, entries, onClose }: FormProps) {
     <Confirm
       title={name === "" ? w.add : name}
       act={words.edit.save}
-      busy={put.isPending || !define}
-      error={put.error ?? remove.error}
+      by={remove.error ? remove : put}
+      busy={!define}
       onAct={() => put.mutate(undefined)}
       onClose={onClose}
     >
-      {name === "" ? (
-        <Field label={w.name}>
-          <input
-            className="input"
-            required
-            maxLength={128}
-            value={id}
-            onChange={(e) => setId(e.target.value)}
-          />
-        </Field>
-      ) : null}
+      {name === "" ? <TextField label={w.name} required most={128} value={id} onSet={setId} /> : null}
       <Field label={w.entriesField} hint={w.entriesHint}>
         <textarea
           className="input json"

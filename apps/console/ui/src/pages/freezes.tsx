@@ -6,7 +6,7 @@ import { call } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
 import { useZone } from "../lib/time.js";
-import { Confirm, Field, Select } from "../parts/confirm.js";
+import { Confirm, Field, Select, TextField } from "../parts/confirm.js";
 import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
@@ -120,14 +120,7 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
     },
   });
   return (
-    <Confirm
-      title={w.newTitle}
-      act={w.freeze}
-      busy={act.isPending}
-      error={act.error}
-      onAct={() => act.mutate(undefined)}
-      onClose={onClose}
-    >
+    <Confirm title={w.newTitle} act={w.freeze} by={act} onAct={() => act.mutate(undefined)} onClose={onClose}>
       <p>{w.hint}</p>
       <Field label={w.scope}>
         <Select
@@ -137,15 +130,7 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
         />
       </Field>
       {scope === "all" ? null : (
-        <Field label={w.scopes[scope]}>
-          <input
-            className="input"
-            required
-            maxLength={128}
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-          />
-        </Field>
+        <TextField label={w.scopes[scope]} required most={128} value={name} onSet={setName} />
       )}
       <Field label={w.untilField(zone)} hint={w.untilHint}>
         <input
@@ -156,14 +141,7 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
         />
       </Field>
       <HoldsLine preview="freezes.preview" of={given} ready={scope === "all" || name !== ""} />
-      <Field label={w.note}>
-        <input
-          className="input"
-          maxLength={500}
-          value={note}
-          onChange={(event) => setNote(event.target.value)}
-        />
-      </Field>
+      <TextField label={w.note} value={note} onSet={setNote} />
     </Confirm>
   );
 }
@@ -180,8 +158,7 @@ function Lift({ freeze, onClose }: { freeze: FreezeView; onClose: () => void }) 
     <Confirm
       title={w.liftTitle(scopeText(freeze))}
       act={w.lift}
-      busy={act.isPending}
-      error={act.error}
+      by={act}
       onAct={() => act.mutate(undefined)}
       onClose={onClose}
     >

@@ -186,8 +186,7 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
         <Confirm
           title={w.go(plan.tasks)}
           act={words.task.resume}
-          busy={act.isPending}
-          error={act.error}
+          by={act}
           onAct={() => act.mutate(undefined)}
           onClose={() => setAsks(false)}
         >

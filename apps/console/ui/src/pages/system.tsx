@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { call, ROOT } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
-import { Confirm, Field } from "../parts/confirm.js";
+import { Confirm, TextField } from "../parts/confirm.js";
 import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
@@ -187,21 +187,13 @@ function PauseQueue({ name, onClose }: { name: string; onClose: () => void }) {
     <Confirm
       title={words.task.pauseTitle(name)}
       act={words.task.pause}
-      busy={act.isPending}
-      error={act.error}
+      by={act}
       onAct={() => act.mutate(undefined)}
       onClose={onClose}
     >
       <p>{w.pauseHint}</p>
       <HoldsLine preview="queues.previewPause" of={{ queue: name }} ready />
-      <Field label={words.task.note}>
-        <input
-          className="input"
-          maxLength={500}
-          value={note}
-          onChange={(event) => setNote(event.target.value)}
-        />
-      </Field>
+      <TextField label={words.task.note} value={note} onSet={setNote} />
     </Confirm>
   );
 }

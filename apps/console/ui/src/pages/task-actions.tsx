@@ -6,7 +6,7 @@ import { call, refOf, runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct } from "../lib/query.js";
 import { useZone } from "../lib/time.js";
-import { Check, Confirm, Field, Select } from "../parts/confirm.js";
+import { Check, Confirm, Field, Select, TextField } from "../parts/confirm.js";
 import { JsonField } from "../parts/json-field.js";
 import { notify } from "../parts/notices.js";
 import { words } from "../words.js";
@@ -49,8 +49,7 @@ function Trigger({ task, onClose }: Props) {
     <Confirm
       title={w.triggerTitle(shortName(task))}
       act={w.trigger}
-      busy={act.isPending}
-      error={act.error}
+      by={act}
       onAct={() => act.mutate(undefined)}
       onClose={onClose}
     >
@@ -84,19 +83,11 @@ function Pause({ task, onClose }: Props) {
     <Confirm
       title={w.pauseTitle(shortName(task))}
       act={w.pause}
-      busy={act.isPending}
-      error={act.error}
+      by={act}
       onAct={() => act.mutate(undefined)}
       onClose={onClose}
     >
-      <Field label={w.note} hint={w.noteHint}>
-        <input
-          className="input"
-          value={note}
-          maxLength={500}
-          onChange={(event) => setNote(event.target.value)}
-        />
-      </Field>
+      <TextField label={w.note} hint={w.noteHint} value={note} onSet={setNote} />
       <Check label={w.cancelQueued} checked={cancelQueued} onSet={setCancelQueued} />
     </Confirm>
   );
@@ -115,8 +106,7 @@ function Resume({ task, onClose }: Props) {
     <Confirm
       title={w.resumeTitle(shortName(task))}
       act={w.resume}
-      busy={act.isPending}
-      error={act.error}
+      by={act}
       onAct={() => act.mutate(undefined)}
       onClose={onClose}
     >
@@ -170,8 +160,8 @@ function Backfill({ task, onClose }: Props) {
     <Confirm
       title={w.backfillTitle(shortName(task))}
       act={total === undefined ? w.count : w.start(total)}
-      busy={act.isPending || total === 0}
-      error={act.error}
+      by={act}
+      busy={total === 0}
       onAct={() => act.mutate(total === undefined)}
       onClose={onClose}
     >
@@ -211,8 +201,7 @@ function Delete({ task, onClose }: Props) {
       title={w.deleteTitle(shortName(task))}
       act={w.delete}
       danger
-      busy={act.isPending}
-      error={act.error}
+      by={act}
       onAct={() => act.mutate(undefined)}
       onClose={onClose}
     >

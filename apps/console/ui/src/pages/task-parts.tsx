@@ -226,8 +226,8 @@ export function Revisions({ name, task }: { name: Named; task?: Task }) {
           title={w.revision(chosen.number)}
           act={w.restore}
           wide
-          busy={restore.isPending || !define}
-          error={restore.error}
+          by={restore}
+          busy={!define}
           onAct={() => restore.mutate(chosen.number)}
           onClose={() => setChosen(undefined)}
         >

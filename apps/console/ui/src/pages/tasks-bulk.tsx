@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { call, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
-import { Check, Confirm, Field, Select } from "../parts/confirm.js";
+import { Check, Confirm, Field, Select, TextField } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
 import { ErrorNote, Loaded } from "../parts/page.js";
 import { words } from "../words.js";
@@ -116,15 +116,13 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
       title={w.titles[verb]}
       act={w.verbs[verb]}
       danger={verb === "delete"}
-      busy={act.isPending || !ready || unsure || !dry.data || dry.data.count === 0}
-      error={act.error}
+      by={act}
+      busy={!ready || unsure || !dry.data || dry.data.count === 0}
       onAct={() => act.mutate(undefined)}
       onClose={onClose}
     >
       {verb === "pause" ? (
-        <Field label={words.task.note} hint={w.noteHint}>
-          <input className="input" maxLength={500} value={note} onChange={(e) => setNote(e.target.value)} />
-        </Field>
+        <TextField label={words.task.note} hint={w.noteHint} value={note} onSet={setNote} />
       ) : null}
       {verb === "resume" ? (
         <>

@@ -9,16 +9,17 @@ interface Props {
   act: string;
   danger?: boolean;
   wide?: boolean;
-  /** Whether the action is in progress, or not possible yet. */
+  /** The action: its button waits while it is in progress, and its error is shown. */
+  by: { readonly isPending: boolean; readonly error: unknown };
+  /** Whether it is not possible yet. */
   busy?: boolean;
-  error?: unknown;
   onAct: () => void;
   onClose: () => void;
   children?: ReactNode;
 }
 
 /** A dialog that asks for confirmation, then acts. It stays open until that is done, so that an error appears in it. */
-export function Confirm({ title, act, danger, wide, busy, error, onAct, onClose, children }: Props) {
+export function Confirm({ title, act, danger, wide, by, busy, onAct, onClose, children }: Props) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     onAct();
@@ -27,12 +28,16 @@ export function Confirm({ title, act, danger, wide, busy, error, onAct, onClose,
     <Dialog title={title} onClose={onClose} {...(wide ? { wide } : {})}>
       <form className="form" onSubmit={submit}>
         {children}
-        {error ? <ErrorNote error={error} /> : null}
+        {by.error ? <ErrorNote error={by.error} /> : null}
         <div className="actions">
           <button type="button" className="button" onClick={onClose}>
             {words.cancel}
           </button>
-          <button type="submit" className={danger ? "button danger" : "button main"} disabled={busy}>
+          <button
+            type="submit"
+            className={danger ? "button danger" : "button main"}
+            disabled={busy || by.isPending}
+          >
             {act}
           </button>
         </div>
@@ -49,6 +54,25 @@ export function Field({ label, hint, children }: { label: string; hint?: string;
       {children}
       {hint === undefined ? null : <span className="small soft">{hint}</span>}
     </label>
+  );
+}
+
+interface TextProps {
+  label: string;
+  hint?: string;
+  value: string;
+  /** Most characters. Default: those of a note. */
+  most?: number;
+  required?: boolean;
+  onSet: (to: string) => void;
+}
+
+/** A line of text with its label. */
+export function TextField({ label, hint, most = 500, onSet, ...input }: TextProps) {
+  return (
+    <Field label={label} {...(hint === undefined ? {} : { hint })}>
+      <input className="input" maxLength={most} onChange={(event) => onSet(event.target.value)} {...input} />
+    </Field>
   );
 }
 
