@@ -62,7 +62,8 @@ async function close(app: INestApplication): Promise<void> {
   await app.close();
 }
 
-test("each occurrence of a scheduled method runs on one of three replicas", async () => {
+/** A class with a task that runs each second, and the times of its runs. */
+function eachSecond() {
   const ran: number[] = [];
   @Injectable()
   class Reports {
@@ -71,6 +72,11 @@ test("each occurrence of a scheduled method runs on one of three replicas", asyn
       ran.push(occurrence.nominal);
     }
   }
+  return { ran, Reports };
+}
+
+test("each occurrence of a scheduled method runs on one of three replicas", async () => {
+  const { ran, Reports } = eachSecond();
   const options = shared();
   for (const _ of [1, 2, 3]) await replica(options, [Reports]);
   await eventually(() => ran.length >= 3);
@@ -78,14 +84,7 @@ test("each occurrence of a scheduled method runs on one of three replicas", asyn
 });
 
 test("a rolling restart misses and doubles no occurrence", async () => {
-  const ran: number[] = [];
-  @Injectable()
-  class Reports {
-    @Task({ id: "seconds", schedule: { every: "1s" }, catchUp: "all", overlap: "allow" })
-    seconds(_payload: undefined, { occurrence }: Context) {
-      ran.push(occurrence.nominal);
-    }
-  }
+  const { ran, Reports } = eachSecond();
   const options = shared();
   const runs = (count: number) => eventually(() => ran.length >= count);
   let [first, second] = [await replica(options, [Reports]), await replica(options, [Reports])];

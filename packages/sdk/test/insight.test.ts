@@ -1,46 +1,17 @@
 import { operatorOf } from "@carillon/ops";
 import { defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { z } from "zod";
-
-const QUEUE = "bells";
-const START = Date.parse("2026-01-01T00:00:00Z");
-const MINUTE = 60_000;
-
-const payload = z.object({}).loose();
-const fine = defineTask("fine", { queue: QUEUE, payload, handler: () => {} });
-const failing = defineTask("failing", {
-  queue: QUEUE,
-  payload,
-  handler: () => {
-    throw new Error("no");
-  },
-});
-/** Requests one more run, ten minutes later. */
-const asking = defineTask("asking", {
-  queue: QUEUE,
-  payload,
-  handler: (_payload, { runNextAt, occurrence }) => {
-    if (occurrence.trigger !== "self") runNextAt(occurrence.nominal + 10 * MINUTE);
-  },
-});
+import { type TestKit, testKit } from "@carillon/testing";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { eachBells, MINUTE, putBell, QUEUE, START } from "../../../test/bells.js";
 
 describe("what runs tell", () => {
-  let redis: RedisServer;
   let kit: TestKit;
-  beforeAll(async () => {
-    redis = await startRedis();
+  eachBells((made) => {
+    kit = made;
   });
-  afterAll(async () => redis.stop());
-  beforeEach(async () => {
-    kit = await testKit({ types: [fine, failing, asking], redis, start: START });
-  });
-  afterEach(async () => kit.close());
 
-  const put = (id: string, type: string, rest: Partial<TaskInput>) =>
-    kit.client.put({ id, type, queue: QUEUE, schedule: { every: "1h" }, ...rest });
+  const put = (id: string, type: string, rest: Partial<TaskInput>) => putBell(kit, id, type, rest);
 
   it("shows how late a run was enqueued, and how long it waited for a worker", async () => {
     await put("t", "fine", {});
@@ -115,9 +86,10 @@ describe("what runs tell", () => {
 
     it("lists all queues together, newest first, on every page", async () => {
       const queues = ["zz", "aa", "mm"];
-      const types = queues.map((queue) => defineTask(queue, { queue, payload, handler: () => {} }));
+      const types = queues.map((queue) => defineTask(queue, { queue, handler: () => {} }));
       await kit.close();
-      kit = await testKit({ types, redis, start: START });
+      kit = await testKit({ types, start: START });
+      onTestFinished(() => kit.close());
       for (const [n, queue] of ["zz", "aa", "mm", "zz", "aa", "zz"].entries())
         await put(`t${n}`, queue, { queue, schedule: { at: START + (n + 1) * MINUTE } });
       // Ends in the same millisecond as t5 of another queue.

@@ -1,49 +1,20 @@
 import { type AnswerTo, operatorOf } from "@carillon/ops";
-import { Client, defineTask, type TaskInput } from "@carillon/sdk";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { z } from "zod";
+import { Client, type TaskInput } from "@carillon/sdk";
+import type { TestKit } from "@carillon/testing";
+import { describe, expect, it, vi } from "vitest";
+import { eachBells, MINUTE, putBell, QUEUE, START } from "../../../../test/bells.js";
 import { explained } from "../../test/in-words.js";
 import { SlowSchedules } from "../../test/slow-schedules.js";
 
 type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
 
-const QUEUE = "bells";
-const START = Date.parse("2026-01-01T00:00:00Z");
-const MINUTE = 60_000;
-
-const payload = z.object({}).loose();
-const fine = defineTask("fine", { queue: QUEUE, payload, handler: () => {} });
-const failing = defineTask("failing", {
-  queue: QUEUE,
-  payload,
-  handler: () => {
-    throw new Error("no");
-  },
-});
-/** Requests one more run, ten minutes later. */
-const asking = defineTask("asking", {
-  queue: QUEUE,
-  payload,
-  handler: (_payload, { runNextAt, occurrence }) => {
-    if (occurrence.trigger !== "self") runNextAt(occurrence.nominal + 10 * MINUTE);
-  },
-});
-
 describe("the occurrences of tasks", () => {
-  let redis: RedisServer;
   let kit: TestKit;
-  beforeAll(async () => {
-    redis = await startRedis();
+  eachBells((made) => {
+    kit = made;
   });
-  afterAll(async () => redis.stop());
-  beforeEach(async () => {
-    kit = await testKit({ types: [fine, failing, asking], redis, start: START });
-  });
-  afterEach(async () => kit.close());
 
-  const put = (id: string, type: string, rest: Partial<TaskInput>) =>
-    kit.client.put({ id, type, queue: QUEUE, schedule: { every: "1h" }, ...rest });
+  const put = (id: string, type: string, rest: Partial<TaskInput>) => putBell(kit, id, type, rest);
   const named = (list: readonly Upcoming[]) =>
     list.map(({ task, due }) => [task.id, (due - START) / MINUTE] as const);
 
