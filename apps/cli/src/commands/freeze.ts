@@ -1,5 +1,5 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { covers, duration } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
 import { type Globals, operate, type Register, unbound, withClient } from "../command.js";
 import { readMoment } from "../moment.js";
@@ -107,17 +107,8 @@ export const registerUnfreeze: Register = (program, out) => {
 export type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
 
 /** The freeze that holds a task now. */
-export function freezeOf(
-  freezes: readonly FreezeView[],
-  { owner, queue, tags }: Pick<Task, "owner" | "queue" | "tags">,
-): FreezeView | undefined {
-  return freezes.find(
-    (one) =>
-      one.active &&
-      (one.owner ?? owner) === owner &&
-      (one.queue ?? queue) === queue &&
-      (one.tag === undefined || tags.includes(one.tag)),
-  );
+export function freezeOf(freezes: readonly FreezeView[], task: Task): FreezeView | undefined {
+  return freezes.find((one) => one.active && covers(one, task));
 }
 
 /** A freeze in one line: `owner acme, until 14:00 in 2 h, by ann: INC-43`. */

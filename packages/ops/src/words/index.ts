@@ -1,9 +1,9 @@
 /**
- * Facts of operations in words, for the command line and the pages.
+ * Facts of operations in words, for the command line and the pages, and the rules of the engine that showing them needs.
  *
  * @packageDocumentation
  */
-export { duration, FAILURES, relative, SUCCESSES } from "@carillon/core/internal";
+export { covers, duration, FAILURES, relative, SUCCESSES } from "@carillon/core/internal";
 export { eventText, explanationText, holdText } from "./explanation.js";
 export { findingText } from "./finding.js";
 export { reasonText, remedyText } from "./status.js";
