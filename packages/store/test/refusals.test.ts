@@ -272,8 +272,7 @@ describe("a Redis that is down", () => {
     const patient = new Store({ connection: redis.url });
     expect(await patient.tasks.put(QUEUE, [task])).toMatchObject([{ outcome: "created" }]);
     // The first store has reconnected on its own.
-    while (!internalsOf(store).link.ready)
-      await new Promise<void>((resolve) => internalsOf(store).link.client.once("ready", resolve));
+    await eventually(() => store.ready);
     expect(await store.tasks.put(QUEUE, [task])).toMatchObject([{ outcome: "unchanged" }]);
     await Promise.all([store.close(), patient.close()]);
     await redis.stop();
