@@ -1,3 +1,4 @@
+export { type CheckInOptions, type CheckIns, checkIns } from "./check-ins.js";
 export { type DeliverOptions, deliver } from "./deliver.js";
 export { type AlertEmailOptions, alertEmail, type MailTransport } from "./email.js";
 export { HttpError, type HttpErrorCode } from "./errors.js";
