@@ -9,6 +9,7 @@ import { check } from "./checker.mjs";
 import { Child } from "./child.mjs";
 import { readQueue } from "./evidence.mjs";
 import { monotonic } from "./failpoint.mjs";
+import { COMMIT } from "./faults/network.mjs";
 import { Observer } from "./observer.mjs";
 import { ask, openServers } from "./servers.mjs";
 import { watchMulti } from "./watch-multi.mjs";
@@ -56,6 +57,7 @@ const FINDS = {
   "mutex only": ["duplicates"],
   "fence removed": ["duplicates"],
   "shares without a fence": ["duplicates"],
+  "death without a fence": ["duplicates"],
   "edits without a fence": ["paused", "stale"],
   "no re-read": ["pending"],
   "scripts not sent again": ["pending"],
@@ -101,6 +103,17 @@ const CONTROLS = {
     await stage.another(hit.mono);
     owner.thaw();
     await stage.another(hit.mono, owner.id);
+  },
+
+  /** An owner dies with a batch under way, which arrives when another node has taken the queue. */
+  async "death without a fence"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    const owner = await stage.owner(await stage.nodes(2, "fence"));
+    const batches = owner.proxy.copy(COMMIT);
+    await owner.proxy.withhold("question", COMMIT);
+    await owner.kill();
+    await stage.another(monotonic());
+    await batches.deliver();
   },
 
   /** One task is paused, and the payload of another is changed, while a node holds decisions about both. */
@@ -296,8 +309,9 @@ class Stage {
   /** @param {string} [user] of Redis */
   async nodes(count, sabotage, user) {
     for (let i = 0; i < count; i++) {
+      const { url, proxy } = await this.servers.wayFor(user ?? "default");
       const env = {
-        REDIS_URL: user ? this.servers.url.replace("://", `://${user}:x@`) : this.servers.url,
+        REDIS_URL: url,
         CARILLON_NAMESPACE: this.namespace,
         CARILLON_NODE_ID: `n${i}`,
         CARILLON_PORT: "0",
@@ -310,7 +324,7 @@ class Stage {
       };
       const id = `${this.namespace}-${i}`;
       const child = new Child({ id, script: "node.mjs", env, dir: this.dir, onEvent });
-      this.#children.push(child);
+      this.#children.push(Object.assign(child, { proxy }));
       child.start();
     }
     await Promise.all(this.#children.map(({ ready }) => ready));

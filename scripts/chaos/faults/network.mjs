@@ -3,8 +3,8 @@ import { pause } from "../../lib/nodes.mjs";
 import { monotonic } from "../failpoint.mjs";
 import { ask } from "../servers.mjs";
 
-/** Text that identifies a commit: no other command of a node names this channel. */
-const commitText = (namespace) => `{${namespace}}:cancel`;
+/** Text that identifies a commit: besides a copy of freezes, no other command of a node names this key. */
+export const COMMIT = ":~held";
 
 const network = (fault) => ({ scope: "node", topologies: ["single"], ...fault });
 
@@ -29,9 +29,9 @@ export const networkFaults = [
   }),
   network({
     kind: "commit's reply lost",
-    async run({ target, namespace, within }) {
+    async run({ target, within }) {
       const { proxy } = target;
-      const lost = proxy.loseAnswerTo(commitText(namespace)).then(() => true);
+      const lost = proxy.loseAnswerTo(COMMIT).then(() => true);
       const happened = await Promise.race([lost, pause(within).then(() => false)]);
       proxy.calm();
       return { effective: happened, happened };
@@ -39,9 +39,9 @@ export const networkFaults = [
   }),
   network({
     kind: "commit withheld and cut",
-    async run({ target, namespace, within }) {
+    async run({ target, within }) {
       const { proxy } = target;
-      const withheld = proxy.withhold("question", commitText(namespace)).then(() => true);
+      const withheld = proxy.withhold("question", COMMIT).then(() => true);
       const happened = await Promise.race([withheld, pause(within).then(() => false)]);
       if (happened) {
         await pause(300);
