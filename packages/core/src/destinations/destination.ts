@@ -48,29 +48,29 @@ type Plain<Fields extends z.ZodRawShape> = {
   readonly [Name in keyof Fields]: z.output<Fields[Name]> extends Secret ? string : z.output<Fields[Name]>;
 };
 
-interface Described<Fields extends z.ZodRawShape> {
+type Described<Fields extends z.ZodRawShape> = {
   /** Its settings, the target first. A secret one is marked by `secret`. */
   readonly fields: Fields;
   /** It is meant if a destination names no format and has its target. */
   readonly implied?: true | undefined;
   /** The URL or the address that it sends to. */
   endpoint(to: Plain<Fields>): string;
-}
+};
 
 /** A service that takes JSON by POST. */
-export interface HttpDestination<Fields extends z.ZodRawShape> extends Described<Fields> {
+type HttpDestination<Fields extends z.ZodRawShape> = Described<Fields> & {
   readonly carrier: "http";
   /** The bodies of its requests, in their order. */
   bodies(batch: Batch, to: Plain<Fields>): readonly Json[];
   /** Hosts that take this format only. */
   readonly hosts?: RegExp;
-}
+};
 
 /** Addresses that get mails. Alerts of a minute go into one. */
-export interface MailDestination<Fields extends z.ZodRawShape> extends Described<Fields> {
+type MailDestination<Fields extends z.ZodRawShape> = Described<Fields> & {
   readonly carrier: "mail";
   mail(batch: Batch, to: Plain<Fields>): Mail;
-}
+};
 
 /** Everything about one format of destinations. */
 export type Destination<Fields extends z.ZodRawShape = z.ZodRawShape> =
