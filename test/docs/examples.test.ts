@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
@@ -22,7 +22,10 @@ const pages = [
  */
 const BLOCK = /(?:<!-- (?<how>as|not compiled): (?<what>.+) -->\n+)?^( *)```ts\n(?<code>[\s\S]*?)^\3```/gm;
 
-/** The blocks of a page, each at its own lines, so that an error names a line of the page. */
+/**
+ * The blocks of a page, each at its own lines, so that an error names a line of the page. A block that begins with its file's name, `// client.ts`,
+ * can be imported by others of the page.
+ */
 function examplesOf(page: string): { name: string; code: string }[] {
   const text = readFileSync(join(root, page), "utf8");
   return [...text.matchAll(BLOCK)].flatMap((match) => {
@@ -30,7 +33,8 @@ function examplesOf(page: string): { name: string; code: string }[] {
     if (how === "not compiled") return [];
     const line = text.slice(0, text.indexOf(code, match.index)).split("\n").length;
     const whole = how === "as" ? what.replace("…", () => code) : code;
-    const name = `${page.replaceAll("/", "__")}__${line}.ts`;
+    const file = /^\/\/ (\S+\.ts)\n/.exec(code)?.[1] ?? `${line}.ts`;
+    const name = `${page.replaceAll("/", "__")}__/${file}`;
     return [{ name, code: `export {};${"\n".repeat(line - 1)}${whole}` }];
   });
 }
@@ -40,7 +44,11 @@ it("examples in TypeScript compile", async () => {
   mkdirSync(folder, { recursive: true });
   const examples = pages.flatMap(examplesOf);
   expect(examples.length).toBeGreaterThan(50);
-  for (const { name, code } of examples) writeFileSync(join(folder, name), code);
+  expect(new Set(examples.map(({ name }) => name)).size).toBe(examples.length);
+  for (const { name, code } of examples) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), code);
+  }
   // As in a reader's project, on the built packages.
   const compilerOptions = {
     target: "es2023",
@@ -60,6 +68,6 @@ it("examples in TypeScript compile", async () => {
       resolve(stdout || String(error ?? "")),
     );
   });
-  const byPage = errors.replaceAll(/^.*\.carillon\/examples\//gm, "").replaceAll(/__\d+\.ts\(/g, "(");
+  const byPage = errors.replaceAll(/^.*\.carillon\/examples\//gm, "").replaceAll(/__\/\d+\.ts\(/g, "(");
   expect(byPage.replaceAll("__", "/")).toBe("");
 });
