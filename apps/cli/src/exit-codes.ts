@@ -20,14 +20,15 @@ Exit codes:
   0  done
   1  unexpected error
   2  wrong usage or invalid input; nothing was written (but see put --batch)
-  3  no such task, run, queue, backfill, calendar, freeze, silence or token, or
-     several answer to the name (say --queue)
+  3  no such task, run, queue, backfill, calendar, freeze, silence, token or
+     set, or several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
   5  refused by the state of things: trigger met a running run (overlap), a
      freeze or the limit of its owner; a quota is used up; a finished task
      cannot be paused; a run that is over cannot be cancelled; put
      --if-revision found another revision; a calendar that tasks use cannot be
-     deleted; a backfill that was waited for was stopped
+     deleted; a backfill that was waited for was stopped; a plan is stale, or
+     breaks a rule of its set
 
 Those of status: 0 on time, 10 behind, 11 stopped, also without Redis; of
 doctor: 0 healthy, 10 warnings, 11 errors.`;
@@ -56,6 +57,7 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   SILENCE_NOT_FOUND: EXIT.notFound,
   REVISION_NOT_FOUND: EXIT.notFound,
   TOKEN_NOT_FOUND: EXIT.notFound,
+  SET_NOT_FOUND: EXIT.notFound,
   AMBIGUOUS_TASK: EXIT.notFound,
   REDIS_UNAVAILABLE: EXIT.redis,
   REDIS_AUTH: EXIT.redis,
@@ -70,6 +72,8 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   QUOTA_INTERVAL: EXIT.refused,
   QUOTA_WAITING: EXIT.refused,
   FROZEN: EXIT.refused,
+  STALE_PLAN: EXIT.refused,
+  PLAN_REFUSED: EXIT.refused,
   SKIPPED_OVERLAP: EXIT.refused,
   RATE_LIMITED: EXIT.refused,
   REDIS_ERROR: EXIT.unexpected,

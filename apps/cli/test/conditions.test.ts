@@ -15,6 +15,7 @@ const SELECTS: Readonly<Record<ConditionName, readonly string[]>> = {
   queue: ["--queue", "foo"],
   owner: ["--owner", "acme"],
   tag: ["--tag", "ops"],
+  set: ["--set", "billing"],
   state: ["--state", "paused"],
   outcome: ["--outcome", "succeeded,failed"],
   failing: ["--failing"],

@@ -87,6 +87,7 @@ describe("many tasks at once", () => {
         queue: "q",
         owner: "acme",
         tag: "ops",
+        set: "billing",
         state: "paused",
         outcome: ["failed", "lost"],
         failing: true,

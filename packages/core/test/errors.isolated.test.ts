@@ -79,6 +79,8 @@ describe("errors", () => {
       QUOTA_TASKS: 409,
       QUOTA_INTERVAL: 409,
       QUOTA_WAITING: 429,
+      STALE_PLAN: 409,
+      PLAN_REFUSED: 409,
       RATE_LIMITED: 429,
       INTERNAL: 500,
       REDIS_UNAVAILABLE: 503,

@@ -56,6 +56,10 @@ import { retryItems } from "./runs/retry-items.js";
 import { stats } from "./runs/stats.js";
 import { statsOfAll } from "./runs/stats-of-all.js";
 import { summary } from "./runs/summary.js";
+import { applySet } from "./sets/apply.js";
+import { getSet } from "./sets/get.js";
+import { listSets } from "./sets/list.js";
+import { planSet } from "./sets/plan.js";
 import { deleteSilence } from "./silences/delete.js";
 import { listSilences } from "./silences/list.js";
 import { previewSilence } from "./silences/preview.js";
@@ -132,6 +136,7 @@ export const OPERATIONS = {
     statsOfAll,
     ledger,
   },
+  sets: { list: listSets, get: getSet, plan: planSet, apply: applySet },
   silences: { list: listSilences, put: putSilence, preview: previewSilence, delete: deleteSilence },
   tasks: {
     list: listTasks,

@@ -25,6 +25,7 @@ export const CONDITIONS = {
   queue: { kind: "name", help: "of this queue", ofName: true },
   owner: { kind: "name", help: "of this owner", ofName: true },
   tag: { kind: "name", help: "with this tag" },
+  set: { kind: "name", help: "of this set" },
   state: { kind: "state", help: "in this state", needsOther: true },
   outcome: { kind: "outcomes", help: "whose last run had this outcome; several: a,b" },
   failing: { kind: "flag", help: "whose last run is a failure: failed, timed-out, crashed or lost" },

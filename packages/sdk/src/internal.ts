@@ -30,17 +30,25 @@ export {
 } from "@carillon/store";
 export { internalsOf, storeOf } from "@carillon/store/internal";
 export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope, shown } from "./client/change.js";
-export { assertEntry, assertRef, notFound, shortText, wholeNumber } from "./client/input.js";
+export {
+  assertEntry,
+  assertRef,
+  type CheckedTask,
+  notFound,
+  shortText,
+  wholeNumber,
+} from "./client/input.js";
+export { previewOf } from "./client/preview.js";
 export { running } from "./client/running.js";
 export { findRun } from "./client/runs.js";
 export { type Scope, scopeOf } from "./client/scope.js";
-export type { StatsPage, TaskStatsRow } from "./client/stats.js";
+export { type StatsPage, statsView, type TaskStatsRow } from "./client/stats.js";
 export { triggerOne } from "./client/task-actions.js";
 export { checkedConditions, countByFilter, listStats, storedFilter } from "./client/task-reader.js";
 export { TaskWriter } from "./client/task-writer.js";
 export { undelivered } from "./client/undelivered.js";
 export type { Validation } from "./client/validation.js";
-export { displayState, revisionView, type TaskRevision } from "./client/view.js";
+export { type Drift, displayState, driftOf, revisionView, type TaskRevision } from "./client/view.js";
 export { instant, roundedInstant } from "./instant.js";
 export type { Telemetry } from "./telemetry.js";
 export type { WorkerClock } from "./worker/clock.js";

@@ -17,7 +17,7 @@ import { FACTS } from "./script/facts.js";
 import { LEDGER, ONCE, TASK, TRIED } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
-import { decodeTask, isForeign, type StoredTask } from "./task/codec.js";
+import { decodeTask, isForeign, isRetired, type StoredTask } from "./task/codec.js";
 import { noHash, refused } from "./task/errors.js";
 
 /** A shared calendar: dates and calendar events that schedules may name as exclusions. */
@@ -259,6 +259,7 @@ export class CalendarRepository {
 
   #planAnew(task: StoredTask, now: number, all: boolean): Replanned[] {
     const { definition, state, nominal, due, waiting } = task;
+    if (isRetired(task)) return [];
     const schedule = this.schedules.get(definition);
     // Its next time depends on the end of a run, not on the calendar.
     const kept = schedule.delay !== undefined && (nominal !== undefined || waiting !== undefined);

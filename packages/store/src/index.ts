@@ -60,6 +60,7 @@ export {
 } from "./run/run-scripts.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./script/context.js";
 export { PARTS } from "./script/facts.js";
+export type { TaskSet } from "./sets.js";
 export { Coverage } from "./status/coverage.js";
 export { type NodeState, type NodeView, nodeView } from "./status/node-view.js";
 export {
@@ -75,6 +76,7 @@ export {
   definitionFields,
   type ForeignTask,
   isForeign,
+  isRetired,
   type RetentionOptions,
   type Revision,
   type StoredTask,
@@ -83,7 +85,7 @@ export type { TaskCounts } from "./task/counts.js";
 export type { TaskPage } from "./task/listing.js";
 export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";
-export { ABSENT, type PlannedPut, type PutOutcome, type PutResult } from "./task/put.js";
+export { ABSENT, type PlannedPut, type PutOptions, type PutOutcome, type PutResult } from "./task/put.js";
 export type { Timing } from "./task/timings.js";
 export { assertTelemetry, type ClaimSpan, type ClaimTracer } from "./telemetry.js";
 export { digestOf, newSecret, type StoredToken, TOKEN_ROLES, type TokenRole } from "./tokens.js";

@@ -66,6 +66,8 @@ export interface QueueKeys {
   lastOutcome(outcome: string): string;
   /** Sorted set: `owner/id` of the tasks with this tag. */
   tagged(tag: string): string;
+  /** Sorted set: `owner/id` of the tasks of a set, score 0; of those that were removed from it and are not deleted yet, by that time. */
+  owned(set: string): string;
   /** Sorted set: `owner/id` of the tasks that name this calendar, by the revision they were planned with. */
   planned(calendar: string): string;
   /** Sorted set: backfills by the time of their next check. */
@@ -129,6 +131,8 @@ export interface NamespaceKeys {
   readonly types: string;
   /** Hash: policies for tasks that do not have them, as JSON, by whose tasks. */
   readonly defaults: string;
+  /** Hash: sets of tasks by name, as JSON. */
+  readonly sets: string;
   /** Hash: shared calendars by name, as JSON; `~revision` counts their changes. */
   readonly calendars: string;
   /** Stream: who changed what, newest last. */
@@ -172,6 +176,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     audits: `{${namespace}}:audits`,
     types: `{${namespace}}:types`,
     defaults: `{${namespace}}:defaults`,
+    sets: `{${namespace}}:sets`,
     calendars: `{${namespace}}:calendars`,
     changes: `{${namespace}}:changes`,
     alertLog: `{${namespace}}:alerts`,
@@ -229,6 +234,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     deleted: `${ours}deleted`,
     inState: (state) => `${ours}${prefix.inState}${state}`,
     lastOutcome: (outcome) => `${ours}${prefix.lastOutcome}${outcome}`,
+    owned: (set) => `${ours}${prefix.owned}${set}`,
     tagged: (tagName) => `${ours}${prefix.tagged}${tagName}`,
     planned: (calendar) => `${ours}${prefix.planned}${calendar}`,
     backfills: `${ours}backfills`,

@@ -34,6 +34,7 @@ import { REDIS_TIME } from "./script/context.js";
 import { FACTS } from "./script/facts.js";
 import { Scripts } from "./script/scripts.js";
 import { seamsOf } from "./seams.js";
+import { SetRepository } from "./sets.js";
 import { Settings } from "./settings.js";
 import { DEFAULT_RETENTION, type Retention, type RetentionOptions } from "./task/codec.js";
 import { MoveRepository } from "./task/moves.js";
@@ -78,6 +79,7 @@ export class Store {
   /** Alerts that were delivered or silenced. */
   readonly alertLog: ChangeLog;
   readonly tokens: TokenRepository;
+  readonly sets: SetRepository;
   readonly moves: MoveRepository;
   readonly #internals: StoreInternals;
 
@@ -106,6 +108,7 @@ export class Store {
     this.changes = new ChangeLog(link, keys, scripts);
     this.events = new EventReads(link, keys);
     this.alertLog = new ChangeLog(link, { ...keys, changes: keys.alertLog }, scripts);
+    this.sets = new SetRepository(link, keys, settings);
     this.tokens = new TokenRepository(link, keys, settings);
     this.moves = new MoveRepository(link, keys, scripts);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(() => link.client);

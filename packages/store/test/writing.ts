@@ -26,6 +26,16 @@ const resume: Act = (bench) => bench.store.tasks.resume(bench.name("t"), "skip")
 /** At another time: a generation begins with the time. */
 const putAgain: Act = async (bench) => [await bench.clock.advance(1), await put(bench)];
 const remove: Act = (bench) => bench.store.tasks.delete(bench.name("t"));
+const putIntoSet: Act = (bench) =>
+  bench.store.tasks.put(
+    QUEUE,
+    [parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { every: "10s" } })],
+    {
+      set: { name: "s" },
+    },
+  );
+const retire: Act = async (bench) =>
+  bench.store.tasks.retire(bench.name("t"), (await bench.store.tasks.get(bench.name("t")))?.revision ?? "");
 const paused: Act = async (bench) => [await put(bench), await pause(bench)];
 const openRun = async (bench: Bench) => (await bench.store.runs.open(bench.name("t")))[0] as string;
 const queued: Act = async (bench) => [await put(bench), await bench.trigger("t", "one")];
@@ -157,6 +167,7 @@ export const SCENARIOS: readonly Scenario[] = [
     put,
   ),
   of("resume", "resume, and pause", resume, pause, paused),
+  of("retire", "remove from a set, and put for it again", retire, putIntoSet, putIntoSet),
   of("delete", "delete, and put again", remove, putAgain, put),
   of("delete", "delete what is corrupt, and put again", remove, put, async (bench) => {
     await put(bench);

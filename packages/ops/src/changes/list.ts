@@ -29,7 +29,16 @@ const change = z.object({
       "The kind of program and its host, or the address of its client: `cli build-7`, `api 10.1.2.3`.",
     ),
   scope: z
-    .object({ queue: name, owner: name, id: name, tag: name, calendar: name, freeze: name, token: name })
+    .object({
+      queue: name,
+      owner: name,
+      id: name,
+      tag: name,
+      calendar: name,
+      freeze: name,
+      token: name,
+      set: name,
+    })
     .describe(
       "A task if `id` is there; the tasks of a queue, an owner or a tag if `count` is. Empty: the namespace.",
     ),

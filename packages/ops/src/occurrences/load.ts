@@ -148,6 +148,19 @@ export async function load(
   return work.count(() => scope.progress(0));
 }
 
+/** The load of these tasks, in whole steps. @throws `INVALID_OPTION` if it takes too many steps */
+export async function loadOf(
+  store: Store,
+  tasks: AsyncIterable<readonly [queue: string, timings: readonly Timing[]]>,
+  { from: start, to: end, step }: { from: number; to: number; step: number },
+): Promise<Load> {
+  const from = Math.floor(start / step) * step;
+  const size = Math.ceil((end - from) / step);
+  const work = new Work(store, await store.freezes.list(), { from, start, end, step, size });
+  for await (const [queue, timings] of tasks) work.add(queue, timings);
+  return work.count(() => {});
+}
+
 const DAY = 86_400_000;
 
 interface Range {

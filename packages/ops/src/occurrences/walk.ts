@@ -34,7 +34,7 @@ function* timesIn(schedule: Pick<TaskSchedule, "next">, ranges: readonly TimeRan
 
 /** Counts nominal times, without walking if their distance is fixed. @param most stops above that many */
 export async function countTimes(
-  { definition }: StoredTask,
+  { definition }: Pick<StoredTask, "definition">,
   schedule: TaskSchedule,
   ranges: readonly TimeRange[],
   most: number,

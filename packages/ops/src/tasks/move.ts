@@ -45,21 +45,35 @@ export const moveTask = operation({
       return { task: to, changed: false };
     }
     const from = nameOf(found.source.definition);
-    await hold(scope, found.source, target, queue);
-    try {
-      // None starts while the task is held.
-      await assertNoBackfill(scope, from);
-      await untilIdle(scope, from, wait);
-      await copyAndDelete(scope, from, to, by);
-    } catch (error) {
-      await letGo(scope, from, to).catch(() => {});
-      throw error;
-    }
-    await scope.store.moves.end(to);
+    await relocate(scope, { source: found.source, target, to }, wait, by);
     log(to, { details: { from: from.queue } });
     return { task: to, changed: true };
   },
 });
+
+/**
+ * Gives a task another queue, another id, or both. Interrupted, it is repeated with what is stored then.
+ * @throws `CONFLICT`, and nothing changed
+ */
+export async function relocate(
+  scope: Scope,
+  { source, target, to }: { source: StoredTask; target: StoredTask | undefined; to: TaskName },
+  wait: number,
+  by: string,
+): Promise<void> {
+  const from = nameOf(source.definition);
+  await hold(scope, source, target, to.queue);
+  try {
+    // None starts while the task is held.
+    await assertNoBackfill(scope, from);
+    await untilIdle(scope, from, wait);
+    await copyAndDelete(scope, from, to, by);
+  } catch (error) {
+    await letGo(scope, from, to).catch(() => {});
+    throw error;
+  }
+  await scope.store.moves.end(to);
+}
 
 interface Both {
   readonly source: StoredTask | undefined;
@@ -140,7 +154,7 @@ async function copyAndDelete({ store }: Scope, from: TaskName, to: TaskName, by:
     if (source.moving === undefined)
       throw conflict(`${from.id} was released while it was moved.`, "Repeat the move.");
     const { definition, payloadJson } = source;
-    const task = { definition: { ...definition, queue: to.queue, enabled: false }, payloadJson };
+    const task = { definition: { ...definition, ...to, enabled: false }, payloadJson };
     await store.tasks.put(to.queue, [task], { once: source.fields.has("once"), by });
     const { answer, generation } = await store.moves.adopt(from, to);
     if (answer === "TAKEN")

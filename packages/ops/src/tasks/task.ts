@@ -29,6 +29,10 @@ export const task = as<Task>(
       ...z
         .object({
           ...{ nextExecution: time, cursor: time, nominal: time, due: time, paused: pause },
+          set: z.object({
+            name: z.string(),
+            drift: z.object({ by: z.string().optional(), at: time }).optional(),
+          }),
           moving: z.object({ to: z.string().optional(), from: z.string().optional() }),
           lastStatus: z.object({
             run: z.string(),

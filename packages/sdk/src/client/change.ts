@@ -28,6 +28,7 @@ export const CHANGE_KINDS = [
   "unsilence",
   "token.create",
   "token.revoke",
+  "apply",
 ] as const;
 
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
@@ -44,6 +45,7 @@ export interface ChangeScope {
   readonly calendar?: string | undefined;
   readonly freeze?: string | undefined;
   readonly token?: string | undefined;
+  readonly set?: string | undefined;
 }
 
 /** More about a change. */

@@ -1,6 +1,6 @@
-import type { Json, ParsedTask } from "@carillon/core";
+import type { Json, ParsedTask, TaskDefinition } from "@carillon/core";
 import { type Slot, scheduleSteps, type TaskSchedule } from "@carillon/core/internal";
-import type { PlannedPut, Store } from "@carillon/store";
+import type { PlannedPut } from "@carillon/store";
 import { differenceOf } from "./change.js";
 
 /** A put's effect on what is stored. Times in UTC ms. */
@@ -14,6 +14,9 @@ export interface Preview {
   /** Owed times that another schedule gives up, both ends included. */
   readonly givenUp?: { readonly from: number; readonly to: number } | undefined;
 }
+
+/** Compiles the schedule of a task. */
+export type Schedules = { get(task: TaskDefinition): TaskSchedule };
 
 /** Times of each side of a preview. */
 const SHOWN = 5;
@@ -37,12 +40,12 @@ export function timesFrom(
 }
 
 export function previewOf(
-  { calendars }: Pick<Store, "calendars">,
+  schedules: Schedules,
   { outcome, stored, slot, givenUp }: PlannedPut,
   { definition }: ParsedTask,
 ): Preview {
-  const shown = (task: Parameters<typeof calendars.schedules.get>[0], first: Slot | undefined) =>
-    timesFrom(calendars.schedules.get(task), scheduleSteps(task.schedule), {
+  const shown = (task: TaskDefinition, first: Slot | undefined) =>
+    timesFrom(schedules.get(task), scheduleSteps(task.schedule), {
       ...{ first, count: SHOWN, fired: stored?.fired },
     }).times;
   const after = shown(definition, slot);
@@ -54,7 +57,7 @@ export function previewOf(
 }
 
 function beforeOf(
-  shown: (task: NonNullable<PlannedPut["stored"]>["definition"], first: Slot | undefined) => Slot[],
+  shown: (task: TaskDefinition, first: Slot | undefined) => Slot[],
   { definition, nominal, due = nominal }: NonNullable<PlannedPut["stored"]>,
 ): Slot[] {
   try {

@@ -113,10 +113,10 @@ export function checkedConditions(options: Conditions): Omit<TaskFilter, "dueBef
       remedy: "Use true or false.",
     });
   }
-  const { queue, owner, tag, state, neverRan, search, deliveries } = options;
+  const { queue, owner, tag, set, state, neverRan, search, deliveries } = options;
   const outcomes = endsOf(options);
   const except = deliveries ? undefined : ALERTS_QUEUE;
-  return { queue, owner, tag, state, outcomes, neverRan, text: searchText(search), except };
+  return { queue, owner, tag, set, state, outcomes, neverRan, text: searchText(search), except };
 }
 
 /** @throws as `checkedConditions` */

@@ -42,7 +42,7 @@ import {
   putView,
   wholeNumber,
 } from "./input.js";
-import { previewOf } from "./preview.js";
+import { previewOf, type Schedules } from "./preview.js";
 import { assertQuotas } from "./quotas.js";
 import { rerunWarnings } from "./rerun-warnings.js";
 import type { Scope } from "./scope.js";
@@ -109,7 +109,7 @@ export class TaskWriter {
     const { store } = this.#scope;
     const result = putView(planned, task, warnings);
     return Object.defineProperty(result, "preview", {
-      get: () => previewOf(store, planned, task),
+      get: () => previewOf(store.calendars.schedules, planned, task),
       enumerable: true,
     });
   }
@@ -183,7 +183,7 @@ export class TaskWriter {
   async putMany(tasks: Iterable<TaskInput>, options: PutManyOptions): Promise<PutResult[]> {
     assertOptions(options, ["by", "dryRun"]);
     const by = this.#scope.author(options.by);
-    const checked = await this.#checkAll(tasks);
+    const checked = await this.checkAll(tasks);
     const byQueue = new Map<string, { index: number; task: CheckedTask }[]>();
     for (const [index, task] of checked.entries()) {
       const list = byQueue.get(task.definition.queue) ?? [];
@@ -214,8 +214,11 @@ export class TaskWriter {
     return results;
   }
 
-  /** Checks each task; an error's field begins with the task's position. */
-  async #checkAll(tasks: Iterable<TaskInput>): Promise<CheckedTask[]> {
+  /**
+   * Checks each task; an error's field begins with the task's position.
+   * @param given schedules with calendars that are not stored yet
+   */
+  async checkAll(tasks: Iterable<TaskInput>, given?: Schedules): Promise<CheckedTask[]> {
     if (typeof tasks?.[Symbol.iterator] !== "function") {
       throw new CarillonError("INVALID_TASK", "not a list.", {
         field: "tasks",
@@ -237,6 +240,7 @@ export class TaskWriter {
     const { types, defaults, quotas } = await registry.rules();
     const shared = checked.some(namesCalendars);
     if (shared) await calendars.refresh();
+    const schedules: Schedules = given ?? calendars.schedules;
     const assertAt = (assert: (task: CheckedTask) => unknown) => {
       for (const [index, task] of checked.entries()) {
         try {
@@ -247,7 +251,7 @@ export class TaskWriter {
       }
     };
     assertAt((task) => assertKnown(task.definition.type, types));
-    if (shared) assertAt(({ definition }) => calendars.schedules.get(definition));
+    if (shared) assertAt(({ definition }) => schedules.get(definition));
     const definitions = checked.map(({ definition }) => definition);
     await assertQuotas(this.#scope.store, definitions, quotas);
     return checked.map((task) => complete(task, defaults));
@@ -271,7 +275,7 @@ export class TaskWriter {
     return {
       ...validationOf(schedule, definition, { from, count, warnings, lacks }),
       outcome: (planned as PlannedPut).outcome,
-      preview: previewOf(store, planned as PlannedPut, checked),
+      preview: previewOf(calendars.schedules, planned as PlannedPut, checked),
     };
   }
 

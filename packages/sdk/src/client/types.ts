@@ -109,6 +109,8 @@ export interface ListOptions {
   queue?: string | undefined;
   owner?: string | undefined;
   tag?: string | undefined;
+  /** Only tasks that this set defines. */
+  set?: string | undefined;
   state?: TaskState | undefined;
   /**
    * Only tasks whose last run ended in one of these ways. The last run is the last one that is over and did something, as in

@@ -60,6 +60,8 @@ export interface Task extends Policies {
    * move the task back.
    */
   readonly moving?: { readonly to: string } | { readonly from: string } | undefined;
+  /** The set that defines it, and who has changed its definition since. Absent: none. */
+  readonly set?: { readonly name: string; readonly drift?: Drift } | undefined;
   /** The last run that is over and did something. */
   readonly lastStatus?: LastStatus | undefined;
   /** End of the last run that had nothing to do, if no other run has ended since; UTC ms. Computed, never stored. */
@@ -136,6 +138,26 @@ function inWords(task: TaskDefinition): string {
   }
 }
 
+/** A change of a task's definition after its set put it. `at`: UTC ms. */
+export interface Drift {
+  readonly by?: string | undefined;
+  readonly at: number;
+}
+
+/** Undefined if the definition is still the one that the set put. */
+export function driftOf({ set, revision, updatedBy, updated }: StoredTask): Drift | undefined {
+  return set?.revision === undefined || set.revision === revision
+    ? undefined
+    : { by: updatedBy, at: updated };
+}
+
+function setOf(stored: StoredTask): Pick<Task, "set"> {
+  const drift = driftOf(stored);
+  return stored.set?.revision === undefined
+    ? {}
+    : { set: { name: stored.set.name, ...(drift && { drift }) } };
+}
+
 export function taskView(stored: StoredTask): Task {
   const { definition } = stored;
   const { enabled: _, ...rest } = definition;
@@ -152,6 +174,7 @@ export function taskView(stored: StoredTask): Task {
     fired: stored.fired,
     revision: stored.revision,
     ...(stored.paused ? { paused: stored.paused } : {}),
+    ...setOf(stored),
     ...(stored.moving === undefined ? {} : { moving: movingOf(stored.moving) }),
     created: stored.created,
     updated: stored.updated,

@@ -45,6 +45,7 @@ export const FACTS = {
     items: "items:",
     backfill: "bf:",
     tagged: "tag:",
+    owned: "set:",
     inState: "is:",
     lastOutcome: "last:",
     planned: "cal:",
@@ -105,6 +106,7 @@ export const FACTS = {
     "pauseNote",
     "moving",
     "rev",
+    "set",
   ]),
   /** Field of the quota of all jobs that wait in a queue, among those of owners. */
   everyone: "",

@@ -4,7 +4,7 @@
 -- A.fields: of the hash, not the definition's; A.gen, A.state: of the other task; A.moving: the mark, with its generation; A.stats: fields and values;
 -- A.ledger, A.revisions: their entries, newest first
 -- Returns: "OK" | "STALE" | "MISSING" | "TAKEN" (it is another task, which has run or decided something)
-local TIMES = { "cursor", "nominal", "due", "fired", "pending", "wait", "pausedAt", "pausedBy", "pauseNote", "createdBy", "updatedBy" }
+local TIMES = { "cursor", "nominal", "due", "fired", "pending", "wait", "pausedAt", "pausedBy", "pauseNote", "createdBy", "updatedBy", "set" }
 local gen, moving, cursor, fired, open, state = unpack(redis.call("HMGET", K.task, "gen", "moving", "cursor", "fired", "open", "state"))
 if not gen then return "MISSING" end
 if gen ~= A.seen then return "STALE" end
@@ -20,6 +20,8 @@ moveTask(task, is, now, { state = A.state, gen = string.format("%.0f", next) })
 setMoving(task, A.moving, now)
 redis.call("HDEL", K.task, unpack(TIMES))
 if #A.fields > 0 then redis.call("HSET", K.task, unpack(A.fields)) end
+local set, revision, at = string.match(redis.call("HGET", K.task, "set") or "", "^(%S+) %S+ (%S+) (%d+)$")
+if set then redis.call("ZADD", ours(F.keys.owned, set), revision == "-" and at or 0, A.name) end
 redis.call("DEL", K.stats, K.ledger, K.revisions)
 if #A.stats > 0 then redis.call("HSET", K.stats, unpack(A.stats)) end
 if #A.ledger > 0 then redis.call("RPUSH", K.ledger, unpack(A.ledger)) end

@@ -89,6 +89,8 @@ export interface StoredTask {
    * Set while it is held for a move: `to` or `from`, the other queue, and for a copy the copied generation.
    */
   readonly moving: string | undefined;
+  /** The set that it belongs to, or was removed from. */
+  readonly set: read.InSet | undefined;
   /** Occurrences that are to be enqueued later. */
   readonly pending: readonly Pending[];
   /** The run after whose end the next time is known, and how many ms after. */
@@ -247,6 +249,7 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
     due: time("due") ?? time("nominal"),
     fired: time("fired") ?? 0,
     moving: hash.get("moving"),
+    set: read.inSet(hash.get("set")),
     pending: read.pending(hash.get("pending")),
     waiting: read.waiting(hash.get("wait")),
     hasOpenRuns: (hash.get("open") ?? "") !== "",
@@ -326,6 +329,11 @@ export function readable(
   } catch {
     return undefined;
   }
+}
+
+/** Whether it was removed from its set: its schedule holds no more. */
+export function isRetired({ set }: StoredTask): boolean {
+  return set !== undefined && set.revision === undefined;
 }
 
 export function isForeign(task: StoredTask | ForeignTask): task is ForeignTask {

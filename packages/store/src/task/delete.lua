@@ -8,8 +8,8 @@
 -- Returns: 1 (0: there was none, or something is left; 2: it is held for a move) | "STALE"
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
 local now = nowMs()
-local tags, calendars, open, state, gen, moving, created, rev, author = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open",
-  "state", "gen", "moving", "created", "rev", "updatedBy"))
+local tags, calendars, open, state, gen, moving, created, rev, author, inSet = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open",
+  "state", "gen", "moving", "created", "rev", "updatedBy", "set"))
 if (gen or "") ~= A.gen and ONCE then return "STALE" end
 if A.which ~= "held" and moving then return 2 end
 if A.which == "held" and (not moving or (open or "") ~= "") then return 0 end
@@ -44,6 +44,7 @@ if open and isRun(open) then
   redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.names[1])
 end
 for tag in string.gmatch(tags or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.tagged, tag), A.name) end
+if inSet then redis.pcall("ZREM", ours(F.keys.owned, string.match(inSet, "^%S*")), A.name) end
 for calendar in string.gmatch(calendars or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.planned, calendar), A.name) end
 if #named > 0 then redis.call("ZREM", K.tasks, unpack(named)) end
 redis.call("ZREM", ours(F.keys.lastOutcome, lastOutcome or "nothing-to-do"), A.name)

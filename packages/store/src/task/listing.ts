@@ -394,10 +394,12 @@ function mostNames({ text, tag }: TaskFilter): number {
 }
 
 /** Checks the task itself: it may have changed since the indexes were read. */
-function matches({ state, definition }: StoredTask, filter: TaskFilter): boolean {
+function matches({ state, definition, set }: StoredTask, filter: TaskFilter): boolean {
   if (filter.state !== undefined && state !== filter.state) return false;
   if (filter.owner !== undefined && definition.owner !== filter.owner) return false;
   if (filter.tag !== undefined && !definition.tags.includes(filter.tag)) return false;
+  if (filter.set !== undefined && (set?.name !== filter.set || !(filter.retired || set.revision)))
+    return false;
   const { text } = filter;
   return text === undefined || `${localName(definition)} ${definition.type}`.toLowerCase().includes(text);
 }

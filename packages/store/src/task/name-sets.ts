@@ -8,6 +8,9 @@ export interface TaskFilter {
   queue?: string | undefined;
   owner?: string | undefined;
   tag?: string | undefined;
+  set?: string | undefined;
+  /** With `set`: also tasks that were removed from it. */
+  retired?: boolean | undefined;
   state?: TaskState | undefined;
   /** The outcome of the last run is one of these; a run with nothing to do is the last one only if all have been so. */
   outcomes?: ReadonlySet<Outcome> | undefined;
@@ -113,11 +116,14 @@ export function withoutType(name: string): string {
 
 /** The part of a filter that indexes answer. */
 export function conditionsOf(keys: QueueKeys, filter: TaskFilter): Condition[] {
-  const { state, outcomes, neverRan, dueBefore, tag } = filter;
+  const { state, outcomes, neverRan, dueBefore, tag, set, retired } = filter;
   const lastOutcomes = OUTCOMES.map((outcome) => keys.lastOutcome(outcome));
   const off = (["paused", "finished"] as const).map((one) => keys.inState(one));
   return [
     ...(tag === undefined ? [] : [{ sets: [keys.tagged(tag)], wanted: true }]),
+    ...(set === undefined
+      ? []
+      : [{ sets: [keys.owned(set)], wanted: true, ...(retired ? {} : { below: 1 }) }]),
     ...(state === undefined
       ? []
       : [

@@ -7,7 +7,7 @@
 -- Each: seen: newest mark of deleted tasks in its shard that the caller has seen (lib/marks.lua); gone: runs that a deleted task of that name
 -- left; believed: a generation, "" absent; nominal, dueAt: "" none; fresh: "1" if due was
 -- computed from the present; passedFrom, passedTo: first and last owed time that an edited schedule gives up, "" none; fields: field
--- and value of the definition
+-- and value of the definition; set: name of the set that the put is for, and the queue that it names; "" none
 -- Returns: { now, all marks (fields and values) if an answer is LATE, answer of each }: { "CREATED" | "UPDATED" } or
 --          { "UNCHANGED", state, due ("" none), rev } or { "CONFLICT", field, value, … } or, for a new task whose due time has passed
 --          meanwhile, or in whose shard tasks were deleted, { "LATE" } or { "ERROR", text }, or { "THAWED" }: the queue has other freezes
@@ -37,14 +37,17 @@ local function put(item)
   local flat, definition = item.fields, {}
   for i = 1, #flat, 2 do definition[flat[i]] = flat[i + 1] end
   local stored, storedSize, storedFlat = definitionOf(item.task)
-  local gen, state, cursor, nominal, due, pending, author, moving, rev, created = unpack(redis.call("HMGET", item.task, "gen", "state",
-    "cursor", "nominal", "due", "pending", "updatedBy", "moving", "rev", "created"))
+  local gen, state, cursor, nominal, due, pending, author, moving, rev, created, inSet = unpack(redis.call("HMGET", item.task, "gen", "state",
+    "cursor", "nominal", "due", "pending", "updatedBy", "moving", "rev", "created", "set"))
   local same = gen and 2 * storedSize == #flat
   if same then
     for field, value in pairs(definition) do
       if stored[field] ~= value then same = false end
     end
   end
+  local alike = same
+  -- A put for a set takes the task over, or confirms a definition that others have put.
+  if item.set ~= "" then same = same and string.find(inSet or "", item.set .. " " .. rev .. " ", 1, true) == 1 end
   if same then return { "UNCHANGED", state, due or nominal or "", rev } end
   if (gen or "") ~= item.believed then return { "CONFLICT", unpack(storedFlat) } end
   if not gen and newestMark(F.deletedIn .. item.shard) ~= item.seen and ONCE then return { "LATE" } end
@@ -63,7 +66,8 @@ local function put(item)
     redis.call("ZADD", K.tasks, 0, indexed(item.name, definition.type))
     redis.call("ZREM", K.tasks, indexed(item.name, stored.type or ""))
   end
-  if gen and not stored.once then keepRevision(item.revisions, now, author, stored) end
+  tryMembership(F.keys.owned, string.match(inSet or "", "^%S+") or "")
+  if gen and not stored.once and not alike then keepRevision(item.revisions, now, author, stored) end
   if item.passedFrom ~= "" then
     record(item.ledger, "superseded", item.passedFrom, item.passedTo, now, "put", "-", cursor)
   end
@@ -78,6 +82,7 @@ local function put(item)
   end
   -- The generation of the put names this definition, and tells nothing about it.
   add(flat, "rev", gen)
+  if item.set ~= "" then add(flat, "set", item.set .. " " .. gen .. " " .. now) end
   if definition.calendars and fresh then add(flat, "calrev", A.revision) end
   local is = {
     state = state or nil, expect = definition.expect, linger = definition.linger, pending = pending, jittered = due,
@@ -92,6 +97,7 @@ local function put(item)
   end
   if fresh and state then redis.call("HDEL", item.task, "wait") end
   setMembership(F.keys.tagged, item.name, stored.tags, definition.tags, 0)
+  if item.set ~= "" then setMembership(F.keys.owned, item.name, string.match(inSet or "", "^%S+"), string.match(item.set, "^%S+"), 0) end
   -- Calendars belong to the schedule: if it is unchanged, the revision that it was planned with stays.
   if fresh then setMembership(F.keys.planned, item.name, stored.calendars, definition.calendars, A.revision) end
   setAuthor(item.task, A.by, not state)

@@ -26,7 +26,14 @@ import { FACTS } from "../script/facts.js";
 import { LEDGER, MARKS, REVISIONS, TASK, TRIED } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
-import { decodeTask, definitionFields, isForeign, type StoredTask, storedFields } from "./codec.js";
+import {
+  decodeTask,
+  definitionFields,
+  isForeign,
+  isRetired,
+  type StoredTask,
+  storedFields,
+} from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
 import { nameTaken, notAsAsked, refused, unreadable, unsupportedFormat } from "./errors.js";
 import { integer, oneOf } from "./stored-fields.js";
@@ -48,12 +55,16 @@ export interface PutResult {
 export interface PutOptions {
   /** One-off tasks of `enqueue`. */
   readonly once?: boolean | undefined;
-  /** Changes the task only if it has this revision; `ABSENT`: only creates it. Default: no condition. */
-  readonly ifRevision?: string | undefined;
+  /** Changes the task only if it has this revision, or that of its `owner/id`; `ABSENT`: only creates it. Default: no condition. */
+  readonly ifRevision?: string | ReadonlyMap<string, string> | undefined;
+  /** The tasks belong to this set from now on. `filed`: queues that it names, by `owner/id`, if they are others than the tasks'. */
+  readonly set?: { readonly name: string; readonly filed?: ReadonlyMap<string, string> } | undefined;
   /** The author, kept as `updatedBy` and `createdBy`. */
   readonly by?: string | undefined;
   /** The trace of an `enqueue`. */
   readonly trace?: string | undefined;
+  /** Of a plan: schedules with calendars that are not stored yet. */
+  readonly schedules?: ScheduleCache | undefined;
   /** Called again and again, with the number of tasks stored since the time before. */
   readonly onStored?: ((tasks: number) => void) | undefined;
 }
@@ -115,6 +126,7 @@ const PUT = script("put", {
       "fresh",
       "passedFrom",
       "passedTo",
+      "set",
       "fields[]",
     ],
   },
@@ -206,7 +218,7 @@ export class PutWriter {
     options: PutOptions,
   ): PlannedPut {
     const name = { queue, ...parseLocalName(first.local) };
-    if (stored && sameFields(first.fields, stored.fields)) {
+    if (stored && sameFields(first.fields, stored.fields) && isConfirmed(stored, options, queue)) {
       const { state, nominal, due } = stored;
       const slot = nominal === undefined || due === undefined ? undefined : { nominal, due };
       return { name, outcome: "unchanged", state, due: dueIn(state, due), slot, stored, givenUp: undefined };
@@ -325,13 +337,12 @@ export class PutWriter {
 
   #draftFirst(parsed: ParsedTask, now: number, options: PutOptions): Draft {
     const draft = this.#draftNew(parsed, now, options);
-    const { ifRevision = ABSENT } = options;
-    return ifRevision === ABSENT ? draft : { ...draft, believed: UNSEEN };
+    return (revisionOf(draft.local, options) ?? ABSENT) === ABSENT ? draft : { ...draft, believed: UNSEEN };
   }
 
-  #draftNew(parsed: ParsedTask, now: number, { once }: PutOptions): Draft {
+  #draftNew(parsed: ParsedTask, now: number, { once, schedules = this.#schedules }: PutOptions): Draft {
     const { definition } = parsed;
-    const slot = firstNext(this.#schedules.get(definition), {}, now);
+    const slot = firstNext(schedules.get(definition), {}, now);
     return {
       parsed,
       fields: definitionFields(parsed, once),
@@ -351,11 +362,12 @@ export class PutWriter {
 
   /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
   #draftAgainst(draft: Draft, stored: StoredTask | undefined, now: number, options: PutOptions): Draft {
-    assertRevision(draft.local, stored, options.ifRevision);
+    assertRevision(draft.local, stored, revisionOf(draft.local, options));
     if (!stored) return this.#draftNew(draft.parsed, now, options);
     const { definition } = draft.parsed;
     if (draft.fields.has("once") && !stored.fields.has("once")) throw nameTaken(draft.local);
-    if (stored.fields.get("schedule") === draft.fields.get("schedule")) {
+    const revived = options.set !== undefined && isRetired(stored);
+    if (!revived && stored.fields.get("schedule") === draft.fields.get("schedule")) {
       const { generation: believed, state, nominal, due } = stored;
       return {
         ...draft,
@@ -368,10 +380,12 @@ export class PutWriter {
         before: stored.definition,
       };
     }
-    const superseded = this.#owed(stored, now);
-    const slot = firstNext(this.#schedules.get(definition), stored, now);
+    const superseded = this.owed(stored, now);
+    const { schedules = this.#schedules } = options;
+    const slot = firstNext(schedules.get(definition), stored, now);
     const over = isOver({ nominal: slot?.nominal, pending: stored.pending });
-    const state = stored.state === "paused" ? "paused" : over ? "finished" : "scheduled";
+    const paused = revived ? !definition.enabled : stored.state === "paused";
+    const state = paused ? "paused" : over ? "finished" : "scheduled";
     return {
       ...draft,
       believed: stored.generation,
@@ -390,7 +404,7 @@ export class PutWriter {
   }
 
   /** Past times of a stored task that are not decided yet. */
-  #owed({ definition, nominal }: StoredTask, now: number): { from: number; to: number } | undefined {
+  owed({ definition, nominal }: StoredTask, now: number): { from: number; to: number } | undefined {
     if (nominal === undefined || nominal > now) return undefined;
     let last: number | undefined;
     try {
@@ -418,7 +432,7 @@ export class PutWriter {
     queue: string,
     drafts: readonly Draft[],
     view: PutView,
-    { by, trace }: PutOptions,
+    { by, set, trace }: PutOptions,
   ): Promise<{ now: number; each: string[][] }> {
     const keys = this.#keys.queue(queue);
     const [now, marks, ...each] = await this.#scripts.run(
@@ -443,6 +457,7 @@ export class PutWriter {
           fresh: draft.fresh,
           passedFrom: draft.superseded?.from,
           passedTo: draft.superseded?.to,
+          set: set && `${set.name} ${set.filed?.get(draft.local) ?? queue}`,
           fields: [...storedFields(draft.fields)].flat(),
         };
       }),
@@ -464,6 +479,18 @@ function found(local: string, [state, due]: string[]): [TaskState, number | unde
 /** Only a scheduled task is acted on. */
 function dueIn(state: TaskState, due: number | undefined): number | undefined {
   return state === "scheduled" ? due : undefined;
+}
+
+/** Whether a put for a set leaves a task alone that has the same definition. */
+function isConfirmed({ set, definition, revision }: StoredTask, options: PutOptions, queue: string): boolean {
+  if (!options.set) return true;
+  const { name, filed } = options.set;
+  const place = filed?.get(localName(definition)) ?? queue;
+  return set?.name === name && set.filed === place && set.revision === revision;
+}
+
+function revisionOf(local: string, { ifRevision }: PutOptions): string | undefined {
+  return typeof ifRevision === "object" ? ifRevision.get(local) : ifRevision;
 }
 
 function sameFields(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {

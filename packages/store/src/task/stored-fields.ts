@@ -91,6 +91,27 @@ export function waiting(text: string | undefined): { run: string; delay: number 
   return { run, delay: Number(delay) };
 }
 
+/** A task's place in a set. */
+export interface InSet {
+  readonly name: string;
+  /** Queue that the set names: a person may have moved the task since. */
+  readonly filed: string;
+  /** Revision that the set stored; undefined: it was removed from the set. */
+  readonly revision: string | undefined;
+  /** Time of that put, or of the removal; UTC ms. */
+  readonly at: number;
+}
+
+/** `name filed revision at`; the revision is `-` for a task that was removed from its set. */
+export function inSet(text: string | undefined): InSet | undefined {
+  if (text === undefined) return undefined;
+  const [, set, filed, revision, at] = /^(\S+) (\S+) (\d{1,16}|-) (\d{1,16})$/.exec(text) ?? [];
+  return {
+    ...{ name: name(set), filed: name(filed), at: Number(at) },
+    revision: revision === "-" ? undefined : revision,
+  };
+}
+
 function record(value: Json | undefined): Record<string, Json | undefined> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw nonsense();
   return value;

@@ -22,8 +22,9 @@ import {
 } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
+import { isRetired } from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
-import { isMoving, noText, unsupportedFormat } from "./errors.js";
+import { isMoving, noText, notAsAsked, unsupportedFormat } from "./errors.js";
 import { type PlannedPut, type PutOptions, type PutResult, PutWriter } from "./put.js";
 import { TaskReads } from "./task-reads.js";
 
@@ -54,6 +55,14 @@ const RESUME = script("resume", {
   keys: ["task", "due", "next", "expected", "runs", "ledger", "stats", "open"],
   args: ["name", "shard", "gen", "state", "nominal", "due", "passedFrom", "passedTo", "by"],
   uses: [TASK, LEDGER, OPEN, BULL, BULL_PROMOTE],
+  answer: answers<"OK" | "STALE" | "MISSING">(),
+});
+
+const RETIRE = script("retire", {
+  once: "generation",
+  keys: ["task", "due", "next", "expected", "runs", "ledger", "owned"],
+  args: ["name", "shard", "gen", "state", "set", "passedFrom", "passedTo"],
+  uses: [TASK, LEDGER],
   answer: answers<"OK" | "STALE" | "MISSING">(),
 });
 
@@ -138,7 +147,7 @@ export class TaskRepository extends TaskReads {
 
   /** What `put` would do now; changes nothing. @throws as `put` */
   async plan(queue: string, tasks: readonly ParsedTask[], options: PutOptions = {}): Promise<PlannedPut[]> {
-    if (tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0))
+    if (!options.schedules && tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0))
       await this.#assertCalendars(tasks);
     return this.#writer.plan(queue, tasks, await this.time(queue), options);
   }
@@ -233,7 +242,8 @@ export class TaskRepository extends TaskReads {
       // The run that it waits for has not ended: its end gives the next time.
       const kept = missed === "catch-up" || task.waiting !== undefined;
       const through = typeof missed === "number" ? missed : now;
-      const { nominal, due: planned } = (kept ? task : firstNext(schedule, task, through)) ?? {};
+      const next = isRetired(task) ? undefined : firstNext(schedule, task, through);
+      const { nominal, due: planned } = (kept ? task : next) ?? {};
       const due = planned !== undefined && after !== undefined ? Math.max(planned, now + after) : planned;
       const over = isOver({ nominal, waits: task.waiting !== undefined, pending: task.pending });
       const skipped =
@@ -262,6 +272,42 @@ export class TaskRepository extends TaskReads {
       );
       if (answer !== "STALE") return answer;
     }
+  }
+
+  /**
+   * Takes a task out of its set: its schedule never fires again, its runs and what waits go on, and it is deleted once it has lingered.
+   *
+   * @throws `CONFLICT` if it has another revision, or is held for a move
+   */
+  async retire(name: TaskName, revision: string): Promise<void> {
+    const local = localName(name);
+    for (;;) {
+      const [now, task] = await Promise.all([this.time(name.queue), this.get(name)]);
+      if (!task?.set || isRetired(task)) return;
+      if (task.revision !== revision) throw notAsAsked(local, "has changed since");
+      if (task.moving !== undefined) throw isMoving(task.moving, local);
+      const owed = this.#writer.owed(task, now);
+      const keys = this.#keys.queue(name.queue);
+      const answer = await this.#scripts.run(
+        RETIRE,
+        { ...this.#movedKeys(name), ledger: keys.ledger(local), owned: keys.owned(task.set.name) },
+        {
+          ...{ name: local, shard: shardOf(local), gen: task.generation },
+          state: task.pending.length > 0 && task.state === "scheduled" ? "scheduled" : "finished",
+          set: `${task.set.name} ${task.set.filed}`,
+          ...{ passedFrom: owed?.from, passedTo: owed?.to },
+        },
+      );
+      if (answer !== "STALE") return;
+    }
+  }
+
+  /** Names of the tasks of a set in a queue, with the time at which they were removed from it, 0 for its members. */
+  async owned(queue: string, set: string): Promise<[local: string, removed: number][]> {
+    const flat = await this.#link.ask((client) =>
+      client.zrange(this.#keys.queue(queue).owned(set), 0, "-1", "WITHSCORES"),
+    );
+    return flat.flatMap((local, i) => (i % 2 === 0 ? [[local, Number(flat[i + 1])]] : []));
   }
 
   /** The generation of a task; "" if there is none, or corrupt data in its place. */

@@ -13,6 +13,7 @@ const COMPUTED: Record<Exclude<keyof Task, keyof TaskInput>, true> = {
     updated: true,
     createdBy: true,
     updatedBy: true,
+    set: true,
   },
 };
 

@@ -1,0 +1,55 @@
+import type { PlannedPut, Store, Timing } from "@carillon/store";
+import { loadOf } from "../occurrences/load.js";
+import type { Plan } from "./set.js";
+
+const DAY = 86_400_000;
+
+/** Load of the namespace before and after a plan. Undefined: it takes too many steps. */
+export async function loads(
+  store: Store,
+  now: number,
+  gone: ReadonlySet<string>,
+  coming: readonly [queue: string, Timing][],
+): Promise<Plan["load"]> {
+  const queues = await store.registry.queues();
+  const side = async (after: boolean) => {
+    const timings = async function* () {
+      for (const queue of queues) {
+        for await (const page of store.tasks.timings({ queue })) {
+          yield [
+            queue,
+            after ? page.filter(({ owner, id }) => !gone.has(`${queue}/${owner}/${id}`)) : page,
+          ] as const;
+        }
+      }
+      if (after) for (const [queue, timing] of coming) yield [queue, [timing]] as const;
+    };
+    const { total, busiest } = await loadOf(store, timings(), {
+      from: now + 1,
+      to: now + DAY + 1,
+      step: 60_000,
+    });
+    const [most] = busiest;
+    return { perDay: total, ...(most && { busiest: { at: most.at, count: most.count } }) };
+  };
+  try {
+    return { before: await side(false), after: await side(true) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A planned task as the load counts it; none if it is paused. */
+export function timingOf(
+  { name, state, slot, stored }: PlannedPut,
+  definition: { schedule: Timing["schedule"]; tags: readonly string[] },
+): Timing[] {
+  if (state !== "scheduled") return [];
+  const { schedule, tags } = definition;
+  return [
+    {
+      ...{ owner: name.owner, id: name.id, tags, schedule, scheduleJson: JSON.stringify(schedule) },
+      ...{ nominal: slot?.nominal, fired: stored?.fired ?? 0 },
+    },
+  ];
+}

@@ -1,0 +1,243 @@
+import { Client, defineTask, isCarillonError } from "@carillon/sdk";
+import { withSeams } from "@carillon/store/internal";
+import { type RedisServer, startRedis, type TestKit, testKit, virtualStore } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { type InputTo, operatorOf } from "../operator.js";
+
+const START = Date.parse("2026-01-01T00:00:00Z");
+const HOUR = 3_600_000;
+const ring = defineTask("ring", { queue: "jobs", payload: z.looseObject({}), handler: () => {} });
+
+let redis: RedisServer;
+let kit: TestKit;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => redis.stop());
+beforeEach(async () => {
+  kit = await testKit({ types: [ring], redis, start: START });
+});
+afterEach(async () => kit.close());
+
+type Given = InputTo<"sets.plan">;
+const task = (id: string, more: object = {}) => ({
+  ...{ id, type: "ring", queue: "jobs", schedule: { every: "1h" as const } },
+  ...more,
+});
+const input = (ids: readonly (string | ReturnType<typeof task>)[], more: Partial<Given> = {}): Given => ({
+  ...{ set: "billing", tasks: ids.map((one) => (typeof one === "string" ? task(one) : one)) },
+  ...more,
+});
+const sets = () => operatorOf(kit.client).sets;
+const many = (count: number) => Array.from({ length: count }, (_, i) => `t${i}`);
+/** Refusals of a plan. */
+const refused = async (given: Given) => (await sets().plan(given)).refused.map(({ code }) => code);
+const stale = expect.objectContaining({ code: "STALE_PLAN" });
+
+describe("a plan", () => {
+  it("names what an apply does, and is empty after it", async () => {
+    const first = await sets().plan(input(["a", "b"]));
+    expect(first.counts).toMatchObject({ create: 2, update: 0, unchanged: 0 });
+    expect(await kit.client.count()).toBe(0);
+    await sets().apply({ ...input(["a", "b"]), plan: first.id });
+    const again = await sets().plan(input(["a", "b"]));
+    expect([again.counts.unchanged, again.items]).toEqual([2, []]);
+    // Another notation is no change.
+    const same = input([task("a", { schedule: { every: HOUR }, payload: {}, owner: "system" }), "b"]);
+    expect((await sets().plan(same)).items).toEqual([]);
+    expect((await kit.client.list({ set: "billing" })).tasks.map(({ id }) => id)).toEqual(["a", "b"]);
+    expect((await kit.client.get("a")).set).toEqual({ name: "billing" });
+  });
+
+  it("shows fields, words, times of both sides, times a day, clock changes, and the load", async () => {
+    await sets().apply(input(["a"]));
+    const zoned = task("a", { schedule: { cron: "30 2 * * *", timezone: "Europe/Berlin" }, tags: ["x"] });
+    const { items, load } = await sets().plan(input([zoned]));
+    expect(items).toMatchObject([
+      {
+        action: "update",
+        preview: { before: { tags: [] }, after: { tags: ["x"] } },
+        schedule: {
+          before: { perDay: 24 },
+          after: { humanized: expect.stringContaining("02:30"), perDay: 1 },
+        },
+      },
+    ]);
+    expect(items[0]?.preview?.times.after[0]?.nominal).toBe(START + 1.5 * HOUR);
+    expect(items[0]?.preview?.times.before).toHaveLength(5);
+    expect(load).toMatchObject({ before: { perDay: 24 }, after: { perDay: 1 } });
+  });
+
+  it("checks schedules with calendars that it would store", async () => {
+    const held = task("a", { schedule: { cron: "0 9 * * *", except: [{ named: "off" }] } });
+    const given = input([held], { calendars: { off: ["2026-01-01"] } });
+    expect((await sets().plan(given)).calendars).toEqual([{ name: "off", outcome: "created" }]);
+    await sets().apply(given);
+    expect((await kit.client.get("a")).nextExecution).toBe(START + 33 * HOUR);
+    expect((await sets().plan(given)).items).toEqual([]);
+  });
+});
+
+describe("the rules of a set", () => {
+  it("leave tasks of another set, or of none, alone until they are adopted", async () => {
+    await sets().apply(input(["a"]));
+    await kit.client.put(task("loose"));
+    const other = input(["a", "loose", "own"], { set: "mail" });
+    expect(await refused(other)).toEqual(["CONFLICT"]);
+    await expect(sets().apply(other)).rejects.toMatchObject({ code: "PLAN_REFUSED" });
+    expect(await kit.client.count()).toBe(2);
+    await sets().apply({ ...other, adopt: ["a", "loose"] });
+    expect((await kit.client.get("a")).set).toEqual({ name: "mail" });
+    // The other set may not take it back.
+    expect(await refused(input(["a"]))).toEqual(["CONFLICT"]);
+  });
+
+  it("refuse an empty list, too many removals, protected tasks and an older version", async () => {
+    await sets().apply(input(many(20), { version: "1.10.0", protect: ["t0"] }));
+    const version = "1.11.0";
+    expect(await refused(input([], { version }))).toContain("EMPTY_SET");
+    expect(await refused(input(many(10), { version }))).toEqual(["TOO_MANY_REMOVALS"]);
+    expect(await refused(input(many(10), { version, allowRemovals: 10 }))).toEqual([]);
+    expect(await refused(input(many(20).slice(1), { version }))).toEqual(["PROTECTED"]);
+    expect(await refused(input(many(20), { version: "1.9.0" }))).toEqual(["OLD_VERSION"]);
+    expect(await refused(input(many(20)))).toEqual(["OLD_VERSION"]);
+  });
+
+  it("let an older version not win, even if it had planned before", async () => {
+    await sets().apply(input(["a"], { version: "1" }));
+    const old = await sets().plan(input(["a", "b"], { version: "2" }));
+    await sets().apply(input(["a"], { version: "3" }));
+    await expect(sets().apply({ ...input(["a", "b"], { version: "2" }), plan: old.id })).rejects.toThrow();
+    expect(await kit.client.count()).toBe(1);
+  });
+
+  it("let one of two applies at once win; the other is stale", async () => {
+    const one = input(["a", "b"]);
+    const other = input(["a", task("b", { priority: 1 })]);
+    const plans = [await sets().plan(one), await sets().plan(other)];
+    const ended = await Promise.allSettled([
+      sets().apply({ ...one, plan: plans[0]?.id }),
+      sets().apply({ ...other, plan: plans[1]?.id }),
+    ]);
+    expect(ended.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(ended.find((end) => end.status === "rejected")).toMatchObject({ reason: stale });
+  });
+
+  it("find a saved plan stale after any change of its tasks", async () => {
+    await sets().apply(input(["a"]));
+    const given = input([task("a", { priority: 2 })]);
+    const { id } = await sets().plan(given);
+    await kit.client.update("a", (stored) => ({ ...stored, tags: ["hand"] }));
+    await expect(sets().apply({ ...given, plan: id })).rejects.toEqual(stale);
+    expect((await sets().get({ set: "billing" })).drift).toMatchObject([{ id: "a" }]);
+    const { counts, items } = await sets().plan(given);
+    expect([counts.drift, items[0]?.drift]).toMatchObject([1, { at: START }]);
+    await sets().apply(given);
+    expect((await sets().get({ set: "billing" })).drift).toEqual([]);
+  });
+});
+
+describe("an apply", () => {
+  it("lets a removed task linger with its history, and come back with it", async () => {
+    await sets().apply(input(["a", "b"]));
+    await kit.advance("90m");
+    await sets().apply(input(["a"]));
+    expect(await kit.client.get("b")).toMatchObject({ state: "finished", nextExecution: undefined });
+    expect((await kit.client.list({ set: "billing" })).tasks).toHaveLength(1);
+    await kit.advance("2h");
+    expect((await kit.client.runs.list("b")).length).toBe(1);
+    const back = await sets().plan(input(["a", "b"]));
+    expect(back.items).toMatchObject([{ action: "update", returns: true }]);
+    await sets().apply(input(["a", "b"]));
+    // Nothing is made due: the next time is strictly after the apply.
+    expect(await kit.client.get("b")).toMatchObject({ state: "scheduled", nextExecution: START + 4 * HOUR });
+    expect((await kit.client.runs.list("b")).length).toBe(1);
+    await sets().apply(input(["a"]));
+    await sets().apply({ ...input(["a"]), prune: "1h" });
+    expect(await kit.client.count()).toBe(2);
+    await kit.advance("2h");
+    await sets().apply({ ...input(["a"]), prune: "1h" });
+    expect(await kit.client.count()).toBe(1);
+  });
+
+  it("keeps a person's pause, unless the set gives a state, and keeps a task in the queue that it was moved to", async () => {
+    await sets().apply(input(["a", task("b", { state: "running" })]));
+    await kit.client.pause("a", { note: "INC-1" });
+    await kit.client.pause("b");
+    await operatorOf(kit.client).tasks.move({ id: "a", to: "slow" });
+    const given = input([task("a", { priority: 4 }), task("b", { state: "running" })]);
+    await sets().apply(given);
+    expect(await kit.client.get("a")).toMatchObject({
+      ...{ queue: "slow", priority: 4, state: "paused", paused: { note: "INC-1" } },
+    });
+    expect((await kit.client.get("b")).state).toBe("scheduled");
+    expect((await sets().plan(given)).items).toEqual([]);
+    await sets().apply(input([task("a", { priority: 4 }), task("b", { state: "paused" })]));
+    expect((await kit.client.get("b")).state).toBe("paused");
+  });
+
+  it("renames a task with its pause and its statistics", async () => {
+    await sets().apply(input(["old"]));
+    await kit.advance("61m");
+    await kit.client.pause("old");
+    const given = input([task("new", { renamedFrom: "old" })]);
+    expect((await sets().plan(given)).items).toMatchObject([{ action: "rename", from: { id: "old" } }]);
+    await sets().apply(given);
+    expect((await kit.client.get("new")).state).toBe("paused");
+    expect(await kit.client.runs.stats("new")).toMatchObject({ successes: 1 });
+    expect((await sets().plan(given)).items).toEqual([]);
+    await expect(kit.client.get("old")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  });
+
+  it("ends the same if it is killed at any of its writes and repeated", async () => {
+    const before = input(["kept", "gone", "changed", "old"]);
+    const given = input(
+      [
+        "kept",
+        task("changed", { priority: 1, state: "paused" }),
+        "fresh",
+        task("new", { renamedFrom: "old" }),
+      ],
+      { calendars: { off: ["2026-02-01"] } },
+    );
+    const ends = new Set<string>();
+    let [killed, at] = [true, 0];
+    for (; killed; at++) {
+      let [left, writes] = [Number.POSITIVE_INFINITY, 0];
+      killed = false;
+      const failpoint = (point: string) => {
+        if (!point.startsWith("after ") || / (read|mark)-/.test(point)) return;
+        writes += 1;
+        if (writes <= left) return;
+        killed = true;
+        throw Object.assign(new Error("killed"), { code: "KILLED" });
+      };
+      const made = { connection: redis.url, start: START, namespace: `kill${at}`, queues: ["jobs"] };
+      const { store } = await virtualStore(withSeams(made, { failpoint }));
+      const client = new Client({ store });
+      const { sets } = operatorOf(client);
+      await sets.apply(before);
+      const { id } = await sets.plan(given);
+      [left, writes] = [at, 0];
+      const first = await sets.apply({ ...given, plan: id }).catch((error: unknown) => error);
+      left = Number.POSITIVE_INFINITY;
+      if (first instanceof Error) {
+        if (isCarillonError(first, "STALE_PLAN")) throw first;
+        await sets.apply({ ...given, plan: id });
+      }
+      expect((await sets.plan(given)).items, `killed at ${at}`).toEqual([]);
+      const { tasks } = await client.list();
+      const { set } = await sets.get({ set: "billing" });
+      ends.add(
+        JSON.stringify([
+          tasks.map(({ id, state, priority, nextExecution }) => [id, state, priority, nextExecution]),
+          [set.members, set.applying],
+        ]),
+      );
+      await store.close();
+    }
+    expect(at).toBeGreaterThan(5);
+    expect([...ends].slice(1)).toEqual([]);
+  }, 120_000);
+});

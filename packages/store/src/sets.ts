@@ -1,0 +1,70 @@
+import type { NamespaceKeys } from "./keys.js";
+import type { Link } from "./redis/link.js";
+import type { Settings } from "./settings.js";
+
+/** A set of tasks that are defined together, as the last apply left it. Times in UTC ms. */
+export interface TaskSet {
+  readonly name: string;
+  /** Counts its applies that changed something. */
+  readonly generation: number;
+  /** Number of its tasks. */
+  readonly members: number;
+  /** An older version is never applied. */
+  readonly version?: string | undefined;
+  readonly commit?: string | undefined;
+  readonly by?: string | undefined;
+  readonly at: number;
+  /** Tasks that no apply removes. */
+  readonly protect: readonly string[];
+  /** Id of the plan whose apply has begun and not ended. */
+  readonly applying?: string | undefined;
+  /** Id of the last plan that changed something. */
+  readonly applied?: string | undefined;
+}
+
+/** The records of the sets of a namespace: one hash, by name. Each task of a set names it. */
+export class SetRepository {
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+  readonly #settings: Settings;
+
+  constructor(link: Link, keys: NamespaceKeys, settings: Settings) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#settings = settings;
+  }
+
+  async get(name: string): Promise<TaskSet | undefined> {
+    return decode(name, await this.#link.ask((client) => client.hget(this.#keys.sets, name)));
+  }
+
+  /** All sets by name. */
+  async list(): Promise<TaskSet[]> {
+    const all = await this.#link.ask((client) => client.hgetall(this.#keys.sets));
+    const sets = Object.entries(all).flatMap(([name, text]) => decode(name, text) ?? []);
+    return sets.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /**
+   * Changes a record; nothing comes between the read and the write.
+   *
+   * @param decide returns the new record, or undefined to leave it; may throw
+   */
+  async change(name: string, decide: (stored: TaskSet | undefined) => TaskSet | undefined): Promise<void> {
+    await this.#settings.change(this.#keys, "sets", async (client, key) => {
+      const set = decide(decode(name, await client.hget(key, name)));
+      return set === undefined ? {} : { set: [name, JSON.stringify(set)] };
+    });
+  }
+}
+
+/** Undefined if there is none, or it is corrupt: the next apply begins again. */
+function decode(name: string, text: string | null): TaskSet | undefined {
+  try {
+    const set = JSON.parse(text ?? "null") as TaskSet | null;
+    const sound = set?.name === name && Number.isSafeInteger(set.generation) && Array.isArray(set.protect);
+    return sound ? set : undefined;
+  } catch {
+    return undefined;
+  }
+}
