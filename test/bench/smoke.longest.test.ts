@@ -27,7 +27,7 @@ interface Report {
   targets: { metric: string; value: number; target: string; pass: boolean }[];
 }
 
-it.each(Object.entries(BANDS))("%s stays within its bands", { timeout: 300_000 }, async (bench, bands) => {
+it.each(Object.entries(BANDS))("%s stays within its bands", async (bench, bands) => {
   const file = fileURLToPath(new URL(`../../scripts/bench/${bench}.mjs`, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [file, "--smoke", "--json"]);
   const report = JSON.parse(stdout.trimEnd().split("\n").at(-1) as string) as Report;

@@ -10,7 +10,7 @@ const LIMIT = 30;
  * @returns {any}
  */
 export function readOptions(numbers, texts = []) {
-  numbers = { limit: [LIMIT, 4], ...numbers };
+  numbers = { limit: [LIMIT, 15], ...numbers };
   const strings = [...Object.keys(numbers), ...texts].map((name) => [name, { type: "string" }]);
   const options = {
     ...Object.fromEntries(strings),

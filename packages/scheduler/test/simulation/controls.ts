@@ -47,7 +47,7 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["early"],
     faults: ["clock back"],
     breaks: /before it was due/,
-    from: 250,
+    from: 525,
   },
   {
     name: "texts of scripts are not sent again",

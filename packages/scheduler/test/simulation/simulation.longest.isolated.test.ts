@@ -20,7 +20,7 @@ vi.mock("node:timers/promises", async (original) => {
 const number = (name: string) => (process.env[name] ? Number(process.env[name]) : undefined);
 /** Seed of a single history, whose events are printed. */
 const ONE = number("CARILLON_SIMULATE_SEED");
-const SEEDS = ONE === undefined ? (number("CARILLON_SIMULATE_SEEDS") ?? 100) : 1;
+const SEEDS = ONE === undefined ? (number("CARILLON_SIMULATE_SEEDS") ?? 40) : 1;
 const FROM = ONE ?? number("CARILLON_SIMULATE_FROM") ?? 1;
 /** Number of seeds after which a control counts as not caught. */
 const CONTROL_SEEDS = 1_000;
