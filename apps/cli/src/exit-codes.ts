@@ -19,7 +19,8 @@ export const EXIT_HELP = `
 Exit codes:
   0  done
   1  unexpected error
-  2  wrong usage or invalid input; nothing was written (but see put --batch)
+  2  wrong usage or invalid input; nothing was written (but see put --batch);
+     plan and drift --exit-code: something differs
   3  no such task, run, queue, backfill, calendar, freeze, silence, token or
      set, or several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory

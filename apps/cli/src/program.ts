@@ -21,6 +21,7 @@ import { registerLoad } from "./commands/load.js";
 import { registerMove } from "./commands/move.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
+import { registerApply, registerDrift, registerPlan } from "./commands/plan.js";
 import { registerPut } from "./commands/put.js";
 import { registerQueue } from "./commands/queue.js";
 import { registerQueues } from "./commands/queues.js";
@@ -48,6 +49,9 @@ const COMMANDS: readonly Register[] = [
   registerPut,
   registerEdit,
   registerValidate,
+  registerPlan,
+  registerApply,
+  registerDrift,
   registerList,
   registerShow,
   registerMove,

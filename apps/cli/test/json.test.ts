@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Command } from "commander";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Output } from "../src/output.js";
 import { createProgram } from "../src/program.js";
 import { harness, task } from "./harness.js";
@@ -9,12 +12,15 @@ const bench = harness("json", { shared: true });
 
 /**
  * A command line for each command, in an order in which each has something to do. `R`, `B`, `F` and `S` stand for the
- * ids of a run, a backfill, a freeze and a silence.
+ * ids of a run, a backfill, a freeze and a silence, `C` for a config file.
  */
 const LINES: Record<string, readonly string[]> = {
   put: ["put"],
   edit: ["edit", "a", "--set", "priority=1"],
   validate: ["validate"],
+  plan: ["plan", "--config", "C"],
+  apply: ["apply", "--config", "C", "--yes"],
+  drift: ["drift", "foo"],
   list: ["list"],
   show: ["show", "a"],
   trigger: ["trigger", "a", "--overlap", "allow"],
@@ -91,6 +97,9 @@ const LISTS: Record<string, string> = {
   changes: "changes",
   revisions: "revisions",
   deleted: "deleted",
+  plan: "items",
+  apply: "items",
+  drift: "drift",
   upnext: "upcoming",
   forecast: "upcoming",
   backfills: "backfills",
@@ -117,7 +126,11 @@ const REFUSED = new Set(["retry", "move"]);
 
 describe("--json", () => {
   const ids: Record<string, string> = {};
+  const folder = mkdtempSync(join(tmpdir(), "carillon-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
   beforeAll(async () => {
+    ids["C"] = join(folder, "set.json");
+    writeFileSync(ids["C"], JSON.stringify({ set: "foo", tasks: [task("c")] }));
     await bench.client.put(task("a"));
     const triggered = await bench.client.trigger("a");
     if ("run" in triggered) ids["R"] = triggered.run;

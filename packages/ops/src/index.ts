@@ -9,3 +9,4 @@ export {
   type Operator,
   operatorOf,
 } from "./operator.js";
+export { defineConfig, type SetConfig } from "./sets/define-config.js";

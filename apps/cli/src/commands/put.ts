@@ -84,24 +84,30 @@ async function putDocument(
 }
 
 /** Differences of a put that was not made; nothing if there is none. */
-export function previewText(name: string, { before, after, times, givenUp }: Preview): string {
+export function previewText(name: string, preview: Preview): string {
+  const { before, after, times, givenUp } = preview;
   if (!before && !after) return "";
-  const fields = Object.keys({ ...before, ...after }).map((field) => {
-    const [was, is] = [before?.[field], after?.[field]].map((one) => JSON.stringify(one) ?? "-");
-    return before ? `  ${field}: ${was} -> ${is}` : `  ${field}: ${is}`;
-  });
-  const lost = givenUp ? [`  gives up ${utcIso(givenUp.from)} to ${utcIso(givenUp.to)}`] : [];
   const moved = before && "schedule" in before ? besides(times) : [];
-  return printable(name).concat("\n", [...fields.map(printable), ...moved, ...lost].join("\n"), "\n");
+  const lost = givenUp ? [`gives up ${utcIso(givenUp.from)} to ${utcIso(givenUp.to)}`] : [];
+  const lines = [...fieldLines(preview), ...moved, ...lost].map((line) => `  ${printable(line)}`);
+  return `${printable(name)}\n${lines.join("\n")}\n`;
+}
+
+/** Fields that differ, old and new. */
+export function fieldLines({ before, after }: Preview): string[] {
+  return Object.keys({ ...before, ...after }).map((field) => {
+    const [was, is] = [before?.[field], after?.[field]].map((one) => JSON.stringify(one) ?? "-");
+    return before ? `${field}: ${was} -> ${is}` : `${field}: ${is}`;
+  });
 }
 
 /** Next times, old and new, next to each other. */
-function besides({ before, after }: Preview["times"]): string[] {
+export function besides({ before, after }: Preview["times"]): string[] {
   const at = (slot: (typeof after)[number] | undefined) => (slot ? utcIso(slot.nominal) : "-").padEnd(26);
   const rows = Array.from({ length: Math.max(before.length, after.length) }, (_, i) =>
-    `    ${at(before[i])}${at(after[i])}`.trimEnd(),
+    `  ${at(before[i])}${at(after[i])}`.trimEnd(),
   );
-  return rows.length === 0 ? [] : [`    ${"was".padEnd(26)}is`, ...rows];
+  return rows.length === 0 ? [] : [`  ${"was".padEnd(26)}is`, ...rows];
 }
 
 const ONE_TASK = "Put that task by itself: a revision is that of one task.";

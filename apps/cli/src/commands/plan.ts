@@ -1,0 +1,183 @@
+import { writeFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import type { AnswerTo, SetConfig } from "@carillon/ops";
+import type { Command } from "commander";
+import { collect, type Globals, operate, type Register, wholeNumber, withClient } from "../command.js";
+import { inFile, readConfig } from "../config-file.js";
+import { EXIT } from "../exit-codes.js";
+import { misuse } from "../failure.js";
+import { parseJson, readAll } from "../input.js";
+import type { Io } from "../io.js";
+import type { Output } from "../output.js";
+import { type Column, table } from "../table.js";
+import { given } from "./given.js";
+import { planText, summary, total } from "./plan-text.js";
+
+type Plan = AnswerTo<"sets.plan">;
+
+interface PlanOptions extends Globals {
+  config?: string;
+  adopt?: string[];
+  allowRemovals?: number;
+  keep?: boolean;
+  prune?: string;
+  out?: string;
+  exitCode?: boolean;
+  yes?: boolean;
+  by?: string;
+}
+
+/** A plan that was shown, with the input that it was made of. */
+interface SavedPlan {
+  readonly input: SetConfig;
+  readonly plan: Plan;
+}
+
+const CHANGED = "exit with 2 if";
+
+export const registerPlan: Register = (program, out) => {
+  setCommand(program, "plan", "show what an apply of carillon.config would do")
+    .description(
+      "Compares the tasks of carillon.config.ts, .js, .mjs, .json or .jsonl with what is stored, and shows what an apply\n" +
+        "would do: fields, and the next five times old and new. Changes nothing.",
+    )
+    .option("--out <file>", "save the plan, for carillon apply FILE")
+    .option("--exit-code", `${CHANGED} an apply would change something, 5 if it would be refused`)
+    .action(async (_: unknown, command) => {
+      const options: PlanOptions = command.optsWithGlobals();
+      const { path, input } = await inputOf(options);
+      const plan = await withClient(options, (_client, ops) => inFile(path, () => ops.sets.plan(input)));
+      if (options.out !== undefined) await save(options.out, { input, plan });
+      if (options.exitCode && plan.refused.length > 0) out.exitCode = EXIT.refused;
+      else if (options.exitCode && total(plan) > 0) out.exitCode = EXIT.usage;
+      await (options.json ? out.json(plan) : show(plan, out));
+    });
+};
+
+export const registerApply: Register = (program, out) => {
+  setCommand(program, "apply", "make the stored tasks of a set those of carillon.config")
+    .description(
+      "Makes the stored tasks of a set those of carillon.config, after it has shown the plan and asked.\n" +
+        "With PLAN, a file of carillon plan --out, it does exactly that, or nothing: STALE_PLAN.",
+    )
+    .argument("[plan]", "a file that carillon plan --out wrote")
+    .option("--yes", "do not ask; needed without a terminal, and with --json")
+    .option("--by <name>", "who")
+    .action(async (file: string | undefined, _: unknown, command) => {
+      const options: PlanOptions = command.optsWithGlobals();
+      const { io, json, yes } = options;
+      if (file === undefined && !yes && (json || !io.stdin.isTTY))
+        throw misuse("yes", "missing, and nobody can be asked.", "Look at carillon plan, then add --yes.");
+      const saved = file === undefined ? undefined : await readSaved(file, options);
+      const { path, input } = saved ?? (await inputOf(options));
+      const plan = await withClient(options, async (_client, ops) => {
+        const shown = saved?.plan ?? (await inFile(path, () => ops.sets.plan(input)));
+        if (!saved && !json) await show(shown, out);
+        // The operation refuses what nobody need be asked about.
+        if (!saved && !yes && shown.refused.length === 0 && total(shown) > 0) await confirm(io);
+        return ops.sets.apply({ ...input, plan: shown.id }, given({ by: options.by }));
+      });
+      await (json ? out.json(plan) : out.write(`applied ${summary(plan)}\n`));
+    });
+};
+
+export const registerDrift: Register = (program, out) => {
+  program
+    .command("drift")
+    .summary("list the tasks of a set that others have changed since its last apply")
+    .description("Lists the tasks of a set whose definitions others have changed since its last apply.")
+    .argument("[set]", "default: that of carillon.config")
+    .option("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
+    .option("--exit-code", `${CHANGED} there are any, or some were deleted`)
+    .action(async (name: string | undefined, _: unknown, command) => {
+      const options: PlanOptions = command.optsWithGlobals();
+      const set = name ?? (await readConfig(options.io, options.config)).config.set;
+      await operate(
+        options,
+        out,
+        async (ops) => {
+          const found = await ops.sets.get({ set });
+          const differs = found.drift.length > 0 || found.found < found.set.members;
+          if (options.exitCode && differs) out.exitCode = EXIT.usage;
+          return found;
+        },
+        ({ set, found, drift }) => {
+          const lost = set.members - found;
+          const deleted =
+            lost > 0 ? `${lost} of the ${set.members} tasks of ${set.name} were deleted.\n` : "";
+          const listed = drift.length > 0 ? table(DRIFT, drift, out) : "";
+          return `${listed}${deleted}` || `No drift in ${set.name}.\n`;
+        },
+      );
+    });
+};
+
+function setCommand(program: Command, name: string, summary: string): Command {
+  return program
+    .command(name)
+    .summary(summary)
+    .option("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
+    .option("--adopt <task>", "take over this task of no set or another one; repeatable; *: all", collect)
+    .option(
+      "--allow-removals <n>",
+      "remove up to n tasks; default a tenth of the set, at least 5",
+      wholeNumber,
+    )
+    .option("--keep", "remove nothing")
+    .option("--prune <duration>", "delete tasks that were removed longer ago than this: 7d");
+}
+
+/** The file, and the flags, which win. @throws `INVALID_OPTION` */
+async function inputOf(options: PlanOptions): Promise<{ path: string; input: SetConfig }> {
+  const { path, config } = await readConfig(options.io, options.config);
+  return { path, input: { ...config, ...flagsOf(options) } };
+}
+
+function flagsOf({ adopt, allowRemovals, keep, prune }: PlanOptions): Partial<SetConfig> {
+  const flags = { adopt, allowRemovals, keep, prune };
+  return Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
+}
+
+async function save(file: string, saved: SavedPlan): Promise<void> {
+  await writeFile(file, `${JSON.stringify(saved)}\n`).catch((error: Error) => {
+    throw misuse("out", `${file} cannot be written: ${error.message}.`, "Check the path.");
+  });
+}
+
+/** @throws `INVALID_OPTION` */
+async function readSaved(file: string, options: PlanOptions): Promise<SavedPlan & { path: string }> {
+  const [flag] = Object.keys({ ...flagsOf(options), ...given({ config: options.config }) });
+  if (flag !== undefined) throw misuse(flag, "given with a saved plan.", "Give it to carillon plan.");
+  const hint = "Give a file of carillon plan --out.";
+  const text = await readAll(options.io, file, hint);
+  const read = parseJson(text, hint, { code: "INVALID_OPTION" }) as Partial<SavedPlan> | null;
+  if (typeof read?.plan?.id === "string" && typeof read.input === "object")
+    return { ...(read as SavedPlan), path: file };
+  throw misuse("plan", `${file} is not a saved plan.`, hint);
+}
+
+async function show(plan: Plan, out: Output): Promise<void> {
+  await out.write(planText(plan, out.paint));
+  for (const { tasks, count, ...warning } of plan.warnings) {
+    const [first = `set ${plan.set}`] = tasks;
+    out.warn(count > 1 ? `${first} and ${count - 1} more` : first, [warning]);
+  }
+}
+
+/** @throws `INVALID_OPTION` unless the answer is yes */
+async function confirm({ stdin, stderr }: Io): Promise<void> {
+  stderr.write("Apply this? Type yes: ");
+  const lines = createInterface({ input: stdin });
+  for await (const line of lines) {
+    if (line.trim() === "yes") return;
+    break;
+  }
+  throw misuse("apply", "not confirmed.", "Nothing was written.");
+}
+
+const DRIFT: Column<AnswerTo<"sets.get">["drift"][number]>[] = [
+  { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
+  { title: "QUEUE", value: ({ queue }) => queue, rank: 1, least: 8 },
+  { title: "CHANGED", value: ({ at }, { when }) => when(at) },
+  { title: "BY", value: ({ by }) => by ?? "", least: 8 },
+];

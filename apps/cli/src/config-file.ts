@@ -1,0 +1,85 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { SetConfig } from "@carillon/ops";
+import { exitCodeOf } from "./exit-codes.js";
+import { Failure, misuse, reportOf } from "./failure.js";
+import { parseJson, readAll } from "./input.js";
+import type { Io } from "./io.js";
+
+const NAMES = ["ts", "js", "mjs", "json", "jsonl"].map((end) => `carillon.config.${end}`);
+
+export interface ConfigFile {
+  readonly path: string;
+  /** Unchecked but for being an object: the operation checks it. */
+  readonly config: SetConfig;
+}
+
+/**
+ * @param given default: the first file of the working directory that has one of the names
+ * @throws `INVALID_OPTION` if there is none, or it cannot be loaded
+ */
+export async function readConfig(io: Io, given: string | undefined): Promise<ConfigFile> {
+  const path = given ?? NAMES.find((name) => existsSync(name));
+  if (path === undefined)
+    throw misuse("config", `there is no ${NAMES.join(", ")} here.`, "Write one, or give --config FILE.");
+  const config = /\.jsonl?$/.test(path) ? await readText(io, path) : await importFile(path);
+  if (typeof config !== "object" || config === null || Array.isArray(config))
+    throw misuse(
+      "config",
+      `${path} is not an object.`,
+      "Give { set, tasks }: in code as the default export.",
+    );
+  return { path, config: config as SetConfig };
+}
+
+async function readText(io: Io, path: string): Promise<unknown> {
+  const text = await readAll(io, path, "Split the set.");
+  const code = "INVALID_OPTION";
+  if (path.endsWith(".json")) return inFile(path, () => parseJson(text, "Give { set, tasks }.", { code }));
+  const [head, ...tasks] = text
+    .split("\n")
+    .map((line, i) => ({ line, number: i + 1 }))
+    .filter(({ line }) => line.trim() !== "")
+    .map(({ line, number }) =>
+      inFile(path, () =>
+        parseJson(line, "Give the set on the first line, and one task on each other.", {
+          ...{ code, line: number },
+        }),
+      ),
+    );
+  return typeof head === "object" && head !== null ? { ...head, tasks } : head;
+}
+
+async function importFile(path: string): Promise<unknown> {
+  try {
+    return ((await import(pathToFileURL(resolve(path)).href)) as { default?: unknown }).default;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ERR_UNKNOWN_FILE_EXTENSION" && path.endsWith("ts")) {
+      const what = `${path}: Node.js ${process.versions.node} runs no TypeScript.`;
+      throw misuse("config", what, "Use Node.js 22.18 or newer, or write carillon.config.mjs or .json.");
+    }
+    throw misuse("config", `${path} cannot be loaded: ${message}.`, "Correct it.");
+  }
+}
+
+/** Names the file in errors about its content. */
+export function inFile<T>(path: string, act: () => T): T {
+  const named = (error: unknown): never => {
+    const { message, field, ...report } = reportOf(error);
+    if (exitCodeOf(report.code) !== exitCodeOf("INVALID_TASK")) throw error;
+    // `[3].schedule`: the operation counts the tasks.
+    const inTasks = (text: string) => text.replace(/^\[(?=\d+\])/, "tasks[");
+    throw new Failure(
+      { ...report, message: `${path}: ${inTasks(message)}`, field: field && inTasks(field) },
+      error,
+    );
+  };
+  try {
+    const result = act();
+    return result instanceof Promise ? (result.catch(named) as T) : result;
+  } catch (error) {
+    return named(error);
+  }
+}
