@@ -281,7 +281,7 @@ describe("a freeze", () => {
       await kit.advance("4m");
       const { tasks } = await kit.client.list({ queue: "carillon-alerts" });
       expect(tasks.map(({ payload }) => payload)).toMatchObject(
-        holds ? [{ alert: { kind: "missed-deadline", task: { id: "t" } } }] : [],
+        holds ? [{ alerts: [{ kind: "missed-deadline", task: { id: "t" } }] }] : [],
       );
     });
   });
