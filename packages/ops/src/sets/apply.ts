@@ -24,7 +24,7 @@ const input = setInput.extend({
 export const applySet = operation({
   http: "POST /sets/:set/apply",
   role: "admin",
-  reach: "owner",
+  reach: "namespace",
   cost: "computes",
   logs: "apply",
   summary: "Makes the stored tasks of a set those that are given. Of two applies at once, one is STALE_PLAN.",

@@ -5,7 +5,7 @@ import { set } from "./set.js";
 export const listSets = operation({
   http: "GET /sets",
   role: "viewer",
-  reach: "owner",
+  reach: "namespace",
   summary: "Lists the sets of tasks that are defined as code.",
   input: z.strictObject({}),
   output: z.object({ sets: z.array(set) }),

@@ -6,7 +6,7 @@ import { plan, setInput } from "./set.js";
 export const planSet = operation({
   http: "POST /sets/:set/plan",
   role: "admin",
-  reach: "owner",
+  reach: "namespace",
   cost: "computes",
   logs: false,
   summary:

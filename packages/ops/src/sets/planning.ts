@@ -94,7 +94,7 @@ export async function planning(call: Call, input: SetInput): Promise<Planning> {
   const wanted = new Map<string, Wanted>();
   for (const [i, task] of checked.entries())
     wanted.set(keyOf(task.definition), { task, given: input.tasks[i] as SetTask });
-  const { members, retired } = await owned(store, name, scope.owner);
+  const { members, retired } = await owned(store, name);
   const now = await store.freezes.time();
   const places = await placesOf(store, wanted, members);
   const steps: Step[] = [];
@@ -182,11 +182,10 @@ function plain(task: SetTask): SetTask {
 }
 
 async function changedCalendars(
-  { scope, store }: Call,
+  { store }: Call,
   { calendars = {} }: SetInput,
 ): Promise<Map<string, readonly string[]>> {
   const given = Object.entries(calendars);
-  if (given.length > 0) scope.assertUnbound();
   const stored = new Map((await store.calendars.list()).map(({ name, entries }) => [name, entries]));
   return new Map(
     given
@@ -209,13 +208,12 @@ function withCalendars(
 }
 
 /** The tasks of a set, and those that were removed from it and are still there. */
-async function owned(store: Store, set: string, owner: string | undefined) {
+async function owned(store: Store, set: string) {
   const members = new Map<string, TaskName>();
   const retired = new Map<string, { task: TaskName; at: number }>();
   for (const queue of await store.registry.queues()) {
     for (const [local, at] of await store.tasks.owned(queue, set)) {
       const task = { queue, ...parseLocalName(local) };
-      if (owner !== undefined && task.owner !== owner) continue;
       if (at === 0) members.set(keyOf(task), task);
       else retired.set(keyOf(task), { task, at });
     }
