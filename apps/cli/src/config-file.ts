@@ -2,14 +2,15 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { SetConfig } from "@carillon/ops";
-import { exitCodeOf } from "./exit-codes.js";
+import { EXIT, exitCodeOf } from "./exit-codes.js";
 import { Failure, misuse, reportOf } from "./failure.js";
 import { parseJson, readAll } from "./input.js";
 import type { Io } from "./io.js";
 
 const NAMES = ["ts", "js", "mjs", "json", "jsonl"].map((end) => `carillon.config.${end}`);
+const code = "INVALID_OPTION";
 
-export interface ConfigFile {
+interface ConfigFile {
   readonly path: string;
   /** Unchecked but for being an object: the operation checks it. */
   readonly config: SetConfig;
@@ -35,19 +36,16 @@ export async function readConfig(io: Io, given: string | undefined): Promise<Con
 
 async function readText(io: Io, path: string): Promise<unknown> {
   const text = await readAll(io, path, "Split the set.");
-  const code = "INVALID_OPTION";
-  if (path.endsWith(".json")) return inFile(path, () => parseJson(text, "Give { set, tasks }.", { code }));
+  return inFile(path, () =>
+    path.endsWith("l") ? parseLines(text) : parseJson(text, "Give { set, tasks }.", { code }),
+  );
+}
+
+function parseLines(text: string): unknown {
+  const hint = "Give the set on the first line, and one task on each other.";
   const [head, ...tasks] = text
     .split("\n")
-    .map((line, i) => ({ line, number: i + 1 }))
-    .filter(({ line }) => line.trim() !== "")
-    .map(({ line, number }) =>
-      inFile(path, () =>
-        parseJson(line, "Give the set on the first line, and one task on each other.", {
-          ...{ code, line: number },
-        }),
-      ),
-    );
+    .flatMap((line, i) => (line.trim() === "" ? [] : [parseJson(line, hint, { code, line: i + 1 })]));
   return typeof head === "object" && head !== null ? { ...head, tasks } : head;
 }
 
@@ -65,21 +63,17 @@ async function importFile(path: string): Promise<unknown> {
 }
 
 /** Names the file in errors about its content. */
-export function inFile<T>(path: string, act: () => T): T {
-  const named = (error: unknown): never => {
+export async function inFile<T>(path: string, act: () => T | Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
     const { message, field, ...report } = reportOf(error);
-    if (exitCodeOf(report.code) !== exitCodeOf("INVALID_TASK")) throw error;
+    if (exitCodeOf(report.code) !== EXIT.usage) throw error;
     // `[3].schedule`: the operation counts the tasks.
     const inTasks = (text: string) => text.replace(/^\[(?=\d+\])/, "tasks[");
     throw new Failure(
       { ...report, message: `${path}: ${inTasks(message)}`, field: field && inTasks(field) },
       error,
     );
-  };
-  try {
-    const result = act();
-    return result instanceof Promise ? (result.catch(named) as T) : result;
-  } catch (error) {
-    return named(error);
   }
 }

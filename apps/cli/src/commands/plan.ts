@@ -33,8 +33,6 @@ interface SavedPlan {
   readonly plan: Plan;
 }
 
-const CHANGED = "exit with 2 if";
-
 export const registerPlan: Register = (program, out) => {
   setCommand(program, "plan", "show what an apply of carillon.config would do")
     .description(
@@ -42,7 +40,7 @@ export const registerPlan: Register = (program, out) => {
         "would do: fields, and the next five times old and new. Changes nothing.",
     )
     .option("--out <file>", "save the plan, for carillon apply FILE")
-    .option("--exit-code", `${CHANGED} an apply would change something, 5 if it would be refused`)
+    .option("--exit-code", "exit with 2 if an apply would change something, 5 if it would be refused")
     .action(async (_: unknown, command) => {
       const options: PlanOptions = command.optsWithGlobals();
       const { path, input } = await inputOf(options);
@@ -88,7 +86,7 @@ export const registerDrift: Register = (program, out) => {
     .description("Lists the tasks of a set whose definitions others have changed since its last apply.")
     .argument("[set]", "default: that of carillon.config")
     .option("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
-    .option("--exit-code", `${CHANGED} there are any, or some were deleted`)
+    .option("--exit-code", "exit with 2 if there are any, or some were deleted")
     .action(async (name: string | undefined, _: unknown, command) => {
       const options: PlanOptions = command.optsWithGlobals();
       const set = name ?? (await readConfig(options.io, options.config)).config.set;
