@@ -44,7 +44,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
   beforeAll(async () => {
     world = await startWorld(binary!);
     await put("fine");
-    await put("fails", { type: "bad", description: "<i>one</i> that fails" });
+    await put("fails", { type: "bad", description: `<i>one</i> that fails ${"x".repeat(300)}` });
     await put("slow", { type: "slow" });
     await put("lonely", { type: "nobody", queue: "alone" });
     await put("paused", { owner: "acme", tags: ["tenant"] });
@@ -148,7 +148,9 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await go("/tasks/q/system/fine");
     await page.getByRole("button", { name: "Pause" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Note").fill("the e2e says so");
+    // The first field has the focus.
+    await dialog.locator("input:focus").fill("the e2e says so");
+    await dialog.getByLabel("Note", { exact: true }).waitFor();
     await dialog.getByRole("button", { name: "Pause" }).click();
     await page.getByText("the e2e says so").waitFor();
     await go("/tasks?filter=paused");

@@ -109,7 +109,7 @@ function Form({ name, entries, onClose }: FormProps) {
       {name === "" ? <TextField label={w.name} required most={128} value={id} onSet={setId} /> : null}
       <Field label={w.entriesField} hint={w.entriesHint}>
         <textarea
-          className="input json"
+          className="input"
           readOnly={!define}
           spellCheck={false}
           rows={12}

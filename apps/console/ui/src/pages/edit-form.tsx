@@ -126,13 +126,13 @@ function ScheduleFields({ schedule, onEdit }: { schedule: Draft; onEdit: (to: Dr
               onEdit(event.target.value === "" ? others : { ...schedule, timezone: event.target.value });
             }}
           />
-          <datalist id="zones">
-            {Intl.supportedValuesOf("timeZone").map((zone) => (
-              <option key={zone} value={zone} />
-            ))}
-          </datalist>
         </Field>
       ) : null}
+      <datalist id="zones">
+        {Intl.supportedValuesOf("timeZone").map((zone) => (
+          <option key={zone} value={zone} />
+        ))}
+      </datalist>
       <Field label={w.jitter} hint={w.jitterHint}>
         <input
           className="input"

@@ -110,6 +110,14 @@ function Facts({ run }: { run: RunDetails }) {
     [w.node, run.node],
     [w.late, run.lateMs === undefined ? undefined : duration(run.lateMs)],
     [w.waited, run.waitMs === undefined ? undefined : duration(run.waitMs)],
+    [w.started, run.started === undefined ? undefined : <Time key="s" at={run.started} />],
+    [w.ended, run.finished === undefined ? undefined : <Time key="e" at={run.finished} />],
+    [
+      words.now.took,
+      run.started === undefined || run.finished === undefined
+        ? undefined
+        : duration(run.finished - run.started),
+    ],
     [w.crashes, run.crashes],
     [w.cancel, run.cancel === undefined ? undefined : w.cancelledBy(run.cancel.by)],
     [w.id, <code key="i">{run.id}</code>],
@@ -143,7 +151,8 @@ function Waterfall({ run }: { run: RunDetails }) {
   const end = run.finished ?? Math.max(now, run.started ?? run.enqueued);
   const attempts = run.attemptList.map(({ attempt, started, host }, i): Phase => {
     const next = run.attemptList[i + 1]?.started;
-    return { name: `${w.attempt(attempt)} · ${host}`, kind: "run", from: started, to: next ?? end };
+    const name = next === undefined ? w.attempt(attempt) : w.attemptAndWait(attempt);
+    return { name: `${name} · ${host}`, kind: "run", from: started, to: next ?? end };
   });
   const first = attempts[0]?.from ?? end;
   const phases: Phase[] = [

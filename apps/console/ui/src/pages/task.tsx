@@ -87,7 +87,7 @@ function Facts({ task }: { task: Task }) {
   return (
     <section className="panel">
       <div className="body stack">
-        {description === undefined ? null : <p>{description}</p>}
+        {description === undefined ? null : <p className="any">{description}</p>}
         {paused === undefined ? null : (
           <p className="note" data-tone="warn">
             <span>

@@ -271,7 +271,7 @@ const COLUMNS: readonly Column<Task>[] = [
   {
     key: "next",
     head: columns.next,
-    width: "minmax(6.4rem, 1fr)",
+    width: "minmax(7.2rem, 1fr)",
     cell: ({ nextExecution, ...task }) =>
       nextExecution === undefined ? (
         <span className="only-narrow">
@@ -312,7 +312,7 @@ const COLUMNS: readonly Column<Task>[] = [
   {
     key: "ticks",
     head: columns.ticks,
-    width: "13.2rem",
+    width: "minmax(0, 13.2rem)",
     wide: true,
     cell: (_, index, rows) => <RowStrip rows={rows} index={index} />,
   },

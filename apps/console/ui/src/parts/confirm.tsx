@@ -1,4 +1,4 @@
-import type { FormEvent, ReactNode } from "react";
+import { cloneElement, type FormEvent, type ReactElement, type ReactNode, useId } from "react";
 import { words } from "../words.js";
 import { Dialog } from "./dialog.js";
 import { ErrorNote } from "./page.js";
@@ -46,14 +46,32 @@ export function Confirm({ title, act, danger, wide, by, busy, onAct, onClose, ch
   );
 }
 
-export function Field({ label, hint, children }: { label: string; hint?: string; children: ReactNode }) {
+type Described = { "aria-describedby"?: string };
+
+/** A control with its label. The hint describes the control; it is no part of its name. */
+export function Field({
+  label,
+  hint,
+  children,
+}: {
+  label: string;
+  hint?: string;
+  children: ReactElement<Described>;
+}) {
+  const id = useId();
   return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child
-    <label className="field">
-      <span>{label}</span>
-      {children}
-      {hint === undefined ? null : <span className="small soft">{hint}</span>}
-    </label>
+    <div className="field">
+      {/* biome-ignore lint/a11y/noLabelWithoutControl: the control is the child */}
+      <label>
+        <span>{label}</span>
+        {hint === undefined ? children : cloneElement(children, { "aria-describedby": id })}
+      </label>
+      {hint === undefined ? null : (
+        <span id={id} className="small soft">
+          {hint}
+        </span>
+      )}
+    </div>
   );
 }
 
@@ -93,15 +111,15 @@ export function Check({
   );
 }
 
-interface SelectProps<Value extends string> {
+interface SelectProps<Value extends string> extends Described {
   value: Value;
   options: Readonly<Record<Value, string>>;
   onSet: (to: Value) => void;
 }
 
-export function Select<Value extends string>({ value, options, onSet }: SelectProps<Value>) {
+export function Select<Value extends string>({ options, onSet, ...select }: SelectProps<Value>) {
   return (
-    <select className="input" value={value} onChange={(event) => onSet(event.target.value as Value)}>
+    <select className="input" onChange={(event) => onSet(event.target.value as Value)} {...select}>
       {(Object.entries(options) as [Value, string][]).map(([name, text]) => (
         <option key={name} value={name}>
           {text}

@@ -18,11 +18,10 @@ export default function Dialog({ title, onClose, wide, children }: Props) {
       backdrop={<div className="backdrop" />}
       className={wide ? "dialog wide" : "dialog"}
     >
-      <header>
-        <DialogHeading>{title}</DialogHeading>
-        <DialogDismiss className="button plain">{words.close}</DialogDismiss>
-      </header>
+      <DialogHeading className="any">{title}</DialogHeading>
       {children}
+      {/* After the content, whose first field has the focus at the start. */}
+      <DialogDismiss className="button plain">{words.close}</DialogDismiss>
     </Ariakit>
   );
 }
