@@ -335,9 +335,8 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await go("/tasks");
     expect(await page.locator("main input[type=checkbox]").count()).toBe(0);
     await go("/tasks/q/system/fine/edit");
-    await page.getByLabel("Description").fill("by a viewer");
-    await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("a viewer may only read", { exact: false }).first().waitFor();
+    await page.getByLabel("Description").waitFor();
+    expect(await page.getByRole("button", { name: "Save" }).count()).toBe(0);
     await page.goto(`${world.url}/task`);
     await page.getByText("This page does not exist.").waitFor();
     const answer = await page.request.post(`${world.url}/api/v1/tasks/q/system/fine/pause`, {

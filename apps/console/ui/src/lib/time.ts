@@ -100,6 +100,11 @@ export function startOf(day: string, timeZone: string): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
+/** Minutes since the last full hour of the zone; full hours of some zones are half hours of UTC. */
+export function minuteOf(at: number, timeZone: string): number {
+  return Number(format(at, timeZone, { minute: "2-digit" }));
+}
+
 export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }

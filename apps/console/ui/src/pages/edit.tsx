@@ -3,6 +3,7 @@ import { useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 import { ApiError, call, type Named, refOf, shortName, taskPath } from "../lib/api.js";
 import { type Draft, definitionOf } from "../lib/definition.js";
+import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
 import { notify } from "../parts/notices.js";
@@ -32,6 +33,7 @@ function EditStored({ name }: { name: Named }) {
 
 /** @param latest the task as it is stored now; it may be newer than the first read */
 function Editor({ latest }: { latest?: Task }) {
+  const { define } = useMe();
   const [base, setBase] = useState(latest);
   const jitter = useSearchParams()[0].get("jitter");
   const [text, setText] = useState(() => pretty(latest ? proposed(definitionOf(latest), jitter) : NEW));
@@ -67,13 +69,15 @@ function Editor({ latest }: { latest?: Task }) {
         <Link className="button" href={base ? taskPath(base) : "/tasks"}>
           {words.cancel}
         </Link>
-        <button
-          type="submit"
-          className="button main"
-          disabled={draft === undefined || put.isPending || conflict}
-        >
-          {w.save}
-        </button>
+        {define ? (
+          <button
+            type="submit"
+            className="button main"
+            disabled={draft === undefined || put.isPending || conflict}
+          >
+            {w.save}
+          </button>
+        ) : null}
       </PageHead>
       <div className="stack">
         {put.error && !lost ? <ErrorNote error={put.error} /> : null}

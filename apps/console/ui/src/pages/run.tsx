@@ -155,8 +155,9 @@ function Waterfall({ run }: { run: RunDetails }) {
     return { name: `${name} · ${host}`, kind: "run", from: started, to: next ?? end };
   });
   const first = attempts[0]?.from ?? end;
+  const late = run.lateMs ?? 0;
   const phases: Phase[] = [
-    { name: w.phases.due, kind: "late", from: run.due, to: Math.max(run.due, run.enqueued) },
+    { name: w.phases.due, kind: "late", from: run.enqueued - late, to: run.enqueued },
     { name: w.phases.waited, kind: "wait", from: run.enqueued, to: Math.max(run.enqueued, first) },
     ...attempts,
   ];

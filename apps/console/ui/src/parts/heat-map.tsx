@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { shortTime, useNow, useZone } from "../lib/time.js";
+import { minuteOf, shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { Scroll } from "./page.js";
 import "./heat-map.css";
@@ -22,7 +22,7 @@ interface Props {
 export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick, picked }: Props) {
   const zone = useZone();
   const now = useNow();
-  const first = Math.floor(from / HOUR) * HOUR;
+  const first = (Math.floor(from / MINUTE) - minuteOf(from, zone)) * MINUTE;
   const rows = Math.ceil((from + counts.length * MINUTE - first) / HOUR);
   const most = busiest[0];
   const limits = limitsOf(most?.count ?? 0);
