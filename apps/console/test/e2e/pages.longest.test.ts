@@ -313,8 +313,15 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect(await viewer.page.locator("main button").count()).toBe(0);
     const { page, go } = await world.as("operator");
     await go("/alerts");
-    await page.getByRole("button", { name: "Silence" }).click();
     const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "Test" }).click();
+    await dialog.getByRole("textbox").fill("nonsense");
+    await dialog.getByRole("button", { name: "Test" }).click();
+    await dialog.getByRole("alert").waitFor();
+    // A refused action keeps the focus.
+    expect(await dialog.locator("button:focus").textContent()).toBe("Test");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Silence" }).click();
     await dialog.getByRole("textbox", { name: "Task" }).fill("fails");
     await dialog.getByLabel("Until", { exact: false }).fill("2040-01-01T00:00");
     await dialog.getByRole("button", { name: "Silence" }).click();

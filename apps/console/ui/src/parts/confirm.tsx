@@ -22,7 +22,7 @@ interface Props {
 export function Confirm({ title, act, danger, wide, by, busy, onAct, onClose, children }: Props) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    onAct();
+    if (!by.isPending) onAct();
   };
   return (
     <Dialog title={title} onClose={onClose} {...(wide ? { wide } : {})}>
@@ -36,7 +36,9 @@ export function Confirm({ title, act, danger, wide, by, busy, onAct, onClose, ch
           <button
             type="submit"
             className={danger ? "button danger" : "button main"}
-            disabled={busy || by.isPending}
+            disabled={busy}
+            // Disabled, it would lose the focus.
+            aria-disabled={by.isPending}
           >
             {act}
           </button>
