@@ -8,7 +8,7 @@ export const EXIT = {
   notFound: 3,
   redis: 4,
   refused: 5,
-  /** Verdicts of `status` and `doctor`, which no failure of a command has. */
+  /** Verdicts of `status`, `doctor`, `plan` and `drift`, which no failure of a command has. */
   attention: 10,
   trouble: 11,
 } as const;
@@ -19,8 +19,7 @@ export const EXIT_HELP = `
 Exit codes:
   0  done
   1  unexpected error
-  2  wrong usage or invalid input; nothing was written (but see put --batch);
-     plan and drift --exit-code: something differs
+  2  wrong usage or invalid input; nothing was written (but see put --batch)
   3  no such task, run, queue, backfill, calendar, freeze, silence, token or
      set, or several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
@@ -32,7 +31,8 @@ Exit codes:
      breaks a rule of its set
 
 Those of status: 0 on time, 10 behind, 11 stopped, also without Redis; of
-doctor: 0 healthy, 10 warnings, 11 errors.`;
+doctor: 0 healthy, 10 warnings, 11 errors; of plan and drift with
+--exit-code: 10 if something differs.`;
 
 /** Complete on purpose: a new code does not compile until its exit code is chosen. */
 const BY_ERROR: Record<ErrorCode, ExitCode> = {

@@ -205,13 +205,13 @@ describe("an occurrence to come", () => {
     const [run] = await bench.client.runs.list("queues");
     const asked = await explain("queues", String(run?.nominal));
     expect(asked.text).toMatch(
-      /QUEUED {2}It was asked for by hand, and has been waiting for \d+ \w+: no worker works the queue reports\./,
+      /QUEUED {2}It was asked for by hand, and has been waiting for [\d.]+ \w+: no worker works the queue reports\./,
     );
     expect(text).toContain("The run in its way waits: no worker works the queue reports.");
     await operatorOf(bench.client).queues.pause({ queue: "reports", note: "deploy" }, { by: "ann" });
     const paused = await explain("queues", String(run?.nominal));
     expect(paused.text).toMatch(
-      /waiting for \d+ \w+: the queue is paused \(by ann since [\d: .-]+: deploy\)\./,
+      /waiting for [\d.]+ \w+: the queue is paused \(by ann since [\d: .-]+: deploy\)\./,
     );
     await operatorOf(bench.client).queues.resume({ queue: "reports" });
   });

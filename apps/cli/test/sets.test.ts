@@ -29,7 +29,7 @@ describe("plan and apply", () => {
   it("show what comes, do it, and then find nothing", async () => {
     const path = config([task("a"), task("b")], { calendars: { off: ["2026-12-25"] } });
     const first = await plan(path, "--exit-code");
-    expect(first.code).toBe(2);
+    expect(first.code).toBe(10);
     expect(first.stdout).toMatch(/^calendar off is created\n\+ create system\/a in queue bar\n/);
     expect(first.stdout).toMatch(/\n {2}every 1h.*; 24 per day\n( {4}\d{4}-.*Z\n){5}\+ create system\/b/);
     expect(first.stdout).toMatch(/\nper day: 0 -> 48 .*\nbilling: 2 create, 0 unchanged\n$/);
@@ -146,7 +146,7 @@ describe("drift", () => {
     await bench.client.put(task("t1", { priority: 3 }), { by: "ann" });
     await bench.client.delete("t2");
     const { code, stdout } = await drift();
-    expect(code).toBe(2);
+    expect(code).toBe(10);
     expect(stdout).toMatch(/^TASK .*\nsystem\/t1 +bar .* ann\n1 of the 3 tasks of billing were deleted\.\n$/);
     expect((await plan(path)).stdout).toMatch(/~ update system\/t1 .*\n {2}was changed by ann at /);
     expect(await refusal(["drift", "other"])).toMatchObject({ exit: 3, code: "SET_NOT_FOUND" });

@@ -13,7 +13,7 @@ describe("a database that cannot be selected", () => {
   beforeAll(async () => {
     redis = await startRedis();
     admin = new Redis(redis.url);
-    await admin.call("ACL", "SETUSER", "bound", "on", ">secret", "~*", "&*", "+@all", "-select");
+    await admin.call("+select", "SETUSER", "bound", "on", ">secret", "~*", "&*", "+@all", "-select");
   });
   afterEach(async () => {
     for (const store of stores.splice(0)) await store.close();
@@ -32,7 +32,7 @@ describe("a database that cannot be selected", () => {
 
   it.each([
     ["there is none of that number", "/99", "REDIS_UNAVAILABLE", "number at the end"],
-    ["the user may not", "/5", "REDIS_AUTH", "ACL"],
+    ["the user may not", "/5", "REDIS_AUTH", "+select"],
   ])("leads to no write into another one (%s)", async (_why, db, code, remedy) => {
     const url = new URL(redis.url);
     if (db === "/5") Object.assign(url, { username: "bound", password: "secret" });

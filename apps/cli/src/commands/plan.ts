@@ -40,14 +40,14 @@ export const registerPlan: Register = (program, out) => {
         "would do: fields, and the next five times old and new. Changes nothing.",
     )
     .option("--out <file>", "save the plan, for carillon apply FILE")
-    .option("--exit-code", "exit with 2 if an apply would change something, 5 if it would be refused")
+    .option("--exit-code", "exit with 10 if an apply would change something, 5 if it would be refused")
     .action(async (_: unknown, command) => {
       const options: PlanOptions = command.optsWithGlobals();
       const { path, input } = await inputOf(options);
       const plan = await withClient(options, (_client, ops) => inFile(path, () => ops.sets.plan(input)));
       if (options.out !== undefined) await save(options.out, { input, plan });
       if (options.exitCode && plan.refused.length > 0) out.exitCode = EXIT.refused;
-      else if (options.exitCode && total(plan) > 0) out.exitCode = EXIT.usage;
+      else if (options.exitCode && total(plan) > 0) out.exitCode = EXIT.attention;
       await (options.json ? out.json(plan) : show(plan, out));
     });
 };
@@ -86,7 +86,7 @@ export const registerDrift: Register = (program, out) => {
     .description("Lists the tasks of a set whose definitions others have changed since its last apply.")
     .argument("[set]", "default: that of carillon.config")
     .option("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
-    .option("--exit-code", "exit with 2 if there are any, or some were deleted")
+    .option("--exit-code", "exit with 10 if there are any, or some were deleted")
     .action(async (name: string | undefined, _: unknown, command) => {
       const options: PlanOptions = command.optsWithGlobals();
       const set = name ?? (await readConfig(options.io, options.config)).config.set;
@@ -96,7 +96,7 @@ export const registerDrift: Register = (program, out) => {
         async (ops) => {
           const found = await ops.sets.get({ set });
           const differs = found.drift.length > 0 || found.found < found.set.members;
-          if (options.exitCode && differs) out.exitCode = EXIT.usage;
+          if (options.exitCode && differs) out.exitCode = EXIT.attention;
           return found;
         },
         ({ set, found, drift }) => {
