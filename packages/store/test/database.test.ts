@@ -13,7 +13,7 @@ describe("a database that cannot be selected", () => {
   beforeAll(async () => {
     redis = await startRedis();
     admin = new Redis(redis.url);
-    await admin.call("+select", "SETUSER", "bound", "on", ">secret", "~*", "&*", "+@all", "-select");
+    await admin.call("ACL", "SETUSER", "bound", "on", ">secret", "~*", "&*", "+@all", "-select");
   });
   afterEach(async () => {
     for (const store of stores.splice(0)) await store.close();

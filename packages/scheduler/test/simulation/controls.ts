@@ -40,14 +40,14 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["fence"],
     faults: ["shares"],
     breaks: /enqueued twice|went back|skipped/,
-    from: 150,
+    from: 160,
   },
   {
     name: "no check of the time",
     sabotage: ["early"],
     faults: ["clock back"],
     breaks: /before it was due/,
-    from: 525,
+    from: 575,
   },
   {
     name: "texts of scripts are not sent again",
@@ -63,6 +63,7 @@ export const CONTROLS: readonly Control[] = [
     habits: { steps: 600, failing: 1 },
     faults: ["job retried"],
     breaks: /beside each other/,
+    from: 29,
   },
   {
     name: "no check of limits",
@@ -75,13 +76,14 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["freeze"],
     faults: [],
     breaks: /during the freeze/,
-    from: 265,
+    from: 310,
   },
   {
     name: "places are not left",
     sabotage: ["places"],
     faults: [],
     breaks: /holds a place/,
+    from: 11,
   },
   {
     name: "nothing wakes what waits for a place",
@@ -89,12 +91,14 @@ export const CONTROLS: readonly Control[] = [
     faults: [],
     breaks: /did not wake/,
     habits: { steps: 600 },
+    from: 17,
   },
   {
     name: "late copies are not told from new requests",
     sabotage: ["once"],
     faults: ["arrives late"],
     breaks: /late copy/,
+    from: 33,
   },
   {
     name: "WATCH and MULTI",
