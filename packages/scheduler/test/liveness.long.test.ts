@@ -436,8 +436,12 @@ describe("the liveness of a node", () => {
     await scheduler.start();
     await once(scheduler, "decided");
     jump = 120_000;
-    const held = performance.now();
-    await once(scheduler, "decided", soonEnough());
-    expect(performance.now() - held).toBeGreaterThan(5_000);
+    // What was read before the jump may still be decided.
+    const soon = soonEnough();
+    for (let held = 0; held <= 5_000; ) {
+      const from = performance.now();
+      await once(scheduler, "decided", soon);
+      held = performance.now() - from;
+    }
   });
 });
