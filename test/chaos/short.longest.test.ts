@@ -49,6 +49,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", a
     ["mutex only", true],
     ["fence removed", true],
     ["shares without a fence", true],
+    ["death without a fence", true],
     ["edits without a fence", true],
     ["no re-read", true],
     ["scripts not sent again", true],
