@@ -14,6 +14,7 @@ export * from "./defaults.js";
 export * from "./destinations/index.js";
 export * from "./errors.js";
 export * from "./freeze.js";
+export * from "./grouped.js";
 export * from "./ids.js";
 export * from "./job.js";
 export * from "./json.js";

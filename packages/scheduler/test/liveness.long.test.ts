@@ -436,7 +436,7 @@ describe("the liveness of a node", () => {
     await scheduler.start();
     await once(scheduler, "decided");
     jump = 120_000;
-    // What was read before the jump may still be decided.
+    // A task that was read before the jump may still be decided.
     const soon = soonEnough();
     for (let held = 0; held <= 5_000; ) {
       const from = performance.now();

@@ -10,7 +10,7 @@ interface Sent {
   readonly count?: number;
 }
 
-/** What `openTelemetry()` of `@carillon/sdk/otel` makes: option of `Client`, `Worker` and `Scheduler`. */
+/** Option of `Client`, `Worker` and `Scheduler`: `openTelemetry()` of `@carillon/sdk/otel` makes it. */
 export interface Telemetry extends ClaimTracer {
   /** Around each attempt. */
   readonly attempt: Middleware;

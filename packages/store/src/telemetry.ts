@@ -9,7 +9,7 @@ export interface ClaimSpan {
   end(run: string, at: number): void;
 }
 
-/** What nodes use of `openTelemetry()`. */
+/** Part of `openTelemetry()` that nodes use. */
 export interface ClaimTracer {
   /** @param since time from which nothing blocked the occurrence, UTC ms: the span begins there, so its length is the node's lateness */
   claim(task: TaskDefinition, occurrence: Pick<Enqueue, "trigger" | "trace">, since: number): ClaimSpan;

@@ -108,7 +108,7 @@ describe("a user of Redis that lacks a right", () => {
       /redis:\/\/ instead/,
     ],
     ["a name without address", () => "redis://no-such-host.invalid", /has no address/, /DNS/],
-    ["a socket that is not there", () => "unix:///tmp/no-such.sock", /socket .* ENOENT/, /unixsocket/],
+    ["a socket that is not there", () => "unix:///no-such.sock", /socket .* ENOENT/, /unixsocket/],
     ["a wrong password", () => redis.url.replace("//", "//u:pass%41@"), /WRONGPASS/, /percent-encoded/],
   ])("%s is told apart", async (_, urlOf, message, remedy) => {
     const store = new Store({ connection: urlOf(), readyTimeout: 7_000 });

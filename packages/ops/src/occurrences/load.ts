@@ -132,13 +132,12 @@ export async function load(
   // Occurrences due at this instant are claimed already, or owed.
   const start = options.from === undefined ? now + 1 : roundedInstant(options.from, "from");
   const end = options.to === undefined ? start + DAY : roundedInstant(options.to, "to");
-  const from = Math.floor(start / step) * step;
-  const size = Math.ceil((end - from) / step);
   if (end <= start) throw fault("to", "not after from.", "Give a later time.");
-  if (size > MOST_STEPS)
+  const range = rangeOf(start, end, step);
+  if (range.size > MOST_STEPS)
     throw fault("step", `more than ${MOST_STEPS} steps.`, "Give a longer step, or a shorter time.");
   await store.calendars.refresh();
-  const work = new Work(store, freezes ?? (await store.freezes.list()), { from, start, end, step, size });
+  const work = new Work(store, freezes ?? (await store.freezes.list()), range);
   for (const name of queues) {
     for await (const timings of store.tasks.timings({ queue: name, owner, tag })) {
       work.add(name, timings);
@@ -148,17 +147,13 @@ export async function load(
   return work.count(() => scope.progress(0));
 }
 
-/** The load of these tasks, in whole steps. @throws `INVALID_OPTION` if it takes too many steps */
-export async function loadOf(
+/** The load, in whole steps, of tasks that are added to it. Its count refuses too many steps: `INVALID_OPTION`. */
+export function emptyLoad(
   store: Store,
-  tasks: AsyncIterable<readonly [queue: string, timings: readonly Timing[]]>,
-  { from: start, to: end, step }: { from: number; to: number; step: number },
-): Promise<Load> {
-  const from = Math.floor(start / step) * step;
-  const size = Math.ceil((end - from) / step);
-  const work = new Work(store, await store.freezes.list(), { from, start, end, step, size });
-  for await (const [queue, timings] of tasks) work.add(queue, timings);
-  return work.count(() => {});
+  freezes: readonly Freeze[],
+  { from, to, step }: { from: number; to: number; step: number },
+): Work {
+  return new Work(store, freezes, rangeOf(from, to, step));
 }
 
 const DAY = 86_400_000;
@@ -170,6 +165,11 @@ interface Range {
   readonly end: number;
   readonly step: number;
   readonly size: number;
+}
+
+function rangeOf(start: number, end: number, step: number): Range {
+  const from = Math.floor(start / step) * step;
+  return { from, start, end, step, size: Math.ceil((end - from) / step) };
 }
 
 class Work {

@@ -1,5 +1,5 @@
 import { CarillonError, isCarillonError, type TaskName } from "@carillon/core";
-import { localName } from "@carillon/core/internal";
+import { grouped, localName } from "@carillon/core/internal";
 import type { PutOptions, Store, TaskSet } from "@carillon/store";
 import { replan } from "../calendars/calendar.js";
 import { type Call, operation } from "../operation.js";
@@ -138,14 +138,7 @@ class Apply {
   }
 
   async #put(steps: readonly Step[]): Promise<void> {
-    const byQueue = new Map<string, Step[]>();
-    for (const step of steps) {
-      const { queue } = step.item.task;
-      const all = byQueue.get(queue) ?? [];
-      all.push(step);
-      byQueue.set(queue, all);
-    }
-    for (const [queue, some] of byQueue) {
+    for (const [queue, some] of grouped(steps, ({ item }) => item.task.queue)) {
       const name = ({ item }: Step) => localName(item.task);
       // A renamed task has just got another revision.
       const fixed = some.filter(({ item }) => !item.from);

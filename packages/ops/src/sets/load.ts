@@ -1,5 +1,5 @@
 import type { PlannedPut, Store, Timing } from "@carillon/store";
-import { loadOf } from "../occurrences/load.js";
+import { emptyLoad } from "../occurrences/load.js";
 import type { Plan } from "./set.js";
 
 const DAY = 86_400_000;
@@ -11,29 +11,26 @@ export async function loads(
   gone: ReadonlySet<string>,
   coming: readonly [queue: string, Timing][],
 ): Promise<Plan["load"]> {
-  const queues = await store.registry.queues();
-  const side = async (after: boolean) => {
-    const timings = async function* () {
-      for (const queue of queues) {
-        for await (const page of store.tasks.timings({ queue })) {
-          yield [
-            queue,
-            after ? page.filter(({ owner, id }) => !gone.has(`${queue}/${owner}/${id}`)) : page,
-          ] as const;
-        }
-      }
-      if (after) for (const [queue, timing] of coming) yield [queue, [timing]] as const;
-    };
-    const { total, busiest } = await loadOf(store, timings(), {
-      from: now + 1,
-      to: now + DAY + 1,
-      step: 60_000,
-    });
+  const freezes = await store.freezes.list();
+  const empty = () => emptyLoad(store, freezes, { from: now + 1, to: now + DAY + 1, step: 60_000 });
+  const [before, after] = [empty(), empty()];
+  for (const queue of await store.registry.queues()) {
+    for await (const page of store.tasks.timings({ queue })) {
+      before.add(queue, page);
+      after.add(
+        queue,
+        page.filter(({ owner, id }) => !gone.has(`${queue}/${owner}/${id}`)),
+      );
+    }
+  }
+  for (const [queue, timing] of coming) after.add(queue, [timing]);
+  const side = async (load: typeof before) => {
+    const { total, busiest } = await load.count(() => {});
     const [most] = busiest;
     return { perDay: total, ...(most && { busiest: { at: most.at, count: most.count } }) };
   };
   try {
-    return { before: await side(false), after: await side(true) };
+    return { before: await side(before), after: await side(after) };
   } catch {
     return undefined;
   }

@@ -10,7 +10,9 @@ import {
 import {
   assertName,
   checkCalendar,
+  DEFAULT_OWNER,
   durationOption,
+  grouped,
   localName,
   MAX_DURATION,
   parseLocalName,
@@ -86,7 +88,7 @@ export async function planning(call: Call, input: SetInput): Promise<Planning> {
   const name = assertName(input.set, "set");
   for (const field of ["version", "commit"] as const) shortText(input[field], field);
   const grace = durationOption(input.prune as Duration | undefined, "prune", 0, MAX_DURATION);
-  const calendars = await changedCalendars(call, input);
+  const { calendars, outcomes } = await changedCalendars(call, input);
   const schedules = withCalendars(store, calendars);
   const record = await store.sets.get(name);
   const writer = new TaskWriter(scope, undefined, Number.MAX_SAFE_INTEGER);
@@ -98,9 +100,7 @@ export async function planning(call: Call, input: SetInput): Promise<Planning> {
   const now = await store.freezes.time();
   const places = await placesOf(store, wanted, members);
   const steps: Step[] = [];
-  const adopts = new Set(
-    input.adopt?.map((ref) => (ref.includes("/") || ref === "*" ? ref : `system/${ref}`)),
-  );
+  const adopts = new Set(input.adopt?.map((ref) => (ref === "*" ? ref : localOf(ref))));
   let [unchanged, drifted] = [0, 0];
   const gone = new Set<string>();
   const coming: [queue: string, timing: Timing][] = [];
@@ -143,7 +143,6 @@ export async function planning(call: Call, input: SetInput): Promise<Planning> {
   const changed = steps.some(({ task }) => task) || counts.remove > 0;
   const load = changed ? await loads(store, now, gone, coming) : undefined;
   const base = record?.generation ?? 0;
-  const known = new Map((await store.calendars.list()).map((one) => [one.name, one]));
   const facts = items.map(({ action, task, from, revision, state }) => [action, task, from, revision, state]);
   const digest = digestOf([input, checked.map(({ definition }) => definition)]);
   return {
@@ -154,10 +153,7 @@ export async function planning(call: Call, input: SetInput): Promise<Planning> {
       ...(input.version !== undefined && { version: input.version }),
       ...(input.commit !== undefined && { commit: input.commit }),
       counts: { ...counts, unchanged, drift: drifted },
-      calendars: [...calendars.keys()].map((one) => ({
-        name: one,
-        outcome: known.has(one) ? "updated" : "created",
-      })),
+      calendars: outcomes,
       items,
       ...(load && { load }),
       refused: refusals(input, record, items, members.size),
@@ -181,17 +177,16 @@ function plain(task: SetTask): SetTask {
   return state === undefined ? rest : { ...rest, enabled: state === "running" };
 }
 
-async function changedCalendars(
-  { store }: Call,
-  { calendars = {} }: SetInput,
-): Promise<Map<string, readonly string[]>> {
-  const given = Object.entries(calendars);
+async function changedCalendars({ store }: Call, { calendars = {} }: SetInput) {
   const stored = new Map((await store.calendars.list()).map(({ name, entries }) => [name, entries]));
-  return new Map(
-    given
-      .map(([name, entries]) => [assertName(name, "calendars"), checkCalendar(entries)] as const)
-      .filter(([name, entries]) => JSON.stringify(stored.get(name)) !== JSON.stringify(entries)),
-  );
+  const changed = Object.entries(calendars)
+    .map(([name, entries]) => [assertName(name, "calendars"), checkCalendar(entries)] as const)
+    .filter(([name, entries]) => JSON.stringify(stored.get(name)) !== JSON.stringify(entries));
+  const outcomes: Plan["calendars"] = changed.map(([name]) => ({
+    name,
+    outcome: stored.has(name) ? "updated" : "created",
+  }));
+  return { calendars: new Map<string, readonly string[]>(changed), outcomes };
 }
 
 /** Schedules as they are once the calendars are stored; undefined: none differs. */
@@ -273,13 +268,7 @@ async function* plannedPuts(
   places: readonly Place[],
   schedules: ScheduleCache | undefined,
 ) {
-  const byQueue = new Map<string, Place[]>();
-  for (const place of places) {
-    const all = byQueue.get(place.from.queue) ?? [];
-    all.push(place);
-    byQueue.set(place.from.queue, all);
-  }
-  for (const [queue, all] of byQueue) {
+  for (const [queue, all] of grouped(places, ({ from }) => from.queue)) {
     for (let at = 0; at < all.length; at += PAGE) {
       const some = all.slice(at, at + PAGE);
       const drafts = some.map(({ task, from }) => ({ ...task, definition: { ...task.definition, ...from } }));
@@ -335,7 +324,7 @@ async function readAll(store: Store, tasks: readonly TaskName[]): Promise<Stored
   return read;
 }
 
-/** What a person wants to see of a change, for the first ones. */
+/** Reads for the first changes all that a person wants to see. */
 class Details {
   /** Shortest gap between the next times of each detailed task that has run before. */
   readonly gaps: { readonly task: TaskName; readonly gap: number }[] = [];
@@ -425,9 +414,7 @@ function refusals(
       `${removed.length} of ${members} tasks would be removed, and ${most} may be.`,
       `If that is meant, allow ${removed.length} removals.`,
     );
-  const guarded = new Set(
-    [...protect, ...(record?.protect ?? [])].map((ref) => (ref.includes("/") ? ref : `system/${ref}`)),
-  );
+  const guarded = new Set([...protect, ...(record?.protect ?? [])].map(localOf));
   const lost = removed.filter((task) => guarded.has(localName(task)));
   if (lost.length > 0)
     add(
@@ -505,6 +492,11 @@ function some(tasks: readonly TaskName[]): string {
 
 function digestOf(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
+}
+
+/** @param ref `[owner/]id` */
+function localOf(ref: string): string {
+  return ref.includes("/") ? ref : localName({ owner: DEFAULT_OWNER, id: ref });
 }
 
 function keyOf({ queue, owner, id }: TaskName): string {

@@ -136,7 +136,7 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
   }
 }
 
-/** Who has the alerts of a finding. */
+/** Names the tasks, or the defaults, that have the alerts of a finding. */
 function alertsOf({ tasks, scopes }: { readonly tasks: number; readonly scopes: readonly string[] }): string {
   const who = [
     ...(tasks > 0 ? [tasks === 1 ? "1 task" : `${tasks} tasks`] : []),

@@ -1,5 +1,5 @@
 import { CarillonError, type Outcome, type Run, type TaskName } from "@carillon/core";
-import { quote } from "@carillon/core/internal";
+import { grouped, quote } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import { roundedInstant } from "../instant.js";
 import { assertCursor, outcomesOf } from "./input.js";
@@ -153,9 +153,9 @@ async function take(positions: AsyncGenerator<Position>, most: number): Promise<
 
 /** The run at each position; undefined if its record was deleted. */
 async function read(store: Store, positions: readonly Position[]): Promise<(Run | undefined)[]> {
-  const byQueue = new Map<string, string[]>();
-  for (const { queue, id } of positions) byQueue.set(queue, [...(byQueue.get(queue) ?? []), id]);
-  const found = await Promise.all([...byQueue].map(([queue, ids]) => store.runs.many(queue, ids)));
+  const byQueue = [...grouped(positions, ({ queue }) => queue)];
+  const ids = (some: readonly Position[]) => some.map(({ id }) => id);
+  const found = await Promise.all(byQueue.map(([queue, some]) => store.runs.many(queue, ids(some))));
   const byId = new Map(found.flat().map((run) => [run.id, run]));
   return positions.map(({ id }) => byId.get(id));
 }

@@ -6,7 +6,7 @@ import {
   type TaskName,
   type TaskRef,
 } from "@carillon/core";
-import { assertName, assertOptions, FAILURES, quote } from "@carillon/core/internal";
+import { assertName, assertOptions, FAILURES, grouped, quote } from "@carillon/core/internal";
 import {
   type LastRun,
   nextOf,
@@ -83,12 +83,11 @@ async function lastDelays(
   tasks: readonly StoredTask[],
   stats: readonly { readonly stored: Readonly<Record<string, string>> }[],
 ): Promise<ReadonlyMap<StoredTask, Pick<Run, "lateMs" | "waitMs">>> {
-  const byQueue = new Map<string, [task: StoredTask, run: string][]>();
-  for (const [i, task] of tasks.entries()) {
+  const ran = tasks.flatMap((task, i): [task: StoredTask, run: string][] => {
     const run = stats[i]?.stored["lastRun"];
-    const { queue } = task.definition;
-    if (run !== undefined) byQueue.set(queue, [...(byQueue.get(queue) ?? []), [task, run]]);
-  }
+    return run === undefined ? [] : [[task, run]];
+  });
+  const byQueue = grouped(ran, ([task]) => task.definition.queue);
   const read = [...byQueue].map(async ([queue, runs]) => {
     const delays = await store.runs.delays(
       queue,

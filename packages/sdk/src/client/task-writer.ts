@@ -15,6 +15,7 @@ import {
   calendarsOf,
   DEFAULT_PAYLOAD_LIMITS,
   encodePayload,
+  grouped,
   hasPlaceholder,
   type Policies,
   restored,
@@ -184,12 +185,10 @@ export class TaskWriter {
     assertOptions(options, ["by", "dryRun"]);
     const by = this.#scope.author(options.by);
     const checked = await this.checkAll(tasks);
-    const byQueue = new Map<string, { index: number; task: CheckedTask }[]>();
-    for (const [index, task] of checked.entries()) {
-      const list = byQueue.get(task.definition.queue) ?? [];
-      list.push({ index, task });
-      byQueue.set(task.definition.queue, list);
-    }
+    const byQueue = grouped(
+      checked.map((task, index) => ({ index, task })),
+      ({ task }) => task.definition.queue,
+    );
     const results = new Array<PutResult>(checked.length);
     const done: [StoredPut, CheckedTask][] = [];
     const { store, coverage, progress } = this.#scope;

@@ -15,7 +15,7 @@ import { matchesStatus } from "./status.js";
 import { send, unexpected } from "./task.js";
 
 export interface DeliverOptions extends Omit<HttpRequestOptions, "queue" | "maxResponseBytes"> {
-  /** Where `serve` of `@carillon/sdk/serve` answers. Need not be public: it is your own, not a task's. */
+  /** Address at which `serve` of `@carillon/sdk/serve` answers. Need not be public: it is your own, not a task's. */
   url: string;
   /** For the whole request; a task's time limit also ends it. Default `5m`, at most `1h`. */
   timeout?: string | undefined;
@@ -113,7 +113,7 @@ function asStored<Schema extends StandardSchemaV1>(schema: Schema): Stored<Schem
   };
 }
 
-/** What `serve` answers, from an app that need not be one of ours. */
+/** Answer of `serve`, from an app that need not be one of ours. */
 const answerSchema = z.object({
   outcome: z.enum(["partial", "nothing-to-do"]).optional(),
   result: z.json().optional(),

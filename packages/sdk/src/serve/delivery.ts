@@ -16,11 +16,11 @@ export interface Delivery {
   readonly timeLeft: number;
 }
 
-/** What the handler did, for the sender to record. */
+/** Outcome of an attempt, for the sender to record. */
 export interface Answer {
   readonly outcome?: "partial" | "nothing-to-do" | undefined;
   readonly result?: Json | undefined;
-  /** What it threw, or why it did not run. */
+  /** Error that the handler threw, or the reason why it did not run. */
   readonly error?: DeliveryError | undefined;
   /** Lines of `context.log`. */
   readonly log: readonly string[];

@@ -223,7 +223,7 @@ export class TaskListing {
   async #withTimes(entries: readonly Entry[], order: TaskOrder): Promise<Entry[]> {
     if (order === "name") return [...entries];
     const found = await Promise.all(
-      [...byQueue(entries)].map(async ([queue, locals]) => {
+      byQueue(entries).map(async ([queue, locals]) => {
         const keys = this.#keys.queue(queue);
         const scores = await this.#sets.scores(locals, setsOf(keys, order), order === "next");
         return locals.flatMap((local, i) => {
@@ -336,7 +336,7 @@ export class TaskListing {
   /** The names that match, as far as indexes can decide. */
   async #narrowed(entries: readonly Entry[], filter: TaskFilter): Promise<Entry[]> {
     const found = await Promise.all(
-      [...byQueue(entries)].map(async ([queue, locals]) => {
+      byQueue(entries).map(async ([queue, locals]) => {
         const keys = this.#keys.queue(queue);
         let names = locals;
         for (const condition of conditionsOf(keys, filter)) {
@@ -353,7 +353,7 @@ export class TaskListing {
   /** The tasks of these names, in their order; undefined: it does not match, or was deleted. */
   async #read(entries: readonly Entry[], filter: TaskFilter): Promise<Read[]> {
     const found = await Promise.all(
-      [...byQueue(entries)].map(async ([queue, locals]) => {
+      byQueue(entries).map(async ([queue, locals]) => {
         const read = await this.#readIn(queue, locals, filter);
         return locals.map((local, i) => [`${queue} ${local}`, read[i]] as const);
       }),

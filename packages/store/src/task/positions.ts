@@ -1,5 +1,5 @@
 import { CarillonError } from "@carillon/core";
-import { quote } from "@carillon/core/internal";
+import { grouped, quote } from "@carillon/core/internal";
 import { CHUNK, type TaskOrder } from "./name-sets.js";
 
 /** A position in a list. */
@@ -16,14 +16,9 @@ export interface Slice {
   readonly end: Entry | undefined;
 }
 
-export function byQueue(entries: readonly Entry[]): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  for (const { queue, local } of entries) {
-    const locals = found.get(queue);
-    if (locals) locals.push(local);
-    else found.set(queue, [local]);
-  }
-  return found;
+export function byQueue(entries: readonly Entry[]): [queue: string, locals: string[]][] {
+  const groups = [...grouped(entries, ({ queue }) => queue)];
+  return groups.map(([queue, some]) => [queue, some.map(({ local }) => local)]);
 }
 function byPosition(a: Entry, b: Entry): number {
   if (a.at !== b.at) return a.at - b.at;

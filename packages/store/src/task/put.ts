@@ -63,13 +63,13 @@ export interface PutOptions {
   readonly by?: string | undefined;
   /** The trace of an `enqueue`. */
   readonly trace?: string | undefined;
-  /** Of a plan: schedules with calendars that are not stored yet. */
+  /** Schedules with calendars that are not stored yet, for a plan. */
   readonly schedules?: ScheduleCache | undefined;
   /** Called again and again, with the number of tasks stored since the time before. */
   readonly onStored?: ((tasks: number) => void) | undefined;
 }
 
-/** What a put would do. */
+/** Effect that a put would have. */
 export interface PlannedPut extends PutResult {
   /** The task as it is stored; undefined: there is none. */
   readonly stored: StoredTask | undefined;
@@ -184,7 +184,7 @@ export class PutWriter {
     return { now, marks: pairs(marks), freezes };
   }
 
-  /** What `put` would do now. @throws as `put` */
+  /** Says what `put` would do now. @throws as `put` */
   async plan(
     queue: string,
     tasks: readonly ParsedTask[],

@@ -145,7 +145,7 @@ export class TaskRepository extends TaskReads {
     }
   }
 
-  /** What `put` would do now; changes nothing. @throws as `put` */
+  /** Says what `put` would do now; changes nothing. @throws as `put` */
   async plan(queue: string, tasks: readonly ParsedTask[], options: PutOptions = {}): Promise<PlannedPut[]> {
     if (!options.schedules && tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0))
       await this.#assertCalendars(tasks);

@@ -4,7 +4,7 @@ import { words } from "../words.js";
 
 declare const OPERATION_ROUTES: Readonly<Record<OperationName, { http: string; body?: string }>>;
 
-/** Where the API serves each operation; `vite.config.ts` makes it from their list. */
+/** Method, path and body of each operation; `vite.config.ts` makes this from their list. */
 const ROUTES = OPERATION_ROUTES;
 
 /** Root of the console's addresses: `/`, or the base path it is mounted at. */
