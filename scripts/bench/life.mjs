@@ -33,6 +33,7 @@ const LOADS = {
   "100 a second": { ...SPREAD, tasks: 100 },
   "1,000 a second": SPREAD,
   "1,000 a second, 5 ms": { ...SPREAD, handler: "5 ms", p50: 4, cpu: 1.1 },
+  "500 a second, 1 ms of CPU": { ...SPREAD, tasks: 500, handler: "1 ms of CPU" },
   "1,000 a second, 1 ms of CPU": { ...SPREAD, handler: "1 ms of CPU", p50: 4, cpu: 1.1 },
   "10 queues, 5 ms": { ...SPREAD, queues: 10, handler: "5 ms" },
   "100 queues, 5 ms": { ...SPREAD, queues: 100, handler: "5 ms" },
@@ -93,6 +94,7 @@ async function measure(name, side) {
     ...{ "p50 ms": p50, p95, p99, "commit p99": percentile(commit, 0.99) },
     ...{ "Redis us": redisUs, "workers us": workersUs, "nodes us": nodesUs },
     ...{ "all us": redisUs + workersUs + nodesUs, commands: spent.commands / came },
+    "Redis MB": spent.memory / 1e6,
   };
   console.error(
     `  ${JSON.stringify(row, (_, value) => (typeof value === "number" ? Math.round(value) : value))}`,

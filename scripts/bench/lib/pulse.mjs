@@ -138,7 +138,8 @@ export function startPeer(server, peer, { replicas, tasks }) {
 
 /**
  * The rows due within this many full seconds after the warm-up, once all had time to arrive; how many began in them, whenever due; the cost of those seconds:
- * commands of Redis, and CPU seconds of Redis, the workers (or replicas) and the nodes; and the skips in our ledgers.
+ * commands of Redis, and CPU seconds of Redis, the workers (or replicas) and the nodes; the memory of Redis in bytes at
+ * their end; and the skips in our ledgers.
  * Stops the crew.
  * @param {any} server
  * @param {any} crew from `startOurs`, `startTheirs` or `startPeer`
@@ -158,6 +159,7 @@ export async function watch(
   const before = await work();
   await pause(to - (await server.time()));
   const after = await work();
+  const memory = await server.memory();
   const window = () => seen.filter(([due]) => due >= from && due < to);
   await settled(() => window().length, rate * seconds);
   await stop();
@@ -166,6 +168,7 @@ export async function watch(
     rows: window(),
     began: seen.filter(([, start]) => start >= from && start < to).length,
     skipped: await skips?.(from, to),
+    memory,
     ...{ commands: since("commands"), cpu: since("cpu"), workers: since("workers"), nodes: since("nodes") },
   };
 }

@@ -3,10 +3,9 @@ import { type Job, type Processor, raw2NextJobData, type WorkerOptions } from "b
 import { isUnknown, redisError } from "../redis/redis-error.js";
 import type { StartReply, TurnWord } from "../run/run-scripts.js";
 import { MOST_ENDS, MOST_TAKEN, type TurnAnswer, type TurnEnd, type TurnLane } from "../run/turns.js";
+import { Pace } from "./pace.js";
 import { PatientWorker } from "./patient-worker.js";
 
-/** Time in ms within which a worker begins all jobs of a turn: the rest is left to workers that have time. */
-const SOON = 25;
 /** Wait before a turn that Redis refused, or did not answer, is sent again, in ms. */
 const PAUSE = 1_000;
 
@@ -52,8 +51,7 @@ export class TurnWorker extends PatientWorker {
   #open = 0;
   /** Takes in progress. */
   #asked = 0;
-  /** Most jobs of one turn, by the CPU that handlers needed to begin. */
-  #most = MOST_TAKEN;
+  readonly #pace = new Pace();
   /** Whether the newest answer said that no job waits, or that the queue holds jobs back. */
   #empty = false;
   /** Number of times that the marker announced a waiting job. */
@@ -118,10 +116,10 @@ export class TurnWorker extends PatientWorker {
   #takeWith(ends: number): number {
     if (this.#rests || this["isRateLimited"]()) return 0;
     // A job may have come since: fetched with ends, it needs no marker, no wake-up and no turn of its own.
-    if (this.#empty) return Math.min(ends, this.#free, this.#most);
+    if (this.#empty) return Math.min(ends, this.#free, this.#pace.most);
     // Without ends only one turn at a time asks for jobs.
     if (ends === 0 && this.#asked > 0) return 0;
-    return Math.max(0, Math.min(this.#free, this.#most, ends > 0 ? MOST_ENDS : MOST_TAKEN));
+    return Math.max(0, Math.min(this.#free, this.#pace.most, ends > 0 ? MOST_ENDS : MOST_TAKEN));
   }
 
   #endLoop(): void {
@@ -142,7 +140,7 @@ export class TurnWorker extends PatientWorker {
       if (take > 0) this["updateDelays"](answer.limit, answer.delay);
       if (take > answer.jobs.length && woken === this.#woken) this.#empty = true;
       else if (take > 0) this.#empty = false;
-      if (answer.jobs.length > 0) this.#time(answer.jobs.length);
+      if (answer.jobs.length > 0) this.#pace.begin(answer.jobs.length);
       for (const taken of answer.jobs) this.#begin(this.#work(...taken));
       if (answer.error !== "") {
         this.emit("error", new Error(answer.error));
@@ -157,16 +155,6 @@ export class TurnWorker extends PatientWorker {
     step.catch((error: unknown) => {
       this.emit("error", error as Error);
       void this.#rest(this.#pause());
-    });
-  }
-
-  /** Learns from the jobs that begin now, whose handlers may use CPU until they first wait, how many begin soon. */
-  #time(jobs: number): void {
-    const from = performance.now();
-    process.nextTick(() => {
-      const busy = performance.now() - from;
-      if (busy > SOON) this.#most = Math.max(1, Math.floor((jobs * SOON) / busy));
-      else this.#most = Math.min(MOST_TAKEN, 2 * this.#most);
     });
   }
 
