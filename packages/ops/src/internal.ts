@@ -3,6 +3,17 @@
  *
  * @packageDocumentation
  */
+
+export { type BullScheduler, readBullSchedulers } from "@carillon/store/internal";
 export { HTTP_OPERATIONS, type HttpOperation, rightsAt, statusOf } from "./http.js";
+export { convertBullmq, importBullmq } from "./import/bullmq.js";
+export {
+  type Imported,
+  type ImportNote,
+  type ImportOptions,
+  Notes,
+  settle,
+  type TheirTimes,
+} from "./import/imported.js";
 export { parseInput } from "./input.js";
 export { perform } from "./operator.js";

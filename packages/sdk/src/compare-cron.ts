@@ -2,6 +2,7 @@ import { CarillonError, compileSchedule, isCarillonError } from "@carillon/core"
 import { nearestRemedy } from "@carillon/core/internal";
 import { CronExpressionParser } from "cron-parser";
 import { instant } from "./instant.js";
+import { mergeTimes } from "./merge-times.js";
 
 /** @see compareCron */
 export interface CompareCronOptions {
@@ -72,15 +73,11 @@ export function compareCron(expression: string, options: CompareCronOptions = {}
   const differences: CronDifference[] = [];
   let until: number | undefined;
   let compared = 0;
-  let [a, b] = [ourNext(begin), theirNext(begin)];
-  while (compared < count && differences.length < MOST_DIFFERENCES) {
-    const time = Math.min(a, b);
-    if (time === Number.POSITIVE_INFINITY) break;
-    if (a !== b) differences.push({ time, only: a < b ? "carillon" : "cron-parser" });
-    if (a === time) a = ourNext(time);
-    if (b === time) b = theirNext(time);
+  for (const { time, only } of mergeTimes(ourNext, theirNext, begin)) {
+    if (only !== undefined) differences.push({ time, only: only === "ours" ? "carillon" : "cron-parser" });
     until = time;
     compared++;
+    if (compared >= count || differences.length >= MOST_DIFFERENCES) break;
   }
   return { differences, compared, until, ...(ended ? { ended } : {}) };
 }

@@ -50,6 +50,7 @@ export { undelivered } from "./client/undelivered.js";
 export type { Validation } from "./client/validation.js";
 export { type Drift, displayState, driftOf, revisionView, type TaskRevision } from "./client/view.js";
 export { instant, roundedInstant } from "./instant.js";
+export { mergeTimes, type NextTime } from "./merge-times.js";
 export type { Telemetry } from "./telemetry.js";
 export type { WorkerClock } from "./worker/clock.js";
 export { type WorkerSeams, withWorkerSeams } from "./worker/seams.js";

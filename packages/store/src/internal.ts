@@ -14,4 +14,5 @@ export { type StoreSeams, seamsOf, withSeams } from "./seams.js";
 export function storeOf(owner: object): Store {
   return internals.storeOf(owner);
 }
+export { type BullDefinition, type BullScheduler, readBullSchedulers } from "./bull/schedulers.js";
 export { readServerInfo } from "./redis/server-info.js";

@@ -1,0 +1,99 @@
+import { CarillonError } from "@carillon/core";
+import { parseTask } from "@carillon/core/internal";
+import type { SetTask } from "../sets/set.js";
+
+/** A schedule of another system, as a task. */
+export interface Imported {
+  /** Its name there. */
+  readonly from: string;
+  /** Undefined: it cannot become one, and a note says why. */
+  readonly task?: SetTask | undefined;
+  readonly notes: readonly ImportNote[];
+  /** How the other system computes its times; undefined: no library here computes as it does. */
+  readonly theirs?: TheirTimes | undefined;
+}
+
+/** What a reader should know about one schedule. */
+export interface ImportNote {
+  readonly code: string;
+  readonly text: string;
+}
+
+/** Rule of the other system, to be computed by the library that it uses. */
+export type TheirTimes =
+  | {
+      readonly library: "cron-parser 4" | "cron-parser 5";
+      readonly cron: string;
+      readonly timezone: string;
+      /** UTC ms, as in the following. */
+      readonly start?: number | undefined;
+      readonly end?: number | undefined;
+    }
+  | {
+      readonly library: "interval";
+      readonly every: number;
+      readonly next: number;
+      readonly end?: number | undefined;
+    };
+
+/** Choices of whoever imports. */
+export interface ImportOptions {
+  /** IANA zone of schedules that name none. */
+  readonly timezone?: string | undefined;
+  /** UTC ms. */
+  readonly now: number;
+}
+
+/** Collects the notes of one schedule. */
+export class Notes {
+  readonly list: ImportNote[] = [];
+
+  add(code: string, text: string): void {
+    this.list.push({ code, text });
+  }
+
+  /** A zone that the schedule does not name. */
+  zone(given: string | null | undefined, { timezone }: ImportOptions): string {
+    if (given) return given;
+    if (timezone === undefined)
+      this.add(
+        "ZONE_ASSUMED",
+        "It names no time zone, and was read in that of its process. Give --timezone; UTC is assumed.",
+      );
+    return timezone ?? "UTC";
+  }
+
+  /** A name of Carillon: each run of characters that names cannot have becomes `-`. */
+  name(field: string, text: string): string {
+    const name = text.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 128) || "-";
+    if (name !== text) this.add("RENAMED", `${field} ${JSON.stringify(text)} is ${name} here.`);
+    return name;
+  }
+}
+
+/** Tasks that an apply accepts, under different names: of those with one name, the second gets `-2`. */
+export function settle(all: readonly Imported[]): Imported[] {
+  const taken = new Set<string>();
+  return all.map(checked).map((one) => {
+    if (!one.task) return one;
+    const { id, queue } = one.task;
+    let name = id;
+    for (let i = 2; taken.has(`${queue}/${name}`); i++) name = `${id.slice(0, 120)}-${i}`;
+    taken.add(`${queue}/${name}`);
+    if (name === id) return one;
+    const note = { code: "RENAMED", text: `id ${id} is taken; it is ${name} here.` };
+    return { ...one, task: { ...one.task, id: name }, notes: [...one.notes, note] };
+  });
+}
+
+function checked(one: Imported): Imported {
+  if (!one.task) return one;
+  const { state: _, ...task } = one.task;
+  try {
+    parseTask(task);
+    return one;
+  } catch (error) {
+    if (!(error instanceof CarillonError)) throw error;
+    return { ...one, task: undefined, notes: [...one.notes, { code: "REFUSED", text: error.message }] };
+  }
+}
