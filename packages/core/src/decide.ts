@@ -1,7 +1,7 @@
 import { decideBacklog } from "./catch-up.js";
 import { type Decision, type DueTask, type Pending, type Skipped, scheduled } from "./decision.js";
 import { type Frozen, frozenAt } from "./freeze.js";
-import { counted, forbidden, settleOverlap } from "./overlap.js";
+import { counted, forbidden, settleOverlap, skip } from "./overlap.js";
 import type { Slot, TaskSchedule } from "./task-schedule.js";
 import { frozenText } from "./words/reasons.js";
 
@@ -13,6 +13,7 @@ export const DEFAULT_CATCH_UP_GRACE = 60_000;
  * if that is skipped.
  */
 export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH_UP_GRACE): Decision {
+  if (task.shadow) return decideShadow(task, now, grace);
   const decision = decideDue(task, now, grace);
   return task.quota ? spaced(task, task.quota.interval, decision) : decision;
 }
@@ -39,6 +40,27 @@ function decideDue(task: DueTask, now: number, grace: number): Decision {
   return task.schedule.delay === undefined
     ? decideBacklog(task, slot, now, grace)
     : decideDelayed(task, slot, task.schedule.delay, now, grace);
+}
+
+/**
+ * For a shadow: decides about the schedule as if no run were open and nothing waited, and skips what it would enqueue. Pending
+ * occurrences run: a person asked for them, or they were decided before the task became a shadow.
+ */
+function decideShadow(task: DueTask, now: number, grace: number): Decision {
+  const { slot, pending, schedule } = task;
+  const asked = decide({ ...task, shadow: false, slot: undefined }, now, grace);
+  if (asked.enqueue || slot === undefined || slot.due > now) return asked;
+  const alone = { ...task, shadow: false, running: false, inWay: undefined, pending: [] };
+  const { enqueue, ...decision } = decide(alone, now, grace);
+  const [shadow = enqueue] = decision.pending;
+  const next =
+    typeof decision.next === "object" && "afterFinish" in decision.next
+      ? schedule.slotAfter(now)
+      : decision.next;
+  if (!shadow) return { ...decision, next, pending };
+  const earlier = decision.skipped.filter(({ from }) => from < shadow.nominal);
+  const later = decision.skipped.slice(earlier.length);
+  return { ...decision, shadow, skipped: [...earlier, skip("shadow", shadow), ...later], next, pending };
 }
 
 /**

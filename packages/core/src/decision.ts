@@ -16,12 +16,13 @@ export const SKIP_REASONS = [
   "quota",
   "superseded",
   "retry-superseded",
+  "shadow",
 ] as const;
 /**
  * Reason why an occurrence was skipped. `behind`: as `overlap`, but workers had not begun the run in the way, or only just;
  * `frozen`: a freeze held its task; `quota`: a quota of its owner or of the namespace was used up; `manual-overlap`:
  * the overlap policy refused a manual trigger; `superseded`: another occurrence took its place; `retry-superseded`: the
- * next occurrence came before the retry of a failed run.
+ * next occurrence came before the retry of a failed run; `shadow`: it would have been enqueued, but its task is a shadow.
  */
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
@@ -79,6 +80,8 @@ export interface DueTask {
   readonly quota?: { readonly interval: number; readonly full: boolean };
   /** Whether its schedule names a single time. */
   readonly once?: boolean;
+  /** Whether times of its schedule are only recorded. Default: false. */
+  readonly shadow?: boolean;
   /** Returns the idempotency key of a nominal time. */
   readonly keyOf: (nominal: number) => string;
 }
@@ -104,6 +107,8 @@ export type Enqueue = Omit<Pending, "at" | "overlap">;
  */
 export interface Decision {
   readonly enqueue?: Enqueue;
+  /** The occurrence that a shadow would have enqueued; it is among `skipped`, and counts towards `maxRuns`. */
+  readonly shadow?: Enqueue;
   readonly skipped: readonly Skipped[];
   /** The last nominal time that is now decided; undefined if unchanged. */
   readonly cursor?: number;

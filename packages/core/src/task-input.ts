@@ -24,6 +24,11 @@ export interface TaskInput extends PoliciesInput {
   tags?: string[] | undefined;
   /** `false`: a new task starts paused. A put never pauses or resumes an existing one. Default: `true`. */
   enabled?: boolean | undefined;
+  /**
+   * `"shadow"`: the schedule of a new task is decided and recorded, but enqueues nothing, until `carillon cutover` or a resume with
+   * `mode: "live"`. A put never changes the mode of an existing one. Default: live.
+   */
+  mode?: "shadow" | undefined;
   /** BullMQ's priority: 0 is the most urgent, then 1, 2, … to 2,097,152. Default: 0. */
   priority?: number | undefined;
   /** Rule for an occurrence that is due while an earlier run is not over. Default: `"skip"`. */

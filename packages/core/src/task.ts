@@ -50,6 +50,7 @@ export const taskSchema = z.strictObject({
     .default([])
     .transform((tags) => [...new Set(tags)].sort()),
   enabled: z.boolean().default(true),
+  mode: z.literal("shadow").optional(),
   priority: z.int().min(0).max(MAX_PRIORITY).default(0),
   overlap: z.enum(OVERLAP_POLICIES).default("skip"),
   catchUp: z.enum(CATCH_UP_POLICIES).default("one"),
@@ -69,6 +70,7 @@ export interface TaskDefinition extends Policies {
   readonly payload: Json;
   readonly tags: readonly string[];
   readonly enabled: boolean;
+  readonly mode?: "shadow" | undefined;
   readonly priority: number;
   readonly overlap: OverlapPolicy;
   readonly catchUp: CatchUpPolicy;

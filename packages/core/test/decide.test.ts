@@ -864,3 +864,54 @@ describe("the failed items of a run", () => {
     expect(decided).not.toHaveProperty("cursor");
   });
 });
+
+describe("a shadow", () => {
+  const shadowed = (minutes: number) => ({ reason: "shadow", from: m(minutes), to: m(minutes) }) as const;
+  const shadow = (given: Partial<DueTask>, now = m(10)) =>
+    decide(dueTask({ ...at(10), schedule: minutely(), shadow: true, ...given }), now);
+
+  it("decides as a live task does, and skips what that would enqueue", () => {
+    const schedules = [
+      minutely(),
+      taskSchedule({ every: "1m", maxRuns: 3 }),
+      taskSchedule({ every: "1m", jitter: "50%" }),
+    ];
+    for (const schedule of schedules)
+      for (const catchUp of ["skip", "one", "all"] as const)
+        for (const fired of [0, 2, 3])
+          for (const now of [m(10), m(10) + 30_000, m(14)]) {
+            const task = dueTask({ ...at(10), schedule, catchUp, fired });
+            const { enqueue, ...live } = decide(task, now);
+            const { shadow: would, ...decision } = decide({ ...task, shadow: true }, now);
+            expect(would).toEqual(enqueue);
+            const skipped = enqueue && { reason: "shadow", from: enqueue.nominal, to: enqueue.nominal };
+            expect(decision).toEqual({ ...live, skipped: [...live.skipped, ...(skipped ? [skipped] : [])] });
+          }
+  });
+
+  it.each(OVERLAP_POLICIES)("has no run in the way, whatever is open: %s", (overlap) => {
+    const decision = shadow({ overlap, running: true });
+    expect(decision).toMatchObject({ skipped: [shadowed(10)], cursor: m(10), next: at(11), pending: [] });
+    expect(decision).not.toHaveProperty("cancel");
+  });
+
+  it("takes a run for as short as none with a fixed delay", () => {
+    const schedule = taskSchedule({ every: "5m", anchor: "finish" });
+    expect(shadow({ schedule })).toMatchObject({ skipped: [shadowed(10)], next: at(15) });
+  });
+
+  it("runs what waits: it was asked for, or is owed from before", () => {
+    const asked = { ...key(9), ...at(9), trigger: "manual" } as const;
+    expect(shadow({ pending: [asked] })).toMatchObject({ enqueue: asked, skipped: [], next: "kept" });
+    const later = { ...asked, at: m(30) };
+    expect(shadow({ pending: [later] })).toMatchObject({ skipped: [shadowed(10)], pending: [later] });
+  });
+
+  it("keeps nothing for the end of a freeze", () => {
+    const freezes = [{ id: "f", all: true, from: 0, until: m(20), by: "ann", created: 0 }] as const;
+    expect(shadow({ freezes, once: true, catchUp: "skip" })).toMatchObject({
+      ...{ skipped: [shadowed(10)], pending: [] },
+    });
+    expect(shadow({ freezes })).toMatchObject({ skipped: [{ reason: "frozen", from: m(10) }] });
+  });
+});

@@ -6,8 +6,9 @@ local names = redis.call("ZRANGEBYSCORE", K.expected, "-inf", now, "WITHSCORES",
 for i = 1, #names, 2 do
   local name, deadline = names[i], tonumber(names[i + 1])
   redis.call("ZREM", K.expected, name)
-  -- Nothing is expected of a task that is paused or finished.
-  if redis.pcall("HGET", ours(F.keys.task, name), "state") == "scheduled" then
+  -- Nothing is expected of a task that is paused, finished or a shadow.
+  local is = redis.pcall("HMGET", ours(F.keys.task, name), "state", "mode")
+  if is[1] == "scheduled" and is[2] ~= "shadow" then
     incident({ kind = "missed-deadline", task = name, at = deadline })
   end
 end

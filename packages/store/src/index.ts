@@ -11,6 +11,18 @@ export {
 } from "./beats.js";
 export { bullChildren } from "./bull/bull-keys.js";
 export { bullVersion, jobOptions } from "./bull/bullmq.js";
+export {
+  type FoundScheduler,
+  findScheduler,
+  firedSince,
+  giveBack,
+  type OldScheduler,
+  type Receipt,
+  readReceipt,
+  renewReceipt,
+  TAKE,
+  takeOver,
+} from "./bull/old-schedulers.js";
 export type { QueuePause, QueueState, WorkerConnections } from "./bull/queues.js";
 export { type Turn, TurnWorker } from "./bull/turn-worker.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
@@ -26,6 +38,7 @@ export { Heartbeat } from "./heartbeat.js";
 export { newToken } from "./ids.js";
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
 export { defaultLogger, type Logger } from "./logger.js";
+export type { Observation } from "./observations.js";
 export {
   assertConnection,
   type ConnectionProfile,

@@ -55,6 +55,8 @@ export interface QueueKeys {
   readonly skips: string;
   /** List, newest first: the definitions of a task that were replaced, as lib/revisions.lua writes them. */
   revisions(local: string): string;
+  /** Sorted set: `nominal at` of the times that another scheduler fired, by nominal time. It expires. */
+  observed(local: string): string;
   /** Sorted set: `owner/id` of the deleted tasks whose definition can be put again, by the time at which they were deleted. */
   readonly deleted: string;
   /** Sorted set: `owner/id` of the tasks in this state, all scores 0. Not kept for `scheduled`. */
@@ -231,6 +233,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     skips: `${ours}${prefix.skips}`,
     ledger: (local) => `${ours}${prefix.ledger}${local}`,
     revisions: (local) => `${ours}${prefix.revisions}${local}`,
+    observed: (local) => `${ours}${prefix.observed}${local}`,
     deleted: `${ours}deleted`,
     inState: (state) => `${ours}${prefix.inState}${state}`,
     lastOutcome: (outcome) => `${ours}${prefix.lastOutcome}${outcome}`,

@@ -21,6 +21,7 @@ import { FreezeRepository } from "./freezes.js";
 import { rememberInternals, type StoreInternals } from "./internals.js";
 import { namespaceKeys } from "./keys.js";
 import { Marks } from "./marks.js";
+import { ObservationRepository } from "./observations.js";
 import { OptimisticWrites } from "./optimistic.js";
 import type { ConnectionProfile, ConnectionSpec, RedisClient } from "./redis/connection.js";
 import { failing } from "./redis/failpoints.js";
@@ -81,6 +82,7 @@ export class Store {
   readonly tokens: TokenRepository;
   readonly sets: SetRepository;
   readonly moves: MoveRepository;
+  readonly observations: ObservationRepository;
   readonly #internals: StoreInternals;
 
   constructor(options: StoreOptions) {
@@ -111,6 +113,7 @@ export class Store {
     this.sets = new SetRepository(link, keys, settings);
     this.tokens = new TokenRepository(link, keys, settings);
     this.moves = new MoveRepository(link, keys, scripts);
+    this.observations = new ObservationRepository(link, keys, scripts);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(() => link.client);
     this.#internals = {
       link,

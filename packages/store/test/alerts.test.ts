@@ -90,6 +90,14 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
   });
 
+  it("nothing is expected of a shadow, until it is live", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, mode: "shadow", alertIf: { noSuccessFor: "1m" } });
+    expect(await missedBy(2 * MINUTE)).toEqual([]);
+    await bench.store.tasks.pause(bench.name("t"));
+    await bench.store.tasks.resume(bench.name("t"), "skip", "", { mode: "live" });
+    expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
+  });
+
   it("an edit that leaves `noSuccessFor` unchanged keeps the deadline", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, alertIf: { noSuccessFor: "2m" } });
     await bench.clock.set(START + MINUTE);

@@ -42,3 +42,4 @@ export type {
   UnionSchedule,
   WholeSchedule,
 } from "./types.js";
+export { segmentAt, zoneOf } from "./zone/offsets.js";

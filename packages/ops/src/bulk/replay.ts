@@ -79,7 +79,7 @@ export class Replay {
     const pace = this.#paces.get(keyOf(name));
     // Times that became due since the count are left to catch-up policies.
     if (!pace) return (await tasks.resume(name, "catch-up", named)) === "OK";
-    if (pace.single) return (await tasks.resume(name, "catch-up", named, pace.after)) === "OK";
+    if (pace.single) return (await tasks.resume(name, "catch-up", named, { after: pace.after })) === "OK";
     if (pace.total > MOST_OWED)
       throw new CarillonError("INVALID_OPTION", `it owes more than ${MOST_OWED} occurrences.`, {
         remedy: "Resume it with missed: skip, and backfill the times that matter.",

@@ -256,7 +256,7 @@ async function placesOf(
 /** Whether an interrupted rename has left it. */
 function isCopy(there: StoredTask, stored: StoredTask): boolean {
   const [one, other] = [there, stored].map(({ definition }) =>
-    JSON.stringify(Object.entries({ ...definition, queue: "", id: "", enabled: true }).sort()),
+    JSON.stringify(Object.entries({ ...definition, queue: "", id: "", enabled: true, mode: "" }).sort()),
   );
   const isNew = !there.set && there.state === "paused" && there.cursor === undefined;
   return one === other && (isNew || there.moving?.startsWith("from ") === true);

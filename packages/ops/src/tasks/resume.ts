@@ -13,9 +13,12 @@ export const resumeTask = operation({
     missed: oneOf(["skip", "catch-up"])
       .optional()
       .describe("Rule for what fell due meanwhile; `catch-up`: the task's policy decides. Default: skip."),
+    mode: oneOf(["live", "shadow"])
+      .optional()
+      .describe("Whether its schedule enqueues from now on, or only records. Default: as it was."),
   }),
   output: changed,
-  async run({ client, by }, { missed, ...ref }) {
-    return { changed: await client.resume(refOf(ref), { missed, by }) };
+  async run({ client, by }, { missed, mode, ...ref }) {
+    return { changed: await client.resume(refOf(ref), { missed, mode, by }) };
   },
 });

@@ -18,6 +18,7 @@ const REASONS: Readonly<Record<SkipReason, string>> = {
   excluded: "an exclusion of the schedule takes it away",
   frozen: "a freeze held its task",
   quota: "a quota was used up: as many jobs waited as may, or it came too soon after the time before",
+  shadow: "it would have been enqueued, but the task is a shadow",
   superseded: "a later occurrence, or an edit of the schedule, took its place",
   "retry-superseded": "the next occurrence was due before the retry could go, and does its work",
 };

@@ -6,7 +6,12 @@ import type { World } from "./world.js";
 export type Operation =
   | { readonly op: "put"; readonly id: string; readonly task: Partial<TaskInput> }
   | { readonly op: "pause" | "delete" | "backfill" | "retry-items"; readonly id: string }
-  | { readonly op: "resume"; readonly id: string; readonly missed: "skip" | "catch-up" }
+  | {
+      readonly op: "resume";
+      readonly id: string;
+      readonly missed: "skip" | "catch-up";
+      readonly mode: "live" | "shadow" | undefined;
+    }
   | {
       readonly op: "trigger";
       readonly id: string;
@@ -36,6 +41,7 @@ const task = fc.record({
   catchUp: fc.constantFrom("skip", "one", "all"),
   rerun: fc.constantFrom(undefined, { delay: "3s", jitter: 0 }, { delay: "15s", backoff: "linear" }),
   pauseAfterFailures: fc.constantFrom(undefined, 2),
+  mode: fc.constantFrom(undefined, undefined, undefined, "shadow"),
 }) as fc.Arbitrary<Partial<TaskInput>>;
 
 export const operation: fc.Arbitrary<Operation> = fc.oneof(
@@ -53,6 +59,7 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
       op: fc.constant("resume" as const),
       id,
       missed: fc.constantFrom("skip" as const, "catch-up" as const),
+      mode: fc.constantFrom(undefined, undefined, "live" as const, "shadow" as const),
     }),
   },
   {
@@ -106,7 +113,7 @@ export async function perform(world: World, one: Operation): Promise<void> {
     case "retry-items":
       return world.retryItems(one.id);
     case "resume":
-      return world.resume(one.id, one.missed);
+      return world.resume(one.id, one.missed, one.mode);
     case "trigger":
       return world.trigger(one.id, one.overlap);
     case "limit":

@@ -9,12 +9,23 @@ export interface Known {
   readonly schedule: Schedule | undefined;
   /** Whether two of its runs may overlap: its policy was `allow` at some time, or a trigger allowed it. */
   readonly mayOverlap: boolean;
+  /** Whether it has been a shadow from its beginning. */
+  readonly shadow: boolean;
   /** Nominal times after this one belong to the task. */
   readonly born: number;
 }
 
 /** Reasons for a skip that are final; any other decision may still change. */
-const FINAL_SKIPS = new Set(["overlap", "behind", "missed", "paused", "excluded", "superseded", "frozen"]);
+const FINAL_SKIPS = new Set([
+  "overlap",
+  "behind",
+  "missed",
+  "paused",
+  "excluded",
+  "superseded",
+  "frozen",
+  "shadow",
+]);
 /** The ledger forgets what is beyond this many entries. */
 const LEDGER_CAP = 50;
 
@@ -35,6 +46,8 @@ export async function checkTask(
   ]);
   decidedOnce(id, runs, ledger, task.pending);
   neverEarly(id, runs);
+  if (known.shadow && runs.some(({ trigger }) => trigger === "schedule" || trigger === "catch-up"))
+    fail(`${id}: a shadow enqueued a time of its schedule`);
   if (known.schedule && ledger.length < LEDGER_CAP) {
     nothingMissing(id, known.schedule, known.born, task.cursor ?? 0, runs, ledger, task.pending);
   }

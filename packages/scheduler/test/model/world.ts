@@ -34,6 +34,7 @@ function unlessRefused(error: unknown): void {
 interface Put {
   schedule: Schedule | undefined;
   mayOverlap: boolean;
+  shadow: boolean;
   readonly born: number;
 }
 
@@ -101,11 +102,11 @@ export class World {
     const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "10s" }, ...input });
     const before = await this.store.tasks.get(this.#name(id));
     await this.store.tasks.put(QUEUE, [parsed]);
-    const { schedule, overlap } = parsed.definition;
+    const { schedule, overlap, mode } = parsed.definition;
     const known = this.#known.get(id);
     if (!before || !known) {
       const mayOverlap = overlap === "allow";
-      this.#known.set(id, { schedule, mayOverlap, born: this.clock.now });
+      this.#known.set(id, { schedule, mayOverlap, shadow: mode === "shadow", born: this.clock.now });
       return;
     }
     if (JSON.stringify(before.definition.schedule) !== JSON.stringify(schedule)) known.schedule = undefined;
@@ -116,8 +117,10 @@ export class World {
     await this.store.tasks.pause(this.#name(id));
   }
 
-  async resume(id: string, missed: "skip" | "catch-up"): Promise<void> {
-    await this.store.tasks.resume(this.#name(id), missed);
+  async resume(id: string, missed: "skip" | "catch-up", mode: "live" | "shadow" | undefined): Promise<void> {
+    const answer = await this.store.tasks.resume(this.#name(id), missed, "", { mode });
+    const known = this.#known.get(id);
+    if (known && answer === "OK" && mode === "live") known.shadow = false;
   }
 
   async delete(id: string): Promise<void> {

@@ -47,6 +47,7 @@ export class Checks {
       await checkTask(this.#store, this.#client, task, {
         schedule: kept ? schedule : undefined,
         mayOverlap: this.mayOverlap.has(id),
+        shadow: false,
         born: task.created,
       });
     }

@@ -79,7 +79,7 @@ export function manyOf(tasks: readonly TaskName[]): { scope: ChangeScope; facts:
 /** Most characters of a value's JSON in the log. */
 const LONGEST = 1_000;
 /** A name never changes, and a put changes no state. */
-const UNCHANGED: ReadonlySet<string> = new Set(["queue", "owner", "id", "enabled"]);
+const UNCHANGED: ReadonlySet<string> = new Set(["queue", "owner", "id", "enabled", "mode"]);
 
 /** The fields that differ between two definitions; undefined: there is none. */
 export function differenceOf(

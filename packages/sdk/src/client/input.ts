@@ -133,6 +133,14 @@ export function missedRule(value: "skip" | "catch-up" | undefined): "skip" | "ca
   });
 }
 
+export function modeOf(value: "live" | "shadow" | undefined): "live" | "shadow" | undefined {
+  if (value === undefined || value === "live" || value === "shadow") return value;
+  throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
+    field: "mode",
+    remedy: "Use live or shadow.",
+  });
+}
+
 /** @param names positions of the earlier tasks, by name @throws `INVALID_TASK` if one of them has this name */
 export function assertFirst({ queue, owner, id }: TaskName, names: Map<string, number>): void {
   const name = `${queue}/${owner}/${id}`;

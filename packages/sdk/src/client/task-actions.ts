@@ -2,7 +2,7 @@ import { CarillonError, type Json, type TaskName, type TaskRef, type TriggerOpti
 import { assertName, assertOptions, assertOverlap, triggerKey } from "@carillon/core/internal";
 import type { TriggerResult as StoredTrigger } from "@carillon/store";
 import { differenceOf } from "./change.js";
-import { missedRule, notFound, shortText } from "./input.js";
+import { missedRule, modeOf, notFound, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { TaskWriter } from "./task-writer.js";
 import type { DeleteOptions, PauseOptions, ResumeOptions, TriggerResult } from "./types.js";
@@ -42,13 +42,14 @@ export async function pause(scope: Scope, ref: TaskRef, options: PauseOptions): 
 
 /** @returns false if it was not paused @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
 export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions): Promise<boolean> {
-  assertOptions(options, ["missed", "by"]);
+  assertOptions(options, ["missed", "mode", "by"]);
   const missed = missedRule(options.missed);
+  const mode = modeOf(options.mode);
   const by = scope.author(options.by);
   const name = await scope.locate(ref);
-  const answer = await scope.store.tasks.resume(name, missed, by.replace(/\s/g, "_"));
+  const answer = await scope.store.tasks.resume(name, missed, by.replace(/\s/g, "_"), { mode });
   if (answer === "MISSING") throw notFound(name);
-  if (answer === "OK") scope.log("resume", name, by, { details: { missed } });
+  if (answer === "OK") scope.log("resume", name, by, { details: { missed, mode } });
   return answer === "OK";
 }
 

@@ -101,6 +101,8 @@ export interface ResumeOptions {
    * Default `skip`.
    */
   missed?: "skip" | "catch-up" | undefined;
+  /** `live` or `shadow` from now on: see `TaskInput`. Default: as it was. */
+  mode?: "live" | "shadow" | undefined;
   /** The author to record. Default: the client's `by`. */
   by?: string | undefined;
 }

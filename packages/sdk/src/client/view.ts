@@ -48,6 +48,8 @@ export interface Task extends Policies {
   readonly revision: string;
   readonly priority: number;
   readonly tags: readonly string[];
+  /** `shadow`: its schedule enqueues nothing. Absent: it does. */
+  readonly mode?: "shadow" | undefined;
   readonly overlap: OverlapPolicy;
   readonly catchUp: CatchUpPolicy;
   readonly description?: string | undefined;

@@ -46,6 +46,7 @@ export function dueTask(
     ...(frozen &&
       frozen.list.length > 0 && { freezes: frozen.list.filter((one) => covers(one, definition)) }),
     once: "at" in definition.schedule,
+    shadow: definition.mode === "shadow",
     keyOf: (nominal) => occurrenceKey(definition, nominal),
   };
 }

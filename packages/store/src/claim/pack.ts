@@ -273,7 +273,7 @@ function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): Overlap
  * The time before which the decision must not be committed. It may reach beyond the due time that was read: to the newest of the
  * times that were missed.
  */
-function notBefore(task: StoredTask, { enqueue, cursor }: Decision): string {
+function notBefore(task: StoredTask, { shadow, enqueue = shadow, cursor }: Decision): string {
   // Times that a quota skips after the enqueued one are in the future.
   const decided = enqueue && cursor !== undefined ? Math.min(cursor, enqueue.nominal) : cursor;
   if (decided !== undefined) return String(Math.max(task.due ?? 0, decided, enqueue?.due ?? 0));

@@ -64,14 +64,14 @@ export function writesOf(
   now: number,
   run: string | undefined,
 ): Writes {
-  const { next, pending } = decision;
+  const { next, pending, shadow, enqueue = shadow } = decision;
   const set: FieldsSet = {
     cursor: decision.cursor,
     nominal: undefined,
     due: undefined,
     wait: undefined,
     pending: pending.length > 0 ? JSON.stringify(pending) : undefined,
-    fired: decision.enqueue && counted([decision.enqueue]) > 0 ? task.fired + 1 : undefined,
+    fired: enqueue && counted([enqueue]) > 0 ? task.fired + 1 : undefined,
     state: undefined,
   };
   const remove: string[] = [];

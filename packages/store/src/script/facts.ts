@@ -40,6 +40,7 @@ export const FACTS = {
     ledger: "ledger:",
     skips: "skips",
     revisions: "revs:",
+    observed: "seen:",
     run: "r:",
     output: "out:",
     items: "items:",
@@ -107,6 +108,7 @@ export const FACTS = {
     "moving",
     "rev",
     "set",
+    "mode",
   ]),
   /** Field of the quota of all jobs that wait in a queue, among those of owners. */
   everyone: "",

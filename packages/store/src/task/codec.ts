@@ -236,7 +236,8 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
     catchUp: read.oneOf(CATCH_UP_POLICIES, hash.get("catchUp"), "one"),
     tags: hash.get("tags")?.split(",") ?? [],
   };
-  const more = { ...read.policies(hash.get("policies")), ...textsOf(hash) };
+  const mode = hash.get("mode") === "shadow" && ({ mode: "shadow" } as const);
+  const more = { ...read.policies(hash.get("policies")), ...textsOf(hash), ...mode };
   return {
     // Most tasks have no further fields: objects of one shape are much faster.
     definition: Object.keys(more).length > 0 ? { ...more, ...own } : own,

@@ -8,8 +8,8 @@
 -- Returns: 1 (0: there was none, or something is left; 2: it is held for a move) | "STALE"
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
 local now = nowMs()
-local tags, calendars, open, state, gen, moving, created, rev, author, inSet = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open",
-  "state", "gen", "moving", "created", "rev", "updatedBy", "set"))
+local tags, calendars, open, state, gen, moving, created, rev, author, inSet, mode = unpack(redis.pcall("HMGET", K.task, "tags", "calendars",
+  "open", "state", "gen", "moving", "created", "rev", "updatedBy", "set", "mode"))
 if (gen or "") ~= A.gen and ONCE then return "STALE" end
 if A.which ~= "held" and moving then return 2 end
 if A.which == "held" and (not moving or (open or "") ~= "") then return 0 end
@@ -31,7 +31,8 @@ for i, set in ipairs({ K.open, K.history, K.failures }) do
   end
 end
 local definition = tried(definitionOf, K.task)
-redis.call("DEL", K.task, K.ledger, K.stats)
+if definition and mode then definition.mode = mode end
+redis.call("DEL", K.task, K.ledger, K.stats, K.observed)
 -- Only what a person deletes can be put again.
 local kept = A.which == "any" and definition and definition.type and not definition.once
 if not (kept and tried(keepDeleted, K.revisions, now, author, A.name, definition, state)) then redis.call("DEL", K.revisions) end

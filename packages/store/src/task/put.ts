@@ -458,7 +458,7 @@ export class PutWriter {
           passedFrom: draft.superseded?.from,
           passedTo: draft.superseded?.to,
           set: set && `${set.name} ${set.filed?.get(draft.local) ?? queue}`,
-          fields: [...storedFields(draft.fields)].flat(),
+          fields: [...storedFields(draft.fields), ...modeOf(draft)].flat(),
         };
       }),
     );
@@ -474,6 +474,12 @@ function found(local: string, [state, due]: string[]): [TaskState, number | unde
   } catch (error) {
     throw unreadable(local, error);
   }
+}
+
+/** Only a new task gets a mode. */
+function modeOf({ believed, parsed }: Draft): string[][] {
+  const { mode } = parsed.definition;
+  return believed === "" && mode !== undefined ? [["mode", mode]] : [];
 }
 
 /** Only a scheduled task is acted on. */

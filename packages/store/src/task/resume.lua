@@ -2,7 +2,7 @@
 -- the pause start now; beyond HELD_AT_MOST, workers find them by themselves (start-run.lua).
 --
 -- A.gen: the generation read; A.nominal, A.due: "" none; A.passedFrom, A.passedTo: first and last nominal time that is passed over,
--- "" none
+-- "" none; A.mode: "live" or "shadow" from now on, "" as it is
 -- Returns: "OK" | "STALE" | "MISSING"
 local HELD_AT_MOST = 500
 local gen, state, cursor, note, open = unpack(redis.call("HMGET", K.task, "gen", "state", "cursor", "pauseNote", "open"))
@@ -21,7 +21,8 @@ end
 local ends = redis.call("HGET", K.stats, "ends")
 if ends then redis.call("HSET", K.stats, "ends", (string.gsub(ends, "^%S+", "0"))) end
 local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
-moveTask(task, readTask(task), now, { state = A.state, nominal = A.nominal, due = A.due, cursor = A.passedTo })
+local mode = A.mode ~= "" and { "mode", A.mode } or nil
+moveTask(task, readTask(task), now, { state = A.state, nominal = A.nominal, due = A.due, cursor = A.passedTo, fields = mode })
 wakeForMoved()
 -- A job that a worker holds now is not delayed, so it stays unchanged. A fault of a job never fails the resume.
 for _, id in ipairs(held) do pcall(bullPromote, BULL, id) end

@@ -53,7 +53,7 @@ const PAUSE = script("pause", {
 const RESUME = script("resume", {
   once: "generation",
   keys: ["task", "due", "next", "expected", "runs", "ledger", "stats", "open"],
-  args: ["name", "shard", "gen", "state", "nominal", "due", "passedFrom", "passedTo", "by"],
+  args: ["name", "shard", "gen", "state", "nominal", "due", "passedFrom", "passedTo", "by", "mode"],
   uses: [TASK, LEDGER, OPEN, BULL, BULL_PROMOTE],
   answer: answers<"OK" | "STALE" | "MISSING">(),
 });
@@ -76,6 +76,7 @@ const DELETE = script("delete", {
     "runs",
     "tasks",
     "ledger",
+    "observed",
     "revisions",
     "deleted",
     "stats",
@@ -220,12 +221,13 @@ export class TaskRepository extends TaskReads {
    * after it.
    *
    * @param after delay before an owed time is claimed, in ms; its catch-up policy takes it as due then. Default: it stays overdue
+   * @param mode of its schedule from now on. Default: as it is
    */
   async resume(
     name: TaskName,
     missed: "skip" | "catch-up" | number,
     by = "",
-    after?: number,
+    { after, mode }: { after?: number | undefined; mode?: "live" | "shadow" | undefined } = {},
   ): Promise<"OK" | "UNCHANGED" | "MISSING"> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
@@ -268,6 +270,7 @@ export class TaskRepository extends TaskReads {
           passedFrom: skipped === undefined ? undefined : owed,
           passedTo: skipped,
           by: by || "-",
+          mode,
         },
       );
       if (answer !== "STALE") return answer;
@@ -337,6 +340,7 @@ export class TaskRepository extends TaskReads {
         ...this.#movedKeys(name),
         ledger: keys.ledger(local),
         revisions: keys.revisions(local),
+        observed: keys.observed(local),
         stats: keys.stats(local),
         open: keys.open(local),
         history: keys.history(local),
