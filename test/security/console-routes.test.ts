@@ -84,7 +84,9 @@ const OWNED = [
     "/ledger",
     "/stats",
   ].map((rest) => `/api/v1/tasks/q/system/a${rest}`),
-  ...["explain", "ticks", "backfills"].map((rest) => `/api/v1/tasks/q/system/a/${rest}`),
+  ...["explain", "ticks", "backfills", "observed", "shadow"].map(
+    (rest) => `/api/v1/tasks/q/system/a/${rest}`,
+  ),
   ...[
     "backfills",
     "backfills/a",

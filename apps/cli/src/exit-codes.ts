@@ -8,7 +8,7 @@ export const EXIT = {
   notFound: 3,
   redis: 4,
   refused: 5,
-  /** Verdicts of `status`, `doctor`, `plan` and `drift`, which no failure of a command has. */
+  /** Verdicts of `status`, `doctor`, `plan`, `drift` and `shadow report`, which no failure of a command has. */
   attention: 10,
   trouble: 11,
 } as const;
@@ -31,8 +31,8 @@ Exit codes:
      breaks a rule of its set
 
 Those of status: 0 on time, 10 behind, 11 stopped, also without Redis; of
-doctor: 0 healthy, 10 warnings, 11 errors; of plan and drift with
---exit-code: 10 if something differs.`;
+doctor: 0 healthy, 10 warnings, 11 errors; of plan, drift and
+shadow report with --exit-code: 10 if something differs.`;
 
 /** Complete on purpose: a new code does not compile until its exit code is chosen. */
 const BY_ERROR: Record<ErrorCode, ExitCode> = {

@@ -2,5 +2,6 @@
  * Parts of the packages that a command with a connection needs, loaded when it connects: `--help` need not wait for ioredis. Named one by
  * one, so that the bundle leaves out the rest, such as workers.
  */
-export { operatorOf } from "@carillon/ops";
+export { cutOver, goBack, operatorOf } from "@carillon/ops";
+export { firedSince, withBullmq } from "@carillon/ops/internal";
 export { Client, readEnvironment } from "@carillon/sdk";

@@ -7,6 +7,7 @@ import { registerBackfills } from "./commands/backfills.js";
 import { registerCalendars } from "./commands/calendars.js";
 import { registerChanges } from "./commands/changes.js";
 import { registerCompletion } from "./commands/completion.js";
+import { registerCutOver } from "./commands/cutover.js";
 import { registerDefaults } from "./commands/defaults.js";
 import { registerDev } from "./commands/dev.js";
 import { registerDoctor } from "./commands/doctor.js";
@@ -30,6 +31,7 @@ import { registerResume } from "./commands/resume.js";
 import { registerDeleted, registerRestore, registerRevisions } from "./commands/revisions.js";
 import { registerCancel, registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
+import { registerObserve, registerShadow } from "./commands/shadow.js";
 import { registerShow } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
 import { registerStatus } from "./commands/status.js";
@@ -55,6 +57,9 @@ const COMMANDS: readonly Register[] = [
   registerList,
   registerShow,
   registerMove,
+  registerShadow,
+  registerObserve,
+  registerCutOver,
   registerRm,
   registerPause,
   registerResume,

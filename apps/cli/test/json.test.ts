@@ -80,6 +80,10 @@ const LINES: Record<string, readonly string[]> = {
   "tokens revoke": ["tokens", "revoke", "ann"],
   next: ["next", "0 9 * * *"],
   completion: ["completion", "bash"],
+  observe: ["observe", "a"],
+  "shadow report": ["shadow", "report"],
+  "shadow watch": ["shadow", "watch", "--queue", "bar", "--once"],
+  cutover: ["cutover", "a"],
   pause: ["pause", "a"],
   resume: ["resume", "a"],
   move: ["move", "a", "foo", "--wait", "1ms"],
@@ -112,6 +116,7 @@ const LISTS: Record<string, string> = {
   quotas: "quotas",
   types: "types",
   "calendars list": "calendars",
+  "shadow report": "reports",
   tokens: "tokens",
 };
 
@@ -121,8 +126,8 @@ const INPUTS: Record<string, string> = {
   "calendars put": "2026-12-25\n",
 };
 
-/** Commands that are refused here, because no run has failed items, and one run is open. */
-const REFUSED = new Set(["retry", "move"]);
+/** Commands that are refused here, because no run has failed items, one run is open, and BullMQ has no scheduler. */
+const REFUSED = new Set(["retry", "move", "cutover"]);
 
 describe("--json", () => {
   const ids: Record<string, string> = {};
@@ -145,7 +150,7 @@ describe("--json", () => {
         ...paths(one, [...path, one.name()]),
       ]);
     // A group, and commands for developers at a terminal.
-    const others = ["queue", "dev", "init"];
+    const others = ["queue", "shadow", "dev", "init"];
     expect(Object.keys(LINES).sort()).toEqual(
       paths(program, [])
         .filter((path) => !others.includes(path))

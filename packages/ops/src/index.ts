@@ -10,3 +10,4 @@ export {
   operatorOf,
 } from "./operator.js";
 export { defineConfig, type SetConfig } from "./sets/define-config.js";
+export { type CutOver, type CutOverOptions, cutOver, goBack } from "./shadow/cut-over.js";

@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 
+export { firedSince } from "@carillon/store";
 export { type BullScheduler, readBullSchedulers } from "@carillon/store/internal";
 export { HTTP_OPERATIONS, type HttpOperation, rightsAt, statusOf } from "./http.js";
 export { convertBullmq, importBullmq } from "./import/bullmq.js";
@@ -17,3 +18,4 @@ export {
 } from "./import/imported.js";
 export { parseInput } from "./input.js";
 export { perform } from "./operator.js";
+export { withBullmq } from "./shadow/bullmq.js";

@@ -60,6 +60,8 @@ import { applySet } from "./sets/apply.js";
 import { getSet } from "./sets/get.js";
 import { listSets } from "./sets/list.js";
 import { planSet } from "./sets/plan.js";
+import { observe } from "./shadow/observe.js";
+import { shadowReport } from "./shadow/report.js";
 import { deleteSilence } from "./silences/delete.js";
 import { listSilences } from "./silences/list.js";
 import { previewSilence } from "./silences/preview.js";
@@ -137,6 +139,7 @@ export const OPERATIONS = {
     ledger,
   },
   sets: { list: listSets, get: getSet, plan: planSet, apply: applySet },
+  shadow: { observe, report: shadowReport },
   silences: { list: listSilences, put: putSilence, preview: previewSilence, delete: deleteSilence },
   tasks: {
     list: listTasks,

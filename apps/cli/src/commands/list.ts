@@ -43,13 +43,15 @@ const COLOURS = {
   running: "green",
   queued: "green",
   frozen: "yellow",
+  shadow: "yellow",
   paused: "yellow",
   finished: "dim",
 } as const;
 
 /** A task without further times may have an open run, which is more useful to show. */
-function stateText({ state, openRuns }: Task, frozen: boolean): keyof typeof COLOURS {
+function stateText({ state, mode, openRuns }: Task, frozen: boolean): keyof typeof COLOURS {
   if (frozen && state === "scheduled") return "frozen";
+  if (mode !== undefined && state === "scheduled") return mode;
   if (openRuns === undefined || state === "paused") return state;
   if (openRuns.running > 0) return "running";
   return state === "finished" ? "queued" : state;

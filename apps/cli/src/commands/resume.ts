@@ -20,6 +20,7 @@ interface ResumeOptions extends Named {
   pausedBy?: string;
   missed?: "skip" | "catch-up" | "latest" | "all";
   perMinute?: number;
+  mode?: "live" | "shadow";
   plan?: boolean;
 }
 
@@ -42,13 +43,19 @@ export const registerResume: Register = (program, out) => {
       "with --missed latest or all: occurrences a minute, of all tasks together",
       Number,
     )
+    .addOption(
+      new Option("--mode <mode>", "of one task: enqueue from now on, or only record").choices([
+        "live",
+        "shadow",
+      ]),
+    )
     .option("--plan", "change nothing; show what is owed, and what each --missed starts")
     .option("--by <name>", "who")
     .option("--note <text>", "without a task: only those that were paused with this note")
     .option("--paused-by <name>", "without a task: only those that were paused by this name")
     .action(async (tasks: string[], _: unknown, command) => {
       const options: ResumeOptions = command.optsWithGlobals();
-      const { missed = "skip", perMinute, plan } = options;
+      const { missed = "skip", perMinute, mode, plan } = options;
       const paused = given({ note: options.note, pausedBy: options.pausedBy });
       const task = onlyTask(tasks, options);
       if (plan) {
@@ -56,6 +63,8 @@ export const registerResume: Register = (program, out) => {
         return showPlan({ ...selected, ...paused }, options, out);
       }
       if (task === undefined || missed === "latest" || missed === "all" || perMinute !== undefined) {
+        if (mode !== undefined)
+          throw misuse("mode", "applies to one task, with skip or catch-up.", "Leave it out.");
         return doToMany<Resumed["sample"][number], Resumed>(
           {
             verb: "resume",
@@ -80,7 +89,11 @@ export const registerResume: Register = (program, out) => {
           );
       }
       const changed = await withClient(options, (client) =>
-        client.resume(taskRef(task, options.queue, options.owner), { missed, ...given({ by: options.by }) }),
+        client.resume(taskRef(task, options.queue, options.owner), {
+          missed,
+          mode,
+          ...given({ by: options.by }),
+        }),
       );
       const text = `${changed ? "resumed" : "was not paused:"} ${task}\n`;
       await (options.json ? out.json({ task, changed }) : out.write(text));

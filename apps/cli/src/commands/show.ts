@@ -66,6 +66,7 @@ function describe({ task, stats, ledger, freeze }: Whole, policies: readonly Fac
       ["type", task.type],
       ["description", task.description],
       ["state", stateText(task)],
+      ["mode", task.mode],
       ["paused", paused && `${when(paused.at)}${byText(paused.by)}${note}`],
       ["frozen", freeze && freezeText(freeze)],
       ["schedule", task.humanized],

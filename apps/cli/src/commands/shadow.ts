@@ -1,0 +1,195 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
+import type { Client, ListOptions, TaskName } from "@carillon/sdk";
+import type { Command } from "commander";
+import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
+import { EXIT } from "../exit-codes.js";
+import { reportOf } from "../failure.js";
+import { readMoment } from "../moment.js";
+import type { Output } from "../output.js";
+import { type Column, table } from "../table.js";
+import { HERE, utcIso } from "../times.js";
+import { type Conditions, conditionOptions, conditionsOf, refuseBesideTask } from "./conditions.js";
+
+type Report = AnswerTo<"shadow.report">;
+type Difference = Report["differences"][number];
+
+/** Where BullMQ's schedulers are. */
+export interface BullOptions extends Globals {
+  bullmq?: string;
+  prefix: string;
+}
+
+interface WatchOptions extends BullOptions {
+  queue: string;
+  once?: boolean;
+}
+
+interface ReportOptions extends Globals, Conditions {
+  since?: string;
+  tolerance?: string;
+  exitCode?: boolean;
+}
+
+/** Page of tasks: one round trip. */
+const PAGE = 500;
+
+const CAUSES: Readonly<Record<Difference["cause"], string>> = {
+  "time-zone": "another time zone",
+  dst: "a clock change",
+  dialect: "cron-parser reads the expression differently: dialect",
+  "held-up": "their worker was down, or their queue paused",
+  stopped: "they have fired nothing since",
+  skipped: "skipped here",
+  unknown: "unknown",
+};
+
+export const registerShadow: Register = (program, out) => {
+  const shadow = program
+    .command("shadow")
+    .summary("compare shadows with what another scheduler fires")
+    .description('Compares tasks with `mode: "shadow"` with what another scheduler really fires.');
+  registerReport(shadow, out);
+  registerWatch(shadow, out);
+};
+
+export const registerObserve: Register = (program, out) => {
+  taskCommand(program, "observe", "mark that another scheduler has fired a task, for shadow report")
+    .option("--at <time>", "when; default now")
+    .action(async (task: string, _: unknown, command) => {
+      const options: Globals & { queue?: string; at?: string } = command.optsWithGlobals();
+      const sdk = await import("@carillon/sdk/schedule");
+      await withClient(options, async (client, ops) => {
+        const now = await client.serverTime();
+        const read = (text: string) =>
+          readMoment(sdk, text, { zone: HERE, now, field: "at", duration: "before" }).time;
+        const times = options.at === undefined ? undefined : [{ nominal: read(options.at) }];
+        await ops.shadow.observe({ ...taskRef(task, options.queue, options.owner), times });
+      });
+      await (options.json ? out.json({ task, observed: true }) : out.write(`observed ${task}\n`));
+    });
+};
+
+function registerReport(shadow: Command, out: Output): void {
+  conditionOptions(
+    shadow.command("report").summary("compare what shadows would have enqueued with what really fired"),
+  )
+    .description(
+      "Compares what shadows would have enqueued with what really fired: times that are the same, shifted, or of one side.",
+    )
+    .argument("[tasks...]", "[owner/]id; default all shadows that the conditions select")
+    .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue")
+    .option("--since <time>", "7d before now, or a time; default 7d")
+    .option("--tolerance <duration>", "largest difference of equal times; default 60s")
+    .option("--exit-code", "exit with 10 if anything differs, or nothing was observed")
+    .action(async (tasks: string[], _: unknown, command) => {
+      const options: ReportOptions = command.optsWithGlobals();
+      const { since = "7d", tolerance } = options;
+      if (tasks.length > 0) refuseBesideTask(options, []);
+      const sdk = await import("@carillon/sdk/schedule");
+      const reports = await withClient(options, async (client, ops) => {
+        const now = await client.serverTime();
+        const from = readMoment(sdk, since, { zone: HERE, now, field: "since", duration: "before" }).time;
+        const { queue, owner } = options;
+        const refs =
+          tasks.length > 0
+            ? tasks.map((task) => taskRef(task, queue, owner))
+            : await shadowsOf(client, conditionsOf(options));
+        const found: Report[] = [];
+        for (const ref of refs) found.push(await ops.shadow.report({ ...ref, since: from, tolerance }));
+        return found;
+      });
+      const differs = reports.some(({ different, observed }) => different > 0 || observed === 0);
+      if (options.exitCode && (differs || reports.length === 0)) out.exitCode = EXIT.attention;
+      await (options.json
+        ? out.json({ reports })
+        : out.write(reports.map((one) => reportText(one, out)).join("")));
+    });
+}
+
+async function shadowsOf(client: Client, filter: ListOptions): Promise<TaskName[]> {
+  const found: TaskName[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.list({ ...filter, limit: PAGE, cursor });
+    cursor = page.cursor;
+    for (const { queue, owner, id, mode } of page.tasks)
+      if (mode === "shadow") found.push({ queue, owner, id });
+  } while (cursor !== undefined);
+  return found;
+}
+
+function reportText({ task, from, to, observed, same, different, differences }: Report, out: Output): string {
+  const name = `${task.owner}/${task.id}`;
+  if (observed === 0) return `${name}: nothing was observed; use carillon shadow watch or carillon observe\n`;
+  const head = `${name}: ${same} same, ${different} different, ${utcIso(from)} to ${utcIso(to)}\n`;
+  const more = different > differences.length ? `… and ${different - differences.length} more\n` : "";
+  return head + (differences.length > 0 ? table(COLUMNS, differences, out) : "") + more;
+}
+
+const COLUMNS: Column<Difference>[] = [
+  { title: "OURS", value: ({ ours }, { when }) => (ours === undefined ? "-" : when(ours)) },
+  { title: "THEIRS", value: ({ theirs }, { when }) => (theirs === undefined ? "-" : when(theirs)) },
+  {
+    title: "SHIFT",
+    value: ({ ours, theirs }) => (ours === undefined || theirs === undefined ? "" : shift(theirs - ours)),
+  },
+  {
+    title: "CAUSE",
+    value: ({ cause, reason }) => (reason ? `${CAUSES[cause]}: ${reason}` : CAUSES[cause]),
+    least: 16,
+  },
+];
+
+function shift(ms: number): string {
+  return `${ms < 0 ? "-" : "+"}${duration(Math.abs(ms))}`;
+}
+
+/** Interval of the reads, in ms: BullMQ keeps some 10,000 events. */
+const POLL = 1_000;
+
+function registerWatch(shadow: Command, out: Output): void {
+  bullOptions(shadow.command("watch").summary("mark what BullMQ's job schedulers fire"))
+    .description(
+      "Reads the event stream of a queue of BullMQ, and marks each start of a job scheduler for the task with its id in the queue\n" +
+        "of that name. BullMQ keeps some 10,000 events: let it run as long as the shadow does.",
+    )
+    .requiredOption("-q, --queue <queue>", "the queue, here and there")
+    .option("--once", "read what is there, and end")
+    .action(async (_: unknown, command) => {
+      const options: WatchOptions = command.optsWithGlobals();
+      const { queue, prefix, once } = options;
+      const { firedSince, withBullmq } = await import("../load.js");
+      const unknown = new Set<string>();
+      const marked = await withClient(options, (client, ops) =>
+        withBullmq(client, options.bullmq, async (redis) => {
+          let [last, sum] = ["0", 0];
+          for (;;) {
+            const page = await firedSince({ redis, prefix, queue }, last);
+            for (const [id, times] of page.fired) {
+              const done = await ops.shadow.observe({ queue, id, times }).then(
+                () => true,
+                (error: unknown) => {
+                  if (!["TASK_NOT_FOUND", "INVALID_NAME"].includes(reportOf(error).code)) throw error;
+                },
+              );
+              if (done) sum += times.length;
+              else if (!unknown.has(id)) out.note(`no task ${id} in queue ${queue}`);
+              if (!done) unknown.add(id);
+            }
+            last = page.last;
+            if (once) return sum;
+            await delay(POLL);
+          }
+        }),
+      );
+      await (options.json ? out.json({ queue, marked }) : out.write(`marked ${marked} in ${queue}\n`));
+    });
+}
+
+export function bullOptions(command: Command): Command {
+  return command
+    .option("--bullmq <url>", "Redis of BullMQ; default that of --redis")
+    .option("--prefix <prefix>", "BullMQ's prefix", "bull");
+}
