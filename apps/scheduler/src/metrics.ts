@@ -82,12 +82,13 @@ export function schedulerMetrics(scheduler: Scheduler, store: Store, tag?: strin
 }
 
 function showBuild({ namespace }: Store, registers: Registry[]): void {
-  const labels = { version: VERSION, bullmq: bullVersion(), node: process.versions.node, namespace };
-  const build = new Gauge({
+  new Gauge({
     name: "carillon_build_info",
     help: "1, with the versions of Carillon, BullMQ and Node.js, and the namespace that this node serves.",
-    labelNames: Object.keys(labels) as (keyof typeof labels)[],
+    labelNames: ["version", "bullmq", "node", "namespace"],
     registers,
+    async collect() {
+      this.set({ version: VERSION, bullmq: await bullVersion(), node: process.versions.node, namespace }, 1);
+    },
   });
-  build.set(labels, 1);
 }

@@ -50,7 +50,7 @@ export function nodeHeartbeat(
     counted = beats;
   };
 
-  const info = (now: number): NodeInfo => {
+  const info = async (now: number): Promise<NodeInfo> => {
     const why = held();
     started ??= now;
     return {
@@ -58,7 +58,7 @@ export function nodeHeartbeat(
       host: hostname(),
       pid: process.pid,
       version: VERSION,
-      bullmq: bullVersion(),
+      bullmq: await bullVersion(),
       started,
       beat: now,
       every,
@@ -83,7 +83,7 @@ export function nodeHeartbeat(
     beat: async () => {
       // Not this node's estimate, which keeps the old time while it doubts a jump of the server's clock.
       const [now] = await Promise.all([roundTrips.measure(() => store.serverTime()), checkHistory()]);
-      await registry.beat(info(now));
+      await registry.beat(await info(now));
       // If Redis fails, the next beat reports it.
       await beaten(now).catch(() => {});
       return now;

@@ -59,6 +59,7 @@ export { Client } from "./client.js";
 export type { AttemptContext, Context, ItemContext } from "./context.js";
 export { type Environment, readEnvironment } from "./environment.js";
 export { type HttpRequestOptions, httpRequest } from "./http/index.js";
+export { PermanentError } from "./permanent-error.js";
 export {
   type AnyTaskType,
   defineTask,
@@ -79,7 +80,6 @@ export type { Ending } from "./worker/ending.js";
 export {
   CancelledError,
   LockLostError,
-  PermanentError,
   StoppingError,
   TimeLimitError,
 } from "./worker/errors.js";

@@ -12,10 +12,10 @@ import {
   type RedisClient,
   redisError,
   Store,
-  TurnWorker,
+  type TurnWorker,
   untilRedisAnswers,
 } from "@carillon/store";
-import { seamsOf } from "@carillon/store/internal";
+import { seamsOf, turnWorker } from "@carillon/store/internal";
 import type { Job } from "bullmq";
 import { MOST_MS } from "./options.js";
 import { typesByName } from "./task-type.js";
@@ -159,6 +159,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   async #begin(): Promise<void> {
     const { signal } = this.#stopping;
     await untilRedisAnswers(() => this.#store.info(), this.#logger, signal);
+    const Bull = await turnWorker();
     if (signal.aborted) return;
     // Registers before it takes jobs, so that the worker is counted.
     await this.#heartbeat.start();
@@ -171,11 +172,11 @@ export class Worker extends EventEmitter<WorkerEvents> {
       void this.#outputs.saveAll(this.#active);
     }, ROUND).unref();
     this.#ends.push(() => clearInterval(round));
-    for (const queue of this.queues) this.#workers.push(this.#open(queue));
+    for (const queue of this.queues) this.#workers.push(this.#open(queue, Bull));
     this.#logger.info({ queues: this.queues, namespace: this.#store.namespace }, "worker is running");
   }
 
-  #open(queue: string): { worker: TurnWorker; connection: RedisClient } {
+  #open(queue: string, Bull: typeof TurnWorker): { worker: TurnWorker; connection: RedisClient } {
     const connection = this.#store.connect("patient");
     const run = async (job: Job, token?: string) => {
       this.#running += 1;
@@ -196,7 +197,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       maxStalledCount: NEVER,
       settings: { backoffStrategy },
     };
-    const worker: TurnWorker = new TurnWorker(queue, run, options, this.#store.runs.lanes(queue, whose));
+    const worker: TurnWorker = new Bull(queue, run, options, this.#store.runs.lanes(queue, whose));
     worker.on("error", (error) => {
       const coded = redisError(error); // `redisError` also removes the password from the error.
       const { code, message } = coded;

@@ -56,3 +56,17 @@ it("a closed client reports that it is closed", async () => {
     message: "this client was closed. Use it before close(), or make a new one.",
   });
 });
+
+it("an import loads neither BullMQ nor what only nodes and comparisons need", async () => {
+  const stdout = await run(`
+    import { createRequire } from "node:module";
+    await import("@carillon/sdk");
+    const loaded = Object.keys(createRequire(import.meta.url).cache);
+    const names = loaded.map((file) => file.split("/node_modules/").at(-1).split("/", 1)[0]);
+    console.log(JSON.stringify([...new Set(names)]));
+  `);
+  const names = JSON.parse(stdout) as string[];
+  expect(names).toContain("ioredis");
+  for (const name of ["bullmq", "redlock", "bluebird", "cron-parser", "luxon", "msgpackr"])
+    expect(names).not.toContain(name);
+});

@@ -10,7 +10,7 @@ export {
   type WorkerRun,
 } from "./beats.js";
 export { bullChildren } from "./bull/bull-keys.js";
-export { bullVersion, jobOptions } from "./bull/bullmq.js";
+export { bullVersion } from "./bull/load.js";
 export {
   type FoundScheduler,
   findScheduler,
@@ -24,7 +24,7 @@ export {
   takeOver,
 } from "./bull/old-schedulers.js";
 export type { QueuePause, QueueState, WorkerConnections } from "./bull/queues.js";
-export { type Turn, TurnWorker } from "./bull/turn-worker.js";
+export type { Turn, TurnWorker } from "./bull/turn-worker.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export { ChangeLog, type StoredChange } from "./changes.js";
 export type { TriggerResult } from "./claim/asked.js";

@@ -6,6 +6,7 @@
 import * as internals from "./internals.js";
 import type { Store } from "./store.js";
 
+export { bull, loadBull } from "./bull/load.js";
 export { internalsOf, rememberStore, type StoreInternals } from "./internals.js";
 export { onceOf } from "./script/script.js";
 export { type StoreSeams, seamsOf, withSeams } from "./seams.js";
@@ -16,3 +17,8 @@ export function storeOf(owner: object): Store {
 }
 export { type BullDefinition, type BullScheduler, readBullSchedulers } from "./bull/schedulers.js";
 export { readServerInfo } from "./redis/server-info.js";
+
+/** The class of our workers, which extends BullMQ's: loaded by the first worker that starts. */
+export async function turnWorker() {
+  return (await import("./bull/turn-worker.js")).TurnWorker;
+}

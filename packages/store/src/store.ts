@@ -10,8 +10,8 @@ import {
 } from "@carillon/core/internal";
 import { AlertRepository } from "./alerts.js";
 import { BackfillRepository } from "./backfills.js";
-import { obliterate } from "./bull/bullmq.js";
 import { ItemRepository } from "./bull/items.js";
+import { bull } from "./bull/load.js";
 import { QueueRepository } from "./bull/queues.js";
 import { CalendarRepository } from "./calendars.js";
 import { ChangeLog } from "./changes.js";
@@ -215,7 +215,7 @@ export class Store {
     }
     const client = this.connect("patient");
     try {
-      await obliterate(client, this.namespace, queue);
+      await bull().obliterate(client, this.namespace, queue);
       await this.tasks.clearDeletedRuns(queue);
       const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits, held } =
         this.#internals.keys.queue(queue);

@@ -6,6 +6,7 @@ import { type RedisServer, startRedis } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadBull } from "../src/bull/load.js";
 import { assemble } from "../src/script/assemble.js";
 import { DECLARED } from "../src/script/script.js";
 
@@ -22,6 +23,8 @@ const granted = (user: string) =>
 /** Commands that ioredis sends on its own, and that every process needs; AUTH, the rest, needs no permission. */
 const CONNECTION = ["ping", "select", "info", "time", "eval", "evalsha", "client|setname"];
 /** Redis Cluster only. */
+await loadBull();
+
 const CLUSTER = ["cluster|slots", "cluster|info", "asking", "readonly"];
 const SUBSCRIBER = ["subscribe", "unsubscribe"];
 /** Commands that TypeScript sends and no script contains. */

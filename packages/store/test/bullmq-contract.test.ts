@@ -10,10 +10,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { bullChildren, bullKeys, bullMeta } from "../src/bull/bull-keys.js";
 import { bullTakeLua, bullTurnKeys } from "../src/bull/bull-turn.js";
 import { bullAddLua, bullPromoteLua, bullScript, JobPacker, jobOptions } from "../src/bull/bullmq.js";
+import { loadBull } from "../src/bull/load.js";
 import { PatientWorker } from "../src/bull/patient-worker.js";
 import { bullPrefix } from "../src/keys.js";
 import { luaText } from "../src/script/script.js";
 import { Bench, QUEUE, START } from "./bench.js";
+
+await loadBull();
 
 /**
  * Internals of BullMQ that packages/store/src/bull relies on; none of them is promised. If a new version makes one of

@@ -3,11 +3,14 @@ import { type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TEXTS } from "../lua/texts.js";
+import { loadBull } from "../src/bull/load.js";
 import { assemble, librariesOf } from "../src/script/assemble.js";
 import { REDIS_TIME } from "../src/script/context.js";
 import { FACTS } from "../src/script/facts.js";
 import { answers, DECLARED, script } from "../src/script/script.js";
 import { Scripts } from "../src/script/scripts.js";
+
+await loadBull();
 
 const texts = TEXTS as Record<string, string>;
 const CONTEXT = { time: REDIS_TIME, sabotage: [] };

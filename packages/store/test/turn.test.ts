@@ -1,9 +1,10 @@
-import { type Turn, TurnWorker } from "@carillon/store";
+import type { Turn } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { FlowProducer, type Job, type Queue, Worker } from "bullmq";
 import { expect, it, vi } from "vitest";
 import { LANE } from "../../../test/helpers.js";
+import { TurnWorker } from "../src/bull/turn-worker.js";
 import { bullPrefix } from "../src/keys.js";
 import { begunOf } from "../src/run/run-scripts.js";
 import type { TurnAnswer, TurnEnd, TurnLane } from "../src/run/turns.js";

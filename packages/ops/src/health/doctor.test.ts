@@ -17,12 +17,12 @@ const NODE = {
   started: 1,
   every: 600_000,
   tzdata: "2026a",
-  bullmq: bullVersion(),
+  bullmq: await bullVersion(),
   clockOffset: 0,
 };
 const WORKER = {
   ...{ host: "h", pid: 1, started: 1, every: 600_000, stopping: false, running: 0, runs: [] },
-  versions: { carillon: VERSION, bullmq: bullVersion(), node: "20" },
+  versions: { carillon: VERSION, bullmq: await bullVersion(), node: "20" },
 };
 
 let redis: RedisServer;

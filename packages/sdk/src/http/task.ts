@@ -1,6 +1,6 @@
 import { CarillonError, type Json } from "@carillon/core";
-import { UnrecoverableError } from "bullmq";
 import type { Context } from "../context.js";
+import { PermanentError } from "../permanent-error.js";
 import { defineTask, type TaskType } from "../task-type.js";
 import { HttpError } from "./errors.js";
 import { type HttpRequestOptions, type HttpSettings, settle } from "./options.js";
@@ -42,7 +42,7 @@ export async function perform(
 ): Promise<HttpResult> {
   const response = await send(spec, context, settings);
   const { status, durationMs } = response;
-  const host = new URL(spec.url).host;
+  const { host } = new URL(spec.url);
   context.log("answered", { method: spec.method, host, status, durationMs });
   if (matchesStatus(spec.expectStatus, status)) return resultOf(response);
   throw unexpected(host, status, settings);
@@ -102,7 +102,6 @@ function hintFor(status: number): string {
   return status >= 300 && status < 400 ? " Redirects are not followed: give the final URL." : "";
 }
 
-/** BullMQ retries after any other error. */
-function permanent(error: CarillonError | HttpError): UnrecoverableError {
-  return Object.assign(new UnrecoverableError(error.message), { code: error.code, cause: error });
+function permanent(error: CarillonError | HttpError): PermanentError {
+  return Object.assign(new PermanentError(error.message, { cause: error }), { code: error.code });
 }

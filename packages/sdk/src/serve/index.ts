@@ -6,5 +6,6 @@
  */
 
 export type { Context } from "../context.js";
+export { PermanentError } from "../permanent-error.js";
 export { defineTask, type Handler, implement, type TaskContract, type TaskType } from "../task-type.js";
-export { PermanentError, type ServeOptions, serve } from "./serve.js";
+export { type ServeOptions, serve } from "./serve.js";

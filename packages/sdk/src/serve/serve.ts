@@ -4,6 +4,7 @@ import type { Context } from "../context.js";
 import { type Keys, keyList, parseSignature, SIGNATURE_HEADER, TOLERANCE } from "../http/signature-parts.js";
 import { roundedInstant } from "../instant.js";
 import { assertList } from "../options.js";
+import { PermanentError } from "../permanent-error.js";
 import { assertWorkable, type TaskType, typesByName, validatePayload } from "../task-type.js";
 import { Ending } from "../worker/ending.js";
 import { cutJson, LARGEST_CHECKPOINT, lineOf, plainJson } from "../worker/json.js";
@@ -25,11 +26,7 @@ export interface ServeOptions {
   once?: ((id: string, ms: number) => boolean | Promise<boolean>) | undefined;
 }
 
-/** Throw it in a handler if a retry is useless; the `PermanentError` of `@carillon/sdk` means the same. */
-export class PermanentError extends Error {
-  override readonly name = "PermanentError";
-}
-
+/** Names of errors of other copies, too. */
 const PERMANENT = ["PermanentError", "UnrecoverableError"];
 /** Limit of a request's body, in bytes: a payload, a checkpoint and some room. */
 const LARGEST_BODY = 512 * 1024;
@@ -214,7 +211,12 @@ function refusal(status: number, thrown: unknown): Response {
 function errorOf(thrown: unknown): DeliveryError {
   const { name, message, stack } = thrown instanceof Error ? thrown : new Error(String(thrown));
   const [short, frames] = [message, stack].map((text) => text?.slice(0, LARGEST_TEXT));
-  return { name, message: short ?? "", stack: frames, permanent: PERMANENT.includes(name) };
+  return {
+    name,
+    message: short ?? "",
+    stack: frames,
+    permanent: thrown instanceof PermanentError || PERMANENT.includes(name),
+  };
 }
 
 function answer(status: number, body: Answer): Response {

@@ -1,14 +1,16 @@
 import { inspect } from "node:util";
 import { formatDuration, type Json } from "@carillon/core";
 import { LONGEST_TEXT } from "@carillon/store";
-import { RateLimitError, UnrecoverableError } from "bullmq";
+import { bull } from "@carillon/store/internal";
+import { PermanentError } from "../permanent-error.js";
 
-/** Throw it if a retry is useless: the run gets no further attempt. */
-export class PermanentError extends UnrecoverableError {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message);
-    if (options?.cause !== undefined) this.cause = options.cause;
-  }
+/** Whether a retry is useless. The error that BullMQ has for it counts too; one of another copy of BullMQ is known by its name. */
+export function isPermanent(error: Error): boolean {
+  return (
+    error instanceof PermanentError ||
+    error instanceof bull().UnrecoverableError ||
+    error.name === "UnrecoverableError"
+  );
 }
 
 /** The result as JSON. Throws if it cannot be written: BullMQ would then fail the job, and the run must agree. */
@@ -61,21 +63,15 @@ export class StoppingError extends Error {
 }
 
 /** The handler did not stop in its grace. Its job fails for good: a second attempt would run at the same time. */
-export class StuckError extends UnrecoverableError {
+export class StuckError extends PermanentError {
   /** @param grace in ms */
   constructor(reason: Error, grace: number) {
-    super(`${reason.message} The handler did not stop within ${formatDuration(grace)}.`);
-    this.cause = reason;
+    super(`${reason.message} The handler did not stop within ${formatDuration(grace)}.`, { cause: reason });
   }
 }
 
 /** BullMQ treats errors with these names as its own, and would not end the job. */
 const BULLMQS = ["DelayedError", "WaitingError", "WaitingChildrenError"];
-/**
- * BullMQ treats an error with this text as a rate limit: the job would be fetched again at once, without counting the
- * attempt.
- */
-const RATE_LIMITED = new RateLimitError().message;
 
 const MOST_CAUSES = 3;
 const LONGEST_CAUSE = 300;
@@ -103,16 +99,12 @@ export function asError(thrown: unknown): Error {
 function plainError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) return bounded(new Error(textOf(thrown)));
   const { name, message, stack } = thrown;
-  // Errors of another copy of BullMQ fail `instanceof`; BullMQ itself checks the name.
-  const foreign = name === "UnrecoverableError" && !(thrown instanceof UnrecoverableError);
-  const taken = BULLMQS.includes(name) || message === RATE_LIMITED;
+  // The job would be fetched again at once, without counting the attempt.
+  const limited = message === bull().RATE_LIMIT_ERROR;
   const texts = typeof message === "string" && typeof (stack ?? "") === "string";
-  if (texts && !foreign && !taken) return bounded(thrown);
-  const text = message === RATE_LIMITED ? "The handler asked BullMQ for a rate limit." : String(message);
-  const permanent = foreign || thrown instanceof UnrecoverableError;
-  const error = new (permanent ? PermanentError : Error)(text, { cause: thrown });
-  if (foreign && texts) error.stack = stack as string;
-  return bounded(error);
+  if (texts && !limited && !BULLMQS.includes(name)) return bounded(thrown);
+  const text = limited ? "The handler asked BullMQ for a rate limit." : String(message);
+  return bounded(new (isPermanent(thrown) ? PermanentError : Error)(text, { cause: thrown }));
 }
 
 /** The error, or one with the same name and meaning whose message names its parts, and is cut like its stack. */
@@ -133,7 +125,7 @@ function bounded(error: Error): Error {
 }
 
 function copyOf(error: Error, message: string, stack: string): Error {
-  const copy = error instanceof UnrecoverableError ? new PermanentError(message) : new Error(message);
+  const copy = isPermanent(error) ? new PermanentError(message) : new Error(message);
   if (error.cause !== undefined) copy.cause = error.cause;
   copy.name = error.name;
   copy.stack = stack;

@@ -1,10 +1,10 @@
 import type { Json } from "@carillon/core";
 import { itemOf } from "@carillon/core/internal";
-import { UnrecoverableError } from "bullmq";
+import { PermanentError } from "../permanent-error.js";
 import type { AnyFanOutType } from "../task-type.js";
 import { printingTo } from "./console-capture.js";
 import { Ending } from "./ending.js";
-import { LockLostError, PermanentError } from "./errors.js";
+import { LockLostError } from "./errors.js";
 import type { ItemData } from "./item-data.js";
 import { itemRetry } from "./item-options.js";
 import { countItems } from "./item-queues.js";
@@ -146,7 +146,7 @@ async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
   const error = `${failed} of ${total} items failed.${which}`;
   await attempt.settle({ outcome: "failed", error, result });
   // Its items have used up their attempts.
-  return { end: "fail", error: new UnrecoverableError(error) };
+  return { end: "fail", error: new PermanentError(error) };
 }
 
 function namedFailures(errors: Record<string, string>): { index: number; error: string }[] {

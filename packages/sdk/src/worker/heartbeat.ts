@@ -46,8 +46,7 @@ export class Lacking {
 export function workerHeartbeat(store: Store, logger: Logger, id: string, about: About): Heartbeat {
   const { registry } = store;
   const { active, lacking, stopping, queues, types, every } = about;
-  const versions = { carillon: VERSION, bullmq: bullVersion(), node: process.versions.node };
-  const own = { id, host: hostname(), pid: process.pid, queues, types, versions, every };
+  const own = { id, host: hostname(), pid: process.pid, queues, types, every };
   let started: number | undefined;
 
   return new Heartbeat(store, logger, {
@@ -58,10 +57,11 @@ export function workerHeartbeat(store: Store, logger: Logger, id: string, about:
     beat: async () => {
       const now = await store.serverTime();
       started ??= now;
+      const versions = { carillon: VERSION, bullmq: await bullVersion(), node: process.versions.node };
       const { count, runs } = active.underWay();
       const lacked = lacking.list(now);
       await registry.beatWorker({
-        ...{ ...own, started, beat: now, stopping: stopping(), running: count, runs },
+        ...{ ...own, versions, started, beat: now, stopping: stopping(), running: count, runs },
         ...(lacked.length > 0 && { lacking: lacked }),
       });
       return now;

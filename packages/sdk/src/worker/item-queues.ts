@@ -1,5 +1,6 @@
 import { bullPrefix, isUnknown, type RedisClient, redisError, type Store } from "@carillon/store";
-import { Job, Queue } from "bullmq";
+import { bull } from "@carillon/store/internal";
+import type { Job, Queue } from "bullmq";
 import { pauseAfter } from "./pause-after.js";
 
 /** Attempts of a call while Redis is unavailable: about 20 s. */
@@ -35,7 +36,7 @@ export class ItemQueues {
         this.#connection = this.#store.connect("safe");
         this.#connection.on("error", () => {});
       }
-      queue = new Queue(name, {
+      queue = new (bull().Queue)(name, {
         connection: this.#connection,
         prefix: bullPrefix(this.#store.namespace, name),
         skipMetasUpdate: true,
@@ -98,7 +99,7 @@ export class ItemQueues {
   }
 
   #job(queue: string, run: string): Job {
-    return new Job(this.#queue(queue), "", {}, {}, run);
+    return new (bull().Job)(this.#queue(queue), "", {}, {}, run);
   }
 
   close(): void {

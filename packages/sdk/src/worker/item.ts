@@ -1,10 +1,10 @@
 import { redisError } from "@carillon/store";
-import { UnrecoverableError } from "bullmq";
 import type { ItemContext } from "../context.js";
+import { PermanentError } from "../permanent-error.js";
 import { type AnyFanOutType, isFanOut } from "../task-type.js";
 import type { Active } from "./active.js";
 import { printingTo } from "./console-capture.js";
-import { errorText, LockLostError, PermanentError, resultJson } from "./errors.js";
+import { errorText, isPermanent, LockLostError, resultJson } from "./errors.js";
 import type { ItemData } from "./item-data.js";
 import type { Taken } from "./job-end.js";
 import { cutJson } from "./json.js";
@@ -202,7 +202,7 @@ async function noteEnd(
 
 /** Whether no attempt follows one that ends with this error. */
 function endsItem({ attemptsMade, opts }: Taken<ItemData>["job"], error: Error): boolean {
-  return attemptsMade + 1 >= (opts.attempts ?? 1) || error instanceof UnrecoverableError;
+  return attemptsMade + 1 >= (opts.attempts ?? 1) || isPermanent(error);
 }
 
 /** End of the job if a lock loss, cancel or stop arrived while the item waited for a place. */
@@ -243,10 +243,6 @@ async function perform(
 function short(end: JobEnd): JobEnd {
   if (end.end !== "fail" || end.error.message.length <= LONGEST_ERROR) return end;
   const message = `${end.error.message.slice(0, LONGEST_ERROR)}…`;
-  const permanent = end.error instanceof UnrecoverableError;
-  const options = { cause: end.error };
-  return {
-    end: "fail",
-    error: permanent ? new PermanentError(message, options) : new Error(message, options),
-  };
+  const Kind = isPermanent(end.error) ? PermanentError : Error;
+  return { end: "fail", error: new Kind(message, { cause: end.error }) };
 }

@@ -1,6 +1,7 @@
 import { type Logger, redisError, type Turn } from "@carillon/store";
-import { DelayedError, type Job, WaitingChildrenError, WaitingError } from "bullmq";
-import { withRoom } from "./errors.js";
+import { bull } from "@carillon/store/internal";
+import type { Job } from "bullmq";
+import { isPermanent, withRoom } from "./errors.js";
 import type { JobEnd } from "./verdict.js";
 
 /** A job as BullMQ gave it to us. */
@@ -22,19 +23,26 @@ export async function endJob(taken: Taken, what: JobEnd, logger: Logger): Promis
     case "complete":
       return what.value ?? null;
     case "fail":
-      throw withRoom(what.error, job.stacktrace ?? []);
+      throw forBull(withRoom(what.error, job.stacktrace ?? []));
     case "delay": {
       const until = Math.max(what.until, Date.now() + SHORTEST_DELAY);
       await moved(taken, () => job.moveToDelayed(until, token), logger);
-      throw new DelayedError();
+      throw new (bull().DelayedError)();
     }
     case "await items":
       if ((await moved(taken, () => job.moveToWaitingChildren(token), logger)) === false) break;
-      throw new WaitingChildrenError();
+      throw new (bull().WaitingChildrenError)();
     case "hand back":
   }
   await moved(taken, () => job.moveToWait(token), logger);
-  throw new WaitingError();
+  throw new (bull().WaitingError)();
+}
+
+/** BullMQ retries after any error that is not its own for the end of a job. */
+function forBull(error: Error): Error {
+  if (!isPermanent(error)) return error;
+  const { message, stack = message, cause } = error;
+  return Object.assign(new (bull().UnrecoverableError)(message), { stack, cause });
 }
 
 /**

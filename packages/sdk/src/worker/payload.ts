@@ -1,5 +1,5 @@
+import { PermanentError } from "../permanent-error.js";
 import { type AnyTaskType, validatePayload } from "../task-type.js";
-import { PermanentError } from "./errors.js";
 
 /** The schema's output. A retry cannot fix an invalid payload. @throws `PermanentError` */
 export async function checkedPayload(type: AnyTaskType, payload: unknown): Promise<unknown> {

@@ -1,12 +1,13 @@
 import type { JobData } from "@carillon/core";
 import { isName, itemId } from "@carillon/core/internal";
 import type { Turn } from "@carillon/store";
-import { type Job, UnrecoverableError } from "bullmq";
+import type { Job } from "bullmq";
+import { PermanentError } from "../permanent-error.js";
 import { type AnyTaskType, isFanOut, type TaskType } from "../task-type.js";
 import { adoptBackoff } from "./backoff.js";
 import { printingTo } from "./console-capture.js";
 import { Ending } from "./ending.js";
-import { PermanentError, resultJson } from "./errors.js";
+import { resultJson } from "./errors.js";
 import { endItems, fanOut } from "./fan-out.js";
 import { workItem } from "./item.js";
 import type { ItemData, RunData } from "./item-data.js";
@@ -38,14 +39,14 @@ export class Processor {
     const data = (job.data ?? {}) as Partial<JobData> & Partial<ItemData>;
     const { logger } = this.#parts;
     const id = String(job.id);
+    const taken: Taken = { queue, job, token, turn };
     const fault = faultOf(queue, job, data);
     if (fault) {
       const error = `This job was not added by Carillon: ${fault}.`;
       logger.error({ queue, job: id, error }, "job refused");
-      throw new UnrecoverableError(error);
+      return endJob(taken, { end: "fail", error: new PermanentError(error) }, logger);
     }
     adoptBackoff(job);
-    const taken: Taken = { queue, job, token, turn };
     if (this.#parts.active.isWorked(queue, id)) {
       // The attempt before lost its lock, and has its grace to end. No second attempt may run here meanwhile: BullMQ
       // identifies locks by job, so the end of one attempt would release the other's lock.

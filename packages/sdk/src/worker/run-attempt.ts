@@ -2,11 +2,11 @@ import { hostname } from "node:os";
 import type { Json, Outcome, TaskName } from "@carillon/core";
 import { isFailure } from "@carillon/core/internal";
 import { begunOf, type EndWord, failsForAll, redisError, type StartResult } from "@carillon/store";
-import { UnrecoverableError } from "bullmq";
 import type { Context } from "../context.js";
+import { PermanentError } from "../permanent-error.js";
 import type { Active } from "./active.js";
 import type { Ending } from "./ending.js";
-import { LockLostError } from "./errors.js";
+import { isPermanent, LockLostError } from "./errors.js";
 import type { RunData } from "./item-data.js";
 import type { Taken } from "./job-end.js";
 import type { RunEvent } from "./options.js";
@@ -132,10 +132,10 @@ export class RunAttempt {
         return { end: "delay", until: started.until + clockOffset(started.now) };
       case "FORGOTTEN":
         this.parts.logger.error({ ...this.#about, error: FORGOTTEN }, "run not repeated");
-        return { end: "fail", error: new UnrecoverableError(FORGOTTEN) };
+        return { end: "fail", error: new PermanentError(FORGOTTEN) };
       case "CRASHED":
         this.parts.emit("crashed", { ...this.#about, error: started.error });
-        return { end: "fail", error: new UnrecoverableError(started.error) };
+        return { end: "fail", error: new PermanentError(started.error) };
       case "DROPPED":
         this.parts.emit("dropped", this.#about);
         break;
@@ -179,7 +179,7 @@ export class RunAttempt {
 
   /** Whether no attempt follows one that ends with this error. */
   endsRun(error: Error): boolean {
-    return this.#last || error instanceof UnrecoverableError;
+    return this.#last || isPermanent(error);
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { Json, Outcome } from "@carillon/core";
-import { UnrecoverableError } from "bullmq";
+import { PermanentError } from "../permanent-error.js";
 import { Ending } from "./ending.js";
-import { asError, errorText, LockLostError } from "./errors.js";
+import { asError, errorText, isPermanent, LockLostError } from "./errors.js";
 import type { Ended, TimeBox } from "./time-box.js";
 
 /** The action on the job. */
@@ -47,8 +47,9 @@ export function verdictOf(
   if (ended.how === "returned") return returned(ended.value, told.has("timed-out"));
   const error = asError(ended.error);
   const timedOut = told.has("timed-out");
-  const final = last || error instanceof UnrecoverableError;
-  if (told.has("stopping") && !timedOut && !(error instanceof UnrecoverableError)) {
+  const permanent = isPermanent(error);
+  const final = last || permanent;
+  if (told.has("stopping") && !timedOut && !permanent) {
     return { run: { outcome: undefined }, job: { end: "hand back" } };
   }
   const outcome = timedOut ? "timed-out" : "failed";
@@ -72,5 +73,5 @@ function cancelled(ended: Ended<unknown>): Verdict {
   const run = { outcome: "cancelled" as const };
   if (ended.how === "returned") return { run, job: { end: "complete", value: undefined } };
   const error = errorText(asError(ended.error));
-  return { run: { ...run, error }, job: { end: "fail", error: new UnrecoverableError("cancelled") } };
+  return { run: { ...run, error }, job: { end: "fail", error: new PermanentError("cancelled") } };
 }

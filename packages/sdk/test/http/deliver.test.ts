@@ -2,7 +2,6 @@ import type { RequestListener } from "node:http";
 import { Client, defineTask, implement, type TaskType, Worker } from "@carillon/sdk";
 import { PermanentError, serve } from "@carillon/sdk/serve";
 import { type RedisServer, startRedis } from "@carillon/testing";
-import { UnrecoverableError } from "bullmq";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { SILENT } from "../../../../test/helpers.js";
@@ -66,17 +65,17 @@ describe("a task type that is delivered", () => {
     const error = await failure(perform(type, payload));
     expect(`${error.name}: ${error.message}`).toBe(text);
     expect(error.stack).toContain("deliver.test.ts");
-    expect(error instanceof UnrecoverableError).toBe(permanent);
+    expect(error instanceof PermanentError).toBe(permanent);
   });
 
   it("fails for good if its app refuses it: no such type, other key", async () => {
     const other = defineTask("other", { queue: "q", handler: () => {} });
     const { type } = await to(Target.serving(serve({ types: [other], signingKey: KEY })));
     const unknown = await failure(perform(type, payload));
-    expect(unknown).toBeInstanceOf(UnrecoverableError);
+    expect(unknown).toBeInstanceOf(PermanentError);
     expect(unknown.message).toBe("no handler for task type report; here are other.");
     const refused = await failure(perform((await served(() => {}, "another key of sixteen")).type, payload));
-    expect(refused).toBeInstanceOf(UnrecoverableError);
+    expect(refused).toBeInstanceOf(PermanentError);
     expect(refused.message).toMatch(/^no valid signature\./);
   });
 
@@ -90,7 +89,7 @@ describe("a task type that is delivered", () => {
     const { type } = await answering(answer);
     const error = await failure(perform(type, payload));
     expect(error).toMatchObject({ code: "HTTP_STATUS", message: expect.stringContaining(message) });
-    expect(error instanceof UnrecoverableError).toBe(permanent);
+    expect(error instanceof PermanentError).toBe(permanent);
   });
 
   it("checks the payload here, but leaves it as it is stored", async () => {

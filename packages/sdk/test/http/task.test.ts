@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { UnrecoverableError } from "bullmq";
+import { PermanentError } from "@carillon/sdk";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { alertWebhook, type HttpRequestOptions, httpRequest, verifySignature } from "../../src/http/index.js";
 import { resultOf } from "../../src/http/result.js";
@@ -113,7 +113,7 @@ describe("http.request", () => {
   it("sends nothing to an address that is not allowed, and does not try again", async () => {
     const { target } = await open();
     const error = await failure(perform(httpRequest(), { url: target.url }));
-    expect(error).toBeInstanceOf(UnrecoverableError);
+    expect(error).toBeInstanceOf(PermanentError);
     expect(error).toMatchObject({
       code: "FORBIDDEN",
       message: expect.stringMatching(/"127\.0\.0\.1" is a loopback address; nothing was sent\./),
@@ -144,16 +144,14 @@ describe("http.request", () => {
     expect(error.code).toBe("HTTP_STATUS");
     expect(error.message).toMatch(new RegExp(`^${target.host} answered ${status}\\.`));
     expect(error.message.includes("Redirects are not followed")).toBe(status < 400);
-    expect(error instanceof UnrecoverableError).toBe(permanent);
+    expect(error instanceof PermanentError).toBe(permanent);
   });
 
   it("fails permanently for statuses of the operator's list", async () => {
     const { target, type } = await answering(503, { permanentStatuses: ["5xx"] });
-    expect(await failure(perform(type, { url: target.url }))).toBeInstanceOf(UnrecoverableError);
+    expect(await failure(perform(type, { url: target.url }))).toBeInstanceOf(PermanentError);
     const other = await answering(404, { permanentStatuses: [] });
-    expect(await failure(perform(other.type, { url: other.target.url }))).not.toBeInstanceOf(
-      UnrecoverableError,
-    );
+    expect(await failure(perform(other.type, { url: other.target.url }))).not.toBeInstanceOf(PermanentError);
   });
 
   it("fails on 200 if 201 is expected", async () => {
@@ -174,7 +172,7 @@ describe("http.request", () => {
         code: "HTTP_TIMEOUT",
         message: expect.stringContaining(`within ${ms} ms`),
       });
-      expect(error).not.toBeInstanceOf(UnrecoverableError);
+      expect(error).not.toBeInstanceOf(PermanentError);
     }
   });
 
@@ -225,7 +223,7 @@ describe("http.request", () => {
     const refused = [failure(send(target)), failure(send(target))];
     for (const error of await Promise.all(refused)) {
       expect(error.message).toBe(`${target.host} does not answer: an earlier request is still under way.`);
-      expect(error).not.toBeInstanceOf(UnrecoverableError);
+      expect(error).not.toBeInstanceOf(PermanentError);
     }
     // Other receivers are not concerned.
     expect(await send(other)).toMatchObject({ status: 200 });
@@ -242,7 +240,7 @@ describe("http.request", () => {
     const { target, type } = await open(() => end.abort());
     const error = await failure(perform(type, { url: target.url }, contextOf({ signal: end.signal })));
     expect(error.code).toBe("HTTP_ABORTED");
-    expect(error).not.toBeInstanceOf(UnrecoverableError);
+    expect(error).not.toBeInstanceOf(PermanentError);
   });
 
   it("keeps the request out of errors and logs", async () => {

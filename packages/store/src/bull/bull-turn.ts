@@ -1,4 +1,4 @@
-import { bullScript } from "./bullmq.js";
+import { bull } from "./load.js";
 
 /**
  * BullMQ's own script that hands out a job, as a Lua function: a turn of a worker calls it for many jobs.
@@ -84,7 +84,7 @@ local bullPack = { unpack = function(given) return given end }
  * A: `clock` (of the worker, ms), `lock` (duration of a lock, ms), `worker` (its name).
  */
 export function bullTakeLua(): string {
-  const take = bullScript("moveToActive");
+  const take = bull().bullScript("moveToActive");
   const [head, rest] = split(take, "\n-- Includes");
   const [functions, body] = split(
     rest,

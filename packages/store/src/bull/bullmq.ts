@@ -5,6 +5,16 @@ import { unpack } from "msgpackr";
 import { bullPrefix } from "../keys.js";
 import { BULL_KEYS, bullChildren } from "./bull-keys.js";
 
+export {
+  DelayedError,
+  Job,
+  Queue,
+  RATE_LIMIT_ERROR,
+  UnrecoverableError,
+  WaitingChildrenError,
+  WaitingError,
+} from "bullmq";
+
 /**
  * This folder is the only place that knows BullMQ's internals. Other keys and fields of BullMQ that we read are in bull-keys.ts and
  * lib/bull.lua, members of BullMQ's worker in patient-worker.ts. This file borrows two things from the pinned version:

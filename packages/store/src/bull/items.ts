@@ -8,7 +8,7 @@ import { ADD_ITEMS, NOTE_ITEM } from "../run/run-scripts.js";
 import type { Scripts } from "../script/scripts.js";
 import { addFailed } from "../task/errors.js";
 import { bullChildren, bullKeys } from "./bull-keys.js";
-import { JobPacker } from "./bullmq.js";
+import { bull } from "./load.js";
 
 /** Records read at once. */
 const STEP = 500;
@@ -73,7 +73,7 @@ export class ItemRepository {
   ): Promise<number | undefined> {
     const keys = this.#keys.queue(queue);
     const parent = keys.job(run);
-    const template = new JobPacker(keys.bull).template(by.type, {
+    const template = new (bull().JobPacker)(keys.bull).template(by.type, {
       ...options,
       parent: { id: run, queue: parent.slice(0, -run.length - 1) },
       // The run's job stores the result of each item; a failed item must not block it.

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { Job, type JobsOptions } from "bullmq";
+import type { JobsOptions } from "bullmq";
 import { Redis } from "ioredis";
 import type { RedisClient } from "../redis/connection.js";
 import { bullMeta, bullRepeats } from "./bull-keys.js";
+import { loadBull } from "./load.js";
 
 /** A recurring job that an application's own BullMQ, version 5 or 6, keeps in its `repeat` set. */
 export interface BullScheduler {
@@ -98,6 +99,7 @@ async function readOne(
     redis.zscore(`${base}delayed`, jobId),
   ]);
   const alive = opts != null && ended == null;
+  const { Job } = await loadBull();
   // BullMQ makes the next job of this one: where the two differ, the hash is what it forgets.
   const { repeat = {}, ...job }: JobsOptions & { repeat?: Record<string, unknown> } = Job.optsFromJSON(
     opts ?? hash.opts ?? "{}",

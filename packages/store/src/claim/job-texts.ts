@@ -7,7 +7,8 @@ import {
   type ScheduleCache,
   timeLimitOf,
 } from "@carillon/core/internal";
-import { JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
+import type { JobTemplate } from "../bull/bullmq.js";
+import * as load from "../bull/load.js";
 import { cutResult, encodeDetails } from "../run/codec.js";
 
 /** Runs that may come too soon after another. Runs that a person, a handler or a retry asks for are wanted as they come. */
@@ -40,6 +41,7 @@ export class JobTexts {
     let template = this.#templates.get(key);
     if (!template) {
       // The script sets the time.
+      const { JobPacker, jobOptions } = load.bull();
       const json = templateText(new JobPacker(bull).template(type, jobOptions(definition, 1)));
       template = { number: ++this.#numbers, json };
       if (this.#templates.size >= TEMPLATES_AT_MOST) this.#templates.clear();

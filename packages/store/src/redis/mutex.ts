@@ -1,4 +1,4 @@
-import Redlock from "redlock";
+import type Redlock from "redlock";
 import type { RedisClient } from "./connection.js";
 
 /**
@@ -20,6 +20,9 @@ export interface Lease {
   release(): Promise<void>;
 }
 
+/** Loaded by the first that takes a mutex: only nodes do. */
+let Lock: typeof Redlock | undefined;
+
 /** redlock 4.2.0. `retryCount: 0` belongs on the instance: this version ignores a 0 given per call. */
 export function redlockMutex(clientOf: () => RedisClient): Mutex {
   return {
@@ -27,8 +30,9 @@ export function redlockMutex(clientOf: () => RedisClient): Mutex {
       await clientOf().del(key);
     },
     async take(key, ttl) {
+      Lock ??= (await import("redlock")).default;
       // One for each call: redlock reports an error of Redis as an event, and then that the lock could not be taken.
-      const redlock = new Redlock([clientOf() as unknown as Redlock.CompatibleRedisClient], {
+      const redlock = new Lock([clientOf() as unknown as Redlock.CompatibleRedisClient], {
         retryCount: 0,
       });
       let failure: unknown;

@@ -1,5 +1,5 @@
 import { bullTakeLua } from "../bull/bull-turn.js";
-import { bullAddLua, bullPauseLua, bullPromoteLua, bullRemoveLua } from "../bull/bullmq.js";
+import { bull } from "../bull/load.js";
 import { library, madeLibrary } from "./script.js";
 
 const KEYS = library("keys");
@@ -27,8 +27,8 @@ export const ONCE = library("once", [MARKS]);
 export const LEDGER = library("ledger", [KEYS]);
 export const REVISIONS = library("revisions", [KEYS]);
 export const TRIED = library("tried");
-const BULL_REMOVE = madeLibrary("bull-remove", bullRemoveLua, [BULL]);
-export const BULL_PROMOTE = madeLibrary("bull-promote", bullPromoteLua);
+const BULL_REMOVE = madeLibrary("bull-remove", () => bull().bullRemoveLua(), [BULL]);
+export const BULL_PROMOTE = madeLibrary("bull-promote", () => bull().bullPromoteLua());
 export const CLEAR = library("clear", [BULL_REMOVE]);
 export const STATS = library("stats");
 const RUN = library("run", [TASK, OPEN, PLACES, ALERT, BULL, TRIED, STATS]);
@@ -41,7 +41,7 @@ export const BULL_TAKE = madeLibrary("bull-take", bullTakeLua, [RUN]);
 export const QUOTA = library("quota", [KEYS, BULL]);
 export const LATE = library("late");
 export const RECKON = library("reckon", [OPEN, BULL]);
-const BULL_ADD = madeLibrary("bull-add", bullAddLua);
+const BULL_ADD = madeLibrary("bull-add", () => bull().bullAddLua());
 export const ENQUEUE = library("enqueue", [KEYS, BULL_ADD]);
 export const CANCEL = library("cancel", [KEYS]);
-export const BULL_PAUSE = madeLibrary("bull-pause", bullPauseLua);
+export const BULL_PAUSE = madeLibrary("bull-pause", () => bull().bullPauseLua());

@@ -7,6 +7,7 @@ import { REDIS_TIME, type Sabotage, type ScriptContext, type TimeSource } from "
 import type { Args, Declared, Item, Keys, Rest, Script, Signature } from "./script.js";
 
 interface Loaded {
+  /** Assembled when it is first sent. */
   readonly script: Script;
   readonly layout: Layout;
 }
@@ -77,11 +78,29 @@ function load(declared: Declared, context: ScriptContext): Loaded {
   const key = [context.time.lua, ...context.sabotage].join("\n");
   let loaded = known.get(key);
   if (!loaded) {
-    const { name, signature } = declared;
-    const lua = assemble(declared, context);
-    const sha = createHash("sha1").update(lua).digest("hex");
-    loaded = { script: { name, lua, sha }, layout: layoutOf(signature) };
+    loaded = { script: scriptOf(declared, context), layout: layoutOf(declared.signature) };
     known.set(key, loaded);
   }
   return loaded;
+}
+
+/** Its text holds scripts of BullMQ, which is loaded when the connection is ready. */
+function scriptOf(declared: Declared, context: ScriptContext): Script {
+  let text: Pick<Script, "lua" | "sha"> | undefined;
+  const assembled = () => {
+    if (!text) {
+      const lua = assemble(declared, context);
+      text = { lua, sha: createHash("sha1").update(lua).digest("hex") };
+    }
+    return text;
+  };
+  return {
+    name: declared.name,
+    get lua() {
+      return assembled().lua;
+    },
+    get sha() {
+      return assembled().sha;
+    },
+  };
 }
