@@ -13,7 +13,9 @@ import { registerDev } from "./commands/dev.js";
 import { registerDoctor } from "./commands/doctor.js";
 import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
+import { registerExport } from "./commands/export.js";
 import { registerFreeze, registerFreezes, registerUnfreeze } from "./commands/freeze.js";
+import { registerImport } from "./commands/import.js";
 import { registerInit } from "./commands/init.js";
 import { registerItems, registerRetry } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
@@ -54,6 +56,8 @@ const COMMANDS: readonly Register[] = [
   registerPlan,
   registerApply,
   registerDrift,
+  registerImport,
+  registerExport,
   registerList,
   registerShow,
   registerMove,

@@ -12,7 +12,8 @@ const bench = harness("json", { shared: true });
 
 /**
  * A command line for each command, in an order in which each has something to do. `R`, `B`, `F` and `S` stand for the
- * ids of a run, a backfill, a freeze and a silence, `C` for a config file.
+ * ids of a run, a backfill, a freeze and a silence, `C` for a config file, `O` for one
+ * that does not exist.
  */
 const LINES: Record<string, readonly string[]> = {
   put: ["put"],
@@ -21,6 +22,8 @@ const LINES: Record<string, readonly string[]> = {
   plan: ["plan", "--config", "C"],
   apply: ["apply", "--config", "C", "--yes"],
   drift: ["drift", "foo"],
+  import: ["import", "crontab", "--out", "O"],
+  export: ["export", "bullmq"],
   list: ["list"],
   show: ["show", "a"],
   trigger: ["trigger", "a", "--overlap", "allow"],
@@ -104,6 +107,8 @@ const LISTS: Record<string, string> = {
   plan: "items",
   apply: "items",
   drift: "drift",
+  import: "schedules",
+  export: "tasks",
   upnext: "upcoming",
   forecast: "upcoming",
   backfills: "backfills",
@@ -123,6 +128,7 @@ const LISTS: Record<string, string> = {
 const INPUTS: Record<string, string> = {
   put: JSON.stringify(task("a")),
   validate: JSON.stringify([task("b")]),
+  import: "0 4 * * * /srv/backup.sh\n",
   "calendars put": "2026-12-25\n",
 };
 
@@ -135,6 +141,7 @@ describe("--json", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   beforeAll(async () => {
     ids["C"] = join(folder, "set.json");
+    ids["O"] = join(folder, "new.json");
     writeFileSync(ids["C"], JSON.stringify({ set: "foo", tasks: [task("c")] }));
     await bench.client.put(task("a"));
     const triggered = await bench.client.trigger("a");

@@ -18,4 +18,5 @@ export {
 } from "./import/imported.js";
 export { parseInput } from "./input.js";
 export { perform } from "./operator.js";
+export type { SetTask } from "./sets/set.js";
 export { withBullmq } from "./shadow/bullmq.js";

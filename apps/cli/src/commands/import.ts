@@ -1,0 +1,84 @@
+import type { SetTask } from "@carillon/ops/internal";
+import { Argument } from "commander";
+import { type Globals, type Register, withClient } from "../command.js";
+import { configWriter } from "../config-writer.js";
+import { EXIT } from "../exit-codes.js";
+import { misuse } from "../failure.js";
+import { type Checked, reportText } from "../import/report.js";
+import { readAll } from "../input.js";
+
+interface ImportOptions extends Globals {
+  out: string;
+  force?: boolean;
+  set?: string;
+  queue?: string;
+  timezone?: string;
+  exitCode?: boolean;
+  bullmq?: string;
+  prefix?: string;
+  shadow?: boolean;
+  system?: boolean;
+}
+
+const SYSTEMS = ["bullmq", "agenda", "pg-boss", "crontab", "kubernetes", "quartz"] as const;
+type System = (typeof SYSTEMS)[number];
+
+export const registerImport: Register = (program, out) => {
+  program
+    .command("import")
+    .summary("write the schedules of another system as a carillon.config")
+    .description(
+      "Writes a carillon.config with the schedules of another system, and reports which of them fire at other times here,\n" +
+        "computed for two years by the library of that system. Stores nothing, and changes nothing there.\n" +
+        "bullmq is read from Redis: schedulers and repeatable jobs of BullMQ 5 and 6. The others read FILE: a crontab,\n" +
+        "manifests of CronJobs, or rows of agenda's collection, pgboss.schedule or QRTZ_TRIGGERS, as JSON, JSON lines or CSV.",
+    )
+    .addArgument(new Argument("<system>").choices(SYSTEMS))
+    .argument("[file]", "default: standard input")
+    .option("--out <file>", "a file that ends with .ts, .js, .mjs, .json or .jsonl", "carillon.config.ts")
+    .option("--force", "replace the file")
+    .option("--set <name>", "name of the set; default that of the system")
+    .option("-z, --timezone <zone>", "IANA zone of schedules that name none; default UTC, with a note")
+    .option("-q, --queue <queue>", "queue of the tasks; of bullmq, only this queue; pg-boss has its own")
+    .option("--shadow", "tasks start as shadows, for carillon shadow and cutover, instead of paused")
+    .option("--bullmq <url>", "Redis of BullMQ; default that of --redis")
+    .option("--prefix <prefix>", "BullMQ's prefix; default bull")
+    .option("--system", "the lines of the crontab name a user, as in /etc/crontab")
+    .option("--exit-code", "exit with 10 if a schedule is not imported, or fires at other times")
+    .action(async (system: System, file: string | undefined, _: unknown, command) => {
+      const options: ImportOptions = command.optsWithGlobals();
+      const write = configWriter(options.out, options.force);
+      const all = await read(system, file, options);
+      if (all.length === 0) throw misuse("system", `no schedule of ${system} found.`, "Check what you gave.");
+      const tasks = all.flatMap(({ task }) => (task ? [options.shadow ? shadowOf(task) : task] : []));
+      await write({ set: options.set ?? system }, tasks);
+      const differ = all.some(({ task, verdict }) => !task || (verdict && verdict.differences.length > 0));
+      if (options.exitCode && differ) out.exitCode = EXIT.attention;
+      const schedules = all.map(({ theirs: _, ...one }) => one);
+      await (options.json
+        ? out.json({ file: options.out, schedules })
+        : out.write(reportText(all, options.out, out.paint)));
+    });
+};
+
+function shadowOf({ enabled, ...task }: SetTask): SetTask {
+  return enabled === false ? { ...task, mode: "shadow" } : task;
+}
+
+async function read(system: System, file: string | undefined, options: ImportOptions): Promise<Checked[]> {
+  const load = await import("../import/load.js");
+  const { io, timezone, queue, prefix, bullmq, system: users } = options;
+  const now = Date.now();
+  const verify = load.verifier(now);
+  const checked = (found: readonly Checked[]) => found.map((one) => ({ ...one, verdict: verify(one) }));
+  if (system === "bullmq") {
+    if (file !== undefined) throw misuse("FILE", "bullmq is read from Redis.", "Give --bullmq URL.");
+    const at = { ...options, ...(bullmq !== undefined && { redis: bullmq }) };
+    const schedulers = await withClient(at, (client) =>
+      load.withBullmq(client, undefined, (redis) => load.readBullSchedulers(redis, { prefix, queue })),
+    );
+    return checked(load.importBullmq(schedulers, { timezone, now }));
+  }
+  const text = await readAll(io, file, "Split it.");
+  return checked(load.SOURCES[system](text, { timezone, now, queue: queue ?? system, system: users }));
+}

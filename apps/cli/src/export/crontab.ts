@@ -1,0 +1,114 @@
+import { mergeTimes } from "@carillon/sdk/internal";
+import {
+  canonicalSchedule,
+  compileSchedule,
+  parseDuration,
+  type Schedule,
+  seedOf,
+} from "@carillon/sdk/schedule";
+import { printable } from "../text.js";
+import { type Exported, inexpressible, lost, type Stored } from "./exported.js";
+
+export interface CrontabLine {
+  readonly timezone: string;
+  readonly when: string;
+  readonly command: string;
+}
+
+const LOCKS: Readonly<Record<string, string | undefined>> = {
+  skip: "flock -n",
+  "queue-one": "flock",
+  "queue-all": "flock",
+};
+/** Times in which the line must be the schedule. */
+const COMPARED = 2_000;
+
+/** A task as a line for cronie: its command is `payload.command`, as an import of a crontab writes it. */
+export function toCrontab(stored: Stored, now: number): Exported<CrontabLine> {
+  const { definition } = stored;
+  const task = `${definition.owner}/${definition.id}`;
+  const notes = lost(stored, ["retry", "retention"]);
+  const { command, stdin } = (definition.payload ?? {}) as { command?: unknown; stdin?: unknown };
+  if (typeof command !== "string") return { task, notes: [...notes, "its payload has no command"] };
+  const { schedule } = definition;
+  const when =
+    schedule.maxRuns === undefined && !schedule.start && !schedule.end ? whenOf(stored, now) : undefined;
+  if (when === undefined)
+    return {
+      task,
+      notes: [...notes, inexpressible(stored) ?? "not a time that a line of a crontab can say"],
+    };
+  const { overlap = "skip" } = definition;
+  const lock = LOCKS[overlap];
+  if (overlap === "cancel-running") notes.push("not expressed: overlap");
+  const text = [command, ...(typeof stdin === "string" ? stdin.split("\n") : [])]
+    .map((part) => part.replaceAll("%", "\\%"))
+    .join("%");
+  return {
+    task,
+    there: { ...when, command: lock ? `${lock} /tmp/${definition.id}.lock ${text}` : text },
+    notes,
+  };
+}
+
+/** Lines by zone: `CRON_TZ` counts for those below it. */
+export function crontabText(all: readonly Exported<CrontabLine>[]): string {
+  const notes = all.flatMap(({ task, notes }) => notes.map((note) => `# ${task}: ${printable(note)}\n`));
+  const zones = new Map<string, string[]>();
+  for (const { there } of all) {
+    if (there)
+      zones.set(there.timezone, [...(zones.get(there.timezone) ?? []), `${there.when} ${there.command}\n`]);
+  }
+  return notes.join("") + [...zones].map(([zone, lines]) => `CRON_TZ=${zone}\n${lines.join("")}`).join("");
+}
+
+/** The expression that fires when the schedule does, if there is one. */
+function whenOf({ definition }: Stored, now: number): { when: string; timezone: string } | undefined {
+  const schedule = definition.schedule as Schedule;
+  const seed = seedOf(definition);
+  const timezone = ("timezone" in schedule && schedule.timezone) || "UTC";
+  const when =
+    "cron" in schedule
+      ? canonicalOf(schedule, seed)
+      : "every" in schedule
+        ? everyOf(schedule.every, now, schedule)
+        : undefined;
+  if (when === undefined || when.split(" ").length !== 5 || /[LW#?]/.test(when)) return undefined;
+  const line = compileSchedule({ cron: when, timezone });
+  const ours = compileSchedule(schedule, seed);
+  const next = (one: typeof line) => (after: number) => one.next(after) ?? Number.POSITIVE_INFINITY;
+  let count = 0;
+  for (const { only } of mergeTimes(next(ours), next(line), now)) {
+    if (only !== undefined) return undefined;
+    if (++count >= COMPARED) break;
+  }
+  return { when, timezone };
+}
+
+function canonicalOf(schedule: Extract<Schedule, { cron: string }>, seed: string): string {
+  const { cron, dialect, timezone = "UTC" } = schedule;
+  return canonicalSchedule({ cron, timezone, ...(dialect && { dialect }) }, seed).replace(/ \S+\/\S+$/, "");
+}
+
+/** Minutes or hours that divide the next larger unit. */
+function everyOf(every: string, now: number, schedule: Schedule): string | undefined {
+  const next = compileSchedule(schedule).next(now);
+  const minutes = lengthOf(every) / 60_000;
+  if (next === undefined || !Number.isInteger(minutes) || next % 60_000 !== 0) return undefined;
+  const at = new Date(next);
+  const [minute, hour] = [at.getUTCMinutes(), at.getUTCHours()];
+  const from = (least: number, most: number, step: number) =>
+    step === 1 ? "*" : `${least % step}-${most}/${step}`;
+  if (60 % minutes === 0) return `${from(minute, 59, minutes)} * * * *`;
+  if (minutes % 60 === 0 && 24 % (minutes / 60) === 0)
+    return `${minute} ${from(hour, 23, minutes / 60)} * * *`;
+  return undefined;
+}
+
+function lengthOf(every: string): number {
+  try {
+    return parseDuration(every);
+  } catch {
+    return Number.NaN;
+  }
+}

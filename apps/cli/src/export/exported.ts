@@ -1,0 +1,54 @@
+import type { Definition } from "@carillon/sdk";
+
+/** A task as another system can have it. */
+export interface Exported<There> {
+  readonly task: string;
+  /** Undefined: it cannot have it at all, and a note says why. */
+  readonly there?: There | undefined;
+  /** What it cannot express, or does otherwise. */
+  readonly notes: readonly string[];
+}
+
+/** A stored definition, and how often its schedule has fired. */
+export interface Stored {
+  readonly definition: Definition;
+  readonly fired: number;
+}
+
+/** Policies that neither BullMQ nor cron has. */
+const NOWHERE = [
+  ...([
+    "catchUpLimits",
+    "minGap",
+    "tolerance",
+    "timeLimit",
+    "timeLimitGrace",
+    "rerun",
+    "pauseAfterFailures",
+  ] as const),
+  ...(["crash", "alertIf", "alerts", "linger", "maxQueued"] as const),
+];
+
+/** Notes on what has no home: policies of the task, and the given parts of its schedule. */
+export function lost({ definition }: Stored, more: readonly string[] = []): string[] {
+  const { schedule, catchUp } = definition;
+  const policies = [...NOWHERE, ...more].filter(
+    (name) => name in definition && definition[name as keyof Definition] !== undefined,
+  );
+  const parts = ["jitter", "except"].filter((name) => schedule[name as keyof typeof schedule] !== undefined);
+  const names = [
+    ...policies,
+    ...(catchUp === "one" ? [] : ["catchUp"]),
+    ...parts.map((name) => `schedule.${name}`),
+  ];
+  return names.length > 0 ? [`not expressed: ${names.join(", ")}`] : [];
+}
+
+/** Why a schedule has no counterpart; undefined: it may have one. */
+export function inexpressible({ definition: { schedule } }: Stored): string | undefined {
+  if ("any" in schedule) return "a union of schedules";
+  if ("calendar" in schedule) return "a calendar event";
+  if ("at" in schedule) return "a single time";
+  if ("anchor" in schedule && schedule.anchor === "finish") return "a delay after each run";
+  return undefined;
+}

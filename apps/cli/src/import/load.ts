@@ -1,0 +1,16 @@
+import { agenda } from "./agenda.js";
+import { crontab } from "./crontab.js";
+import { kubernetes } from "./kubernetes.js";
+import { pgBoss } from "./pg-boss.js";
+import { quartz } from "./quartz.js";
+import type { Source } from "./source.js";
+
+/* What only an import needs, loaded by it. */
+export { importBullmq, readBullSchedulers, withBullmq } from "@carillon/ops/internal";
+export { verifier } from "./verify.js";
+
+/** Systems that are read from text. */
+export const SOURCES = { agenda, crontab, kubernetes, "pg-boss": pgBoss, quartz } satisfies Record<
+  string,
+  Source
+>;

@@ -1,0 +1,156 @@
+import type { Imported, TheirTimes } from "@carillon/ops/internal";
+import { mergeTimes, type NextTime } from "@carillon/sdk/internal";
+import { compileSchedule, type Schedule, scheduleSchema, seedOf } from "@carillon/sdk/schedule";
+import { CronExpressionParser } from "cron-parser";
+import { parseExpression } from "cron-parser-4";
+
+/** Comparison of a schedule's times there and here. */
+export interface Verdict {
+  /** Times compared, those of one side included. */
+  readonly compared: number;
+  /** UTC ms: the end of what was compared. */
+  readonly until: number;
+  /** Not each time until then: the first ones, which days, and all on the days on which clocks change. */
+  readonly sampled: boolean;
+  /** The first times of one side only, at most 3. */
+  readonly differences: readonly { readonly time: number; readonly only: "ours" | "theirs" }[];
+  readonly reason?: string | undefined;
+}
+
+const DAY = 86_400_000;
+const SPAN = 731 * DAY;
+/** Times, and those of a day and a bit, that are compared in any case: cron-parser 4 takes 10 ms for one. */
+const [FIRST, FIRST_DAY] = [24, 300];
+const MOST_DIFFERENCES = 3;
+
+/** Verifies many: what several schedules share is computed once. */
+export function verifier(now: number): (one: Imported) => Verdict | undefined {
+  const known = new Map<string, Verdict | undefined>();
+  return (one) => {
+    const key = JSON.stringify([one.task?.schedule, one.theirs]);
+    if (!known.has(key)) known.set(key, verify(one, now));
+    return known.get(key);
+  };
+}
+
+/** Computes two years twice, by the library that the other system uses and by Carillon. Undefined: there is no such library here. */
+export function verify({ task, theirs }: Imported, now: number): Verdict | undefined {
+  if (!task || !theirs) return undefined;
+  const schedule = scheduleSchema.parse(task.schedule) as Schedule;
+  const compared = new Comparison(ourTimes(schedule, seedOf(task)), theirTimes(theirs));
+  const until = now + SPAN;
+  const whole = compared.walk(now, until, FIRST);
+  if (!whole && "cron" in theirs) {
+    compared.walk(now, now + 1.1 * DAY, FIRST_DAY);
+    for (const [from, to] of clockChanges(theirs.timezone, now, until))
+      compared.walk(from, to, 2 * FIRST_DAY);
+    if ("cron" in schedule) compareDays(schedule, theirs, compared).walk(now, until, SPAN / DAY);
+  }
+  const { count, differences } = compared;
+  const first = [...differences].map(([time, only]) => ({ time, only })).slice(0, MOST_DIFFERENCES);
+  return {
+    compared: count,
+    until,
+    sampled: !whole,
+    differences: first,
+    reason: first[0] && reasonOf(theirs, first[0].time),
+  };
+}
+
+/** Which days have times, by their midnights in UTC: all that a zone or a time of day changes is compared elsewhere. */
+function compareDays(
+  schedule: Schedule & { cron: string },
+  theirs: Extract<TheirTimes, { cron: string }>,
+  into: Comparison,
+): Comparison {
+  const days = (cron: string) => cron.replace(/^(?:\S+\s+)?\S+\s+\S+(?=(?:\s+\S+){3}$)/, "0 0");
+  const next = theirTimes({ ...theirs, cron: days(theirs.cron), timezone: "UTC" });
+  return new Comparison(
+    ourTimes({ ...schedule, cron: days(schedule.cron), timezone: "UTC" }, ""),
+    // The library steps by hours; no time is between two midnights.
+    (after) => next((Math.floor(after / DAY) + 1) * DAY - 1),
+    into,
+  );
+}
+
+/** Walks through the times of both sides, as often as wanted. */
+class Comparison {
+  count = 0;
+  readonly differences: Map<number, "ours" | "theirs">;
+
+  constructor(
+    readonly ours: NextTime,
+    readonly theirs: NextTime,
+    into?: Comparison,
+  ) {
+    this.differences = into?.differences ?? new Map();
+  }
+
+  /** Whether all times until then were compared. */
+  walk(from: number, until: number, most: number): boolean {
+    const end = this.count + most;
+    for (const { time, only } of mergeTimes(this.ours, this.theirs, from)) {
+      if (time > until) return true;
+      this.count++;
+      if (only) this.differences.set(time, only);
+      if (this.count >= end || this.differences.size >= MOST_DIFFERENCES) return false;
+    }
+    return true;
+  }
+}
+
+function ourTimes(schedule: Schedule, seed: string): NextTime {
+  const compiled = compileSchedule(schedule, seed);
+  return (after) => compiled.next(after) ?? Number.POSITIVE_INFINITY;
+}
+
+/** Each time from the one before, as those systems do it. */
+function theirTimes(rule: TheirTimes): NextTime {
+  const { end = Number.POSITIVE_INFINITY } = rule;
+  if (rule.library === "interval") {
+    const { every, next } = rule;
+    return (after) => {
+      const time = next + Math.max(0, Math.floor((after - next) / every) + 1) * every;
+      // BullMQ looks at the end before it adds the next time: one comes after it.
+      return time > next && time - every >= end ? Number.POSITIVE_INFINITY : time;
+    };
+  }
+  const { library, cron, timezone: tz, start = 0 } = rule;
+  const parse =
+    library === "cron-parser 4" ? parseExpression : CronExpressionParser.parse.bind(CronExpressionParser);
+  return (after) => {
+    try {
+      const time = parse(cron, { tz, currentDate: new Date(Math.max(after, start)) })
+        .next()
+        .getTime();
+      return time > end ? Number.POSITIVE_INFINITY : time;
+    } catch {
+      return Number.POSITIVE_INFINITY;
+    }
+  };
+}
+
+/** From noon to noon, where that is not 24 hours. */
+function clockChanges(timezone: string, from: number, until: number): [from: number, to: number][] {
+  const noons = compileSchedule({ cron: "0 12 * * *", timezone });
+  const found: [number, number][] = [];
+  for (let noon = noons.next(from)!; noon < until; ) {
+    const next = noons.next(noon)!;
+    if (next - noon !== DAY) found.push([noon, next]);
+    noon = next;
+  }
+  return found;
+}
+
+function reasonOf(rule: TheirTimes, time: number): string {
+  if (rule.library === "interval") return "BullMQ fires an interval once more after its endDate";
+  if (
+    clockChanges(rule.timezone, time - 2 * DAY, time + 2 * DAY).some(
+      ([from, to]) => time >= from && time <= to,
+    )
+  )
+    return `clocks change in ${rule.timezone} then`;
+  if (rule.library === "cron-parser 4" && rule.cron.includes("#"))
+    return "cron-parser 4 wants both the day of the month and the weekday with #; here either is enough";
+  return `${rule.library} has other rules`;
+}

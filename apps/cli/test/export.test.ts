@@ -1,0 +1,159 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TaskInput } from "@carillon/sdk";
+import { Queue } from "bullmq";
+import { afterAll, describe, expect, it } from "vitest";
+import { crontab } from "../src/import/crontab.js";
+import { harness, task } from "./harness.js";
+
+const bench = harness("export");
+const { cli, json } = bench;
+const folder = mkdtempSync(join(tmpdir(), "carillon-export-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const HOUR = 3_600_000;
+const soon = Math.ceil(Date.now() / HOUR) * HOUR;
+
+/** What survives the way from BullMQ to Carillon and back. */
+const SCHEDULERS: readonly [id: string, repeat: object, opts: object][] = [
+  [
+    "weekdays",
+    { pattern: "0 9 * * 1-5", tz: "Europe/Berlin" },
+    { attempts: 3, backoff: { type: "fixed", delay: 500 } },
+  ],
+  ["either", { pattern: "0 0 */10 * 1", tz: "UTC" }, { priority: 5 }],
+  [
+    "phase",
+    { every: HOUR, offset: 90_000 },
+    { removeOnComplete: { count: 10, age: 3_600 }, removeOnFail: { count: 5 } },
+  ],
+  [
+    "bounded",
+    { pattern: "*/5 * * * *", tz: "UTC", limit: 7, startDate: soon + 60_001, endDate: soon + 50 * HOUR },
+    {},
+  ],
+];
+
+const shapeOf = ({
+  pattern,
+  tz,
+  every,
+  limit,
+  next,
+  startDate,
+  endDate,
+  template,
+}: Record<string, unknown>) => ({
+  ...{ pattern, tz, every, limit, next, endDate, template },
+  // Another moment of the same gap between two times may be written.
+  startDate: startDate === undefined ? undefined : next,
+});
+
+describe("export bullmq", () => {
+  it("gives back what an import read", async () => {
+    const [old, renewed] = ["bull", "again"].map(
+      (prefix) => new Queue("mail", { connection: { url: bench.redis.url }, prefix }),
+    );
+    for (const [id, repeat, opts] of SCHEDULERS)
+      await old!.upsertJobScheduler(id, repeat, { name: "send", data: { id }, opts });
+    const file = join(folder, "mail.json");
+    const report = await cli(["import", "bullmq", "--out", file, "--set", "mail"]);
+    expect(report.stdout).toContain("Compared over two years: 4 of 4 fire at the same times");
+    await json(["apply", "--config", file, "--yes"]);
+    expect((await bench.client.list({ set: "mail" })).tasks.map(({ state }) => state)).toEqual(
+      Array(4).fill("paused"),
+    );
+
+    const { tasks } = await json(["export", "bullmq", "--set", "mail"]);
+    expect(tasks.map(({ notes }: { notes: string[] }) => notes)).toEqual([[], [], [], []]);
+    for (const { there } of tasks) await renewed!.upsertJobScheduler(there.id, there.repeat, there.template);
+    const all = async (queue: Queue) =>
+      (await queue.getJobSchedulers()).map((one) => [one.key, shapeOf({ ...one })]).sort();
+    expect(await all(renewed!)).toEqual(await all(old!));
+    await Promise.all([old!.close(), renewed!.close()]);
+  });
+
+  const exported = async (given: Partial<TaskInput>) => {
+    await bench.client.put(task("a", given));
+    return (await json(["export", "bullmq"])).tasks[0] as { there?: { repeat: object }; notes: string[] };
+  };
+  it.each([
+    ["a union", { schedule: { any: [{ every: "1h" }, { cron: "0 9 * * *" }] } }, "a union of schedules"],
+    ["a calendar event", { schedule: { calendar: "*-*-* 09:00" } }, "a calendar event"],
+    ["an interval by the calendar", { schedule: { every: "1 month" } }, "an interval by the calendar"],
+    ["a delay", { schedule: { every: "1h", anchor: "finish" } }, "a delay after each run"],
+  ] as const)("has nothing for %s", async (_, given, note) => {
+    expect(await exported({ ...given, overlap: "allow" } as never)).toEqual({
+      task: "system/a",
+      notes: [note],
+    });
+  });
+
+  it("names policies without a home, and times that differ", async () => {
+    const found = await exported({
+      ...{
+        schedule: { cron: "0 0 */10 * 1", jitter: "5m" },
+        timeLimit: "1m",
+        catchUp: "all",
+        overlap: "skip",
+      },
+    });
+    expect(found.notes).toEqual([
+      "not expressed: timeLimit, catchUp, schedule.jitter",
+      expect.stringMatching(/^fires at other times there, first at \S+Z, only in BullMQ$/),
+      "overlap skip: BullMQ starts a run although another is running",
+    ]);
+  });
+
+  it("writes a module to run", async () => {
+    await bench.client.put(task("a", { overlap: "allow" }));
+    const file = join(folder, "module.mjs");
+    expect(await cli(["export", "bullmq", "--out", file])).toEqual({
+      code: 0,
+      stdout: `wrote 1 tasks to ${file}\n`,
+      stderr: "",
+    });
+    expect(readFileSync(file, "utf8")).toMatch(
+      /^\/\/ REDIS_URL=[\s\S]*"every": 3600000,\n\s+"offset": 3600000[\s\S]*upsertJobScheduler/,
+    );
+    expect(await cli(["export", "bullmq", "--out", file])).toMatchObject({ code: 2 });
+  });
+});
+
+describe("export crontab", () => {
+  const LINES =
+    "CRON_TZ=Europe/Berlin\n0 4 * * 1-5 backup --all%in\\%put\n*/15 * * * * flock -n /tmp/poll.lock poll\n";
+
+  it("gives back what an import read", async () => {
+    const imported = crontab(LINES, { now: Date.now(), queue: "jobs" });
+    for (const one of imported) await bench.client.put(one.task as TaskInput);
+    const { stdout } = await cli(["export", "crontab"]);
+    const again = crontab(stdout, { now: Date.now(), queue: "jobs" }).map(({ task }) => task);
+    expect(again).toEqual(
+      imported.map(({ task }) => ({ ...task, schedule: { ...task!.schedule, cron: expect.any(String) } })),
+    );
+    expect(stdout).toContain("0 4 * * 1-5 backup --all%in\\%put\n");
+  });
+
+  it.each([
+    ["every: 2h", { schedule: { every: "2h", origin: "2026-01-01T00:05:00Z" } }, "5 0-23/2 * * *"],
+    ["every: 20m", { schedule: { every: "20m" } }, "0-59/20 * * * *"],
+    ["every: 7m", { schedule: { every: "7m" } }, undefined],
+    ["seconds", { schedule: { cron: "30 0 4 * * *" } }, undefined],
+    ["the last day", { schedule: { cron: "0 4 L * *" } }, undefined],
+    ["an end", { schedule: { cron: "0 4 * * *", end: "2090-01-01T00:00:00Z" } }, undefined],
+  ] as const)("knows whether a line can say %s", async (_, given, when) => {
+    await bench.client.put(task("a", { ...given, payload: { command: "x" }, overlap: "allow" } as never));
+    const [found] = (await json(["export", "crontab"])).tasks;
+    expect(found.there?.when).toBe(when);
+    expect(found.notes).toHaveLength(when ? 0 : 1);
+  });
+});
+
+it("export json is what put reads", async () => {
+  await bench.client.put(task("a"));
+  const file = join(folder, "tasks.json");
+  await cli(["export", "json", "--out", file]);
+  expect(await json(["put", file])).toMatchObject({ results: [{ outcome: "unchanged" }] });
+});

@@ -1,0 +1,349 @@
+import type { Imported } from "@carillon/ops/internal";
+import { compileSchedule, type Schedule, scheduleSchema } from "@carillon/sdk/schedule";
+import { describe, expect, it } from "vitest";
+import { agenda } from "../src/import/agenda.js";
+import { crontab } from "../src/import/crontab.js";
+import { kubernetes } from "../src/import/kubernetes.js";
+import { pgBoss } from "../src/import/pg-boss.js";
+import { fromQuartz, quartz } from "../src/import/quartz.js";
+import { readRows } from "../src/import/rows.js";
+import { verify } from "../src/import/verify.js";
+import { CRONJOBS, CRONTABS } from "./import-fixtures.js";
+import { type Joins, offsetOf, wallTimes } from "./import-oracle.js";
+
+const NOW = Date.parse("2026-03-01T00:00:00Z");
+const DAY = 86_400_000;
+/** Around clock changes in America and Europe, ends of months, and the 15th. */
+const WINDOWS = [
+  ["2026-03-06", "2026-03-16"],
+  ["2026-03-27", "2026-04-02"],
+  ["2026-10-24", "2026-11-03"],
+].map((window) => window.map((day) => Date.parse(day)) as [number, number]);
+const options = (more: object = {}) => ({ now: NOW, queue: "jobs", ...more });
+
+function ourTimes({ task }: Imported, from: number, to: number): number[] {
+  const schedule = compileSchedule(scheduleSchema.parse(task!.schedule) as Schedule);
+  const times: number[] = [];
+  for (let time = schedule.next(from - 1); time !== undefined && time < to; time = schedule.next(time))
+    times.push(time);
+  return times;
+}
+
+/** Compares with each minute of the clock. cronie's times on days of clock changes have tests in core. */
+function check(one: Imported, expression: string, zone: string, joins: Joins): void {
+  for (const [from, to] of WINDOWS) {
+    const quiet = (time: number) =>
+      joins === "robfig" || offsetOf(zone, time - DAY) === offsetOf(zone, time + DAY);
+    const wall = wallTimes(expression, zone, joins, from, to);
+    expect([expression, zone, ourTimes(one, from, to).filter(quiet)]).toEqual([
+      expression,
+      zone,
+      wall.filter(quiet),
+    ]);
+  }
+}
+
+describe("crontabs", () => {
+  it("of 20 machines fire at their times", () => {
+    let lines = 0;
+    for (const { text, user } of CRONTABS) {
+      for (const one of crontab(
+        text.replace(/^\uFEFF/, ""),
+        options({ system: user, timezone: "Europe/Berlin" }),
+      )) {
+        if (!one.task) continue;
+        lines += 1;
+        const { cron, timezone } = one.task.schedule as { cron: string; timezone: string };
+        const given = text
+          .split("\n")
+          [Number(one.from.slice(5)) - 1]!.replace(/^\uFEFF/, "")
+          .trim()
+          .split(/\s+/);
+        const expression = given[0]!.startsWith("@") ? given[0]! : given.slice(0, 5).join(" ");
+        if (cron.includes("H")) expect(expression).toContain("~");
+        else check(one, expression, timezone, "cronie");
+      }
+    }
+    expect(lines).toBe(45);
+  });
+
+  const first = (text: string, more: object = {}) => crontab(text, options({ timezone: "UTC", ...more }))[0]!;
+  it.each([
+    ["a program's name", "0 4 * * * cd /srv && nice -n 19 php /srv/a.php --x", { id: "a" }],
+    ["a used name", "0 4 * * * /a/x.sh", { id: "x" }],
+    ["the comment above", "# Nightly.\n0 4 * * * x", { description: "Nightly." }],
+    ["no lock", "0 4 * * * x", { overlap: "allow" }],
+    [
+      "a lock that gives up",
+      "0 4 * * * flock -xn /l x -y",
+      { overlap: "skip", payload: { command: "x -y" } },
+    ],
+    ["a lock that waits", "0 4 * * * flock /l x", { overlap: "queue-all" }],
+    [
+      "a lock that waits a while",
+      "0 4 * * * flock -w 5 /l -c 'x y'",
+      { overlap: "queue-one", payload: { command: "x y" } },
+    ],
+    ["input", "0 4 * * * a%b\\%%c", { payload: { command: "a", stdin: "b%\nc" } }],
+    ["variables", 'A=1\nB = "two"\n0 4 * * * x', { payload: { env: { A: "1", B: "two" } } }],
+    [
+      "an address",
+      "MAILTO=ops@example.com\n0 4 * * * x",
+      { alerts: [{ email: "ops@example.com", on: ["failed", "crashed"] }] },
+    ],
+    ["a random minute", "5~40 4 * * * x", { schedule: { cron: "H(5-40) 4 * * *" } }],
+  ])("keep %s", (_, text, task) => {
+    expect(first(text).task).toMatchObject(task);
+  });
+
+  it.each([
+    ["a start of the machine", "@reboot x", "REFUSED"],
+    ["a line without a command", "0 4 * * *", "REFUSED"],
+    ["a local user's mail", "MAILTO=root\n0 4 * * * x", "DROPPED"],
+    ["a lock", "0 4 * * * flock -n /l x", "FLOCK"],
+  ])("name %s", (_, text, code) => {
+    expect(first(text).notes.map(({ code }) => code)).toEqual([code]);
+  });
+
+  it("have a user in files of the system, and a zone that is asked for", () => {
+    expect(first("0 4 * * * root x", { system: true }).task!.payload).toMatchObject({
+      user: "root",
+      command: "x",
+    });
+    expect(first("0 4 * * * x", { timezone: undefined }).notes).toMatchObject([{ code: "ZONE_ASSUMED" }]);
+    expect(crontab("0 4 * * * /a/x\n0 5 * * * /b/x", options()).map(({ task }) => task!.id)).toEqual([
+      "x",
+      "x-2",
+    ]);
+  });
+});
+
+describe("CronJobs", () => {
+  it("of 20 manifests fire at their times", () => {
+    const all = CRONJOBS.flatMap((text) => kubernetes(text, options({ timezone: "UTC" })));
+    expect(all).toHaveLength(20);
+    for (const [i, one] of all.entries()) {
+      expect([one.from, one.task?.payload]).toMatchObject(
+        [/^prod\//, { command: ["/bin/run"] }].map((part) =>
+          part instanceof RegExp ? expect.stringMatching(part) : part,
+        ),
+      );
+      const [, expression = ""] = /schedule: ["']([^"']+)/.exec(CRONJOBS[i]!) ?? [];
+      const [, zone] = /timeZone: (\S+)/.exec(CRONJOBS[i]!) ?? /TZ=(\S+)/.exec(expression) ?? [];
+      if (!expression.startsWith("@every"))
+        check(one, expression.replace(/^\S*TZ=\S+ /, ""), zone ?? "UTC", "robfig");
+      else expect(ourTimes(one, NOW, NOW + DAY)[0]).toBe(Date.parse("2026-03-01T00:07:00Z"));
+    }
+  });
+
+  const spec = (text: string) =>
+    kubernetes(CRONJOBS.find((one) => one.includes(`name: ${text},`))!, options())[0]!;
+  it.each([
+    [
+      "nightly",
+      {
+        overlap: "queue-one",
+        catchUpLimits: { window: "100s" },
+        retry: { attempts: 3 },
+        timeLimit: "600s",
+        enabled: false,
+      },
+    ],
+    ["report", { timeLimit: "1800s", retention: { successes: 3 } }],
+    ["poll", { overlap: "cancel-running", retention: { successes: 2, failures: 0 } }],
+    ["suspended", { state: "paused" }],
+    ["hello", { overlap: "allow", retry: { attempts: 7, delay: "10s", max: "6m" }, type: "container" }],
+  ])("keep the policies of %s", (name, task) => {
+    expect(spec(name).task).toMatchObject(task);
+  });
+
+  it("name what has no counterpart", () => {
+    expect(spec("parallel").notes.map(({ code }) => code)).toEqual(["ZONE_ASSUMED", "DROPPED"]);
+    expect(spec("nightly").notes.map(({ code }) => code)).toEqual(["TIME_LIMIT"]);
+    expect(() => kubernetes("a: [", options())).toThrow("not YAML");
+  });
+});
+
+describe("rows", () => {
+  it.each([
+    ["JSON", '[{"TRIGGER_NAME":"a","x":{"$date":"2026-01-01T00:00:00Z"}}]'],
+    ["JSON lines", '{"TRIGGER_NAME":"a","x":{"$date":"2026-01-01T00:00:00Z"}}\n\n'],
+    ["CSV", 'TRIGGER_NAME,x\n"a",2026-01-01T00:00:00Z\n'],
+  ])("are read from %s", (_, text) => {
+    expect(readRows(text)).toEqual([{ triggerName: "a", x: "2026-01-01T00:00:00Z" }]);
+  });
+
+  it("of Agenda become intervals with the phase of the next run, cron, or single times", () => {
+    const rows = [
+      {
+        name: "a b",
+        repeatInterval: "3 minutes",
+        nextRunAt: { $date: "2026-03-01T00:01:30Z" },
+        data: { x: 1 },
+      },
+      {
+        name: "cron",
+        repeatInterval: "0 9 * * 1-5",
+        repeatTimezone: "Europe/Berlin",
+        disabled: true,
+        skipDays: [0, 6],
+      },
+      { name: "once", repeatInterval: null, nextRunAt: "2026-04-01T00:00:00Z" },
+      { name: "past", nextRunAt: "2026-02-01T00:00:00Z" },
+      { name: "at", repeatAt: "3:30pm" },
+    ];
+    const found = agenda(JSON.stringify(rows), options());
+    expect(found).toMatchObject([
+      {
+        task: {
+          id: "a-b",
+          type: "a-b",
+          schedule: { every: 180_000, origin: "1970-01-01T00:01:30.000Z" },
+          payload: { x: 1 },
+        },
+      },
+      {
+        task: { schedule: { cron: "0 9 * * 1-5", except: [{ calendar: "Sun,Sat" }] }, state: "paused" },
+        notes: [{ code: "SKIP_DAYS" }],
+      },
+      { task: { schedule: { at: "2026-04-01T00:00:00.000Z" } } },
+      { notes: [{ code: "REFUSED" }] },
+    ]);
+    expect(verify(found[0]!, NOW)).toMatchObject({ differences: [] });
+  });
+
+  it("of pg-boss become tasks with its default of two retries", () => {
+    const rows =
+      'name,key,cron,timezone,data,options\nmail,,"*/5 * * * *",UTC,"{""a"":1}",\nmail,eu,0 9 * * *,Europe/Berlin,,"{""retryLimit"":0,""priority"":3}"\n';
+    expect(pgBoss(rows, options())).toMatchObject([
+      {
+        task: {
+          id: "mail",
+          queue: "mail",
+          payload: { a: 1 },
+          retry: { attempts: 3, delay: "1ms" },
+          catchUp: "skip",
+        },
+        notes: [],
+      },
+      { task: { id: "mail-eu", schedule: { timezone: "Europe/Berlin" } }, notes: [{ code: "DROPPED" }] },
+    ]);
+  });
+
+  it.each([
+    ["0 0 9 ? * 2-6", "0 0 9 * * MON-FRI"],
+    ["0 0/15 8-18 * * ?", "0 0-59/15 8-18 * * *"],
+    ["0 0 12 ? * 6L", "0 0 12 * * 5L"],
+    ["0 0 12 ? * 2#1", "0 0 12 * * 1#1"],
+    ["0 0 22-2 * * ? *", "0 0 22-23,0-2 * * *"],
+    ["0 15 10 LW * ?", "0 15 10 LW * *"],
+    ["0 0 8 ? * MON,WED", "0 0 8 * * MON,WED"],
+    ["0 0 8 ? * L", "0 0 8 * * SAT"],
+    ["0 0 8 1 1 ? 2030", undefined],
+  ])("of Quartz: %s is %s", (theirs, ours) => {
+    expect(fromQuartz(theirs)).toBe(ours);
+  });
+
+  it("of Quartz become tasks by their kind and misfire instruction", () => {
+    const rows = [
+      {
+        TRIGGER_NAME: "t",
+        TRIGGER_GROUP: "g",
+        JOB_CLASS_NAME: "com.example.Report",
+        CRON_EXPRESSION: "0 0 9 ? * 2",
+        TIME_ZONE_ID: "Europe/Berlin",
+        MISFIRE_INSTR: 2,
+        TRIGGER_STATE: "PAUSED",
+      },
+      {
+        TRIGGER_NAME: "s",
+        REPEAT_INTERVAL: 60_000,
+        REPEAT_COUNT: 9,
+        TIMES_TRIGGERED: 4,
+        NEXT_FIRE_TIME: NOW + 30_000,
+        IS_NONCONCURRENT: true,
+      },
+      { TRIGGER_NAME: "o", NEXT_FIRE_TIME: NOW + 30_000 },
+    ];
+    expect(quartz(JSON.stringify(rows), options())).toMatchObject([
+      {
+        from: "g/t",
+        task: { type: "Report", schedule: { cron: "0 0 9 * * MON" }, catchUp: "skip", state: "paused" },
+      },
+      {
+        task: {
+          schedule: { every: 60_000, origin: "1970-01-01T00:00:30.000Z", maxRuns: 6 },
+          overlap: "queue-all",
+        },
+      },
+      { task: { schedule: { at: "2026-03-01T00:00:30.000Z" } } },
+    ]);
+  });
+});
+
+describe("verify", () => {
+  const compare = (
+    library: "cron-parser 4" | "cron-parser 5",
+    cron: string,
+    timezone = "UTC",
+    ours: object = {},
+  ) =>
+    verify(
+      {
+        from: "a",
+        notes: [],
+        task: {
+          id: "a",
+          type: "t",
+          queue: "q",
+          schedule: { cron, timezone, dialect: "cron-parser", ...ours } as never,
+        },
+        theirs: { library, cron, timezone },
+      },
+      NOW,
+    )!;
+
+  it("finds no difference in the dialect of the library", () => {
+    expect(compare("cron-parser 5", "0 9 */2 * 1", "Europe/Berlin")).toMatchObject({
+      differences: [],
+      sampled: true,
+    });
+    expect(compare("cron-parser 4", "30 2 1 * *", "Europe/Berlin")).toMatchObject({
+      differences: [],
+      sampled: true,
+    });
+    expect(compare("cron-parser 5", "0 0 1 1 *")).toMatchObject({
+      differences: [],
+      sampled: false,
+      compared: 2,
+    });
+  });
+
+  it("names the days that cron-parser 4 joins otherwise", () => {
+    const { differences, reason } = compare("cron-parser 4", "0 9 1 * 1#2");
+    expect(differences[0]).toEqual({ time: Date.parse("2026-03-01T09:00:00Z"), only: "ours" });
+    expect(reason).toContain("cron-parser 4 wants both");
+  });
+
+  it("finds days and clock changes of schedules with too many times to compare each", () => {
+    expect(compare("cron-parser 5", "*/5 * 1-7 * 3", "UTC", { cron: "*/5 * 1-7 * 2" })).toMatchObject({
+      sampled: true,
+      differences: [{}, {}, {}],
+    });
+    const change = compare("cron-parser 5", "*/5 1-3 * * *", "Europe/Berlin", {
+      dialect: undefined,
+      dst: { gap: "run-after" },
+    });
+    expect(change).toMatchObject({ sampled: true, reason: "clocks change in Europe/Berlin then" });
+  });
+
+  it("knows that BullMQ runs an interval once more after its end", () => {
+    const end = NOW + 150_000;
+    const task = { id: "a", type: "t", queue: "q", schedule: { every: 60_000, end } };
+    const found = verify(
+      { from: "a", notes: [], task, theirs: { library: "interval", every: 60_000, next: NOW + 60_000, end } },
+      NOW,
+    );
+    expect(found).toMatchObject({ differences: [{ time: NOW + 180_000, only: "theirs" }], compared: 3 });
+  });
+});
