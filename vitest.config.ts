@@ -6,17 +6,10 @@ import "./packages/store/lua/generate.mjs";
 // "carillon-source" is the condition in our packages' exports that leads to src/*.ts: tests need no build.
 const conditions = ["carillon-source", "node", "development|production"];
 
-declare module "vitest" {
-  interface ProvidedContext {
-    /** Part that a file runs: `short` in `npm test`, `long` in `npm run test:long`. */
-    battery: "short" | "long";
-  }
-}
-
 /**
  * The name of a test file says when and how it runs: `x.test.ts` in `npm test`, `x.long.test.ts` and, ahead of them, `x.longest.test.ts` in
- * `npm run test:long`, `x.both.test.ts` in both, with less to do in the first, `x.nightly.test.ts` in `npm run test:builders`. One that replaces modules is named
- * `x.isolated.test.ts` or `x.long.isolated.test.ts` and gets a process; all others share a few, which saves loading the modules for each file.
+ * `npm run test:long`, `x.nightly.test.ts` in `npm run test:builders`. One that replaces modules is named `x.isolated.test.ts` or
+ * `x.long.isolated.test.ts` and gets a process; all others share a few, which saves loading the modules for each file.
  */
 const named = (ends: string) =>
   ["packages/*/{src,test}", "apps/*/test", "test"].map((folder) => `${folder}/**/*${ends}.test.ts`);
@@ -31,7 +24,6 @@ class LongestFirst extends BaseSequencer {
 }
 
 const long = {
-  provide: { battery: "long" as const },
   testTimeout: 1_200_000,
   sequence: { groupOrder: 1 },
 };
@@ -49,7 +41,6 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     teardownTimeout: 10_000,
-    provide: { battery: "short" },
     projects: [
       {
         extends: true,
@@ -66,7 +57,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { ...long, name: "long", include: named(".{long,longest,both}"), isolate: false },
+        test: { ...long, name: "long", include: named(".{long,longest}"), isolate: false },
       },
       { extends: true, test: { ...long, name: "long-isolated", include: named(".{long,longest}.isolated") } },
       { extends: true, test: { ...long, name: "nightly", include: named(".nightly"), isolate: false } },

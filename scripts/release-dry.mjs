@@ -55,8 +55,7 @@ await main(async () => {
   await setUp();
   const home = mkdtempSync(join(tmpdir(), "carillon-release-"));
   try {
-    const tarballs = [];
-    for (const one of publishedPackages()) tarballs.push(await pack(one, home));
+    const tarballs = await pack(publishedPackages(), home);
     say(`packed ${tarballs.length} packages`);
     const source = exampleSource();
     const projects = [

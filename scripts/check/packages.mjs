@@ -19,7 +19,7 @@ async function checkPackage(one, tool) {
 
   const scratch = mkdtempSync(join(tmpdir(), "carillon-pack-"));
   try {
-    const tarball = await pack(one, scratch);
+    const [tarball] = await pack([one], scratch);
     const lint = await tool("publint/src/cli.js", "run", tarball, "--strict");
     // A package with only a program has no exports to resolve.
     if (lint.code !== 0 || manifest.exports === undefined) return lint;

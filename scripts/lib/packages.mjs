@@ -24,14 +24,17 @@ export function publishedPackages() {
 }
 
 /**
- * Makes a package's tarball in `destination`, with the files that npm would publish. Returns its path.
+ * Makes the tarballs of packages in `destination`, with the files that npm would publish. Returns their paths.
  *
- * @param {Package} one
+ * @param {readonly Package[]} packages
  * @param {string} destination
  */
-export async function pack({ folder, manifest }, destination) {
-  const args = ["pack", "--silent", "--pack-destination", destination];
-  const { code, output } = await run("npm", args, { cwd: join(root, folder), capture: true });
-  if (code !== 0) throw new Trouble(`npm pack of ${manifest.name} failed:\n${output}`);
-  return join(destination, `${manifest.name.replace("@", "").replace("/", "-")}-${manifest.version}.tgz`);
+export async function pack(packages, destination) {
+  const folders = packages.map(({ folder }) => `./${folder}`);
+  const args = ["pack", "--silent", "--pack-destination", destination, ...folders];
+  const { code, output } = await run("npm", args, { cwd: root, capture: true });
+  if (code !== 0) throw new Trouble(`npm pack failed:\n${output}`);
+  return packages.map(({ manifest: { name, version } }) =>
+    join(destination, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`),
+  );
 }

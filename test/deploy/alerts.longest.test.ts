@@ -53,10 +53,7 @@ describe.skipIf(!binary)(
         ...{ CARILLON_METRICS_TAG: "watched", CARILLON_LOG_LEVEL: "info", ...env },
       });
     };
-    const kill = async (i: number) => {
-      nodes[i]?.kill("SIGKILL");
-      await nodes[i]?.ended;
-    };
+    const kill = async (i: number) => nodes[i]?.kill();
     const fires = async (alert: string, labels: Record<string, string> = {}, by = prometheus) => {
       await eventually(
         async () =>

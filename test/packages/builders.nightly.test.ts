@@ -72,7 +72,7 @@ beforeAll(async () => {
   redis = await startRedis();
   await writeFile(join(home, "package.json"), JSON.stringify({ private: true, type: "module" }));
   const own = publishedPackages().filter(({ folder }) => /^packages\/(core|store|sdk)$/.test(folder));
-  const tarballs = await Promise.all(own.map((one) => pack(one, home)));
+  const tarballs = await pack(own, home);
   const others = [...BUILDERS, ...NEST, "@sentry/node@11", "reflect-metadata", "rxjs", "ioredis@6"];
   await run("npm", ["install", "--no-audit", "--no-fund", ...others, ...tarballs]);
   for (const name of ["schedules.mjs", "main.mjs", "nest.mjs", "sentry.mjs"])

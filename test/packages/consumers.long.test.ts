@@ -59,10 +59,8 @@ const WAYS: Way[] = [
   ["7.0", "CommonJS, nodenext", "commonjs", { module: "nodenext" }],
   ["7.0", "bundler", "module", { module: "esnext", moduleResolution: "bundler" }],
   ["5.9", "ESM, nodenext", "module", { module: "nodenext" }],
-  ["5.9", "CommonJS, nodenext", "commonjs", { module: "nodenext" }],
   ["5.9", "CommonJS, node20", "commonjs", { module: "node20" }],
   ["5.9", "CommonJS, node10", "commonjs", { module: "commonjs", moduleResolution: "node10" }],
-  ["5.9", "bundler", "module", { module: "esnext", moduleResolution: "bundler" }],
 ];
 const REFUSED: Way = ["5.9", "CommonJS, node16", "commonjs", { module: "node16" }];
 

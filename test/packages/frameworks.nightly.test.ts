@@ -52,9 +52,8 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "carillon-frameworks-"));
   redis = await startRedis();
   await write("package.json", JSON.stringify({ private: true, type: "module" }));
-  const tarballs = await Promise.all(
-    published(/^(packages\/(core|store|sdk|ops)|apps\/console)$/).map((one) => pack(one, home)),
-  );
+  const own = published(/^(packages\/(core|store|sdk|ops)|apps\/console)$/);
+  const tarballs = await pack(own, home);
   await run("npm", ["install", "--no-audit", "--no-fund", ...NEWEST, ...TOOLS, ...TYPES, ...tarballs]);
   const page = await text("../../docs/frameworks.md");
   for (const [, path = "", code = ""] of page.matchAll(/^```ts\n\/\/ (\S+)\n([\s\S]*?)^```/gm))

@@ -29,11 +29,12 @@ export async function installPacked(
   const modules = join(home, "node_modules");
   await mkdir(join(modules, ".bin"), { recursive: true });
   const needed = new Map(others.map((name) => [name, root]));
-  for (const one of packages) {
+  const tarballs = await pack(packages, home);
+  for (const [n, one] of packages.entries()) {
     const { name, bin, dependencies, peerDependencies } = one.manifest;
     const target = join(modules, name);
     await mkdir(target, { recursive: true });
-    await execute("tar", ["-xzf", await pack(one, home), "--strip-components=1", "-C", target]);
+    await execute("tar", ["-xzf", tarballs[n] as string, "--strip-components=1", "-C", target]);
     for (const [command, file] of Object.entries<string>(bin ?? {}))
       await symlink(join(target, file), join(modules, ".bin", command));
     for (const dependency of Object.keys({ ...dependencies, ...peerDependencies })) {

@@ -74,7 +74,6 @@ describe("secrets are in no log", () => {
     const port = await freePort();
     const cases = [
       [{ REDIS_URL: url(`:${PASSWORD}x`) }, "REDIS_AUTH"],
-      [{ REDIS_URL: url(`someone:${PASSWORD}`) }, "REDIS_AUTH"],
       [{ REDIS_URL: `redis://:${PASSWORD}@127.0.0.1:${port}` }, "REDIS_UNAVAILABLE"],
       [{ REDIS_URL: `redis://:${PASSWORD}@nowhere.invalid:6379` }, "REDIS_UNAVAILABLE"],
       [
@@ -93,42 +92,42 @@ describe("secrets are in no log", () => {
     );
   });
 
-  // Both programs read the address with one function: each case runs with one of them, and with the CLI.
-  it.each<[string, string, () => Record<string, string>]>([
-    ["is none", SCHEDULER, () => ({ REDIS_URL: `http://:${PASSWORD}@host` })],
-    ["cannot be read", CONSOLE, () => ({ REDIS_URL: `redis://:${PASSWORD}%zz@host` })],
-    ["has a wrong port", SCHEDULER, () => ({ REDIS_URL: `redis://:${PASSWORD}@host:port` })],
-    ["has a wrong database", CONSOLE, () => ({ REDIS_URL: `redis://:${PASSWORD}@host/x` })],
-    [
-      "is one of several that is none",
-      SCHEDULER,
-      () => ({ REDIS_URL: `redis://:${PASSWORD}@a:1,${PASSWORD}` }),
-    ],
-    ["is only a password", CONSOLE, () => ({ REDIS_URL: PASSWORD })],
+  it.each<[string, () => Record<string, string>]>([
+    ["is none", () => ({ REDIS_URL: `http://:${PASSWORD}@host` })],
+    ["cannot be read", () => ({ REDIS_URL: `redis://:${PASSWORD}%zz@host` })],
+    ["has a wrong port", () => ({ REDIS_URL: `redis://:${PASSWORD}@host:port` })],
+    ["has a wrong database", () => ({ REDIS_URL: `redis://:${PASSWORD}@host/x` })],
+    ["is one of several that is none", () => ({ REDIS_URL: `redis://:${PASSWORD}@a:1,${PASSWORD}` })],
+    ["is only a password", () => ({ REDIS_URL: PASSWORD })],
     [
       "comes with a key that is none",
-      SCHEDULER,
       () => ({ REDIS_URL: url(`:${PASSWORD}`), REDIS_TLS_KEY_FILE: join(folder, "key.pem") }),
     ],
+  ])("of the CLI, if the address of Redis %s", async (_what, env) => {
+    const { stdout, stderr } = await carillon(["list", "--json"], { env: env() });
+    expect(clean(stdout + stderr).length).toBeGreaterThan(0);
+  });
+
+  // All programs read the address with the function that the CLI calls.
+  it.each<[string, string, () => Record<string, string>]>([
+    ["the scheduler, if the address is none", SCHEDULER, () => ({ REDIS_URL: `http://:${PASSWORD}@host` })],
+    ["the console, if the address is only a password", CONSOLE, () => ({ REDIS_URL: PASSWORD })],
     [
-      "comes with a token in the wrong place",
+      "the console, if a token is in the wrong place",
       CONSOLE,
       () => ({ REDIS_URL: "redis://h", CARILLON_NAMESPACE: "x y", CARILLON_TOKEN: `${ADMIN} ` }),
     ],
     [
-      "comes with two tokens that are one",
+      "the console, if two tokens are one",
       CONSOLE,
       () => ({ REDIS_URL: url(`:${PASSWORD}`), CARILLON_TOKEN: ADMIN, CARILLON_VIEWER_TOKEN: ADMIN }),
     ],
-  ])("of any program whose address of Redis %s", async (what, file, env) => {
+  ])("of %s", async (_what, file, env) => {
     const one = program(file, env());
     // A program that starts anyway has printed everything once it listens.
     const end = await Promise.race([one.ended, eventually(() => one.said.length > 0, PATIENCE)]);
     if (end === true) await one.kill();
     expect((await printed(one)).length).toBeGreaterThan(0);
-    if (what.includes("token")) return;
-    const { stdout, stderr } = await carillon(["list", "--json"], { env: env() });
-    expect(clean(stdout + stderr).length).toBeGreaterThan(0);
   });
 
   it("of the console: tokens in addresses, headers, forms and cookies", async () => {

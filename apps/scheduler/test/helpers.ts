@@ -1,36 +1,25 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@carillon/testing";
+import { type Line, Program } from "../../../test/program.js";
 
 export const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 
-export type Entry = Record<string, unknown> & { level: number; msg: string };
+type Entry = Line & { level: number; msg: string };
 
 /** One spawned `carillon-scheduler`, its log read line by line. */
-export class Node {
-  readonly log: Entry[] = [];
-  readonly ended: Promise<[code: number | null, signal: string | null]>;
-  readonly #child: ChildProcess;
+export class Node extends Program {
+  /** Its exit code and signal. */
+  readonly exit = this.ended.then(({ code, signal }) => [code, signal]);
 
-  /** Sets no Carillon variables but the given ones, and listens on any free port. */
+  /** Listens on any free port. */
   constructor(env: Record<string, string>) {
-    const clean = Object.entries(process.env).filter(([name]) => !/^(CARILLON_|REDIS_)/.test(name));
-    this.#child = spawn(process.execPath, [MAIN], {
-      env: { ...Object.fromEntries(clean), CARILLON_PORT: "0", ...env },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    super("apps/scheduler/dist/main.js", [], { CARILLON_PORT: "0", ...env });
     running.add(this);
-    this.ended = once(this.#child, "close") as Promise<[number | null, string | null]>;
     void this.ended.then(() => running.delete(this));
-    const lines = createInterface({ input: this.#child.stdout as never });
-    // Every line must be JSON, as promised to log collectors.
-    lines.on("line", (line) => this.log.push(JSON.parse(line) as Entry));
   }
 
-  kill(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
+  get log(): Entry[] {
+    return this.said as Entry[];
   }
 
   async logged(msg: string | RegExp): Promise<Entry> {
@@ -64,7 +53,5 @@ const running = new Set<Node>();
 
 /** Kills nodes that a failed test left running; for `afterEach`. */
 export async function killNodes(): Promise<void> {
-  const left = [...running];
-  for (const node of left) node.kill("SIGKILL");
-  await Promise.all(left.map((node) => node.ended));
+  await Promise.all([...running].map((node) => node.kill()));
 }

@@ -72,10 +72,19 @@ export class Bench {
     return { queue: QUEUE, owner, id };
   }
 
-  async put(input: Partial<TaskInput> & { id: string }): Promise<PutResult> {
-    const parsed = parseTask({ type: "noop", queue: QUEUE, schedule: { every: "10s" }, ...input });
-    const [result] = await this.store.tasks.put(parsed.definition.queue, [parsed]);
+  async put({ queue = QUEUE, ...input }: Partial<TaskInput> & { id: string }): Promise<PutResult> {
+    const [result] = await this.putAll(queue, [input]);
     return result as PutResult;
+  }
+
+  async putAll(
+    queue: string,
+    inputs: readonly (Partial<TaskInput> & { id: string })[],
+  ): Promise<PutResult[]> {
+    const all = inputs.map((input) =>
+      parseTask({ type: "noop", queue, schedule: { every: "10s" }, ...input }),
+    );
+    return this.store.tasks.put(queue, all);
   }
 
   async stored(id: string, owner?: string): Promise<StoredTask> {

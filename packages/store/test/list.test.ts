@@ -20,16 +20,17 @@ onEveryEngine("list and locate", (connection) => {
 
   /** Every owner has three tasks in every queue. */
   async function seed(): Promise<string[]> {
-    const all: string[] = [];
+    const ids = OWNERS.flatMap((owner) => ["x", "y", "z"].map((id) => ({ owner, id })));
     for (const queue of QUEUES) {
-      for (const owner of OWNERS) {
-        for (const id of ["x", "y", "z"]) {
-          await bench.put({ id, owner, queue, tags: [owner, `only-${id}`], enabled: id !== "z" });
-          all.push(`${queue} ${owner}/${id}`);
-        }
-      }
+      const inputs = ids.map(({ owner, id }) => ({
+        owner,
+        id,
+        tags: [owner, `only-${id}`],
+        enabled: id !== "z",
+      }));
+      await bench.putAll(queue, inputs);
     }
-    return all.sort();
+    return QUEUES.flatMap((queue) => ids.map(({ owner, id }) => `${queue} ${owner}/${id}`)).sort();
   }
   const said = (tasks: readonly { definition: { queue: string; owner: string; id: string } }[]) =>
     tasks.map(({ definition: { queue, owner, id } }) => `${queue} ${owner}/${id}`);

@@ -17,15 +17,15 @@ onEveryEngine("the registry of queues", (connection) => {
     await bench.close();
   });
 
-  it("always has the queue of a stored task: the last delete races a put 300 times", async () => {
+  it("always has the queue of a stored task: the last delete races a put 100 times", async () => {
     await bench.put({ id: "t0" });
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < 100; i++) {
       const deleting = bench.store.tasks.delete(bench.name(`t${i}`));
       const putting = other.put({ id: `t${i + 1}` });
       await Promise.all([deleting, putting]);
       expect(await bench.store.registry.queues()).toEqual([QUEUE]);
     }
-    await bench.store.tasks.delete(bench.name("t300"));
+    await bench.store.tasks.delete(bench.name("t100"));
     expect(await bench.store.registry.queues()).toEqual([]);
     expect(await bench.ownKeys()).toEqual([]);
   });
@@ -39,8 +39,8 @@ onEveryEngine("the registry of queues", (connection) => {
     for (const one of others) await one.close();
   });
 
-  it("stays correct while two deletes race two puts of the same name 200 times", async () => {
-    for (let i = 0; i < 200; i++) {
+  it("stays correct while two deletes race two puts of the same name 60 times", async () => {
+    for (let i = 0; i < 60; i++) {
       await Promise.all([
         bench.put({ id: "t" }),
         other.store.tasks.delete(bench.name("t")),

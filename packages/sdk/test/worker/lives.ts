@@ -1,64 +1,29 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-import { eventually } from "@carillon/testing";
 import { afterEach } from "vitest";
+import { PATIENCE, Program } from "../../../../test/program.js";
 import { type Bench, QUEUE } from "./bench.js";
 
-const SCRIPT = fileURLToPath(new URL("./worker-process.mjs", import.meta.url));
-
 /** Patience for other processes. */
-export const patience = { intervalMs: 25 };
+export const patience = PATIENCE;
 
-type Line = Record<string, unknown>;
 export type Mode = "work" | "hang" | "seven" | "stop" | "loud";
 
 /** A worker in its own process; uses the built package, as an application does. */
-class Life {
-  readonly said: Line[] = [];
-  readonly child: ChildProcess;
-  readonly ended: Promise<unknown>;
-
+class Life extends Program {
   constructor(env: Record<string, string>) {
-    const child = spawn(process.execPath, [SCRIPT], {
-      env: { ...process.env, ...env },
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    createInterface({ input: child.stdout }).on("line", (line) => this.said.push(JSON.parse(line) as Line));
-    child.stdin.on("error", () => {}); // the process may be dead already
-    this.child = child;
-    this.ended = once(child, "exit");
-  }
-
-  says(part: Line): Promise<Line> {
-    return eventually(
-      () => this.said.find((line) => Object.keys(part).every((key) => line[key] === part[key])) ?? false,
-      patience,
-    );
-  }
-
-  /** Sends a line to a handler that waits for one. */
-  tell(word: string): void {
-    this.child.stdin?.write(`${word}\n`);
+    super("packages/sdk/test/worker/worker-process.mjs", [], env);
   }
 
   /** Stops it gracefully, handlers included. */
   stop(): void {
-    this.child.kill("SIGTERM");
+    this.signal("SIGTERM");
   }
 
   freeze(): void {
-    this.child.kill("SIGSTOP");
+    this.signal("SIGSTOP");
   }
 
   thaw(): void {
-    this.child.kill("SIGCONT");
-  }
-
-  async kill(): Promise<void> {
-    this.child.kill("SIGKILL");
-    await this.ended;
+    this.signal("SIGCONT");
   }
 }
 

@@ -85,7 +85,7 @@ describe("a stop while Redis cannot be reached", () => {
       }
       life.stop();
       await life.says({ stopped: true });
-      expect(await life.ended).toEqual([0, null]);
+      expect(await life.ended).toMatchObject({ code: 0, stderr: "" });
     },
   );
 });

@@ -2,7 +2,7 @@ import { type InputTo, operatorOf } from "@carillon/ops";
 import { type Client, defineTask, Worker } from "@carillon/sdk";
 import type { RunItem } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { gate, SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "./harness.js";
 
@@ -18,7 +18,7 @@ async function trigger(client: Client, type: string): Promise<string> {
 const outputsOf = (items: readonly RunItem[]) => items.flatMap(({ output }) => output ?? []);
 
 describe("E11 each item of a fan-out has a record; a retry repeats exactly the failed ones", () => {
-  const COUNT = inject("battery") === "long" ? 10_000 : 1_000;
+  const COUNT = 10_000;
   const fails = (n: number) => n % 20 === 7;
 
   it(`${COUNT} items, one in 20 fails: all are listed in pages, and those that failed are retried in one command`, async () => {

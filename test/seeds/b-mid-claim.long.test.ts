@@ -1,6 +1,6 @@
 import type { Client, JobData } from "@carillon/sdk";
 import { eventually, type FaultProxy } from "@carillon/testing";
-import { describe, expect, inject, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { COMMIT, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use({ appendonly: true });
@@ -71,11 +71,8 @@ async function doneWithoutAnswer({ wire, client }: Scene): Promise<void> {
   await eventually(async () => (await client.runs.list("t", { limit: 1_000 })).length > before, PATIENCE);
 }
 
-/** `npm test` runs one of each kind: the lost answer. */
-const accidents = inject("battery") === "long" ? ACCIDENTS : ACCIDENTS.slice(1, 2);
-
 describe("B1 enqueue and advance are one step", () => {
-  test.each(accidents)(
+  test.each(ACCIDENTS)(
     "in mid-claim %s: no duplicate, no silent miss (catch-up %s)",
     async (_what, catchUp, befall) => {
       const wire = await stand.wire();

@@ -2,7 +2,7 @@ import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { type Context, defineTask, type Json, type Outcome, type Run } from "@carillon/sdk";
 import { displayState } from "@carillon/sdk/internal";
 import type { TestKit } from "@carillon/testing";
-import { describe, expect, inject, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { anything, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -205,7 +205,7 @@ describe("D13 manual runs are in the journal", () => {
 describe("D14 history is pruned by count and age, per task", () => {
   const record = (id: string) => `{${stand.namespace}:bells}:~r:${id}`;
 
-  const [MANY, FEWER] = inject("battery") === "long" ? [1_200, 300] : [120, 60];
+  const [MANY, FEWER] = [1_200, 300];
   it(`${MANY} runs: the cap of each kind is left, and nothing else in Redis`, async () => {
     const type = task(({ occurrence }) => {
       if (occurrence.task !== "good" && new Date(occurrence.nominal).getUTCMinutes() % 4 === 0)
