@@ -1,12 +1,9 @@
 import { ALERTS_QUEUE, type AlertKind, type Silence, type TaskName } from "@carillon/core";
 import { isName, parseLocalName } from "@carillon/core/internal";
-import type { NamespaceKeys } from "./keys.js";
-import { type Marks, ONCE_ARGS } from "./marks.js";
-import type { Link } from "./redis/link.js";
+import { ONCE_ARGS } from "./marks.js";
+import { Repository } from "./repository.js";
 import { ALERT, NEXT, ONCE } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
-import type { Scripts } from "./script/scripts.js";
-import type { Settings } from "./settings.js";
 
 /** An alert, raised once per incident. */
 export interface Alert {
@@ -70,28 +67,14 @@ export interface Incident {
 }
 
 /** Alerts, stored until a node has delivered them. */
-export class AlertRepository {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
-  readonly #marks: Marks;
-  readonly #settings: Settings;
-
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, marks: Marks, settings: Settings) {
-    this.#link = link;
-    this.#marks = marks;
-    this.#settings = settings;
-    this.#keys = keys;
-    this.#scripts = scripts;
-  }
-
+export class AlertRepository extends Repository {
   /**
    * The oldest waiting alerts; they stay until `removeDelivered`.
    * @param passed number of alerts to skip
    */
   async waiting(queue: string, passed = 0): Promise<WaitingAlert[]> {
-    const lines = await this.#link.ask((client) =>
-      client.lrangeBuffer(this.#keys.queue(queue).alerts, passed, passed + BATCH - 1),
+    const lines = await this.link.ask((client) =>
+      client.lrangeBuffer(this.keys.queue(queue).alerts, passed, passed + BATCH - 1),
     );
     const waiting = lines.flatMap((line) => decode(queue, line));
     if (waiting.length === lines.length) return waiting;
@@ -106,12 +89,12 @@ export class AlertRepository {
 
   /** Number of alerts that wait for a node. */
   async count(queue: string): Promise<number> {
-    return this.#link.ask((client) => client.llen(this.#keys.queue(queue).alerts));
+    return this.link.ask((client) => client.llen(this.keys.queue(queue).alerts));
   }
 
   /** Removes alerts that were delivered, by their lines. Returns the number left. */
   async removeDelivered(queue: string, lines: readonly Buffer[]): Promise<number> {
-    return this.#scripts.run(REMOVE_DELIVERED, this.#keys.queue(queue), { lines });
+    return this.scripts.run(REMOVE_DELIVERED, this.keys.queue(queue), { lines });
   }
 
   /** Raises an alert for each new lasting incident, and one for each known incident that is not among these. */
@@ -120,27 +103,27 @@ export class AlertRepository {
       const { code = "", queue = "", type = "" } = alert;
       return { id: `${code} ${queue} ${type}`, lasts, alert: JSON.stringify(alert) };
     });
-    const keys = this.#keys.queue(ALERTS_QUEUE);
-    await this.#marks.change(keys.marks, "incidents", (once) =>
-      this.#scripts.run(NOTE_INCIDENTS, keys, once, items),
+    const keys = this.keys.queue(ALERTS_QUEUE);
+    await this.marks.change(keys.marks, "incidents", (once) =>
+      this.scripts.run(NOTE_INCIDENTS, keys, once, items),
     );
   }
 
   /** Alerts about the namespace whose incidents have not ended. */
   async incidents(): Promise<Alert[]> {
-    const { incidents } = this.#keys.queue(ALERTS_QUEUE);
-    const stored = await this.#link.ask((client) => client.hgetall(incidents));
+    const { incidents } = this.keys.queue(ALERTS_QUEUE);
+    const stored = await this.link.ask((client) => client.hgetall(incidents));
     const lines = Object.values(stored).map((line) => Buffer.from(line));
     return lines.flatMap((line) => decode(ALERTS_QUEUE, line).map(({ alert }) => alert));
   }
 
   async silence(silence: Silence): Promise<void> {
-    await this.#settings.field(this.#keys, "silences", silence.id, JSON.stringify(silence));
+    await this.settings.field(this.keys, "silences", silence.id, JSON.stringify(silence));
   }
 
   /** Returns whether there were any. */
   async unsilence(...ids: readonly string[]): Promise<boolean> {
-    return this.#settings.change(this.#keys, "silences", async (client, key) => {
+    return this.settings.change(this.keys, "silences", async (client, key) => {
       const stored = await client.hmget(key, ...ids);
       return { drop: ids.filter((_, i) => stored[i] !== null) };
     });
@@ -151,7 +134,7 @@ export class AlertRepository {
    * @param now UTC ms of Redis time
    */
   async silences(now: number): Promise<Silence[]> {
-    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.silences));
+    const stored = await this.link.ask((client) => client.hgetall(this.keys.silences));
     const all = Object.entries(stored).map(([id, text]) => [id, decodeSilence(text)] as const);
     const over = all.filter(([, silence]) => silence === undefined || silence.until <= now);
     if (over.length > 0) await this.unsilence(...over.map(([id]) => id));
@@ -162,7 +145,7 @@ export class AlertRepository {
 
   /** Raises alerts for passed deadlines. Returns whether there may be more. */
   async missed(queue: string): Promise<boolean> {
-    return (await this.#scripts.run(EXPECTED, this.#keys.queue(queue), { most: BATCH })) >= BATCH;
+    return (await this.scripts.run(EXPECTED, this.keys.queue(queue), { most: BATCH })) >= BATCH;
   }
 }
 

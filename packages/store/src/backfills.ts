@@ -1,10 +1,8 @@
 import { CarillonError, type OverlapPolicy, type TaskName } from "@carillon/core";
 import { localName, parseLocalName, type TimeRange } from "@carillon/core/internal";
-import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./redis/link.js";
+import { Repository } from "./repository.js";
 import { NEXT, TASK } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
-import type { Scripts } from "./script/scripts.js";
 import { isMoving, noHash } from "./task/errors.js";
 
 /** Past occurrences of a task that are run again, or for the first time. Times in UTC ms. */
@@ -58,17 +56,7 @@ const DROP_BACKFILL = script("drop-backfill", {
   uses: [NEXT],
 });
 
-export class BackfillRepository {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
-
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
-    this.#link = link;
-    this.#keys = keys;
-    this.#scripts = scripts;
-  }
-
+export class BackfillRepository extends Repository {
   /**
    * Stores a backfill, unless there is one with its id.
    * @param after delay before its first step, in ms
@@ -107,30 +95,30 @@ export class BackfillRepository {
     after: number,
     fields: Record<string, string | number>,
   ): Promise<string> {
-    const { backfill, backfills, next, task } = this.#keys.queue(queue);
+    const { backfill, backfills, next, task } = this.keys.queue(queue);
     const keys = { backfill: backfill(id), backfills, next, task: task(local) };
     const created = fields["taskCreated"];
-    return this.#scripts.run(PUT_BACKFILL, keys, {
+    return this.scripts.run(PUT_BACKFILL, keys, {
       ...{ id, created, state, after },
       fields: Object.entries(fields).flat(),
     });
   }
 
   async drop(queue: string, id: string): Promise<void> {
-    const { backfill, backfills, next } = this.#keys.queue(queue);
-    await this.#scripts.run(DROP_BACKFILL, { backfill: backfill(id), backfills, next }, { id });
+    const { backfill, backfills, next } = this.keys.queue(queue);
+    await this.scripts.run(DROP_BACKFILL, { backfill: backfill(id), backfills, next }, { id });
   }
 
   async get(queue: string, id: string): Promise<Backfill | undefined> {
-    const { backfill } = this.#keys.queue(queue);
-    const hash = await this.#link.ask((client) => client.hgetall(backfill(id)).catch(noHash));
+    const { backfill } = this.keys.queue(queue);
+    const hash = await this.link.ask((client) => client.hgetall(backfill(id)).catch(noHash));
     return decode(queue, id, hash);
   }
 
   /** Backfills of a queue by the time of their next check. @param until only those that are due by then */
   async list(queue: string, until: number | "+inf" = "+inf", limit = 1_000): Promise<Backfill[]> {
-    const ids = await this.#link.ask((client) =>
-      client.zrangebyscore(this.#keys.queue(queue).backfills, "-inf", until, "LIMIT", 0, limit),
+    const ids = await this.link.ask((client) =>
+      client.zrangebyscore(this.keys.queue(queue).backfills, "-inf", until, "LIMIT", 0, limit),
     );
     return this.#many(queue, ids);
   }
@@ -138,7 +126,7 @@ export class BackfillRepository {
   /** All backfills of a queue, in no order, a page at a time. */
   async *all(queue: string): AsyncGenerator<Backfill[]> {
     // Ids alone are small; the records may not be.
-    const ids = await this.#link.ask((client) => client.zrange(this.#keys.queue(queue).backfills, 0, "-1"));
+    const ids = await this.link.ask((client) => client.zrange(this.keys.queue(queue).backfills, 0, "-1"));
     for (let at = 0; at < ids.length; at += PAGE) yield this.#many(queue, ids.slice(at, at + PAGE));
   }
 

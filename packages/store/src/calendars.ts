@@ -9,14 +9,12 @@ import {
   type Skipped,
   shardOf,
 } from "@carillon/core/internal";
-import type { NamespaceKeys } from "./keys.js";
-import { type Marks, ONCE_ARGS } from "./marks.js";
-import type { Link } from "./redis/link.js";
+import { ONCE_ARGS } from "./marks.js";
 import { failsForAll } from "./redis/redis-error.js";
+import { Repository } from "./repository.js";
 import { FACTS } from "./script/facts.js";
 import { LEDGER, ONCE, TASK, TRIED } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
-import type { Scripts } from "./script/scripts.js";
 import { decodeTask, isForeign, isRetired, type StoredTask } from "./task/codec.js";
 import { noHash, refused } from "./task/errors.js";
 
@@ -63,22 +61,11 @@ const REPLAN_TRIES = 12;
  * The shared calendars of a namespace, and what schedules mean with them. They live in another cluster slot than the tasks:
  * each task stores the revision that it was planned with, and is never decided with an older one.
  */
-export class CalendarRepository {
+export class CalendarRepository extends Repository {
   /** Compiled with the calendars as last read. */
   readonly schedules = new ScheduleCache();
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
-  readonly #marks: Marks;
   #revision = 0;
   #calendars: ReadonlyMap<string, SharedCalendar> = new Map();
-
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, marks: Marks) {
-    this.#marks = marks;
-    this.#link = link;
-    this.#keys = keys;
-    this.#scripts = scripts;
-  }
 
   /** The newest change that `schedules` knows of; 0: no calendar was ever read. */
   get revision(): number {
@@ -88,7 +75,7 @@ export class CalendarRepository {
   /** Reads the calendars if they have changed. Returns whether they had. */
   async refresh(): Promise<boolean> {
     const revision = Number(
-      (await this.#link.ask((client) => client.hget(this.#keys.calendars, FACTS.revision))) ?? 0,
+      (await this.link.ask((client) => client.hget(this.keys.calendars, FACTS.revision))) ?? 0,
     );
     if (revision === this.#revision) return false;
     await this.list();
@@ -108,7 +95,7 @@ export class CalendarRepository {
 
   /** All calendars by name, as stored now. */
   async list(): Promise<SharedCalendar[]> {
-    const all = await this.#link.ask((client) => client.hgetall(this.#keys.calendars));
+    const all = await this.link.ask((client) => client.hgetall(this.keys.calendars));
     const { [FACTS.revision]: revision = "0", ...stored } = all;
     const calendars = Object.entries(stored)
       .flatMap(([name, text]) => decode(name, text))
@@ -143,15 +130,15 @@ export class CalendarRepository {
   }
 
   async #send(name: string, entries: string, by: string): Promise<[word: string, revision: string]> {
-    return this.#marks.change(this.#keys.marks, "calendars", async (once) => {
-      const answer = await this.#scripts.run(PUT_CALENDAR, this.#keys, { ...once, name, entries, by });
+    return this.marks.change(this.keys.marks, "calendars", async (once) => {
+      const answer = await this.scripts.run(PUT_CALENDAR, this.keys, { ...once, name, entries, by });
       return answer[0] === "STALE" ? "STALE" : answer;
     });
   }
 
   /** Number of tasks of a queue that name the calendar. */
   async users(queue: string, name: string): Promise<number> {
-    return this.#link.ask((client) => client.zcard(this.#keys.queue(queue).planned(name)));
+    return this.link.ask((client) => client.zcard(this.keys.queue(queue).planned(name)));
   }
 
   /**
@@ -175,10 +162,10 @@ export class CalendarRepository {
   }
 
   async #replanUsers(queue: string, { name, revision }: SharedCalendar): Promise<number> {
-    const planned = this.#keys.queue(queue).planned(name);
+    const planned = this.keys.queue(queue).planned(name);
     let [replanned, pass] = [0, 0];
     for (let tries = 0; ; ) {
-      const locals = await this.#link.ask((client) =>
+      const locals = await this.link.ask((client) =>
         client.zrangebyscore(planned, "-inf", `(${revision}`, "LIMIT", pass, REPLAN_BATCH),
       );
       if (locals.length === 0) return replanned;
@@ -205,10 +192,10 @@ export class CalendarRepository {
     all: boolean,
   ): Promise<{ done: number; left: number }> {
     if (locals.length === 0) return { done: 0, left: 0 };
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     const [now, hashes] = await Promise.all([
-      this.#scripts.run(READ_TIME, { any: keys.tasks }),
-      this.#link.ask((client) =>
+      this.scripts.run(READ_TIME, { any: keys.tasks }),
+      this.link.ask((client) =>
         Promise.all(locals.map((local) => client.hgetall(keys.task(local)).catch(noHash))),
       ),
     ]);
@@ -224,7 +211,7 @@ export class CalendarRepository {
       return [];
     });
     if (plans.length === 0) return { done: 0, left };
-    const words = await this.#scripts.run(
+    const words = await this.scripts.run(
       REPLAN,
       keys,
       { revision: this.#revision },

@@ -1,8 +1,6 @@
 import { newToken } from "./ids.js";
-import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./redis/link.js";
+import { Repository } from "./repository.js";
 import { script } from "./script/script.js";
-import type { Scripts } from "./script/scripts.js";
 
 const ADD_CHANGE = script("add-change", {
   once: "number",
@@ -24,19 +22,10 @@ export interface StoredChange {
  * The change log of a namespace: one capped stream, in another cluster slot than the queues. So an entry is written
  * after its change, and is lost if the process dies between the two.
  */
-export class ChangeLog {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
+export class ChangeLog extends Repository {
   readonly #sender = newToken();
   #number = 0;
   #newest: Promise<unknown> = Promise.resolve();
-
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
-    this.#link = link;
-    this.#keys = keys;
-    this.#scripts = scripts;
-  }
 
   /**
    * Sends an entry without waiting for it. A failure is ignored, since the change is made already.
@@ -46,10 +35,10 @@ export class ChangeLog {
   add(entry: string): void {
     this.#number += 1;
     const number = this.#number;
-    const keys = { changes: this.#keys.changes, sent: this.#keys.sent(this.#sender) };
+    const keys = { changes: this.keys.changes, sent: this.keys.sent(this.#sender) };
     // One after the other: numbers must arrive in their order, also after a lost reply.
     this.#newest = this.#newest
-      .then(() => this.#scripts.run(ADD_CHANGE, keys, { number, entry }))
+      .then(() => this.scripts.run(ADD_CHANGE, keys, { number, entry }))
       .catch(() => {});
   }
 
@@ -65,8 +54,8 @@ export class ChangeLog {
   async page(before: string | undefined, most: number): Promise<StoredChange[]> {
     await this.settled();
     const start = before === undefined ? "+" : `(${before}`;
-    const found = await this.#link.ask((client) =>
-      client.xrevrange(this.#keys.changes, start, "-", "COUNT", most),
+    const found = await this.link.ask((client) =>
+      client.xrevrange(this.keys.changes, start, "-", "COUNT", most),
     );
     return found.map(([id, [, at, , entry = ""]]) => ({ id, at: Number(at), entry }));
   }

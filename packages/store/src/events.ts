@@ -1,6 +1,5 @@
 import type { Run } from "@carillon/core";
-import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./redis/link.js";
+import { Repository } from "./repository.js";
 import { readBriefly } from "./run/recent.js";
 
 /** An entry of a stream, its fields by name. */
@@ -28,18 +27,10 @@ export interface QueuePosition {
  * Reads what has happened since. Each stream is read from its end, so that a reader that was away does not read all it
  * missed.
  */
-export class EventReads {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-
-  constructor(link: Link, keys: NamespaceKeys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class EventReads extends Repository {
   /** Two commands. @param position is moved on @param most of each stream */
   async queue(queue: string, position: QueuePosition, most: number): Promise<QueueNews> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     const [jobs, skips] = await Promise.all([
       this.#after(`${keys.bull}events`, position.jobs, most),
       this.#after(keys.skips, position.skips, most),
@@ -51,16 +42,16 @@ export class EventReads {
 
   /** Entries of the change log after this id, oldest first; of more than `most`, the newest. */
   changes(after: string, most: number): Promise<StreamEntry[]> {
-    return this.#after(this.#keys.changes, after, most);
+    return this.#after(this.keys.changes, after, most);
   }
 
   /** Runs without results and errors, in the order of their ids. */
   runs(queue: string, ids: readonly string[]): Promise<(Run | undefined)[]> {
-    return readBriefly(this.#link, this.#keys.queue(queue), queue, ids);
+    return readBriefly(this.link, this.keys.queue(queue), queue, ids);
   }
 
   async #after(stream: string, id: string, most: number): Promise<StreamEntry[]> {
-    const found = await this.#link.ask((client) => client.xrevrange(stream, "+", `(${id}`, "COUNT", most));
+    const found = await this.link.ask((client) => client.xrevrange(stream, "+", `(${id}`, "COUNT", most));
     return found.reverse().map(([entry, flat]) => ({
       id: entry,
       fields: Object.fromEntries(

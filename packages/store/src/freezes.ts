@@ -2,13 +2,11 @@ import { ALERTS_QUEUE } from "@carillon/core";
 import { type Freeze, isThawed, type Quota, type QuotaScope, type Quotas } from "@carillon/core/internal";
 import { READ_TIME } from "./calendars.js";
 import { isFreeze, quotasIn } from "./claim/frozen.js";
-import type { NamespaceKeys } from "./keys.js";
-import { type Marks, ONCE_ARGS, type Once } from "./marks.js";
-import type { Link } from "./redis/link.js";
+import { ONCE_ARGS, type Once } from "./marks.js";
+import { Repository } from "./repository.js";
 import { FACTS } from "./script/facts.js";
 import { NEXT, ONCE } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
-import type { Scripts } from "./script/scripts.js";
 
 const CHANGE_FREEZES = script("change-freezes", {
   once: "mark",
@@ -33,19 +31,7 @@ const QUOTA = "~quota:";
  * The freezes of a namespace. Each queue has a copy in its own cluster slot, which claims read and their commits check: a
  * freeze holds everywhere as soon as it is copied, also for a node that decided before.
  */
-export class FreezeRepository {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
-  readonly #marks: Marks;
-
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, marks: Marks) {
-    this.#link = link;
-    this.#marks = marks;
-    this.#keys = keys;
-    this.#scripts = scripts;
-  }
-
+export class FreezeRepository extends Repository {
   /** All freezes as stored, including expired ones. */
   async list(): Promise<Freeze[]> {
     return (await this.#read()).list;
@@ -53,7 +39,7 @@ export class FreezeRepository {
 
   /** The time of Redis, UTC ms. */
   time(): Promise<number> {
-    return this.#scripts.run(READ_TIME, { any: this.#keys.freezes });
+    return this.scripts.run(READ_TIME, { any: this.keys.freezes });
   }
 
   /** The quotas of the namespace. They are stored and copied with the freezes. */
@@ -81,9 +67,9 @@ export class FreezeRepository {
 
   /** Lifts freezes. Returns whether there were any. */
   async lift(...ids: readonly string[]): Promise<boolean> {
-    const { freezes } = this.#keys;
-    const gone = await this.#marks.change<boolean>(this.#keys.marks, "freezes", async (once) => {
-      const stored = await this.#link.ask((client) => client.hmget(freezes, ...ids));
+    const { freezes } = this.keys;
+    const gone = await this.marks.change<boolean>(this.keys.marks, "freezes", async (once) => {
+      const stored = await this.link.ask((client) => client.hmget(freezes, ...ids));
       const lifted = ids.filter((_, i) => stored[i] !== null);
       if (lifted.length === 0) return false;
       return (await this.#send({ ...once, lifted })) === "STALE" ? "STALE" : true;
@@ -123,14 +109,14 @@ export class FreezeRepository {
    * have changed meanwhile.
    */
   async #copy(queue: string): Promise<string> {
-    const { frozen, held, next, marks } = this.#keys.queue(queue);
+    const { frozen, held, next, marks } = this.keys.queue(queue);
     for (let again = false; ; again = true) {
-      const { revision, left } = await this.#marks.change(marks, "frozen", async (once) => {
+      const { revision, left } = await this.marks.change(marks, "frozen", async (once) => {
         const { revision, list, quotas } = await this.#read();
         const all = [...list, ...[...quotas].map(([scope, quota]) => ({ scope, ...quota }))];
         const copy = { revision, list: all.length === 0 ? "" : JSON.stringify(all), most: mostOf(quotas) };
         const keys = { frozen, held, next, marks };
-        const [word, left] = await this.#scripts.run(COPY_FREEZES, keys, { ...once, ...copy, again });
+        const [word, left] = await this.scripts.run(COPY_FREEZES, keys, { ...once, ...copy, again });
         return word === "STALE" ? word : { revision, left };
       });
       if (left === 0 && (await this.#revision()) === revision) return revision;
@@ -139,27 +125,27 @@ export class FreezeRepository {
 
   /** Whether a queue has these freezes, and every task that the previous ones held was checked again. */
   async #isCopied(queue: string, revision: string): Promise<boolean> {
-    const { frozen, held } = this.#keys.queue(queue);
-    const [copied, at] = await this.#link.ask((client) => client.hmget(frozen, "rev", "at"));
+    const { frozen, held } = this.keys.queue(queue);
+    const [copied, at] = await this.link.ask((client) => client.hmget(frozen, "rev", "at"));
     if ((copied ?? "") !== revision) return false;
-    return (await this.#link.ask((client) => client.zcount(held, "-inf", at ?? "+inf"))) === 0;
+    return (await this.link.ask((client) => client.zcount(held, "-inf", at ?? "+inf"))) === 0;
   }
 
   async #revision(): Promise<string> {
-    return (await this.#link.ask((client) => client.hget(this.#keys.freezes, FACTS.revision))) ?? "";
+    return (await this.link.ask((client) => client.hget(this.keys.freezes, FACTS.revision))) ?? "";
   }
 
   async #queues(): Promise<string[]> {
-    return this.#link.ask((client) => client.hkeys(this.#keys.queues));
+    return this.link.ask((client) => client.hkeys(this.keys.queues));
   }
 
   async #store(id: string, freeze: string): Promise<void> {
-    await this.#marks.change(this.#keys.marks, "freezes", (once) => this.#send({ ...once, id, freeze }));
+    await this.marks.change(this.keys.marks, "freezes", (once) => this.#send({ ...once, id, freeze }));
   }
 
   #send(change: Once & { id?: string; freeze?: string; lifted?: readonly string[] }) {
-    const { freezes, marks } = this.#keys;
-    return this.#scripts.run(
+    const { freezes, marks } = this.keys;
+    return this.scripts.run(
       CHANGE_FREEZES,
       { freezes, marks },
       { id: "", freeze: "", lifted: [], ...change },
@@ -167,7 +153,7 @@ export class FreezeRepository {
   }
 
   async #read(): Promise<{ revision: string; list: Freeze[]; quotas: Quotas }> {
-    const all = await this.#link.ask((client) => client.hgetall(this.#keys.freezes));
+    const all = await this.link.ask((client) => client.hgetall(this.keys.freezes));
     const { [FACTS.revision]: revision = "", ...stored } = all;
     const values = Object.values(stored).flatMap(decode);
     const list = values.filter(isFreeze);

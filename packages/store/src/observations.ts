@@ -1,9 +1,7 @@
 import type { TaskName } from "@carillon/core";
 import { localName } from "@carillon/core/internal";
-import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./redis/link.js";
+import { Repository } from "./repository.js";
 import { answers, script } from "./script/script.js";
-import type { Scripts } from "./script/scripts.js";
 
 /** A time that another scheduler fired for a task; UTC ms. */
 export interface Observation {
@@ -25,29 +23,19 @@ const KEPT = { most: 10_000, keep: 30 * 86_400_000 };
 const BATCH = 500;
 
 /** Times that the scheduler which a shadow is compared with really fired. */
-export class ObservationRepository {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
-
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
-    this.#link = link;
-    this.#keys = keys;
-    this.#scripts = scripts;
-  }
-
+export class ObservationRepository extends Repository {
   async add(name: TaskName, observations: readonly Observation[]): Promise<void> {
-    const observed = this.#keys.queue(name.queue).observed(localName(name));
+    const observed = this.keys.queue(name.queue).observed(localName(name));
     for (let at = 0; at < observations.length; at += BATCH) {
       const marks = observations.slice(at, at + BATCH).flatMap(({ nominal, at }) => [nominal, at]);
-      await this.#scripts.run(OBSERVE, { observed }, { ...KEPT, marks });
+      await this.scripts.run(OBSERVE, { observed }, { ...KEPT, marks });
     }
   }
 
   /** Those with a nominal time from `from` to `to`, in order. */
   async list(name: TaskName, from: number, to: number): Promise<Observation[]> {
-    const key = this.#keys.queue(name.queue).observed(localName(name));
-    const marks = await this.#link.ask((client) => client.zrangebyscore(key, from, to));
+    const key = this.keys.queue(name.queue).observed(localName(name));
+    const marks = await this.link.ask((client) => client.zrangebyscore(key, from, to));
     return marks.map((mark) => {
       const [nominal, at] = mark.split(" ").map(Number);
       return { nominal: nominal as number, at: at as number };

@@ -4,12 +4,9 @@ import { type NodeInfo, readNodes, readWorkers, type WorkerInfo } from "./beats.
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { FreezeRepository } from "./freezes.js";
 import { newToken } from "./ids.js";
-import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./redis/link.js";
+import { type Parts, Repository } from "./repository.js";
 import { BULL } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
-import type { Scripts } from "./script/scripts.js";
-import type { Settings } from "./settings.js";
 
 const MARK_QUEUE = script("mark-queue", {
   once: {
@@ -66,54 +63,41 @@ export interface Entered {
  * cluster slot than the queues themselves, so no script can hold both: a put marks its queue before it writes and takes
  * the mark off after, and a delete takes a queue out only if its value has not moved since it saw the queue empty.
  */
-export class Registry {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
+export class Registry extends Repository {
   readonly #freezes: FreezeRepository;
-  readonly #settings: Settings;
 
-  constructor(
-    link: Link,
-    keys: NamespaceKeys,
-    scripts: Scripts,
-    freezes: FreezeRepository,
-    settings: Settings,
-  ) {
+  constructor(parts: Parts, freezes: FreezeRepository) {
+    super(parts);
     this.#freezes = freezes;
-    this.#settings = settings;
-    this.#link = link;
-    this.#keys = keys;
-    this.#scripts = scripts;
   }
 
   async queues(): Promise<string[]> {
-    const names = await this.#link.ask((client) => client.hkeys(this.#keys.queues));
+    const names = await this.link.ask((client) => client.hkeys(this.keys.queues));
     // Names become parts of keys: an invalid name is corrupt or foreign data.
     return names.filter(isName).sort();
   }
 
   /** The queues, and those that were removed lately: their deleted tasks can still be put again. */
   async queuesAndPast(): Promise<string[]> {
-    const past = await this.#link.ask((client) => client.zrange(this.#keys.pastQueues, 0, "-1"));
+    const past = await this.link.ask((client) => client.zrange(this.keys.pastQueues, 0, "-1"));
     return [...new Set([...(await this.queues()), ...past.filter(isName)])].sort();
   }
 
   async has(queue: string): Promise<boolean> {
-    return (await this.#link.ask((client) => client.hexists(this.#keys.queues, queue))) === 1;
+    return (await this.link.ask((client) => client.hexists(this.keys.queues, queue))) === 1;
   }
 
   /** Marks that a put into the queue begins. */
   async enter(queue: string): Promise<Entered> {
     const mark = newToken();
-    const revision = await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: true });
+    const revision = await this.scripts.run(MARK_QUEUE, this.keys, { queue, mark, begins: true });
     // A freeze that was put before the queue was listed does not hold in it yet.
     return { mark, freezes: revision === "" ? "" : await this.#freezes.hold(queue) };
   }
 
   /** The put has ended. */
   async leave(queue: string, { mark }: Entered): Promise<void> {
-    await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: false });
+    await this.scripts.run(MARK_QUEUE, this.keys, { queue, mark, begins: false });
   }
 
   /**
@@ -121,27 +105,27 @@ export class Registry {
    * unless they hold jobs of others; user settings, such as a pause, stay.
    */
   async forgetIfEmpty(queue: string): Promise<boolean> {
-    const value = await this.#link.ask((client) => client.hget(this.#keys.queues, queue));
+    const value = await this.link.ask((client) => client.hget(this.keys.queues, queue));
     if (value === null || value.includes(" ")) return false;
-    const keys = this.#keys.queue(queue);
-    const cleared = await this.#scripts.run(CLEAR_QUEUE, {
+    const keys = this.keys.queue(queue);
+    const cleared = await this.scripts.run(CLEAR_QUEUE, {
       ...keys,
       meta: bullMeta(keys.bull),
       bull: bullIdleKeys(keys.bull),
       jobs: bullJobKeys(keys.bull),
     });
     if (cleared === 0) return false;
-    return (await this.#scripts.run(UNREGISTER_QUEUE, this.#keys, { queue, value })) === 1;
+    return (await this.scripts.run(UNREGISTER_QUEUE, this.keys, { queue, value })) === 1;
   }
 
   /** The only task types that may be put; none: any may. */
   async types(): Promise<string[]> {
-    return (await this.#link.ask((client) => client.hkeys(this.#keys.types))).sort();
+    return (await this.link.ask((client) => client.hkeys(this.keys.types))).sort();
   }
 
   /** From now on only these task types may be put; none: any. Tasks that are stored stay. */
   async setTypes(types: readonly string[]): Promise<void> {
-    await this.#settings.change(this.#keys, "types", async (client, key) => {
+    await this.settings.change(this.keys, "types", async (client, key) => {
       const before = await client.hkeys(key);
       return {
         set: types.flatMap((type) => (before.includes(type) ? [] : [type, ""])),
@@ -162,7 +146,7 @@ export class Registry {
 
   /** The policies of the namespace for tasks that do not have them. Corrupt ones are left out. */
   async defaults(): Promise<Map<DefaultsScope, Policies>> {
-    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.defaults));
+    const stored = await this.link.ask((client) => client.hgetall(this.keys.defaults));
     const defaults = new Map<DefaultsScope, Policies>();
     for (const [scope, text] of Object.entries(stored)) {
       try {
@@ -174,41 +158,36 @@ export class Registry {
 
   /** @param policies undefined: none @returns whether there were other ones */
   async setDefaults(scope: DefaultsScope, policies: Policies | undefined): Promise<boolean> {
-    return this.#settings.field(
-      this.#keys,
-      "defaults",
-      scope,
-      policies && JSON.stringify(revealed(policies)),
-    );
+    return this.settings.field(this.keys, "defaults", scope, policies && JSON.stringify(revealed(policies)));
   }
 
   /** By queue: the version of the time zone data that its tasks were planned with. */
   async zones(): Promise<Map<string, string>> {
-    return new Map(Object.entries(await this.#link.ask((client) => client.hgetall(this.#keys.zones))));
+    return new Map(Object.entries(await this.link.ask((client) => client.hgetall(this.keys.zones))));
   }
 
   /** By queue: when its indexes were last compared with its definitions, UTC ms. */
   async audits(): Promise<Map<string, number>> {
-    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.audits));
+    const stored = await this.link.ask((client) => client.hgetall(this.keys.audits));
     return new Map(Object.entries(stored).map(([queue, at]) => [queue, Number(at)]));
   }
 
   async setAudit(queue: string, at: number): Promise<void> {
-    await this.#stamp(this.#keys.audits, queue, at);
+    await this.#stamp(this.keys.audits, queue, at);
   }
 
   async setZone(queue: string, version: string): Promise<void> {
-    await this.#stamp(this.#keys.zones, queue, version);
+    await this.#stamp(this.keys.zones, queue, version);
   }
 
   /** Does nothing if the queue has left the registry. */
   async #stamp(key: string, queue: string, value: string | number): Promise<void> {
-    const { queues } = this.#keys;
-    await this.#scripts.run(STAMP_QUEUE, { queues, notes: key }, { queue, note: value });
+    const { queues } = this.keys;
+    await this.scripts.run(STAMP_QUEUE, { queues, notes: key }, { queue, note: value });
   }
 
   async beat(node: NodeInfo): Promise<void> {
-    await this.#link.ask((client) => client.hset(this.#keys.nodes, node.id, JSON.stringify(node)));
+    await this.link.ask((client) => client.hset(this.keys.nodes, node.id, JSON.stringify(node)));
   }
 
   /**
@@ -217,8 +196,8 @@ export class Registry {
    * @returns the number of heartbeats in this history, and the latest time before this one
    */
   async countBeat(clock: number): Promise<{ beats: number; before: number | undefined }> {
-    const key = this.#keys.history;
-    const [before, beats] = await this.#link.ask((client) =>
+    const key = this.keys.history;
+    const [before, beats] = await this.link.ask((client) =>
       Promise.all([
         client.zscore(key, "clock"),
         client.zincrby(key, 1, "beats"),
@@ -230,45 +209,45 @@ export class Registry {
 
   /** The latest time of Redis that a node saw, UTC ms. Undefined: no node has been here. */
   async latestClock(): Promise<number | undefined> {
-    const score = await this.#link.ask((client) => client.zscore(this.#keys.history, "clock"));
+    const score = await this.link.ask((client) => client.zscore(this.keys.history, "clock"));
     return score === null ? undefined : Number(score);
   }
 
   async nodes(): Promise<NodeInfo[]> {
-    const all = await this.#link.ask((client) => client.hgetall(this.#keys.nodes));
+    const all = await this.link.ask((client) => client.hgetall(this.keys.nodes));
     return readNodes(all);
   }
 
   async beatWorker(worker: WorkerInfo): Promise<void> {
-    await this.#link.ask((client) => client.hset(this.#keys.workers, worker.id, JSON.stringify(worker)));
+    await this.link.ask((client) => client.hset(this.keys.workers, worker.id, JSON.stringify(worker)));
   }
 
   async workers(): Promise<WorkerInfo[]> {
-    const all = await this.#link.ask((client) => client.hgetall(this.#keys.workers));
+    const all = await this.link.ask((client) => client.hgetall(this.keys.workers));
     return readWorkers(all);
   }
 
   async removeWorker(id: string): Promise<void> {
-    await this.#link.ask((client) => client.hdel(this.#keys.workers, id));
+    await this.link.ask((client) => client.hdel(this.keys.workers, id));
   }
 
   /** Tests whether Redis accepts writes, without writing anything. @throws coded Redis errors */
   async assertWritable(): Promise<void> {
     // Redis refuses it as it refuses any write; XX adds nothing.
-    await this.#link.ask((client) => client.zadd(this.#keys.probe, "XX", 0, "-"));
+    await this.link.ask((client) => client.zadd(this.keys.probe, "XX", 0, "-"));
   }
 
   /** Makes all consoles refuse this session. @param ms how long to remember that */
   async endSession(id: string, ms: number): Promise<void> {
-    await this.#link.ask((client) => client.set(this.#keys.ended(id), "", "PX", ms));
+    await this.link.ask((client) => client.set(this.keys.ended(id), "", "PX", ms));
   }
 
   async sessionHasEnded(id: string): Promise<boolean> {
-    return (await this.#link.ask((client) => client.exists(this.#keys.ended(id)))) === 1;
+    return (await this.link.ask((client) => client.exists(this.keys.ended(id)))) === 1;
   }
 
   async removeNode(id: string): Promise<void> {
-    await this.#link.ask((client) => client.hdel(this.#keys.nodes, id));
+    await this.link.ask((client) => client.hdel(this.keys.nodes, id));
   }
 }
 

@@ -1,6 +1,4 @@
-import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./redis/link.js";
-import type { Settings } from "./settings.js";
+import { Repository } from "./repository.js";
 
 /** A set of tasks that are defined together, as the last apply left it. Times in UTC ms. */
 export interface TaskSet {
@@ -23,24 +21,14 @@ export interface TaskSet {
 }
 
 /** The records of the sets of a namespace: one hash, by name. Each task of a set names it. */
-export class SetRepository {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #settings: Settings;
-
-  constructor(link: Link, keys: NamespaceKeys, settings: Settings) {
-    this.#link = link;
-    this.#keys = keys;
-    this.#settings = settings;
-  }
-
+export class SetRepository extends Repository {
   async get(name: string): Promise<TaskSet | undefined> {
-    return decode(name, await this.#link.ask((client) => client.hget(this.#keys.sets, name)));
+    return decode(name, await this.link.ask((client) => client.hget(this.keys.sets, name)));
   }
 
   /** All sets by name. */
   async list(): Promise<TaskSet[]> {
-    const all = await this.#link.ask((client) => client.hgetall(this.#keys.sets));
+    const all = await this.link.ask((client) => client.hgetall(this.keys.sets));
     const sets = Object.entries(all).flatMap(([name, text]) => decode(name, text) ?? []);
     return sets.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -51,7 +39,7 @@ export class SetRepository {
    * @param decide returns the new record, or undefined to leave it; may throw
    */
   async change(name: string, decide: (stored: TaskSet | undefined) => TaskSet | undefined): Promise<void> {
-    await this.#settings.change(this.#keys, "sets", async (client, key) => {
+    await this.settings.change(this.keys, "sets", async (client, key) => {
       const set = decide(decode(name, await client.hget(key, name)));
       return set === undefined ? {} : { set: [name, JSON.stringify(set)] };
     });

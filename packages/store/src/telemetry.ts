@@ -1,5 +1,6 @@
-import { CarillonError, type TaskDefinition } from "@carillon/core";
+import type { TaskDefinition } from "@carillon/core";
 import type { Enqueue } from "@carillon/core/internal";
+import { invalid } from "@carillon/core/internal";
 
 /** The span of a claim, begun. */
 export interface ClaimSpan {
@@ -18,8 +19,9 @@ export interface ClaimTracer {
 /** @throws `INVALID_OPTION` */
 export function assertTelemetry(telemetry: ClaimTracer | undefined): void {
   if (telemetry === undefined || typeof telemetry?.claim === "function") return;
-  throw new CarillonError("INVALID_OPTION", "not made by openTelemetry().", {
-    field: "telemetry",
-    remedy: 'Give openTelemetry() of "@carillon/sdk/otel". BullMQOtel is for plain BullMQ workers.',
-  });
+  throw invalid(
+    "telemetry",
+    "not made by openTelemetry().",
+    'Give openTelemetry() of "@carillon/sdk/otel". BullMQOtel is for plain BullMQ workers.',
+  );
 }

@@ -1,7 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./redis/link.js";
-import type { Settings } from "./settings.js";
+import { Repository } from "./repository.js";
 
 /** Roles of the HTTP API and the console. Each may do everything that the previous ones may. */
 export const TOKEN_ROLES = ["viewer", "operator", "admin"] as const;
@@ -35,26 +33,16 @@ export function digestOf(secret: string): string {
 }
 
 /** The named tokens of a namespace, for the HTTP API and the console: one hash, by name. */
-export class TokenRepository {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #settings: Settings;
-
-  constructor(link: Link, keys: NamespaceKeys, settings: Settings) {
-    this.#link = link;
-    this.#settings = settings;
-    this.#keys = keys;
-  }
-
+export class TokenRepository extends Repository {
   /** Stores a token. Returns false if another one has the name. */
   async add(token: StoredToken): Promise<boolean> {
-    return this.#settings.change(this.#keys, "tokens", async (client, key) =>
+    return this.settings.change(this.keys, "tokens", async (client, key) =>
       (await client.hexists(key, token.name)) === 1 ? {} : { set: [token.name, JSON.stringify(token)] },
     );
   }
 
   async get(name: string): Promise<StoredToken | undefined> {
-    const text = await this.#link.ask((client) => client.hget(this.#keys.tokens, name));
+    const text = await this.link.ask((client) => client.hget(this.keys.tokens, name));
     return text === null ? undefined : decode(name, text);
   }
 
@@ -68,14 +56,14 @@ export class TokenRepository {
 
   /** All tokens by name, expired ones too. */
   async list(): Promise<StoredToken[]> {
-    const all = await this.#link.ask((client) => client.hgetall(this.#keys.tokens));
+    const all = await this.link.ask((client) => client.hgetall(this.keys.tokens));
     const tokens = Object.entries(all).flatMap(([name, text]) => decode(name, text) ?? []);
     return tokens.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Returns whether there was one; also one that this version cannot read. */
   async remove(name: string): Promise<boolean> {
-    return this.#settings.field(this.#keys, "tokens", name, undefined);
+    return this.settings.field(this.keys, "tokens", name, undefined);
   }
 }
 

@@ -333,9 +333,8 @@ export class JobPacker {
 
   /** A key of the recorder's queue as one of this queue. */
   #ours(key: unknown): string {
-    if (typeof key !== "string" || !key.startsWith(RECORDED)) {
+    if (typeof key !== "string" || !key.startsWith(RECORDED))
       throw new Error("BullMQ names a queue's keys differently: bullmq.ts was written for another version.");
-    }
     return this.#bull + key.slice(RECORDED.length);
   }
 }

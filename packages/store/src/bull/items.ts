@@ -1,11 +1,9 @@
-import { CarillonError, type ItemState, type Json, type RunItem } from "@carillon/core";
-import { itemId } from "@carillon/core/internal";
+import type { ItemState, Json, RunItem } from "@carillon/core";
+import { conflict, itemId } from "@carillon/core/internal";
 import type { JobsOptions } from "bullmq";
 import { templateText } from "../claim/job-texts.js";
-import type { NamespaceKeys } from "../keys.js";
-import type { Link } from "../redis/link.js";
+import { Repository } from "../repository.js";
 import { ADD_ITEMS, NOTE_ITEM } from "../run/run-scripts.js";
-import type { Scripts } from "../script/scripts.js";
 import { addFailed } from "../task/errors.js";
 import { bullChildren, bullKeys } from "./bull-keys.js";
 import { bull } from "./load.js";
@@ -49,17 +47,7 @@ export interface ItemNote {
 }
 
 /** Items of a fan-out: BullMQ's children of a run's job, and their records, which are kept as long as the run's. */
-export class ItemRepository {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
-
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
-    this.#link = link;
-    this.#keys = keys;
-    this.#scripts = scripts;
-  }
-
+export class ItemRepository extends Repository {
   /**
    * Adds items that the run does not have yet, in one step with their records. A repetition adds nothing twice, even if items have ended
    * meanwhile.
@@ -71,7 +59,7 @@ export class ItemRepository {
     { queue, run, round, data, options, ...by }: NewItems,
     items: readonly { readonly index: number; readonly item: Json }[],
   ): Promise<number | undefined> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     const parent = keys.job(run);
     const template = new (bull().JobPacker)(keys.bull).template(by.type, {
       ...options,
@@ -84,7 +72,7 @@ export class ItemRepository {
     const common = `,${JSON.stringify(data).slice(1, -1)}`;
     let total: number | undefined = 0;
     for (const chunk of chunks(items)) {
-      const [word, about] = await this.#scripts.run(
+      const [word, about] = await this.scripts.run(
         ADD_ITEMS,
         {
           ...keys,
@@ -103,15 +91,11 @@ export class ItemRepository {
         })),
       );
       if (word === "LOST") return undefined;
-      if (word === "TAKEN") {
-        throw new CarillonError(
-          "CONFLICT",
+      if (word === "TAKEN")
+        throw conflict(
           `job ${about} of queue ${queue} is not an item of this run, but has its id.`,
-          {
-            remedy: "Remove that job. Give jobs of your own no ids with '@'.",
-          },
+          "Remove that job. Give jobs of your own no ids with '@'.",
         );
-      }
       if (word === "ERROR") throw addFailed(about);
       total = about;
     }
@@ -120,8 +104,8 @@ export class ItemRepository {
 
   /** Stores the start or the end of an attempt at an item, if the worker still has the item's job. */
   async note(queue: string, run: string, { by, details, data, ...note }: ItemNote): Promise<void> {
-    const keys = this.#keys.queue(queue);
-    await this.#scripts.run(
+    const keys = this.keys.queue(queue);
+    await this.scripts.run(
       NOTE_ITEM,
       { run: keys.run(run), items: keys.items(run), job: keys.job(itemId(run, note.index)) },
       {
@@ -137,8 +121,8 @@ export class ItemRepository {
 
   /** One more than the largest index of a run's items; 0: the run has none. */
   async count(queue: string, run: string): Promise<number> {
-    const key = this.#keys.queue(queue).items(run);
-    return Number((await this.#link.ask((client) => client.hget(key, "n"))) ?? 0);
+    const key = this.keys.queue(queue).items(run);
+    return Number((await this.link.ask((client) => client.hget(key, "n"))) ?? 0);
   }
 
   /**
@@ -152,8 +136,8 @@ export class ItemRepository {
     wants: (status: ItemState) => boolean,
     { from, limit }: { readonly from: number; readonly limit: number },
   ): Promise<{ items: RunItem[]; next: number | undefined }> {
-    const key = this.#keys.queue(queue).items(run);
-    const ask = (fields: string[]) => this.#link.ask((client) => client.hmget(key, ...fields));
+    const key = this.keys.queue(queue).items(run);
+    const ask = (fields: string[]) => this.link.ask((client) => client.hmget(key, ...fields));
     const [n, most] = await ask(["n", "most"]);
     const count = Number(n ?? 0);
     const found: [index: number, record: string][] = [];

@@ -1,14 +1,11 @@
 import type { TaskName } from "@carillon/core";
 import { localName, type PauseFacts, runOfJob, shardOf } from "@carillon/core/internal";
 import { Cluster, type Redis } from "ioredis";
-import type { NamespaceKeys } from "../keys.js";
-import { type Marks, ONCE_ARGS } from "../marks.js";
-import type { Link } from "../redis/link.js";
+import { ONCE_ARGS } from "../marks.js";
 import { failsForAll } from "../redis/redis-error.js";
+import { type Parts, Repository } from "../repository.js";
 import { BULL, BULL_PAUSE, ONCE } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
-import type { Scripts } from "../script/scripts.js";
-import type { Settings } from "../settings.js";
 import { bullHeldKeys, bullMeta, bullPauseKeys, bullStateKeys, bullWorkerName } from "./bull-keys.js";
 
 /** A queue's pause; empty if BullMQ itself paused it, which records nothing. */
@@ -70,35 +67,19 @@ const PAUSED = "paused";
 const MOST_CONNECTIONS = 2_000;
 
 /** BullMQ's queues: whether they are paused, what waits in them, and who works them. */
-export class QueueRepository {
-  readonly #link: Link;
+export class QueueRepository extends Repository {
   readonly #namespace: string;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
-  readonly #marks: Marks;
-  readonly #settings: Settings;
 
-  constructor(
-    link: Link,
-    namespace: string,
-    keys: NamespaceKeys,
-    scripts: Scripts,
-    marks: Marks,
-    settings: Settings,
-  ) {
-    this.#link = link;
-    this.#marks = marks;
-    this.#settings = settings;
+  constructor(parts: Parts, namespace: string) {
+    super(parts);
     this.#namespace = namespace;
-    this.#keys = keys;
-    this.#scripts = scripts;
   }
 
   /** The state of a queue. Undefined if its keys hold foreign data. */
   async state(queue: string): Promise<QueueState | undefined> {
-    const { bull } = this.#keys.queue(queue);
+    const { bull } = this.keys.queue(queue);
     try {
-      return decode(await this.#scripts.run(READ_QUEUE, bullStateKeys(bull)));
+      return decode(await this.scripts.run(READ_QUEUE, bullStateKeys(bull)));
     } catch (error) {
       if (failsForAll(error)) throw error;
       return undefined;
@@ -116,7 +97,7 @@ export class QueueRepository {
 
   /** The connections of BullMQ workers, to count them for any queue; undefined as with `workers`. */
   async connections(): Promise<WorkerConnections | undefined> {
-    const lists = await this.#link.ask(listsOfConnections).catch(() => undefined);
+    const lists = await this.link.ask(listsOfConnections).catch(() => undefined);
     return lists && new WorkerConnections(this.#namespace, lists);
   }
 
@@ -125,9 +106,9 @@ export class QueueRepository {
    * Includes ids that belong to no run.
    */
   async held(queue: string, most: number): Promise<string[]> {
-    const { bull } = this.#keys.queue(queue);
+    const { bull } = this.keys.queue(queue);
     const { active, parents } = bullHeldKeys(bull);
-    const found = await this.#link.ask((client) =>
+    const found = await this.link.ask((client) =>
       Promise.all([client.lrange(active, -most, -1), client.zrange(parents, 0, String(most - 1))]),
     );
     return [...new Set(found.flat().map(runOfJob))];
@@ -135,9 +116,9 @@ export class QueueRepository {
 
   /** Ids of the runs whose jobs wait for a time, the first `most`. Empty if its keys hold foreign data. */
   async delayed(queue: string, most: number): Promise<string[]> {
-    const key = `${this.#keys.queue(queue).bull}delayed`;
+    const key = `${this.keys.queue(queue).bull}delayed`;
     try {
-      return await this.#link.ask((client) => client.zrange(key, 0, String(most - 1)));
+      return await this.link.ask((client) => client.zrange(key, 0, String(most - 1)));
     } catch (error) {
       if (failsForAll(error)) throw error;
       return [];
@@ -149,9 +130,9 @@ export class QueueRepository {
    * fan-out may stand between. Includes ids that belong to no run. Empty if its keys hold foreign data.
    */
   async waiting(queue: string, most: number): Promise<string[]> {
-    const { wait, paused, prioritized } = bullStateKeys(this.#keys.queue(queue).bull);
+    const { wait, paused, prioritized } = bullStateKeys(this.keys.queue(queue).bull);
     try {
-      const found = await this.#link.ask((client) =>
+      const found = await this.link.ask((client) =>
         Promise.all([
           client.lrange(wait, -most, -1),
           client.lrange(wait, 0, most - 1),
@@ -169,8 +150,8 @@ export class QueueRepository {
 
   /** Limits of open runs in a queue, by owner; `*`: every other owner. */
   async limits(queue: string): Promise<Record<string, number>> {
-    const { limits } = this.#keys.queue(queue);
-    const stored = await this.#link.ask((client) => client.hgetall(limits));
+    const { limits } = this.keys.queue(queue);
+    const stored = await this.link.ask((client) => client.hgetall(limits));
     return Object.fromEntries(Object.entries(stored).map(([owner, runs]) => [owner, Number(runs)]));
   }
 
@@ -179,14 +160,14 @@ export class QueueRepository {
    * @returns whether this changed anything
    */
   async setLimit(queue: string, owner: string, runs: number | undefined): Promise<boolean> {
-    return this.#settings.field(this.#keys.queue(queue), "limits", owner, runs);
+    return this.settings.field(this.keys.queue(queue), "limits", owner, runs);
   }
 
   /** Number of places that a task's owner holds, and whether the task waits for one. */
   async place({ queue, owner, id }: TaskName): Promise<{ held: number; waits: boolean }> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     const local = localName({ owner, id });
-    return this.#link.ask(async (client) => {
+    return this.link.ask(async (client) => {
       const [held, score] = await Promise.all([
         client.zcard(keys.places(owner)),
         client.zscore(keys.waiting(owner), `${shardOf(local)} ${local}`),
@@ -197,22 +178,22 @@ export class QueueRepository {
 
   /** Returns false if it is paused already: author and note stay. */
   async pause(queue: string, by: string, note: string): Promise<boolean> {
-    const { bull, marks } = this.#keys.queue(queue);
+    const { bull, marks } = this.keys.queue(queue);
     const keys = { meta: bullMeta(bull), bull: bullPauseKeys(bull, "pause"), marks };
-    const word = await this.#marks.change(marks, PAUSED, (once) =>
-      this.#scripts.run(PAUSE_QUEUE, keys, { ...once, by, note }),
+    const word = await this.marks.change(marks, PAUSED, (once) =>
+      this.scripts.run(PAUSE_QUEUE, keys, { ...once, by, note }),
     );
     return word !== "UNCHANGED";
   }
 
   /** Returns false if it was not paused. */
   async resume(queue: string): Promise<boolean> {
-    const { bull, marks } = this.#keys.queue(queue);
+    const { bull, marks } = this.keys.queue(queue);
     const { meta, paused } = bullStateKeys(bull);
     const keys = { meta, paused, bull: bullPauseKeys(bull, "resume"), marks };
     for (let changed = false; ; changed = true) {
-      const left = await this.#marks.change(marks, PAUSED, (once) =>
-        this.#scripts.run(RESUME_QUEUE, keys, once),
+      const left = await this.marks.change(marks, PAUSED, (once) =>
+        this.scripts.run(RESUME_QUEUE, keys, once),
       );
       // Its answer was lost, and may have said that jobs are left.
       if (left === "DONE") continue;

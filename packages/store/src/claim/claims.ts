@@ -8,6 +8,7 @@ import {
 } from "@carillon/core";
 import {
   assertOverlap,
+  conflict,
   type Decision,
   type DueTask,
   decideItems,
@@ -263,9 +264,7 @@ export class ClaimRepository extends DueReads {
       this.#trigger(name, by, overlap, how),
     );
     if (result) return result;
-    throw new CarillonError("CONFLICT", `${local} kept changing while it was triggered.`, {
-      remedy: "Try again.",
-    });
+    throw conflict(`${local} kept changing while it was triggered.`, "Try again.");
   }
 
   /**
@@ -286,9 +285,7 @@ export class ClaimRepository extends DueReads {
       }),
     );
     if (result?.outcome === "enqueued") return { run: result.run, enqueued: result.enqueued };
-    throw new CarillonError("CONFLICT", `${local} kept changing while its items were retried.`, {
-      remedy: "Try again.",
-    });
+    throw conflict(`${local} kept changing while its items were retried.`, "Try again.");
   }
 
   async #trigger(

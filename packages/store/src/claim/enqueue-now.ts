@@ -1,5 +1,5 @@
-import { CarillonError, type ParsedTask } from "@carillon/core";
-import { localName, runId, shardOf } from "@carillon/core/internal";
+import type { ParsedTask } from "@carillon/core";
+import { conflict, localName, runId, shardOf } from "@carillon/core/internal";
 import { bullKeys } from "../bull/bull-keys.js";
 import type { QueueKeys } from "../keys.js";
 import { FACTS } from "../script/facts.js";
@@ -68,7 +68,7 @@ export async function enqueueNow(
   if (word === "LIMITED") return undefined;
   if (word === "TAKEN") throw nameTaken(local);
   if (word === "LEFT" || word === "STALE")
-    throw new CarillonError("CONFLICT", `${local} kept being deleted meanwhile.`, { remedy: "Try again." });
+    throw conflict(`${local} kept being deleted meanwhile.`, "Try again.");
   if (word.startsWith("ERROR")) throw addFailed(word);
   return { run, enqueued: at };
 }

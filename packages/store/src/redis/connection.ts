@@ -1,6 +1,6 @@
 import type { ConnectionOptions as TlsOptions } from "node:tls";
-import { CarillonError } from "@carillon/core";
-import { assertOptions } from "@carillon/core/internal";
+import type { CarillonError } from "@carillon/core";
+import { assertOptions, invalid } from "@carillon/core/internal";
 import {
   type RedisOptions as AllRedisOptions,
   Cluster,
@@ -83,10 +83,7 @@ export function assertConnection(options: { connection?: unknown; store?: unknow
 }
 
 function missingConnection(): CarillonError {
-  return new CarillonError("INVALID_OPTION", "missing.", {
-    field: "connection",
-    remedy: "Give a Redis URL, for example redis://localhost:6379.",
-  });
+  return invalid("connection", "missing.", "Give a Redis URL, for example redis://localhost:6379.");
 }
 
 /** If the database cannot be selected, ioredis continues with database 0, and so with foreign tasks. */
@@ -160,14 +157,13 @@ function openCluster(
 /** Checks a spec that is not a client. @throws `INVALID_OPTION` */
 export function readConnection({ url, tls }: EndpointByUrl, field = "connection"): RedisPlace {
   const place = parseRedisUrl(url, field);
-  if (place.topology === "cluster" && place.db)
-    throw new CarillonError("INVALID_OPTION", NO_DATABASES.what, { field, remedy: NO_DATABASES.remedy });
-  if (tls && !place.tls) {
-    throw new CarillonError("INVALID_OPTION", "certificates are given, but the URL does not ask for TLS.", {
+  if (place.topology === "cluster" && place.db) throw invalid(field, NO_DATABASES.what, NO_DATABASES.remedy);
+  if (tls && !place.tls)
+    throw invalid(
       field,
-      remedy: "Use rediss:// or rediss+sentinel://.",
-    });
-  }
+      "certificates are given, but the URL does not ask for TLS.",
+      "Use rediss:// or rediss+sentinel://.",
+    );
   return place;
 }
 

@@ -1,5 +1,5 @@
-import { CarillonError } from "@carillon/core";
-import { assertOptions } from "@carillon/core/internal";
+import type { CarillonError } from "@carillon/core";
+import { assertOptions, invalid } from "@carillon/core/internal";
 import type { ClusterOptions, RedisOptions } from "ioredis";
 
 /**
@@ -180,19 +180,15 @@ export function settled(
 export function assertBesideUrl(given: object): void {
   const rules = Object.entries<Rule>(REDIS_OPTIONS);
   const said = rules.find(([name, rule]) => rule === "address" && name in given);
-  if (said) {
-    throw new CarillonError("INVALID_OPTION", "the URL says it.", {
-      field: `connection.options.${said[0]}`,
-      remedy: "Leave it out.",
-    });
-  }
+  if (said) throw invalid(`connection.options.${said[0]}`, "the URL says it.", "Leave it out.");
   const known = rules.map(([name]) => name) as never[];
   assertOptions(given, known, "connection.options");
 }
 
 function notSupported(name: string): CarillonError {
-  return new CarillonError("INVALID_OPTION", `${name} is not supported.`, {
-    field: "connection",
-    remedy: "Give one without; the namespace keeps Carillon's keys apart from others.",
-  });
+  return invalid(
+    "connection",
+    `${name} is not supported.`,
+    "Give one without; the namespace keeps Carillon's keys apart from others.",
+  );
 }

@@ -41,9 +41,10 @@ const UNAVAILABLE =
 
 interface Known {
   readonly said: RegExp;
-  readonly code: ErrorCode;
-  /** @param text the message, without a final period */
-  message(text: string): string;
+  /** Default: `REDIS_UNAVAILABLE`. */
+  readonly code?: ErrorCode;
+  /** Made of the message, without a final period. */
+  readonly message: string | ((text: string) => string);
   /** @param command the refused command, as ioredis sent it */
   readonly remedy: string | ((text: string, command: Sent) => string);
 }
@@ -74,12 +75,7 @@ export const NO_DATABASES = {
 
 /** The first match wins. */
 const KNOWN: readonly Known[] = [
-  {
-    said: REFUSED_COMMAND,
-    code: "REDIS_AUTH",
-    message: refusedUs,
-    remedy: lackedCommand,
-  },
+  { said: REFUSED_COMMAND, code: "REDIS_AUTH", message: refusedUs, remedy: lackedCommand },
   {
     said: REFUSED_KEY,
     code: "REDIS_AUTH",
@@ -104,132 +100,109 @@ const KNOWN: readonly Known[] = [
   {
     said: /READONLY/,
     code: "REDIS_READ_ONLY",
-    message: () => "this Redis is a read-only replica.",
+    message: "this Redis is a read-only replica.",
     remedy: "Point the URL at the master.",
   },
   {
     said: /^OOM|OOM command not allowed/,
     code: "REDIS_OUT_OF_MEMORY",
-    message: () => "Redis is out of memory.",
+    message: "Redis is out of memory.",
     remedy: "Raise maxmemory or remove data; nothing was written.",
   },
   {
     said: /NOREPLICAS/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "Redis accepts no writes: too few replicas are connected.",
+    message: "Redis accepts no writes: too few replicas are connected.",
     remedy: "Writes resume when min-replicas-to-write replicas are connected; nothing was written.",
   },
   {
     said: /\bMISCONF\b/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "Redis accepts no writes: it cannot write to its disk.",
+    message: "Redis accepts no writes: it cannot write to its disk.",
     remedy: "See the log of Redis for the cause; nothing was written.",
   },
   {
     said: /^(BUSY|UNKILLABLE) /,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "Redis is busy with a script that runs for too long.",
+    message: "Redis is busy with a script that runs for too long.",
     remedy: "The script is not Carillon's; SCRIPT KILL ends it if it has written nothing. Nothing was done.",
   },
   {
     said: /^ERR max number of clients/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "Redis accepts no more connections.",
+    message: "Redis accepts no more connections.",
     remedy: "Raise maxclients, or close unused connections.",
   },
   {
     said: UNKNOWN_MASTER,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "the Sentinels name no master that takes writes.",
+    message: "the Sentinels name no master that takes writes.",
     remedy:
       "Check the name at the end of the Redis URL. During a failover the connection recovers by itself.",
   },
   {
     said: /^DENIED\b/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "Redis is in protected mode: without a password, it accepts only clients of its own host.",
+    message: "Redis is in protected mode: without a password, it accepts only clients of its own host.",
     remedy: "Set a password or ACL users on the server, and give them in the Redis URL.",
   },
   {
     said: /wrong version number|packet length too long/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "this port of Redis does not speak TLS.",
+    message: "this port of Redis does not speak TLS.",
     remedy: "Use redis:// instead of rediss://, or the port of Redis that speaks TLS.",
   },
   {
     said: TLS,
-    code: "REDIS_UNAVAILABLE",
     message: (text) => `TLS with Redis failed: ${text}.`,
     remedy: "Check the certificates (REDIS_TLS_CA_FILE and its like) and that this port of Redis speaks TLS.",
   },
   {
     said: /DB index is out of range/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "this Redis has no database with that number.",
+    message: "this Redis has no database with that number.",
     remedy: "Check the number at the end of the Redis URL.",
   },
   {
     said: /Unknown RESP type/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "the server at that address does not speak the Redis protocol.",
+    message: "the server at that address does not speak the Redis protocol.",
     remedy: "Check host and port of the Redis URL.",
   },
-  {
-    said: /SELECT is not allowed in cluster mode/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => NO_DATABASES.what,
-    remedy: NO_DATABASES.remedy,
-  },
+  { said: /SELECT is not allowed in cluster mode/, message: NO_DATABASES.what, remedy: NO_DATABASES.remedy },
   {
     said: /cluster support disabled/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "this Redis is not a cluster.",
+    message: "this Redis is not a cluster.",
     remedy: "Name one server in the Redis URL, or only nodes of one cluster.",
   },
   {
     said: /^MOVED \d/,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "this Redis is a cluster, and the connection is for a single server.",
+    message: "this Redis is a cluster, and the connection is for a single server.",
     remedy:
       "A cluster is recognised by INFO (allow +info), and not through a socket: name several of its nodes, separated by commas.",
   },
   {
     said: SILENT,
-    code: "REDIS_UNAVAILABLE",
-    message: () => "Redis is reached, and does not answer in time.",
+    message: "Redis is reached, and does not answer in time.",
     remedy:
       "A command may hold it (SLOWLOG), its host may be overloaded, or the network slow. carillon doctor names the cause if it can.",
   },
   {
     said: /ENOTFOUND|EAI_AGAIN/,
-    code: "REDIS_UNAVAILABLE",
     message: (text) => `the host of the Redis URL has no address: ${text}.`,
     remedy:
       "Check the name, and the DNS of this machine: the address of a private network resolves only inside it.",
   },
   {
     said: /connect (ENOENT|EACCES|ENOTSOCK) /,
-    code: "REDIS_UNAVAILABLE",
     message: (text) => `the socket of Redis cannot be opened: ${text}.`,
     remedy: "Check the path in the Redis URL, unixsocket and unixsocketperm of Redis, and that Redis runs.",
   },
   {
     // Redis takes the first bytes of TLS for a command that is not yet complete.
     said: /ETIMEDOUT/,
-    code: "REDIS_UNAVAILABLE",
     message: (text) => `Redis cannot be reached: ${text}.`,
     remedy: "Check host, port and firewalls: a port without TLS needs redis:// instead of rediss://.",
   },
   {
     // A server that expects TLS ends the connection.
     said: /ECONNRESET|Connection is closed/,
-    code: "REDIS_UNAVAILABLE",
     message: (text) => `Redis cannot be reached: ${text}.`,
     remedy: "Check that it runs and that the URL is right: a port that speaks TLS needs rediss://.",
   },
   {
     said: UNAVAILABLE,
-    code: "REDIS_UNAVAILABLE",
     message: (text) => `Redis cannot be reached: ${text}.`,
     remedy: "Check that it runs and that the URL is right.",
   },
@@ -249,9 +222,10 @@ export function redisError(error: unknown): CarillonError {
   if (nested && nested !== error) return redisError(nested);
   const known = KNOWN.find(({ said }) => said.test(text));
   if (!known) return new CarillonError("REDIS_ERROR", text, { cause: error });
-  const { code, message, remedy } = known;
+  const { code = "REDIS_UNAVAILABLE", message, remedy } = known;
+  const said = text.replace(/\.$/, "");
   const sent = { name: "", args: [], ...(error as { command?: Sent } | undefined)?.command };
-  return new CarillonError(code, message(text.replace(/\.$/, "")), {
+  return new CarillonError(code, typeof message === "string" ? message : message(said), {
     remedy: typeof remedy === "string" ? remedy : remedy(text, sent),
     cause: error,
   });

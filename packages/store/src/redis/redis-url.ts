@@ -1,5 +1,4 @@
-import { CarillonError } from "@carillon/core";
-import { quote } from "@carillon/core/internal";
+import { invalid, quote } from "@carillon/core/internal";
 
 /** Address and credentials of Redis from a URL. */
 export interface RedisPlace {
@@ -45,7 +44,7 @@ export function parseRedisUrl(text: string, field = "connection"): RedisPlace {
     const encoded = !NOT_ENCODED.test(text);
     // A part of the password could be taken for a parameter.
     const what = error instanceof Mistake && encoded ? error.message : "not a Redis URL.";
-    throw new CarillonError("INVALID_OPTION", what, { field, remedy: encoded ? REMEDY : ENCODE });
+    throw invalid(field, what, encoded ? REMEDY : ENCODE);
   }
 }
 
@@ -59,15 +58,13 @@ function plainPlace(text: string): RedisPlace {
     return url;
   });
   const first = urls[0] as URL;
-  if (urls.some(({ protocol }) => protocol !== first.protocol)) {
+  if (urls.some(({ protocol }) => protocol !== first.protocol))
     throw new Mistake("some of the URLs use TLS and some do not.");
-  }
   const single = urls.length === 1;
   const ways = urls.map((url) => ({ ...login(url), ...database(url.pathname.slice(1)) }));
   const [way = {}, ...others] = ways.filter((one) => Object.keys(one).length > 0);
-  if (others.some((other) => JSON.stringify(other) !== JSON.stringify(way))) {
+  if (others.some((other) => JSON.stringify(other) !== JSON.stringify(way)))
     throw new Mistake("the URLs differ in user, password or database.");
-  }
   const { family } = urls.map(({ search }) => parameters(search, single ? ["family"] : []))[0] ?? {};
   if (family !== undefined && !/^[046]$/.test(family)) throw new Mistake("family is not 0, 4 or 6.");
   return {

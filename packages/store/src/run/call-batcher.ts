@@ -39,9 +39,8 @@ export class CallBatcher<Item, Answer> {
   #sendAll(key: string): void {
     const calls = this.#calls.get(key) ?? [];
     this.#calls.delete(key);
-    for (let i = 0; i < calls.length; i += this.#most) {
+    for (let i = 0; i < calls.length; i += this.#most)
       void this.#sendBatch(key, calls.slice(i, i + this.#most));
-    }
   }
 
   async #sendBatch(key: string, calls: readonly Call<Item, Answer>[]): Promise<void> {

@@ -1,8 +1,7 @@
 import type { Outcome, Run, TaskName } from "@carillon/core";
 import { delaysOf, localName } from "@carillon/core/internal";
 import type { ChainableCommander } from "ioredis";
-import type { NamespaceKeys } from "../keys.js";
-import type { Link } from "../redis/link.js";
+import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import { noHash } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun, decodeStats } from "./codec.js";
@@ -20,19 +19,11 @@ export interface LastRun {
 }
 
 /** Reads runs. */
-export class RunReads {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-
-  constructor(link: Link, keys: NamespaceKeys) {
-    this.#link = link;
-    this.#keys = keys;
-  }
-
+export class RunReads extends Repository {
   /** Filters the runs for which a cancel was requested. */
   async cancelRequests(queue: string, runs: readonly string[]): Promise<string[]> {
-    const keys = this.#keys.queue(queue);
-    const asked = await this.#link.ask((client) =>
+    const keys = this.keys.queue(queue);
+    const asked = await this.link.ask((client) =>
       Promise.all(runs.map((run) => client.hexists(keys.run(run), "cancel"))),
     );
     return runs.filter((_, i) => asked[i] === 1);
@@ -40,7 +31,7 @@ export class RunReads {
 
   /** The captured output of a run, by attempt. */
   async output(queue: string, run: string): Promise<{ attempt: number; text: string; cut: boolean }[]> {
-    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).output(run)));
+    const stored = await this.link.ask((client) => client.hgetall(this.keys.queue(queue).output(run)));
     return Object.entries(stored)
       .map(([attempt, json]) => ({
         attempt: Number(attempt),
@@ -51,10 +42,10 @@ export class RunReads {
 
   /** A task's runs, newest first: the ones that are not final, then the others by their end. */
   async list(name: TaskName, limit: number, offset = 0): Promise<Run[]> {
-    const keys = this.#keys.queue(name.queue);
+    const keys = this.keys.queue(name.queue);
     const local = localName(name);
     const last = offset + limit - 1;
-    const [named, set, successes, failures] = await this.#link.ask((client) =>
+    const [named, set, successes, failures] = await this.link.ask((client) =>
       Promise.all([
         client.hget(keys.task(local), "open"),
         client.zrevrange(keys.open(local), 0, last),
@@ -68,7 +59,7 @@ export class RunReads {
   }
 
   async get(queue: string, id: string): Promise<Run | undefined> {
-    const hash = await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).run(id)));
+    const hash = await this.link.ask((client) => client.hgetall(this.keys.queue(queue).run(id)));
     return decodeRun(queue, id, hash);
   }
 
@@ -83,8 +74,8 @@ export class RunReads {
 
   /** Delays with which runs were enqueued and started, in the order of their ids; nothing for those whose records are gone. */
   async delays(queue: string, ids: readonly string[]): Promise<Pick<Run, "lateMs" | "waitMs">[]> {
-    const keys = this.#keys.queue(queue);
-    const found = await this.#link.ask((client) =>
+    const keys = this.keys.queue(queue);
+    const found = await this.link.ask((client) =>
       Promise.all(ids.map((id) => client.hmget(keys.run(id), "info", "of", "started"))),
     );
     return ids.map((id, i) => {
@@ -97,7 +88,7 @@ export class RunReads {
   /** The last run of each of these tasks, as their statistics have it: two round trips for each of their queues. */
   async last(names: readonly TaskName[]): Promise<LastRun[]> {
     return this.#inQueues(names, async (queue, locals) => {
-      const keys = this.#keys.queue(queue);
+      const keys = this.keys.queue(queue);
       const stats = (await this.#pipelined(locals, (pipeline, local) =>
         pipeline.hmget(keys.stats(local), "lastRun", "lastChecked"),
       )) as ([id: string | null, checked: string | null] | undefined)[];
@@ -119,7 +110,7 @@ export class RunReads {
     command: (pipeline: ChainableCommander, one: Of) => unknown,
   ): Promise<unknown[]> {
     if (all.length === 0) return [];
-    const replies = await this.#link.ask(async (client) => {
+    const replies = await this.link.ask(async (client) => {
       const pipeline = client.pipeline();
       for (const one of all) command(pipeline, one);
       return (await pipeline.exec()) ?? [];
@@ -159,13 +150,13 @@ export class RunReads {
     bounds: { most: number; since?: number | undefined },
   ): Promise<Recent[]> {
     return this.#inQueues(names, (queue, locals) =>
-      readRecent(this.#link, this.#keys.queue(queue), queue, locals, bounds),
+      readRecent(this.link, this.keys.queue(queue), queue, locals, bounds),
     );
   }
 
   /** The worker of each attempt of a run. */
   async attempts(queue: string, id: string): Promise<Attempt[]> {
-    return decodeAttempts(await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).run(id))));
+    return decodeAttempts(await this.link.ask((client) => client.hgetall(this.keys.queue(queue).run(id))));
   }
 
   /** Final runs of a queue by their end, newest first, from `before` on (UTC ms and run id; the id is left out). */
@@ -175,8 +166,8 @@ export class RunReads {
     limit: number,
     offset: number,
   ): Promise<{ id: string; at: number }[]> {
-    const { journal } = this.#keys.queue(queue);
-    const flat = await this.#link.ask((client) =>
+    const { journal } = this.keys.queue(queue);
+    const flat = await this.link.ask((client) =>
       client.zrevrangebyscore(journal, window.to, window.from, "WITHSCORES", "LIMIT", offset, limit),
     );
     return scored(flat);
@@ -184,19 +175,19 @@ export class RunReads {
 
   /** Number of runs of a queue that ended in this time, both ends included. */
   async countEnded(queue: string, { from, to }: { from: number; to: number }): Promise<number> {
-    return this.#link.ask((client) => client.zcount(this.#keys.queue(queue).journal, from, to));
+    return this.link.ask((client) => client.zcount(this.keys.queue(queue).journal, from, to));
   }
 
   /** Runs with what a sum needs: one round trip. Those whose records are gone are left out. */
   async brief(queue: string, ids: readonly string[]): Promise<ShortRun[]> {
-    const runs = await readShort(this.#link, this.#keys.queue(queue), queue, ids);
+    const runs = await readShort(this.link, this.keys.queue(queue), queue, ids);
     return runs.filter((run) => run !== undefined);
   }
 
   /** Number of ended runs of a queue, by outcome. */
   async outcomes(queue: string): Promise<Record<Outcome, number>> {
-    const { outcomes } = this.#keys.queue(queue);
-    return decodeOutcomes(await this.#link.ask((client) => client.hgetall(outcomes)));
+    const { outcomes } = this.keys.queue(queue);
+    return decodeOutcomes(await this.link.ask((client) => client.hgetall(outcomes)));
   }
 
   /**
@@ -204,8 +195,8 @@ export class RunReads {
    * `outcomes` does.
    */
   async durations(queue: string): Promise<{ successMs: number; failureMs: number }> {
-    const { outcomes } = this.#keys.queue(queue);
-    const [success, failure] = await this.#link.ask((client) =>
+    const { outcomes } = this.keys.queue(queue);
+    const [success, failure] = await this.link.ask((client) =>
       client.hmget(outcomes, "successMs", "failureMs"),
     );
     return { successMs: Number(success ?? 0), failureMs: Number(failure ?? 0) };
@@ -213,8 +204,8 @@ export class RunReads {
 
   /** A task's statistics. */
   async stats(name: TaskName): Promise<Record<string, string>> {
-    const keys = this.#keys.queue(name.queue);
-    return decodeStats(await this.#link.ask((client) => client.hgetall(keys.stats(localName(name)))));
+    const keys = this.keys.queue(name.queue);
+    return decodeStats(await this.link.ask((client) => client.hgetall(keys.stats(localName(name)))));
   }
 
   /** The statistics of tasks, and how many runs of each are not final: one round trip for each of their queues. */
@@ -223,8 +214,8 @@ export class RunReads {
   }
 
   async #statsIn(queue: string, locals: readonly string[]): Promise<StoredStats[]> {
-    const keys = this.#keys.queue(queue);
-    const replies = await this.#link.ask(async (client) => {
+    const keys = this.keys.queue(queue);
+    const replies = await this.link.ask(async (client) => {
       const pipeline = client.pipeline();
       for (const local of locals)
         pipeline.hgetall(keys.stats(local)).hget(keys.task(local), "open").zcard(keys.open(local));
@@ -242,10 +233,10 @@ export class RunReads {
    * most at least 1; default all
    */
   async open(name: TaskName, most?: number): Promise<string[]> {
-    const keys = this.#keys.queue(name.queue);
+    const keys = this.keys.queue(name.queue);
     const local = localName(name);
     const last = most === undefined ? "-1" : String(most - 1);
-    const [named, set] = await this.#link.ask((client) =>
+    const [named, set] = await this.link.ask((client) =>
       Promise.all([client.hget(keys.task(local), "open"), client.zrange(keys.open(local), 0, last)]),
     );
     return openIds(named, set);
@@ -253,8 +244,8 @@ export class RunReads {
 
   /** Occurrences of a task that were not enqueued, and why; newest first. */
   async ledger(name: TaskName): Promise<LedgerEntry[]> {
-    const key = this.#keys.queue(name.queue).ledger(localName(name));
-    const lines = await this.#link.ask((client) => client.lrange(key, 0, -1));
+    const key = this.keys.queue(name.queue).ledger(localName(name));
+    const lines = await this.link.ask((client) => client.lrange(key, 0, -1));
     return decodeLedger(lines);
   }
 }

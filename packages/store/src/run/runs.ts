@@ -4,11 +4,8 @@ import { bullRepeats } from "../bull/bull-keys.js";
 import type { CalendarRepository } from "../calendars.js";
 import { newToken } from "../ids.js";
 import { KeyedLock } from "../keyed-lock.js";
-import type { NamespaceKeys } from "../keys.js";
-import type { OptimisticWrites } from "../optimistic.js";
 import { failsForAll, redisError } from "../redis/connection.js";
-import type { Link } from "../redis/link.js";
-import type { Scripts } from "../script/scripts.js";
+import type { Parts } from "../repository.js";
 import { decodeTask, isForeign, type Retention } from "../task/codec.js";
 import { CallBatcher } from "./call-batcher.js";
 import { cutResult, decodeDetails, LONGEST_TEXT, runnerText } from "./codec.js";
@@ -62,39 +59,24 @@ interface Aftermath {
 }
 
 export class RunRepository extends RunReads {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
   readonly #retention: ReturnType<typeof endingArgs>;
-  readonly #optimistic: OptimisticWrites;
   readonly #starts: CallBatcher<Start, unknown>;
   readonly #settles: CallBatcher<End, unknown>;
   /** Numbers checkpoints and texts of output in the order in which they are sent. */
   readonly #sender = newToken();
   #number = 0;
 
-  constructor(
-    link: Link,
-    keys: NamespaceKeys,
-    scripts: Scripts,
-    calendars: CalendarRepository,
-    optimistic: OptimisticWrites,
-    retention: Retention,
-  ) {
-    super(link, keys);
-    this.#link = link;
-    this.#keys = keys;
-    this.#scripts = scripts;
+  constructor(parts: Parts, calendars: CalendarRepository, retention: Retention) {
+    super(parts);
     this.#calendars = calendars;
-    this.#optimistic = optimistic;
     this.#retention = endingArgs(retention);
     this.#starts = this.#together((queue, all) => this.#startAll(queue, all));
     this.#settles = this.#together((queue, all) => this.#settleAll(queue, all));
   }
 
   #keysOf({ name, run }: About) {
-    const keys = this.#keys.queue(name.queue);
+    const keys = this.keys.queue(name.queue);
     const local = localName(name);
     const shard = shardOf(local);
     return {
@@ -118,12 +100,12 @@ export class RunRepository extends RunReads {
       const { attempt, made, token } = one.by;
       return { ...this.#keysOf(one), by: runnerText(one.by), own: attempt, made, token };
     });
-    return this.#scripts.run(START_RUN, this.#keys.queue(queue), this.#retention, items);
+    return this.scripts.run(START_RUN, this.keys.queue(queue), this.#retention, items);
   }
 
   #settleAll(queue: string, all: readonly End[]): Promise<unknown[]> {
     const items = all.map((one) => ({ ...this.#keysOf(one), ...one.end }));
-    return this.#scripts.run(SETTLE_RUN, this.#keys.queue(queue), this.#retention, items);
+    return this.scripts.run(SETTLE_RUN, this.keys.queue(queue), this.#retention, items);
   }
 
   /** Batches the calls of a script about runs of one queue. */
@@ -147,7 +129,7 @@ export class RunRepository extends RunReads {
   lanes(queue: string, worker: LaneWorker): TurnLane[] {
     return Array.from(
       { length: LANES },
-      (_, lane) => new TurnLane(this.#scripts, this.#keys, this.#retention, queue, worker, lane),
+      (_, lane) => new TurnLane(this.scripts, this.keys, this.#retention, queue, worker, lane),
     );
   }
 
@@ -207,7 +189,7 @@ export class RunRepository extends RunReads {
       return unheard && word === "OK" ? "CANCELLED" : (word as string);
     };
     // Each end that changes its task invalidates the other decisions about that task.
-    const word = await this.#optimistic.write([`${name.queue}/${localName(name)}`], decide);
+    const word = await this.optimistic.write([`${name.queue}/${localName(name)}`], decide);
     if (word !== undefined) return word;
     throw new CarillonError("CONFLICT", `${localName(name)} kept changing while its run was settled.`);
   }
@@ -220,7 +202,7 @@ export class RunRepository extends RunReads {
     nextAt: number | undefined,
   ): Promise<Aftermath | undefined> {
     const { key, task: taskKey, stats } = this.#keysOf({ name, run });
-    const [now, flat, count, info] = await this.#scripts.run(READ_SETTLE, { run: key, task: taskKey, stats });
+    const [now, flat, count, info] = await this.scripts.run(READ_SETTLE, { run: key, task: taskKey, stats });
     const task = decodeTask(name.queue, localName(name), flat);
     if (!task || isForeign(task) || info === "") return undefined;
     const { definition, state, due, pending, generation } = task;
@@ -258,12 +240,12 @@ export class RunRepository extends RunReads {
     const { key, task, stats } = this.#keysOf({ name, run });
     this.#number += 1;
     const sent = { fence, number: this.#number, value: JSON.stringify(value) };
-    return this.#scripts.run(CHECKPOINT, { run: key, task, stats }, sent);
+    return this.scripts.run(CHECKPOINT, { run: key, task, stats }, sent);
   }
 
   /** Marks an attempt as terminating: it reached its time limit, or was cancelled. */
   async terminating(name: TaskName, run: string, fence: number): Promise<void> {
-    await this.#scripts.run(TERMINATING, { run: this.#keys.queue(name.queue).run(run) }, { fence });
+    await this.scripts.run(TERMINATING, { run: this.keys.queue(name.queue).run(run) }, { fence });
   }
 
   /** Requests the cancellation of a run, queued or running. `UNCHANGED`: requested before. */
@@ -272,12 +254,12 @@ export class RunRepository extends RunReads {
   }
 
   async #cancel(name: TaskName, run: string, by: string, onlyQueued: boolean): Promise<CancelWord> {
-    const { run: runKey, runs, next } = this.#keys.queue(name.queue);
+    const { run: runKey, runs, next } = this.keys.queue(name.queue);
     const who = by.replace(/\s/g, "_") || "-";
     for (;;) {
-      const seen = await this.#link.ask((client) => client.hget(runKey(run), "reopened"));
+      const seen = await this.link.ask((client) => client.hget(runKey(run), "reopened"));
       const asked = { id: run, by: who, seen: seen ?? "", onlyQueued };
-      const word = await this.#scripts.run(CANCEL_RUN, { run: runKey(run), runs, next }, asked);
+      const word = await this.scripts.run(CANCEL_RUN, { run: runKey(run), runs, next }, asked);
       if (word !== "STALE") return word;
     }
   }
@@ -293,7 +275,7 @@ export class RunRepository extends RunReads {
     text: string,
     cut: boolean,
   ): Promise<void> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     this.#number += 1;
     const [by, number] = [this.#sender, this.#number];
     const output = JSON.stringify({ by, number, text, cut });
@@ -307,7 +289,7 @@ export class RunRepository extends RunReads {
             token: of.token,
           };
     const { output: key, job, ...args } = where;
-    await this.#scripts.run(
+    await this.scripts.run(
       SAVE_OUTPUT,
       { run: keys.run(run), output: key, job },
       { ...args, by, number, output },
@@ -338,8 +320,8 @@ export class RunRepository extends RunReads {
     cleared: boolean;
     more: boolean;
   }> {
-    const keys = this.#keys.queue(queue);
-    const [now, more, ...found] = await this.#scripts.run(
+    const keys = this.keys.queue(queue);
+    const [now, more, ...found] = await this.scripts.run(
       RECONCILE,
       { ...keys, repeats: bullRepeats(keys.bull) },
       { ...this.#retention, most: RECONCILE_BATCH, longest: LONGEST_WAIT },

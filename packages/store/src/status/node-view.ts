@@ -7,13 +7,13 @@ export type NodeState = "ready" | "not-ready" | "silent" | "dead";
 export interface NodeView extends NodeInfo {
   readonly alive: boolean;
   readonly state: NodeState;
+  /** Time since its last heartbeat, if it missed one, in ms; negative: the clock of Redis went back. */
+  readonly silentMs?: number;
 }
 
 /** A node that has missed a heartbeat counts as not ready: its reported state is out of date. */
 export function nodeView(node: NodeInfo, now: number): NodeView {
   const alive = isAlive(node, now);
   if (alive && !isSilent(node, now)) return { ...node, alive, state: node.ready ? "ready" : "not-ready" };
-  const seconds = Math.round((now - node.beat) / 1000);
-  const why = seconds < 0 ? "no beat since the clock of Redis went back" : `no beat for ${seconds} s`;
-  return { ...node, alive, state: alive ? "silent" : "dead", ready: false, why };
+  return { ...node, alive, state: alive ? "silent" : "dead", ready: false, silentMs: now - node.beat };
 }

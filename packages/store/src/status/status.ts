@@ -15,7 +15,7 @@ import type { Store } from "../store.js";
 import { nextOf } from "../task/next-of.js";
 import type { Coverage } from "./coverage.js";
 import { failingDeliveries } from "./failing-deliveries.js";
-import { nodeView } from "./node-view.js";
+import { type NodeView, nodeView } from "./node-view.js";
 
 /**
  * `stopped`: some work is not done until somebody acts. `behind`: an occurrence is due and no node has claimed it, or
@@ -122,7 +122,7 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
     ...refused,
     ...(names.every((name) => name === ALERTS_QUEUE) ? await lostAll(scope, alive) : []),
     ...(heard && alive.length === 0 ? [noNode(views.map(({ beat }) => beat))] : []),
-    ...(heard && alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
+    ...(heard && alive.length > 0 && ready.length === 0 ? [notReady(alive)] : []),
     ...clockWentBack(latest, now),
     ...readings.flatMap(({ queue }) => (isPlanned(queue) ? [] : pauseOf(queue))),
     ...noWorkers(gaps, readings, workers),
@@ -341,8 +341,8 @@ function noNode(beats: readonly number[]): StatusReasonFacts {
   return { code: "NO_NODE", ...(since !== undefined && { since }) };
 }
 
-function notReady(why: readonly string[]): StatusReasonFacts {
-  return { code: "NODES_NOT_READY", why };
+function notReady(alive: readonly NodeView[]): StatusReasonFacts {
+  return { code: "NODES_NOT_READY", nodes: alive.map(({ why, silentMs }) => ({ why, silentMs })) };
 }
 
 /** A freeze that holds now, and may concern the client. */

@@ -1,4 +1,5 @@
 import { CarillonError, type TaskName } from "@carillon/core";
+import { conflict } from "@carillon/core/internal";
 import { failsForAll, redisError } from "../redis/redis-error.js";
 
 export function nameTaken(local: string): CarillonError {
@@ -44,9 +45,10 @@ export function refused(local: string, text: string): CarillonError {
 /** @param moving the mark of the move */
 export function isMoving(moving: string, local: string): CarillonError {
   const [direction, queue] = moving.split(" ");
-  return new CarillonError("CONFLICT", `${local} is being moved ${direction} queue ${queue}.`, {
-    remedy: "Repeat the move: it goes on where it was interrupted.",
-  });
+  return conflict(
+    `${local} is being moved ${direction} queue ${queue}.`,
+    "Repeat the move: it goes on where it was interrupted.",
+  );
 }
 
 /** Treats a key that holds another type than a hash (foreign data) as an empty hash. @throws any other error */

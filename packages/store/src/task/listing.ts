@@ -1,10 +1,9 @@
 import type { Schedule, TaskName } from "@carillon/core";
 import { localName, parseLocalName, SHARDS } from "@carillon/core/internal";
-import type { NamespaceKeys, QueueKeys } from "../keys.js";
-import type { Link } from "../redis/link.js";
+import type { QueueKeys } from "../keys.js";
 import type { Registry } from "../registry.js";
+import { type Parts, Repository } from "../repository.js";
 import { answers, script } from "../script/script.js";
-import type { Scripts } from "../script/scripts.js";
 import { isForeign, readable, type StoredTask } from "./codec.js";
 import { countAll, countThese, type TaskCounts, totalOf } from "./counts.js";
 import { noHash } from "./errors.js";
@@ -61,19 +60,14 @@ export interface TaskPage {
 }
 
 /** Lists and counts tasks, by indexes: what an index tells is not read from each task. */
-export class TaskListing {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
+export class TaskListing extends Repository {
   readonly #registry: Registry;
-  readonly #scripts: Scripts;
   readonly #sets: NameSets;
 
-  constructor(link: Link, keys: NamespaceKeys, registry: Registry, scripts: Scripts) {
-    this.#link = link;
-    this.#keys = keys;
+  constructor(parts: Parts, registry: Registry) {
+    super(parts);
     this.#registry = registry;
-    this.#scripts = scripts;
-    this.#sets = new NameSets(link);
+    this.#sets = new NameSets(parts.link);
   }
 
   /** A page. Tasks that are replanned, or run, between two pages of an order by time move. */
@@ -89,7 +83,7 @@ export class TaskListing {
     );
     const few = await this.#few(queues, filter, order);
     // Names that an index may remove are read in larger parts.
-    const narrowed = conditionsOf(this.#keys.queue(""), filter).length > 0;
+    const narrowed = conditionsOf(this.keys.queue(""), filter).length > 0;
     const size = narrowed ? CHUNK : Math.max(limit, 100);
     const names = few
       ? sorted(few, start)
@@ -119,7 +113,7 @@ export class TaskListing {
   /** @param dueBefore of those that count as overdue, UTC ms */
   async count(filter: CountFilter, dueBefore: number): Promise<TaskCounts> {
     const rows = (await this.#queuesOf(filter)).map(async (queue) => {
-      const keys = this.#keys.queue(queue);
+      const keys = this.keys.queue(queue);
       if (filter.owner === undefined && filter.tag === undefined)
         return [await countAll(this.#sets, keys, dueBefore)];
       const some = [];
@@ -140,12 +134,12 @@ export class TaskListing {
 
   /** The facts that decide the times of a queue's scheduled tasks, some at a time. */
   async *timings(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Timing[]> {
-    const keys = this.#keys.queue(filter.queue);
+    const keys = this.keys.queue(filter.queue);
     const known = new Map<string, Schedule>();
     const names = this.#byName([filter.queue], filter, undefined, CHUNK, Number.POSITIVE_INFINITY);
     for await (const { entries } of names) {
       const locals = entries.map(({ local }) => local);
-      yield await readTimings(this.#link, keys, locals, known);
+      yield await readTimings(this.link, keys, locals, known);
     }
   }
 
@@ -175,7 +169,7 @@ export class TaskListing {
     filter: TaskFilter,
     order: TaskOrder,
   ): Promise<{ size: number; read: () => Promise<Entry[]> }> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     const { owner } = filter;
     const entries = (locals: readonly string[]) => locals.map((local) => ({ at: 0, queue, local }));
     const ways = conditionsOf(keys, filter)
@@ -191,9 +185,9 @@ export class TaskListing {
     if (owner !== undefined && order !== "name") {
       const [first, last] = rangeOf(owner);
       ways.push({
-        count: () => this.#link.ask((client) => client.zlexcount(keys.tasks, first, last)),
+        count: () => this.link.ask((client) => client.zlexcount(keys.tasks, first, last)),
         read: async () => {
-          const all = await this.#link.ask((client) => client.zrangebylex(keys.tasks, first, last));
+          const all = await this.link.ask((client) => client.zrangebylex(keys.tasks, first, last));
           return entries(all.map(withoutType));
         },
       });
@@ -224,7 +218,7 @@ export class TaskListing {
     if (order === "name") return [...entries];
     const found = await Promise.all(
       byQueue(entries).map(async ([queue, locals]) => {
-        const keys = this.#keys.queue(queue);
+        const keys = this.keys.queue(queue);
         const scores = await this.#sets.scores(locals, setsOf(keys, order), order === "next");
         return locals.flatMap((local, i) => {
           const at = scores[i];
@@ -245,7 +239,7 @@ export class TaskListing {
   ): AsyncGenerator<Slice> {
     let read = 0;
     for (const queue of queues) {
-      const keys = this.#keys.queue(queue);
+      const keys = this.keys.queue(queue);
       let after = queue === start?.queue ? start.local : undefined;
       do {
         const at = await this.#namesAfter(keys, filter, after, size);
@@ -269,7 +263,7 @@ export class TaskListing {
     // Continues after the name, whatever its type.
     const from = after === undefined ? first : `(${after}!`;
     if (text !== undefined && tag === undefined) {
-      const [last = "", ...found] = await this.#scripts.run(
+      const [last = "", ...found] = await this.scripts.run(
         FIND_NAMES,
         { tasks: keys.tasks },
         { from, to, read: SEARCHED_AT_ONCE, text, most: size },
@@ -281,7 +275,7 @@ export class TaskListing {
       };
     }
     const source = tag === undefined ? keys.tasks : keys.tagged(tag);
-    const names = await this.#link.ask((client) => client.zrangebylex(source, from, to, "LIMIT", 0, size));
+    const names = await this.link.ask((client) => client.zrangebylex(source, from, to, "LIMIT", 0, size));
     const locals = names.map(withoutType);
     return { locals, last: names.length < size ? undefined : locals.at(-1), read: names.length };
   }
@@ -319,11 +313,11 @@ export class TaskListing {
     start: Entry | undefined,
     most: number,
   ): Promise<Entry[][]> {
-    const sets = setsOf(this.#keys.queue(queue), order);
+    const sets = setsOf(this.keys.queue(queue), order);
     const past = start !== undefined && queue < start.queue;
     const at = start === undefined ? "" : past ? start.at + 1 : start.at;
     const after = queue === start?.queue ? start.local : "";
-    const found = await this.#scripts.run(LIST_SCORED, { sets }, { at, after, most });
+    const found = await this.scripts.run(LIST_SCORED, { sets }, { at, after, most });
     return found.map((flat) =>
       Array.from({ length: flat.length / 2 }, (_, i) => ({
         queue,
@@ -337,7 +331,7 @@ export class TaskListing {
   async #narrowed(entries: readonly Entry[], filter: TaskFilter): Promise<Entry[]> {
     const found = await Promise.all(
       byQueue(entries).map(async ([queue, locals]) => {
-        const keys = this.#keys.queue(queue);
+        const keys = this.keys.queue(queue);
         let names = locals;
         for (const condition of conditionsOf(keys, filter)) {
           const meets = await this.#sets.meet(keys, names, condition);
@@ -363,8 +357,8 @@ export class TaskListing {
   }
 
   async #readIn(queue: string, names: readonly string[], filter: TaskFilter): Promise<Read[]> {
-    const keys = this.#keys.queue(queue);
-    const replies = await this.#link.ask(async (client) => {
+    const keys = this.keys.queue(queue);
+    const replies = await this.link.ask(async (client) => {
       const pipeline = client.pipeline();
       for (const local of names) pipeline.hgetall(keys.task(local));
       return (await pipeline.exec()) ?? [];

@@ -1,11 +1,9 @@
 import type { TaskName } from "@carillon/core";
 import { localName, shardOf } from "@carillon/core/internal";
-import type { NamespaceKeys } from "../keys.js";
-import type { Link } from "../redis/link.js";
+import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import { STATS, TASK } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
-import type { Scripts } from "../script/scripts.js";
 import type { StoredTask } from "./codec.js";
 
 const HOLD_TASK = script("hold-task", {
@@ -44,20 +42,10 @@ const OF_PLACE: ReadonlySet<string> = new Set([
 ]);
 
 /** The steps of a move to another queue, which is another cluster slot. */
-export class MoveRepository {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
-
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
-    this.#link = link;
-    this.#keys = keys;
-    this.#scripts = scripts;
-  }
-
+export class MoveRepository extends Repository {
   /** Holds a task: nothing is claimed, whatever its state. `STALE`: it changed since it was read. */
   async hold({ definition, generation }: StoredTask, to: string): Promise<"OK" | "STALE" | "MISSING"> {
-    return this.#scripts.run(HOLD_TASK, this.#keysOf(definition), {
+    return this.scripts.run(HOLD_TASK, this.#keysOf(definition), {
       ...this.#nameOf(definition),
       ...{ gen: generation, to },
     });
@@ -65,9 +53,9 @@ export class MoveRepository {
 
   /** Tasks of a queue that a move has held since before `until`, the oldest first: their local names and times. */
   async held(queue: string, until: number, limit: number): Promise<{ local: string; since: number }[]> {
-    const flat = await this.#link.ask((client) =>
+    const flat = await this.link.ask((client) =>
       client.zrangebyscore(
-        this.#keys.queue(queue).inState("moving"),
+        this.keys.queue(queue).inState("moving"),
         ...(["-inf", until, "WITHSCORES", "LIMIT", 0, limit] as const),
       ),
     );
@@ -84,7 +72,7 @@ export class MoveRepository {
     to: TaskName,
   ): Promise<{ answer: "OK" | "MISSING" | "TAKEN"; generation: string }> {
     const keys = this.#keysOf(from);
-    const [hash, stats, ledger, revisions] = await this.#link.ask((client) =>
+    const [hash, stats, ledger, revisions] = await this.link.ask((client) =>
       Promise.all([
         client.hgetall(keys.task),
         client.hgetall(keys.stats),
@@ -98,7 +86,7 @@ export class MoveRepository {
       ([field]) => FACTS.bookkeeping.has(field) && !OF_PLACE.has(field),
     );
     const seen = await this.#generation(to);
-    const answer = await this.#scripts.run(ADOPT_TASK, this.#keysOf(to), {
+    const answer = await this.scripts.run(ADOPT_TASK, this.#keysOf(to), {
       ...{ ...this.#nameOf(to), seen },
       ...{ gen: generation, state, moving: `from ${from.queue} ${generation}` },
       fields: fields.flat(),
@@ -113,14 +101,14 @@ export class MoveRepository {
   async end(name: TaskName): Promise<boolean> {
     for (;;) {
       const sent = { ...this.#nameOf(name), gen: await this.#generation(name) };
-      const answer = await this.#scripts.run(END_MOVE, this.#keysOf(name), sent);
+      const answer = await this.scripts.run(END_MOVE, this.#keysOf(name), sent);
       if (answer !== "STALE") return answer === "OK";
     }
   }
 
   async #generation(name: TaskName): Promise<string> {
     const { task } = this.#keysOf(name);
-    return (await this.#link.ask((client) => client.hget(task, "gen"))) ?? "";
+    return (await this.link.ask((client) => client.hget(task, "gen"))) ?? "";
   }
 
   #nameOf(name: TaskName) {
@@ -129,7 +117,7 @@ export class MoveRepository {
   }
 
   #keysOf(name: TaskName) {
-    const keys = this.#keys.queue(name.queue);
+    const keys = this.keys.queue(name.queue);
     const local = localName(name);
     return {
       ...{ task: keys.task(local), due: keys.due(shardOf(local)) },

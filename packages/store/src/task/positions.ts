@@ -1,5 +1,4 @@
-import { CarillonError } from "@carillon/core";
-import { grouped, quote } from "@carillon/core/internal";
+import { grouped, invalid, quote } from "@carillon/core/internal";
 import { CHUNK, type TaskOrder } from "./name-sets.js";
 
 /** A position in a list. */
@@ -64,8 +63,9 @@ export function decodeCursor(cursor: string | undefined, order: TaskOrder): Entr
   const [at, queue, local] = [Number(parts[0]), parts[1], parts[2]];
   const fits = order === "name" || at < 0 === (order === "last");
   if (parts.length === 3 && queue && local && Number.isSafeInteger(at) && fits) return { at, queue, local };
-  throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
-    field: "cursor",
-    remedy: "Give the cursor of the previous page, with the same sort.",
-  });
+  throw invalid(
+    "cursor",
+    `got ${quote(cursor)}.`,
+    "Give the cursor of the previous page, with the same sort.",
+  );
 }

@@ -1,5 +1,4 @@
 import {
-  CarillonError,
   type ParsedTask,
   TASK_STATES,
   type TaskDefinition,
@@ -7,6 +6,7 @@ import {
   type TaskState,
 } from "@carillon/core";
 import {
+  conflict,
   firstNext,
   isOver,
   localName,
@@ -17,15 +17,12 @@ import {
 } from "@carillon/core/internal";
 import type { CalendarRepository } from "../calendars.js";
 import type { FreezeRepository } from "../freezes.js";
-import type { NamespaceKeys } from "../keys.js";
-import type { OptimisticWrites } from "../optimistic.js";
-import type { Link } from "../redis/link.js";
 import { failsForAll } from "../redis/redis-error.js";
 import type { Entered } from "../registry.js";
+import { type Parts, Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import { LEDGER, MARKS, REVISIONS, TASK, TRIED } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
-import type { Scripts } from "../script/scripts.js";
 import {
   decodeTask,
   definitionFields,
@@ -151,35 +148,21 @@ export interface PutView {
 }
 
 /** Plans each task of a put and sends the drafts; a task that is not as believed is replanned. */
-export class PutWriter {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
+export class PutWriter extends Repository {
   readonly #calendars: CalendarRepository;
   readonly #schedules: ScheduleCache;
-  readonly #optimistic: OptimisticWrites;
   readonly #freezes: FreezeRepository;
 
-  constructor(
-    link: Link,
-    keys: NamespaceKeys,
-    scripts: Scripts,
-    freezes: FreezeRepository,
-    calendars: CalendarRepository,
-    optimistic: OptimisticWrites,
-  ) {
-    this.#link = link;
-    this.#keys = keys;
+  constructor(parts: Parts, freezes: FreezeRepository, calendars: CalendarRepository) {
+    super(parts);
     this.#freezes = freezes;
-    this.#scripts = scripts;
     this.#calendars = calendars;
-    this.#optimistic = optimistic;
     this.#schedules = calendars.schedules;
   }
 
   async view(queue: string, entered: Promise<Entered>): Promise<PutView> {
-    const { tasks, marks: key } = this.#keys.queue(queue);
-    const read = this.#scripts.run(READ_PUT, { any: tasks, marks: key });
+    const { tasks, marks: key } = this.keys.queue(queue);
+    const read = this.scripts.run(READ_PUT, { any: tasks, marks: key });
     const [[now, marks], { freezes }] = await Promise.all([read, entered]);
     return { now, marks: pairs(marks), freezes };
   }
@@ -191,11 +174,11 @@ export class PutWriter {
     now: number,
     options: PutOptions,
   ): Promise<PlannedPut[]> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     const planned: PlannedPut[] = [];
     for (let at = 0; at < tasks.length; at += PUT_BATCH) {
       const some = tasks.slice(at, at + PUT_BATCH);
-      const hashes = await this.#link.ask((client) =>
+      const hashes = await this.link.ask((client) =>
         Promise.all(some.map(({ definition }) => client.hgetall(keys.task(localName(definition))))),
       );
       for (const [i, parsed] of some.entries()) {
@@ -320,19 +303,15 @@ export class PutWriter {
     };
     const names = open.map(({ draft }) => `${queue}/${draft.local}`);
     // The first step reads the stored tasks and the second writes, with no wait in between.
-    const done = await this.#optimistic.write(names, async () => (await step()) ?? step(), 0);
+    const done = await this.optimistic.write(names, async () => (await step()) ?? step(), 0);
     if (failures.length > 0) throw failures[0];
-    if (!done) {
-      throw new CarillonError("CONFLICT", `${quote(open[0]?.draft.local)} kept changing while it was put.`, {
-        remedy: "Try again.",
-      });
-    }
+    if (!done) throw conflict(`${quote(open[0]?.draft.local)} kept changing while it was put.`, "Try again.");
     return results;
   }
 
   #clear(queue: string, local: string): Promise<void> {
-    const keys = this.#keys.queue(queue);
-    return clearDeletedRuns(this.#scripts, keys, `${FACTS.goneOpen}${local}`);
+    const keys = this.keys.queue(queue);
+    return clearDeletedRuns(this.scripts, keys, `${FACTS.goneOpen}${local}`);
   }
 
   #draftFirst(parsed: ParsedTask, now: number, options: PutOptions): Draft {
@@ -434,8 +413,8 @@ export class PutWriter {
     view: PutView,
     { by, set, trace }: PutOptions,
   ): Promise<{ now: number; each: string[][] }> {
-    const keys = this.#keys.queue(queue);
-    const [now, marks, ...each] = await this.#scripts.run(
+    const keys = this.keys.queue(queue);
+    const [now, marks, ...each] = await this.scripts.run(
       PUT,
       keys,
       { revision: this.#calendars.revision, freezes: view.freezes, by, trace },

@@ -1,10 +1,8 @@
 import { CarillonError, type TaskName } from "@carillon/core";
 import { localName, type ResolvedRef, type Work } from "@carillon/core/internal";
-import type { NamespaceKeys } from "../keys.js";
-import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
+import { type Parts, Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
-import type { Scripts } from "../script/scripts.js";
 import { decodeRevision, decodeTask, isForeign, type Revision, type StoredTask } from "./codec.js";
 import type { TaskCounts } from "./counts.js";
 import { unreadable, unsupportedFormat } from "./errors.js";
@@ -16,23 +14,20 @@ import type { Timing } from "./timings.js";
 const [MOST_PAGES, PAGE] = [20, 100];
 
 /** Reads tasks. */
-export class TaskReads {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
+export class TaskReads extends Repository {
   readonly #registry: Registry;
   readonly #listing: TaskListing;
 
-  constructor(link: Link, keys: NamespaceKeys, registry: Registry, scripts: Scripts) {
-    this.#link = link;
-    this.#keys = keys;
+  constructor(parts: Parts, registry: Registry) {
+    super(parts);
     this.#registry = registry;
-    this.#listing = new TaskListing(link, keys, registry, scripts);
+    this.#listing = new TaskListing(parts, registry);
   }
 
   async get(name: TaskName): Promise<StoredTask | undefined> {
     const local = localName(name);
-    const key = this.#keys.queue(name.queue).task(local);
-    const hash = await this.#link
+    const key = this.keys.queue(name.queue).task(local);
+    const hash = await this.link
       .ask((client) => client.hgetall(key))
       .catch((error: CarillonError) => {
         // Foreign data in place of a task.
@@ -44,8 +39,8 @@ export class TaskReads {
   /** Local names of a queue's tasks that were deleted since then and can be put again, with these times, the newest first. */
   async deleted(queue: string, since: number, now: number): Promise<{ local: string; at: number }[]> {
     const from = Math.max(since, now - FACTS.deleted.ms);
-    const flat = await this.#link.ask((client) =>
-      client.zrevrangebyscore(this.#keys.queue(queue).deleted, ...(["+inf", from, "WITHSCORES"] as const)),
+    const flat = await this.link.ask((client) =>
+      client.zrevrangebyscore(this.keys.queue(queue).deleted, ...(["+inf", from, "WITHSCORES"] as const)),
     );
     return flat.flatMap((local, i) => (i % 2 === 0 ? [{ local, at: Number(flat[i + 1]) }] : []));
   }
@@ -53,8 +48,8 @@ export class TaskReads {
   /** The replaced definitions of a task, newest first. Corrupt ones are left out. */
   async revisions(name: TaskName): Promise<Revision[]> {
     const local = localName(name);
-    const kept = await this.#link.ask((client) =>
-      client.lrange(this.#keys.queue(name.queue).revisions(local), 0, -1),
+    const kept = await this.link.ask((client) =>
+      client.lrange(this.keys.queue(name.queue).revisions(local), 0, -1),
     );
     return kept.flatMap((text) => decodeRevision(name.queue, local, text));
   }
@@ -76,7 +71,7 @@ export class TaskReads {
     const queues = ref.queue === undefined ? await all() : [ref.queue];
     const found = await Promise.all(
       queues.map(async (queue) =>
-        (await this.#link.ask((client) => client.exists(this.#keys.queue(queue)[what](local))))
+        (await this.link.ask((client) => client.exists(this.keys.queue(queue)[what](local))))
           ? queue
           : undefined,
       ),
@@ -140,9 +135,9 @@ export class TaskReads {
 
   /** Names of the tasks with a check due until then, and its time (UTC ms), earliest first. */
   async due(queue: string, until: number, limit: number): Promise<{ local: string; at: number }[]> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     const to = until === Number.POSITIVE_INFINITY ? "+inf" : until;
-    const shards = await this.#link.ask((client) =>
+    const shards = await this.link.ask((client) =>
       Promise.all(
         keys.dues.map((key) => client.zrangebyscore(key, "-inf", to, "WITHSCORES", "LIMIT", 0, limit)),
       ),
@@ -161,11 +156,11 @@ export class TaskReads {
    * one shorter than `size`.
    */
   async *names(queue: string, size: number): AsyncGenerator<string[]> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     let page: string[] = [];
     do {
       const from = page.length === 0 ? "-" : `(${page.at(-1)}!`;
-      const names = await this.#link.ask((client) =>
+      const names = await this.link.ask((client) =>
         client.zrangebylex(keys.tasks, from, "+", "LIMIT", 0, size),
       );
       page = names.map(withoutType);
@@ -175,16 +170,16 @@ export class TaskReads {
 
   /** Number of tasks that a queue holds: of all owners, or of one. */
   async count(queue: string, owner?: string): Promise<number> {
-    const keys = this.#keys.queue(queue);
-    if (owner === undefined) return this.#link.ask((client) => client.zcard(keys.tasks));
+    const keys = this.keys.queue(queue);
+    if (owner === undefined) return this.link.ask((client) => client.zcard(keys.tasks));
     const [first, last] = rangeOf(owner);
-    return this.#link.ask((client) => client.zlexcount(keys.tasks, first, last));
+    return this.link.ask((client) => client.zlexcount(keys.tasks, first, last));
   }
 
   /** Number of tasks of a queue that have a next time, are paused, are finished, or wait for a run's end. */
   async countStates(queue: string): Promise<Record<"planned" | "waiting" | "paused" | "finished", number>> {
-    const keys = this.#keys.queue(queue);
-    const [all = 0, paused = 0, finished = 0, ...dues] = await this.#link.ask((client) =>
+    const keys = this.keys.queue(queue);
+    const [all = 0, paused = 0, finished = 0, ...dues] = await this.link.ask((client) =>
       Promise.all(
         [keys.tasks, keys.inState("paused"), keys.inState("finished"), ...keys.dues].map((key) =>
           client.zcard(key),

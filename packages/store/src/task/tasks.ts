@@ -3,10 +3,8 @@ import { calendarsOf, firstNext, isOver, localName, shardOf } from "@carillon/co
 import { type CalendarRepository, READ_TIME } from "../calendars.js";
 import type { FreezeRepository } from "../freezes.js";
 import { newToken } from "../ids.js";
-import type { NamespaceKeys } from "../keys.js";
-import type { OptimisticWrites } from "../optimistic.js";
-import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
+import type { Parts } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import {
   BULL,
@@ -21,7 +19,6 @@ import {
   TRIED,
 } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
-import type { Scripts } from "../script/scripts.js";
 import { isRetired } from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
 import { isMoving, noText, notAsAsked, unsupportedFormat } from "./errors.js";
@@ -95,34 +92,20 @@ const DELETE = script("delete", {
 });
 
 export class TaskRepository extends TaskReads {
-  readonly #link: Link;
-  readonly #keys: NamespaceKeys;
-  readonly #scripts: Scripts;
   readonly #registry: Registry;
   readonly #calendars: CalendarRepository;
   readonly #writer: PutWriter;
 
-  constructor(
-    link: Link,
-    keys: NamespaceKeys,
-    scripts: Scripts,
-    registry: Registry,
-    freezes: FreezeRepository,
-    calendars: CalendarRepository,
-    optimistic: OptimisticWrites,
-  ) {
-    super(link, keys, registry, scripts);
-    this.#link = link;
-    this.#keys = keys;
-    this.#scripts = scripts;
+  constructor(parts: Parts, registry: Registry, freezes: FreezeRepository, calendars: CalendarRepository) {
+    super(parts, registry);
     this.#registry = registry;
     this.#calendars = calendars;
-    this.#writer = new PutWriter(link, keys, scripts, freezes, calendars, optimistic);
+    this.#writer = new PutWriter(parts, freezes, calendars);
   }
 
   /** The time of this queue's Redis, in ms. */
   async time(queue: string): Promise<number> {
-    return this.#scripts.run(READ_TIME, { any: this.#keys.queue(queue).tasks });
+    return this.scripts.run(READ_TIME, { any: this.keys.queue(queue).tasks });
   }
 
   /**
@@ -185,19 +168,19 @@ export class TaskRepository extends TaskReads {
 
   /** Repairs the indexes of a queue from its definitions. Returns the number of repaired tasks and parts. */
   async audit(queue: string): Promise<number> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     let mended = 0;
     for await (const locals of this.names(queue, REPLAN_PAGE)) {
       const last = locals.length < REPLAN_PAGE;
       const items = locals.map((name) => ({ task: keys.task(name), name, shard: shardOf(name) }));
-      mended += await this.#scripts.run(AUDIT, keys, { last }, items);
+      mended += await this.scripts.run(AUDIT, keys, { last }, items);
     }
     return mended;
   }
 
   /** The keys of all scripts that move a task. */
   #movedKeys(name: TaskName) {
-    const keys = this.#keys.queue(name.queue);
+    const keys = this.keys.queue(name.queue);
     const local = localName(name);
     return { ...keys, task: keys.task(local), due: keys.due(shardOf(local)) };
   }
@@ -206,7 +189,7 @@ export class TaskRepository extends TaskReads {
     const local = localName(name);
     for (;;) {
       const gen = await this.#generation(name);
-      const answer = await this.#scripts.run(PAUSE, this.#movedKeys(name), {
+      const answer = await this.scripts.run(PAUSE, this.#movedKeys(name), {
         ...{ name: local, shard: shardOf(local), gen, by, note },
       });
       const [word, version] = answer.split(" ");
@@ -229,7 +212,7 @@ export class TaskRepository extends TaskReads {
     by = "",
     { after, mode }: { after?: number | undefined; mode?: "live" | "shadow" | undefined } = {},
   ): Promise<"OK" | "UNCHANGED" | "MISSING"> {
-    const keys = this.#keys.queue(name.queue);
+    const keys = this.keys.queue(name.queue);
     const local = localName(name);
     for (;;) {
       const [now, task] = await Promise.all([this.time(name.queue), this.get(name)]);
@@ -252,7 +235,7 @@ export class TaskRepository extends TaskReads {
         missed !== "catch-up" && owed !== undefined && owed <= through
           ? (schedule.latest(through) ?? owed)
           : undefined;
-      const answer = await this.#scripts.run(
+      const answer = await this.scripts.run(
         RESUME,
         {
           ...this.#movedKeys(name),
@@ -290,8 +273,8 @@ export class TaskRepository extends TaskReads {
       if (task.revision !== revision) throw notAsAsked(local, "has changed since");
       if (task.moving !== undefined) throw isMoving(task.moving, local);
       const owed = this.#writer.owed(task, now);
-      const keys = this.#keys.queue(name.queue);
-      const answer = await this.#scripts.run(
+      const keys = this.keys.queue(name.queue);
+      const answer = await this.scripts.run(
         RETIRE,
         { ...this.#movedKeys(name), ledger: keys.ledger(local), owned: keys.owned(task.set.name) },
         {
@@ -307,8 +290,8 @@ export class TaskRepository extends TaskReads {
 
   /** Names of the tasks of a set in a queue, with the time at which they were removed from it, 0 for its members. */
   async owned(queue: string, set: string): Promise<[local: string, removed: number][]> {
-    const flat = await this.#link.ask((client) =>
-      client.zrange(this.#keys.queue(queue).owned(set), 0, "-1", "WITHSCORES"),
+    const flat = await this.link.ask((client) =>
+      client.zrange(this.keys.queue(queue).owned(set), 0, "-1", "WITHSCORES"),
     );
     return flat.flatMap((local, i) => (i % 2 === 0 ? [[local, Number(flat[i + 1])]] : []));
   }
@@ -316,7 +299,7 @@ export class TaskRepository extends TaskReads {
   /** The generation of a task; "" if there is none, or corrupt data in its place. */
   async #generation(name: TaskName): Promise<string> {
     const { task } = this.#movedKeys(name);
-    return this.#link.ask((client) => client.hget(task, "gen").then((gen) => gen ?? "", noText));
+    return this.link.ask((client) => client.hget(task, "gen").then((gen) => gen ?? "", noText));
   }
 
   /**
@@ -328,13 +311,13 @@ export class TaskRepository extends TaskReads {
    * @throws `CONFLICT` if it is held for a move
    */
   async delete(name: TaskName, which: "any" | "finished" | { gen: string } = "any"): Promise<boolean> {
-    const keys = this.#keys.queue(name.queue);
+    const keys = this.keys.queue(name.queue);
     const local = localName(name);
     const token = newToken();
     const names = [`${FACTS.goneOpen}${local}`, `${FACTS.gone}${token}.hist`, `${FACTS.gone}${token}.fail`];
     const held = typeof which === "object" ? which.gen : undefined;
     const gen = held ?? (await this.#generation(name));
-    const gone = await this.#scripts.run(
+    const gone = await this.scripts.run(
       DELETE,
       {
         ...this.#movedKeys(name),
@@ -361,20 +344,20 @@ export class TaskRepository extends TaskReads {
       if (which === "any" && moving !== undefined) throw isMoving(moving, local);
     }
     // If this is interrupted, a node or `clearDeletedRuns` finishes it.
-    for (const one of names) await clearDeletedRuns(this.#scripts, keys, one);
+    for (const one of names) await clearDeletedRuns(this.scripts, keys, one);
     await this.#registry.forgetIfEmpty(name.queue);
     return gone === 1;
   }
 
   /** Clears the runs of a queue that interrupted deletes have left. */
   async clearDeletedRuns(queue: string): Promise<void> {
-    const keys = this.#keys.queue(queue);
+    const keys = this.keys.queue(queue);
     const marks: string[] = [];
     for (let from = 0; ; from += NAMES_PAGE) {
-      const page = await this.#link.ask((client) => client.zrevrange(keys.runs, from, from + NAMES_PAGE - 1));
+      const page = await this.link.ask((client) => client.zrevrange(keys.runs, from, from + NAMES_PAGE - 1));
       for (const member of page) if (member.startsWith(FACTS.gone)) marks.push(member);
       if (page.length < NAMES_PAGE) break;
     }
-    for (const mark of marks) await clearDeletedRuns(this.#scripts, keys, mark);
+    for (const mark of marks) await clearDeletedRuns(this.scripts, keys, mark);
   }
 }
