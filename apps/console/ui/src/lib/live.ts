@@ -125,9 +125,8 @@ export function startLive(client: QueryClient): () => void {
       source = undefined;
       retry = setTimeout(open, RETRY_MS);
     };
-    for (const kind of KINDS) {
+    for (const kind of KINDS)
       source.addEventListener(kind, ({ data }: MessageEvent<string>) => mark(read(kind, data)));
-    }
   };
   const shut = () => {
     source?.close();

@@ -105,6 +105,11 @@ export function minuteOf(at: number, timeZone: string): number {
   return Number(format(at, timeZone, { minute: "2-digit" }));
 }
 
+/** The time of a `datetime-local` input, UTC ms, in the viewer's zone or UTC. */
+export function typedTime(text: string, timeZone: string): number {
+  return Date.parse(timeZone === "UTC" ? `${text}Z` : text);
+}
+
 export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }

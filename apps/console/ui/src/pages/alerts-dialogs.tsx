@@ -4,11 +4,9 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { call, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct } from "../lib/query.js";
-import { useZone } from "../lib/time.js";
-import { Confirm, Field, Select, TextField } from "../parts/confirm.js";
+import { isoTime, typedTime, useZone } from "../lib/time.js";
+import { Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
 import { HoldsLine } from "../parts/holds.js";
-import { notify } from "../parts/notices.js";
 import { words } from "../words.js";
 
 const w = words.alerts;
@@ -35,32 +33,14 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
   const given = {
     ...what,
     ...(scope === "task" && owner && { owner }),
-    until: until && new Date(zone === "UTC" ? `${until}Z` : until).toISOString(),
+    until: until && isoTime(typedTime(until, zone)),
   };
-  const act = useAct(() => call("silences.put", { ...given, ...(note && { note }) }), {
-    quiet: true,
-    onDone: () => {
-      onClose();
-      notify("ok", w.holds);
-    },
-  });
-  const text = (label: string, value: string, onSet: (to: string) => void, required = true) => (
-    <Field label={label}>
-      <input
-        className="input"
-        required={required}
-        maxLength={128}
-        value={value}
-        onChange={(event) => onSet(event.target.value)}
-      />
-    </Field>
-  );
   return (
     <Confirm
       title={w.silenceTitle}
       act={w.silence}
-      by={act}
-      onAct={() => act.mutate(undefined)}
+      send={() => call("silences.put", { ...given, ...(note && { note }) })}
+      says={w.holds}
       onClose={onClose}
     >
       <p>{w.silenceHint}</p>
@@ -71,22 +51,18 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
           onSet={setScope}
         />
       </Field>
-      {scope === "task" ? text(w.scopes.owner, owner, setOwner, false) : null}
+      {scope === "task" ? (
+        <TextField label={w.scopes.owner} most={128} value={owner} onSet={setOwner} />
+      ) : null}
       {scope === "kind" ? (
         <Field label={w.kind}>
           <Select value={kind} options={w.kinds} onSet={setKind} />
         </Field>
       ) : null}
-      {scope === "all" || scope === "kind" ? null : text(w.scopes[scope], name, setName)}
-      <Field label={w.untilField(zone)}>
-        <input
-          className="input"
-          type="datetime-local"
-          required
-          value={until}
-          onChange={(event) => setUntil(event.target.value)}
-        />
-      </Field>
+      {scope === "all" || scope === "kind" ? null : (
+        <TextField label={w.scopes[scope]} required most={128} value={name} onSet={setName} />
+      )}
+      <TimeField label={w.untilField(zone)} required value={until} onSet={setUntil} />
       <HoldsLine
         preview="silences.preview"
         of={given}
@@ -102,30 +78,20 @@ export function TestAlert({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
   const [format, setFormat] = useState<AlertFormat>("json");
   const [target, setTarget] = useState("");
-  const act = useAct(() => call("alerts.test", { format, target }), {
-    quiet: true,
-    onDone: ({ run }) => {
-      onClose();
-      notify("ok", w.tested);
-      navigate(runPath(run));
-    },
-  });
   return (
-    <Confirm title={w.testTitle} act={w.test} by={act} onAct={() => act.mutate(undefined)} onClose={onClose}>
+    <Confirm
+      title={w.testTitle}
+      act={w.test}
+      send={() => call("alerts.test", { format, target })}
+      says={w.tested}
+      onDone={({ run }) => navigate(runPath(run))}
+      onClose={onClose}
+    >
       <p>{w.testHint}</p>
       <Field label={w.format}>
         <Select value={format} options={w.formats} onSet={setFormat} />
       </Field>
-      <Field label={w.target}>
-        <input
-          className="input"
-          required
-          maxLength={2_048}
-          autoComplete="off"
-          value={target}
-          onChange={(event) => setTarget(event.target.value)}
-        />
-      </Field>
+      <TextField label={w.target} required most={2_048} value={target} onSet={setTarget} />
     </Confirm>
   );
 }

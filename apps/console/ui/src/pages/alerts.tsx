@@ -5,9 +5,10 @@ import { Link, useSearchParams } from "wouter";
 import { call, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall, usePages } from "../lib/query.js";
+import { Button } from "../parts/button.js";
 import { Select } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
-import { Empty, Loaded, More, PageHead, Panel } from "../parts/page.js";
+import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -34,12 +35,8 @@ export default function Alerts() {
       <PageHead title={w.title}>
         {act ? (
           <>
-            <button type="button" className="button" onClick={() => setDialog("test")}>
-              {w.test}
-            </button>
-            <button type="button" className="button" onClick={() => setDialog("silence")}>
-              {w.silence}
-            </button>
+            <Button onClick={() => setDialog("test")}>{w.test}</Button>
+            <Button onClick={() => setDialog("silence")}>{w.silence}</Button>
           </>
         ) : null}
       </PageHead>
@@ -90,10 +87,9 @@ function Silences({ silences }: { silences: readonly Silence[] }) {
   const end = useAct((id: string) => call("silences.delete", { id }), {
     onDone: () => notify("ok", w.ended),
   });
-  if (silences.length === 0) return <Empty>{w.noSilence}</Empty>;
   return (
-    <ul className="rows">
-      {silences.map((silence) => (
+    <Rows of={silences} none={w.noSilence}>
+      {(silence) => (
         <li key={silence.id}>
           <strong className="any">{silenceText(silence)}</strong>
           <span className="soft">
@@ -101,14 +97,14 @@ function Silences({ silences }: { silences: readonly Silence[] }) {
             {silence.by === undefined ? "" : ` · ${silence.by}`}
           </span>
           {act ? (
-            <button type="button" className="button end" onClick={() => end.mutate(silence.id)}>
+            <Button look="end" onClick={() => end.mutate(silence.id)}>
               {w.end}
-            </button>
+            </Button>
           ) : null}
           {silence.note === undefined ? null : <span className="wide any">{silence.note}</span>}
         </li>
-      ))}
-    </ul>
+      )}
+    </Rows>
   );
 }
 
@@ -133,28 +129,23 @@ function Log() {
       }
     >
       <Loaded of={pages}>
-        {({ pages: read }) => {
-          const alerts = read.flatMap(({ alerts }) => alerts);
-          return (
-            <>
-              {alerts.length === 0 ? <Empty>{w.none}</Empty> : null}
-              <ul className="rows">
-                {alerts.map((alert, i) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: an alert has no id
-                  <li key={`${alert.recorded} ${i}`}>
-                    <About alert={alert} />
-                    <span className="wide soft any">
-                      {alert.silenced === undefined
-                        ? w.sentTo(alert.to.length === 0 ? w.programs : alert.to.join(", "))
-                        : w.silenced}
-                    </span>
-                  </li>
-                ))}
-              </ul>
-              <More of={pages}>{w.more}</More>
-            </>
-          );
-        }}
+        {({ pages: read }) => (
+          <>
+            <Rows of={read.flatMap(({ alerts }) => alerts)} none={w.none}>
+              {(alert, i) => (
+                <li key={`${alert.recorded} ${i}`}>
+                  <About alert={alert} />
+                  <span className="wide soft any">
+                    {alert.silenced === undefined
+                      ? w.sentTo(alert.to.length === 0 ? w.programs : alert.to.join(", "))
+                      : w.silenced}
+                  </span>
+                </li>
+              )}
+            </Rows>
+            <More of={pages}>{w.more}</More>
+          </>
+        )}
       </Loaded>
     </Panel>
   );

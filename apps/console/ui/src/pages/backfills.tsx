@@ -4,7 +4,8 @@ import { Link, useSearchParams } from "wouter";
 import { call, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
-import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Button } from "../parts/button.js";
+import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -22,17 +23,13 @@ export default function Backfills() {
       <PageHead title={w.title} />
       <Panel title={w.list}>
         <Loaded of={backfills}>
-          {({ backfills }) =>
-            backfills.length === 0 ? (
-              <Empty>{w.none}</Empty>
-            ) : (
-              <ul className="rows">
-                {backfills.map((backfill) => (
-                  <Row key={backfill.id} backfill={backfill} chosen={backfill.id === params.get("id")} />
-                ))}
-              </ul>
-            )
-          }
+          {({ backfills }) => (
+            <Rows of={backfills} none={w.none}>
+              {(backfill) => (
+                <Row key={backfill.id} backfill={backfill} chosen={backfill.id === params.get("id")} />
+              )}
+            </Rows>
+          )}
         </Loaded>
       </Panel>
     </>
@@ -56,11 +53,7 @@ function Row({ backfill, chosen }: { backfill: Backfill; chosen: boolean }) {
       <span className="end soft">
         {by} · <Relative at={created} />
       </span>
-      {act && state === "running" ? (
-        <button type="button" className="button" onClick={() => cancel.mutate(undefined)}>
-          {w.stop}
-        </button>
-      ) : null}
+      {act && state === "running" ? <Button onClick={() => cancel.mutate(undefined)}>{w.stop}</Button> : null}
       <span className="wide inline">
         <progress max={Math.max(1, total)} value={done} aria-label={w.progress(done, total)} />
         {w.progress(done, total)}

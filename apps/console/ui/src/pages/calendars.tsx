@@ -3,9 +3,10 @@ import { call } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
 import { fullTime } from "../lib/time.js";
+import { Button } from "../parts/button.js";
 import { Confirm, Field, TextField } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
-import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
 
@@ -19,36 +20,28 @@ export default function Calendars() {
   return (
     <>
       <PageHead title={w.title}>
-        {define ? (
-          <button type="button" className="button" onClick={() => setOpen("")}>
-            {w.add}
-          </button>
-        ) : null}
+        {define ? <Button onClick={() => setOpen("")}>{w.add}</Button> : null}
       </PageHead>
       <Panel title={w.list}>
         <Loaded of={calendars}>
-          {({ calendars }) =>
-            calendars.length === 0 ? (
-              <Empty>{w.none}</Empty>
-            ) : (
-              <ul className="rows">
-                {calendars.map(({ name, entries, tasks, updated, by }) => (
-                  <li key={name}>
-                    <button type="button" className="button plain" data-row onClick={() => setOpen(name)}>
-                      {name}
-                    </button>
-                    <span>{w.entries(entries)}</span>
-                    <span className="soft">{tasks === undefined ? "" : w.usedBy(tasks)}</span>
-                    <span className="soft end">
-                      {words.task.updated} <Relative at={updated} />{" "}
-                      {by && by !== "-" ? words.now.pausedBy(by) : ""}
-                    </span>
-                    <Excluded name={name} />
-                  </li>
-                ))}
-              </ul>
-            )
-          }
+          {({ calendars }) => (
+            <Rows of={calendars} none={w.none}>
+              {({ name, entries, tasks, updated, by }) => (
+                <li key={name}>
+                  <Button look="plain" data-row onClick={() => setOpen(name)}>
+                    {name}
+                  </Button>
+                  <span>{w.entries(entries)}</span>
+                  <span className="soft">{tasks === undefined ? "" : w.usedBy(tasks)}</span>
+                  <span className="soft end">
+                    {words.task.updated} <Relative at={updated} />{" "}
+                    {by && by !== "-" ? words.now.pausedBy(by) : ""}
+                  </span>
+                  <Excluded name={name} />
+                </li>
+              )}
+            </Rows>
+          )}
         </Loaded>
       </Panel>
       {open === undefined ? null : <Editor name={open} onClose={() => setOpen(undefined)} />}
@@ -89,21 +82,15 @@ function Form({ name, entries, onClose }: FormProps) {
     .split("\n")
     .map((line) => line.trim())
     .filter(Boolean);
-  const put = useAct(() => call("calendars.put", { name: id, entries: lines }), {
-    quiet: true,
-    onDone: ({ replanned }) => {
-      onClose();
-      notify("ok", w.stored(replanned));
-    },
-  });
   const remove = useAct(() => call("calendars.delete", { name }), { quiet: true, onDone: onClose });
   return (
     <Confirm
       title={name === "" ? w.add : name}
       act={words.edit.save}
-      by={remove.error ? remove : put}
+      send={() => call("calendars.put", { name: id, entries: lines })}
+      onDone={({ replanned }) => notify("ok", w.stored(replanned))}
+      error={remove.error}
       busy={!define}
-      onAct={() => put.mutate(undefined)}
       onClose={onClose}
     >
       {name === "" ? <TextField label={w.name} required most={128} value={id} onSet={setId} /> : null}
@@ -118,9 +105,9 @@ function Form({ name, entries, onClose }: FormProps) {
         />
       </Field>
       {define && name !== "" ? (
-        <button type="button" className="button danger" onClick={() => remove.mutate(undefined)}>
+        <Button look="danger" onClick={() => remove.mutate(undefined)}>
           {words.task.delete}
-        </button>
+        </Button>
       ) : null}
     </Confirm>
   );

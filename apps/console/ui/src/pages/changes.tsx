@@ -3,7 +3,7 @@ import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { usePages } from "../lib/query.js";
 import { Filters } from "../parts/filters.js";
-import { Empty, Loaded, More, PageHead, Panel, TableHead } from "../parts/page.js";
+import { Loaded, More, PageHead, Panel, Rows, TableHead } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -27,23 +27,14 @@ export default function Changes() {
       <PageHead title={w.title} />
       <Panel title={w.list} end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
         <Loaded of={pages}>
-          {({ pages: read }) => {
-            const changes = read.flatMap(({ changes }) => changes);
-            return (
-              <>
-                {changes.length === 0 ? (
-                  <Empty>{w.none}</Empty>
-                ) : (
-                  <ul className="rows">
-                    {changes.map((change) => (
-                      <Row key={change.id} change={change} />
-                    ))}
-                  </ul>
-                )}
-                <More of={pages}>{w.more}</More>
-              </>
-            );
-          }}
+          {({ pages: read }) => (
+            <>
+              <Rows of={read.flatMap(({ changes }) => changes)} none={w.none}>
+                {(change) => <Row key={change.id} change={change} />}
+              </Rows>
+              <More of={pages}>{w.more}</More>
+            </>
+          )}
         </Loaded>
       </Panel>
     </>

@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
 import { useVoice } from "../lib/time.js";
+import { Button } from "../parts/button.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { words } from "../words.js";
@@ -26,14 +27,9 @@ export default function Doctor() {
         title={w.title}
         badge={data === undefined ? null : <Badge tone={TONES[data.state]}>{w.states[data.state]}</Badge>}
       >
-        <button
-          type="button"
-          className="button"
-          disabled={doctor.isFetching}
-          onClick={() => void doctor.refetch()}
-        >
+        <Button disabled={doctor.isFetching} onClick={() => void doctor.refetch()}>
           {w.again}
-        </button>
+        </Button>
       </PageHead>
       <Loaded of={doctor}>
         {({ findings, tasks, skipped }) => (

@@ -12,6 +12,7 @@ import { words } from "../words.js";
 import { EditForm } from "./edit-form.js";
 import { EditPreview } from "./edit-preview.js";
 import "./edit.css";
+import { Button, Chips } from "../parts/button.js";
 
 const w = words.edit;
 
@@ -70,13 +71,9 @@ function Editor({ latest }: { latest?: Task }) {
           {words.cancel}
         </Link>
         {define ? (
-          <button
-            type="submit"
-            className="button main"
-            disabled={draft === undefined || put.isPending || conflict}
-          >
+          <Button type="submit" look="main" disabled={draft === undefined || put.isPending || conflict}>
             {w.save}
-          </button>
+          </Button>
         ) : null}
       </PageHead>
       <div className="stack">
@@ -97,18 +94,13 @@ function Editor({ latest }: { latest?: Task }) {
             title={w.definition}
             end={
               <div className="chips">
-                {[false, true].map((json) => (
-                  <button
-                    key={String(json)}
-                    type="button"
-                    className="chip"
-                    aria-pressed={asJson === json}
-                    disabled={!json && draft === undefined}
-                    onClick={() => setAsJson(json)}
-                  >
-                    {json ? w.json : w.form}
-                  </button>
-                ))}
+                <Chips
+                  names={["form", "json"] as const}
+                  text={(name) => w[name]}
+                  chosen={asJson ? "json" : "form"}
+                  onPick={(name) => setAsJson(name === "json")}
+                  disabled={draft === undefined ? ["form"] : []}
+                />
               </div>
             }
           >
@@ -154,16 +146,12 @@ function Conflict({ theirs, mine, onMine, onTheirs }: ConflictProps) {
         <div className="stack">
           <h3>{w.theirs}</h3>
           <Marked text={stored} other={mine} />
-          <button type="button" className="button" onClick={onTheirs}>
-            {w.takeTheirs}
-          </button>
+          <Button onClick={onTheirs}>{w.takeTheirs}</Button>
         </div>
         <div className="stack">
           <h3>{w.mine}</h3>
           <Marked text={mine} other={stored} />
-          <button type="button" className="button" onClick={onMine}>
-            {w.takeMine}
-          </button>
+          <Button onClick={onMine}>{w.takeMine}</Button>
         </div>
       </div>
     </section>

@@ -4,12 +4,12 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { call } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useCall } from "../lib/query.js";
-import { useZone } from "../lib/time.js";
-import { Confirm, Field, Select, TextField } from "../parts/confirm.js";
+import { useCall } from "../lib/query.js";
+import { isoTime, typedTime, useZone } from "../lib/time.js";
+import { Button } from "../parts/button.js";
+import { Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
 import { HoldsLine } from "../parts/holds.js";
-import { notify } from "../parts/notices.js";
-import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -29,38 +29,30 @@ export default function Freezes() {
         <Link className="button" href="/resume">
           {words.resumePage.title}
         </Link>
-        {act ? (
-          <button type="button" className="button" onClick={() => setNew(true)}>
-            {w.freeze}
-          </button>
-        ) : null}
+        {act ? <Button onClick={() => setNew(true)}>{w.freeze}</Button> : null}
       </PageHead>
       <Panel title={w.list}>
         <Loaded of={freezes}>
-          {({ freezes }) =>
-            freezes.length === 0 ? (
-              <Empty>{w.none}</Empty>
-            ) : (
-              <ul className="rows">
-                {freezes.map((freeze) => (
-                  <li key={freeze.id}>
-                    <strong>{scopeText(freeze)}</strong>
-                    <Badge tone={freeze.active ? "warn" : "none"}>{freeze.active ? w.holds : w.later}</Badge>
-                    <span className="soft">
-                      <When freeze={freeze} />
-                      {freeze.by === undefined ? "" : ` · ${freeze.by}`}
-                    </span>
-                    {act ? (
-                      <button type="button" className="button end" onClick={() => setLifting(freeze)}>
-                        {w.lift}
-                      </button>
-                    ) : null}
-                    {freeze.note === undefined ? null : <span className="wide any">{freeze.note}</span>}
-                  </li>
-                ))}
-              </ul>
-            )
-          }
+          {({ freezes }) => (
+            <Rows of={freezes} none={w.none}>
+              {(freeze) => (
+                <li key={freeze.id}>
+                  <strong>{scopeText(freeze)}</strong>
+                  <Badge tone={freeze.active ? "warn" : "none"}>{freeze.active ? w.holds : w.later}</Badge>
+                  <span className="soft">
+                    <When freeze={freeze} />
+                    {freeze.by === undefined ? "" : ` · ${freeze.by}`}
+                  </span>
+                  {act ? (
+                    <Button look="end" onClick={() => setLifting(freeze)}>
+                      {w.lift}
+                    </Button>
+                  ) : null}
+                  {freeze.note === undefined ? null : <span className="wide any">{freeze.note}</span>}
+                </li>
+              )}
+            </Rows>
+          )}
         </Loaded>
       </Panel>
       {isNew ? <NewFreeze onClose={() => setNew(false)} /> : null}
@@ -110,17 +102,16 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
   const { all, ...named } = w.scopes;
   const given = {
     ...(scope === "all" ? { all: true } : { [scope]: name }),
-    ...(until && { until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString() }),
+    ...(until && { until: isoTime(typedTime(until, zone)) }),
   };
-  const act = useAct(() => call("freezes.put", { ...given, ...(note && { note }) }), {
-    quiet: true,
-    onDone: () => {
-      onClose();
-      notify("ok", w.frozen);
-    },
-  });
   return (
-    <Confirm title={w.newTitle} act={w.freeze} by={act} onAct={() => act.mutate(undefined)} onClose={onClose}>
+    <Confirm
+      title={w.newTitle}
+      act={w.freeze}
+      send={() => call("freezes.put", { ...given, ...(note && { note }) })}
+      says={w.frozen}
+      onClose={onClose}
+    >
       <p>{w.hint}</p>
       <Field label={w.scope}>
         <Select
@@ -132,14 +123,7 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
       {scope === "all" ? null : (
         <TextField label={w.scopes[scope]} required most={128} value={name} onSet={setName} />
       )}
-      <Field label={w.untilField(zone)} hint={w.untilHint}>
-        <input
-          className="input"
-          type="datetime-local"
-          value={until}
-          onChange={(event) => setUntil(event.target.value)}
-        />
-      </Field>
+      <TimeField label={w.untilField(zone)} hint={w.untilHint} value={until} onSet={setUntil} />
       <HoldsLine preview="freezes.preview" of={given} ready={scope === "all" || name !== ""} />
       <TextField label={w.note} value={note} onSet={setNote} />
     </Confirm>
@@ -147,19 +131,12 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
 }
 
 function Lift({ freeze, onClose }: { freeze: FreezeView; onClose: () => void }) {
-  const act = useAct(() => call("freezes.delete", { id: freeze.id }), {
-    quiet: true,
-    onDone: () => {
-      onClose();
-      notify("ok", w.lifted);
-    },
-  });
   return (
     <Confirm
       title={w.liftTitle(scopeText(freeze))}
       act={w.lift}
-      by={act}
-      onAct={() => act.mutate(undefined)}
+      send={() => call("freezes.delete", { id: freeze.id })}
+      says={w.lifted}
       onClose={onClose}
     >
       <p>{w.liftHint}</p>

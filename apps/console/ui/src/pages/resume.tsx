@@ -4,10 +4,11 @@ import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { call, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useCall } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
+import { Button } from "../parts/button.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
-import { notify } from "../parts/notices.js";
+import { notifyOfMany } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -137,15 +138,6 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
   const { count } = plan.starts[missed];
   const isRate = !paced || (perMinute > 0 && perMinute <= 60_000);
   const load = paced && isRate ? w.paced(perMinute, duration((count / perMinute) * MINUTE)) : w.atOnce;
-  const act = useAct(() => call("bulk.resume", { ...scope, missed, ...(paced ? { perMinute } : {}) }), {
-    quiet: true,
-    onDone: ({ count, refused }) => {
-      setAsks(false);
-      notify("ok", words.bulk.done.resume(count));
-      if (refused.count > 0)
-        notify("bad", words.bulk.refused(refused.count, refused.sample[0]?.message ?? ""));
-    },
-  });
   return (
     <Panel title={w.choose}>
       <form
@@ -177,17 +169,17 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
           {count === 0 ? null : <span>{load}</span>}
         </p>
         <div className="actions">
-          <button type="submit" className="button main" disabled={!isRate}>
+          <Button type="submit" look="main" disabled={!isRate}>
             {w.go(plan.tasks)}
-          </button>
+          </Button>
         </div>
       </form>
       {asks ? (
         <Confirm
           title={w.go(plan.tasks)}
           act={words.task.resume}
-          by={act}
-          onAct={() => act.mutate(undefined)}
+          send={() => call("bulk.resume", { ...scope, missed, ...(paced ? { perMinute } : {}) })}
+          onDone={(done) => notifyOfMany("resume", done)}
           onClose={() => setAsks(false)}
         >
           <p>

@@ -5,6 +5,7 @@ import { useLocation } from "wouter";
 import { call, firstLine, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, usePages } from "../lib/query.js";
+import { Button } from "../parts/button.js";
 import { ErrorText, More, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { words } from "../words.js";
@@ -42,14 +43,9 @@ export function Items({ run }: { run: RunDetails }) {
             <span className="soft small">{w.failedItems(counts.failed ?? 0, counts.total)}</span>
           )}
           {act && run.state === "final" && failed.items.length > 0 ? (
-            <button
-              type="button"
-              className="button"
-              disabled={retry.isPending}
-              onClick={() => retry.mutate(undefined)}
-            >
+            <Button disabled={retry.isPending} onClick={() => retry.mutate(undefined)}>
               {w.retryItems}
-            </button>
+            </Button>
           ) : null}
         </>
       }

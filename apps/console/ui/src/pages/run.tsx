@@ -14,6 +14,7 @@ import { Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { Items } from "./run-items.js";
 import "./run.css";
+import { Button } from "../parts/button.js";
 
 const w = words.run;
 /** Interval in ms at which an open run is read. */
@@ -74,9 +75,9 @@ function Buttons({ run }: { run: RunDetails }) {
   return (
     <>
       {act && run.state !== "final" && run.cancel === undefined ? (
-        <button type="button" className="button danger" onClick={() => cancel.mutate(undefined)}>
+        <Button look="danger" onClick={() => cancel.mutate(undefined)}>
           {w.cancel}
-        </button>
+        </Button>
       ) : null}
       <Link className="button" href={`${taskPath(run.task)}?explain=${run.nominal}`}>
         {words.explain.title}

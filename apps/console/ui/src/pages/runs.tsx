@@ -3,7 +3,8 @@ import type { Outcome } from "@carillon/sdk";
 import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
 import { useCall, usePages } from "../lib/query.js";
-import { Empty, Loaded, More, PageHead, Panel } from "../parts/page.js";
+import { Chips } from "../parts/button.js";
+import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge } from "../parts/state.js";
 import { words } from "../words.js";
@@ -41,24 +42,19 @@ export default function Runs() {
         <Panel title={w.ended}>
           <div className="body inline">
             <div className="chips">
-              {(Object.keys(CHIPS) as Chip[]).map((name) => (
-                <button
-                  key={name}
-                  type="button"
-                  className="chip"
-                  aria-pressed={chip === name}
-                  onClick={() =>
-                    setParams((was) => {
-                      const now = new URLSearchParams(was);
-                      if (name === "all") now.delete("filter");
-                      else now.set("filter", name);
-                      return now;
-                    })
-                  }
-                >
-                  {w.chips[name]}
-                </button>
-              ))}
+              <Chips
+                names={Object.keys(CHIPS) as Chip[]}
+                text={(name) => w.chips[name]}
+                chosen={chip}
+                onPick={(name) =>
+                  setParams((was) => {
+                    const now = new URLSearchParams(was);
+                    if (name === "all") now.delete("filter");
+                    else now.set("filter", name);
+                    return now;
+                  })
+                }
+              />
             </div>
             {Object.entries(given).map(([name, value]) => (
               <Badge key={name}>
@@ -89,26 +85,22 @@ function UnderWay() {
   return (
     <Panel title={words.now.running}>
       <Loaded of={runs}>
-        {({ runs }) =>
-          runs.length === 0 ? (
-            <Empty>{words.now.noneRunning}</Empty>
-          ) : (
-            <ul className="rows">
-              {runs.map(({ id, task, host, worker, runningMs, usualMs }) => (
-                <li key={id}>
-                  <Link href={runPath(id)} data-row>
-                    {shortName(task)}
-                  </Link>
-                  <span className="soft small">{host ?? worker}</span>
-                  <span className="end soft">
-                    {duration(runningMs)}
-                    {usualMs === undefined ? "" : ` (${w.usually(duration(usualMs))})`}
-                  </span>
-                </li>
-              ))}
-            </ul>
-          )
-        }
+        {({ runs }) => (
+          <Rows of={runs} none={words.now.noneRunning}>
+            {({ id, task, host, worker, runningMs, usualMs }) => (
+              <li key={id}>
+                <Link href={runPath(id)} data-row>
+                  {shortName(task)}
+                </Link>
+                <span className="soft small">{host ?? worker}</span>
+                <span className="end soft">
+                  {duration(runningMs)}
+                  {usualMs === undefined ? "" : ` (${w.usually(duration(usualMs))})`}
+                </span>
+              </li>
+            )}
+          </Rows>
+        )}
       </Loaded>
     </Panel>
   );

@@ -1,10 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { duration, silenceText } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link } from "wouter";
 import { call, ROOT } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
+import { Button } from "../parts/button.js";
 import { Confirm, TextField } from "../parts/confirm.js";
 import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";
@@ -51,7 +52,7 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
       <table className="plain">
         <TableHead of={w.nodeColumns} />
         <tbody>
-          {nodes.map(({ id, host, pid, state, why, version, tzdata, clockOffset, beat, started }) => (
+          {nodes.map(({ id, host, pid, state, version, tzdata, clockOffset, beat, started, ...node }) => (
             <tr key={id}>
               <td>
                 <strong className="nowrap">{id}</strong>
@@ -61,7 +62,7 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
               </td>
               <td>
                 <Badge tone={TONES[state]}>{w.states[state]}</Badge>
-                {why === undefined ? null : <span className="block small">{why}</span>}
+                {silenceText(node) ? <span className="block small">{silenceText(node)}</span> : null}
               </td>
               <td>
                 <Relative at={beat} />
@@ -158,13 +159,9 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
               {act ? (
                 <td>
                   {paused === undefined ? (
-                    <button type="button" className="button" onClick={() => setPausing(name)}>
-                      {words.task.pause}
-                    </button>
+                    <Button onClick={() => setPausing(name)}>{words.task.pause}</Button>
                   ) : (
-                    <button type="button" className="button" onClick={() => resume.mutate(name)}>
-                      {words.task.resume}
-                    </button>
+                    <Button onClick={() => resume.mutate(name)}>{words.task.resume}</Button>
                   )}
                 </td>
               ) : null}
@@ -179,16 +176,11 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
 
 function PauseQueue({ name, onClose }: { name: string; onClose: () => void }) {
   const [note, setNote] = useState("");
-  const act = useAct(() => call("queues.pause", { queue: name, ...(note && { note }) }), {
-    quiet: true,
-    onDone: onClose,
-  });
   return (
     <Confirm
       title={words.task.pauseTitle(name)}
       act={words.task.pause}
-      by={act}
-      onAct={() => act.mutate(undefined)}
+      send={() => call("queues.pause", { queue: name, ...(note && { note }) })}
       onClose={onClose}
     >
       <p>{w.pauseHint}</p>

@@ -4,9 +4,8 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { call, refOf, runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct } from "../lib/query.js";
-import { useZone } from "../lib/time.js";
-import { Check, Confirm, Field, Select, TextField } from "../parts/confirm.js";
+import { isoTime, typedTime, useZone } from "../lib/time.js";
+import { Check, Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
 import { JsonField } from "../parts/json-field.js";
 import { notify } from "../parts/notices.js";
 import { words } from "../words.js";
@@ -34,23 +33,17 @@ function Trigger({ task, onClose }: Props) {
   const [other, setOther] = useState(false);
   const [payload, setPayload] = useState<unknown>(task.payload);
   const [, navigate] = useLocation();
-  const act = useAct(
-    () => call("tasks.trigger", { ...refOf(task), ...(overlap && { overlap }), ...(other && { payload }) }),
-    {
-      quiet: true,
-      onDone: (done) => {
-        onClose();
-        if (done.outcome === "enqueued") navigate(runPath(done.run));
-        else notify("ok", w.waitsForRun);
-      },
-    },
-  );
   return (
     <Confirm
       title={w.triggerTitle(shortName(task))}
       act={w.trigger}
-      by={act}
-      onAct={() => act.mutate(undefined)}
+      send={() =>
+        call("tasks.trigger", { ...refOf(task), ...(overlap && { overlap }), ...(other && { payload }) })
+      }
+      onDone={(done) => {
+        if (done.outcome === "enqueued") navigate(runPath(done.run));
+        else notify("ok", w.waitsForRun);
+      }}
       onClose={onClose}
     >
       <Field label={w.overlap} hint={w.overlapHint}>
@@ -72,19 +65,12 @@ function Trigger({ task, onClose }: Props) {
 function Pause({ task, onClose }: Props) {
   const [note, setNote] = useState("");
   const [cancelQueued, setCancelQueued] = useState(false);
-  const act = useAct(() => call("tasks.pause", { ...refOf(task), ...(note && { note }), cancelQueued }), {
-    quiet: true,
-    onDone: () => {
-      onClose();
-      notify("ok", w.pausedNow);
-    },
-  });
   return (
     <Confirm
       title={w.pauseTitle(shortName(task))}
       act={w.pause}
-      by={act}
-      onAct={() => act.mutate(undefined)}
+      send={() => call("tasks.pause", { ...refOf(task), ...(note && { note }), cancelQueued })}
+      says={w.pausedNow}
       onClose={onClose}
     >
       <TextField label={w.note} hint={w.noteHint} value={note} onSet={setNote} />
@@ -95,19 +81,12 @@ function Pause({ task, onClose }: Props) {
 
 function Resume({ task, onClose }: Props) {
   const [missed, setMissed] = useState<keyof typeof w.missedRules>("skip");
-  const act = useAct(() => call("tasks.resume", { ...refOf(task), missed }), {
-    quiet: true,
-    onDone: () => {
-      onClose();
-      notify("ok", w.resumed);
-    },
-  });
   return (
     <Confirm
       title={w.resumeTitle(shortName(task))}
       act={w.resume}
-      by={act}
-      onAct={() => act.mutate(undefined)}
+      send={() => call("tasks.resume", { ...refOf(task), missed })}
+      says={w.resumed}
       onClose={onClose}
     >
       <Field label={w.missed} hint={w.missedHint(task.catchUp)}>
@@ -124,49 +103,43 @@ function Backfill({ task, onClose }: Props) {
   const [overlap, setOverlap] = useState<keyof typeof w.overlaps>("");
   const [every, setEvery] = useState("");
   const [total, setTotal] = useState<number | undefined>();
-  const instant = (text: string) => new Date(zone === "UTC" ? `${text}Z` : text).toISOString();
-  const inputOf = (dryRun: boolean) => ({
-    ...refOf(task),
-    from: instant(range.from),
-    to: instant(range.to),
-    ...(overlap && { overlap: overlap as InputTo<"backfills.start">["overlap"] }),
-    ...(every && { every }),
-    dryRun,
-  });
-  const send = async (dryRun: boolean) => call("backfills.start", inputOf(dryRun));
-  const act = useAct(send, {
-    quiet: true,
-    onDone: (done, dryRun) => {
-      if (dryRun) return setTotal(done.total);
-      onClose();
-      if (done.id !== undefined) navigate(`/backfills?id=${done.id}`);
-    },
-  });
+  const dryRun = total === undefined;
+  const send = async () =>
+    call("backfills.start", {
+      ...refOf(task),
+      from: isoTime(typedTime(range.from, zone)),
+      to: isoTime(typedTime(range.to, zone)),
+      ...(overlap && { overlap: overlap as InputTo<"backfills.start">["overlap"] }),
+      ...(every && { every }),
+      dryRun,
+    });
   const edit = (change: () => void) => {
     change();
     setTotal(undefined);
   };
-  const input = (name: "from" | "to") => (
-    <input
-      className="input"
-      type="datetime-local"
-      step="1"
+  const field = (name: "from" | "to") => (
+    <TimeField
+      label={w[name](zone)}
       required
       value={range[name]}
-      onChange={(event) => edit(() => setRange({ ...range, [name]: event.target.value }))}
+      onSet={(to) => edit(() => setRange({ ...range, [name]: to }))}
     />
   );
   return (
     <Confirm
       title={w.backfillTitle(shortName(task))}
       act={total === undefined ? w.count : w.start(total)}
-      by={act}
+      send={send}
+      stays={dryRun}
+      onDone={(done) => {
+        if (dryRun) setTotal(done.total);
+        else if (done.id !== undefined) navigate(`/backfills?id=${done.id}`);
+      }}
       busy={total === 0}
-      onAct={() => act.mutate(total === undefined)}
       onClose={onClose}
     >
-      <Field label={w.from(zone)}>{input("from")}</Field>
-      <Field label={w.to(zone)}>{input("to")}</Field>
+      {field("from")}
+      {field("to")}
       <Field label={w.overlap} hint={w.overlapHint}>
         <Select value={overlap} options={w.overlaps} onSet={(to) => edit(() => setOverlap(to))} />
       </Field>
@@ -189,20 +162,13 @@ function Backfill({ task, onClose }: Props) {
 
 function Delete({ task, onClose }: Props) {
   const [, navigate] = useLocation();
-  const act = useAct(() => call("tasks.delete", refOf(task)), {
-    quiet: true,
-    onDone: () => {
-      onClose();
-      navigate("/tasks");
-    },
-  });
   return (
     <Confirm
       title={w.deleteTitle(shortName(task))}
       act={w.delete}
       danger
-      by={act}
-      onAct={() => act.mutate(undefined)}
+      send={() => call("tasks.delete", refOf(task))}
+      onDone={() => navigate("/tasks")}
       onClose={onClose}
     >
       <p>{w.deleteHint}</p>

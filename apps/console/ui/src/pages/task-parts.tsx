@@ -6,10 +6,10 @@ import { Link } from "wouter";
 import { call, type Named, refOf, runPath } from "../lib/api.js";
 import { definitionOf } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useCall } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
+import { Button } from "../parts/button.js";
 import { Confirm } from "../parts/confirm.js";
 import { Answer } from "../parts/explain.js";
-import { notify } from "../parts/notices.js";
 import { Empty, Loaded, More, Panel } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge, OutcomeBadge } from "../parts/state.js";
@@ -125,14 +125,13 @@ export function Skips({ task }: Props) {
               )}
               {decisions > 1 ? <span className="soft">{w.times(decisions)}</span> : null}
               {run === undefined ? null : <Link href={runPath(run)}>{w.inTheWay}</Link>}
-              <button
-                type="button"
-                className="button plain end"
+              <Button
+                look="plain end"
                 aria-expanded={isAsked}
                 onClick={() => setAsked(isAsked ? undefined : { row, at: to })}
               >
                 {words.explain.title}
-              </button>
+              </Button>
               {note === undefined ? null : <span className="wide small soft any">{note}</span>}
               {isAsked ? (
                 <div className="wide">
@@ -197,13 +196,6 @@ export function Revisions({ name, task }: { name: Named; task?: Task }) {
   const [chosen, setChosen] = useState<TaskRevision | undefined>();
   const revisions = useCall("tasks.revisions", refOf(name));
   const entries = revisions.data?.revisions ?? [];
-  const restore = useAct((number: number) => call("tasks.restore", { ...refOf(name), number }), {
-    quiet: true,
-    onDone: () => {
-      setChosen(undefined);
-      notify("ok", w.restored);
-    },
-  });
   if (entries.length === 0) return null;
   return (
     <Panel title={w.revisions}>
@@ -215,9 +207,9 @@ export function Revisions({ name, task }: { name: Named; task?: Task }) {
               {revision.deleted === undefined ? w.replaced : w.deletedAt} <Relative at={revision.until} />
               {revision.by === undefined ? "" : `, ${w.writtenBy(revision.by)}`}
             </span>
-            <button type="button" className="button plain end" onClick={() => setChosen(revision)}>
+            <Button look="plain end" onClick={() => setChosen(revision)}>
               {define ? w.showRestore : w.show}
-            </button>
+            </Button>
           </li>
         ))}
       </ul>
@@ -226,9 +218,9 @@ export function Revisions({ name, task }: { name: Named; task?: Task }) {
           title={w.revision(chosen.number)}
           act={w.restore}
           wide
-          by={restore}
+          send={() => call("tasks.restore", { ...refOf(name), number: chosen.number })}
+          says={w.restored}
           busy={!define}
-          onAct={() => restore.mutate(chosen.number)}
           onClose={() => setChosen(undefined)}
         >
           <div className="panels">

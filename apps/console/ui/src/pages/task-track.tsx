@@ -6,6 +6,7 @@ import { refOf } from "../lib/api.js";
 import { later } from "../lib/later.js";
 import { useCall } from "../lib/query.js";
 import { useNow } from "../lib/time.js";
+import { Button } from "../parts/button.js";
 import { Explain } from "../parts/explain.js";
 import { Loaded, Panel } from "../parts/page.js";
 import { type Range, TickTrack } from "../parts/tick-track.js";
@@ -90,25 +91,20 @@ function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
   return (
     <div className="inline">
       {isMoved ? (
-        <button
-          type="button"
-          className="button plain"
-          onClick={() => onMove({ from: undefined, to: undefined })}
-        >
+        <Button look="plain" onClick={() => onMove({ from: undefined, to: undefined })}>
           {w.moves.now}
-        </button>
+        </Button>
       ) : null}
       {(Object.keys(buttons) as (keyof typeof buttons)[]).map((name) => (
-        <button
+        <Button
           key={name}
-          type="button"
-          className="button icon"
+          look="icon"
           aria-label={w.moves[name].text}
           title={w.moves[name].text}
           onClick={buttons[name]}
         >
           {w.moves[name].sign}
-        </button>
+        </Button>
       ))}
     </div>
   );

@@ -14,6 +14,7 @@ import { type Action, TaskDialog } from "./task-actions.js";
 import { Definition, Figures, Revisions, Runs, Skips, Waiting } from "./task-parts.js";
 import { Track } from "./task-track.js";
 import "./task.css";
+import { Button } from "../parts/button.js";
 
 /** One task: when it runs, why it did or did not, and actions on it. */
 export default function TaskPage({ params }: PageProps) {
@@ -51,10 +52,10 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
   const resume = useAct(() => call("tasks.resume", refOf(task)), {
     onDone: () => notify("ok", words.task.resumed),
   });
-  const button = (action: Action, text: string, look = "button") => (
-    <button key={action} type="button" className={look} onClick={() => onAction(action)}>
+  const button = (action: Action, text: string, look = "") => (
+    <Button key={action} look={look} onClick={() => onAction(action)}>
       {text}
-    </button>
+    </Button>
   );
   const missedSomething = task.state === "paused" && task.due !== undefined;
   return (
@@ -65,9 +66,7 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
         missedSomething ? (
           button("resume", words.task.resume)
         ) : (
-          <button type="button" className="button" onClick={() => resume.mutate(undefined)}>
-            {words.task.resume}
-          </button>
+          <Button onClick={() => resume.mutate(undefined)}>{words.task.resume}</Button>
         )
       ) : null}
       {act ? button("backfill", words.task.backfill) : null}
@@ -76,7 +75,7 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
           {words.task.edit}
         </Link>
       ) : null}
-      {define ? button("delete", words.task.delete, "button danger") : null}
+      {define ? button("delete", words.task.delete, "danger") : null}
     </>
   );
 }

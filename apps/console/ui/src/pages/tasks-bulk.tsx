@@ -3,9 +3,10 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { call, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useCall } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
+import { Button } from "../parts/button.js";
 import { Check, Confirm, Field, Select, TextField } from "../parts/confirm.js";
-import { notify } from "../parts/notices.js";
+import { notifyOfMany } from "../parts/notices.js";
 import { ErrorNote, Loaded } from "../parts/page.js";
 import { words } from "../words.js";
 
@@ -41,33 +42,25 @@ export function BulkBar({ target, text, onAll, plan, onClear }: Props) {
     <section className="bulk" aria-label={w.label}>
       <strong aria-live="polite">{text}</strong>
       {onAll === undefined ? null : (
-        <button type="button" className="button plain" onClick={onAll}>
+        <Button look="plain" onClick={onAll}>
           {w.selectAll}
-        </button>
+        </Button>
       )}
       {verbs.map((name) => (
-        <button
-          key={name}
-          type="button"
-          className={name === "delete" ? "button danger" : "button"}
-          onClick={() => setVerb(name)}
-        >
+        <Button key={name} look={name === "delete" ? "danger" : ""} onClick={() => setVerb(name)}>
           {w.verbs[name]}
-        </button>
+        </Button>
       ))}
-      <button type="button" className="button plain" onClick={onClear}>
+      <Button look="plain" onClick={onClear}>
         {w.clear}
-      </button>
+      </Button>
       {verb === undefined ? null : (
         <BulkDialog
           target={target}
           verb={verb}
           plan={plan}
           onClose={() => setVerb(undefined)}
-          onDone={() => {
-            setVerb(undefined);
-            onClear();
-          }}
+          onDone={onClear}
         />
       )}
     </section>
@@ -102,23 +95,18 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   }[verb];
   const ready = verb !== "tag" || list(`${tags.add} ${tags.remove}`).length > 0;
   const dry = useCall(name, ready ? { ...target, ...given, dryRun: true } : undefined);
-  const act = useAct(() => call(name, { ...target, ...given }), {
-    quiet: true,
-    onDone: ({ count, refused }) => {
-      notify("ok", w.done[verb](count));
-      if (refused.count > 0) notify("bad", w.refused(refused.count, refused.sample[0]?.message ?? ""));
-      onDone();
-    },
-  });
   const unsure = verb === "delete" && !sure;
   return (
     <Confirm
       title={w.titles[verb]}
       act={w.verbs[verb]}
       danger={verb === "delete"}
-      by={act}
+      send={() => call(name, { ...target, ...given })}
+      onDone={(done) => {
+        notifyOfMany(verb, done);
+        onDone();
+      }}
       busy={!ready || unsure || !dry.data || dry.data.count === 0}
-      onAct={() => act.mutate(undefined)}
       onClose={onClose}
     >
       {verb === "pause" ? (

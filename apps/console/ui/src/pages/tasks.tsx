@@ -7,6 +7,7 @@ import { type Named, refOf, shortName, taskPath } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
 import { useCall, usePages } from "../lib/query.js";
+import { Chips } from "../parts/button.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
 import { OutcomeBadge, TaskBadge, toneOf } from "../parts/state.js";
 import { RowStrip } from "../parts/ticks.js";
@@ -81,18 +82,12 @@ export default function Tasks() {
         <fieldset className="filters">
           <legend className="unseen">{words.list.filters}</legend>
           <div className="chips">
-            {(Object.keys(CHIPS) as Chip[]).map((name) => (
-              <button
-                key={name}
-                type="button"
-                className="chip"
-                aria-pressed={chip === name}
-                onClick={() => set("filter", name === "all" ? "" : name)}
-              >
-                {words.list.chips[name]}
-                {counted(name) === undefined ? null : ` ${counted(name)?.toLocaleString("en")}`}
-              </button>
-            ))}
+            <Chips
+              names={Object.keys(CHIPS) as Chip[]}
+              text={(name) => [words.list.chips[name], counted(name)?.toLocaleString("en")].join(" ")}
+              chosen={chip}
+              onPick={(name) => set("filter", name === "all" ? "" : name)}
+            />
           </div>
           {FILTERS.filter((name) => wide || name !== "owner").map((name) => (
             <Filter
@@ -171,9 +166,7 @@ const ALL = "all";
 type Selection = ReadonlyMap<string, Named> | typeof ALL;
 
 function targetOf(selected: Selection, { sort: _, ...filter }: Filter): Target {
-  if (selected === ALL) {
-    return Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
-  }
+  if (selected === ALL) return Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
   return { tasks: [...selected.values()].map(refOf) };
 }
 

@@ -4,7 +4,8 @@ import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
-import { dayOf, startOf, useNow, useZone } from "../lib/time.js";
+import { dayOf, startOf, typedTime, useNow, useZone } from "../lib/time.js";
+import { Button } from "../parts/button.js";
 import { Filters } from "../parts/filters.js";
 import { HeatMap } from "../parts/heat-map.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
@@ -92,8 +93,7 @@ function Picker({ onPick }: { onPick: (at: number) => void }) {
       className="body inline"
       onSubmit={(event) => {
         event.preventDefault();
-        const typed = String(new FormData(event.currentTarget).get("minute"));
-        onPick(Date.parse(zone === "UTC" ? `${typed}Z` : typed));
+        onPick(typedTime(String(new FormData(event.currentTarget).get("minute")), zone));
       }}
     >
       <span className="soft">{w.pick}</span>
@@ -105,9 +105,7 @@ function Picker({ onPick }: { onPick: (at: number) => void }) {
         aria-label={w.minute(zone)}
         title={w.minute(zone)}
       />
-      <button type="submit" className="button">
-        {w.show}
-      </button>
+      <Button type="submit">{w.show}</Button>
     </form>
   );
 }

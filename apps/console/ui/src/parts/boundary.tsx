@@ -1,6 +1,7 @@
 import { Component, type ReactNode } from "react";
 import { isReachable } from "../lib/api.js";
 import { words } from "../words.js";
+import { Button } from "./button.js";
 import { notify } from "./notices.js";
 
 interface Props {
@@ -27,9 +28,7 @@ export class Boundary extends Component<Props, { failed: boolean }> {
     return (
       <div className="note" data-tone="bad" role="alert">
         <span>{words.shell.crashed}</span>
-        <button type="button" className="button" onClick={() => void reload()}>
-          {words.shell.reload}
-        </button>
+        <Button onClick={() => void reload()}>{words.shell.reload}</Button>
       </div>
     );
   }

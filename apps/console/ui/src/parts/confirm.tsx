@@ -1,47 +1,64 @@
 import { cloneElement, type FormEvent, type ReactElement, type ReactNode, useId } from "react";
+import { useAct } from "../lib/query.js";
 import { words } from "../words.js";
+import { Button } from "./button.js";
 import { Dialog } from "./dialog.js";
+import { notify } from "./notices.js";
 import { ErrorNote } from "./page.js";
 
-interface Props {
+interface Props<Output> {
   title: string;
   /** Text of the button that acts. */
   act: string;
   danger?: boolean;
   wide?: boolean;
   /** The action: its button waits while it is in progress, and its error is shown. */
-  by: { readonly isPending: boolean; readonly error: unknown };
+  send: () => Promise<Output>;
+  /** Notice after the action. */
+  says?: string;
+  onDone?: (output: Output) => void;
+  /** Whether the dialog stays open after the action. */
+  stays?: boolean;
+  /** Error of another action of the dialog. */
+  error?: unknown;
   /** Whether it is not possible yet. */
   busy?: boolean;
-  onAct: () => void;
   onClose: () => void;
   children?: ReactNode;
 }
 
 /** A dialog that asks for confirmation, then acts. It stays open until that is done, so that an error appears in it. */
-export function Confirm({ title, act, danger, wide, by, busy, onAct, onClose, children }: Props) {
+export function Confirm<Output>({ title, act, danger, wide, error, busy, children, ...how }: Props<Output>) {
+  const { onClose } = how;
+  const by = useAct(({ send }: typeof how) => send(), {
+    quiet: true,
+    onDone: (output, { stays, says, onDone }) => {
+      if (!stays) onClose();
+      if (says) notify("ok", says);
+      onDone?.(output);
+    },
+  });
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (!by.isPending) onAct();
+    if (!by.isPending) by.mutate(how);
   };
+  const failure = error ?? by.error;
   return (
     <Dialog title={title} onClose={onClose} {...(wide ? { wide } : {})}>
       <form className="form" onSubmit={submit}>
         {children}
-        {by.error ? <ErrorNote error={by.error} /> : null}
+        {failure ? <ErrorNote error={failure} /> : null}
         <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            {words.cancel}
-          </button>
-          <button
+          <Button onClick={onClose}>{words.cancel}</Button>
+          <Button
             type="submit"
-            className={danger ? "button danger" : "button main"}
+            look={danger ? "danger" : "main"}
             disabled={busy}
             // Disabled, it would lose the focus.
             aria-disabled={by.isPending}
           >
             {act}
-          </button>
+          </Button>
         </div>
       </form>
     </Dialog>
@@ -92,6 +109,30 @@ export function TextField({ label, hint, most = 500, onSet, ...input }: TextProp
   return (
     <Field label={label} {...(hint === undefined ? {} : { hint })}>
       <input className="input" maxLength={most} onChange={(event) => onSet(event.target.value)} {...input} />
+    </Field>
+  );
+}
+
+interface TimeProps {
+  label: string;
+  hint?: string;
+  /** As of an input: without a zone. */
+  value: string;
+  required?: boolean;
+  onSet: (to: string) => void;
+}
+
+/** A time with its label. */
+export function TimeField({ label, hint, onSet, ...input }: TimeProps) {
+  return (
+    <Field label={label} {...(hint === undefined ? {} : { hint })}>
+      <input
+        className="input"
+        type="datetime-local"
+        step="1"
+        onChange={(event) => onSet(event.target.value)}
+        {...input}
+      />
     </Field>
   );
 }

@@ -4,8 +4,9 @@ import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { type Named, refOf, runPath } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
-import { useVoice, useZone } from "../lib/time.js";
+import { typedTime, useVoice, useZone } from "../lib/time.js";
 import { words } from "../words.js";
+import { Button } from "./button.js";
 import { Loaded } from "./page.js";
 import { Badge, type Tone } from "./state.js";
 import { Time } from "./time.js";
@@ -37,7 +38,7 @@ function AskForm({ onPick }: { onPick: (at: number) => void }) {
   const [text, setText] = useState("");
   const ask = (event: FormEvent) => {
     event.preventDefault();
-    const at = Date.parse(zone === "UTC" ? `${text}Z` : text);
+    const at = typedTime(text, zone);
     if (!Number.isNaN(at)) onPick(at);
   };
   return (
@@ -53,9 +54,7 @@ function AskForm({ onPick }: { onPick: (at: number) => void }) {
           onChange={(event) => setText(event.target.value)}
         />
       </label>
-      <button type="submit" className="button">
-        {words.explain.ask}
-      </button>
+      <Button type="submit">{words.explain.ask}</Button>
     </form>
   );
 }

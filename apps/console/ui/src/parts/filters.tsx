@@ -1,5 +1,6 @@
 import { useSearchParams } from "wouter";
 import { useMe } from "../lib/me.js";
+import { Button } from "./button.js";
 
 interface Props<Name extends string> {
   names: readonly Name[];
@@ -40,9 +41,7 @@ export function Filters<Name extends string>({ names, labels, act }: Props<Name>
             defaultValue={params.get(name) ?? ""}
           />
         ))}
-      <button type="submit" className="button">
-        {act}
-      </button>
+      <Button type="submit">{act}</Button>
     </form>
   );
 }

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from "react";
 import { words } from "../words.js";
+import { Button } from "./button.js";
 import type { Tone } from "./state.js";
 
 interface Notice {
@@ -26,6 +27,17 @@ export function notify(tone: Tone, text: string): void {
   if (tone !== "bad") setTimeout(() => close(id), SHOWN_MS);
 }
 
+interface DoneToMany {
+  readonly count: number;
+  readonly refused: { readonly count: number; readonly sample: readonly { readonly message: string }[] };
+}
+
+/** Tells what became of a change of many tasks. */
+export function notifyOfMany(verb: keyof typeof words.bulk.done, { count, refused }: DoneToMany): void {
+  notify("ok", words.bulk.done[verb](count));
+  if (refused.count > 0) notify("bad", words.bulk.refused(refused.count, refused.sample[0]?.message ?? ""));
+}
+
 function close(id: number): void {
   set(notices.filter((notice) => notice.id !== id));
 }
@@ -43,9 +55,9 @@ export function Notices() {
       {shown.map(({ id, tone, text }) => (
         <li key={id} className="note" data-tone={tone}>
           <span>{text}</span>
-          <button type="button" className="button plain" onClick={() => close(id)}>
+          <Button look="plain" onClick={() => close(id)}>
             {words.close}
-          </button>
+          </Button>
         </li>
       ))}
     </ul>

@@ -2,6 +2,7 @@ import { type ReactNode, useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError, Unreachable } from "../lib/api.js";
 import { words } from "../words.js";
+import { Button } from "./button.js";
 
 /** Head of a page; sets the title of the window too. Buttons are its children. */
 export function PageHead({
@@ -47,9 +48,9 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() =>
       <span>{text}</span>
       {code ? <code className="small">{code}</code> : null}
       {onRetry ? (
-        <button type="button" className="button plain" onClick={() => void onRetry()}>
+        <Button look="plain" onClick={() => void onRetry()}>
           {words.shell.tryAgain}
-        </button>
+        </Button>
       ) : null}
     </div>
   );
@@ -99,6 +100,16 @@ export function Empty({ children }: { children: ReactNode }) {
   return <p className="empty">{children}</p>;
 }
 
+/** A list, or a text if there is no item. */
+export function Rows<Item>(props: {
+  of: readonly Item[];
+  none: string | undefined;
+  children: (item: Item, index: number) => ReactNode;
+}) {
+  const { of, none, children } = props;
+  return of.length === 0 ? <Empty>{none}</Empty> : <ul className="rows">{of.map(children)}</ul>;
+}
+
 /** A panel with one row for each item. Without `none`, it is hidden while there is no item. */
 export function List<Data, Item>(props: {
   title: string;
@@ -114,13 +125,11 @@ export function List<Data, Item>(props: {
   return (
     <Panel title={title} end={<Link href={more}>{words.more}</Link>}>
       <Loaded of={of}>
-        {(data) =>
-          items(data).length === 0 ? (
-            <Empty>{none}</Empty>
-          ) : (
-            <ul className="rows">{items(data).map((item) => children(item))}</ul>
-          )
-        }
+        {(data) => (
+          <Rows of={items(data)} none={none}>
+            {children}
+          </Rows>
+        )}
       </Loaded>
     </Panel>
   );
@@ -142,9 +151,9 @@ export function More({ of, children }: { of: Pages; children: string }) {
   if (!of.hasNextPage) return null;
   return (
     <p className="body">
-      <button type="button" className="button plain" onClick={() => void of.fetchNextPage()}>
+      <Button look="plain" onClick={() => void of.fetchNextPage()}>
         {children}
-      </button>
+      </Button>
     </p>
   );
 }

@@ -8,6 +8,7 @@ import { type Me, MeContext } from "../lib/me.js";
 import { setServerTime } from "../lib/time.js";
 import { PAGES } from "../pages.js";
 import { Boundary } from "../parts/boundary.js";
+import { Button } from "../parts/button.js";
 import { Notices } from "../parts/notices.js";
 import { Empty, Loaded } from "../parts/page.js";
 import { words } from "../words.js";
@@ -92,23 +93,18 @@ function Shell({ me }: { me: Me }) {
           <Settings />
           {me.signsIn ? (
             <form method="post" action={`${ROOT}logout`}>
-              <button type="submit" className="button plain">
+              <Button type="submit" look="plain">
                 {words.shell.signOut}
-              </button>
+              </Button>
             </form>
           ) : null}
         </div>
       </aside>
       <div className="stage">
         <header className="bar">
-          <button
-            type="button"
-            className="button nav-open"
-            aria-expanded={menu}
-            onClick={() => setMenu(!menu)}
-          >
+          <Button look="nav-open" aria-expanded={menu} onClick={() => setMenu(!menu)}>
             {words.shell.menu}
-          </button>
+          </Button>
           <Search />
           <Owner me={me} />
           <span
@@ -118,15 +114,14 @@ function Shell({ me }: { me: Me }) {
           >
             {live ? words.shell.live : words.shell.polls}
           </span>
-          <button
-            type="button"
-            className="button icon"
+          <Button
+            look="icon"
             aria-label={words.shell.help}
             title={words.shell.help}
             onClick={() => setHelps(true)}
           >
             ?
-          </button>
+          </Button>
         </header>
         <main id="main" tabIndex={-1} ref={main}>
           {reachable ? null : (
