@@ -40,9 +40,8 @@ export async function readCalendars(io: Io, specs: readonly string[]): Promise<M
   const calendars = new Map<string, string[]>();
   for (const spec of specs) {
     const [, name, file] = /^([^=]+)=(.+)$/s.exec(spec) ?? [];
-    if (name === undefined || file === undefined) {
+    if (name === undefined || file === undefined)
       throw misuse("calendar", "not NAME=FILE.", "Write --calendar holidays=holidays.txt.");
-    }
     if (calendars.has(name)) throw misuse("calendar", `${name} is given twice.`, "Leave one of the two out.");
     calendars.set(name, await readEntries(io, file));
   }

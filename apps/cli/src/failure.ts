@@ -32,9 +32,8 @@ export function misuse(field: string, what: string, remedy: string): Failure {
 export function reportOf(error: unknown): Report {
   if (error instanceof Failure) return error.report;
   if (isCoded(error)) return error.toJSON();
-  if (error instanceof CommanderError) {
+  if (error instanceof CommanderError)
     return { code: "INVALID_OPTION", message: error.message.replace(/^error: /, "").replace("\n", " ") };
-  }
   return { code: "INTERNAL", message: error instanceof Error ? error.message : String(error) };
 }
 

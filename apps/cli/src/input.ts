@@ -26,9 +26,8 @@ const taken = new WeakSet<Readable>();
 /** Opens a file, or standard input for `-` or if no file is given. */
 function open({ stdin }: Io, file: string | undefined): Readable {
   if (file !== undefined && file !== "-") return createReadStream(file);
-  if (file === undefined && stdin.isTTY) {
+  if (file === undefined && stdin.isTTY)
     throw misuse("FILE", "missing.", "Give a file, or - to type into standard input.");
-  }
   if (taken.has(stdin))
     throw misuse("FILE", "standard input can be read only once.", "Give a file for one of them.");
   taken.add(stdin);
@@ -76,9 +75,8 @@ export async function readAll(io: Io, file: string | undefined, instead: string)
     });
   }
   const text = decode(Buffer.concat(chunks));
-  if (text === undefined) {
+  if (text === undefined)
     throw misuse("FILE", `${file ?? "standard input"} is not UTF-8.`, "Save it as UTF-8.");
-  }
   return withoutMark(text);
 }
 

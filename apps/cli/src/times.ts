@@ -1,13 +1,10 @@
-import { relative, type Voice } from "@carillon/ops/words";
+import { relative, formatInstant as utcIso, type Voice } from "@carillon/ops/words";
+
+export { formatInstant as utcIso } from "@carillon/ops/words";
 
 /** The zone of this machine. */
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const formats = new Map<string, Intl.DateTimeFormat>();
-
-/** ISO 8601 in UTC; whole seconds without a fraction. */
-export function utcIso(ms: number): string {
-  return new Date(ms).toISOString().replace(".000Z", "Z");
-}
 
 /** ISO 8601 with the offset that `zone` has then: `2026-01-01T01:00:00+01:00`. */
 export function localIso(ms: number, zone: string = HERE): string {

@@ -151,21 +151,22 @@ export function newToken(): string {
   return randomBytes(32).toString("base64url");
 }
 
-export interface LimiterOptions {
-  /** Wrong tokens of one address that are answered at once; default 10. */
-  failures?: number | undefined;
-  /** Time after which an address has all of these again, in ms; default one minute. */
-  windowMs?: number | undefined;
-  /** Addresses remembered at once; default 10,000. The one that failed longest ago is forgotten first. */
-  addresses?: number | undefined;
-  /** Delay of the answers beyond that number, in ms; default 1,000. */
-  delayMs?: number | undefined;
-  /** Largest number of answers that are delayed at once, over all addresses; default 100. */
-  waiting?: number | undefined;
+const LIMITS = {
+  /** Wrong tokens of one address that are answered at once. */
+  failures: 10,
+  /** Time after which an address has all of these again, in ms. */
+  windowMs: 60_000,
+  /** Addresses remembered at once. The one that failed longest ago is forgotten first. */
+  addresses: 10_000,
+  /** Delay of the answers beyond that number, in ms. */
+  delayMs: 1_000,
+  /** Largest number of answers that are delayed at once, over all addresses. */
+  waiting: 100,
   /** A clock in ms. */
-  now?: (() => number) | undefined;
-  sleep?: ((ms: number) => Promise<unknown>) | undefined;
-}
+  now: () => performance.now(),
+  sleep: (ms: number): Promise<unknown> => setTimeout(ms),
+};
+export type LimiterOptions = Partial<typeof LIMITS>;
 
 /** State of one address: `left` wrong tokens are answered at once, as of `at`. */
 interface Bucket {
@@ -181,41 +182,21 @@ type Answered = "at once" | "late" | "too many";
  * the same address. It saves work and log lines; only the length of a token prevents guessing.
  */
 export class FailureLimiter {
-  readonly #failures: number;
-  readonly #windowMs: number;
-  readonly #addresses: number;
-  readonly #delayMs: number;
-  readonly #most: number;
-  readonly #now: () => number;
-  readonly #sleep: (ms: number) => Promise<unknown>;
+  readonly #limits: typeof LIMITS;
   readonly #buckets = new Map<string, Bucket>();
   #waiting = 0;
 
-  constructor({
-    failures = 10,
-    windowMs = 60_000,
-    addresses = 10_000,
-    delayMs = 1_000,
-    waiting = 100,
-    now = () => performance.now(),
-    sleep = (ms) => setTimeout(ms),
-  }: LimiterOptions = {}) {
-    this.#failures = failures;
-    this.#windowMs = windowMs;
-    this.#addresses = addresses;
-    this.#delayMs = delayMs;
-    this.#most = waiting;
-    this.#now = now;
-    this.#sleep = sleep;
+  constructor(limits: LimiterOptions = {}) {
+    this.#limits = { ...LIMITS, ...limits };
   }
 
   /** Resolves when a wrong token of this address may be answered. */
   async failed(address: string): Promise<Answered> {
     if (this.#take(network(address.slice(0, ADDRESS)))) return "at once";
-    if (this.#waiting >= this.#most) return "too many";
+    if (this.#waiting >= this.#limits.waiting) return "too many";
     this.#waiting += 1;
     try {
-      await this.#sleep(this.#delayMs);
+      await this.#limits.sleep(this.#limits.delayMs);
     } finally {
       this.#waiting -= 1;
     }
@@ -223,14 +204,15 @@ export class FailureLimiter {
   }
 
   #take(from: string): boolean {
-    const now = this.#now();
-    const { left, at } = this.#buckets.get(from) ?? { left: this.#failures, at: now };
-    const refilled = Math.min(this.#failures, left + ((now - at) * this.#failures) / this.#windowMs);
+    const { failures, windowMs, addresses } = this.#limits;
+    const now = this.#limits.now();
+    const { left, at } = this.#buckets.get(from) ?? { left: failures, at: now };
+    const refilled = Math.min(failures, left + ((now - at) * failures) / windowMs);
     const free = refilled >= 1;
     this.#buckets.delete(from);
     this.#buckets.set(from, { left: free ? refilled - 1 : refilled, at: now });
     const oldest = this.#buckets.keys().next().value as string;
-    if (this.#buckets.size > this.#addresses) this.#buckets.delete(oldest);
+    if (this.#buckets.size > addresses) this.#buckets.delete(oldest);
     return free;
   }
 }

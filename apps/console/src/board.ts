@@ -22,14 +22,9 @@ export interface BoardOptions {
 
 /** Bull Board over all queues of the namespace, once for each role. */
 export class Board {
-  readonly #client: Client;
-  readonly #store: Store;
+  readonly #parts: BoardOptions;
   /** Shared by all queues. Of the profile "safe", so that an operator's command is never sent twice. */
   #connection: ReturnType<Store["connect"]> | undefined;
-  readonly #logger: Logger;
-  readonly #redactor: Redactor;
-  readonly #basePath: string;
-  readonly #refreshEvery: number;
   readonly #views: Record<Role, View> | undefined;
   readonly #queues = new Map<string, { queue: Queue; adapters: Record<Role, TaskAdapter> }>();
   #problem: CarillonError | undefined = unreachable();
@@ -44,13 +39,8 @@ export class Board {
   #closed = false;
 
   constructor(options: BoardOptions) {
-    const { client, store, logger, redactor, site, refreshEvery = 3_000 } = options;
-    this.#client = client;
-    this.#store = store;
-    this.#logger = logger;
-    this.#redactor = redactor;
-    this.#basePath = site.basePath;
-    this.#refreshEvery = refreshEvery;
+    const { site, logger } = options;
+    this.#parts = options;
     this.#views = site.bullBoard ? forEachRole((role) => boardView(role, site, logger)) : undefined;
   }
 
@@ -61,7 +51,7 @@ export class Board {
 
   /** Reason why the board cannot answer now, if it cannot. */
   get problem(): CarillonError | undefined {
-    const isReady = this.#views ? this.#connection?.status === "ready" : this.#store.ready;
+    const isReady = this.#views ? this.#connection?.status === "ready" : this.#parts.store.ready;
     return this.#problem ?? (isReady ? undefined : unreachable());
   }
 
@@ -74,9 +64,9 @@ export class Board {
   start(): void {
     const loop = async () => {
       await this.refresh();
-      if (!this.#closed) this.#timer = setTimeout(() => void loop(), this.#refreshEvery);
+      if (!this.#closed) this.#timer = setTimeout(() => void loop(), this.#parts.refreshEvery ?? 3_000);
     };
-    this.#unwatch = this.#store.watch({
+    this.#unwatch = this.#parts.store.watch({
       lost: (error) => this.#fail(error),
       back: () => void this.refresh(),
     });
@@ -93,12 +83,12 @@ export class Board {
 
   async #refresh(): Promise<void> {
     try {
-      const names = new Set(await this.#store.registry.queues());
+      const names = new Set(await this.#parts.store.registry.queues());
       if (this.#views && !this.#closed) this.#connection ??= this.#connect();
       for (const name of this.#queues.keys()) if (!names.has(name)) await this.#drop(name);
       for (const name of this.#views ? names : [])
         if (!this.#queues.has(name) && !this.#closed) await this.#add(name);
-      if (this.#problem) this.#logger.info({ queues: names.size }, "the board is ready");
+      if (this.#problem) this.#parts.logger.info({ queues: names.size }, "the board is ready");
       this.#problem = undefined;
       this.#logged = undefined;
       await this.#findWriteProblem();
@@ -110,13 +100,14 @@ export class Board {
   #fail(problem: CarillonError): void {
     if (this.#closed) return;
     const { code, message } = problem;
-    if (code !== this.#logged) this.#logger.error({ code, error: message }, "the board could not be updated");
+    if (code !== this.#logged)
+      this.#parts.logger.error({ code, error: message }, "the board could not be updated");
     this.#logged = code;
     this.#problem = problem;
   }
 
   #connect(): ReturnType<Store["connect"]> {
-    const connection = this.#store.connect("safe");
+    const connection = this.#parts.store.connect("safe");
     // The store's connection logs the same.
     connection.on("error", () => {});
     connection.on("ready", () => void this.refresh());
@@ -125,13 +116,12 @@ export class Board {
 
   async #findWriteProblem(): Promise<void> {
     if (this.#onlyLooks) return;
-    const problem = await this.#store.registry.assertWritable().then(() => undefined, coded);
+    const problem = await this.#parts.store.registry.assertWritable().then(() => undefined, coded);
     this.#onlyLooks = problem?.code === "REDIS_AUTH";
     const found = this.#onlyLooks ? undefined : problem;
-    if (found && found.message !== this.#writeProblem?.message && !this.#closed) {
-      this.#logger.error({ code: found.code, error: found.message }, "Redis accepts no writes");
-    }
-    if (!found && this.#writeProblem) this.#logger.info({}, "Redis accepts writes again");
+    if (found && found.message !== this.#writeProblem?.message && !this.#closed)
+      this.#parts.logger.error({ code: found.code, error: found.message }, "Redis accepts no writes");
+    if (!found && this.#writeProblem) this.#parts.logger.info({}, "Redis accepts writes again");
     this.#writeProblem = found;
   }
 
@@ -140,22 +130,20 @@ export class Board {
     if (this.#connection?.status !== "ready") throw unreachable();
     const queue = new BoardQueue(name, {
       connection: this.#connection,
-      prefix: bullPrefix(this.#client.namespace, name),
+      prefix: bullPrefix(this.#parts.client.namespace, name),
       skipMetasUpdate: true, // the board writes nothing into a queue that it shows
     });
-    queue.on("error", (error) => this.#logger.debug({ queue: name, error: error.message }, "queue"));
+    queue.on("error", (error) => this.#parts.logger.debug({ queue: name, error: error.message }, "queue"));
     try {
       await queue.waitUntilReady();
     } catch (error) {
       await queue.close();
       throw error;
     }
-    const adapters = forEachRole(
-      (role) => new TaskAdapter(queue, this.#client, this.#store, this.#redactor, role, this.#basePath),
-    );
+    const adapters = forEachRole((role) => new TaskAdapter(queue, this.#parts, role));
     this.#queues.set(name, { queue, adapters });
     this.#showInOrder();
-    this.#logger.info({ queue: name }, "queue added");
+    this.#parts.logger.info({ queue: name }, "queue added");
   }
 
   /** Sorts the queues, because Bull Board shows them in the order in which it got them. */
@@ -173,7 +161,7 @@ export class Board {
     for (const role of ROLES) this.#views?.[role].removeQueue(name);
     await this.#queues.get(name)?.queue.close();
     this.#queues.delete(name);
-    this.#logger.info({ queue: name }, "queue removed");
+    this.#parts.logger.info({ queue: name }, "queue removed");
   }
 
   async close(): Promise<void> {

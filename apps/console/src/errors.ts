@@ -44,9 +44,8 @@ export function coded(error: unknown): CarillonError {
   if (refused) return refused;
   const text = error instanceof Error ? error.message : String(error);
   const status = error instanceof URIError ? 400 : (error as { status?: unknown } | null)?.status;
-  if (typeof status === "number" && status >= 400 && status < 500) {
+  if (typeof status === "number" && status >= 400 && status < 500)
     return new RequestError(status, `${text}.`, { field: "request", cause: error });
-  }
   // The text of a programming error may mention connections too.
   const ofRedis = error instanceof TypeError || isBull(error) ? undefined : redisError(error);
   if (ofRedis && ofRedis.code !== "REDIS_ERROR") return ofRedis;

@@ -22,6 +22,7 @@ import {
 import { ALERTS_QUEUE, readDelivery, type Store } from "@carillon/sdk/internal";
 import type { Job, Queue } from "bullmq";
 import type { Role } from "./auth.js";
+import type { Site } from "./context.js";
 import { assertJobOptions } from "./job-options.js";
 import type { Redactor } from "./redact.js";
 
@@ -49,26 +50,29 @@ const CLEANED: readonly string[] = [
   "waiting-children",
 ];
 
+export interface AdapterParts {
+  readonly client: Client;
+  readonly store: Store;
+  readonly redactor: Redactor;
+  readonly site: Pick<Site, "basePath">;
+}
+
 /**
  * A queue in Bull Board whose Schedulers are our tasks. BullMQ handles everything about jobs; everything about schedules
  * goes through the client to our store. A scheduler's id is `owner/id`, which Bull Board's page encodes in its URLs.
  */
 export class TaskAdapter extends BullMQAdapter {
   readonly #queue: Queue;
-  readonly #client: Client;
-  readonly #store: Store;
-  readonly #redactor: Redactor;
+  readonly #parts: AdapterParts;
   #tasks = 0;
 
-  constructor(queue: Queue, client: Client, store: Store, redactor: Redactor, role: Role, basePath: string) {
+  constructor(queue: Queue, parts: AdapterParts, role: Role) {
     super(queue, {
       readOnlyMode: role === "viewer",
-      externalJobUrl: (job) => linkOf(job, basePath) as ExternalJobUrl,
+      externalJobUrl: (job) => linkOf(job, parts.site.basePath) as ExternalJobUrl,
     });
     this.#queue = queue;
-    this.#client = client;
-    this.#store = store;
-    this.#redactor = redactor;
+    this.#parts = parts;
   }
 
   /** Undefined for ids that are not jobs: BullMQ's own keys of a queue, and of its jobs (`<id>:logs`), are named like jobs. */
@@ -103,7 +107,7 @@ export class TaskAdapter extends BullMQAdapter {
       });
     }
     assertJobOptions(options);
-    this.#redactor.refuseShown(data, "data");
+    this.#parts.redactor.refuseShown(data, "data");
     return super.addJob(name, data, options);
   }
 
@@ -120,7 +124,9 @@ export class TaskAdapter extends BullMQAdapter {
 
   /** Records the time and the author. @throws `FORBIDDEN` for the queue of alerts */
   override async pause(): Promise<void> {
-    await unlessGone(operatorOf(this.#client).queues.pause({ queue: this.#queue.name }, { by: this.#by }));
+    await unlessGone(
+      operatorOf(this.#parts.client).queues.pause({ queue: this.#queue.name }, { by: this.#by }),
+    );
   }
 
   get #by(): string {
@@ -128,7 +134,9 @@ export class TaskAdapter extends BullMQAdapter {
   }
 
   override async resume(): Promise<void> {
-    await unlessGone(operatorOf(this.#client).queues.resume({ queue: this.#queue.name }, { by: this.#by }));
+    await unlessGone(
+      operatorOf(this.#parts.client).queues.resume({ queue: this.#queue.name }, { by: this.#by }),
+    );
   }
 
   override async getJobs(statuses: JobStatus[], start = 0, end = Number.POSITIVE_INFINITY): Promise<Job[]> {
@@ -140,7 +148,7 @@ export class TaskAdapter extends BullMQAdapter {
   #guardData(job: Job): void {
     const update = job.updateData.bind(job);
     job.updateData = async (data: unknown) => {
-      this.#redactor.refuseShown(data, "data");
+      this.#parts.redactor.refuseShown(data, "data");
       await update(data);
     };
   }
@@ -156,18 +164,18 @@ export class TaskAdapter extends BullMQAdapter {
   }
 
   override async getJobSchedulersCount(): Promise<number> {
-    this.#tasks = await this.#client.count({ queue: this.#queue.name });
+    this.#tasks = await this.#parts.client.count({ queue: this.#queue.name });
     return this.#tasks;
   }
 
   override async getJobSchedulers(): Promise<Scheduler[]> {
-    const { tasks } = await this.#client.list({ queue: this.#queue.name, limit: SHOWN_TASKS });
+    const { tasks } = await this.#parts.client.list({ queue: this.#queue.name, limit: SHOWN_TASKS });
     return Promise.all(
       tasks.map(async (task) => {
         // Not the client's `runs`, which throws if the task was deleted since it was listed.
         const [[run], { consecutiveFailures }] = await Promise.all([
-          this.#store.runs.list(task, 1),
-          this.#store.runs.stats(task),
+          this.#parts.store.runs.list(task, 1),
+          this.#parts.store.runs.stats(task),
         ]);
         return { ...schedulerView(task, Number(consecutiveFailures ?? 0)), ...(await this.#lastRun(run)) };
       }),
@@ -184,15 +192,14 @@ export class TaskAdapter extends BullMQAdapter {
 
   /** @throws `SKIPPED_OVERLAP`, `TASK_NOT_FOUND`; `CONFLICT` if it waits, because the page needs a job to show */
   override async runJobSchedulerNow(id: string): Promise<QueueJob> {
-    const triggered = await this.#client.trigger(this.#ref(id), { by: this.#by });
+    const triggered = await this.#parts.client.trigger(this.#ref(id), { by: this.#by });
     if (triggered.outcome === "skipped") {
       throw new CarillonError(triggered.code, `an earlier run of ${id} has not ended.`, {
         remedy: "Wait for it, or let the task overlap.",
       });
     }
-    if (triggered.outcome === "queued") {
+    if (triggered.outcome === "queued")
       throw new CarillonError("CONFLICT", `an earlier run of ${id} has not ended; this one starts after it.`);
-    }
     const job = await this.getJob(triggered.run);
     if (job) return job as QueueJob;
     throw new CarillonError(
@@ -203,7 +210,7 @@ export class TaskAdapter extends BullMQAdapter {
 
   /** @throws `TASK_NOT_FOUND` */
   override async removeJobScheduler(id: string): Promise<boolean> {
-    await this.#client.delete(this.#ref(id), { by: this.#by });
+    await this.#parts.client.delete(this.#ref(id), { by: this.#by });
     return true;
   }
 

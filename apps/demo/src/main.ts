@@ -86,9 +86,8 @@ function keepTally(): void {
   setInterval(async () => {
     try {
       await tally.refresh(client);
-      if (!view.live) {
+      if (!view.live)
         view.say("tally", `${tally.enqueued} enqueued, ${tally.missed} missed, ${tally.doubled} doubled`);
-      }
     } catch (error) {
       view.say("tally", error instanceof Error ? error.message : String(error));
     }

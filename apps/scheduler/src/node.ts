@@ -51,9 +51,8 @@ function open(
   failpoint: Failpoint,
 ): { store: Store; scheduler: Scheduler } {
   const { nodeId, mutexTtl, rereadEvery, heartbeatEvery, grace, unsafeRedis, consoleUrl, watchdog } = config;
-  if (sabotage.length > 0) {
+  if (sabotage.length > 0)
     logger.warn({ sabotage }, "CARILLON_TEST_ONLY_SABOTAGE IS SET: THIS NODE BREAKS THE PROMISE ON PURPOSE");
-  }
   const store = new Store(withSeams({ connection, namespace }, { sabotage, failpoint }));
   const options = {
     nodeId,

@@ -4,7 +4,7 @@ import { Scheduler } from "@carillon/scheduler";
 import { Client, defineTask, Worker, workerMetrics } from "@carillon/sdk";
 import { internalsOf, Store } from "@carillon/sdk/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { Registry } from "prom-client";
+import * as prom from "prom-client";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -15,7 +15,7 @@ let redis: RedisServer;
 let client: Client;
 let scheduler: Scheduler;
 let store: Store;
-let registry: Registry;
+let registry: prom.Registry;
 beforeEach(async () => {
   redis = await startRedis({ appendonly: true });
   client = new Client({ connection: redis.url });
@@ -129,12 +129,12 @@ it("metrics show why work is late, live processes, and the number of tasks", asy
 });
 
 it("tasks with the tag have metrics of their own, and workers count their attempts", async () => {
-  const runs = new Registry();
+  const runs = new prom.Registry();
   const [one, two] = [0, 1].map(() => new Worker({ connection: redis.url, types, logger: SILENT })) as [
     Worker,
     Worker,
   ];
-  for (const worker of [one, two]) workerMetrics(worker, runs);
+  for (const worker of [one, two]) workerMetrics(worker, prom, runs);
   expect(await lines("", runs)).toEqual([]);
   const text = await runs.metrics();
   expect(text).toContain('carillon_attempts_total{queue="r",outcome="retrying"} 0');
@@ -192,9 +192,9 @@ it("tasks with the tag have metrics of their own, and workers count their attemp
 
 it("rules and dashboard name existing metrics, and each rule a heading of the runbook", async () => {
   const read = (file: string) => readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
-  const workers = new Registry();
+  const workers = new prom.Registry();
   const worker = new Worker({ connection: redis.url, types, logger: SILENT });
-  workerMetrics(worker, workers);
+  workerMetrics(worker, prom, workers);
   await worker.stop();
   const text = `${await registry.metrics()}${await workers.metrics()}`;
   const known = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)/gm), ([, name, type]) =>

@@ -1,5 +1,5 @@
 import { scopesOf } from "./defaults.js";
-import { CarillonError } from "./errors.js";
+import { CarillonError, invalid } from "./errors.js";
 import { ALERTS_QUEUE, assertName, type TaskName } from "./names.js";
 import { ALERT_KINDS, type AlertKind, type Policies } from "./policies.js";
 import { type CompiledSchedule, compileSchedule, parseDuration } from "./schedule/index.js";
@@ -125,10 +125,7 @@ export function assertSilenceScope({ owner, task, queue, kind, all }: SilenceSco
   for (const [field, value] of Object.entries({ owner, task, queue }))
     if (value !== undefined) assertName(value, field);
   if (kind !== undefined && !ALERT_KINDS.includes(kind))
-    throw new CarillonError("INVALID_OPTION", "there is no such kind.", {
-      field: "kind",
-      remedy: `Use one of ${ALERT_KINDS.join(", ")}.`,
-    });
+    throw invalid("kind", "there is no such kind.", `Use one of ${ALERT_KINDS.join(", ")}.`);
   if (all !== undefined && typeof all !== "boolean")
     throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "all" });
   const given = [owner, task, queue, kind].some((value) => value !== undefined);

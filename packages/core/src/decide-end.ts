@@ -100,9 +100,8 @@ function decideFailure(task: EndingTask, run: EndingRun, now: number): AfterEnd 
   if (wish.retryIn === undefined) return NOTHING;
   const at = now + wish.retryIn;
   // The next occurrence does the work of a retry that would not come before it.
-  if (task.due !== undefined && at >= task.due) {
+  if (task.due !== undefined && at >= task.due)
     return { ...NOTHING, superseded: { nominal, before: task.schedule().latest(nominal - 1) } };
-  }
   const more = { ...(missed && { missed }), ...(by && { by }), ...(trace && { trace }) };
   return { ...NOTHING, retry: { key, nominal, due, trigger: "retry", at, ...more } };
 }

@@ -145,9 +145,8 @@ function decideDelayed(task: DueTask, slot: Slot, delay: number, now: number, gr
     { skipped: [], next: undefined },
     now,
   );
-  if (decision.enqueue) {
+  if (decision.enqueue)
     return { ...decision, next: schedule.spent(task.fired + 1) ? undefined : { afterFinish: delay } };
-  }
   // A buffered occurrence gives the next time at the end of its own run; a skipped one has no run.
   const kept = decision.pending.some(({ nominal: its }) => its === nominal);
   return kept ? decision : { ...decision, next: schedule.slotAfter(now) };

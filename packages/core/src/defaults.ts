@@ -1,4 +1,4 @@
-import { CarillonError } from "./errors.js";
+import { invalid } from "./errors.js";
 import { assertName } from "./names.js";
 import { type Policies, policySchema } from "./policies.js";
 import { fromZod, type TaskDefinition } from "./task.js";
@@ -12,10 +12,7 @@ export function assertDefaultsScope(scope: unknown): DefaultsScope {
   const [, kind, name] = /^(owner|type):(.*)$/s.exec(String(scope)) ?? [];
   if (kind !== undefined) assertName(name, kind);
   else if (scope !== "all") {
-    throw new CarillonError("INVALID_OPTION", "not a scope.", {
-      field: "scope",
-      remedy: "Give all, owner:NAME or type:NAME.",
-    });
+    throw invalid("scope", "not a scope.", "Give all, owner:NAME or type:NAME.");
   }
   return scope as DefaultsScope;
 }

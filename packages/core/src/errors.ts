@@ -151,11 +151,19 @@ export function isCarillonError(error: unknown, code?: ErrorCode): error is Cari
   return error instanceof CarillonError && (code === undefined || error.code === code);
 }
 
+/** For an option that is wrong. @param what the fault, a sentence */
+export function invalid(field: string, what: string, remedy: string): CarillonError {
+  return new CarillonError("INVALID_OPTION", what, { field, remedy });
+}
+
+/** For a call that does not fit the present state. */
+export function conflict(what: string, remedy: string): CarillonError {
+  return new CarillonError("CONFLICT", what, { remedy });
+}
+
 /** For a worker or node that is started after its stop. */
 export function stoppedError(what: "worker" | "node"): CarillonError {
-  return new CarillonError("CONFLICT", `this ${what} was stopped.`, {
-    remedy: `A stopped ${what} cannot be started again: make a new one.`,
-  });
+  return conflict(`this ${what} was stopped.`, `A stopped ${what} cannot be started again: make a new one.`);
 }
 
 /** Makes a user's text safe to print in one line of a message: quoted, escaped, cut at `max` characters. */

@@ -1,4 +1,4 @@
-import { CarillonError } from "./errors.js";
+import { CarillonError, invalid } from "./errors.js";
 import { assertName } from "./names.js";
 import { assertOptions, durationOption } from "./options.js";
 import {
@@ -129,10 +129,7 @@ export function parseWindows(
   length: Duration | undefined,
 ): { schedule: Schedule; length: number } {
   if (length === undefined)
-    throw new CarillonError("INVALID_OPTION", "missing: windows need a length.", {
-      field: "for",
-      remedy: 'Give a duration, such as "2h".',
-    });
+    throw invalid("for", "missing: windows need a length.", 'Give a duration, such as "2h".');
   const parsed = scheduleSchema.safeParse(schedule);
   if (!parsed.success) throw fromZod(parsed.error, "INVALID_SCHEDULE");
   const checked = parsed.data as Schedule;

@@ -1,4 +1,4 @@
-import { CarillonError, quote } from "./errors.js";
+import { CarillonError, invalid, quote } from "./errors.js";
 import { nearestRemedy } from "./nearest.js";
 import { type Duration, formatDuration, parseDuration } from "./schedule/text/duration.js";
 
@@ -12,29 +12,19 @@ export function assertOptions<Options extends object>(
   path?: string,
 ): void {
   const names: readonly string[] = known;
-  if (typeof options !== "object" || options === null) {
-    throw new CarillonError("INVALID_OPTION", "not an object.", {
-      field: path ?? "options",
-      remedy: `Known: ${names.join(", ")}.`,
-    });
-  }
+  if (typeof options !== "object" || options === null)
+    throw invalid(path ?? "options", "not an object.", `Known: ${names.join(", ")}.`);
   const unknown = Object.keys(options).find((key) => !names.includes(key));
   if (unknown !== undefined) {
     const field = path === undefined ? unknown : `${path}.${unknown}`;
-    throw new CarillonError("INVALID_OPTION", "there is no such option.", {
-      field,
-      remedy: nearestRemedy(unknown, names),
-    });
+    throw invalid(field, "there is no such option.", nearestRemedy(unknown, names));
   }
 }
 
 /** Accepts undefined, which means that the option is not set. @throws `INVALID_OPTION` */
 export function assertWhole(value: number | undefined, field: string, least: number, most: number): void {
   if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return;
-  throw new CarillonError("INVALID_OPTION", `got ${String(value)}.`, {
-    field,
-    remedy: `Give a whole number from ${least} to ${most}.`,
-  });
+  throw invalid(field, `got ${String(value)}.`, `Give a whole number from ${least} to ${most}.`);
 }
 
 /**
@@ -59,10 +49,11 @@ export function durationOption(
   if (value === undefined) return undefined;
   const ms = typeof value === "string" ? millisecondsOf(value, field) : value;
   if (Number.isInteger(ms) && ms >= least && ms <= most) return ms;
-  throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
+  throw invalid(
     field,
-    remedy: `Give a duration from ${formatDuration(least)} to ${formatDuration(most)}: "30s", or whole milliseconds.`,
-  });
+    `got ${quote(value)}.`,
+    `Give a duration from ${formatDuration(least)} to ${formatDuration(most)}: "30s", or whole milliseconds.`,
+  );
 }
 
 /** Parses like `parseDuration`, but with the error code of options. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { targetSchema } from "./destinations/index.js";
-import { CarillonError } from "./errors.js";
+import { CarillonError, invalid } from "./errors.js";
 import { reviewSchedule, type Schedule, scheduleSchema } from "./schedule/index.js";
 import { DURATION, type Duration, durationText, parseDuration } from "./schedule/text/duration.js";
 
@@ -11,10 +11,7 @@ export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
 /** Accepts undefined, which means no override. @throws `INVALID_OPTION` for an unknown policy */
 export function assertOverlap(value: OverlapPolicy | undefined): void {
   if (value === undefined || OVERLAP_POLICIES.includes(value)) return;
-  throw new CarillonError("INVALID_OPTION", "unknown policy.", {
-    field: "overlap",
-    remedy: `Use one of ${OVERLAP_POLICIES.join(", ")}.`,
-  });
+  throw invalid("overlap", "unknown policy.", `Use one of ${OVERLAP_POLICIES.join(", ")}.`);
 }
 
 /** Rules for occurrences that came due while no node could claim them. */
@@ -143,9 +140,8 @@ export type Policies = {
 export function timeLimitOf(limit: Duration, gap: number | undefined): number | undefined {
   const part = percent.exec(String(limit))?.[1];
   if (part === undefined) return parseDuration(limit);
-  if (Number(part) >= 1 && Number(part) <= 100) {
+  if (Number(part) >= 1 && Number(part) <= 100)
     return gap === undefined ? undefined : Math.max(1, Math.floor((gap * Number(part)) / 100));
-  }
   throw new CarillonError("INVALID_DURATION", `${limit} is not a part of the interval.`, {
     remedy: "Give 1% to 100%, or a duration such as 30s.",
   });

@@ -1,4 +1,4 @@
-import { CarillonError, quote } from "./errors.js";
+import { CarillonError, invalid, quote } from "./errors.js";
 import { assertName } from "./names.js";
 import { assertOptions, assertWhole, durationOption } from "./options.js";
 import { type Duration, formatDuration, MAX_DURATION } from "./schedule/index.js";
@@ -29,12 +29,12 @@ export type Quotas = ReadonlyMap<QuotaScope, Quota>;
 export function assertQuotaScope(scope: unknown): QuotaScope {
   const owner = /^owner:(.*)$/s.exec(String(scope))?.[1];
   if (owner !== undefined && owner !== "*") assertName(owner, "owner");
-  if (owner === undefined && scope !== "all") {
-    throw new CarillonError("INVALID_OPTION", `${quote(scope)} is not a scope.`, {
-      field: "scope",
-      remedy: "Give all, owner:NAME, or owner:* for each owner without an own quota.",
-    });
-  }
+  if (owner === undefined && scope !== "all")
+    throw invalid(
+      "scope",
+      `${quote(scope)} is not a scope.`,
+      "Give all, owner:NAME, or owner:* for each owner without an own quota.",
+    );
   return scope as QuotaScope;
 }
 

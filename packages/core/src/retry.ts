@@ -33,9 +33,8 @@ export function afterFailure(
   seed: string,
 ): AfterFailure {
   const { rerun, pauseAfterFailures } = policies;
-  if (pauseAfterFailures !== undefined && failures >= pauseAfterFailures) {
+  if (pauseAfterFailures !== undefined && failures >= pauseAfterFailures)
     return { retryIn: undefined, pause: true };
-  }
   if (rerun === undefined) return { retryIn: undefined, pause: false };
   const most =
     rerun.max === undefined ? 5 * (interval() ?? Number.POSITIVE_INFINITY) : parseDuration(rerun.max);

@@ -29,6 +29,12 @@ export interface WaitingJobs {
 
 type RedisCode = Extract<ErrorCode, `REDIS_${string}`>;
 
+/** Reason why a node does not claim: its own, or the time in ms since its last heartbeat; negative: the clock of Redis went back. */
+export interface NotReady {
+  readonly why?: string | undefined;
+  readonly silentMs?: number | undefined;
+}
+
 /** The facts of one reason why a namespace is not on time, or of a note beside them. Times in UTC ms of Redis time. */
 export type StatusReasonFacts = {
   /** Absent: not known. */
@@ -44,8 +50,8 @@ export type StatusReasonFacts = {
   /** The namespace has no task, and Redis lost writes under its nodes. */
   | { readonly code: "EMPTY" }
   | { readonly code: "NO_NODE" }
-  /** `why`: of each node that is alive. */
-  | { readonly code: "NODES_NOT_READY"; readonly why: readonly string[] }
+  /** Each node that is alive. */
+  | { readonly code: "NODES_NOT_READY"; readonly nodes: readonly NotReady[] }
   /** Occurrences until then were decided before; none is decided again. */
   | { readonly code: "CLOCK_WENT_BACK"; readonly until: number; readonly backMs: number }
   | { readonly code: "FROZEN"; readonly scope: FreezeScope; readonly frozen: Frozen }

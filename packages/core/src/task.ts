@@ -155,9 +155,7 @@ function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: 
 }
 
 function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
-  if (issue.code === "unrecognized_keys") {
-    return nearestRemedy(issue.keys[0] ?? "", fieldsAt(issue.path));
-  }
+  if (issue.code === "unrecognized_keys") return nearestRemedy(issue.keys[0] ?? "", fieldsAt(issue.path));
   if (root === "schedule" && issue.path.length === 1)
     return `Give one of ${list(KINDS.map(({ key }) => key))}.`;
   switch (issue.code) {

@@ -1,5 +1,5 @@
 import { CarillonError } from "@carillon/core";
-import { nearestRemedy } from "@carillon/core/internal";
+import { invalid, nearestRemedy } from "@carillon/core/internal";
 import type { z } from "zod";
 
 /**
@@ -17,16 +17,14 @@ export function parseInput<Schema extends z.ZodObject>(
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0]!;
   if (typeof input !== "object" || input === null)
-    throw new CarillonError("INVALID_OPTION", "not an object.", {
-      field: within ?? "options",
-      remedy: "Give an object with fields.",
-    });
+    throw invalid(within ?? "options", "not an object.", "Give an object with fields.");
   if (issue.code === "unrecognized_keys") {
     const unknown = String(issue.keys[0]).slice(0, 100);
-    throw new CarillonError("INVALID_OPTION", "there is no such option.", {
-      field: within === undefined ? unknown : `${within}.${unknown}`,
-      remedy: nearestRemedy(unknown, Object.keys(schema.shape)),
-    });
+    throw invalid(
+      within === undefined ? unknown : `${within}.${unknown}`,
+      "there is no such option.",
+      nearestRemedy(unknown, Object.keys(schema.shape)),
+    );
   }
   const field = [within, fieldOf(issue)].filter(Boolean).join(".");
   const [, wanted] = /^not (an? .*|one of .*)$/.exec(issue.message) ?? [];

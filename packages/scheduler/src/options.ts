@@ -5,6 +5,7 @@ import {
   assertOptions,
   DEFAULT_CATCH_UP_GRACE,
   durationOption,
+  invalid,
   MAX_DURATION,
   processId,
 } from "@carillon/core/internal";
@@ -138,10 +139,11 @@ export function settle(options: SchedulerOptions): Settings {
 function consoleUrlOf(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
   if (URL.canParse(url) && /^https?:/.test(url)) return url.replace(/\/+$/, "");
-  throw new CarillonError("INVALID_OPTION", "not an address.", {
-    field: "consoleUrl",
-    remedy: "Give the console's http or https address, such as https://carillon.example.com.",
-  });
+  throw invalid(
+    "consoleUrl",
+    "not an address.",
+    "Give the console's http or https address, such as https://carillon.example.com.",
+  );
 }
 
 function watchdogOf(watchdog: WatchdogOptions | undefined): Settings["watchdog"] {
@@ -149,10 +151,11 @@ function watchdogOf(watchdog: WatchdogOptions | undefined): Settings["watchdog"]
   assertOptions(watchdog, ["url", "every"], "watchdog");
   const { url, every } = watchdog;
   if (!URL.canParse(url) || !/^https?:/.test(url)) {
-    throw new CarillonError("INVALID_OPTION", "not an address.", {
-      field: "watchdog.url",
-      remedy: "Give the http or https address that expects the heartbeat.",
-    });
+    throw invalid(
+      "watchdog.url",
+      "not an address.",
+      "Give the http or https address that expects the heartbeat.",
+    );
   }
   return { url, every: durationOption(every, "watchdog.every", 1_000, 86_400_000) ?? 60_000 };
 }

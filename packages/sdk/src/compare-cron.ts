@@ -1,5 +1,5 @@
-import { CarillonError, compileSchedule, isCarillonError } from "@carillon/core";
-import { nearestRemedy } from "@carillon/core/internal";
+import { compileSchedule, isCarillonError } from "@carillon/core";
+import { invalid, nearestRemedy } from "@carillon/core/internal";
 import { CronExpressionParser } from "cron-parser";
 import { instant } from "./instant.js";
 import { mergeTimes } from "./merge-times.js";
@@ -84,18 +84,10 @@ export function compareCron(expression: string, options: CompareCronOptions = {}
 
 function checked(options: CompareCronOptions): CompareCronOptions {
   const unknown = Object.keys(options).find((key) => !OPTIONS.includes(key));
-  if (unknown !== undefined) {
-    throw new CarillonError("INVALID_OPTION", "unknown.", {
-      field: unknown,
-      remedy: nearestRemedy(unknown, OPTIONS),
-    });
-  }
+  if (unknown !== undefined) throw invalid(unknown, "unknown.", nearestRemedy(unknown, OPTIONS));
   const { count = 1 } = options;
   if (Number.isInteger(count) && count >= 1 && count <= MOST_TIMES) return options;
-  throw new CarillonError("INVALID_OPTION", "not a number of times.", {
-    field: "count",
-    remedy: `Give a whole number from 1 to ${MOST_TIMES}.`,
-  });
+  throw invalid("count", "not a number of times.", `Give a whole number from 1 to ${MOST_TIMES}.`);
 }
 
 function parse(expression: string, tz: string, after: number) {

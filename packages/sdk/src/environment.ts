@@ -1,5 +1,5 @@
-import { CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
-import { assertName } from "@carillon/core/internal";
+import { DEFAULT_NAMESPACE } from "@carillon/core";
+import { assertName, invalid } from "@carillon/core/internal";
 import { type ConnectionSpec, readConnection } from "@carillon/store";
 import { readTls } from "./environment-tls.js";
 
@@ -23,12 +23,7 @@ export interface Environment {
  */
 export function readEnvironment(env: Record<string, string | undefined> = process.env): Environment {
   const url = env.REDIS_URL;
-  if (!url) {
-    throw new CarillonError("INVALID_OPTION", "missing.", {
-      field: "REDIS_URL",
-      remedy: "Set it, for example REDIS_URL=redis://localhost:6379.",
-    });
-  }
+  if (!url) throw invalid("REDIS_URL", "missing.", "Set it, for example REDIS_URL=redis://localhost:6379.");
   const connection = { url, ...readTls(env) };
   readConnection(connection, "REDIS_URL");
   return {

@@ -91,4 +91,4 @@ export type {
   WorkerOptions,
 } from "./worker/options.js";
 export { Worker } from "./worker.js";
-export { type MetricsRegistry, workerMetrics } from "./worker-metrics.js";
+export { type PromClient, workerMetrics } from "./worker-metrics.js";

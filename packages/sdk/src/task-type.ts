@@ -1,5 +1,5 @@
 import { CarillonError, type RetryInput, type TaskInput, taskSchema } from "@carillon/core";
-import { assertName, assertOptions, isName, nearestRemedy } from "@carillon/core/internal";
+import { assertName, assertOptions, invalid, isName, nearestRemedy } from "@carillon/core/internal";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Context, ItemContext } from "./context.js";
 import { assertFanOut } from "./worker/item-options.js";
@@ -173,22 +173,17 @@ export function defineTask(
   },
 ): TaskContract {
   assertName(name, "type");
-  if (typeof options !== "object" || options === null) {
-    throw new CarillonError("INVALID_OPTION", "not an object.", {
-      field: "options",
-      remedy: "Give the queue, the payload's schema and the handler.",
-    });
-  }
+  if (typeof options !== "object" || options === null)
+    throw invalid("options", "not an object.", "Give the queue, the payload's schema and the handler.");
   assertKnown(options);
   assertName(options.queue, "queue");
   const { payload = NO_PAYLOAD } = options;
-  if (!isSchema(payload)) {
-    throw new CarillonError("INVALID_OPTION", "not a Standard Schema.", {
-      field: "payload",
-      remedy:
-        "Give a schema, for example z.object({ … }) of zod, or leave it out for a type without a payload.",
-    });
-  }
+  if (!isSchema(payload))
+    throw invalid(
+      "payload",
+      "not a Standard Schema.",
+      "Give a schema, for example z.object({ … }) of zod, or leave it out for a type without a payload.",
+    );
   if ("generate" in options || "process" in options) {
     assertFanOut(options);
   } else if (options.handler !== undefined) {
@@ -233,10 +228,7 @@ export function implement(
 /** @throws `INVALID_OPTION` */
 function assertHandler(handler: unknown): void {
   if (typeof handler === "function") return;
-  throw new CarillonError("INVALID_OPTION", "not a function.", {
-    field: "handler",
-    remedy: "Give the handler, or generate and process.",
-  });
+  throw invalid("handler", "not a function.", "Give the handler, or generate and process.");
 }
 
 /** Takes no payload: what a task without one stores counts as none. */
@@ -263,24 +255,21 @@ function assertKnown(options: object): void {
   const known: readonly string[] = "generate" in options || "process" in options ? OF_ITEMS : COMMON;
   const unknown = Object.keys(options).find((key) => !known.includes(key));
   if (unknown === undefined) return;
-  throw new CarillonError("INVALID_OPTION", "there is no such option.", {
-    field: unknown,
-    remedy: Object.hasOwn(taskSchema.shape, unknown)
+  throw invalid(
+    unknown,
+    "there is no such option.",
+    Object.hasOwn(taskSchema.shape, unknown)
       ? `Give it to the task: put(type, { …, ${unknown} }).`
       : nearestRemedy(unknown, known),
-  });
+  );
 }
 
 /** Task types by name. @throws `INVALID_OPTION` if two have the same name */
 export function typesByName<Type extends TaskContract>(types: readonly Type[]): Map<string, Type> {
   const known = new Map<string, Type>();
   for (const [i, type] of types.entries()) {
-    if (known.has(type.type)) {
-      throw new CarillonError("INVALID_OPTION", `there are two task types ${type.type}.`, {
-        field: `types[${i}]`,
-        remedy: "Give each name once.",
-      });
-    }
+    if (known.has(type.type))
+      throw invalid(`types[${i}]`, `there are two task types ${type.type}.`, "Give each name once.");
     known.set(type.type, type);
   }
   return known;
@@ -306,17 +295,11 @@ export function assertWorkable(value: unknown, field: string): void {
   const { type, queue, handler, process } = value as Partial<TaskType & AnyFanOutType>;
   if (!isName(queue)) throw noTaskType(field);
   if (typeof handler === "function" || typeof process === "function") return;
-  throw new CarillonError("INVALID_OPTION", `task type ${type} has no handler.`, {
-    field,
-    remedy: "Give implement(contract, handler).",
-  });
+  throw invalid(field, `task type ${type} has no handler.`, "Give implement(contract, handler).");
 }
 
 function noTaskType(field: string): CarillonError {
-  return new CarillonError("INVALID_OPTION", "not a task type.", {
-    field,
-    remedy: "Give the result of defineTask.",
-  });
+  return invalid(field, "not a task type.", "Give the result of defineTask.");
 }
 
 export function isFanOut(type: AnyTaskType): type is AnyFanOutType {

@@ -7,7 +7,6 @@ import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { cut, printable } from "../text.js";
 import { HERE, when } from "../times.js";
-import { given } from "./given.js";
 import { writeHolds } from "./holds-text.js";
 
 /** Interval at which the run of a test is read, in ms. */
@@ -122,7 +121,7 @@ export const registerAlerts: Register = (program, out) => {
         const owner = named ?? options.owner;
         const input = { owner, task: id || undefined, queue, kind, all, until: time, note };
         if (options.dryRun) return { put: undefined, ...(await ops.silences.preview(input)) };
-        const put = await ops.silences.put(input, given({ by: options.by }));
+        const put = await ops.silences.put(input, { by: options.by });
         return { put, holds: put.holds };
       });
       if (options.json) return out.json({ ...put, holds });

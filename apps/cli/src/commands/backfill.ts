@@ -11,7 +11,6 @@ import type { Output } from "../output.js";
 import { facts } from "../text.js";
 import { when } from "../times.js";
 import { behindPace } from "./backfills.js";
-import { given } from "./given.js";
 import { doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
@@ -58,9 +57,8 @@ export const registerBackfill: Register = (program, out) => {
     )
     .action(async (tasks: string[], _: unknown, command) => {
       const options: BackfillOptions = command.optsWithGlobals();
-      if (options.dryRun && options.wait) {
+      if (options.dryRun && options.wait)
         throw misuse("wait", "cannot be combined with --dry-run.", "Leave one of the two out.");
-      }
       onlyTask(tasks, options);
       const [task] = tasks;
       if (task === undefined || tasks.length > 1) return beginMany(tasks, options, out);
@@ -129,7 +127,7 @@ async function begin(
   const { queue: in_, owner: whose, id } = found;
   return ops.backfills.start(
     { queue: in_, owner: whose, id, ...range, overlap, every, only, dryRun },
-    given({ by }),
+    { by },
   );
 }
 
@@ -170,7 +168,7 @@ async function beginMany(tasks: readonly string[], options: BackfillOptions, out
       past: "backfilling",
       act: async (ops, input, client) => {
         const range = await rangeOf(client, options, out);
-        return ops.backfills.startAll({ ...input, ...range, overlap, perMinute, only }, given({ by }));
+        return ops.backfills.startAll({ ...input, ...range, overlap, perMinute, only }, { by });
       },
       columns: [
         { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
@@ -216,9 +214,8 @@ async function awaitEnd(
 ): Promise<AnswerTo<"backfills.get">> {
   const { stderr } = out;
   let shown = "";
-  if (!(await ops.nodes.list()).nodes.some(({ alive }) => alive)) {
+  if (!(await ops.nodes.list()).nodes.some(({ alive }) => alive))
     out.note("no scheduler node is alive: the backfill begins when one starts.");
-  }
   for (;;) {
     const found = await ops.backfills.get({ id });
     const text = progress(found);

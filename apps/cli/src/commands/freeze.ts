@@ -6,7 +6,6 @@ import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
 import { LONG_TIMES, type TimeTexts } from "../times.js";
-import { given } from "./given.js";
 import { writeHolds } from "./holds-text.js";
 
 interface FreezeOptions extends Globals {
@@ -64,7 +63,7 @@ export const registerFreeze: Register = (program, out) => {
           for: options.for,
         };
         if (options.dryRun) return { put: undefined, ...(await ops.freezes.preview(input)) };
-        const put = await ops.freezes.put(input, given({ by: options.by }));
+        const put = await ops.freezes.put(input, { by: options.by });
         return { put, holds: put.holds };
       });
       if (options.json) return out.json({ ...put, holds });

@@ -75,8 +75,7 @@ async function filterOf(
       ? undefined
       : readMoment(sdk, text, { zone: HERE, now, field, duration: "before" }).time;
   const [from, to] = [read(first, "from"), read(last, "to")];
-  if (from !== undefined && to !== undefined && from > to) {
+  if (from !== undefined && to !== undefined && from > to)
     throw misuse("from", "after --to.", "Give the earlier time first.");
-  }
   return { ...filter, from, to };
 }

@@ -31,7 +31,7 @@ export interface Deed<Row = BulkSample, Answer extends Result<Row> = Result<Row>
   readonly noun?: string;
   readonly columns?: readonly Column<Row>[];
   /** Conditions besides the usual ones, for commands that know them. */
-  readonly conditions?: Readonly<Record<string, string>>;
+  readonly conditions?: Readonly<Record<string, string | undefined>>;
   /** Further lines about the answer. */
   readonly more?: (answer: Answer) => string;
 }

@@ -64,9 +64,8 @@ function columnsOf(times: readonly Time[], from: number, zone: string | undefine
       value: ({ time, due }) => (due ? `${localIso(due.time, zone)} (+${duration(due.time - time)})` : ""),
     });
   }
-  if (times.some(({ notes }) => notes.length > 0)) {
+  if (times.some(({ notes }) => notes.length > 0))
     columns.push({ title: "NOTES", value: ({ notes }) => notes.map(({ text }) => text).join("; ") });
-  }
   return columns;
 }
 

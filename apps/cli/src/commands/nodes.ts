@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import { silenceText } from "@carillon/ops/words";
 import { operate, type Register } from "../command.js";
 import { type Column, table } from "../table.js";
 
@@ -25,10 +26,10 @@ export const registerNodes: Register = (program, out) => {
 type NodeView = AnswerTo<"nodes.list">["nodes"][number];
 
 function columns(nodes: readonly NodeView[]): Column<NodeView>[] {
-  return nodes.some(({ why }) => why !== undefined) ? [...COLUMNS, WHY] : COLUMNS;
+  return nodes.some((node) => silenceText(node) !== undefined) ? [...COLUMNS, WHY] : COLUMNS;
 }
 
-const WHY: Column<NodeView> = { title: "WHY", value: (node) => node.why ?? "", least: 20 };
+const WHY: Column<NodeView> = { title: "WHY", value: (node) => silenceText(node) ?? "", least: 20 };
 
 const COLUMNS: Column<NodeView>[] = [
   { title: "NODE", value: (node) => node.id },

@@ -1,20 +1,7 @@
+import { FAILURES, OUTCOMES } from "@carillon/ops/words";
 import type { Outcome } from "@carillon/sdk";
 import { InvalidArgumentError, Option } from "commander";
 import { misuse } from "../failure.js";
-
-/** Whether an outcome is a failure. Complete on purpose: a new outcome does not compile until it is here. */
-const FAILS: Record<Outcome, boolean> = {
-  succeeded: false,
-  failed: true,
-  "timed-out": true,
-  partial: false,
-  cancelled: false,
-  dropped: false,
-  crashed: true,
-  "nothing-to-do": false,
-  lost: true,
-};
-const OUTCOMES = Object.keys(FAILS) as Outcome[];
 
 /** `--outcome failed,lost`, also repeated. */
 export function outcomeOption(description: string): Option {
@@ -38,5 +25,5 @@ export function outcomesOf(
   if (!failures) return outcome;
   if (outcome !== undefined)
     throw misuse("failures", "cannot be combined with --outcome.", "Leave one of the two out.");
-  return OUTCOMES.filter((one) => FAILS[one]);
+  return [...FAILURES];
 }

@@ -10,7 +10,6 @@ import { parseJson, readAll } from "../input.js";
 import type { Io } from "../io.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
-import { given } from "./given.js";
 import { planText, summary, total } from "./plan-text.js";
 
 type Plan = AnswerTo<"sets.plan">;
@@ -73,7 +72,7 @@ export const registerApply: Register = (program, out) => {
         if (!saved && !json) await show(shown, out);
         // The operation refuses what nobody need be asked about.
         if (!saved && !yes && shown.refused.length === 0 && total(shown) > 0) await confirm(io);
-        return ops.sets.apply({ ...input, plan: shown.id }, given({ by: options.by }));
+        return ops.sets.apply({ ...input, plan: shown.id }, { by: options.by });
       });
       await (json ? out.json(plan) : out.write(`applied ${summary(plan)}\n`));
     });
@@ -144,7 +143,10 @@ async function save(file: string, saved: SavedPlan): Promise<void> {
 
 /** @throws `INVALID_OPTION` */
 async function readSaved(file: string, options: PlanOptions): Promise<SavedPlan & { path: string }> {
-  const [flag] = Object.keys({ ...flagsOf(options), ...given({ config: options.config }) });
+  const [flag] = Object.keys({
+    ...flagsOf(options),
+    ...(options.config !== undefined && { config: options.config }),
+  });
   if (flag !== undefined) throw misuse(flag, "given with a saved plan.", "Give it to carillon plan.");
   const hint = "Give a file of carillon plan --out.";
   const text = await readAll(options.io, file, hint);

@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { type Globals, operate, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
-import { given } from "./given.js";
 import { writeHolds } from "./holds-text.js";
 import { jobs } from "./queues.js";
 
@@ -43,7 +42,7 @@ function registerPause(queue: Command, out: Output): void {
       const { holds, ...done } = await withClient(options, async (_client, ops) =>
         dryRun
           ? ops.queues.previewPause({ queue: name })
-          : ops.queues.pause({ queue: name, note }, given({ by: options.by })),
+          : ops.queues.pause({ queue: name, note }, { by: options.by }),
       );
       const changed = "changed" in done ? done.changed : undefined;
       if (options.json)

@@ -7,7 +7,6 @@ import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { utcIso } from "../times.js";
 import { type Conditions, conditionsOf } from "./conditions.js";
-import { given } from "./given.js";
 import { doToMany, type Named, onlyTask, selectionOf } from "./many.js";
 
 type Resumed = AnswerTo<"bulk.resume">;
@@ -56,7 +55,7 @@ export const registerResume: Register = (program, out) => {
     .action(async (tasks: string[], _: unknown, command) => {
       const options: ResumeOptions = command.optsWithGlobals();
       const { missed = "skip", perMinute, mode, plan } = options;
-      const paused = given({ note: options.note, pausedBy: options.pausedBy });
+      const paused = { note: options.note, pausedBy: options.pausedBy };
       const task = onlyTask(tasks, options);
       if (plan) {
         const selected = tasks.length > 0 ? selectionOf(tasks, options) : conditionsOf(options);
@@ -71,7 +70,7 @@ export const registerResume: Register = (program, out) => {
             past: "resumed",
             conditions: paused,
             act: (ops, input) =>
-              ops.bulk.resume({ ...input, ...paused, missed, perMinute }, given({ by: options.by })),
+              ops.bulk.resume({ ...input, ...paused, missed, perMinute }, { by: options.by }),
             more: ({ batch }) =>
               batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,
           },
@@ -89,11 +88,7 @@ export const registerResume: Register = (program, out) => {
           );
       }
       const changed = await withClient(options, (client) =>
-        client.resume(taskRef(task, options.queue, options.owner), {
-          missed,
-          mode,
-          ...given({ by: options.by }),
-        }),
+        client.resume(taskRef(task, options.queue, options.owner), { missed, mode, by: options.by }),
       );
       const text = `${changed ? "resumed" : "was not paused:"} ${task}\n`;
       await (options.json ? out.json({ task, changed }) : out.write(text));

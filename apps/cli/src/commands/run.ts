@@ -9,7 +9,6 @@ import { type Column, table } from "../table.js";
 import { cut, facts, type Paint, printable } from "../text.js";
 import { when } from "../times.js";
 import { refuseBesideTask } from "./conditions.js";
-import { given } from "./given.js";
 import { type Deed, doToMany, type Named } from "./many.js";
 import { took } from "./run-columns.js";
 
@@ -49,7 +48,7 @@ export const registerCancel: Register = (program, out) => {
       if (id === undefined) return doToMany(cancelMany(by), [], options, out);
       refuseBesideTask(options, ["queue", "all"]);
       if (options.dryRun) throw misuse("dry-run", "applies to many runs only.", "Leave it out.");
-      const changed = await withClient(options, (client) => client.runs.cancel(id, given({ by })));
+      const changed = await withClient(options, (client) => client.runs.cancel(id, { by }));
       const text = `${changed ? "asked for the end of" : "was asked to end already:"} ${id}\n`;
       await (options.json ? out.json({ run: id, changed }) : out.write(text));
     });
@@ -62,7 +61,7 @@ function cancelMany(
     verb: "cancel",
     past: "asked for the end of",
     noun: "run",
-    act: (ops, input) => ops.bulk.cancel(input, given({ by })),
+    act: (ops, input) => ops.bulk.cancel(input, { by }),
     columns: [
       { title: "RUN", value: ({ run }) => run },
       { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },

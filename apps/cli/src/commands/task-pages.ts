@@ -55,9 +55,8 @@ export async function printPages<Row>(
   out: Output,
 ): Promise<void> {
   const filter = filterOf(options);
-  if (options.all && options.cursor !== undefined) {
+  if (options.all && options.cursor !== undefined)
     throw misuse("cursor", "cannot be combined with --all.", "Leave one of the two out.");
-  }
   await withClient(options, async (client, ops) => {
     const none = async () => {
       await out.write("No tasks.\n");

@@ -5,7 +5,6 @@ import { collect, taskRef, tasksCommand, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { parseJson } from "../input.js";
-import { given } from "./given.js";
 import { type Deed, doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
@@ -31,12 +30,12 @@ export const registerRm: Register = (program, out) => {
         const deed: Deed = {
           verb: "rm",
           past: "deleted",
-          act: (ops, input) => ops.bulk.delete(input, given({ by: options.by })),
+          act: (ops, input) => ops.bulk.delete(input, { by: options.by }),
         };
         return doToMany(deed, tasks, options, out);
       }
       await withClient(options, (client) =>
-        client.delete(taskRef(task, options.queue, options.owner), given({ by: options.by })),
+        client.delete(taskRef(task, options.queue, options.owner), { by: options.by }),
       );
       await (options.json ? out.json({ task, deleted: true }) : out.write(`deleted ${task}\n`));
     });
@@ -50,14 +49,14 @@ export const registerPause: Register = (program, out) => {
     .action(async (tasks: string[], _: unknown, command) => {
       const options: VerbOptions = command.optsWithGlobals();
       const task = onlyTask(tasks, options);
-      const why = given({ note: options.note, by: options.by });
+      const why = { note: options.note, by: options.by };
       if (task === undefined) {
         if (options.cancelQueued)
           throw misuse("cancel-queued", "applies to one task only.", "Leave it out, or give a task.");
         const deed: Deed = {
           verb: "pause",
           past: "paused",
-          act: (ops, input) => ops.bulk.pause({ ...input, note: options.note }, given({ by: options.by })),
+          act: (ops, input) => ops.bulk.pause({ ...input, note: options.note }, { by: options.by }),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -93,7 +92,7 @@ export const registerTrigger: Register = (program, out) => {
         const deed: Deed = {
           verb: "trigger",
           past: "triggered",
-          act: (ops, input) => ops.bulk.trigger({ ...input, key, overlap, force }, given({ by })),
+          act: (ops, input) => ops.bulk.trigger({ ...input, key, overlap, force }, { by }),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -125,7 +124,7 @@ export const registerTag: Register = (program, out) => {
       const deed: Deed = {
         verb: "tag",
         past: "tagged",
-        act: (ops, input) => ops.bulk.tag({ ...input, add, remove }, given({ by })),
+        act: (ops, input) => ops.bulk.tag({ ...input, add, remove }, { by }),
       };
       await doToMany(deed, tasks, options, out);
     });

@@ -34,9 +34,8 @@ const sdk = (await import(pathToFileURL(path).href)) as typeof import("@carillon
 const exported = Object.values((await import(pathToFileURL(file).href)) as object).flat();
 const types = exported.filter(isTaskType);
 const tasks = exported.filter(isTask);
-if (types.length === 0) {
+if (types.length === 0)
   throw new Error(`${file} exports no task type: export what defineTask returns, with its handler.`);
-}
 const settings = sdk.readEnvironment();
 worker = new sdk.Worker({ ...settings, types, logger });
 worker.on("settled", ({ outcome, task, error }) => {

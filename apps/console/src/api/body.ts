@@ -51,9 +51,8 @@ function textOf(c: Ctx, bytes: Buffer): string {
       remedy: "Send `Content-Type: application/json`.",
     });
   }
-  if (/charset *= *"?(?!utf-8)/i.test(type)) {
+  if (/charset *= *"?(?!utf-8)/i.test(type))
     throw new RequestError(415, "the body must be UTF-8.", { field: "Content-Type" });
-  }
   if ((c.req.header("content-encoding") ?? "identity") !== "identity") {
     throw new RequestError(415, "compressed bodies are not supported.", {
       field: "Content-Encoding",

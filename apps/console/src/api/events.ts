@@ -77,9 +77,8 @@ async function tell(c: Ctx, client: Client, stream: SSEStreamingApi): Promise<vo
     const events = client.events({ after: c.req.header("last-event-id"), signal: ends.signal });
     await stream.write("retry: 2000\n\n");
     // Waits for a slow client; if it misses events meanwhile, it gets `reset`.
-    for await (const { id, ...event } of events) {
+    for await (const { id, ...event } of events)
       await stream.write(`id: ${id}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`);
-    }
   } catch {
     // Redis cannot be reached.
   } finally {

@@ -68,9 +68,8 @@ function compileWith(schedule: Schedule, around: Surroundings): CompiledSchedule
 }
 
 export function membersOf(schedule: Schedule, around: Surroundings): Member[] {
-  if (typeof schedule !== "object" || schedule === null) {
+  if (typeof schedule !== "object" || schedule === null)
     throw new CarillonError("INVALID_SCHEDULE", "The schedule is not an object.", { field: "schedule" });
-  }
   if ("any" in schedule) return unionMembers(schedule, around);
   const delay = delayOf(schedule);
   if (delay !== undefined) return [delayMember(schedule, delay, around)];

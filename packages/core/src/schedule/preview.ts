@@ -165,9 +165,8 @@ function clockNotes(time: number, zone: Zone, { timetable }: Member): PreviewNot
   const segment = zone.at(time);
   const wall = time + segment.offset;
   const meant = timetable.wallOf?.(time) ?? wall;
-  if (meant !== wall) {
+  if (meant !== wall)
     notes.push({ code: "MOVED", text: `meant for ${wallText(meant)}, which the clock skips` });
-  }
   const day = Math.floor(wall / DAY) * DAY;
   const hours = (firstInstant(zone, day + DAY) - firstInstant(zone, day)) / HOUR;
   if (hours !== 24) notes.push({ code: "DAY_LENGTH", text: `this day has ${Number(hours.toFixed(2))} h` });
@@ -176,9 +175,8 @@ function clockNotes(time: number, zone: Zone, { timetable }: Member): PreviewNot
     notes.push({ code: "REPEATED", text: "the second time that the clock shows this" });
   } else if (segment.end - time <= DAY) {
     const after = zone.at(segment.end);
-    if (wall >= segment.end + after.offset) {
+    if (wall >= segment.end + after.offset)
       notes.push({ code: "REPEATED", text: "the first of two times that the clock shows this" });
-    }
   }
   return notes;
 }

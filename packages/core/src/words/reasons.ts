@@ -1,5 +1,12 @@
 import type { FreezeScope, Frozen } from "../freeze.js";
-import type { Gap, PauseFacts, StatusReasonFacts, UnsafeSetting, WaitingJobs } from "../status-reason.js";
+import type {
+  Gap,
+  NotReady,
+  PauseFacts,
+  StatusReasonFacts,
+  UnsafeSetting,
+  WaitingJobs,
+} from "../status-reason.js";
 import { duration, formatInstant } from "./times.js";
 
 /** As answers of operations have it: fields may be undefined. */
@@ -13,7 +20,7 @@ export function reasonText(reason: StatusReasonFacts, time = formatInstant): str
     case "NO_NODE":
       return "no scheduler node is alive.";
     case "NODES_NOT_READY":
-      return notReadyText(reason.why);
+      return notReadyText(reason.nodes);
     case "CLOCK_WENT_BACK":
       return `the clock of Redis went back by ${duration(reason.backMs)}: tasks that had run wait until ${time(whole(reason.until))}.`;
     case "FROZEN":
@@ -85,9 +92,17 @@ function byText({ by, note }: PauseFacts): string {
   return `${by === undefined ? "" : ` by ${by}`}${note === undefined ? "" : `: ${note}`}`;
 }
 
-function notReadyText(why: readonly string[]): string {
-  const reasons = [...new Set(why.filter(Boolean))].map((one) => one.replace(/\.$/, ""));
-  const nodes = why.length === 1 ? "the node is not ready" : `none of the ${why.length} nodes is ready`;
+/** Undefined: the node gives no reason. */
+export function silenceText({ why, silentMs }: NotReady): string | undefined {
+  if (silentMs === undefined) return why;
+  if (silentMs < 0) return "no beat since the clock of Redis went back";
+  return `no beat for ${Math.round(silentMs / 1_000)} s`;
+}
+
+function notReadyText(all: readonly NotReady[]): string {
+  const why = all.map(silenceText).filter((one) => one !== undefined);
+  const reasons = [...new Set(why)].map((one) => one.replace(/\.$/, ""));
+  const nodes = all.length === 1 ? "the node is not ready" : `none of the ${all.length} nodes is ready`;
   return reasons.length > 0 ? `${nodes}: ${reasons.join("; ")}.` : `${nodes}.`;
 }
 

@@ -29,9 +29,8 @@ export const listBackfills = operation({
       [bound, owner].every((name) => name === undefined || one.task.owner === name);
     let newest: Backfill[] = [];
     for (const queue of await scope.queuesOf(only)) {
-      for await (const page of store.backfills.all(queue)) {
+      for await (const page of store.backfills.all(queue))
         newest = [...newest, ...page.filter(matches)].sort(byAge).slice(0, limit);
-      }
     }
     return { backfills: newest };
   },

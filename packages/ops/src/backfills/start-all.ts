@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { CarillonError } from "@carillon/core";
-import { quote } from "@carillon/core/internal";
+import { invalid, quote } from "@carillon/core/internal";
 import type { Scope } from "@carillon/sdk/internal";
 import { type NewBackfill, newToken } from "@carillon/store";
 import { z } from "zod";
@@ -12,7 +12,7 @@ import {
   selected,
   Tally,
 } from "../bulk/bulk.js";
-import { checkedFilter, fault, filter } from "../bulk/filter.js";
+import { checkedFilter, filter } from "../bulk/filter.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { operation } from "../operation.js";
 import { count, taskName } from "../shapes.js";
@@ -62,7 +62,7 @@ export const startBackfills = operation({
     const checked = checkedFilter(scope, input);
     await store.calendars.refresh();
     const now = await store.freezes.time();
-    if (given.to > now) throw fault("to", "in the future.", "A backfill runs past times only.");
+    if (given.to > now) throw invalid("to", "in the future.", "A backfill runs past times only.");
     const [found, refused] = [[] as Times[], new Tally<BulkRefusal>(SAMPLE)];
     const slice = new TimeSlice(Number.POSITIVE_INFINITY);
     let total = 0;
@@ -148,7 +148,7 @@ export function isBatch(id: unknown): id is string {
 export function assertRate(perMinute: unknown): asserts perMinute is number {
   if (typeof perMinute === "number" && perMinute > 0 && perMinute <= MINUTE) return;
   const what = perMinute === undefined ? "missing." : `got ${quote(perMinute)}.`;
-  throw fault("perMinute", what, "Give the occurrences a minute of all tasks together, at most 60000.");
+  throw invalid("perMinute", what, "Give the occurrences a minute of all tasks together, at most 60000.");
 }
 
 function tooMany(): CarillonError {

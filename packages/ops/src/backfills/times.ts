@@ -1,10 +1,9 @@
 import type { Run, TaskName } from "@carillon/core";
-import { isFailure, type TimeRange } from "@carillon/core/internal";
+import { invalid, isFailure, type TimeRange } from "@carillon/core/internal";
 import { instant as instantOf, type Scope } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import type { z } from "zod";
 import { nameOf } from "../bulk/bulk.js";
-import { fault } from "../bulk/filter.js";
 import type { TimeSlice } from "../occurrences/time-slice.js";
 import { countTimes } from "../occurrences/walk.js";
 import { flag, instant, oneOf, overlap } from "../shapes.js";
@@ -40,7 +39,7 @@ export function rangeOf(
   given: Omit<Given, "from" | "to"> & Record<"from" | "to", z.output<typeof instant>>,
 ): Given {
   const [from, to] = [instantOf(given.from, "from"), instantOf(given.to, "to")];
-  if (from > to) throw fault("from", "after to.", "Give the earlier time first.");
+  if (from > to) throw invalid("from", "after to.", "Give the earlier time first.");
   return { from, to, overlap: given.overlap, only: given.only };
 }
 
@@ -51,13 +50,13 @@ export async function timesOf(
   { from, to, only, now }: Given & { readonly now: number },
   slice: TimeSlice,
 ): Promise<Times> {
-  if (to > now) throw fault("to", "in the future.", "A backfill runs past times only.");
+  if (to > now) throw invalid("to", "in the future.", "A backfill runs past times only.");
   const schedule = scope.store.calendars.schedules.get(task.definition);
   if (schedule.delay !== undefined)
-    throw fault("task", "its times follow from its runs.", "Trigger it instead.");
+    throw invalid("task", "its times follow from its runs.", "Trigger it instead.");
   const ranges = only === undefined ? [[from, to] as const] : await rangesOf(scope, task, only, [from, to]);
   const { count } = await countTimes(task, schedule, ranges, MOST, slice);
-  if (count > MOST) throw fault("to", `more than ${MOST} occurrences.`, "Give a shorter range.");
+  if (count > MOST) throw invalid("to", `more than ${MOST} occurrences.`, "Give a shorter range.");
   return { name: nameOf(task), taskCreated: task.created, total: count, ranges };
 }
 

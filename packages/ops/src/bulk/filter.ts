@@ -1,4 +1,5 @@
 import { CarillonError } from "@carillon/core";
+import { invalid } from "@carillon/core/internal";
 import { CONDITION_NAMES, CONDITIONS } from "@carillon/sdk/conditions";
 import { assertRef, checkedConditions, type Scope } from "@carillon/sdk/internal";
 import { z } from "zod";
@@ -41,9 +42,9 @@ export function checkedFilter<Given extends Filter>(
   if (tasks !== undefined) {
     const other = CONDITION_NAMES.find((field) => filter[field] !== undefined);
     if (other !== undefined)
-      throw fault(other, "cannot be combined with tasks.", "Give names, or conditions; not both.");
+      throw invalid(other, "cannot be combined with tasks.", "Give names, or conditions; not both.");
     if (tasks.length > MOST_NAMED)
-      throw fault("tasks", `more than ${MOST_NAMED}.`, "Name fewer, or give conditions.");
+      throw invalid("tasks", `more than ${MOST_NAMED}.`, "Name fewer, or give conditions.");
     for (const ref of tasks) assertRef(ref);
     return filter;
   }
@@ -53,9 +54,4 @@ export function checkedFilter<Given extends Filter>(
   throw new CarillonError("INVALID_OPTION", "no condition selects tasks.", {
     remedy: `Select tasks by an owner, a tag, a queue, a text or an outcome, or by name${more.length > 0 ? `; or by ${more.join(" or ")}` : ""}.`,
   });
-}
-
-/** An option of a call that is wrong. */
-export function fault(field: string, what: string, remedy: string): CarillonError {
-  return new CarillonError("INVALID_OPTION", what, { field, remedy });
 }

@@ -1,3 +1,4 @@
+import { invalid } from "@carillon/core/internal";
 import { shortText } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
@@ -5,7 +6,7 @@ import { assertRate, newBatch } from "../backfills/start-all.js";
 import { operation } from "../operation.js";
 import { given, oneOf } from "../shapes.js";
 import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, dryRun, fault } from "./filter.js";
+import { checkedFilter, dryRun } from "./filter.js";
 import { Replay } from "./replay.js";
 import { pausedFilter, wasPaused } from "./resume-plan.js";
 
@@ -38,7 +39,7 @@ export const resumeMany = operation({
     const replays = missed === "latest" || missed === "all";
     if (perMinute !== undefined || (missed === "all" && !dryRun)) assertRate(perMinute);
     if (perMinute !== undefined && !replays)
-      throw fault("perMinute", `given with missed ${missed}.`, "Leave it out.");
+      throw invalid("perMinute", `given with missed ${missed}.`, "Leave it out.");
     const { note, pausedBy, ...checked } = checkedFilter(scope, input, ["note", "pausedBy"]);
     shortText(note, "note");
     shortText(pausedBy, "pausedBy");

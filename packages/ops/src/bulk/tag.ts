@@ -1,5 +1,4 @@
-import { CarillonError } from "@carillon/core";
-import { assertName } from "@carillon/core/internal";
+import { assertName, invalid } from "@carillon/core/internal";
 import { TaskWriter } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
@@ -21,11 +20,7 @@ export const tagMany = operation({
   async run(call, { add = [], remove = [], dryRun, ...input }) {
     for (const [field, tags] of Object.entries({ add, remove }))
       for (const tag of tags) assertName(tag, field);
-    if (add.length + remove.length === 0)
-      throw new CarillonError("INVALID_OPTION", "no tags.", {
-        field: "add",
-        remedy: "Give tags to add or to remove.",
-      });
+    if (add.length + remove.length === 0) throw invalid("add", "no tags.", "Give tags to add or to remove.");
     const tagged = (tags: readonly string[]) =>
       [...new Set([...tags, ...add])].filter((tag) => !remove.includes(tag));
     const { scope, by } = call;

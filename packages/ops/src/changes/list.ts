@@ -1,5 +1,6 @@
-import { CarillonError, type TaskName } from "@carillon/core";
+import type { TaskName } from "@carillon/core";
 import type { ResolvedRef } from "@carillon/core/internal";
+import { invalid } from "@carillon/core/internal";
 import {
   assertEntry,
   CHANGE_KINDS,
@@ -80,10 +81,7 @@ export const listChanges = operation({
     const from = filter.from === undefined ? 0 : roundedInstant(filter.from, "from");
     const by = filter.by === undefined ? undefined : shortText(filter.by, "by");
     if (id === undefined && owner !== undefined)
-      throw new CarillonError("INVALID_OPTION", "given without task.", {
-        field: "owner",
-        remedy: "Give the task's id as well.",
-      });
+      throw invalid("owner", "given without task.", "Give the task's id as well.");
     const ref =
       id !== undefined && owner === undefined && queue === undefined ? id : { id: id ?? "", owner, queue };
     const task = id === undefined ? undefined : await scope.nameOf(ref);

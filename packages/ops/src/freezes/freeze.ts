@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { ALERTS_QUEUE, CarillonError, type Duration, type Freeze, type ScheduleInput } from "@carillon/core";
-import { assertFreezeScope, frozenAt, nextFreeze, parseWindows } from "@carillon/core/internal";
+import { assertFreezeScope, frozenAt, invalid, nextFreeze, parseWindows } from "@carillon/core/internal";
 import { instant as instantOf, shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { type Holds, holdsOf } from "../holds.js";
@@ -91,10 +91,11 @@ export async function freezeOf(
   const now = await store.freezes.time();
   const from = given.from === undefined ? now : instantOf(given.from, "from");
   if (times.until !== undefined && times.until <= Math.max(from, now))
-    throw new CarillonError("INVALID_OPTION", "the end is in the past or before the beginning.", {
-      field: "until",
-      remedy: "Give a time after the beginning and after now.",
-    });
+    throw invalid(
+      "until",
+      "the end is in the past or before the beginning.",
+      "Give a time after the beginning and after now.",
+    );
   const freeze: Freeze = {
     id: randomBytes(6).toString("hex"),
     ...(owner !== undefined && { owner }),
@@ -118,17 +119,11 @@ function timesOf({
 }: Omit<z.output<typeof freezeInput>, "owner">): Pick<Freeze, "until" | "schedule" | "length"> {
   if (schedule === undefined) {
     if (length !== undefined)
-      throw new CarillonError("INVALID_OPTION", "given without schedule.", {
-        field: "for",
-        remedy: "Give until, or the schedule of the windows.",
-      });
+      throw invalid("for", "given without schedule.", "Give until, or the schedule of the windows.");
     return until === undefined ? {} : { until: instantOf(until, "until") };
   }
   const other = from !== undefined ? "from" : until !== undefined ? "until" : undefined;
   if (other !== undefined)
-    throw new CarillonError("INVALID_OPTION", "given with schedule.", {
-      field: other,
-      remedy: "Windows take their times from the schedule.",
-    });
+    throw invalid(other, "given with schedule.", "Windows take their times from the schedule.");
   return parseWindows(schedule, length as Duration | undefined);
 }

@@ -101,5 +101,11 @@ export function notReady(nodes: readonly NodeInfo[], now: number): Finding[] {
   if (!views.some(({ ready }) => ready)) return [];
   return views
     .filter(({ ready }) => !ready)
-    .map(({ id, host, why }) => ({ code: "NODE_NOT_READY", severity: "warning", node: { id, host }, why }));
+    .map(({ id, host, why, silentMs }) => ({
+      code: "NODE_NOT_READY",
+      severity: "warning",
+      node: { id, host },
+      why,
+      silentMs,
+    }));
 }

@@ -1,5 +1,12 @@
 import type { TaskName } from "@carillon/core";
-import type { AlertFormat, Carrier, Gap, StatusReasonFacts, UnsafeSetting } from "@carillon/core/internal";
+import type {
+  AlertFormat,
+  Carrier,
+  Gap,
+  NotReady,
+  StatusReasonFacts,
+  UnsafeSetting,
+} from "@carillon/core/internal";
 import type { SlowCommand } from "@carillon/store";
 
 /* The facts of findings: `words/finding.ts` makes sentences of them. */
@@ -36,7 +43,7 @@ export type FindingFacts =
       readonly processes: readonly (Process & { readonly agoMs: number })[];
       readonly others: number;
     }
-  | { readonly code: "NODE_NOT_READY"; readonly node: Process; readonly why: string | undefined }
+  | ({ readonly code: "NODE_NOT_READY"; readonly node: Process } & NotReady)
   | { readonly code: "TYPE_UNHANDLED"; readonly gap: Gap }
   /** Number of tasks, and scopes of defaults, with alerts that nobody delivers. */
   | {

@@ -11,6 +11,12 @@ const node = z.object({
   clockOffset: z.number().describe("Lead of its clock over Redis, in ms."),
   ready: z.boolean().describe("Whether it claims; if not, `why`."),
   why: z.string().optional(),
+  silentMs: z
+    .number()
+    .optional()
+    .describe(
+      "Time since its last heartbeat, if it missed one, in ms; negative: the clock of Redis went back.",
+    ),
   state: z.enum(["ready", "not-ready", "silent", "dead"]),
   onAlert: z.boolean().optional().describe("Whether it has an `onAlert`."),
   roundTrip: z.number().optional().describe("The usual round trip of a command to Redis, in ms."),

@@ -1,5 +1,5 @@
-import { CarillonError, type Duration } from "@carillon/core";
-import { durationOption, MAX_DURATION, scheduleSteps } from "@carillon/core/internal";
+import type { Duration } from "@carillon/core";
+import { durationOption, invalid, MAX_DURATION, scheduleSteps } from "@carillon/core/internal";
 import { wholeNumber } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
@@ -51,10 +51,11 @@ export const forecast = operation({
         }
       }
       if (slice.spent)
-        throw new CarillonError("INVALID_OPTION", "the forecast takes too many steps.", {
-          field: "within",
-          remedy: "Ask for a shorter time, a smaller limit, or one queue.",
-        });
+        throw invalid(
+          "within",
+          "the forecast takes too many steps.",
+          "Ask for a shorter time, a smaller limit, or one queue.",
+        );
       return { found: found.sort(inOrder).slice(0, limit), horizon: Math.max(horizon, now) };
     });
     return { upcoming };

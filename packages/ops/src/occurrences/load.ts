@@ -1,11 +1,4 @@
-import {
-  CarillonError,
-  type Duration,
-  describeSchedule,
-  type Schedule,
-  seedOf,
-  type TaskName,
-} from "@carillon/core";
+import { type Duration, describeSchedule, type Schedule, seedOf, type TaskName } from "@carillon/core";
 import {
   assertName,
   canonicalSchedule,
@@ -14,6 +7,7 @@ import {
   durationOption,
   type Freeze,
   frozenAt,
+  invalid,
   jitterOf,
   scheduleSteps,
   usesSeed,
@@ -132,10 +126,10 @@ export async function load(
   // Occurrences due at this instant are claimed already, or owed.
   const start = options.from === undefined ? now + 1 : roundedInstant(options.from, "from");
   const end = options.to === undefined ? start + DAY : roundedInstant(options.to, "to");
-  if (end <= start) throw fault("to", "not after from.", "Give a later time.");
+  if (end <= start) throw invalid("to", "not after from.", "Give a later time.");
   const range = rangeOf(start, end, step);
   if (range.size > MOST_STEPS)
-    throw fault("step", `more than ${MOST_STEPS} steps.`, "Give a longer step, or a shorter time.");
+    throw invalid("step", `more than ${MOST_STEPS} steps.`, "Give a longer step, or a shorter time.");
   await store.calendars.refresh();
   const work = new Work(store, freezes ?? (await store.freezes.list()), range);
   for (const name of queues) {
@@ -301,7 +295,11 @@ class Work {
       if (at >= start) yield [at, () => compiled.next(at)];
     }
     if (this.#slice.spent)
-      throw fault("to", "the load takes too many steps.", "Ask for a shorter time, one queue or one owner.");
+      throw invalid(
+        "to",
+        "the load takes too many steps.",
+        "Ask for a shorter time, one queue or one owner.",
+      );
   }
 
   /** The instants of a step at which most tasks meet. */
@@ -379,8 +377,4 @@ function proposal(tasks: number, gap: number): string | undefined {
   const fits = SECONDS.filter((seconds) => seconds * 2_000 <= gap);
   const enough = fits.findIndex((seconds) => seconds >= tasks);
   return tasks < 2 ? undefined : JITTERS[enough < 0 ? fits.length - 1 : enough];
-}
-
-function fault(field: string, what: string, remedy: string): CarillonError {
-  return new CarillonError("INVALID_OPTION", what, { field, remedy });
 }

@@ -1,5 +1,5 @@
-import { CarillonError, OUTCOMES, type TaskName } from "@carillon/core";
-import { assertName, frozenText, scheduleSteps } from "@carillon/core/internal";
+import { OUTCOMES, type TaskName } from "@carillon/core";
+import { assertName, frozenText, invalid, scheduleSteps } from "@carillon/core/internal";
 import { notFound, roundedInstant, wholeNumber as wholeOption } from "@carillon/sdk/internal";
 import type { LedgerEntry, Recent, ShortRun, Store, StoredTask } from "@carillon/store";
 import { z } from "zod";
@@ -61,12 +61,7 @@ export const listTicks = operation({
   async run({ scope, store }, { queue, owner, id, ...options }) {
     const limit = wholeOption(options.limit ?? 500, "limit", 1, 1_000);
     const [from, to] = [roundedInstant(options.from, "from"), roundedInstant(options.to, "to")];
-    if (from > to) {
-      throw new CarillonError("INVALID_OPTION", "after to.", {
-        field: "from",
-        remedy: "Give the earlier time first.",
-      });
-    }
+    if (from > to) throw invalid("from", "after to.", "Give the earlier time first.");
     const name = await scope.locate({ queue, owner, id });
     await store.calendars.refresh();
     const [task, now, [recent]] = await Promise.all([

@@ -58,9 +58,8 @@ export async function dueTasks(
   most: number,
   owner: string | undefined,
 ): Promise<DueTasks> {
-  if (owner !== undefined) {
+  if (owner !== undefined)
     return { tasks: await ownedTasks(store, queues, until, owner), horizon: Number.POSITIVE_INFINITY };
-  }
   const found = await Promise.all(queues.map((queue) => store.tasks.due(queue, until, most)));
   const ends = found.flatMap((names) => (names.length < most ? [] : [names.at(-1)?.at ?? 0]));
   const tasks = await Promise.all(

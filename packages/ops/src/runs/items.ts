@@ -1,5 +1,5 @@
-import { CarillonError, ITEM_STATES, type ItemState, type RunItem } from "@carillon/core";
-import { quote } from "@carillon/core/internal";
+import { ITEM_STATES, type ItemState, type RunItem } from "@carillon/core";
+import { invalid, quote } from "@carillon/core/internal";
 import { findRun, wholeNumber } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
@@ -53,8 +53,5 @@ export const listItems = operation({
 /** @throws `INVALID_OPTION` */
 function firstOf(cursor = "0"): number {
   if (/^\d{1,5}$/.test(cursor)) return Number(cursor);
-  throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
-    field: "cursor",
-    remedy: "Give the cursor of the previous page.",
-  });
+  throw invalid("cursor", `got ${quote(cursor)}.`, "Give the cursor of the previous page.");
 }

@@ -1,4 +1,4 @@
-import { CarillonError } from "@carillon/core";
+import { invalid } from "@carillon/core/internal";
 import { z } from "zod";
 import { conditions } from "../conditions.js";
 import { operation } from "../operation.js";
@@ -23,10 +23,7 @@ export const journal = operation({
   output: z.object({ runs: z.array(run), cursor: nextPage }),
   run({ client }, { task: id, owner, ...filter }) {
     if (id === undefined && owner !== undefined)
-      throw new CarillonError("INVALID_OPTION", "given without task.", {
-        field: "owner",
-        remedy: "Give the task's id as well.",
-      });
+      throw invalid("owner", "given without task.", "Give the task's id as well.");
     const { queue } = filter;
     const ref = owner === undefined && queue === undefined ? id : { id: id ?? "", owner, queue };
     return client.runs.journal({ ...filter, task: id === undefined ? undefined : ref });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { CarillonError } from "@carillon/core";
-import { runId } from "@carillon/core/internal";
+import type { CarillonError } from "@carillon/core";
+import { conflict, runId } from "@carillon/core/internal";
 import { findRun } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
@@ -45,5 +45,5 @@ export const retryItems = operation({
 });
 
 function refused(id: string, what: string, remedy: string): CarillonError {
-  return new CarillonError("CONFLICT", `run ${id} ${what}.`, { remedy });
+  return conflict(`run ${id} ${what}.`, remedy);
 }

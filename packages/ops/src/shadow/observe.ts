@@ -1,4 +1,4 @@
-import { CarillonError } from "@carillon/core";
+import { invalid } from "@carillon/core/internal";
 import { roundedInstant } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
@@ -35,10 +35,7 @@ export const observe = operation({
       at: roundedInstant(at, "times"),
     }));
     if (marks.some(({ nominal }) => nominal > now))
-      throw new CarillonError("INVALID_OPTION", "in the future.", {
-        field: "times",
-        remedy: "Mark what has fired; the clock of Redis decides.",
-      });
+      throw invalid("times", "in the future.", "Mark what has fired; the clock of Redis decides.");
     await store.observations.add(name, marks);
   },
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { ALERT_KINDS, CarillonError, type Silence } from "@carillon/core";
-import { assertSilenceScope } from "@carillon/core/internal";
+import { ALERT_KINDS, type Silence } from "@carillon/core";
+import { assertSilenceScope, invalid } from "@carillon/core/internal";
 import { instant as instantOf, shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { alertKind } from "../alerts/alert.js";
@@ -48,11 +48,7 @@ export async function silenceOf(
   const note = shortText(given.note, "note");
   const until = instantOf(given.until, "until");
   const created = await store.serverTime();
-  if (until <= created)
-    throw new CarillonError("INVALID_OPTION", "in the past.", {
-      field: "until",
-      remedy: "Give the time at which the silence ends.",
-    });
+  if (until <= created) throw invalid("until", "in the past.", "Give the time at which the silence ends.");
   const fields = Object.entries(of).filter(([, value]) => value !== undefined && value !== false);
   return {
     id: randomBytes(6).toString("hex"),

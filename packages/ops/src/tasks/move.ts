@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ALERTS_QUEUE, CarillonError, type Duration, type TaskName, type TaskRef } from "@carillon/core";
-import { assertName, durationOption, localName, MAX_DURATION } from "@carillon/core/internal";
+import { assertName, conflict, durationOption, localName, MAX_DURATION } from "@carillon/core/internal";
 import { notFound, type Scope } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
@@ -114,9 +114,7 @@ async function hold(
     if (source.moving === `to ${queue}`) return;
     if (source.moving !== undefined)
       throw conflict(`${name.id} is being moved ${where(source.moving)}.`, "Repeat that move.");
-    if (target) {
-      throw conflict(`${name.id} exists in queue ${queue} already.`, "Delete one of the two.");
-    }
+    if (target) throw conflict(`${name.id} exists in queue ${queue} already.`, "Delete one of the two.");
     if ((await scope.store.moves.hold(source, queue)) === "OK") return;
   }
 }
@@ -179,10 +177,6 @@ async function letGo({ store }: Scope, from: TaskName, to: TaskName): Promise<vo
 function where(moving: string): string {
   const [direction, queue] = moving.split(" ");
   return `${direction} queue ${queue}`;
-}
-
-function conflict(what: string, remedy: string): CarillonError {
-  return new CarillonError("CONFLICT", what, { remedy });
 }
 
 function nameOf({ queue, owner, id }: TaskName): TaskName {

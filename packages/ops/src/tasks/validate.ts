@@ -1,5 +1,5 @@
 import {
-  CarillonError,
+  type CarillonError,
   canonicalSchedule,
   describeSchedule,
   type Schedule,
@@ -7,6 +7,7 @@ import {
   type TaskInput,
   taskSchema,
 } from "@carillon/core";
+import { invalid } from "@carillon/core/internal";
 import type { Validation } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { type Call, operation } from "../operation.js";
@@ -108,5 +109,5 @@ async function check({ client, store }: Call, body: z.output<typeof input>): Pro
 }
 
 function refused(field: string, what: string, remedy: string): CarillonError {
-  return new CarillonError("INVALID_OPTION", what, { field, remedy });
+  return invalid(field, what, remedy);
 }

@@ -1,5 +1,5 @@
 import { CarillonError } from "@carillon/core";
-import { assertName, quote } from "@carillon/core/internal";
+import { assertName, invalid, quote } from "@carillon/core/internal";
 import { instant as instantOf, shown } from "@carillon/sdk/internal";
 import { digestOf, newSecret, TOKEN_ROLES, type TokenRole } from "@carillon/store";
 import { z } from "zod";
@@ -39,18 +39,12 @@ export const createToken = operation({
       });
     const { role } = input;
     if (!TOKEN_ROLES.includes(role))
-      throw new CarillonError("INVALID_OPTION", `got ${quote(role)}.`, {
-        field: "role",
-        remedy: `Use one of ${TOKEN_ROLES.join(", ")}.`,
-      });
+      throw invalid("role", `got ${quote(role)}.`, `Use one of ${TOKEN_ROLES.join(", ")}.`);
     const owners = input.owners && checkedOwners(input.owners);
     const expires = input.expires === undefined ? undefined : instantOf(input.expires, "expires");
     const now = await store.serverTime();
     if (expires !== undefined && expires <= now)
-      throw new CarillonError("INVALID_OPTION", "in the past.", {
-        field: "expires",
-        remedy: "Give a time after now.",
-      });
+      throw invalid("expires", "in the past.", "Give a time after now.");
     const secret = newSecret(name);
     const facts = { name, role, ...(owners && { owners }), ...(expires !== undefined && { expires }) };
     const token = { ...facts, created: now, ...(by && { createdBy: by }) };
@@ -67,9 +61,10 @@ export const createToken = operation({
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
 function checkedOwners(owners: readonly string[]): string[] {
   if (owners.length === 0 || owners.length > MOST_OWNERS)
-    throw new CarillonError("INVALID_OPTION", `${owners.length} owners.`, {
-      field: "owners",
-      remedy: `Give 1 to ${MOST_OWNERS}, or leave the field out for all.`,
-    });
+    throw invalid(
+      "owners",
+      `${owners.length} owners.`,
+      `Give 1 to ${MOST_OWNERS}, or leave the field out for all.`,
+    );
   return [...new Set(owners.map((owner, i) => assertName(owner, `owners[${i}]`)))];
 }

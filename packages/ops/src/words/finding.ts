@@ -5,6 +5,7 @@ import {
   gapText,
   reasonText,
   settingText,
+  silenceText,
 } from "@carillon/core/internal";
 import type { Finding } from "../health/finding.js";
 import { remedyText } from "./status.js";
@@ -80,7 +81,7 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
     }
     case "NODE_NOT_READY":
       return [
-        `The node ${finding.node.id} on ${finding.node.host} does not claim: ${(finding.why ?? "no reason given").replace(/\.$/, "")}.`,
+        `The node ${finding.node.id} on ${finding.node.host} does not claim: ${(silenceText(finding) ?? "no reason given").replace(/\.$/, "")}.`,
         "See its log. The other nodes do its work meanwhile.",
       ];
     case "TYPE_UNHANDLED":

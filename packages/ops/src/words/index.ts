@@ -3,7 +3,16 @@
  *
  * @packageDocumentation
  */
-export { covers, duration, FAILURES, relative, SUCCESSES } from "@carillon/core/internal";
+export { OUTCOMES } from "@carillon/core";
+export {
+  covers,
+  duration,
+  FAILURES,
+  formatInstant,
+  relative,
+  SUCCESSES,
+  silenceText,
+} from "@carillon/core/internal";
 export { eventText, explanationText, holdText } from "./explanation.js";
 export { findingText } from "./finding.js";
 export { reasonText, remedyText } from "./status.js";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { CarillonError, type Outcome, type TaskName } from "@carillon/core";
-import { assertOptions, parseLocalName, quote } from "@carillon/core/internal";
+import type { Outcome, TaskName } from "@carillon/core";
+import { assertOptions, invalid, parseLocalName, quote } from "@carillon/core/internal";
 import { isAlive, type QueuePosition, type Store, type StreamEntry } from "@carillon/store";
 import type { ChangeKind, ChangeScope } from "./change.js";
 import type { Scope } from "./scope.js";
@@ -65,12 +65,8 @@ export async function* liveEvents(
 ): AsyncGenerator<LiveEvent> {
   assertOptions(options, ["after", "signal"]);
   const { after, signal } = options;
-  if (after !== undefined && typeof after !== "string") {
-    throw new CarillonError("INVALID_OPTION", `got ${quote(after)}.`, {
-      field: "after",
-      remedy: "Give the id of an event.",
-    });
-  }
+  if (after !== undefined && typeof after !== "string")
+    throw invalid("after", `got ${quote(after)}.`, "Give the id of an event.");
   let feed = FEEDS.get(store);
   if (!feed) {
     feed = new Feed(store);

@@ -12,6 +12,7 @@ import {
   assertOptions,
   assertWhole,
   durationOption,
+  invalid,
   MAX_DURATION,
   PRINTABLE,
   quote,
@@ -36,10 +37,11 @@ export function assertPutOptions(options: PutOptions): void {
   const { ifRevision } = options;
   if (ifRevision === undefined || ifRevision === ABSENT) return;
   if (typeof ifRevision === "string" && REVISION.test(ifRevision)) return;
-  throw new CarillonError("INVALID_OPTION", `${quote(ifRevision)} is not a revision.`, {
-    field: "ifRevision",
-    remedy: `Give the task's revision, as get returns it, or ${ABSENT}.`,
-  });
+  throw invalid(
+    "ifRevision",
+    `${quote(ifRevision)} is not a revision.`,
+    `Give the task's revision, as get returns it, or ${ABSENT}.`,
+  );
 }
 
 /** A valid task, and the result of checking its schedule. */
@@ -67,12 +69,8 @@ export function putView(result: StoredPut, task: CheckedTask, more: readonly War
 
 /** Due time of a one-off task, given the time of Redis. Throws at once for options that are wrong. */
 export function moment({ at, delay }: EnqueueOptions): (now: number) => number {
-  if (at !== undefined && delay !== undefined) {
-    throw new CarillonError("INVALID_OPTION", "cannot be combined with at.", {
-      field: "delay",
-      remedy: "Give one of the two.",
-    });
-  }
+  if (at !== undefined && delay !== undefined)
+    throw invalid("delay", "cannot be combined with at.", "Give one of the two.");
   if (at !== undefined) {
     const time = roundedInstant(at, "at");
     return () => time;
@@ -88,23 +86,11 @@ export function wholeNumber(value: number, field: string, least: number, most: n
 
 export function shortText(value: string | undefined, field: string): string {
   if (value === undefined) return "";
-  if (typeof value !== "string") {
-    throw new CarillonError("INVALID_OPTION", "not a text.", {
-      field,
-      remedy: "Give a text of at most 500 characters.",
-    });
-  }
-  if (value.length > 500) {
-    throw new CarillonError("INVALID_OPTION", "longer than 500 characters.", {
-      field,
-      remedy: "Shorten it.",
-    });
-  }
+  if (typeof value !== "string")
+    throw invalid(field, "not a text.", "Give a text of at most 500 characters.");
+  if (value.length > 500) throw invalid(field, "longer than 500 characters.", "Shorten it.");
   if (PRINTABLE.test(value)) return value;
-  throw new CarillonError("INVALID_OPTION", "contains control characters.", {
-    field,
-    remedy: "Leave them out.",
-  });
+  throw invalid(field, "contains control characters.", "Leave them out.");
 }
 
 export function notFound(name: TaskName): CarillonError {
@@ -127,18 +113,12 @@ export function at(error: unknown, index: number): unknown {
 
 export function missedRule(value: "skip" | "catch-up" | undefined): "skip" | "catch-up" {
   if (value === undefined || value === "skip" || value === "catch-up") return value ?? "skip";
-  throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
-    field: "missed",
-    remedy: "Use skip or catch-up.",
-  });
+  throw invalid("missed", `got ${quote(value)}.`, "Use skip or catch-up.");
 }
 
 export function modeOf(value: "live" | "shadow" | undefined): "live" | "shadow" | undefined {
   if (value === undefined || value === "live" || value === "shadow") return value;
-  throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
-    field: "mode",
-    remedy: "Use live or shadow.",
-  });
+  throw invalid("mode", `got ${quote(value)}.`, "Use live or shadow.");
 }
 
 /** @param names positions of the earlier tasks, by name @throws `INVALID_TASK` if one of them has this name */
@@ -167,10 +147,7 @@ export function assertRef(ref: unknown): void {
 /** @throws `INVALID_OPTION` */
 export function assertState(state: unknown): void {
   if (state === undefined || TASK_STATES.some((one) => one === state)) return;
-  throw new CarillonError("INVALID_OPTION", `got ${quote(state)}.`, {
-    field: "state",
-    remedy: `Use one of ${TASK_STATES.join(", ")}.`,
-  });
+  throw invalid("state", `got ${quote(state)}.`, `Use one of ${TASK_STATES.join(", ")}.`);
 }
 
 /** One outcome or several; undefined: any. @throws `INVALID_OPTION` */
@@ -181,27 +158,22 @@ export function outcomesOf(
   const given: readonly unknown[] = Array.isArray(outcome) ? outcome : [outcome];
   const wrong = given.findIndex((one) => !OUTCOMES.includes(one as Outcome));
   if (given.length > 0 && wrong < 0) return new Set(given as Outcome[]);
-  throw new CarillonError("INVALID_OPTION", given.length > 0 ? `got ${quote(given[wrong])}.` : "empty.", {
-    field: "outcome",
-    remedy: `Use one of ${OUTCOMES.join(", ")}, or several in a list.`,
-  });
+  throw invalid(
+    "outcome",
+    given.length > 0 ? `got ${quote(given[wrong])}.` : "empty.",
+    `Use one of ${OUTCOMES.join(", ")}, or several in a list.`,
+  );
 }
 
 /** @throws `INVALID_OPTION` */
 export function assertCursor(cursor: unknown): void {
   if (cursor === undefined || typeof cursor === "string") return;
-  throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
-    field: "cursor",
-    remedy: "Give the cursor of the previous page.",
-  });
+  throw invalid("cursor", `got ${quote(cursor)}.`, "Give the cursor of the previous page.");
 }
 
 /** @throws `INVALID_OPTION` */
 export function assertEntry(cursor: string | undefined): string | undefined {
   assertCursor(cursor);
   if (cursor === undefined || /^\d{1,20}-\d{1,20}$/.test(cursor)) return cursor;
-  throw new CarillonError("INVALID_OPTION", "not a cursor.", {
-    field: "cursor",
-    remedy: "Give the cursor of the previous page.",
-  });
+  throw invalid("cursor", "not a cursor.", "Give the cursor of the previous page.");
 }

@@ -1,5 +1,5 @@
-import { CarillonError, type Outcome, type Run, type TaskName } from "@carillon/core";
-import { grouped, quote } from "@carillon/core/internal";
+import type { Outcome, Run, TaskName } from "@carillon/core";
+import { grouped, invalid, quote } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import { roundedInstant } from "../instant.js";
 import { assertCursor, outcomesOf } from "./input.js";
@@ -74,12 +74,7 @@ export function journalWindow(filter: JournalFilter): JournalWindow {
   assertCursor(filter.cursor);
   const from = filter.from === undefined ? 0 : roundedInstant(filter.from, "from");
   const to = filter.to === undefined ? Number.MAX_SAFE_INTEGER : roundedInstant(filter.to, "to");
-  if (from > to) {
-    throw new CarillonError("INVALID_OPTION", "after to.", {
-      field: "from",
-      remedy: "Give the earlier time first.",
-    });
-  }
+  if (from > to) throw invalid("from", "after to.", "Give the earlier time first.");
   return { from, to, outcomes, start: filter.cursor === undefined ? undefined : decode(filter.cursor) };
 }
 
@@ -172,11 +167,7 @@ function encode({ queue, at, id }: Position): string {
 
 function decode(cursor: string): Position {
   const [queue, at, id] = Buffer.from(cursor, "base64url").toString().split(" ");
-  if (!queue || !id || !Number.isSafeInteger(Number(at))) {
-    throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
-      field: "cursor",
-      remedy: "Give the cursor of the previous page.",
-    });
-  }
+  if (!queue || !id || !Number.isSafeInteger(Number(at)))
+    throw invalid("cursor", `got ${quote(cursor)}.`, "Give the cursor of the previous page.");
   return { queue, at: Number(at), id };
 }

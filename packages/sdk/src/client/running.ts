@@ -1,5 +1,5 @@
-import { CarillonError, type Run, type TaskName, type TaskRef } from "@carillon/core";
-import { assertName, quote } from "@carillon/core/internal";
+import type { Run, TaskName, TaskRef } from "@carillon/core";
+import { assertName, invalid, quote } from "@carillon/core/internal";
 import type { Scope } from "./scope.js";
 import { statsView } from "./stats.js";
 
@@ -32,12 +32,8 @@ const MOST_JOBS = 1_000;
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
 export function assertRunning({ state, queue }: RunningFilter): void {
-  if (state !== "running") {
-    throw new CarillonError("INVALID_OPTION", `got ${quote(state)}.`, {
-      field: "state",
-      remedy: "Use running. For runs that are over, use runs.journal.",
-    });
-  }
+  if (state !== "running")
+    throw invalid("state", `got ${quote(state)}.`, "Use running. For runs that are over, use runs.journal.");
   if (queue !== undefined) assertName(queue, "queue");
 }
 

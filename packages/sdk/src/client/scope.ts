@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { CarillonError, DEFAULT_OWNER, isCarillonError, type TaskName, type TaskRef } from "@carillon/core";
-import { assertName, parseRef, type ResolvedRef } from "@carillon/core/internal";
+import { assertName, invalid, parseRef, type ResolvedRef } from "@carillon/core/internal";
 import { newToken, type Store } from "@carillon/store";
 import type { Telemetry } from "../telemetry.js";
 import type { ChangeFacts, ChangeKind, ChangeScope } from "./change.js";
@@ -18,10 +18,11 @@ export function rememberScope(client: object, scope: Scope): void {
 export function scopeOf(client: object): Scope {
   const scope = SCOPES.get(client);
   if (scope) return scope;
-  throw new CarillonError("INVALID_OPTION", "not a client of this copy of @carillon/sdk.", {
-    field: "client",
-    remedy: "Give new Client(…), from the one installed copy of the package.",
-  });
+  throw invalid(
+    "client",
+    "not a client of this copy of @carillon/sdk.",
+    "Give new Client(…), from the one installed copy of the package.",
+  );
 }
 
 /** The store of a client, and the owner that it is bound to. All parts of a client share one. */

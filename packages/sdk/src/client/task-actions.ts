@@ -28,9 +28,8 @@ export async function pause(scope: Scope, ref: TaskRef, options: PauseOptions): 
   const name = await scope.locate(ref);
   const answer = await store.tasks.pause(name, by, note);
   if (answer === "MISSING") throw notFound(name);
-  if (answer === "FINISHED") {
+  if (answer === "FINISHED")
     throw new CarillonError("CONFLICT", `${name.id} is finished; there is nothing to pause.`);
-  }
   const { cancelQueued } = options;
   if (answer === "OK" || cancelQueued)
     scope.log("pause", name, by, {

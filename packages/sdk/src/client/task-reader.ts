@@ -1,12 +1,12 @@
 import {
   ALERTS_QUEUE,
-  CarillonError,
+  type CarillonError,
   type Outcome,
   type Run,
   type TaskName,
   type TaskRef,
 } from "@carillon/core";
-import { assertName, assertOptions, FAILURES, grouped, quote } from "@carillon/core/internal";
+import { assertName, assertOptions, FAILURES, grouped, invalid, quote } from "@carillon/core/internal";
 import {
   type LastRun,
   nextOf,
@@ -107,10 +107,7 @@ export function checkedConditions(options: Conditions): Omit<TaskFilter, "dueBef
   for (const field of conditionsOfKind("flag")) {
     const value = options[field];
     if (value === undefined || typeof value === "boolean") continue;
-    throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
-      field,
-      remedy: "Use true or false.",
-    });
+    throw invalid(field, `got ${quote(value)}.`, "Use true or false.");
   }
   const { queue, owner, tag, set, state, neverRan, search, deliveries } = options;
   const outcomes = endsOf(options);
@@ -131,22 +128,13 @@ async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
   const given = await storedFilter(scope, options);
   const { sort = "name", state, cursor } = options;
   if (options.neverRan && sort === "last") throw clash("neverRan", "sort last");
-  if (sort !== "name" && sort !== "next" && sort !== "last") {
-    throw new CarillonError("INVALID_OPTION", `got ${quote(sort)}.`, {
-      field: "sort",
-      remedy: "Use name, next or last.",
-    });
-  }
-  if (sort === "next" && state !== undefined && state !== "scheduled") {
-    throw new CarillonError("INVALID_OPTION", `${state} tasks have no next time.`, {
-      field: "state",
-      remedy: "Leave out sort, or state.",
-    });
-  }
+  if (sort !== "name" && sort !== "next" && sort !== "last")
+    throw invalid("sort", `got ${quote(sort)}.`, "Use name, next or last.");
+  if (sort === "next" && state !== undefined && state !== "scheduled")
+    throw invalid("state", `${state} tasks have no next time.`, "Leave out sort, or state.");
   const { store, owner } = scope;
-  if (owner !== undefined && options.owner !== undefined && options.owner !== owner) {
+  if (owner !== undefined && options.owner !== undefined && options.owner !== owner)
     return { tasks: [], unreadable: [], cursor: undefined };
-  }
   const filter = { ...given, owner: owner ?? given.owner };
   if (sort === "next") return store.tasks.listDue(filter, limit, cursor);
   if (sort === "last") return store.tasks.listLast(filter, limit, cursor);
@@ -157,10 +145,7 @@ async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
 function searchText(search: string | undefined): string | undefined {
   const text = shortText(search, "search");
   if (!/[\n\r\t]/.test(text)) return text.toLowerCase() || undefined;
-  throw new CarillonError("INVALID_OPTION", "more than one line, or a tab.", {
-    field: "search",
-    remedy: "Give a part of an owner/id or a type.",
-  });
+  throw invalid("search", "more than one line, or a tab.", "Give a part of an owner/id or a type.");
 }
 
 /** The outcomes that a filter asks for; undefined: any. @throws `INVALID_OPTION`, also for conditions that exclude each other */
@@ -172,10 +157,7 @@ function endsOf({ outcome, failing, neverRan }: Conditions): ReadonlySet<Outcome
 }
 
 function clash(field: string, other: string): CarillonError {
-  return new CarillonError("INVALID_OPTION", `cannot be combined with ${other}.`, {
-    field,
-    remedy: "Leave one of the two out.",
-  });
+  return invalid(field, `cannot be combined with ${other}.`, "Leave one of the two out.");
 }
 
 /** An occurrence that was due before this time is overdue. UTC ms. */

@@ -13,10 +13,12 @@ import {
   assertName,
   assertOptions,
   calendarsOf,
+  conflict,
   DEFAULT_PAYLOAD_LIMITS,
   encodePayload,
   grouped,
   hasPlaceholder,
+  invalid,
   type Policies,
   restored,
   reviewSchedule,
@@ -260,7 +262,7 @@ export class TaskWriter {
     assertOptions(options, ["from", "count"]);
     const count = wholeNumber(options.count ?? 5, "count", 0, 1_000);
     if (options.from !== undefined && !Number.isFinite(options.from))
-      throw new CarillonError("INVALID_OPTION", "not a time.", { field: "from", remedy: "Give epoch ms." });
+      throw invalid("from", "not a time.", "Give epoch ms.");
     const checked = await this.#admit(await this.#check(task));
     const { definition, warnings } = checked;
     const { store, coverage } = this.#scope;
@@ -338,9 +340,10 @@ export class TaskWriter {
       // The time passed during the put: the task is stored, but finished. It gets a later one, so that a node obeys freezes and limits.
       at = (await tasks.time(queue)) + patience;
     }
-    throw new CarillonError("CONFLICT", `the time of ${id} passed each time before it was stored.`, {
-      remedy: "See why Redis answers so late, and try again.",
-    });
+    throw conflict(
+      `the time of ${id} passed each time before it was stored.`,
+      "See why Redis answers so late, and try again.",
+    );
   }
 
   async #enqueueNow(

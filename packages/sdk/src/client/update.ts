@@ -1,4 +1,5 @@
 import { CarillonError, isCarillonError, type TaskInput } from "@carillon/core";
+import { conflict, invalid } from "@carillon/core/internal";
 import type { PutResult } from "./types.js";
 import { type Definition, definitionOf, type Task } from "./view.js";
 
@@ -30,7 +31,7 @@ export async function update(
       if (!isCarillonError(error, "CONFLICT")) throw error;
     }
   }
-  throw new CarillonError("CONFLICT", "the task kept changing during the update.", { remedy: "Try again." });
+  throw conflict("the task kept changing during the update.", "Try again.");
 }
 
 function assertSameName(task: Task, changed: TaskInput): void {
@@ -46,10 +47,10 @@ function assertSameName(task: Task, changed: TaskInput): void {
 
 /** @throws `INVALID_OPTION` */
 export function assertChange(change: unknown): void {
-  if (typeof change !== "function") {
-    throw new CarillonError("INVALID_OPTION", "not a function.", {
-      field: "change",
-      remedy: "Give a function that takes the task and returns the changed task.",
-    });
-  }
+  if (typeof change !== "function")
+    throw invalid(
+      "change",
+      "not a function.",
+      "Give a function that takes the task and returns the changed task.",
+    );
 }

@@ -1,4 +1,5 @@
-import { CarillonError, isCarillonError } from "@carillon/core";
+import { isCarillonError } from "@carillon/core";
+import { invalid } from "@carillon/core/internal";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { z } from "zod";
 import type { Context } from "../context.js";
@@ -95,7 +96,7 @@ function checkedUrl(url: string): URL {
   } catch (error) {
     if (!isCarillonError(error)) throw error;
     const { message, remedy = "Give the address where serve answers." } = error;
-    throw new CarillonError("INVALID_OPTION", message, { field: "url", remedy });
+    throw invalid("url", message, remedy);
   }
 }
 

@@ -1,5 +1,5 @@
-import { ALERTS_QUEUE, CarillonError } from "@carillon/core";
-import { assertOptions, CARRIERS } from "@carillon/core/internal";
+import { ALERTS_QUEUE } from "@carillon/core";
+import { assertOptions, CARRIERS, invalid } from "@carillon/core/internal";
 import { defineTask, type TaskType } from "../task-type.js";
 import { HttpError } from "./errors.js";
 import { Receivers } from "./receivers.js";
@@ -40,16 +40,14 @@ export function alertEmail(options: AlertEmailOptions): TaskType<typeof delivery
   assertOptions(options, ["transport", "from"]);
   const { transport, from } = options;
   if (typeof transport?.sendMail !== "function") {
-    throw new CarillonError("INVALID_OPTION", "not a mail transport.", {
-      field: "transport",
-      remedy: "Give nodemailer.createTransport(process.env.SMTP_URL).",
-    });
+    throw invalid(
+      "transport",
+      "not a mail transport.",
+      "Give nodemailer.createTransport(process.env.SMTP_URL).",
+    );
   }
   if (typeof from !== "string" || !from.includes("@")) {
-    throw new CarillonError("INVALID_OPTION", "not an address.", {
-      field: "from",
-      remedy: "Give the sender of the mails, such as carillon@example.com.",
-    });
+    throw invalid("from", "not an address.", "Give the sender of the mails, such as carillon@example.com.");
   }
   const receivers = new Receivers();
   return defineTask(CARRIERS.mail.type, {

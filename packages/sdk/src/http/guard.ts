@@ -2,7 +2,7 @@ import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { CarillonError } from "@carillon/core";
-import { quote } from "@carillon/core/internal";
+import { invalid, quote } from "@carillon/core/internal";
 import { canonicalAddress, contains, type Network, network, specialKind } from "./addresses.js";
 import { HttpError } from "./errors.js";
 
@@ -99,8 +99,9 @@ function parseRule(entry: string, index: number): Rule {
   } catch {
     // Reported below.
   }
-  throw new CarillonError("INVALID_OPTION", `got ${quote(entry)}.`, {
-    field: `allow[${index}]`,
-    remedy: "Give a range (10.0.0.0/8), an address or a host name, the last two with or without a port.",
-  });
+  throw invalid(
+    `allow[${index}]`,
+    `got ${quote(entry)}.`,
+    "Give a range (10.0.0.0/8), an address or a host name, the last two with or without a port.",
+  );
 }

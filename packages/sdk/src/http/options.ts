@@ -1,5 +1,5 @@
-import { CarillonError, type Occurrence } from "@carillon/core";
-import { assertOptions, durationOption, quote } from "@carillon/core/internal";
+import type { Occurrence } from "@carillon/core";
+import { assertOptions, durationOption, invalid, quote } from "@carillon/core/internal";
 import { createGuard, type Guard, type GuardOptions } from "./guard.js";
 import { headersFault } from "./headers.js";
 import { DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT, MAX_RESPONSE_BYTES, MAX_TIMEOUT } from "./limits.js";
@@ -68,22 +68,21 @@ export function settle(options: HttpRequestOptions): HttpSettings {
     userAgent = "Carillon",
   } = options;
   if (!Number.isInteger(maxResponseBytes) || maxResponseBytes < 0 || maxResponseBytes > MAX_RESPONSE_BYTES) {
-    throw new CarillonError("INVALID_OPTION", `got ${quote(maxResponseBytes)}.`, {
-      field: "maxResponseBytes",
-      remedy: `Give a whole number from 0 to ${MAX_RESPONSE_BYTES}.`,
-    });
+    throw invalid(
+      "maxResponseBytes",
+      `got ${quote(maxResponseBytes)}.`,
+      `Give a whole number from 0 to ${MAX_RESPONSE_BYTES}.`,
+    );
   }
   if (!statusesSchema.safeParse(permanentStatuses).success) {
-    throw new CarillonError("INVALID_OPTION", `got ${quote(permanentStatuses)}.`, {
-      field: "permanentStatuses",
-      remedy: 'Give a status from 200 to 599, a range such as "4xx", or a list of them.',
-    });
+    throw invalid(
+      "permanentStatuses",
+      `got ${quote(permanentStatuses)}.`,
+      'Give a status from 200 to 599, a range such as "4xx", or a list of them.',
+    );
   }
   if (headersFault({ "User-Agent": userAgent }) !== undefined) {
-    throw new CarillonError("INVALID_OPTION", "not a header's value.", {
-      field: "userAgent",
-      remedy: "Use printable ASCII.",
-    });
+    throw invalid("userAgent", "not a header's value.", "Use printable ASCII.");
   }
   return {
     guard: createGuard(options),
@@ -100,10 +99,11 @@ export function settle(options: HttpRequestOptions): HttpSettings {
 /** The same, for requests that are worthless without a signature. @throws `INVALID_OPTION` also if no signing key is given */
 export function settleSigned(options: HttpRequestOptions): HttpSettings {
   if (Object.hasOwn(options, "signingKey")) return settle(options);
-  throw new CarillonError("INVALID_OPTION", "missing.", {
-    field: "signingKey",
-    remedy: "Give a key: the requests are signed, so that the receiver can verify them.",
-  });
+  throw invalid(
+    "signingKey",
+    "missing.",
+    "Give a key: the requests are signed, so that the receiver can verify them.",
+  );
 }
 
 function signer(options: HttpRequestOptions): HttpSettings["keysFor"] {

@@ -1,4 +1,4 @@
-import { CarillonError } from "@carillon/core";
+import { invalid } from "@carillon/core/internal";
 
 // Runs without Node.js too: `serve` uses it.
 
@@ -48,8 +48,9 @@ export function keyList(keys: Keys): readonly string[] {
     return [...list];
   }
   // The message never contains the key.
-  throw new CarillonError("INVALID_OPTION", "no key, too many, or one that is too short.", {
-    field: "signingKey",
-    remedy: `Give 1 to ${MAX_PARTS - 1} keys of at least ${MIN_KEY_LENGTH} characters.`,
-  });
+  throw invalid(
+    "signingKey",
+    "no key, too many, or one that is too short.",
+    `Give 1 to ${MAX_PARTS - 1} keys of at least ${MIN_KEY_LENGTH} characters.`,
+  );
 }

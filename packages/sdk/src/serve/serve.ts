@@ -1,5 +1,5 @@
 import { CarillonError, type Json } from "@carillon/core";
-import { assertOptions } from "@carillon/core/internal";
+import { assertOptions, invalid } from "@carillon/core/internal";
 import type { Context } from "../context.js";
 import { type Keys, keyList, parseSignature, SIGNATURE_HEADER, TOLERANCE } from "../http/signature-parts.js";
 import { roundedInstant } from "../instant.js";
@@ -66,9 +66,8 @@ export function serve(options: ServeOptions): (request: Request) => Promise<Resp
         return refusal(404, new CarillonError("UNKNOWN_TASK_TYPE", what));
       }
       const payload = await validatePayload(type, delivery.payload);
-      if (!(await once(`${delivery.occurrence.run} ${delivery.fence}`, 2 * TOLERANCE))) {
+      if (!(await once(`${delivery.occurrence.run} ${delivery.fence}`, 2 * TOLERANCE)))
         return refusal(409, new CarillonError("CONFLICT", "this attempt was delivered before."));
-      }
       return await run(type, payload, delivery, request.signal);
     } catch (error) {
       return refusal(
@@ -83,10 +82,11 @@ export function serve(options: ServeOptions): (request: Request) => Promise<Resp
 function assertServable(type: TaskType, field: string): void {
   assertWorkable(type, field);
   if (typeof type.handler === "function") return;
-  throw new CarillonError("INVALID_OPTION", `task type ${type.type} generates items.`, {
+  throw invalid(
     field,
-    remedy: "Give it to a worker: one request cannot do many jobs.",
-  });
+    `task type ${type.type} generates items.`,
+    "Give it to a worker: one request cannot do many jobs.",
+  );
 }
 
 /** Ids of the last minutes. All are kept for the same time, so the first to come is the first to go. */

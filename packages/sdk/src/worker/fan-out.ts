@@ -54,9 +54,8 @@ async function generated(attempt: RunAttempt, type: AnyFanOutType, started: Star
   const { middleware } = attempt.parts;
   const items = await printingTo(attempt.output, () => through(middleware, context, work));
   if (!Array.isArray(items)) throw new PermanentError("generate must return an array of items.");
-  if (items.length > MOST_ITEMS) {
+  if (items.length > MOST_ITEMS)
     throw new PermanentError(`generate returned ${items.length} items; a run has ${MOST_ITEMS} at most.`);
-  }
   let bytes = 0;
   return items.map((item: unknown, index) => {
     bytes += sizeOf(item, index);

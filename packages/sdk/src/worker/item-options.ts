@@ -1,5 +1,5 @@
-import { CarillonError, parseDuration, type RetryInput } from "@carillon/core";
-import { fromZod, policySchema } from "@carillon/core/internal";
+import { parseDuration, type RetryInput } from "@carillon/core";
+import { fromZod, invalid, policySchema } from "@carillon/core/internal";
 import { z } from "zod";
 import type { JobBackoff } from "./backoff.js";
 
@@ -28,10 +28,7 @@ export function itemRetry(input: RetryInput | undefined): ItemRetry {
 /** @throws `INVALID_OPTION` */
 function whole(value: number, field: string, most: number): void {
   if (Number.isInteger(value) && value >= 1 && value <= most) return;
-  throw new CarillonError("INVALID_OPTION", `got ${String(value)}.`, {
-    field,
-    remedy: `Give a whole number from 1 to ${most}.`,
-  });
+  throw invalid(field, `got ${String(value)}.`, `Give a whole number from 1 to ${most}.`);
 }
 
 interface FanOutLike {
@@ -46,17 +43,14 @@ interface FanOutLike {
 export function assertFanOut(options: FanOutLike): void {
   for (const field of ["generate", "process"] as const) {
     if (typeof options[field] === "function") continue;
-    throw new CarillonError("INVALID_OPTION", "not a function.", {
-      field,
-      remedy: "Give both generate and process.",
-    });
+    throw invalid(field, "not a function.", "Give both generate and process.");
   }
-  if (options.handler !== undefined) {
-    throw new CarillonError("INVALID_OPTION", "cannot be combined with generate and process.", {
-      field: "handler",
-      remedy: "Give the handler, or generate and process.",
-    });
-  }
+  if (options.handler !== undefined)
+    throw invalid(
+      "handler",
+      "cannot be combined with generate and process.",
+      "Give the handler, or generate and process.",
+    );
   if (options.concurrency !== undefined) whole(options.concurrency, "concurrency", 10_000);
   itemRetry(options.itemRetry);
 }

@@ -92,9 +92,8 @@ async function inTurn(
     };
   }
   const crashes = crashesOf(taken);
-  if (crashes >= MOST_CRASHES) {
+  if (crashes >= MOST_CRASHES)
     return { end: "fail", error: new PermanentError(`crashed: its worker died ${crashes} times`) };
-  }
   const wanted = await isWanted(parts, queue, job.data.occurrence.run);
   if (wanted === undefined) return LATER;
   if (!wanted) {

@@ -1,4 +1,4 @@
-import { CarillonError } from "@carillon/core";
+import { conflict } from "@carillon/core/internal";
 import type { AttemptContext } from "../context.js";
 
 /**
@@ -33,11 +33,11 @@ export async function through(
 function once(next: () => Promise<unknown>): () => Promise<unknown> {
   let called = false;
   return async () => {
-    if (called) {
-      throw new CarillonError("CONFLICT", "a middleware called next twice in one attempt.", {
-        remedy: "Call it once; to try again, give the task a retry policy.",
-      });
-    }
+    if (called)
+      throw conflict(
+        "a middleware called next twice in one attempt.",
+        "Call it once; to try again, give the task a retry policy.",
+      );
     called = true;
     return next();
   };

@@ -3,6 +3,7 @@ import {
   assertOptions,
   assertWhole,
   durationOption,
+  invalid,
   isName,
   NAME_REMEDY,
   quote,
@@ -124,12 +125,8 @@ export function checkOptions(options: WorkerOptions): void {
   assertOptions(options, KNOWN);
   assertList(options.types, "types", "Give the task types to run.");
   for (const [i, type] of options.types.entries()) assertWorkable(type, `types[${i}]`);
-  if (options.types.length === 0) {
-    throw new CarillonError("INVALID_OPTION", "empty.", {
-      field: "types",
-      remedy: "Give a task type: a worker without any would work nothing.",
-    });
-  }
+  if (options.types.length === 0)
+    throw invalid("types", "empty.", "Give a task type: a worker without any would work nothing.");
   typesByName(options.types);
   assertConnection(options);
   assertTelemetry(options.telemetry);
@@ -150,5 +147,5 @@ export function checkOptions(options: WorkerOptions): void {
 
 function assertQueue(queue: string, field: string): void {
   if (isName(queue)) return;
-  throw new CarillonError("INVALID_OPTION", `got ${quote(queue)}.`, { field, remedy: NAME_REMEDY });
+  throw invalid(field, `got ${quote(queue)}.`, NAME_REMEDY);
 }

@@ -49,9 +49,8 @@ export function verdictOf(
   const timedOut = told.has("timed-out");
   const permanent = isPermanent(error);
   const final = last || permanent;
-  if (told.has("stopping") && !timedOut && !permanent) {
+  if (told.has("stopping") && !timedOut && !permanent)
     return { run: { outcome: undefined }, job: { end: "hand back" } };
-  }
   const outcome = timedOut ? "timed-out" : "failed";
   const late = timedOut && ended.how === "threw" ? box.signal.reason : error;
   const reason = late === error ? "" : `${late}\n`;

@@ -51,9 +51,8 @@ export class KitBullWorker {
 
   #takeTurns(): void {
     const internals = this.#internals;
-    if (!("waiting" in internals) || typeof internals.processFn !== "function") {
+    if (!("waiting" in internals) || typeof internals.processFn !== "function")
       throw new CarillonError("INTERNAL", "the test kit does not support this version of BullMQ.");
-    }
     const process = internals.processFn.bind(this.#bull);
     internals.processFn = async (job, token, signal) => {
       const id = String(job.id);
@@ -87,9 +86,8 @@ export class KitBullWorker {
     const deadline = performance.now() + GIVE_UP;
     // BullMQ does not end a worker's wait, and gives it one more job after it.
     while (this.#internals.waiting || (this.#actors.size === 0 && this.#bull.isRunning())) {
-      if (performance.now() > deadline) {
+      if (performance.now() > deadline)
         throw new CarillonError("CONFLICT", `a worker of queue ${this.queue} could not be paused.`);
-      }
       const beats = this.#pulse.count;
       await this.rouse();
       await this.#pulse.after(beats, LOOK);

@@ -1,4 +1,5 @@
-import { CarillonError, formatDuration } from "@carillon/core";
+import { type CarillonError, formatDuration } from "@carillon/core";
+import { conflict, invalid } from "@carillon/core/internal";
 import type { Scheduler } from "@carillon/scheduler";
 import { PARTS, type Store } from "@carillon/store";
 import type { Complaints } from "./complaints.js";
@@ -72,17 +73,17 @@ export class Director {
   /** Does everything up to and including `target`. @throws errors of scripted events, `CONFLICT` */
   async moveTo(target: number): Promise<void> {
     const { clock, stage, store } = this.#p;
-    if (stage.current || this.#moving) {
-      throw new CarillonError("CONFLICT", "virtual time is already moving.", {
-        remedy: "Use kit.sleep to wait in handlers and scripted events; elsewhere await each advance.",
-      });
-    }
-    if (target < clock.now) {
-      throw new CarillonError("INVALID_OPTION", `${timeText(target)} is past.`, {
-        field: "time",
-        remedy: `It is ${timeText(clock.now)}; virtual time only goes forward.`,
-      });
-    }
+    if (stage.current || this.#moving)
+      throw conflict(
+        "virtual time is already moving.",
+        "Use kit.sleep to wait in handlers and scripted events; elsewhere await each advance.",
+      );
+    if (target < clock.now)
+      throw invalid(
+        "time",
+        `${timeText(target)} is past.`,
+        `It is ${timeText(clock.now)}; virtual time only goes forward.`,
+      );
     this.#moving = true;
     // The test may have done anything meanwhile.
     this.#happened = true;
@@ -208,13 +209,9 @@ export class Director {
   #stuck(unrest: readonly string[]): CarillonError {
     const { clock, patience, complaints } = this.#p;
     const what = `virtual time stands still at ${timeText(clock.now)}; for ${formatDuration(patience)} of real time:`;
-    return new CarillonError(
-      "CONFLICT",
+    return conflict(
       `${what}\n${unrest.map((line) => `- ${line}`).join("\n")}\n${complaints}`,
-      {
-        remedy:
-          "Handlers must wait with kit.sleep, not with timers; real work may take as long as `patience`.",
-      },
+      "Handlers must wait with kit.sleep, not with timers; real work may take as long as `patience`.",
     );
   }
 

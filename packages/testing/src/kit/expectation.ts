@@ -1,7 +1,6 @@
 import { AssertionError } from "node:assert";
 import { isDeepStrictEqual } from "node:util";
 import {
-  CarillonError,
   type Outcome,
   type Run,
   SKIP_REASONS,
@@ -9,7 +8,7 @@ import {
   type TaskRef,
   type TaskState,
 } from "@carillon/core";
-import { quote } from "@carillon/core/internal";
+import { invalid, quote } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import type { Complaints } from "./complaints.js";
 import { type History, historyOf, tableOf } from "./history.js";
@@ -87,12 +86,8 @@ export class Expectation implements PromiseLike<void> {
   skipped(first: SkipReason | number, second?: number): this {
     const reason = typeof first === "string" ? first : undefined;
     // Otherwise zero skips for a misspelt reason would always be true.
-    if (reason !== undefined && !SKIP_REASONS.includes(reason)) {
-      throw new CarillonError("INVALID_OPTION", `got ${quote(reason)}.`, {
-        field: "reason",
-        remedy: `Use one of ${SKIP_REASONS.join(", ")}.`,
-      });
-    }
+    if (reason !== undefined && !SKIP_REASONS.includes(reason))
+      throw invalid("reason", `got ${quote(reason)}.`, `Use one of ${SKIP_REASONS.join(", ")}.`);
     const times = reason === undefined ? first : second;
     assertCount(times, `skipped(${reason === undefined ? "" : `"${reason}", `}2)`);
     return this.#check(({ skips, cut }) => {
@@ -195,8 +190,9 @@ function show(value: unknown): string {
 /** Without a number, a comparison with undefined would fail and not say why. @throws `INVALID_OPTION` */
 function assertCount(times: unknown, example: string): void {
   if (typeof times === "number" && Number.isInteger(times) && times >= 0) return;
-  throw new CarillonError("INVALID_OPTION", times === undefined ? "missing." : `got ${quote(times)}.`, {
-    field: "times",
-    remedy: `Give the number: ${example}.`,
-  });
+  throw invalid(
+    "times",
+    times === undefined ? "missing." : `got ${quote(times)}.`,
+    `Give the number: ${example}.`,
+  );
 }

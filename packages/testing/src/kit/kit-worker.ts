@@ -1,4 +1,4 @@
-import { CarillonError } from "@carillon/core";
+import { conflict } from "@carillon/core/internal";
 import { type AnyTaskType, type Logger, type Middleware, Worker } from "@carillon/sdk";
 import { type Telemetry, type WorkerClock, withWorkerSeams } from "@carillon/sdk/internal";
 import { bullPrefix, type Store } from "@carillon/store";
@@ -94,9 +94,7 @@ export class KitWorker {
 
   #mustRun(what: string): void {
     if (this.#store) return;
-    throw new CarillonError("CONFLICT", `a worker that does not run cannot be ${what}.`, {
-      remedy: "Start it first: await worker.start().",
-    });
+    throw conflict(`a worker that does not run cannot be ${what}.`, "Start it first: await worker.start().");
   }
 }
 

@@ -1,4 +1,5 @@
-import { CarillonError, type TaskRef } from "@carillon/core";
+import type { TaskRef } from "@carillon/core";
+import { conflict, invalid } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { Client } from "@carillon/sdk";
 import type { Store } from "@carillon/store";
@@ -139,9 +140,10 @@ export class TestKit {
   /** Carillon's own worker. */
   get worker(): KitWorker {
     if (this.#worker) return this.#worker;
-    throw new CarillonError("CONFLICT", "this kit was opened without a worker.", {
-      remedy: "Leave out worker: false, or use what bullWorker returned.",
-    });
+    throw conflict(
+      "this kit was opened without a worker.",
+      "Leave out worker: false, or use what bullWorker returned.",
+    );
   }
 
   /**
@@ -152,11 +154,7 @@ export class TestKit {
   async work(
     options: Pick<TestKitOptions, "types" | "queues" | "middleware" | "telemetry" | "concurrency">,
   ): Promise<KitWorker> {
-    if (this.#worker) {
-      throw new CarillonError("CONFLICT", "this kit has a worker already.", {
-        remedy: "Open the kit with worker: false.",
-      });
-    }
+    if (this.#worker) throw conflict("this kit has a worker already.", "Open the kit with worker: false.");
     const settings = settle({ ...options, namespace: this.namespace });
     const own = { ...settings, logger: this.#complaints };
     this.#worker = await this.#addWorker(carillonWorker(own, { clock: this.#clock, stage: this.#stage }));
@@ -179,9 +177,7 @@ export class TestKit {
   }
 
   async #moveTo(target: number): Promise<void> {
-    if (this.#closed) {
-      throw new CarillonError("CONFLICT", "this test kit is closed.", { remedy: "Open another one." });
-    }
+    if (this.#closed) throw conflict("this test kit is closed.", "Open another one.");
     await this.#hearExpectations();
     await this.#director.moveTo(target);
   }
@@ -192,12 +188,7 @@ export class TestKit {
    */
   at(moment: Moment, act: () => unknown): void {
     const time = timeOf(moment, this.#clock.start, "moment");
-    if (time < this.#clock.now) {
-      throw new CarillonError("INVALID_OPTION", "in the past.", {
-        field: "moment",
-        remedy: "Virtual time only goes forward.",
-      });
-    }
+    if (time < this.#clock.now) throw invalid("moment", "in the past.", "Virtual time only goes forward.");
     this.#director.script(time, act);
   }
 

@@ -1,5 +1,5 @@
 import { CarillonError, parseInstant } from "@carillon/core";
-import { durationOption, MAX_DURATION, quote } from "@carillon/core/internal";
+import { durationOption, invalid, MAX_DURATION, quote } from "@carillon/core/internal";
 
 /**
  * A point of virtual time: epoch ms, a Date, ISO 8601 with an offset, or `mm:ss` or `h:mm:ss` after the kit's start, as
@@ -52,13 +52,10 @@ function lengthAfterStart([, hours, minutes, seconds, fraction]: RegExpExecArray
 export function lengthOf(span: Span, field: string): number {
   if (typeof span !== "string") {
     if (Number.isInteger(span) && span >= 0) return span;
-    throw new CarillonError(
-      "INVALID_OPTION",
+    throw invalid(
+      field,
       `got ${typeof span === "number" ? String(span) : quote(span)}.`,
-      {
-        field,
-        remedy: "Give whole milliseconds, 0 or more, or a duration: 90s, 3 days.",
-      },
+      "Give whole milliseconds, 0 or more, or a duration: 90s, 3 days.",
     );
   }
   const short = span

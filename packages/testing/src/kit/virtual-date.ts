@@ -1,4 +1,4 @@
-import { CarillonError } from "@carillon/core";
+import { conflict } from "@carillon/core/internal";
 
 /** Kept on the global object, so that two copies of this package do not fake `Date` over each other. */
 const OPEN = Symbol.for("carillon.testing.kit");
@@ -11,11 +11,11 @@ const place = globalThis as { [OPEN]?: true };
  * @throws `CONFLICT` while another kit is open
  */
 export function fakeDate(now: () => number): () => void {
-  if (place[OPEN]) {
-    throw new CarillonError("CONFLICT", "a test kit is open in this process already.", {
-      remedy: "Close it first: await kit.close(), for example in afterEach.",
-    });
-  }
+  if (place[OPEN])
+    throw conflict(
+      "a test kit is open in this process already.",
+      "Close it first: await kit.close(), for example in afterEach.",
+    );
   place[OPEN] = true;
   const real = globalThis.Date;
   const fake = new Proxy(real, {

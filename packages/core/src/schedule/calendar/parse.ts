@@ -77,9 +77,8 @@ export function parseCalendar(expression: string): CalendarEvent {
     });
   }
   const interval = nearestDuration(expression);
-  if (interval !== undefined) {
+  if (interval !== undefined)
     throw calendarFault(`${quote(expression)} is a duration.`, `Use { every: "${interval}" } instead.`);
-  }
   throw calendarFault(expression === "" ? "The expression is empty." : `${quote(expression)}: ${event}`);
 }
 

@@ -61,9 +61,8 @@ export function cronFault(what: string, remedy?: string): CarillonError {
 export function parseItem(item: string, field: CronFieldKind, hash: CronHash): CronItem {
   if (item === "") throw cronFault(`The ${field.name} field has an empty entry.`, "Remove the stray comma.");
   if (item === "?") {
-    if (field !== DAY_FIELD && field !== WEEKDAY_FIELD) {
+    if (field !== DAY_FIELD && field !== WEEKDAY_FIELD)
       throw cronFault(`? is not allowed in the ${field.name} field.`, "Write * for any value.");
-    }
     return { kind: "range", from: field.min, to: field.max, step: 1, text: "*" };
   }
   const special =

@@ -120,13 +120,11 @@ function split(expression: string, dialect?: CronDialect): string[] {
   const text = withoutEnds(expression);
   if (text === "") throw cronFault("The expression is empty.", "Write five fields, such as 0 9 * * 1-5.");
   if (text.startsWith("@")) return split(dialect === undefined ? macro(text) : cronParserMacro(text));
-  if (/^(?:CRON_)?TZ=/.test(text)) {
+  if (/^(?:CRON_)?TZ=/.test(text))
     throw cronFault("A timezone inside of the expression is not supported.", "Use the schedule's timezone.");
-  }
   const interval = nearestDuration(text);
-  if (interval !== undefined) {
+  if (interval !== undefined)
     throw cronFault(`${quote(text)} is a duration.`, `Use { every: "${interval}" } instead.`);
-  }
   const [, aws] = /^(cron|rate)\(/.exec(text) ?? [];
   if (aws !== undefined) {
     throw cronFault(
@@ -173,9 +171,8 @@ function macro(text: string): string {
 
 function parseField(text: string, kind: CronFieldKind, hash: CronHash): ParsedField {
   const items = text.split(",").map((item) => parseItem(item, kind, hash));
-  if (items.length > 1 && text.split(",").includes("?")) {
+  if (items.length > 1 && text.split(",").includes("?"))
     throw cronFault(`? cannot be part of a list in the ${kind.name} field.`, "Write * for any value.");
-  }
   return { items, star: /^[*?]/.test(text), text: items.map((item) => item.text).join(",") };
 }
 

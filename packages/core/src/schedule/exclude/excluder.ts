@@ -63,9 +63,8 @@ export class DailyExcluder implements Excluder {
     const day = Math.floor(wall / DAY);
     const hour = Math.floor((wall - day * DAY) / HOUR);
     if (!hasBit(hours, hour) || !hasDay(days, day)) return undefined;
-    if (hours === ALL_HOURS) {
+    if (hours === ALL_HOURS)
       return { start: (leapBefore(days, day) + 1) * DAY, end: leapAfter(days, day) * DAY };
-    }
     const free = ~hours & ALL_HOURS;
     const end = nextBit(free, hour);
     return {

@@ -52,21 +52,18 @@ export function checkCalendar(entries: unknown): string[] {
 }
 
 function readEntries(entries: readonly string[], field: string): readonly NamedRules[] {
-  if (entries.length > MAX_CALENDAR_ENTRIES) {
+  if (entries.length > MAX_CALENDAR_ENTRIES)
     throw fault(`The calendar has more than ${MAX_CALENDAR_ENTRIES} entries.`, field);
-  }
   const dates = new Map<number, number>();
   const rules: Entry[] = [];
   for (const [i, text] of entries.entries()) {
     const at = `${field}[${i}]`;
-    if (typeof text !== "string" || text.length > MAX_ENTRY_LENGTH) {
+    if (typeof text !== "string" || text.length > MAX_ENTRY_LENGTH)
       throw fault(`The entry is not a text of at most ${MAX_ENTRY_LENGTH} characters.`, at);
-    }
     const [year, month, date] = DATE.exec(text)?.slice(1).map(Number) ?? [];
     if (year !== undefined && month !== undefined && date !== undefined) {
-      if (month < 1 || month > 12 || date < 1 || date > daysInMonth(year, month)) {
+      if (month < 1 || month > 12 || date < 1 || date > daysInMonth(year, month))
         throw fault(`${quote(text)} does not exist.`, at);
-      }
       const key = monthKey(year, month);
       dates.set(key, (dates.get(key) ?? 0) | (1 << (date - 1)));
     } else if (rules.length === MAX_RULES) {

@@ -27,9 +27,8 @@ export function parseCalendarStep(text: string, field: string): CalendarStep | u
   const fault = (what: string, remedy: string) =>
     new CarillonError("INVALID_DURATION", `${quote(text)} ${what}`, { field, remedy });
   if (step.count === 0) throw fault("is zero.", "Give an interval of at least 1 day.");
-  if (step.count > (step.unit === "day" ? MAX_DAYS : MAX_MONTHS)) {
+  if (step.count > (step.unit === "day" ? MAX_DAYS : MAX_MONTHS))
     throw fault("is longer than ten years.", "Give a shorter interval.");
-  }
   return step;
 }
 
@@ -37,9 +36,8 @@ function read(text: string): CalendarStep | undefined {
   const words = WORDS.exec(text);
   if (words) {
     const count = Number(words[1]);
-    if (words[2] === "day" || words[2] === "week") {
+    if (words[2] === "day" || words[2] === "week")
       return { unit: "day", count: words[2] === "week" ? count * 7 : count };
-    }
     return { unit: "month", count: words[2] === "year" ? count * 12 : count };
   }
   const iso = ISO.exec(text);
@@ -112,9 +110,8 @@ export class CalendarInterval implements CompiledSchedule {
 
   #at(k: number): number {
     if (k === 0) return this.origin;
-    if (this.#step.unit === "day") {
+    if (this.#step.unit === "day")
       return this.#instant((this.#day + k * this.#step.count) * DAY + this.#time);
-    }
     const months = this.#month + k * this.#step.count;
     const year = 1970 + Math.floor(months / 12);
     const month = modulo(months, 12) + 1;

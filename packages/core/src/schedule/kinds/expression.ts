@@ -60,9 +60,8 @@ export function expressionKind<S extends CronSchedule | CalendarSchedule>(
     canonical: (spec, seed, role) => canonicalText(read(spec, seed), spec, role),
     describe(spec, seed, role) {
       const expression = read(spec, seed);
-      if (role !== "exclusion") {
+      if (role !== "exclusion")
         return `${describeFields(expression.fields)} (${expression.zone})${dialectText(spec)}${dstText(spec.dst)}`;
-      }
       const zone = expression.ownZone ? expression.zone : spec.timezone;
       return (
         describeFields(expression.fields, expression.daysOnly) +
@@ -99,9 +98,8 @@ function lintGaps({ zone, lostBefore }: Timetable, warn: Warn): void {
 
 /** Checks the length before any pattern reads the text: hostile input may be megabytes. @throws `INVALID_SCHEDULE` */
 export function assertLength(expression: string, field: string): void {
-  if (typeof expression !== "string") {
+  if (typeof expression !== "string")
     throw new CarillonError("INVALID_SCHEDULE", `${quote(expression)} is not a text.`, { field });
-  }
   if (expression.length > MAX_EXPRESSION_LENGTH) {
     const what = `The expression is longer than ${MAX_EXPRESSION_LENGTH} characters.`;
     const remedy = "Use a shorter one, or several tasks.";

@@ -116,9 +116,8 @@ function runOfWeekdays(weekdays: readonly number[]): string {
   const places = weekdays.map((day) => (day + 6) % 7);
   const first = places[0]!;
   const last = places.at(-1)!;
-  if (places.length > 2 && last - first === places.length - 1) {
+  if (places.length > 2 && last - first === places.length - 1)
     return `${WEEKDAYS[weekdays[0]!]} to ${WEEKDAYS[weekdays.at(-1)!]}`;
-  }
   return list(weekdays.map((day) => WEEKDAYS[day]!));
 }
 

@@ -107,9 +107,8 @@ function explain(text: string): [what: string, remedy: string] {
       "Use days or weeks. Only the every of a schedule takes them: 1 month, 2 years, P1M.",
     ];
   }
-  if (/\d[.,]\d/.test(text)) {
+  if (/\d[.,]\d/.test(text))
     return [`${quote(text)} has a fraction.`, "Use a smaller unit: 1h30m rather than 1.5h."];
-  }
   return [`${quote(text)} is not a duration.`, REMEDY];
 }
 

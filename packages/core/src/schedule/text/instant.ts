@@ -50,9 +50,8 @@ export function parseInstant(given: Instant, field: string): number {
     hour <= 23 &&
     minute <= 59 &&
     second <= 59;
-  if (!exists || offset > 18 * HOUR || Number(match[11] ?? 0) > 59) {
+  if (!exists || offset > 18 * HOUR || Number(match[11] ?? 0) > 59)
     throw fault(field, `${quote(value)} does not exist.`);
-  }
   const fraction = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3));
   const local =
     daysFromCivil(year, month, day) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction;
