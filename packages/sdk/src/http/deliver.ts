@@ -68,11 +68,12 @@ export function deliver<Schema extends StandardSchemaV1>(
       [SIGNATURE_HEADER]: signWith(PURPOSE, body, settings.keysFor(occurrence, target)),
     };
     const request = { method: "POST", url, headers, body, expectStatus: "2xx" } as const;
-    const { status, body: text } = await send(request, context, { ...settings, keysFor: () => [] });
-    const answer = answerIn(text);
+    const response = await send(request, context, { ...settings, keysFor: () => [] });
+    const { status } = response;
+    const answer = answerIn(response.body);
     const isWell = matchesStatus("2xx", status);
     if (!answer || isWell === (answer.error !== undefined)) {
-      throw isWell ? notServed(target.host, status) : unexpected(target.host, status, settings);
+      throw isWell ? notServed(target.host, status) : unexpected(target.host, response, settings);
     }
     for (const line of answer.log) context.log(line);
     if (answer.checkpoint !== undefined) await context.saveCheckpoint(answer.checkpoint);

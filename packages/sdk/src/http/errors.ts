@@ -13,10 +13,13 @@ export class HttpError extends Error {
   readonly code: HttpErrorCode;
   /** The status of the response, if there was one. */
   readonly status: number | undefined;
+  /** Wait in ms that the receiver asks for. The next attempt comes no sooner, within the `max` of the task's `retry`. */
+  readonly retryAfter: number | undefined;
 
-  constructor(code: HttpErrorCode, message: string, status?: number) {
+  constructor(code: HttpErrorCode, message: string, status?: number, retryAfter?: number) {
     super(message);
     this.code = code;
     this.status = status;
+    this.retryAfter = retryAfter;
   }
 }

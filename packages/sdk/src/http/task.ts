@@ -45,12 +45,14 @@ export async function perform(
   const { host } = new URL(spec.url);
   context.log("answered", { method: spec.method, host, status, durationMs });
   if (matchesStatus(spec.expectStatus, status)) return resultOf(response);
-  throw unexpected(host, status, settings);
+  throw unexpected(host, response, settings);
 }
 
 /** The error of a status that was not expected. */
-export function unexpected(host: string, status: number, settings: HttpSettings): Error {
-  const error = new HttpError("HTTP_STATUS", `${host} answered ${status}.${hintFor(status)}`, status);
+export function unexpected(host: string, response: HttpResponse, settings: HttpSettings): Error {
+  const { status } = response;
+  const message = `${host} answered ${status}.${hintFor(status)}`;
+  const error = new HttpError("HTTP_STATUS", message, status, retryAfter(response));
   return matchesStatus(settings.permanentStatuses, status) ? permanent(error) : error;
 }
 
@@ -88,6 +90,15 @@ export async function send(
     // A retry would be refused again.
     throw error instanceof CarillonError ? permanent(error) : error;
   }
+}
+
+/** The header `Retry-After`, in ms: seconds, or a date of the receiver's clock. */
+function retryAfter({ headers }: HttpResponse): number | undefined {
+  const { "retry-after": given = "", date = "" } = headers;
+  const ms = /^\d+$/.test(given)
+    ? Number(given) * 1_000
+    : Date.parse(given) - (Date.parse(date) || Date.now());
+  return ms > 0 ? ms : undefined;
 }
 
 function textOf(body: Json | undefined): string | undefined {

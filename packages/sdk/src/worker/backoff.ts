@@ -1,6 +1,7 @@
 import type { Backoff } from "@carillon/core";
 import { backoffWait } from "@carillon/core/internal";
 import type { Job } from "bullmq";
+import { HttpError } from "../http/errors.js";
 
 /** Wait between the attempts of one job; `job.opts.backoff`. Times in ms. */
 export interface JobBackoff {
@@ -22,7 +23,7 @@ export function adoptBackoff(job: Pick<Job, "opts">): void {
 export function backoffStrategy(
   attemptsMade: number,
   _type?: string,
-  _error?: Error,
+  error?: Error,
   job?: Pick<Job, "opts">,
 ): number {
   const {
@@ -30,5 +31,6 @@ export function backoffStrategy(
     delay = 0,
     max = Number.POSITIVE_INFINITY,
   } = (job?.opts.backoff ?? {}) as unknown as Partial<JobBackoff>;
-  return Math.min(backoffWait(kind, delay, attemptsMade), max);
+  const asked = error instanceof HttpError ? (error.retryAfter ?? 0) : 0;
+  return Math.min(Math.max(backoffWait(kind, delay, attemptsMade), asked), max);
 }

@@ -154,6 +154,17 @@ describe("http.request", () => {
     expect(await failure(perform(other.type, { url: other.target.url }))).not.toBeInstanceOf(PermanentError);
   });
 
+  it.each([
+    ["seconds", "90", 90_000],
+    ["a date of the receiver's clock", "Thu, 01 Jan 2026 00:01:30 GMT", 90_000],
+    ["a past date", "Thu, 01 Jan 2026 00:00:00 GMT", undefined],
+    ["anything else", "soon", undefined],
+  ])("learns from Retry-After how long to wait: %s", async (_, given, retryAfter) => {
+    const headers = { "Retry-After": given, Date: "Thu, 01 Jan 2026 00:00:00 GMT" };
+    const { target, type } = await open((_, response) => response.writeHead(429, headers).end());
+    expect(await failure(perform(type, { url: target.url }))).toMatchObject({ status: 429, retryAfter });
+  });
+
   it("fails on 200 if 201 is expected", async () => {
     const { target, type } = await open();
     expect(await failure(perform(type, { url: target.url, expectStatus: 201 }))).toMatchObject({

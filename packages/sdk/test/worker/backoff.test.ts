@@ -1,4 +1,5 @@
 import { defineTask } from "@carillon/sdk";
+import { HttpError } from "@carillon/sdk/http";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { backoffStrategy, type JobBackoff } from "../../src/worker/backoff.js";
@@ -15,6 +16,15 @@ describe("the waits between the attempts of one run", () => {
     const backoff = { type: "carillon", kind, delay: 100, max: 350 };
     const job = { opts: { backoff } } as never;
     expect([1, 2, 3, 4].map((n) => backoffStrategy(n, "carillon", undefined, job))).toEqual(waits);
+  });
+
+  it("are as long as a receiver asks for, but not longer than the longest", () => {
+    const backoff = { type: "carillon", kind: "fixed", delay: 100, max: 350 };
+    const job = { opts: { backoff } } as never;
+    const waits = [undefined, 50, 200, 9_000].map((asked) =>
+      backoffStrategy(1, "carillon", new HttpError("HTTP_STATUS", "h answered 429.", 429, asked), job),
+    );
+    expect(waits).toEqual([100, 100, 200, 350]);
   });
 
   it("equal the delays of BullMQ's jobs", async () => {
