@@ -14,6 +14,7 @@ const ALL: { readonly [Format in AlertFormat]: AlertTargetInput } = {
   slack: { format: "slack", url },
   teams: { format: "teams", url },
   pagerduty: { format: "pagerduty", routingKey: `${SECRET}abcdefghijkl` },
+  template: { format: "template", url },
   email: { format: "email", email: "ops@example.com" },
 };
 const FORMATS = Object.keys(ALL) as AlertFormat[];

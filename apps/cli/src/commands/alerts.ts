@@ -68,7 +68,10 @@ export const registerAlerts: Register = (program, out) => {
       "Sends a test alert to a destination, by a worker with alertWebhook or alertEmail, and waits for its end.",
     )
     .argument("<destination>", "an http or https URL, an e-mail address, or a routing key")
-    .option("--format <format>", "slack, teams, pagerduty, json or email; default: by the destination")
+    .option(
+      "--format <format>",
+      "slack, teams, pagerduty, json, template or email; default: by the destination",
+    )
     .option("--url <url>", "the endpoint for a routing key")
     .option("--wait <duration>", "give up after", "30s")
     .action(async (target: string, _: unknown, command) => {

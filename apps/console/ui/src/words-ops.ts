@@ -147,6 +147,7 @@ export const opsWords = {
       slack: "Slack",
       teams: "Microsoft Teams",
       pagerduty: "PagerDuty",
+      template: "JSON of your own",
       email: "E-mail",
     } satisfies Record<AlertFormat, string>,
     target: "URL, address or routing key",

@@ -6,12 +6,13 @@ import { pagerduty } from "./pagerduty.js";
 import { revealed, type Secret } from "./secret.js";
 import { slack } from "./slack.js";
 import { teams } from "./teams.js";
+import { template } from "./template.js";
 
 export type { AlertBody, Batch, Destination, Mail } from "./destination.js";
 export { hasPlaceholder, restored, revealed, Secret } from "./secret.js";
 
 /** All formats. A new one is a file here, and a line in this list. */
-export const DESTINATIONS = { json, slack, teams, pagerduty, email };
+export const DESTINATIONS = { json, slack, teams, pagerduty, template, email };
 
 export type AlertFormat = keyof typeof DESTINATIONS;
 export const ALERT_FORMATS = Object.keys(DESTINATIONS) as [AlertFormat, ...AlertFormat[]];
@@ -110,7 +111,8 @@ export function shownTarget(to: AlertTarget | undefined): string {
 
 /** The format that the host of a destination takes instead of its own. */
 export function formatInstead(to: AlertTarget): { format: AlertFormat; host: string } | undefined {
-  if (carrierOf(to) === "mail") return undefined;
+  // A template may have the form that its host takes.
+  if (carrierOf(to) === "mail" || to.format === "template") return undefined;
   const { host } = new URL(endpointOf(to));
   const format = formatOf(host);
   return format === undefined || format === to.format ? undefined : { format, host };

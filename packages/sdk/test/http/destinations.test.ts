@@ -173,6 +173,23 @@ describe("a destination", () => {
     ]);
   });
 
+  it("with a template gets its JSON, whose form no value changes", async () => {
+    const { target, send, bodies } = await open();
+    const template = { content: "{{title}}: {{message}}", at: ["{{at}}", 1], "{{kind}}": null };
+    const to = { format: "template" as const, url: target.url, template };
+    await send(to, { alerts: [{ ...failed, error: '", "x": "{{run}}' }], more: 0 });
+    expect(bodies()).toEqual([
+      {
+        content: 'acme/daily: failed: ", "x": "{{run}}',
+        at: ["2026-11-21T08:01:01.020Z", 1],
+        "{{kind}}": null,
+      },
+    ]);
+    await send({ format: "template", url: target.url }, { alerts: [long], more: 0 });
+    expect(bodies()[1]).toEqual({ text: expect.stringMatching(/^acme\/daily: failed\n&{999}…\nhttps:/) });
+    expect(() => parseTarget({ ...to, template: { text: "{{titel}}" } })).toThrow(/unknown name/);
+  });
+
   it("of a format that only newer workers know is tried again", async () => {
     const { send } = await open();
     const payload = { to: { format: "pigeon", loft: "x" }, namespace: "shop", alerts: [failed], more: 0 };
