@@ -90,6 +90,6 @@ async function isServer(file: string): Promise<boolean> {
   if (!existsSync(file)) return false;
   const { code, output } = await run(file, ["--version"], { timeout: 10_000 });
   const [, major = 0, minor = 0] =
-    /^(?:Redis|Valkey) server .*?v=(\d+)\.(\d+)/im.exec(output)?.map(Number) ?? [];
+    /^(?:Redis|Valkey|Redict) server .*?v=(\d+)\.(\d+)/im.exec(output)?.map(Number) ?? [];
   return code === 0 && (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]));
 }
