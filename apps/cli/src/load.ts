@@ -3,5 +3,5 @@
  * one, so that the bundle leaves out the rest, such as workers.
  */
 export { cutOver, goBack, operatorOf } from "@carillon/ops";
-export { firedSince, withBullmq } from "@carillon/ops/internal";
+export { firedSince, importBullmq, readBullSchedulers, withBullmq } from "@carillon/ops/internal";
 export { Client, readEnvironment } from "@carillon/sdk";

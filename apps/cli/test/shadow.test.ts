@@ -84,3 +84,15 @@ it("is ended and begun by a resume", async () => {
     field: "mode",
   });
 });
+
+it("finds job schedulers whose next job is gone", async () => {
+  await queue.upsertJobScheduler("dead", { pattern: "0 0 1 1 *" }, { name: "noop" });
+  const [job] = (await queue.getDelayed()).filter(({ id }) => id?.startsWith("repeat:dead:"));
+  const redis = new Redis(bench.redis.url);
+  await redis.del(`old:bar:${job?.id}`);
+  redis.disconnect();
+  const { dead } = JSON.parse(
+    (await cli(["doctor", "--json", "--bullmq", bench.redis.url, "--prefix", "old"])).stdout,
+  );
+  expect(dead).toEqual([{ queue: "bar", id: "dead", next: expect.any(Number) }]);
+});

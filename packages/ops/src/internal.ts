@@ -4,8 +4,7 @@
  * @packageDocumentation
  */
 
-export { firedSince } from "@carillon/store";
-export { type BullScheduler, readBullSchedulers } from "@carillon/store/internal";
+export { type BullScheduler, firedSince, readBullSchedulers } from "@carillon/store/internal";
 export { HTTP_OPERATIONS, type HttpOperation, rightsAt, statusOf } from "./http.js";
 export { convertBullmq, importBullmq } from "./import/bullmq.js";
 export {

@@ -11,18 +11,6 @@ export {
 } from "./beats.js";
 export { bullChildren } from "./bull/bull-keys.js";
 export { bullVersion } from "./bull/load.js";
-export {
-  type FoundScheduler,
-  findScheduler,
-  firedSince,
-  giveBack,
-  type OldScheduler,
-  type Receipt,
-  readReceipt,
-  renewReceipt,
-  TAKE,
-  takeOver,
-} from "./bull/old-schedulers.js";
 export type { QueuePause, QueueState, WorkerConnections } from "./bull/queues.js";
 export type { Turn, TurnWorker } from "./bull/turn-worker.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";

@@ -7,6 +7,18 @@ import * as internals from "./internals.js";
 import type { Store } from "./store.js";
 
 export { bull, loadBull } from "./bull/load.js";
+export {
+  type FoundScheduler,
+  findScheduler,
+  firedSince,
+  giveBack,
+  type OldScheduler,
+  type Receipt,
+  readReceipt,
+  renewReceipt,
+  TAKE,
+  takeOver,
+} from "./bull/old-schedulers.js";
 export { internalsOf, rememberStore, type StoreInternals } from "./internals.js";
 export { onceOf } from "./script/script.js";
 export { type StoreSeams, seamsOf, withSeams } from "./seams.js";

@@ -1,10 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
 import { findingText } from "@carillon/ops/words";
-import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
+import { noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import type { Screen } from "../table.js";
 import { paragraphs, printable, sentenceCase } from "../text.js";
-import { CLI_VOICE } from "../times.js";
+import { CLI_VOICE, utcIso } from "../times.js";
+import { type BullOptions, bullOptions } from "./shadow.js";
 
 type Diagnosis = AnswerTo<"health.doctor">;
 
@@ -15,8 +16,7 @@ const EXIT_BY_STATE: Record<Diagnosis["state"], ExitCode> = {
 };
 
 export const registerDoctor: Register = (program, out) => {
-  program
-    .command("doctor")
+  bullOptions(program.command("doctor"), "also look for dead job schedulers of BullMQ in this Redis")
     .summary("look for faults beyond the status, each with its remedy")
     .description(
       [
@@ -26,17 +26,30 @@ export const registerDoctor: Register = (program, out) => {
       ].join(" "),
     )
     .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, async (client, ops) => {
+      const options: BullOptions = command.optsWithGlobals();
+      const { bullmq: url, prefix } = options;
+      const [found, dead] = await withClient(options, async (client, ops) => {
         const diagnosis = await ops.health.doctor();
         // Without an answer of Redis there is nothing to say about its content.
         const { tasks, skipped } = diagnosis;
         if (!options.json && tasks.of === 0 && skipped.length === 0) await noteIfEmpty(client, out);
-        return diagnosis;
+        if (url === undefined) return [diagnosis];
+        const { readBullSchedulers, withBullmq } = await import("../load.js");
+        const schedulers = await withBullmq(client, url, (redis) => readBullSchedulers(redis, { prefix }));
+        return [diagnosis, schedulers.filter(({ alive }) => !alive)];
       });
       out.exitCode = EXIT_BY_STATE[found.state];
-      if (options.json) return out.json(found);
+      if (dead?.length && out.exitCode === EXIT.ok) out.exitCode = EXIT.attention;
+      if (options.json)
+        return out.json({
+          ...found,
+          ...(dead && { dead: dead.map(({ queue, id, next }) => ({ queue, id, next })) }),
+        });
       await out.write(page(found, out));
+      for (const { queue, id, next } of dead ?? [])
+        await out.write(
+          `${printable(`dead: BullMQ's ${queue}/${id} has no job to come since ${utcIso(next)}`)}\n`,
+        );
     });
 };
 

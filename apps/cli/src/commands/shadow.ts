@@ -152,22 +152,28 @@ const POLL = 1_000;
 function registerWatch(shadow: Command, out: Output): void {
   bullOptions(shadow.command("watch").summary("mark what BullMQ's job schedulers fire"))
     .description(
-      "Reads the event stream of a queue of BullMQ, and marks each start of a job scheduler for the task with its id in the queue\n" +
-        "of that name. BullMQ keeps some 10,000 events: let it run as long as the shadow does.",
+      "Reads the event stream of a queue of BullMQ, and marks each start of a job scheduler for the task with its id (as an\n" +
+        "import names it) in the queue of that name. BullMQ keeps some 10,000 events: let it run as long as the shadow does.",
     )
     .requiredOption("-q, --queue <queue>", "the queue, here and there")
     .option("--once", "read what is there, and end")
     .action(async (_: unknown, command) => {
       const options: WatchOptions = command.optsWithGlobals();
       const { queue, prefix, once } = options;
-      const { firedSince, withBullmq } = await import("../load.js");
+      const { firedSince, importBullmq, readBullSchedulers, withBullmq } = await import("../load.js");
       const unknown = new Set<string>();
       const marked = await withClient(options, (client, ops) =>
         withBullmq(client, options.bullmq, async (redis) => {
+          const found = await readBullSchedulers(redis, { prefix, queue });
+          // An import may have renamed them.
+          const tasks = new Map(
+            importBullmq(found, { now: 0 }).map(({ task }, i) => [schedulerOf(found[i]?.jobId), task?.id]),
+          );
           let [last, sum] = ["0", 0];
           for (;;) {
             const page = await firedSince({ redis, prefix, queue }, last);
-            for (const [id, times] of page.fired) {
+            for (const [scheduler, times] of page.fired) {
+              const id = tasks.get(scheduler) ?? scheduler;
               const done = await ops.shadow.observe({ queue, id, times }).then(
                 () => true,
                 (error: unknown) => {
@@ -188,8 +194,11 @@ function registerWatch(shadow: Command, out: Output): void {
     });
 }
 
-export function bullOptions(command: Command): Command {
-  return command
-    .option("--bullmq <url>", "Redis of BullMQ; default that of --redis")
-    .option("--prefix <prefix>", "BullMQ's prefix", "bull");
+/** `repeat:ID:TIME` */
+function schedulerOf(jobId = ""): string {
+  return jobId.replace(/^repeat:|:\d+$/g, "");
+}
+
+export function bullOptions(command: Command, url = "Redis of BullMQ; default that of --redis"): Command {
+  return command.option("--bullmq <url>", url).option("--prefix <prefix>", "BullMQ's prefix", "bull");
 }

@@ -1,6 +1,6 @@
 import type { Client } from "@carillon/sdk";
 import { Store, scopeOf } from "@carillon/sdk/internal";
-import type { OldScheduler } from "@carillon/store";
+import type { OldScheduler } from "@carillon/store/internal";
 
 /** Opens the Redis of BullMQ for as long as `use` takes. @param url default: that of the client */
 export async function withBullmq<T>(

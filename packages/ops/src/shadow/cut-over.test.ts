@@ -1,5 +1,5 @@
 import { defineTask, type TaskInput } from "@carillon/sdk";
-import { TAKE } from "@carillon/store";
+import { TAKE } from "@carillon/store/internal";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
 import * as bullmq5 from "bullmq-5";
@@ -209,6 +209,16 @@ describe("a scheduler that fires during the cut-over", () => {
     await begin();
     await minutes(2);
     expect(await cutOver(kit.client, "t", old(late()))).toMatchObject({ next: START + 4 * MINUTE });
+    await minutes(2);
+    await expectEachOnce();
+  });
+
+  it("waits for a job that is due: the shadow has decided its time", async () => {
+    await begin();
+    await minutes(2);
+    await kit.advance("1m");
+    const done = await cutOver(kit.client, "t", old(), { seams: { wait: () => theirs.work() } });
+    expect(done).toMatchObject({ next: START + 4 * MINUTE });
     await minutes(2);
     await expectEachOnce();
   });

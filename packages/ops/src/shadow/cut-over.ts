@@ -2,19 +2,17 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CarillonError, type TaskName, type TaskRef } from "@carillon/core";
 import type { AuthorOptions, Client } from "@carillon/sdk";
 import { notFound, type Scope, scopeOf } from "@carillon/sdk/internal";
+import { newToken, type Store, type StoredTask } from "@carillon/store";
 import {
   type FoundScheduler,
   findScheduler,
   giveBack,
-  newToken,
   type OldScheduler,
   type Receipt,
   readReceipt,
   renewReceipt,
-  type Store,
-  type StoredTask,
   takeOver,
-} from "@carillon/store";
+} from "@carillon/store/internal";
 
 /** Tries of a change of two systems, and ms between them: a scheduler that fires every second is seldom caught at rest. */
 const [TRIES, PAUSE] = [50, 100];
