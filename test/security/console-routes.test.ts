@@ -42,6 +42,7 @@ const ACTS = [
   "POST /api/v1/tasks/q/system/a/resume",
   "POST /api/v1/tasks/q/system/a/trigger",
   "POST /api/v1/tasks/q/system/a/backfills",
+  "POST /api/v1/tasks/q/system/a/observed",
   "POST /api/v1/freezes",
   "POST /api/v1/freezes/preview",
   "DELETE /api/v1/freezes/a",
