@@ -111,7 +111,7 @@ describe("export bullmq", () => {
     const file = join(folder, "module.mjs");
     expect(await cli(["export", "bullmq", "--out", file])).toEqual({
       code: 0,
-      stdout: `wrote 1 tasks to ${file}\n`,
+      stdout: `wrote 1 of 1 tasks to ${file}\n`,
       stderr: "",
     });
     expect(readFileSync(file, "utf8")).toMatch(

@@ -158,8 +158,8 @@ describe("CronJobs", () => {
   });
 
   it("name what has no counterpart", () => {
-    expect(spec("parallel").notes.map(({ code }) => code)).toEqual(["ZONE_ASSUMED", "DROPPED"]);
-    expect(spec("nightly").notes.map(({ code }) => code)).toEqual(["TIME_LIMIT"]);
+    expect(spec("parallel").notes.map(({ code }) => code)).toEqual(["CONTAINER", "ZONE_ASSUMED", "DROPPED"]);
+    expect(spec("nightly").notes.map(({ code }) => code)).toEqual(["CONTAINER", "TIME_LIMIT"]);
     expect(() => kubernetes("a: [", options())).toThrow("not YAML");
   });
 });

@@ -37,7 +37,10 @@ export const registerExport: Register = (program, out) => {
     if (options.out !== undefined) await writeNew(options.out, text, options.force);
     if (options.json) return out.json({ tasks });
     for (const { task, notes } of tasks) for (const note of notes) out.note(`${task}: ${note}`);
-    await out.write(options.out === undefined ? text : `wrote ${tasks.length} tasks to ${options.out}\n`);
+    const written = tasks.filter(({ there }) => there !== undefined).length;
+    await out.write(
+      options.out === undefined ? text : `wrote ${written} of ${tasks.length} tasks to ${options.out}\n`,
+    );
   });
 };
 

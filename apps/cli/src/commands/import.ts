@@ -35,7 +35,7 @@ export const registerImport: Register = (program, out) => {
     )
     .addArgument(new Argument("<system>").choices(SYSTEMS))
     .argument("[file]", "default: standard input")
-    .option("--out <file>", "a file that ends with .ts, .js, .mjs, .json or .jsonl", "carillon.config.ts")
+    .option("--out <file>", "a file that ends with .ts, .js, .mjs, .json or .jsonl", "carillon.config.mjs")
     .option("--force", "replace the file")
     .option("--set <name>", "name of the set; default that of the system")
     .option("-z, --timezone <zone>", "IANA zone of schedules that name none; default UTC, with a note")

@@ -1,7 +1,10 @@
-/** The part of cron-parser 4 that an import uses. */
+/** The part of cron-parser 4, a CommonJS module, that an import uses. */
 declare module "cron-parser-4" {
-  export function parseExpression(
-    expression: string,
-    options: { tz: string; currentDate: Date },
-  ): { next(): { getTime(): number } };
+  const module: {
+    parseExpression(
+      expression: string,
+      options: { tz: string; currentDate: Date },
+    ): { next(): { getTime(): number } };
+  };
+  export default module;
 }

@@ -68,6 +68,7 @@ export const kubernetes: Source = (text, options) => {
 function convert({ metadata = {}, spec = {} }: Manifest, options: SourceOptions): Imported {
   const notes = new Notes();
   const from = `${metadata.namespace ?? "default"}/${metadata.name}`;
+  notes.add("CONTAINER", "A handler takes the place of its container: write the type, or use http.request.");
   const { concurrencyPolicy = "Allow", startingDeadlineSeconds, suspend, jobTemplate } = spec;
   const job = jobTemplate?.spec ?? {};
   const task: Task = {

@@ -42,17 +42,25 @@ function differenceLines({ from, task, verdict }: Checked): string[] {
   ];
 }
 
-/** A text that many share stands once. */
+/** Texts of one code that are shown. */
+const SHOWN = 5;
+
+/** By code. A text that many share stands once. */
 function noteLines(tasks: readonly Checked[]): string[] {
-  const groups = new Map<string, string[]>();
+  const codes = new Map<string, Map<string, string[]>>();
   for (const { from, notes } of tasks) {
     for (const { code, text } of notes) {
-      const key = `${code} ${text}`;
-      groups.set(key, [...(groups.get(key) ?? []), from]);
+      const texts = codes.get(code) ?? new Map<string, string[]>();
+      codes.set(code, texts.set(text, [...(texts.get(text) ?? []), from]));
     }
   }
-  return [...groups].sort().map(([text, from]) => {
-    const more = from.length > 3 ? ` and ${from.length - 3} more` : "";
-    return `  ${printable(text)} (${from.slice(0, 3).map(printable).join(", ")}${more})`;
+  return [...codes].sort().flatMap(([code, texts]) => {
+    const more = (count: number) => (count > 0 ? ` and ${count} more` : "");
+    const lines = [...texts]
+      .slice(0, SHOWN)
+      .map(
+        ([text, [first = "", ...rest]]) => `  ${code} ${printable(`${text} (${first}${more(rest.length)})`)}`,
+      );
+    return texts.size > SHOWN ? [...lines, `  ${code}${more(texts.size - SHOWN)}: see --json`] : lines;
   });
 }

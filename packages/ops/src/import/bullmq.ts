@@ -87,7 +87,7 @@ function scheduleOf(
 function policiesOf(given: Options, notes: Notes): Partial<TaskInput> {
   const { attempts = 1, backoff, priority, removeOnComplete, removeOnFail, ...rest } = given;
   for (const [name, value] of Object.entries(rest)) {
-    if (value !== undefined)
+    if (value !== undefined && value !== false)
       notes.add("DROPPED", `The option ${name}: ${JSON.stringify(value)} has no counterpart.`);
   }
   const retention = {
