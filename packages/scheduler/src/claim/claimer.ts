@@ -10,8 +10,6 @@ import { Plan, type Planned, unread } from "./plan.js";
 
 /** Most commits of a queue that are under way at a time. Only full ones go beside others. */
 const COMMITS = 4;
-/** Tasks that are read of several shards at once. */
-const READ_TOGETHER = 160;
 /** Number of oldest, and of newest, tasks of a shard among which a fair choice is made ahead of their time. */
 const WINDOW = 1_000;
 /** Limits of what is planned: tasks of a shard, and characters of all plans. */
@@ -39,6 +37,8 @@ interface Turn {
   readonly anyway: ReadonlySet<Part>;
   /** Shards with a commit under way, and their number. */
   readonly sent: Map<Part, number>;
+  /** Shards with a read under way, which replaces what is planned for them. */
+  readonly reading: Set<Part>;
   /** Whether more is due than can be read of several shards at once. */
   apart: boolean;
 }
@@ -105,31 +105,45 @@ export class Claimer {
     this.#plans.set(queue, plan);
     const read = new Map<Part, number>();
     const anyway = new Set([...parts].filter((part) => ahead === 0 && plan.first(part, true) === undefined));
-    const turn: Turn = { queue, plan, parts, ahead, report, read, anyway, sent: new Map(), apart: false };
-    const underWay = new Set<Promise<void>>();
+    const turn: Turn = {
+      ...{ queue, plan, parts, ahead, report, read, anyway },
+      ...{ sent: new Map(), reading: new Set(), apart: false },
+    };
+    const commits = new Set<Promise<void>>();
+    let reading: Promise<void> | undefined;
     let failure: { error: unknown } | undefined;
-    const begin = (due: readonly Planned[]) => {
-      const commit = this.#commit(turn, due)
-        .catch((error: unknown) => {
-          failure ??= { error };
-        })
-        .finally(() => underWay.delete(commit));
-      underWay.add(commit);
+    const fail = (error: unknown) => {
+      failure ??= { error };
+    };
+    const commit = (due: readonly Planned[]) => {
+      const sent = this.#commit(turn, due)
+        .catch(fail)
+        .finally(() => commits.delete(sent));
+      commits.add(sent);
     };
     try {
       for (let first = true; first || goOn(); first = false) {
         if (failure || this.#clock.holding) break;
         const most = this.#committer.size.current;
         const now = this.#clock.now();
-        const due = underWay.size < COMMITS ? plan.take(now, parts, most, underWay.size > 0) : [];
-        if (due.length > 0) begin(due);
-        else if (!(await this.#readMore(turn, now))) {
-          if (underWay.size === 0) break;
-          await Promise.race(underWay);
+        const free = turn.reading.size > 0 ? new Set([...parts].filter((p) => !turn.reading.has(p))) : parts;
+        const due = commits.size < COMMITS ? plan.take(now, free, most, commits.size > 0) : [];
+        if (due.length > 0) {
+          commit(due);
+          continue;
         }
+        // While commits are under way, the next tasks are read.
+        reading ??= this.#readMore(turn, now)
+          ?.catch(fail)
+          .finally(() => {
+            reading = undefined;
+            turn.reading.clear();
+          });
+        if (!reading && commits.size === 0) break;
+        await Promise.race(reading ? [...commits, reading] : commits);
       }
     } finally {
-      await Promise.all(underWay);
+      await Promise.all([...commits, reading]);
       const room = this.#hasRoom();
       if (room !== this.#room) this.#agenda.changed();
       this.#room = room;
@@ -142,6 +156,11 @@ export class Claimer {
       const moved = head > soon || head !== this.#agenda.head(queue, part) || report.progress.has(part);
       return known || moved ? [] : [part];
     });
+  }
+
+  /** Most tasks of one read: as many as commits take meanwhile, so that a node that waits long for answers keeps up. */
+  get #readAtMost(): number {
+    return COMMITS * this.#committer.size.current;
   }
 
   #hasRoom(): boolean {
@@ -186,35 +205,35 @@ export class Claimer {
     }
   }
 
-  /** @returns whether anything was read */
-  async #readMore(turn: Turn, now: number): Promise<boolean> {
-    const { plan, parts } = turn;
+  /** Reads what must be known next; undefined: nothing must. */
+  #readMore(turn: Turn, now: number): Promise<void> | undefined {
     const room = turn.ahead > 0 && this.#hasRoom();
-    const wanted = plan.toRead(now, parts, this.#committer.size.current, room);
-    if (wanted.length > 0) {
-      const { shard } = wanted[0] as Planned;
-      const names = wanted.map(({ local }) => local);
-      const by = room ? now + turn.ahead : undefined;
-      const { planned } = await this.#read(turn, [shard], names.length, { names, by });
-      plan.fill(wanted, planned);
-      return true;
-    }
+    const wanted = turn.plan.toRead(now, turn.parts, this.#readAtMost, room);
+    const by = room ? now + turn.ahead : undefined;
+    if (wanted.length > 0) return this.#readNamed(turn, wanted, by);
     const { unknown, late } = this.#unknown(turn, now, room);
     const [part] = unknown;
-    if (part === undefined) return false;
+    if (part === undefined) return undefined;
     // A backlog is read as a fair choice; what comes due later is read after it.
-    const by = late || !room ? undefined : now + turn.ahead;
-    if (unknown.length > 1 && !turn.apart) {
-      const { planned, more, undecided } = await this.#read(turn, unknown, READ_TOGETHER, { by });
-      turn.apart = more || undecided;
-      if (turn.apart) return true;
-      for (const one of unknown) this.#begins(turn, one);
-      plan.add(planned);
-    } else {
-      this.#begins(turn, part);
-      await this.#readShard(turn, part, by, late);
-    }
-    return true;
+    const until = late ? undefined : by;
+    if (unknown.length > 1 && !turn.apart) return this.#readTogether(turn, unknown, until);
+    return this.#readShard(turn, part, until, late);
+  }
+
+  async #readNamed(turn: Turn, wanted: readonly Planned[], by: number | undefined): Promise<void> {
+    const { shard } = wanted[0] as Planned;
+    const names = wanted.map(({ local }) => local);
+    const { planned } = await this.#read(turn, [shard], names.length, { names, by });
+    turn.plan.fill(wanted, planned);
+  }
+
+  async #readTogether(turn: Turn, shards: readonly Part[], by: number | undefined): Promise<void> {
+    for (const one of shards) turn.reading.add(one);
+    const { planned, more, undecided } = await this.#read(turn, shards, this.#readAtMost, { by });
+    turn.apart = more || undecided;
+    if (turn.apart) return;
+    for (const one of shards) this.#begins(turn, one);
+    turn.plan.add(planned);
   }
 
   /** A read of the shard replaces what is planned for it. */
@@ -240,9 +259,10 @@ export class Claimer {
 
   async #readShard(turn: Turn, part: Part, by: number | undefined, late: boolean): Promise<void> {
     const { plan } = turn;
-    const limit = this.#committer.size.current;
+    turn.reading.add(part);
+    this.#begins(turn, part);
     const window = late ? undefined : WINDOW;
-    const { planned, rest, undecided } = await this.#read(turn, [part], limit, { by, window });
+    const { planned, rest, undecided } = await this.#read(turn, [part], this.#readAtMost, { by, window });
     if (!undecided) {
       plan.add(planned);
       const room = Math.max(0, TASKS_AT_MOST - plan.count(part));
@@ -251,6 +271,7 @@ export class Claimer {
       return;
     }
     // Tasks that are left to newer nodes stay due, at the head: they must not block the others.
+    const limit = this.#readAtMost;
     for (let pass = 0; pass < PASS_AT_MOST && plan.count(part) < TASKS_AT_MOST; pass += limit) {
       const batch = await this.#read(turn, [part], limit, { by, pass });
       plan.add(batch.planned);
