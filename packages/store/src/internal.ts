@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
+import type { TurnWorker } from "./bull/turn-worker.js";
 import * as internals from "./internals.js";
 import type { Store } from "./store.js";
 
@@ -30,7 +31,10 @@ export function storeOf(owner: object): Store {
 export { type BullDefinition, type BullScheduler, readBullSchedulers } from "./bull/schedulers.js";
 export { readServerInfo } from "./redis/server-info.js";
 
+let loaded: typeof TurnWorker | undefined;
+
 /** The class of our workers, which extends BullMQ's: loaded by the first worker that starts. */
-export async function turnWorker() {
-  return (await import("./bull/turn-worker.js")).TurnWorker;
+export async function turnWorker(): Promise<typeof TurnWorker> {
+  loaded ??= (await import("./bull/turn-worker.js")).TurnWorker;
+  return loaded;
 }

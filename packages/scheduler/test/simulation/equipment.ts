@@ -1,6 +1,6 @@
 import type { RedisClient, Store } from "@carillon/store";
 import { bullPrefix } from "@carillon/store";
-import { internalsOf, type StoreSeams, withSeams } from "@carillon/store/internal";
+import { internalsOf, type StoreSeams, turnWorker, withSeams } from "@carillon/store/internal";
 import { type RedisServer, type VirtualClock, virtualStore } from "@carillon/testing";
 import { createRedisBackend, Queue, setDefaultBackendFactory } from "bullmq";
 import type { Redis } from "ioredis";
@@ -70,6 +70,8 @@ export class Equipment {
   static async open({ redis, admin }: Place, sabotage: Sabotaged): Promise<Equipment> {
     // Omits the connection that blocks until a job comes: the director tells our workers when to check.
     setDefaultBackendFactory((name, options) => createRedisBackend(name, options));
+    // Loading a module takes real time, for which no move waits.
+    await turnWorker();
     const common = {
       ...{ connection: redis.url, namespace: NAMESPACE, queues: [QUEUE], start: START },
       retention: RETENTION,
