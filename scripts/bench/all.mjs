@@ -14,6 +14,7 @@ const BENCHES = [
   "life",
   "cluster",
   "console",
+  "plan",
 ];
 let failed = 0;
 for (const bench of BENCHES) {

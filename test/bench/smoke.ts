@@ -20,6 +20,7 @@ export const BANDS: Record<string, Record<string, [least: number, most: number]>
     "busiest master's share of the CPU of all, times an even share": [1, 3],
   },
   console: { "list, p99 ms": [0.1, 5_000], "search, p99 ms": [0.1, 5_000], "ticks, p99 ms": [0.1, 5_000] },
+  plan: { "plan of 5,000 tasks, s": [0.001, 60] },
 };
 
 interface Report {

@@ -21,7 +21,7 @@ export function total({ items, calendars }: Plan): number {
 }
 
 /** `billing: 2 created`, … without what does not happen. */
-export function summary({ set, version, counts }: Plan): string {
+export function summary({ set, version, counts }: Pick<Plan, "set" | "version" | "counts">): string {
   const some = Object.entries(counts).filter(([name, count]) => count > 0 || name === "unchanged");
   const of = version === undefined ? set : `${set} ${version}`;
   return `${printable(of)}: ${some.map(([name, count]) => `${count} ${name}`).join(", ")}`;
@@ -48,7 +48,8 @@ function headOf({ action, task: { queue, owner, id } }: Item, paint: Paint): str
   return paint(colour, `${sign} ${action} ${owner}/${id} in queue ${queue}`);
 }
 
-function detailsOf({ from, set, returns, state, drift, preview, schedule }: Item): string[] {
+/** What an item changes, a line each. */
+export function detailsOf({ from, set, returns, state, drift, preview, schedule }: Item): string[] {
   const { before, after } = schedule ?? {};
   const words = (one: typeof after) => (one ? `${one.humanized}; ${one.perDay} per day` : "-");
   const { times, givenUp } = preview ?? { times: { before: [], after: [] } };
@@ -68,6 +69,6 @@ function detailsOf({ from, set, returns, state, drift, preview, schedule }: Item
   ];
 }
 
-function side({ perDay, busiest }: NonNullable<Plan["load"]>["before"]): string {
+export function side({ perDay, busiest }: NonNullable<Plan["load"]>["before"]): string {
   return busiest ? `${perDay} (most in ${utcIso(busiest.at)}: ${busiest.count})` : String(perDay);
 }

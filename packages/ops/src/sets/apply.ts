@@ -5,8 +5,9 @@ import { replan } from "../calendars/calendar.js";
 import { type Call, operation } from "../operation.js";
 import { given } from "../shapes.js";
 import { relocate } from "../tasks/move.js";
-import { isOlder, type Planning, planning, type Step } from "./planning.js";
-import { plan, setInput } from "./set.js";
+import { compare, type Planning, prepare, type Step } from "./planning.js";
+import { isOlder } from "./refusals.js";
+import { applied, setInput } from "./set.js";
 
 /** Tasks written between two checks that no other apply has begun. */
 const CHUNK = 1_000;
@@ -29,9 +30,9 @@ export const applySet = operation({
   logs: "apply",
   summary: "Makes the stored tasks of a set those that are given. Of two applies at once, one is STALE_PLAN.",
   input,
-  output: plan,
+  output: applied,
   async run(call, { plan: shown, ...given }) {
-    const made = await planning(call, given);
+    const made = await compare(call, await prepare(call, given));
     const { plan } = made;
     const record = await call.store.sets.get(plan.set);
     const token = tokenOf(shown ?? "", made.input);
@@ -41,7 +42,7 @@ export const applySet = operation({
       throw stale("what is stored, or the input, has changed since it was shown");
     const [first] = plan.refused;
     if (first)
-      throw new CarillonError("PLAN_REFUSED", `${first.code}: ${first.message}`, { remedy: first.remedy });
+      throw new CarillonError("PLAN_REFUSED", first.message, { field: first.code, remedy: first.remedy });
     await begin(call, made, shown ?? plan.id);
     await new Apply(call, made, shown ?? plan.id).run();
     return plan;

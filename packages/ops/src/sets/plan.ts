@@ -1,8 +1,9 @@
 import { operation } from "../operation.js";
-import { planning } from "./planning.js";
+import { Details } from "./details.js";
+import { compare, prepare } from "./planning.js";
 import { plan, setInput } from "./set.js";
 
-/** Each apply makes the same plan again, and refuses it if another one was shown. */
+/** Each apply makes the same plan again, without the details for people, and refuses it if another one was shown. */
 export const planSet = operation({
   http: "POST /sets/:set/plan",
   role: "admin",
@@ -13,5 +14,10 @@ export const planSet = operation({
     "Compares the tasks of a set with what is stored, and says what an apply would do; changes nothing.",
   input: setInput,
   output: plan,
-  run: async (call, input) => (await planning(call, input)).plan,
+  async run(call, input) {
+    const prepared = await prepare(call, input);
+    const details = new Details(call, prepared);
+    const { plan, steps } = await compare(call, prepared, details.of);
+    return { ...plan, ...(await details.ofAll(steps)) };
+  },
 });

@@ -100,27 +100,34 @@ const item = z.object({
 });
 export type PlanItem = z.output<typeof item>;
 
-export const plan = z
-  .object({
-    format: z.literal(1),
-    id: z.string().describe("Names what the plan does: `apply` of another one is refused."),
-    set: z.string(),
-    base: count.describe("Generation of the set."),
-    ...{ version: z.string().optional(), commit: z.string().optional() },
-    at: time,
-    counts: z.object({
-      ...{ create: count, update: count, rename: count, remove: count, conflict: count, prune: count },
-      ...{ unchanged: count, drift: count },
-    }),
-    calendars: z.array(z.object({ name: z.string(), outcome: z.enum(["created", "updated"]) })).readonly(),
-    items: z.array(item).readonly().describe("All but unchanged tasks."),
+const comparison = z.object({
+  format: z.literal(1),
+  id: z.string().describe("Names what the plan does: `apply` of another one is refused."),
+  set: z.string(),
+  base: count.describe("Generation of the set."),
+  ...{ version: z.string().optional(), commit: z.string().optional() },
+  at: time,
+  counts: z.object({
+    ...{ create: count, update: count, rename: count, remove: count, conflict: count, prune: count },
+    ...{ unchanged: count, drift: count },
+  }),
+  calendars: z.array(z.object({ name: z.string(), outcome: z.enum(["created", "updated"]) })).readonly(),
+  items: z.array(item).readonly().describe("All but unchanged tasks."),
+  refused: z.array(warning).readonly().describe("Rules that it breaks: it cannot be applied."),
+});
+
+/** A plan that was applied: without what only people want to see before it. */
+export const applied = comparison.meta({ id: "AppliedPlan" });
+export type Applied = z.output<typeof applied>;
+
+export const plan = comparison
+  .extend({
     load: z
       .object({ before: side, after: side })
       .optional()
       .describe(
         "Occurrences of the namespace in the next 24 hours, and the busiest minute; missing: too many to count.",
       ),
-    refused: z.array(warning).readonly().describe("Rules that it breaks: it cannot be applied."),
     warnings: z.array(warning.extend({ tasks: z.array(z.string()).readonly(), count })).readonly(),
   })
   .meta({ id: "Plan" });

@@ -1,0 +1,149 @@
+import {
+  describeSchedule,
+  previewSchedule,
+  seedOf,
+  type TaskDefinition,
+  type TaskName,
+} from "@carillon/core";
+import { localName, type ScheduleCache } from "@carillon/core/internal";
+import { previewOf, statsView } from "@carillon/sdk/internal";
+import type { Timing } from "@carillon/store";
+import { TimeSlice } from "../occurrences/time-slice.js";
+import { countTimes } from "../occurrences/walk.js";
+import type { Call } from "../operation.js";
+import { loads, timingOf } from "./load.js";
+import { keyOf } from "./places.js";
+import type { Detail, Prepared, Step } from "./planning.js";
+import type { Plan } from "./set.js";
+
+/** Changes that are shown with their times. */
+const DETAILED = 500;
+/** Tasks in one minute that are worth a warning. */
+const CROWD = 500;
+const [MINUTE, DAY] = [60_000, 86_400_000];
+/** Times of one schedule that are counted for a day: one a second. */
+const MOST_TIMES = 86_400;
+/** Tasks that a warning names. */
+const NAMED = 10;
+
+/** All that people want to see of a plan, and an apply need not know: times of the first changes, load and warnings. */
+export class Details {
+  readonly #call: Call;
+  readonly #schedules: ScheduleCache;
+  readonly #now: number;
+  readonly #slice = new TimeSlice(2_000_000);
+  #left = DETAILED;
+  /** Changed tasks that are counted in the load after the apply. */
+  readonly #coming: [queue: string, timing: Timing][] = [];
+  readonly #soonest: { readonly task: TaskName; readonly due: number }[] = [];
+  /** Shortest gap between the next times of each detailed task that has run before. */
+  readonly #gaps: { readonly task: TaskName; readonly gap: number }[] = [];
+
+  constructor(call: Call, { schedules, now }: Prepared) {
+    this.#call = call;
+    this.#schedules = schedules ?? call.store.calendars.schedules;
+    this.#now = now;
+  }
+
+  /** Adds its times to the item of a change. */
+  readonly of: Detail = async (item, planned, task) => {
+    const { stored, due } = planned;
+    const { queue } = task.definition;
+    this.#coming.push(...timingOf(planned, task.definition).map((one): [string, Timing] => [queue, one]));
+    if (due !== undefined && due < this.#now + 5 * MINUTE) this.#soonest.push({ task: item.task, due });
+    if (this.#left === 0) return item;
+    this.#left -= 1;
+    const preview = previewOf(this.#schedules, planned, {
+      ...task,
+      definition: { ...task.definition, ...item.from },
+    });
+    const [first, second] = preview.times.after;
+    if (first && second && stored)
+      this.#gaps.push({ task: planned.name, gap: second.nominal - first.nominal });
+    const moved = !stored || (preview.before && "schedule" in preview.before) || item.returns;
+    if (!moved) return { ...item, preview };
+    const { schedules } = this.#call.store.calendars;
+    const before = stored && (await this.#fires({ ...stored.definition, ...planned.name }, schedules));
+    const after = await this.#fires(task.definition, this.#schedules);
+    return { ...item, preview, schedule: { ...(before && { before }), after } };
+  };
+
+  async #fires(definition: TaskDefinition, schedules: ScheduleCache) {
+    try {
+      const seed = seedOf(definition);
+      const ranges: [number, number][] = [[this.#now + 1, this.#now + DAY]];
+      const counted = await countTimes(
+        { definition },
+        schedules.get(definition),
+        ranges,
+        MOST_TIMES,
+        this.#slice,
+      );
+      const shown = previewSchedule(definition.schedule, {
+        ...{ from: this.#now, count: 5, seed, context: schedules.context },
+      });
+      const notes = [
+        ...new Set(shown.times.flatMap(({ local, notes }) => notes.map(({ text }) => `${local}: ${text}`))),
+      ];
+      return { humanized: describeSchedule(definition.schedule, seed), perDay: counted.count, notes };
+    } catch {
+      // Its calendar was deleted.
+      return undefined as never;
+    }
+  }
+
+  /** Load and warnings, once all changes are known. */
+  async ofAll(steps: readonly Step[]): Promise<Pick<Plan, "load" | "warnings">> {
+    const moved = steps.filter(({ task, item }) => task || item.action === "remove");
+    const gone = new Set(moved.map(({ item }) => keyOf(item.from ?? item.task)));
+    const load = gone.size > 0 ? await loads(this.#call.store, this.#now, gone, this.#coming) : undefined;
+    return { ...(load && { load }), warnings: await this.#warnings(steps, load) };
+  }
+
+  async #warnings(steps: readonly Step[], load: Plan["load"]): Promise<Plan["warnings"]> {
+    const { scope, store } = this.#call;
+    const found = new Warnings();
+    const puts = steps.flatMap(({ task }) => task ?? []);
+    const lacks = await scope.coverage.warnings(puts.map(({ definition }) => definition));
+    for (const [i, { definition, warnings }] of puts.entries())
+      for (const warning of [...warnings, ...(lacks[i] ?? [])]) found.add(warning, definition);
+    for (const { task, due } of this.#soonest) {
+      const message = `it is due ${Math.max(0, Math.round((due - this.#now) / 1_000))} s after this plan.`;
+      found.add({ code: "FIRES_SOON", message, remedy: "Check that its worker is deployed." }, task);
+    }
+    const stats = await store.runs.manyStats(this.#gaps.map(({ task }) => task));
+    for (const [i, { task, gap }] of this.#gaps.entries()) {
+      const { usualMs } = statsView(stats[i]?.stored ?? {}, 0, 0);
+      if (usualMs === undefined || usualMs <= gap) continue;
+      const message = `its runs take ${usualMs} ms, longer than the ${gap} ms to the next time.`;
+      const remedy = "Give a longer interval, or see the overlap policy.";
+      found.add({ code: "INTERVAL_SHORT", message, remedy }, task);
+    }
+    const { busiest } = load?.after ?? {};
+    if (busiest && busiest.count >= CROWD && busiest.count > (load?.before.busiest?.count ?? 0)) {
+      const message = `${busiest.count} tasks are due in the minute of ${new Date(busiest.at).toISOString()}.`;
+      found.add({ code: "BUSY_MINUTE", message, remedy: "Spread them: H in cron, or jitter." });
+    }
+    return found.all;
+  }
+}
+
+/** Warnings by their codes, each with the first tasks that it is about. */
+class Warnings {
+  readonly #found = new Map<
+    string,
+    { code: string; message: string; remedy: string; tasks: string[]; count: number }
+  >();
+
+  get all(): Plan["warnings"] {
+    return [...this.#found.values()];
+  }
+
+  add(warning: { code: string; message: string; remedy: string }, task?: TaskName): void {
+    const { code, message, remedy } = warning;
+    const one = this.#found.get(code) ?? { code, message, remedy, tasks: [], count: 0 };
+    one.count += 1;
+    if (task && one.tasks.length < NAMED) one.tasks.push(localName(task));
+    this.#found.set(code, one);
+  }
+}
