@@ -9,6 +9,7 @@ export const SYNTAXES = Object.keys({
   calendar: true,
   every: true,
   at: true,
+  manual: true,
 } satisfies Record<Syntax, true>) as Syntax[];
 
 const WEEKDAY = /^(?:mon|tue|wed|thu|fri|sat|sun)/i;
@@ -16,6 +17,7 @@ const WEEKDAY = /^(?:mon|tue|wed|thu|fri|sat|sun)/i;
 /** The syntaxes hardly overlap: tries instant, duration and cron by their form; anything else is a calendar event. */
 export function guessSyntax(expr: string): Syntax {
   const text = expr.trim();
+  if (text === "manual") return "manual";
   // `@daily` is cron's, `@1767225600` a calendar event.
   if (text.startsWith("@")) return /^@\d/.test(text) ? "calendar" : "cron";
   if (/^\d{12,}$/.test(text) || /^[+-]?\d{4,6}-\d{2}-\d{2}T/.test(text)) return "at";
@@ -34,13 +36,15 @@ export type Expression =
   | { cron: string; timezone?: string; dialect?: string }
   | { calendar: string; timezone?: string }
   | { every: string; timezone?: string }
-  | { at: string | number };
+  | { at: string | number }
+  | { manual: true };
 
 /** A zone applies to cron, calendar events, and intervals in words (`1 month`), not to durations (`10s`). */
 export function expressionOf(expr: string, syntax: Syntax, timezone: string | undefined): Expression {
   const zone = timezone === undefined ? {} : { timezone };
   if (syntax === "cron") return { cron: expr, ...zone };
   if (syntax === "calendar") return { calendar: expr, ...zone };
+  if (syntax === "manual") return { manual: true };
   if (syntax === "every") return { every: expr, ...(BY_CALENDAR.test(expr) ? zone : {}) };
   return { at: /^\d+$/.test(expr) ? Number(expr) : expr };
 }

@@ -14,7 +14,7 @@ export interface TaskInput extends PoliciesInput {
   type: string;
   /** The queue that its jobs go to. */
   queue: string;
-  /** Times of its runs: one of `cron`, `calendar`, `every`, `at` and `any`. */
+  /** Times of its runs: one of `cron`, `calendar`, `every`, `at`, `manual` and `any`. */
   schedule: ScheduleInput;
   /** Input of the handler: plain JSON, at most 262,144 bytes. Default: `{}`. */
   payload?: unknown;

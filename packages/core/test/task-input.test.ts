@@ -15,8 +15,10 @@ describe("the type of a task", () => {
     expectTypeOf<TaskInput>().toEqualTypeOf<z.input<typeof taskSchema>>();
     type Fields<T> = T extends unknown ? keyof T : never;
     const fields: Record<Fields<ScheduleInput>, true> = {
-      ...{ cron: true, calendar: true, every: true, at: true, any: true, timezone: true, origin: true },
+      ...{ cron: true, calendar: true, every: true, at: true, manual: true, any: true },
       ...{
+        timezone: true,
+        origin: true,
         dialect: true,
         dst: true,
         anchor: true,

@@ -15,7 +15,7 @@ import { Repository } from "./repository.js";
 import { FACTS } from "./script/facts.js";
 import { LEDGER, ONCE, TASK, TRIED } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
-import { decodeTask, isForeign, isRetired, type StoredTask } from "./task/codec.js";
+import { decodeTask, isForeign, isManual, isRetired, type StoredTask } from "./task/codec.js";
 import { noHash, refused } from "./task/errors.js";
 
 /** A shared calendar: dates and calendar events that schedules may name as exclusions. */
@@ -254,7 +254,7 @@ export class CalendarRepository extends Repository {
       ? { slot: { nominal, due }, passed: undefined }
       : replan(schedule, task, now);
     if (!all && slot?.nominal === nominal && slot?.due === due) return [];
-    const over = isOver({ nominal: slot?.nominal, pending: task.pending });
+    const over = isOver({ nominal: slot?.nominal, pending: task.pending, manual: isManual(task) });
     const next = kept || state === "paused" ? state : over ? "finished" : "scheduled";
     return [{ task, state: next, nominal: slot?.nominal, due: slot?.due, passed }];
   }

@@ -37,7 +37,7 @@ export const editWords = {
     },
     tagsHint: "With spaces between.",
     kind: "Kind",
-    kinds: { cron: "Cron", calendar: "Calendar event", every: "Interval", at: "Once, at" },
+    kinds: { cron: "Cron", calendar: "Calendar event", every: "Interval", at: "Once, at", manual: "Manual" },
     example: (text: string) => `For example ${text}`,
     timezone: "Time zone",
     jitter: "Jitter",

@@ -138,6 +138,7 @@ export function isNever({ compiled }: Member, exclusions: readonly ScheduleExclu
 
 /** Whether its times depend on the seed: only for `H` in a cron expression. */
 export function usesSeed(schedule: Schedule): boolean {
+  if ("manual" in schedule) return false;
   const members = "any" in schedule ? schedule.any : [schedule];
   const seeded = (spec: SimpleSchedule | DelaySchedule | ScheduleExclusion) =>
     exclusionKindOf(spec).usesSeed?.(spec) ?? false;

@@ -33,6 +33,7 @@ export type {
   DstChoice,
   EverySchedule,
   Limited,
+  ManualSchedule,
   Schedule,
   ScheduleBounds,
   ScheduleContext,

@@ -9,11 +9,12 @@ type NoOther<Own extends ScheduleKind | "named", Field extends string = never> =
 >;
 
 /**
- * Schedule of a task, as callers write it: exactly one of `cron`, `calendar`, `every` and `at`, or a union: `any`.
+ * Schedule of a task, as callers write it: exactly one of `cron`, `calendar`, `every`, `at` and `manual`, or a union: `any`.
  * @see docs/schedules.md
  */
-export type ScheduleInput = (CronInput | CalendarInput | EveryInput | DelayInput | AtInput | UnionInput) &
-  WholeInput;
+export type ScheduleInput =
+  | ((CronInput | CalendarInput | EveryInput | DelayInput | AtInput | UnionInput) & WholeInput)
+  | ManualInput;
 
 /** The fields that every schedule has, besides those of its kind. */
 export interface WholeInput {
@@ -102,6 +103,16 @@ export interface AtInput
     NoOther<"at", "timezone" | "origin" | "dst" | "dialect" | "anchor"> {
   /** ISO 8601 with an offset, `"2026-12-24T18:00:00+01:00"`, a `Date`, or epoch milliseconds. */
   at: Instant;
+}
+
+/** Never by itself: the task runs only when it is triggered. Stands alone. */
+export interface ManualInput
+  extends NoOther<
+    "manual",
+    "timezone" | "origin" | "dst" | "dialect" | "anchor" | keyof LimitsInput | keyof WholeInput
+  > {
+  /** The only field. */
+  manual: true;
 }
 
 /** Each time of any member, once where they coincide. */

@@ -49,6 +49,8 @@ export function lintSchedule(schedule: Schedule, context: ScheduleContext = {}):
 
 /** Does the same as `lintSchedule`, and finds whether the schedule ever fires. Calendars that the context does not have count as empty. */
 export function reviewSchedule(schedule: Schedule, context: ScheduleContext = {}): ScheduleReview {
+  // It is meant to have no times.
+  if ("manual" in schedule) return { never: undefined, warnings: [] };
   const warnings: ScheduleWarning[] = [];
   const warn: Warn = (code, message, remedy) => warnings.push({ code, message, remedy });
   const members = membersOf(schedule, { seed: "", context, lenient: true });

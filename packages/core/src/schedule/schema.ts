@@ -64,7 +64,9 @@ function pathOf(field = "schedule"): Array<string | number> {
   return parts.map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
-function normalise({ any, anchor, jitter, maxRuns, ...input }: Shape): Schedule {
+function normalise(given: Shape): Schedule {
+  if (given.manual !== undefined) refuseBeside(given, "manual");
+  const { any, anchor, jitter, maxRuns, ...input } = given;
   const common = whole({ jitter, maxRuns });
   if (any !== undefined) return { ...union(any, { ...input, anchor }), ...common };
   refuse({ anchor }, "anchor", input.every !== undefined, "every");
@@ -108,6 +110,16 @@ function union(any: MemberShape[], input: Omit<Shape, "any" | keyof WholeSchedul
   }
   const members = any.map((one, i) => within(`schedule.any[${i}]`, () => member(one)));
   return { any: members, ...limits({ start, end, except }) };
+}
+
+/** Refuses any other field. */
+function refuseBeside(given: Shape, own: keyof Shape): void {
+  const extra = Object.entries(given).find(([field, value]) => field !== own && value !== undefined)?.[0];
+  if (extra === undefined) return;
+  throw new CarillonError("INVALID_SCHEDULE", `${own} stands alone.`, {
+    field: `schedule.${extra}`,
+    remedy: `Leave out ${extra}, or ${own}.`,
+  });
 }
 
 function member(input: MemberShape): SimpleSchedule {

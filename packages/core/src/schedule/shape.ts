@@ -9,8 +9,10 @@ import { INSTANT } from "./text/instant.js";
 const EXAMPLES = KINDS.map(({ key, example }) => `${key} (${JSON.stringify(example)})`);
 export const CHOICE: string = `A schedule has exactly one of ${list(EXAMPLES, "or")}, or is a union: any, with a list of these`;
 
+const { manual, ...timed } = KIND_SHAPES;
+
 const expression = {
-  ...KIND_SHAPES,
+  ...timed,
   timezone: z.string().optional(),
   dialect: z.string().optional(),
   origin: INSTANT.optional(),
@@ -69,6 +71,7 @@ const members = few(memberShape, "Members").refine((list) => tooMany(list) === u
 export const shape = z.strictObject(
   {
     ...simple,
+    manual,
     anchor: z.enum(["origin", "finish"]).optional(),
     any: members.pipe(z.array(memberShape)).optional(),
     jitter: DURATION.optional(),

@@ -1,8 +1,8 @@
 /**
- * Schedule of a task, as users write it: one of the four syntaxes, a delay after each run, or a union of several. The
+ * Schedule of a task, as users write it: one of the four syntaxes, a delay after each run, a union of several, or none. The
  * fields are untrusted, and pass `scheduleSchema` before any other code reads them.
  */
-export type Schedule = (SimpleSchedule | DelaySchedule | UnionSchedule) & WholeSchedule;
+export type Schedule = (SimpleSchedule | DelaySchedule | UnionSchedule | ManualSchedule) & WholeSchedule;
 
 /** Fields of the whole schedule, never of a member of a union or of an exclusion. */
 export interface WholeSchedule {
@@ -16,7 +16,7 @@ export interface WholeSchedule {
 }
 
 /** The field that says what kind a schedule is; `any`: a union. */
-export type ScheduleKind = "cron" | "calendar" | "every" | "at" | "any";
+export type ScheduleKind = "cron" | "calendar" | "every" | "at" | "manual" | "any";
 
 /** Exactly one of the four syntaxes. */
 export type SimpleSchedule = CronSchedule | CalendarSchedule | EverySchedule | AtSchedule;
@@ -65,6 +65,16 @@ export interface DelaySchedule extends Limited {
 export interface AtSchedule extends Limited {
   /** Once: ISO 8601 with an offset, or epoch milliseconds. */
   at: string | number;
+}
+
+/** No time of its own: the task runs only when it is triggered. */
+export interface ManualSchedule {
+  manual: true;
+  start?: undefined;
+  end?: undefined;
+  except?: undefined;
+  jitter?: undefined;
+  maxRuns?: undefined;
 }
 
 /** Each time of any of its members, once where they coincide. */

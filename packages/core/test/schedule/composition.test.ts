@@ -96,6 +96,7 @@ function excluded(time: number, spec: ScheduleExclusion, one: SimpleSchedule): b
 }
 
 function expected(schedule: Schedule, from: number, to: number): number[] {
+  if ("manual" in schedule) return [];
   const members = "any" in schedule ? schedule.any : [schedule];
   const within = (t: number, { start, end }: Schedule) =>
     (start === undefined || t >= Date.parse(start)) && (end === undefined || t <= Date.parse(end));

@@ -27,7 +27,7 @@ describe("jitter", () => {
   test("makes times due in their order, between their nominal time and the next one", () => {
     fc.assert(
       fc.property(schedule, jitter, fc.string(), time, (plain, late, seed, from) => {
-        const one: Schedule = { ...plain, jitter: late };
+        const one = { ...plain, jitter: late } as Schedule;
         const compiled = compileSchedule(one, seed, context);
         const dues: number[] = [];
         let nominal = compiled.next(from);
@@ -48,7 +48,7 @@ describe("jitter", () => {
   test("moves no nominal time, and gives the same due times after a restart", () => {
     fc.assert(
       fc.property(schedule, jitter, fc.string(), time, (plain, late, seed, from) => {
-        const one: Schedule = { ...plain, jitter: late };
+        const one = { ...plain, jitter: late } as Schedule;
         const compiled = compileSchedule(one, seed, context);
         let cursor: number | undefined = from;
         for (let n = 0; n < 4 && cursor !== undefined; n++) {

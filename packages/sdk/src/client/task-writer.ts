@@ -378,11 +378,17 @@ export class TaskWriter {
     return this.#scope.author(options.by);
   }
 
-  /** Puts the stored secrets back where the task has their placeholders. */
+  /** Puts the stored secrets back where the task has their placeholders, also those of a task that was moved to another queue. */
   async #whole(input: TaskInput): Promise<TaskInput> {
     if (!hasPlaceholder(input?.alerts)) return input;
     const { queue, owner = DEFAULT_OWNER, id } = input;
-    const stored = await this.#scope.store.tasks.get({ queue, owner, id });
+    const { tasks } = this.#scope.store;
+    const moved = () =>
+      tasks.locate({ queue: undefined, owner, id }).then(
+        (name) => tasks.get(name),
+        () => undefined,
+      );
+    const stored = (await tasks.get({ queue, owner, id })) ?? (await moved());
     return { ...input, alerts: restored(input.alerts, stored?.definition.alerts) as never };
   }
 
@@ -402,7 +408,7 @@ export class TaskWriter {
       throw new CarillonError("NEVER_FIRES", never, {
         field: "schedule",
         remedy:
-          "Check its dates and exclusions; `carillon next` shows what an expression means. For a task that is only started manually, give any schedule and enabled: false; trigger works.",
+          "Check its dates and exclusions; `carillon next` shows what an expression means. For a task that is only triggered, give { manual: true }.",
       });
     }
     return { ...parsed, warnings: [...warnings, ...urlWarnings(parsed.definition)] };

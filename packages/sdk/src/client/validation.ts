@@ -58,12 +58,13 @@ export function validationOf(
   const seed = seedOf(task);
   const first = compiled.slotAfter(from);
   const { times: next, exhausted } = timesFrom(compiled, scheduleSteps(schedule), { first, count });
+  const isPast = exhausted && next.length === 0 && !("manual" in schedule);
   return {
     schedule,
     canonical: canonicalSchedule(schedule, seed),
     humanized: describeSchedule(schedule, seed),
     next,
     exhausted,
-    warnings: [...warnings, ...(exhausted && next.length === 0 ? [NO_NEXT] : lacks)],
+    warnings: [...warnings, ...(isPast ? [NO_NEXT] : lacks)],
   };
 }

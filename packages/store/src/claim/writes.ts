@@ -1,7 +1,7 @@
 import type { TaskState } from "@carillon/core";
 import { counted, type Decision, isOver, type RunInWay, readyAt } from "@carillon/core/internal";
 import { FACTS } from "../script/facts.js";
-import type { ForeignTask, StoredTask } from "../task/codec.js";
+import { type ForeignTask, isManual, type StoredTask } from "../task/codec.js";
 import type { Freezes } from "./frozen.js";
 
 /** A task as the claim, or a trigger, reads it. */
@@ -90,7 +90,8 @@ export function writesOf(
     }
   }
   if (pending.length === 0 && task.pending.length > 0) remove.push("pending");
-  if (isOver({ nominal: slotDue, waits, pending }) && task.state === "scheduled") set.state = "finished";
+  const over = isOver({ nominal: slotDue, waits, pending, manual: isManual(task) });
+  if (over && task.state === "scheduled") set.state = "finished";
   if (pending.length > 0 && task.state === "finished") set.state = "scheduled";
 
   const live = run ?? running?.run;

@@ -332,8 +332,13 @@ export function readable(
   }
 }
 
+/** Whether it stays scheduled without a next time, for triggers. */
+export function isManual({ definition, set }: Pick<StoredTask, "definition" | "set">): boolean {
+  return "manual" in definition.schedule && !isRetired({ set });
+}
+
 /** Whether it was removed from its set: its schedule holds no more. */
-export function isRetired({ set }: StoredTask): boolean {
+export function isRetired({ set }: Pick<StoredTask, "set">): boolean {
   return set !== undefined && set.revision === undefined;
 }
 

@@ -327,7 +327,7 @@ export class PutWriter extends Repository {
       fields: definitionFields(parsed, once),
       local: localName(definition),
       believed: "",
-      state: isOver({ nominal: slot?.nominal, pending: [] })
+      state: isOver({ nominal: slot?.nominal, pending: [], manual: "manual" in definition.schedule })
         ? "finished"
         : definition.enabled
           ? "scheduled"
@@ -362,7 +362,11 @@ export class PutWriter extends Repository {
     const superseded = this.owed(stored, now);
     const { schedules = this.#schedules } = options;
     const slot = firstNext(schedules.get(definition), stored, now);
-    const over = isOver({ nominal: slot?.nominal, pending: stored.pending });
+    const over = isOver({
+      nominal: slot?.nominal,
+      pending: stored.pending,
+      manual: "manual" in definition.schedule,
+    });
     const paused = revived ? !definition.enabled : stored.state === "paused";
     const state = paused ? "paused" : over ? "finished" : "scheduled";
     return {

@@ -176,7 +176,7 @@ export class TaskReads extends Repository {
     return this.link.ask((client) => client.zlexcount(keys.tasks, first, last));
   }
 
-  /** Number of tasks of a queue that have a next time, are paused, are finished, or wait for a run's end. */
+  /** Number of tasks of a queue that have a next time, are paused, are finished, or wait: for a run's end, or for a trigger. */
   async countStates(queue: string): Promise<Record<"planned" | "waiting" | "paused" | "finished", number>> {
     const keys = this.keys.queue(queue);
     const [all = 0, paused = 0, finished = 0, ...dues] = await this.link.ask((client) =>

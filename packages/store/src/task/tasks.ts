@@ -19,7 +19,7 @@ import {
   TRIED,
 } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
-import { isRetired } from "./codec.js";
+import { isManual, isRetired } from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
 import { isMoving, noText, notAsAsked, unsupportedFormat } from "./errors.js";
 import { type PlannedPut, type PutOptions, type PutResult, PutWriter } from "./put.js";
@@ -230,7 +230,9 @@ export class TaskRepository extends TaskReads {
       const next = isRetired(task) ? undefined : firstNext(schedule, task, through);
       const { nominal, due: planned } = (kept ? task : next) ?? {};
       const due = planned !== undefined && after !== undefined ? Math.max(planned, now + after) : planned;
-      const over = isOver({ nominal, waits: task.waiting !== undefined, pending: task.pending });
+      const over = isOver({
+        ...{ nominal, waits: task.waiting !== undefined, pending: task.pending, manual: isManual(task) },
+      });
       const skipped =
         missed !== "catch-up" && owed !== undefined && owed <= through
           ? (schedule.latest(through) ?? owed)

@@ -4,9 +4,9 @@ import { JsonField } from "../parts/json-field.js";
 import { words } from "../words.js";
 
 const w = words.edit;
-const KINDS = ["cron", "calendar", "every", "at"] as const;
+const KINDS = ["cron", "calendar", "every", "at", "manual"] as const;
 type Kind = (typeof KINDS)[number];
-const EXAMPLES: Record<Kind, string> = {
+const EXAMPLES: Record<Exclude<Kind, "manual">, string> = {
   ...{ cron: "0 9 * * 1-5", calendar: "Mon..Fri *-*-* 09:00", every: "10m" },
   at: "2030-01-01T09:00:00+01:00",
 };
@@ -93,7 +93,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
 function ScheduleFields({ schedule, onEdit }: { schedule: Draft; onEdit: (to: Draft) => void }) {
   const kind = KINDS.find((kind) => Object.hasOwn(schedule, kind));
   if (kind === undefined || typeof schedule[kind] === "object") return <p className="note">{w.otherKind}</p>;
-  const { cron: _c, calendar: _l, every: _e, at: _a, timezone, ...rest } = schedule;
+  const { cron: _c, calendar: _l, every: _e, at: _a, manual: _m, timezone, ...rest } = schedule;
   return (
     <fieldset className="schedule">
       <legend>{w.fields.schedule}</legend>
@@ -102,18 +102,24 @@ function ScheduleFields({ schedule, onEdit }: { schedule: Draft; onEdit: (to: Dr
           value={kind}
           options={w.kinds}
           onSet={(to) =>
-            onEdit({ ...rest, [to]: EXAMPLES[to], ...(OF_ZONES.has(to) && timezone ? { timezone } : {}) })
+            onEdit(
+              to === "manual"
+                ? { manual: true }
+                : { ...rest, [to]: EXAMPLES[to], ...(OF_ZONES.has(to) && timezone ? { timezone } : {}) },
+            )
           }
         />
       </Field>
-      <Field label={w.kinds[kind]} hint={w.example(EXAMPLES[kind])}>
-        <input
-          className="input mono"
-          required
-          value={String(schedule[kind])}
-          onChange={(event) => onEdit({ ...schedule, [kind]: event.target.value })}
-        />
-      </Field>
+      {kind === "manual" ? null : (
+        <Field label={w.kinds[kind]} hint={w.example(EXAMPLES[kind])}>
+          <input
+            className="input mono"
+            required
+            value={String(schedule[kind])}
+            onChange={(event) => onEdit({ ...schedule, [kind]: event.target.value })}
+          />
+        </Field>
+      )}
       {OF_ZONES.has(kind) ? (
         <Field label={w.timezone}>
           <input
@@ -133,16 +139,18 @@ function ScheduleFields({ schedule, onEdit }: { schedule: Draft; onEdit: (to: Dr
           <option key={zone} value={zone} />
         ))}
       </datalist>
-      <Field label={w.jitter} hint={w.jitterHint}>
-        <input
-          className="input"
-          value={String(schedule["jitter"] ?? "")}
-          onChange={(event) => {
-            const { jitter: _, ...others } = schedule;
-            onEdit(event.target.value === "" ? others : { ...schedule, jitter: event.target.value });
-          }}
-        />
-      </Field>
+      {kind === "manual" ? null : (
+        <Field label={w.jitter} hint={w.jitterHint}>
+          <input
+            className="input"
+            value={String(schedule["jitter"] ?? "")}
+            onChange={(event) => {
+              const { jitter: _, ...others } = schedule;
+              onEdit(event.target.value === "" ? others : { ...schedule, jitter: event.target.value });
+            }}
+          />
+        </Field>
+      )}
     </fieldset>
   );
 }

@@ -1,6 +1,6 @@
 import { boundsOf, UNBOUNDED } from "../bounds.js";
 import { within } from "../error-path.js";
-import { KINDS, kindOf } from "../kinds/index.js";
+import { kindOf, TIMED_KINDS } from "../kinds/index.js";
 import type { ExclusionKind } from "../kinds/kind.js";
 import type { Timetable } from "../timetable.js";
 import type { ScheduleExclusion } from "../types.js";
@@ -9,7 +9,7 @@ import type { NamedExcluder } from "./excluding-schedule.js";
 import type { Surroundings } from "./exclusion.js";
 import { isNamed, named } from "./named.js";
 
-export const EXCLUSION_KINDS: readonly ExclusionKind[] = [...KINDS, named];
+export const EXCLUSION_KINDS: readonly ExclusionKind[] = [...TIMED_KINDS, named];
 
 export function exclusionKindOf(spec: ScheduleExclusion): ExclusionKind {
   return isNamed(spec) ? named : kindOf(spec);

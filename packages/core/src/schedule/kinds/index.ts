@@ -7,13 +7,16 @@ import { calendar } from "./calendar.js";
 import { cron } from "./cron.js";
 import { every } from "./every.js";
 import type { Kind } from "./kind.js";
+import { manual } from "./manual.js";
 
 /** The kinds of schedules, by their own field. A new kind is a file in this folder, an entry here, and its types. */
-const BY_KEY = { cron, calendar, every, at } satisfies Record<Key, Kind>;
+const BY_KEY = { cron, calendar, every, at, manual } satisfies Record<Key, Kind>;
 
 type Key = Exclude<ScheduleKind, "any">;
 
 export const KINDS: readonly Kind[] = Object.values(BY_KEY);
+/** Those that have times: members of unions, and exclusions. */
+export const TIMED_KINDS: readonly Kind[] = KINDS.filter((kind) => kind !== manual);
 
 /** Shapes of the kinds' own fields. */
 export const KIND_SHAPES = Object.fromEntries(KINDS.map(({ key, shape }) => [key, shape.optional()])) as {
@@ -31,7 +34,7 @@ export function kindOf(schedule: object): Kind {
   throw new CarillonError("INVALID_SCHEDULE", what, { field: "schedule" });
 }
 
-/** The field that says what kind a schedule is: `cron`, `calendar`, `every`, `at`, or `any` for a union. */
+/** The field that says what kind a schedule is: `cron`, `calendar`, `every`, `at`, `manual`, or `any` for a union. */
 export function scheduleKind(schedule: Schedule): ScheduleKind {
   return "any" in schedule ? "any" : (kindOf(schedule).key as Key);
 }

@@ -46,11 +46,11 @@ export interface ExclusionKind<Spec extends object = object, Shape extends z.Zod
   usesSeed?(spec: Spec): boolean;
 }
 
-/** A kind of schedule: everything that differs between cron, calendar events, intervals and single times. */
+/** A kind of schedule: everything that differs between cron, calendar events, intervals, single times, and none. */
 export interface Kind<Spec extends object = object, Shape extends z.ZodType = z.ZodType>
   extends ExclusionKind<Spec, Shape> {
   /** A value of `key`, for errors. */
-  readonly example: string;
+  readonly example: string | true;
   /**
    * @param asSet for unions and exclusions, see `dstRule`
    * @throws as `exclude`

@@ -7,6 +7,7 @@ import { kindOf } from "../kinds/index.js";
 import type {
   DelaySchedule,
   Limited,
+  ManualSchedule,
   Schedule,
   ScheduleExclusion,
   SimpleSchedule,
@@ -26,7 +27,11 @@ export function describeSchedule(schedule: Schedule, seed = ""): string {
   return members.join("; or ") + limits(schedule, "schedule", seed, ";");
 }
 
-function simple(schedule: SimpleSchedule | DelaySchedule, path: string, seed: string): string {
+function simple(
+  schedule: SimpleSchedule | DelaySchedule | ManualSchedule,
+  path: string,
+  seed: string,
+): string {
   const text = within(path, () => kindOf(schedule).describe(schedule, seed, "alone"));
   return text + limits(schedule, path, seed, ",");
 }
