@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { operatorOf } from "@carillon/ops";
 import { type Readiness, Scheduler } from "@carillon/scheduler";
 import { CarillonError, Client, isCarillonError, Worker } from "@carillon/sdk";
 import { parseDuration } from "@carillon/sdk/schedule";
@@ -11,12 +12,14 @@ import {
   type OnModuleInit,
 } from "@nestjs/common";
 import { HttpAdapterHost } from "@nestjs/core";
-import { Found, TAG, TaskDiscovery } from "./discovery.js";
+import { Found, TaskDiscovery } from "./discovery.js";
 import { nestLogger } from "./logger.js";
-import { type CarillonOptions, KIT, type Kit, KNOWN, OPTIONS } from "./options.js";
+import { type CarillonOptions, KIT, type Kit, KNOWN, OPTIONS, type SetOptions } from "./options.js";
 
 /** Longest wait between two tries to put the tasks, in ms. */
 const LONGEST_WAIT = 30_000;
+/** Tries of a replica that starts together with others: one of them wins each. */
+const TRIES = 10;
 /** Shorter than the 30 s after which Kubernetes kills. */
 const STOP_WITHIN = "25s";
 
@@ -35,6 +38,7 @@ export class Carillon
   readonly #logger = nestLogger();
   readonly #stopping = new AbortController();
   #found = new Found();
+  #set = "";
   #started: Promise<void> | undefined;
   #state: Readiness = { ready: false, reason: "STARTING", why: "starting" };
 
@@ -57,7 +61,16 @@ export class Carillon
   async onModuleInit(): Promise<void> {
     this.#found = await this.discovery.find(this.options);
     const { types, faults } = this.#found;
-    const { connection, namespace, node = true, worker = true, stopWithin } = this.options;
+    const {
+      connection,
+      namespace,
+      queue = "",
+      node = true,
+      worker = true,
+      stopWithin,
+      set,
+      client,
+    } = this.options;
     const common = { logger: this.#logger, connection, namespace };
     const attempt = (field: string, act: () => void) => {
       try {
@@ -68,6 +81,10 @@ export class Carillon
     };
     for (const key of Object.keys(this.options))
       if (!KNOWN.some((one) => one === key)) faults.push(`options.${key}: there is no such option.`);
+    this.#set = (typeof set === "string" ? set : set?.name) ?? queue;
+    if (this.#syncs && this.#set === "") faults.push("options.set: missing. Give `set` or `queue`.");
+    if (this.#syncs && client?.owner !== undefined)
+      faults.push("options.client.owner: the set of an app spans owners. Use client.forOwner in services.");
     attempt(".stopWithin", () => parseDuration(stopWithin ?? STOP_WITHIN));
     if (!this.kit && node) {
       attempt(".node", () => {
@@ -140,17 +157,22 @@ export class Carillon
     return false;
   }
 
+  get #syncs(): boolean {
+    return this.options.sync !== false && this.#found.tasks.length > 0;
+  }
+
   async #sync(): Promise<void> {
-    if (this.options.sync === false) return;
     const { tasks, onces } = this.#found;
-    const known = new Set<string>();
-    for (const { task, warnings } of await this.client.putMany(tasks)) {
-      known.add(`${task.queue}/${task.owner}/${task.id}`);
-      for (const { code, message, remedy } of warnings) {
-        // Node and worker start right after.
-        const own = (code === "NO_NODE" && this.node) || (code === "NO_WORKER" && this.worker) || this.kit;
-        if (!own) this.#logger.warn({ task: task.id, code, remedy }, message);
+    if (this.options.sync === false) return;
+    if (this.#syncs) {
+      for (const { task, warnings } of await this.client.putMany(tasks, { dryRun: true })) {
+        for (const { code, message, remedy } of warnings) {
+          // Node and worker start right after.
+          const own = (code === "NO_NODE" && this.node) || (code === "NO_WORKER" && this.worker) || this.kit;
+          if (!own) this.#logger.warn({ task: task.id, code, remedy }, message);
+        }
       }
+      if (await this.#apply()) await this.#reportOrphans();
     }
     for (const { type, once } of onces) {
       await this.client
@@ -160,17 +182,36 @@ export class Carillon
           if (!isCarillonError(error, "CONFLICT")) throw error;
         });
     }
-    for (const queue of new Set(tasks.map((task) => task.queue))) await this.#reportOrphans(queue, known);
   }
 
-  /** Deletes nothing: an old replica that starts again during a deploy would delete what the new ones have put. */
-  async #reportOrphans(queue: string, known: ReadonlySet<string>): Promise<void> {
+  /** Makes the tasks of the app the tasks of its set. @returns false if those of a newer version are stored */
+  async #apply(): Promise<boolean> {
+    const { remove = false, name: _, ...set } = object<SetOptions>(this.options.set);
+    const input = { ...set, set: this.#set, tasks: this.#found.tasks, keep: !remove };
+    for (let tries = 1; ; tries++) {
+      try {
+        await operatorOf(this.client).sets.apply(input);
+        return true;
+      } catch (error) {
+        if (isCarillonError(error, "PLAN_REFUSED") && error.field === "OLD_VERSION") {
+          this.#logger.warn({ set: this.#set }, `the tasks stay as they are: ${error.message}`);
+          return false;
+        }
+        // Another replica has begun.
+        if (!isCarillonError(error, "STALE_PLAN") || tries === TRIES) throw error;
+      }
+    }
+  }
+
+  /** Deletes nothing unless told: an old replica that starts again during a deploy would delete what the new ones have put. */
+  async #reportOrphans(): Promise<void> {
+    const known = new Set(this.#found.tasks.map(({ owner = "system", id }) => `${owner}/${id}`));
     let cursor: string | undefined;
     do {
-      const page = await this.client.list({ queue, tag: TAG, limit: 1_000, cursor });
-      for (const { owner, id } of page.tasks) {
-        if (known.has(`${queue}/${owner}/${id}`)) continue;
-        const remedy = `If no other release of this app has it: carillon delete ${owner}/${id} --queue ${queue}`;
+      const page = await this.client.list({ set: this.#set, limit: 1_000, cursor });
+      for (const { owner, id, queue } of page.tasks) {
+        if (known.has(`${owner}/${id}`)) continue;
+        const remedy = "Remove it with set: { remove: true }, or with carillon delete.";
         this.#logger.warn({ task: `${owner}/${id}`, queue, remedy }, "a stored task has no method");
       }
       cursor = page.cursor;
@@ -197,7 +238,7 @@ export class Carillon
   }
 }
 
-function object<T extends object>(value: boolean | T | undefined): Partial<T> {
+function object<T extends object>(value: boolean | string | T | undefined): Partial<T> {
   return typeof value === "object" ? value : {};
 }
 

@@ -15,9 +15,6 @@ import type { CarillonOptions } from "./options.js";
 type Wrapper = ReturnType<DiscoveryService["getProviders"]>[number];
 type Method = (payload: unknown, context: Context) => Promise<never>;
 
-/** Tag of all tasks that an app puts. */
-export const TAG = "nestjs";
-
 /** Takes any payload. */
 const ANY: TaskContract["payload"] = {
   "~standard": { version: 1, vendor: "carillon", validate: (value) => ({ value }) },
@@ -106,8 +103,7 @@ export class TaskDiscovery {
     if (!found.addType(type, place)) return;
     for (const once of onces) found.onces.push({ type, once });
     for (const task of tasks) {
-      const tags = [...(task.tags ?? []), TAG];
-      await found.addTask(type, { queue: type.queue, ...task, type: type.type, tags } as TaskInput, place);
+      await found.addTask(type, { queue: type.queue, ...task, type: type.type } as TaskInput, place);
     }
   }
 

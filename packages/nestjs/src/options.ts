@@ -1,3 +1,4 @@
+import type { SetConfig } from "@carillon/ops";
 import type { SchedulerOptions } from "@carillon/scheduler";
 import type {
   AnyTaskType,
@@ -11,6 +12,17 @@ import { ConfigurableModuleBuilder } from "@nestjs/common";
 import type { TaskOptions } from "./decorators.js";
 
 type Common = "connection" | "store" | "namespace";
+
+/** The tasks of an app as a set, which owns them: see docs/schedules-as-code.md. */
+export interface SetOptions
+  extends Pick<SetConfig, "commit" | "adopt" | "protect" | "allowRemovals" | "prune"> {
+  /** Default: the `queue` of the module. */
+  name?: string | undefined;
+  /** Version of the app: a replica of an older one leaves the tasks of a newer one alone. Default: none, the last start wins. */
+  version?: string | undefined;
+  /** Whether stored tasks of the set without a method are removed. Default false: they are reported. */
+  remove?: boolean | undefined;
+}
 
 /** Options of `CarillonModule`. */
 export interface CarillonOptions {
@@ -27,6 +39,8 @@ export interface CarillonOptions {
   tasks?: Readonly<Record<string, Partial<Omit<TaskOptions, "id">>>> | undefined;
   /** Further task types of the worker, such as `httpRequest` or one whose runs are many items. */
   types?: readonly AnyTaskType[] | undefined;
+  /** The set that the tasks of this app are, or its name. Default: named as the `queue`. */
+  set?: string | SetOptions | undefined;
   /** Whether the tasks of this app are put when it starts. Default true. */
   sync?: boolean | undefined;
   /** Options of the client that services inject. */
@@ -40,7 +54,19 @@ export interface CarillonOptions {
 }
 
 export const KNOWN = [
-  ...["connection", "namespace", "queue", "tasks", "types", "sync", "client", "node", "worker", "stopWithin"],
+  ...[
+    "connection",
+    "namespace",
+    "queue",
+    "tasks",
+    "types",
+    "set",
+    "sync",
+    "client",
+    "node",
+    "worker",
+    "stopWithin",
+  ],
 ] as const;
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN: OPTIONS } =

@@ -8,6 +8,7 @@ import {
   TaskHandler,
 } from "@carillon/nestjs";
 import { Cron, Timeout } from "@carillon/nestjs/schedule";
+import { operatorOf } from "@carillon/ops";
 import { Client, type Context, defineTask } from "@carillon/sdk";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import {
@@ -212,11 +213,13 @@ test("boot reports all faults at once", async () => {
     node: { grace: "x" },
     stopWithin: "soon",
     que: 1,
+    set: "",
+    client: { owner: "acme" },
   };
   const error = await replica({ ...options, tasks: { other: {} } }, [Reports]).catch((fault) => fault);
   expect(error.code).toBe("INVALID_OPTION");
   const [head, ...faults] = String(error.message).split("\n- ");
-  expect(head).toBe("13 faults in the tasks of this app:");
+  expect(head).toBe("15 faults in the tasks of this app:");
   expect(faults.map((fault) => fault.split(":").slice(0, 2).join(":"))).toEqual([
     "Reports.unnamed: id",
     "Reports.never: schedule.cron",
@@ -228,6 +231,8 @@ test("boot reports all faults at once", async () => {
     "Reports.timeout: @Timeout",
     "options.tasks.other: no @Task has this id.",
     "options.que: there is no such option.",
+    "options.set: missing. Give `set` or `queue`.",
+    "options.client.owner: the set of an app spans owners. Use client.forOwner in services.",
     expect.stringMatching(/^options.stopWithin: "soon" is not a duration/),
     "options.node: grace",
     "options.worker: concurrency",
@@ -278,9 +283,37 @@ test("a process may only put, only schedule, or only work; a stored task without
   await eventually(() => ran.length === 1);
   expect(worker.get(Carillon).worker?.queues).toEqual(["jobs"]);
 
-  await client.put({ id: "old", type: "old", queue: "jobs", schedule: { every: "1h" }, tags: ["nestjs"] });
-  await replica({ ...options, node: false, worker: false }, [Reports]);
+  const old = { id: "old", type: "old", queue: "jobs", schedule: { every: "1h" } } as const;
+  await operatorOf(client).sets.apply({ set: "jobs", tasks: [old], keep: true });
+  const only = { ...options, node: false, worker: false };
+  await replica(only, [Reports]);
   await eventually(() =>
-    lines.some((line) => /a stored task has no method.*system\/old.*carillon delete/.test(line)),
+    lines.some((line) => /a stored task has no method.*system\/old.*remove: true/.test(line)),
   );
+  expect((await client.get("old")).state).toBe("scheduled");
+  await replica({ ...only, set: { remove: true } }, [Reports]);
+  await eventually(async () => expect((await client.get("old")).state).toBe("finished"));
+});
+
+test("a replica of an older version brings no task back, and still works", async () => {
+  const { ran, Reports } = eachSecond();
+  @Injectable()
+  class Old {
+    @Task({ id: "gone", schedule: { every: "1h" } })
+    gone() {}
+  }
+  const options = shared();
+  const of = (version: string) => ({ ...options, set: { name: "app", version, remove: true } });
+  const first = await replica(of("1.9.0"), [Reports, Old]);
+  const client = first.get(Client);
+  await eventually(() => client.get("gone"));
+  const newer = await replica(of("1.10.0"), [Reports]);
+  await eventually(async () => expect((await client.get("gone")).state).toBe("finished"));
+  await close(newer);
+  const again = await replica(of("1.9.0"), [Reports, Old]);
+  await eventually(async () => expect(await again.get(Carillon).readiness()).toEqual({ ready: true }));
+  expect(lines).toContainEqual(expect.stringMatching(/tasks stay as they are: OLD_VERSION.*1\.10\.0/));
+  expect((await client.get("gone")).state).toBe("finished");
+  const before = ran.length;
+  await eventually(() => ran.length > before);
 });
