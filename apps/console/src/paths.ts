@@ -19,6 +19,7 @@ export const PAGE_PATHS = [
   "/alerts",
   "/system",
   "/calendars",
+  "/sets",
   "/calendars/:name",
   "/backfills",
   "/changes",

@@ -36,6 +36,7 @@ export async function storeMarkup(client: Client): Promise<Record<string, string
       ...{ description: `${ends}: ${MARKUP}`, payload: { text: MARKUP, ends } },
     });
   await operatorOf(client).calendars.put({ name: MARK, entries: ["2030-12-25"] });
+  await operatorOf(client).sets.apply({ set: MARK, version: MARKUP, tasks: [], keep: true }, { by: MARKUP });
   const runs: string[] = [];
   for (const ends of ["well", "badly"]) {
     await put(ends);

@@ -14,6 +14,7 @@ const PAGES = {
   task: "/tasks/q/system/fails",
   // The runs of the backfill, which are in the past.
   durations: `/tasks/q/system/past?from=${Date.UTC(2023, 11, 31)}&to=${Date.UTC(2024, 0, 2)}`,
+  set: "/tasks/q/system/in-set",
   edit: "/tasks/q/system/fails/edit",
   new: "/tasks/new",
   runs: "/runs",
@@ -23,12 +24,13 @@ const PAGES = {
   alerts: "/alerts",
   backfills: "/backfills",
   calendars: "/calendars",
+  sets: "/sets",
   system: "/system",
   doctor: "/doctor",
   changes: "/changes",
 };
 /** Pages that show no text of users. */
-const WITHOUT = ["task", "durations", "edit", "new", "timeline", "resume", "backfills"];
+const WITHOUT = ["task", "durations", "set", "edit", "new", "timeline", "resume", "backfills"];
 
 describe.skipIf(!binary)("the pages in a browser", () => {
   let world: World;
@@ -53,6 +55,10 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.trigger("fine");
     await Promise.all([settled("fails"), settled("fine")]);
     await operatorOf(world.client).calendars.put({ name: "holidays", entries: ["2030-12-25"] });
+    const inSet = { id: "in-set", queue: "q", type: "ok", schedule: { manual: true } } as const;
+    const set = { set: "billing", version: "1.4", tasks: [inSet] };
+    await operatorOf(world.client).sets.apply(set, { by: "deploy 42" });
+    await world.client.put({ ...inSet, priority: 5 }, { by: "ann" });
     await operatorOf(world.client).freezes.put({ owner: "globex", note: "an audit" });
     pages = { ...PAGES, ...(await storeMarkup(world.client)) };
   });
@@ -372,6 +378,19 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect(await page.locator("main [data-row]").count()).toBe(1);
     await world.client.delete("umbrella/theirs");
     await page.getByText("There are no tasks yet", { exact: false }).waitFor();
+  });
+
+  test("a task names its set, the last apply of it, and who has changed it since", async () => {
+    const { page, go } = await world.as("viewer");
+    await go("/tasks/q/system/in-set");
+    await page.getByText(/Defined as code by the set billing, version 1\.4, applied by deploy 42/).waitFor();
+    await page.getByText(/definition was changed by ann .*The next apply of the set undoes that/).waitFor();
+    await page.getByText("only when it is triggered").waitFor();
+    await go("/sets");
+    await page.getByText(/others have changed 1 of its tasks/).waitFor();
+    await page.getByRole("link", { name: "billing", exact: true }).click();
+    await page.getByRole("link", { name: "in-set", exact: true }).waitFor();
+    expect(await page.locator("main [data-row]").count()).toBe(1);
   });
 
   test("search, help and rows work by keyboard alone", async () => {

@@ -36,6 +36,7 @@ export const PAGES: readonly Page[] = [
     ...{ path: "/calendars", nav: words.nav.calendars, namespace: true },
     Page: later(() => import("./pages/calendars.js")),
   },
+  { path: "/sets", nav: words.nav.sets, namespace: true, Page: later(() => import("./pages/sets.js")) },
   {
     ...{ path: "/system", nav: words.nav.system, gap: true, namespace: true },
     Page: later(() => import("./pages/system.js")),

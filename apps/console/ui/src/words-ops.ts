@@ -229,6 +229,17 @@ export const opsWords = {
     entriesHint: "One a line: a date (2026-12-25) or a calendar event (*-05-01).",
     stored: (n: number) => `Stored; ${count(n, "task has", "tasks have")} a new next time.`,
   },
+  sets: {
+    title: "Sets",
+    list: "Tasks that are defined as code",
+    none: "There is none. carillon apply makes one of a carillon.config file.",
+    tasks: (n: number) => count(n, "task", "tasks"),
+    version: (text: string) => `version ${text}`,
+    applying: "An apply was interrupted, or is going on: repeat it.",
+    noDrift: "Nobody has changed its tasks since.",
+    drift: (changed: number, lost: number) =>
+      `Since then, others have changed ${changed}${lost === 0 ? "" : ` and deleted ${lost}`} of its tasks:`,
+  },
   backfills: {
     title: "Backfills",
     list: "Running, and of the last 7 days",

@@ -76,6 +76,7 @@ export const words = {
     alerts: "Alerts",
     system: "Nodes and queues",
     calendars: "Calendars",
+    sets: "Sets",
     backfills: "Backfills",
     changes: "Changes",
     doctor: "Doctor",

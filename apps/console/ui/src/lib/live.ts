@@ -27,7 +27,7 @@ type Noun = keyof Operator;
 /** Nouns that only changes by people concern, not the start and end of runs. */
 const STILL: ReadonlySet<string> = new Set<Noun>([
   ...(["calendars", "changes", "defaults", "deleted", "freezes", "namespaces", "nodes"] as const),
-  ...(["quotas", "silences", "tokens", "types", "workers"] as const),
+  ...(["quotas", "sets", "silences", "tokens", "types", "workers"] as const),
 ]);
 /** Nouns that the start and the end of a node concern. */
 const OF_NODES: ReadonlySet<string> = new Set<Noun>(["health", "nodes", "workers"]);

@@ -157,7 +157,33 @@ function Facts({ task }: { task: Task }) {
             </Link>
           ))}
         </p>
+        {task.set === undefined ? null : <OfSet {...task.set} />}
       </div>
     </section>
+  );
+}
+
+/** The set that defines it, its last apply, and who has changed the definition since. */
+function OfSet({ name, drift }: NonNullable<Task["set"]>) {
+  const set = useCall("sets.list", {}).data?.sets.find((one) => one.name === name);
+  return (
+    <>
+      <p className="small soft">
+        {words.task.inSet} <Link href={`/tasks?set=${encodeURIComponent(name)}`}>{name}</Link>
+        {set?.version === undefined ? null : `, ${words.sets.version(set.version)}`}
+        {set === undefined ? null : (
+          <>
+            , {words.task.applied(set.by)} <Relative at={set.at} />
+          </>
+        )}
+      </p>
+      {drift === undefined ? null : (
+        <p className="note" data-tone="warn">
+          <span>
+            {words.task.drift(drift.by)} <Relative at={drift.at} />. {words.task.driftEnds}
+          </span>
+        </p>
+      )}
+    </>
   );
 }

@@ -32,7 +32,7 @@ const CHIPS = {
 } as const satisfies Record<string, Filter>;
 type Chip = keyof typeof CHIPS;
 /** Filters that the address keeps. */
-const KEPT = ["search", "owner", "tag", "queue", "sort"] as const satisfies (ConditionName | "sort")[];
+const KEPT = ["search", "owner", "tag", "queue", "set", "sort"] as const satisfies (ConditionName | "sort")[];
 /** Filters in the bar; the owner only for those who see all of them. */
 const FILTERS = ["queue", "owner", "tag"] as const;
 
@@ -44,7 +44,7 @@ export default function Tasks() {
   const pages = usePages("tasks.list", { ...kept, ...CHIPS[chip], limit: PAGE });
   const { act, define, wide } = useMe();
   const { queue, owner, tag } = kept;
-  const counts = useCall("tasks.counts", { queue, owner, tag });
+  const counts = useCall("tasks.counts", kept["set"] === undefined ? { queue, owner, tag } : undefined);
   const counted = (name: Chip) => {
     const { states, ...others } = counts.data ?? {};
     return { ...states, ...others }[name];

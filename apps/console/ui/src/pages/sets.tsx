@@ -1,0 +1,74 @@
+import type { AnswerTo } from "@carillon/ops";
+import { Link } from "wouter";
+import { shortName, taskPath } from "../lib/api.js";
+import { useCall } from "../lib/query.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Relative } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.sets;
+/** Changed tasks of one set that are named. */
+const NAMED = 5;
+
+type TaskSet = AnswerTo<"sets.list">["sets"][number];
+
+/** Sets of tasks that are defined as code: their last applies, and what others have changed since. */
+export default function Sets() {
+  const sets = useCall("sets.list", {});
+  return (
+    <>
+      <PageHead title={w.title} />
+      <Panel title={w.list}>
+        <Loaded of={sets}>
+          {({ sets }) =>
+            sets.length === 0 ? (
+              <Empty>{w.none}</Empty>
+            ) : (
+              <ul className="rows">
+                {sets.map((set) => (
+                  <Row key={set.name} set={set} />
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </Panel>
+    </>
+  );
+}
+
+function Row({ set: { name, members, version, at, by, applying } }: { set: TaskSet }) {
+  return (
+    <li>
+      <Link href={`/tasks?set=${encodeURIComponent(name)}`} data-row>
+        {name}
+      </Link>
+      <span>{w.tasks(members)}</span>
+      {version === undefined ? null : <span className="soft">{w.version(version)}</span>}
+      <span className="soft end">
+        {words.task.applied(by)} <Relative at={at} />
+      </span>
+      {applying === undefined ? null : <span className="wide small">{w.applying}</span>}
+      <Drift name={name} />
+    </li>
+  );
+}
+
+/** Tasks that others have changed or deleted since the last apply. */
+function Drift({ name }: { name: string }) {
+  const { data } = useCall("sets.get", { set: name });
+  if (data === undefined) return null;
+  const { drift, found, set } = data;
+  const lost = Math.max(0, set.members - found);
+  if (drift.length + lost === 0) return <span className="wide small soft">{w.noDrift}</span>;
+  return (
+    <span className="wide small">
+      {w.drift(drift.length, lost)}{" "}
+      {drift.slice(0, NAMED).map((task) => (
+        <Link key={taskPath(task)} href={taskPath(task)}>
+          {shortName(task)}{" "}
+        </Link>
+      ))}
+    </span>
+  );
+}
