@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { SetConfig } from "@carillon/ops";
+import type { SetConfig, SetFile } from "@carillon/ops";
 import { EXIT, exitCodeOf } from "./exit-codes.js";
 import { Failure, misuse, reportOf } from "./failure.js";
 import { parseJson, readAll } from "./input.js";
@@ -13,7 +13,7 @@ const code = "INVALID_OPTION";
 interface ConfigFile {
   readonly path: string;
   /** Unchecked but for being an object: the operation checks it. */
-  readonly config: SetConfig;
+  readonly config: SetFile;
 }
 
 /**
@@ -31,7 +31,18 @@ export async function readConfig(io: Io, given: string | undefined): Promise<Con
       `${path} is not an object.`,
       "Give { set, tasks }: in code as the default export.",
     );
-  return { path, config: config as SetConfig };
+  return { path, config: config as SetFile };
+}
+
+/** The same, as an operation takes it. @param env of its environments, the one that counts */
+export async function readSet(
+  io: Io,
+  given: string | undefined,
+  env: string | undefined,
+): Promise<{ path: string; input: SetConfig }> {
+  const { path, config } = await readConfig(io, given);
+  const { resolveConfig } = await import("./load.js");
+  return { path, input: await inFile(path, () => resolveConfig(config, env)) };
 }
 
 async function readText(io: Io, path: string): Promise<unknown> {

@@ -2,6 +2,6 @@
  * Parts of the packages that a command with a connection needs, loaded when it connects: `--help` need not wait for ioredis. Named one by
  * one, so that the bundle leaves out the rest, such as workers.
  */
-export { cutOver, goBack, operatorOf } from "@carillon/ops";
+export { cutOver, goBack, operatorOf, resolveConfig } from "@carillon/ops";
 export { firedSince, importBullmq, readBullSchedulers, withBullmq } from "@carillon/ops/internal";
-export { Client, readEnvironment } from "@carillon/sdk";
+export { Client, definitionOf, readEnvironment } from "@carillon/sdk";

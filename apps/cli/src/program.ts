@@ -25,6 +25,7 @@ import { registerMove } from "./commands/move.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
 import { registerApply, registerDrift, registerPlan } from "./commands/plan.js";
+import { registerPull } from "./commands/pull.js";
 import { registerPut } from "./commands/put.js";
 import { registerQueue } from "./commands/queue.js";
 import { registerQueues } from "./commands/queues.js";
@@ -33,6 +34,7 @@ import { registerResume } from "./commands/resume.js";
 import { registerDeleted, registerRestore, registerRevisions } from "./commands/revisions.js";
 import { registerCancel, registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
+import { registerSets } from "./commands/sets.js";
 import { registerObserve, registerShadow } from "./commands/shadow.js";
 import { registerShow } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
@@ -58,6 +60,8 @@ const COMMANDS: readonly Register[] = [
   registerDrift,
   registerImport,
   registerExport,
+  registerPull,
+  registerSets,
   registerList,
   registerShow,
   registerMove,

@@ -13,7 +13,7 @@ const bench = harness("json", { shared: true });
 /**
  * A command line for each command, in an order in which each has something to do. `R`, `B`, `F` and `S` stand for the
  * ids of a run, a backfill, a freeze and a silence, `C` for a config file, `O` for one
- * that does not exist.
+ * that does not exist, `P` for another one.
  */
 const LINES: Record<string, readonly string[]> = {
   put: ["put"],
@@ -24,6 +24,8 @@ const LINES: Record<string, readonly string[]> = {
   drift: ["drift", "foo"],
   import: ["import", "crontab", "--out", "O"],
   export: ["export", "bullmq"],
+  pull: ["pull", "foo", "--out", "P"],
+  sets: ["sets"],
   list: ["list"],
   show: ["show", "a"],
   trigger: ["trigger", "a", "--overlap", "allow"],
@@ -109,6 +111,7 @@ const LISTS: Record<string, string> = {
   drift: "drift",
   import: "schedules",
   export: "tasks",
+  sets: "sets",
   upnext: "upcoming",
   forecast: "upcoming",
   backfills: "backfills",
@@ -142,6 +145,7 @@ describe("--json", () => {
   beforeAll(async () => {
     ids["C"] = join(folder, "set.json");
     ids["O"] = join(folder, "new.json");
+    ids["P"] = join(folder, "pulled.json");
     writeFileSync(ids["C"], JSON.stringify({ set: "foo", tasks: [task("c")] }));
     await bench.client.put(task("a"));
     const triggered = await bench.client.trigger("a");

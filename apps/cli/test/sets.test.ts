@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -134,6 +134,104 @@ describe("plan and apply", () => {
 
   it("name the files that are looked for", async () => {
     expect((await refusal(["plan"])).message).toContain("carillon.config.ts, carillon.config.js");
+  });
+});
+
+describe("environments", () => {
+  it("are named by --env, and change defaults and single tasks", async () => {
+    const { queue: _, ...one } = task("a");
+    const environments = { production: {}, staging: { defaults: { state: "paused" }, tasks: { b: false } } };
+    const more = { defaults: { queue: "bar" }, environments };
+    const path = config([one, { ...one, id: "b" }] as never, more as object);
+    expect((await json(["plan", "--config", path, "--env", "production"])).counts).toMatchObject({
+      create: 2,
+    });
+    await json(["apply", "--config", path, "--env", "staging", "--yes"]);
+    expect((await bench.client.list()).tasks).toMatchObject([{ id: "a", queue: "bar", state: "paused" }]);
+    const { exit, message } = await refusal(["plan", "--config", path]);
+    expect([exit, message]).toEqual([
+      2,
+      expect.stringContaining("Give one of production, staging: --env NAME."),
+    ]);
+    expect(message).toContain(path);
+  });
+});
+
+describe("plan --markdown", () => {
+  it("is a comment on a pull request, which no text in it can change", async () => {
+    await applied(config(many(8)));
+    const changed = [task("t0", { description: "a ```` b" }), task("new", { type: "<b>*x*" })];
+    const bad = await cli(["plan", "--config", config(changed), "--markdown"]);
+    expect(bad.code).toBe(2);
+    const { stdout } = await plan(config([...changed.slice(0, 1), task("new")]), "--markdown");
+    expect(stdout).toMatch(/^### Schedules of billing: 1 create, 1 update, 7 remove, 0 unchanged\n/);
+    expect(stdout).toMatch(
+      /\n\*\*Refused:\*\* 7 of 8 tasks would be removed.* \\\[TOO\\_MANY\\_REMOVALS\\\]\n/,
+    );
+    expect(stdout).toContain(
+      '<details><summary><b>update</b> <code>system/t0</code> in queue <code>bar</code></summary>\n\n`````\ndescription: - -> "a ```` b"\n`````\n</details>',
+    );
+    expect(stdout).toMatch(/\n<b>remove<\/b> <code>system\/t1<\/code> in queue <code>bar<\/code>\n/);
+  });
+});
+
+describe("pull", () => {
+  it.each(["json", "jsonl", "mjs"])("of a set writes a .%s file that plans as unchanged", async (end) => {
+    const tasks = [
+      task("a", {
+        tags: ["x"],
+        retry: { attempts: 3, delay: "1m" },
+        payload: { "a-b": 'text "k": 1', k: [1] },
+      }),
+      task("b", {
+        schedule: { cron: "0 9 * * 1-5", timezone: "Europe/Berlin", jitter: "30s" },
+        owner: "acme",
+      }),
+      task("moved", {
+        alerts: [{ on: ["failed"], url: "https://hooks.example.com/secret" }],
+      }),
+    ];
+    await applied(config(tasks, { version: "7", protect: ["a"] }));
+    await bench.client.pause("a");
+    await cli(["move", "moved", "slow"]);
+    const file = join(folder, `pulled-${end}.${end}`);
+    expect((await cli(["pull", "billing", "--out", file])).stdout).toBe(`wrote 3 tasks to ${file}.\n`);
+    expect(readFileSync(file, "utf8")).not.toContain("secret");
+    expect(await plan(file, "--exit-code")).toMatchObject({ code: 0, stdout: "billing 7: 3 unchanged\n" });
+    expect(await refusal(["pull", "billing", "--out", file])).toMatchObject({ code: "INVALID_OPTION" });
+    expect((await cli(["pull", "billing", "--out", file, "--force"])).code).toBe(0);
+  });
+
+  it("of tasks of no set writes them for a new one, which adopts them", async () => {
+    await applied(config([task("theirs")]));
+    await bench.client.putMany([task("a"), task("b", { queue: "other" }), task("c", { tags: ["x"] })]);
+    const file = join(folder, "loose.ts");
+    await cli(["pull", "mail", "--queue", "bar", "--out", file]);
+    const text = readFileSync(file, "utf8");
+    expect(text).toMatch(
+      /^import { defineConfig } from "@carillon\/ops";\n\nexport default defineConfig\({\n {2}set: "mail",/,
+    );
+    expect([...text.matchAll(/\bid: "(.*)"/g)].map(([, id]) => id)).toEqual(["a", "c"]);
+    const again = join(folder, "loose.json");
+    await cli(["pull", "mail", "--tag", "x", "--out", again]);
+    expect((await plan(again, "--exit-code")).code).toBe(5);
+    await cli(["apply", "--config", again, "--adopt", "*", "--yes"]);
+    expect(await plan(again, "--exit-code")).toMatchObject({ code: 0, stdout: "mail: 1 unchanged\n" });
+  });
+
+  it("says what is wrong: no such set, no tasks, another ending", async () => {
+    const pull = (...args: string[]) => refusal(["pull", "billing", ...args]);
+    expect(await pull("--out", join(folder, "x.json"))).toMatchObject({ exit: 3, code: "SET_NOT_FOUND" });
+    expect(await pull("--all", "--out", join(folder, "x.json"))).toMatchObject({ code: "INVALID_OPTION" });
+    expect((await pull("--out", "x.yaml")).message).toContain("x.yaml has another ending");
+  });
+});
+
+describe("sets", () => {
+  it("are listed with their sizes, versions and authors", async () => {
+    expect((await cli(["sets"])).stdout).toBe("No sets.\n");
+    await json(["apply", "--config", config(many(2), { version: "1.2" }), "--yes", "--by", "ann"]);
+    expect((await cli(["sets"])).stdout).toMatch(/^SET .*\nbilling +2 +1\.2 +\S.* ann *\n$/);
   });
 });
 

@@ -9,5 +9,12 @@ export {
   type Operator,
   operatorOf,
 } from "./operator.js";
-export { defineConfig, type SetConfig } from "./sets/define-config.js";
+export {
+  defineConfig,
+  type SetConfig,
+  type SetDefaults,
+  type SetEnvironment,
+  type SetFile,
+} from "./sets/define-config.js";
+export { resolveConfig } from "./sets/resolve-config.js";
 export { type CutOver, type CutOverOptions, cutOver, goBack } from "./shadow/cut-over.js";

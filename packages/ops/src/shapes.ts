@@ -64,10 +64,10 @@ export function as<Answer>(shape: z.ZodType): z.ZodType<Answer, Answer> {
 }
 
 /** An input that is only described: it passes unchanged, and the application's client checks it, with errors of its own. */
-export function describedBy<Input>(shape: z.ZodType, meta: z.GlobalMeta = {}): z.ZodType<Input> {
+export function describedBy<Input>(shape: z.ZodType, meta: z.GlobalMeta = {}): z.ZodType<Input, Input> {
   const open = shape.meta(meta);
   open._zod.run = open._zod.parse = (payload) => payload;
-  return open as z.ZodType<Input>;
+  return open as z.ZodType<Input, Input>;
 }
 
 /** Fields that nodes and workers share. */

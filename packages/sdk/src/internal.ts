@@ -33,6 +33,7 @@ export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope, show
 export {
   assertEntry,
   assertRef,
+  at,
   type CheckedTask,
   notFound,
   shortText,
@@ -51,6 +52,7 @@ export type { Validation } from "./client/validation.js";
 export { type Drift, displayState, driftOf, revisionView, type TaskRevision } from "./client/view.js";
 export { instant, roundedInstant } from "./instant.js";
 export { mergeTimes, type NextTime } from "./merge-times.js";
+export { validatePayload } from "./task-type.js";
 export type { Telemetry } from "./telemetry.js";
 export type { WorkerClock } from "./worker/clock.js";
 export { type WorkerSeams, withWorkerSeams } from "./worker/seams.js";

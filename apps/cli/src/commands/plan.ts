@@ -3,19 +3,22 @@ import { createInterface } from "node:readline";
 import type { AnswerTo, SetConfig } from "@carillon/ops";
 import type { Command } from "commander";
 import { collect, type Globals, operate, type Register, wholeNumber, withClient } from "../command.js";
-import { inFile, readConfig } from "../config-file.js";
+import { inFile, readConfig, readSet } from "../config-file.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { parseJson, readAll } from "../input.js";
 import type { Io } from "../io.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
+import { planMarkdown } from "./plan-markdown.js";
 import { planText, summary, total } from "./plan-text.js";
 
 type Plan = AnswerTo<"sets.plan">;
 
 interface PlanOptions extends Globals {
   config?: string;
+  env?: string;
+  markdown?: boolean;
   adopt?: string[];
   allowRemovals?: number;
   keep?: boolean;
@@ -40,6 +43,7 @@ export const registerPlan: Register = (program, out) => {
     )
     .option("--out <file>", "save the plan, for carillon apply FILE")
     .option("--exit-code", "exit with 10 if an apply would change something, 5 if it would be refused")
+    .option("--markdown", "for a comment on a pull request")
     .action(async (_: unknown, command) => {
       const options: PlanOptions = command.optsWithGlobals();
       const { path, input } = await inputOf(options);
@@ -47,7 +51,8 @@ export const registerPlan: Register = (program, out) => {
       if (options.out !== undefined) await save(options.out, { input, plan });
       if (options.exitCode && plan.refused.length > 0) out.exitCode = EXIT.refused;
       else if (options.exitCode && total(plan) > 0) out.exitCode = EXIT.attention;
-      await (options.json ? out.json(plan) : show(plan, out));
+      if (options.json) await out.json(plan);
+      else await (options.markdown ? out.write(planMarkdown(plan)) : show(plan, out));
     });
 };
 
@@ -114,6 +119,7 @@ function setCommand(program: Command, name: string, summary: string): Command {
     .command(name)
     .summary(summary)
     .option("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
+    .option("--env <name>", "of the environments that the file has")
     .option("--adopt <task>", "take over this task of no set or another one; repeatable; *: all", collect)
     .option(
       "--allow-removals <n>",
@@ -126,8 +132,8 @@ function setCommand(program: Command, name: string, summary: string): Command {
 
 /** The file, and the flags, which win. @throws `INVALID_OPTION` */
 async function inputOf(options: PlanOptions): Promise<{ path: string; input: SetConfig }> {
-  const { path, config } = await readConfig(options.io, options.config);
-  return { path, input: { ...config, ...flagsOf(options) } };
+  const { path, input } = await readSet(options.io, options.config, options.env);
+  return { path, input: { ...input, ...flagsOf(options) } };
 }
 
 function flagsOf({ adopt, allowRemovals, keep, prune }: PlanOptions): Partial<SetConfig> {
@@ -143,9 +149,11 @@ async function save(file: string, saved: SavedPlan): Promise<void> {
 
 /** @throws `INVALID_OPTION` */
 async function readSaved(file: string, options: PlanOptions): Promise<SavedPlan & { path: string }> {
+  const { config, env } = options;
   const [flag] = Object.keys({
     ...flagsOf(options),
-    ...(options.config !== undefined && { config: options.config }),
+    ...(config !== undefined && { config }),
+    ...(env !== undefined && { env }),
   });
   if (flag !== undefined) throw misuse(flag, "given with a saved plan.", "Give it to carillon plan.");
   const hint = "Give a file of carillon plan --out.";

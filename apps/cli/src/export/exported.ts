@@ -49,6 +49,7 @@ export function inexpressible({ definition: { schedule } }: Stored): string | un
   if ("any" in schedule) return "a union of schedules";
   if ("calendar" in schedule) return "a calendar event";
   if ("at" in schedule) return "a single time";
+  if ("manual" in schedule) return "no times: it is only triggered";
   if ("anchor" in schedule && schedule.anchor === "finish") return "a delay after each run";
   return undefined;
 }

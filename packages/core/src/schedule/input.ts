@@ -12,9 +12,11 @@ type NoOther<Own extends ScheduleKind | "named", Field extends string = never> =
  * Schedule of a task, as callers write it: exactly one of `cron`, `calendar`, `every`, `at` and `manual`, or a union: `any`.
  * @see docs/schedules.md
  */
-export type ScheduleInput =
-  | ((CronInput | CalendarInput | EveryInput | DelayInput | AtInput | UnionInput) & WholeInput)
-  | ManualInput;
+export type ScheduleInput = (
+  | (CronInput | CalendarInput | EveryInput)
+  | (DelayInput | AtInput | ManualInput | UnionInput)
+) &
+  WholeInput;
 
 /** The fields that every schedule has, besides those of its kind. */
 export interface WholeInput {
@@ -105,12 +107,10 @@ export interface AtInput
   at: Instant;
 }
 
-/** Never by itself: the task runs only when it is triggered. Stands alone. */
+/** Never by itself: the task runs only when it is triggered. Bounds, exclusions, jitter and `maxRuns` are refused. */
 export interface ManualInput
-  extends NoOther<
-    "manual",
-    "timezone" | "origin" | "dst" | "dialect" | "anchor" | keyof LimitsInput | keyof WholeInput
-  > {
+  extends LimitsInput,
+    NoOther<"manual", "timezone" | "origin" | "dst" | "dialect" | "anchor"> {
   /** The only field. */
   manual: true;
 }

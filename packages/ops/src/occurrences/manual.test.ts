@@ -58,7 +58,11 @@ it("every question about times has an answer: none", async () => {
   const range = { from: START, to: START + 86_400_000 };
   expect(await ops.occurrences.load({ queue: "jobs" })).toMatchObject({ total: 0, tasks: 1 });
   expect(await ops.occurrences.ticks({ id: "a", ...range })).toMatchObject({ ticks: [] });
-  expect(await ops.tasks.validate({ task })).toMatchObject({ next: [], warnings: [{ code: "NO_NODE" }], outcome: "unchanged" });
+  expect(await ops.tasks.validate({ task })).toMatchObject({
+    next: [],
+    warnings: [{ code: "NO_NODE" }],
+    outcome: "unchanged",
+  });
   expect(await ops.occurrences.explain({ id: "a", time: START + 1_000 })).toMatchObject({
     ...{ verdict: "no-occurrence", why: { code: "not-scheduled" } },
   });

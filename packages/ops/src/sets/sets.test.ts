@@ -7,7 +7,13 @@ import { type InputTo, operatorOf } from "../operator.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const HOUR = 3_600_000;
-const ring = defineTask("ring", { queue: "jobs", payload: z.looseObject({}), handler: () => {} });
+const ring = defineTask("ring", {
+  queue: "jobs",
+  payload: z.looseObject({ minutes: z.number().optional() }),
+  handler: async ({ minutes = 0 }, { signal }) => {
+    if (minutes > 0) await kit.sleep(`${minutes}m`, { signal });
+  },
+});
 
 let redis: RedisServer;
 let kit: TestKit;
@@ -79,6 +85,50 @@ describe("a plan", () => {
   });
 });
 
+describe("a plan warns of", () => {
+  const warnings = async (given: Given) =>
+    Object.fromEntries((await sets().plan(given)).warnings.map(({ code, ...one }) => [code, one]));
+
+  it("tasks that are due within five minutes", async () => {
+    const soon = [task("in-5m", { schedule: { every: "5m" } }), task("in-1m", { schedule: { every: "1m" } })];
+    const { FIRES_SOON } = await warnings(input([...soon, "in-1h"]));
+    expect(FIRES_SOON).toMatchObject({
+      count: 1,
+      tasks: ["system/in-1m"],
+      message: "it is due 60 s after this plan.",
+    });
+  });
+
+  it("an interval that is shorter than the task's runs take", async () => {
+    await sets().apply(input([task("slow", { payload: { minutes: 10 } })]));
+    await kit.advance("2h");
+    const every = (schedule: object) => input([task("slow", { payload: { minutes: 10 }, schedule })]);
+    expect(await warnings(every({ every: "15m" }))).not.toHaveProperty("INTERVAL_SHORT");
+    expect((await warnings(every({ every: "6m" })))["INTERVAL_SHORT"]).toMatchObject({
+      tasks: ["system/slow"],
+      message: "its runs take 600000 ms, longer than the 360000 ms to the next time.",
+    });
+  });
+
+  it("a minute that gets its 500th task, but not of one that had them before", async () => {
+    const { BUSY_MINUTE } = await warnings(input(many(500)));
+    expect(BUSY_MINUTE).toMatchObject({
+      tasks: [],
+      message: "500 tasks are due in the minute of 2026-01-01T01:00:00.000Z.",
+    });
+    expect(await warnings(input(many(499)))).not.toHaveProperty("BUSY_MINUTE");
+    await sets().apply(input(many(500)));
+    expect(await warnings(input([...many(499), task("t499", { priority: 1 })]))).not.toHaveProperty(
+      "BUSY_MINUTE",
+    );
+  });
+
+  it("a type without a worker", async () => {
+    const { NO_WORKER } = await warnings(input([task("a", { type: "unknown" })]));
+    expect(NO_WORKER).toMatchObject({ count: 1, tasks: ["system/a"] });
+  });
+});
+
 describe("the rules of a set", () => {
   it("leave tasks of another set, or of none, alone until they are adopted", async () => {
     await sets().apply(input(["a"]));
@@ -139,6 +189,30 @@ describe("the rules of a set", () => {
 });
 
 describe("an apply", () => {
+  it("writes nothing if one task of three is bad", async () => {
+    const bad = input(["a", task("b", { schedule: { cron: "0 25 * * *" } }), "c"]);
+    await expect(sets().apply(bad)).rejects.toMatchObject({ field: "[1].schedule.cron" });
+    expect(await kit.client.count()).toBe(0);
+    expect((await sets().list()).sets).toEqual([]);
+  });
+
+  it("computes no times, load and warnings for people", async () => {
+    const done = await sets().apply(input([task("a", { schedule: { every: "1m" } })]));
+    expect(Object.keys(done)).not.toEqual(expect.arrayContaining(["warnings"]));
+    expect(done.items).toEqual([
+      { action: "create", revision: "absent", task: { queue: "jobs", owner: "system", id: "a" } },
+    ]);
+  });
+
+  it("removes nothing with keep, also of an empty list, and counts what it keeps", async () => {
+    await sets().apply(input(many(12)));
+    await sets().apply(input(["t0", "fresh"], { keep: true }));
+    expect((await kit.client.list({ set: "billing" })).tasks).toHaveLength(13);
+    await sets().apply(input([], { keep: true }));
+    expect((await sets().get({ set: "billing" })).set.members).toBe(13);
+    expect(await refused(input(["t0", "fresh"]))).toEqual(["TOO_MANY_REMOVALS"]);
+  });
+
   it("lets a removed task linger with its history, and come back with it", async () => {
     await sets().apply(input(["a", "b"]));
     await kit.advance("90m");

@@ -31,6 +31,7 @@ export const task = as<Task>(
           ...{ nextExecution: time, cursor: time, nominal: time, due: time, paused: pause },
           set: z.object({
             name: z.string(),
+            filed: z.string().optional(),
             drift: z.object({ by: z.string().optional(), at: time }).optional(),
           }),
           moving: z.object({ to: z.string().optional(), from: z.string().optional() }),

@@ -62,8 +62,8 @@ export interface Task extends Policies {
    * move the task back.
    */
   readonly moving?: { readonly to: string } | { readonly from: string } | undefined;
-  /** The set that defines it, and who has changed its definition since. Absent: none. */
-  readonly set?: { readonly name: string; readonly drift?: Drift } | undefined;
+  /** The set that defines it, and who has changed its definition since. `filed`: the queue that the set names, if a person moved it. Absent: none. */
+  readonly set?: { readonly name: string; readonly filed?: string; readonly drift?: Drift } | undefined;
   /** The last run that is over and did something. */
   readonly lastStatus?: LastStatus | undefined;
   /** End of the last run that had nothing to do, if no other run has ended since; UTC ms. Computed, never stored. */
@@ -154,10 +154,11 @@ export function driftOf({ set, revision, updatedBy, updated }: StoredTask): Drif
 }
 
 function setOf(stored: StoredTask): Pick<Task, "set"> {
+  const { set, definition } = stored;
+  if (set?.revision === undefined) return {};
   const drift = driftOf(stored);
-  return stored.set?.revision === undefined
-    ? {}
-    : { set: { name: stored.set.name, ...(drift && { drift }) } };
+  const { name, filed } = set;
+  return { set: { name, ...(filed !== definition.queue && { filed }), ...(drift && { drift }) } };
 }
 
 export function taskView(stored: StoredTask): Task {

@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import type { TaskInput } from "@carillon/sdk";
 import { useEffect, useState } from "react";
 import type { Draft } from "../lib/definition.js";
 import { useCall } from "../lib/query.js";
@@ -20,8 +21,11 @@ export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | u
   // Shows times even before all names are filled in.
   const named = [id, asked["queue"], asked["type"]].every(Boolean);
   const part = { schedule, ...(id ? { id, ...(owner ? { owner } : {}) } : {}) };
-  const preview = useCall("tasks.validate", { ...(named ? { task: asked } : part), count: COUNT });
-  const before = useCall("tasks.validate", stored && { task: stored, count: COUNT });
+  const preview = useCall("tasks.validate", {
+    ...(named ? { task: unchecked(asked) } : part),
+    count: COUNT,
+  });
+  const before = useCall("tasks.validate", stored && { task: unchecked(stored), count: COUNT });
   const { data, error } = preview;
   return (
     <Panel title={w.preview}>
@@ -49,6 +53,11 @@ export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | u
       </div>
     </Panel>
   );
+}
+
+/** The server checks it. */
+function unchecked(draft: Draft): TaskInput {
+  return draft as unknown as TaskInput;
 }
 
 /** The value, once it has not changed for a while. */

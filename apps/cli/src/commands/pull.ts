@@ -1,0 +1,80 @@
+import type { Client, ListOptions, Task } from "@carillon/sdk";
+import { type Globals, type Register, withClient } from "../command.js";
+import { configWriter } from "../config-writer.js";
+import { misuse } from "../failure.js";
+import { type Conditions, conditionOptions, conditionsOf } from "./conditions.js";
+
+interface PullOptions extends Globals, Conditions {
+  out: string;
+  all?: boolean;
+  force?: boolean;
+}
+
+/** Tasks read at once. */
+const PAGE = 500;
+
+export const registerPull: Register = (program, out) => {
+  const command = program
+    .command("pull")
+    .summary("write stored tasks as a carillon.config")
+    .description(
+      "Writes the tasks of a set as they are stored, or with conditions or --all tasks of no set, as a carillon.config: then\n" +
+        "carillon plan finds nothing to change, or to adopt. Pauses and calendars stay where they are.",
+    )
+    .argument("<set>", "a set; with conditions or --all, the name of a new one")
+    .requiredOption("--out <file>", "a file that ends with .ts, .js, .mjs, .json or .jsonl")
+    .option("--force", "replace the file")
+    .option("-q, --queue <queue>", "tasks of no set: of this queue")
+    .option("--all", "all tasks of no set");
+  conditionOptions(command).action(async (set: string, _: unknown, command) => {
+    const options: PullOptions = command.optsWithGlobals();
+    const { out: file, force, json, all } = options;
+    const write = configWriter(file, force);
+    const conditions = conditionsOf(options);
+    const loose = all || Object.values(conditions).some((value) => value !== undefined);
+    const { definitionOf } = await import("../load.js");
+    const { head, tasks } = await withClient(options, async (client, ops) => {
+      const found = loose ? undefined : (await ops.sets.get({ set })).set;
+      const all = await tasksOf(client, loose ? conditions : { set });
+      return {
+        head: { set, version: found?.version, protect: found?.protect.length ? found.protect : undefined },
+        tasks: all
+          .filter((task) => !loose || task.set === undefined)
+          .map((task) => ({
+            ...leastOf(definitionOf(task)),
+            ...(task.set?.filed && { queue: task.set.filed }),
+          })),
+      };
+    });
+    if (tasks.length === 0) throw misuse("set", "no task is in it, or matches.", "See carillon list.");
+    await write(head, tasks);
+    if (json) return out.json({ file, set, tasks: tasks.length });
+    const then = loose ? " carillon apply --adopt '*' takes them over." : "";
+    await out.write(`wrote ${tasks.length} tasks to ${file}.${then}\n`);
+  });
+};
+
+async function tasksOf(client: Client, filter: ListOptions): Promise<Task[]> {
+  const tasks: Task[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.list({ ...filter, limit: PAGE, cursor });
+    tasks.push(...page.tasks);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return tasks;
+}
+
+/** Values that a task has if its file does not give them. */
+const USUAL: Readonly<Record<string, unknown>> = {
+  ...{ owner: "system", tags: [], priority: 0, overlap: "skip", catchUp: "one", payload: {} },
+};
+
+/** A definition without usual values, and without the pause of a person. */
+function leastOf({ enabled: _, ...definition }: object & { enabled?: unknown }): object {
+  return Object.fromEntries(
+    Object.entries(definition).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(USUAL[name]),
+    ),
+  );
+}
