@@ -35,6 +35,8 @@ export default defineConfig({
   ssr: { resolve: { conditions, externalConditions: ["carillon-source", "node"] } },
   test: {
     pool: "forks",
+    // All projects, both batteries and later runs share what is transformed.
+    experimental: { fsModuleCache: true },
     // Tests make much garbage that dies young: a larger young generation saves a tenth of their time.
     execArgv: ["--max-semi-space-size=64"],
     sequence: { sequencer: LongestFirst },

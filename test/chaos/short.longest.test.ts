@@ -15,7 +15,7 @@ async function chaos(...args: string[]): Promise<{ code: number | null; text: st
 }
 
 test("a short battery: nothing twice, nothing missing, and the controls fail", async () => {
-  const { code, text } = await chaos("--seconds", "12", "--seed", "3", "--tasks", "20");
+  const { code, text } = await chaos("--seconds", "12", "--seed", "3", "--tasks", "20", "--nodes", "3");
   const report = JSON.parse(text.trim().split("\n").at(-1) ?? "{}");
   const clean = {
     duplicates: 0,
