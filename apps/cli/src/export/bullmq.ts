@@ -9,7 +9,7 @@ import {
 import type { Task } from "../import/source.js";
 import { verify } from "../import/verify.js";
 import { utcIso } from "../times.js";
-import { type Exported, inexpressible, lost, type Stored } from "./exported.js";
+import { type Exported, inexpressible, lengthOf, lost, type Stored } from "./exported.js";
 
 /** Arguments of `queue.upsertJobScheduler(id, repeat, template)`. */
 export interface BullmqScheduler {
@@ -106,15 +106,6 @@ function ruleOf({ definition }: Stored, now: number, notes: string[]): Record<st
       `fires at other times there, first at ${utcIso(first.time)}, ${first.only === "ours" ? "only in Carillon" : "only in BullMQ"}`,
     );
   return { pattern, tz: timezone, ...limits };
-}
-
-/** Undefined: of the calendar. */
-function lengthOf(every: string): number | undefined {
-  try {
-    return parseDuration(every);
-  } catch {
-    return undefined;
-  }
 }
 
 function optionsOf(

@@ -1,13 +1,7 @@
 import { mergeTimes } from "@carillon/sdk/internal";
-import {
-  canonicalSchedule,
-  compileSchedule,
-  parseDuration,
-  type Schedule,
-  seedOf,
-} from "@carillon/sdk/schedule";
+import { canonicalSchedule, compileSchedule, type Schedule, seedOf } from "@carillon/sdk/schedule";
 import { printable } from "../text.js";
-import { type Exported, inexpressible, lost, type Stored } from "./exported.js";
+import { type Exported, inexpressible, lengthOf, lost, type Stored } from "./exported.js";
 
 export interface CrontabLine {
   readonly timezone: string;
@@ -93,8 +87,9 @@ function canonicalOf(schedule: Extract<Schedule, { cron: string }>, seed: string
 /** Minutes or hours that divide the next larger unit. */
 function everyOf(every: string, now: number, schedule: Schedule): string | undefined {
   const next = compileSchedule(schedule).next(now);
-  const minutes = lengthOf(every) / 60_000;
-  if (next === undefined || !Number.isInteger(minutes) || next % 60_000 !== 0) return undefined;
+  const minutes = (lengthOf(every) ?? 0) / 60_000;
+  if (next === undefined || minutes === 0 || !Number.isInteger(minutes) || next % 60_000 !== 0)
+    return undefined;
   const at = new Date(next);
   const [minute, hour] = [at.getUTCMinutes(), at.getUTCHours()];
   const from = (least: number, most: number, step: number) =>
@@ -103,12 +98,4 @@ function everyOf(every: string, now: number, schedule: Schedule): string | undef
   if (minutes % 60 === 0 && 24 % (minutes / 60) === 0)
     return `${minute} ${from(hour, 23, minutes / 60)} * * *`;
   return undefined;
-}
-
-function lengthOf(every: string): number {
-  try {
-    return parseDuration(every);
-  } catch {
-    return Number.NaN;
-  }
 }

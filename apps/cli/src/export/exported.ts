@@ -1,4 +1,5 @@
 import type { Definition } from "@carillon/sdk";
+import { parseDuration } from "@carillon/sdk/schedule";
 
 /** A task as another system can have it. */
 export interface Exported<There> {
@@ -52,4 +53,13 @@ export function inexpressible({ definition: { schedule } }: Stored): string | un
   if ("manual" in schedule) return "no times: it is only triggered";
   if ("anchor" in schedule && schedule.anchor === "finish") return "a delay after each run";
   return undefined;
+}
+
+/** Length of an interval in ms. Undefined: of the calendar. */
+export function lengthOf(every: string): number | undefined {
+  try {
+    return parseDuration(every);
+  } catch {
+    return undefined;
+  }
 }

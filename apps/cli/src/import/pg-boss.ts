@@ -29,7 +29,7 @@ function convert(row: Row, options: SourceOptions): Imported {
   for (const [option, value] of Object.entries(unknown))
     notes.add(
       "DROPPED",
-      `The option ${option}: ${JSON.stringify(value)} has no counterpart, or another meaning: see docs/moving/from-pg-boss.md.`,
+      `The option ${option}: ${JSON.stringify(value)} has no counterpart, or another meaning: see docs/moving.md.`,
     );
   const task: Task = {
     id: notes.name("id", key ? `${name}-${key}` : name),
