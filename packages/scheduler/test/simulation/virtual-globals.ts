@@ -5,6 +5,7 @@ const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate, Date
 const { random } = Math;
 const { stackTraceLimit } = Error;
 const now = performance.now.bind(performance);
+const cpuUsage = process.cpuUsage.bind(process);
 
 /**
  * Replaces clocks, timers and chance by the director's for actors of the simulation, until the returned function is
@@ -35,6 +36,7 @@ export function install(director: Director, chance: () => number): () => void {
     }),
   });
   performance.now = () => director.elapsed;
+  process.cpuUsage = () => ({ user: 0, system: 0 });
   // Data in Redis must not contain the position of its code in a test.
   Error.stackTraceLimit = 0;
   Math.random = chance;
@@ -42,6 +44,7 @@ export function install(director: Director, chance: () => number): () => void {
     Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate });
     globalThis.Date = RealDate;
     performance.now = now;
+    process.cpuUsage = cpuUsage;
     Error.stackTraceLimit = stackTraceLimit;
     Math.random = random;
   };
