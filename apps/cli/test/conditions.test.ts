@@ -30,9 +30,9 @@ const sink = { stdin: process.stdin, stdout: new Sink(), stderr: new Sink(), env
 const COMMANDS = createProgram(sink, new Output(sink), false).commands.filter((command) =>
   command.options.some(({ long }) => long === "--never-ran"),
 );
-/** Those that take the name of a task; an argument with choices is none. */
+/** Those that take the name of a task; an argument with choices, or a set, is none. */
 const NAMED = COMMANDS.filter(({ registeredArguments }) =>
-  registeredArguments.some(({ argChoices }) => argChoices === undefined),
+  registeredArguments.some((one) => one.argChoices === undefined && one.name() !== "set"),
 );
 const BULK = COMMANDS.filter(({ options }) => options.some(({ long }) => long === "--dry-run"));
 
@@ -53,7 +53,19 @@ const names = ({ tasks }: { tasks: readonly { owner: string; id: string }[] }) =
 
 test("the commands with conditions are known", () => {
   expect(COMMANDS.map((command) => command.name()).sort()).toEqual(
-    ["list", "stats", "rm", "pause", "resume", "trigger", "tag", "backfill", "cancel", "export"].sort(),
+    [
+      "list",
+      "stats",
+      "rm",
+      "pause",
+      "resume",
+      "trigger",
+      "tag",
+      "backfill",
+      "cancel",
+      "export",
+      "pull",
+    ].sort(),
   );
 });
 

@@ -69,7 +69,7 @@ it("refused and failed claims, runs by outcome, and parts of other nodes are cou
 it("each decision and repair is counted from 0", async () => {
   const all = async (name: string) =>
     (await registry.getSingleMetricAsString(name)).match(/^carillon.* 0$/gm);
-  expect(await all("carillon_occurrences_total")).toHaveLength(7 + 11);
+  expect(await all("carillon_occurrences_total")).toHaveLength(7 + 12);
   expect(await all("carillon_reconciled_total")).toHaveLength(9 + 3);
   expect(await lines("carillon_build_info")).toEqual([
     expect.stringMatching(/^{version="\d.*",bullmq="\d.*",node="\d.*",namespace="carillon"} 1$/),

@@ -158,7 +158,7 @@ export class Claimer {
     });
   }
 
-  /** Most tasks of one read: as many as commits take meanwhile, so that a node that waits long for answers keeps up. */
+  /** Most tasks of one read, once a fair order is known: as many as commits take meanwhile, so that a node that waits long for answers keeps up. */
   get #readAtMost(): number {
     return COMMITS * this.#committer.size.current;
   }
@@ -261,8 +261,9 @@ export class Claimer {
     const { plan } = turn;
     turn.reading.add(part);
     this.#begins(turn, part);
+    const limit = this.#committer.size.current;
     const window = late ? undefined : WINDOW;
-    const { planned, rest, undecided } = await this.#read(turn, [part], this.#readAtMost, { by, window });
+    const { planned, rest, undecided } = await this.#read(turn, [part], limit, { by, window });
     if (!undecided) {
       plan.add(planned);
       const room = Math.max(0, TASKS_AT_MOST - plan.count(part));
@@ -271,7 +272,6 @@ export class Claimer {
       return;
     }
     // Tasks that are left to newer nodes stay due, at the head: they must not block the others.
-    const limit = this.#readAtMost;
     for (let pass = 0; pass < PASS_AT_MOST && plan.count(part) < TASKS_AT_MOST; pass += limit) {
       const batch = await this.#read(turn, [part], limit, { by, pass });
       plan.add(batch.planned);
