@@ -6,12 +6,12 @@ import { runTool } from "./lib/run.mjs";
 import { redisBinary, setUp } from "./lib/setup.mjs";
 
 /**
- * More workers than cores, since most tests wait for Redis or for processes that they start; chaos and benches need the cores. Not in the
+ * More workers than cores, since most tests wait for Redis or for processes that they start. Not in the
  * configuration, where no option overrides what a project inherits.
  */
 const BATTERIES = {
   short: { projects: ["shared", "isolated"], workers: 4 },
-  long: { projects: ["long", "long-isolated"], workers: 3 },
+  long: { projects: ["long", "long-isolated"], workers: 5 },
   nightly: { projects: ["nightly"], workers: 3 },
 };
 
