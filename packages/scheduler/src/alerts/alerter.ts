@@ -42,7 +42,7 @@ const PATIENCE = 10_000;
  */
 const LEAVE_FOR = 3_600_000;
 
-/** Facts that are the same for all deliveries of one turn. */
+/** Facts that are the same for all deliveries of one visit. */
 interface Rules {
   readonly now: number;
   readonly silences: readonly Silence[];
@@ -79,7 +79,7 @@ export class Alerter {
 
   /**
    * Delivers each waiting alert at least once: it is removed after delivery. Alerts that a newer node must deliver are left.
-   * @param goOn called after each alert; if false, the rest waits for another turn
+   * @param goOn called after each alert; if false, the rest waits for another visit
    * @returns whether alerts are left for this node
    */
   async tell(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {

@@ -19,11 +19,11 @@ const SIZE_AT_MOST = 16_000_000;
 const PASS_AT_MOST = 2_000;
 /** Time in ms after its time for which a decision holds. */
 const HOLDS_FOR = 2_000;
-/** Number of refusals after which a task that keeps changing waits for another turn. */
+/** Number of refusals after which a task that keeps changing waits for another visit. */
 const REFUSED_AT_MOST = 3;
 
-/** One turn at the shards of a queue. */
-interface Turn {
+/** One visit at the shards of a queue. */
+interface Visit {
   readonly queue: string;
   readonly plan: Plan;
   /** The shards that this node owns. */
@@ -75,8 +75,8 @@ export class Claimer {
     this.#committer = committer;
   }
 
-  /** Time at which a shard of this node needs a turn. @param head due time of its first task */
-  turnAt(queue: string, part: Part, head: number): number {
+  /** Time at which a shard of this node needs a visit. @param head due time of its first task */
+  visitAt(queue: string, part: Part, head: number): number {
     const first = this.#plans.get(queue)?.first(part, this.#room);
     if (first && first.at <= head) return first.from;
     return this.#room ? head - this.#settings.ahead : head;
@@ -91,8 +91,8 @@ export class Claimer {
    * Commits what is due, and reads what is due soon.
    *
    * @param ahead 0: what is due now, as Redis finds it
-   * @param goOn called after each step; if false, the rest waits for another turn
-   * @returns the shards in which another turn would find the same
+   * @param goOn called after each step; if false, the rest waits for another visit
+   * @returns the shards in which another visit would find the same
    */
   async claim(
     queue: string,
@@ -105,7 +105,7 @@ export class Claimer {
     this.#plans.set(queue, plan);
     const read = new Map<Part, number>();
     const anyway = new Set([...parts].filter((part) => ahead === 0 && plan.first(part, true) === undefined));
-    const turn: Turn = {
+    const visit: Visit = {
       ...{ queue, plan, parts, ahead, report, read, anyway },
       ...{ sent: new Map(), reading: new Set(), apart: false },
     };
@@ -116,7 +116,7 @@ export class Claimer {
       failure ??= { error };
     };
     const commit = (due: readonly Planned[]) => {
-      const sent = this.#commit(turn, due)
+      const sent = this.#commit(visit, due)
         .catch(fail)
         .finally(() => commits.delete(sent));
       commits.add(sent);
@@ -126,18 +126,19 @@ export class Claimer {
         if (failure || this.#clock.holding) break;
         const most = this.#committer.size.current;
         const now = this.#clock.now();
-        const free = turn.reading.size > 0 ? new Set([...parts].filter((p) => !turn.reading.has(p))) : parts;
+        const free =
+          visit.reading.size > 0 ? new Set([...parts].filter((p) => !visit.reading.has(p))) : parts;
         const due = commits.size < COMMITS ? plan.take(now, free, most, commits.size > 0) : [];
         if (due.length > 0) {
           commit(due);
           continue;
         }
         // While commits are under way, the next tasks are read.
-        reading ??= this.#readMore(turn, now)
+        reading ??= this.#readMore(visit, now)
           ?.catch(fail)
           .finally(() => {
             reading = undefined;
-            turn.reading.clear();
+            visit.reading.clear();
           });
         if (!reading && commits.size === 0) break;
         await Promise.race(reading ? [...commits, reading] : commits);
@@ -169,8 +170,8 @@ export class Claimer {
     return size < SIZE_AT_MOST;
   }
 
-  async #commit(turn: Turn, due: readonly Planned[]): Promise<void> {
-    const { queue, plan, report, sent } = turn;
+  async #commit(visit: Visit, due: readonly Planned[]): Promise<void> {
+    const { queue, plan, report, sent } = visit;
     const shards = new Set(due.map(({ shard }) => shard));
     for (const shard of shards) sent.set(shard, (sent.get(shard) ?? 0) + 1);
     const mark = this.#agenda.mark();
@@ -183,7 +184,7 @@ export class Claimer {
         const one = due[i] as Planned;
         if (status === "OK" || status === "DONE") {
           report.progress.add(one.shard);
-          turn.read.delete(one.shard);
+          visit.read.delete(one.shard);
         } else if (status === "EARLY") {
           report.progress.add(one.shard);
           plan.add([{ ...one, from: Math.max(one.at, this.#clock.now() + 1) }], true);
@@ -206,45 +207,45 @@ export class Claimer {
   }
 
   /** Reads what must be known next; undefined: nothing must. */
-  #readMore(turn: Turn, now: number): Promise<void> | undefined {
-    const room = turn.ahead > 0 && this.#hasRoom();
-    const wanted = turn.plan.toRead(now, turn.parts, this.#readAtMost, room);
-    const by = room ? now + turn.ahead : undefined;
-    if (wanted.length > 0) return this.#readNamed(turn, wanted, by);
-    const { unknown, late } = this.#unknown(turn, now, room);
+  #readMore(visit: Visit, now: number): Promise<void> | undefined {
+    const room = visit.ahead > 0 && this.#hasRoom();
+    const wanted = visit.plan.toRead(now, visit.parts, this.#readAtMost, room);
+    const by = room ? now + visit.ahead : undefined;
+    if (wanted.length > 0) return this.#readNamed(visit, wanted, by);
+    const { unknown, late } = this.#unknown(visit, now, room);
     const [part] = unknown;
     if (part === undefined) return undefined;
     // A backlog is read as a fair choice; what comes due later is read after it.
     const until = late ? undefined : by;
-    if (unknown.length > 1 && !turn.apart) return this.#readTogether(turn, unknown, until);
-    return this.#readShard(turn, part, until, late);
+    if (unknown.length > 1 && !visit.apart) return this.#readTogether(visit, unknown, until);
+    return this.#readShard(visit, part, until, late);
   }
 
-  async #readNamed(turn: Turn, wanted: readonly Planned[], by: number | undefined): Promise<void> {
+  async #readNamed(visit: Visit, wanted: readonly Planned[], by: number | undefined): Promise<void> {
     const { shard } = wanted[0] as Planned;
     const names = wanted.map(({ local }) => local);
-    const { planned } = await this.#read(turn, [shard], names.length, { names, by });
-    turn.plan.fill(wanted, planned);
+    const { planned } = await this.#read(visit, [shard], names.length, { names, by });
+    visit.plan.fill(wanted, planned);
   }
 
-  async #readTogether(turn: Turn, shards: readonly Part[], by: number | undefined): Promise<void> {
-    for (const one of shards) turn.reading.add(one);
-    const { planned, more, undecided } = await this.#read(turn, shards, this.#readAtMost, { by });
-    turn.apart = more || undecided;
-    if (turn.apart) return;
-    for (const one of shards) this.#begins(turn, one);
-    turn.plan.add(planned);
+  async #readTogether(visit: Visit, shards: readonly Part[], by: number | undefined): Promise<void> {
+    for (const one of shards) visit.reading.add(one);
+    const { planned, more, undecided } = await this.#read(visit, shards, this.#readAtMost, { by });
+    visit.apart = more || undecided;
+    if (visit.apart) return;
+    for (const one of shards) this.#begins(visit, one);
+    visit.plan.add(planned);
   }
 
   /** A read of the shard replaces what is planned for it. */
-  #begins({ queue, read, plan }: Turn, part: Part): void {
+  #begins({ queue, read, plan }: Visit, part: Part): void {
     read.set(part, this.#agenda.head(queue, part));
     plan.drop(({ shard }) => shard === part);
   }
 
   /** The shards in which a task comes due that is not in the plan: those that are due now, if there are any. */
-  #unknown(turn: Turn, now: number, room: boolean): { unknown: Part[]; late: boolean } {
-    const { queue, plan, parts, ahead, read, anyway, sent } = turn;
+  #unknown(visit: Visit, now: number, room: boolean): { unknown: Part[]; late: boolean } {
+    const { queue, plan, parts, ahead, read, anyway, sent } = visit;
     const unknown = [...parts].filter((part) => {
       const head = this.#agenda.head(queue, part);
       if (anyway.has(part) && !read.has(part)) return true;
@@ -257,30 +258,30 @@ export class Claimer {
     return late.length > 0 ? { unknown: late, late: true } : { unknown, late: false };
   }
 
-  async #readShard(turn: Turn, part: Part, by: number | undefined, late: boolean): Promise<void> {
-    const { plan } = turn;
-    turn.reading.add(part);
-    this.#begins(turn, part);
+  async #readShard(visit: Visit, part: Part, by: number | undefined, late: boolean): Promise<void> {
+    const { plan } = visit;
+    visit.reading.add(part);
+    this.#begins(visit, part);
     const limit = this.#committer.size.current;
     const window = late ? undefined : WINDOW;
-    const { planned, rest, undecided } = await this.#read(turn, [part], limit, { by, window });
+    const { planned, rest, undecided } = await this.#read(visit, [part], limit, { by, window });
     if (!undecided) {
       plan.add(planned);
       const room = Math.max(0, TASKS_AT_MOST - plan.count(part));
-      const head = this.#agenda.head(turn.queue, part);
+      const head = this.#agenda.head(visit.queue, part);
       plan.add(rest.slice(0, room).map((local) => unread(part, local, head, true)));
       return;
     }
     // Tasks that are left to newer nodes stay due, at the head: they must not block the others.
     for (let pass = 0; pass < PASS_AT_MOST && plan.count(part) < TASKS_AT_MOST; pass += limit) {
-      const batch = await this.#read(turn, [part], limit, { by, pass });
+      const batch = await this.#read(visit, [part], limit, { by, pass });
       plan.add(batch.planned);
       if (!batch.more) return;
     }
   }
 
   async #read(
-    { queue, plan }: Turn,
+    { queue, plan }: Visit,
     [shard = 0, ...others]: readonly (Part | number)[],
     limit: number,
     which: WhichDue,

@@ -5,7 +5,7 @@ import type { Settings } from "../options.js";
 import type { Part } from "../part.js";
 import { BatchSize } from "./batch-size.js";
 
-/** Results of one turn's claims. */
+/** Results of one visit's claims. */
 export interface ClaimReport {
   /** Shards in which anything was committed. */
   readonly progress: Set<Part>;

@@ -16,7 +16,7 @@ const LEFT_FOR = 2_000;
 const SHARDS = "shards";
 
 /**
- * The queues whose shards this node owns. The owner keeps their mutex from turn to turn, renewed at half its time, for as long as
+ * The queues whose shards this node owns. The owner keeps their mutex from visit to visit, renewed at half its time, for as long as
  * something is due; an idle queue's mutex expires. All shards of a queue are one node's, because fuller batches cost less; which
  * node's follows from the list of live nodes. That binds nobody: a queue whose owner does nothing in time is taken from it, and
  * the commit's fence makes that safe.

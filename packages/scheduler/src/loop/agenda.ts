@@ -13,16 +13,16 @@ export class Agenda {
   readonly #held = new Map<string, Map<Part, { until: number; ms: number }>>();
   /** The last announcement of each part, numbered: a read does not include announcements that arrived after it was sent. */
   readonly #news = new Map<string, Map<Part, { at: number; number: number }>>();
-  readonly #turnAt: (queue: string, part: Part, at: number) => number;
-  /** Time of the first turn at each queue, where it is known: with many queues, a wake-up concerns few of them. */
+  readonly #visitAt: (queue: string, part: Part, at: number) => number;
+  /** Time of the first visit at each queue, where it is known: with many queues, a wake-up concerns few of them. */
   readonly #firsts = new Map<string, number>();
   #announcements = 0;
   /** The last time that was asked about. */
   #asked = Number.NEGATIVE_INFINITY;
 
-  /** @param turnAt time of the turn at a part that is due at a time; default: that time */
-  constructor(turnAt: (queue: string, part: Part, at: number) => number = (_, __, at) => at) {
-    this.#turnAt = turnAt;
+  /** @param visitAt time of the visit at a part that is due at a time; default: that time */
+  constructor(visitAt: (queue: string, part: Part, at: number) => number = (_, __, at) => at) {
+    this.#visitAt = visitAt;
   }
 
   /**
@@ -33,7 +33,7 @@ export class Agenda {
     return this.#announcements;
   }
 
-  /** The turns at a queue, or at all queues, may have other times from here on. */
+  /** The visits at a queue, or at all queues, may have other times from here on. */
   changed(queue?: string): void {
     if (queue === undefined) this.#firsts.clear();
     else this.#firsts.delete(queue);
@@ -129,7 +129,7 @@ export class Agenda {
   /** Time at which a part must be checked, in server time; infinite if no time is known. */
   at({ queue, part }: Pick<Appointment, "queue" | "part">, now: number): number {
     const head = this.head(queue, part);
-    const at = head === Number.POSITIVE_INFINITY ? head : this.#turnAt(queue, part, head);
+    const at = head === Number.POSITIVE_INFINITY ? head : this.#visitAt(queue, part, head);
     return Math.max(at, this.#heldUntil(queue, part, now));
   }
 

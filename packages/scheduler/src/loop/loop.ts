@@ -20,12 +20,12 @@ import { Slots } from "./slots.js";
 import { Timer } from "./timer.js";
 
 /**
- * Rest of a part in ms after a turn in which this node could do nothing (more). It also lets the reconciler
+ * Rest of a part in ms after a visit in which this node could do nothing (more). It also lets the reconciler
  * handle runs together that come due within this time.
  */
 const REST = 1_000;
-/** Longest turn of one part, in ms: a backlog must not delay other parts that are due. */
-const TURN = 200;
+/** Longest visit of one part, in ms: a backlog must not delay other parts that are due. */
+const VISIT = 200;
 /** Time in ms after which a part that another node has is tried again. */
 const TRY_AGAIN = 200;
 /** Lateness of a shard in ms at which its queue is taken from an owner that claims from other shards. */
@@ -33,7 +33,7 @@ const LATE_AT_MOST = 3_000;
 
 /**
  * One timer, armed for the earliest time at which anything must be done: a part of a queue is due, or due times must be read
- * again. Parts are worked on concurrently, in rounds: each part that is due has a turn before any has a second one.
+ * again. Parts are worked on concurrently, in rounds: each part that is due is visited before any is visited again.
  */
 export class Loop {
   readonly #store: Store;
@@ -55,7 +55,7 @@ export class Loop {
   #checkTook = 0;
   /** Shards in which this node could do nothing, and their times then. */
   readonly #stuck = new Map<string, number>();
-  /** How late this node was with its own shards, in ms, when it last had a turn at them. */
+  /** How late this node was with its own shards, in ms, when it last had a visit at them. */
   #late = 0;
   readonly #timer = new Timer(() => this.#wakeUp());
   /** Time at which the timer fires, as of `performance.now()`. */
@@ -72,7 +72,7 @@ export class Loop {
     this.#clock = clock;
     this.#settings = settings;
     this.#events = events;
-    this.#agenda = new Agenda((queue, part, at) => this.#turnAt(queue, part, at));
+    this.#agenda = new Agenda((queue, part, at) => this.#visitAt(queue, part, at));
     this.#round = new Round(this.#agenda, this.#slots);
     this.#ownership = new Ownership(store, clock, settings);
     const decider = new Decider(store, settings);
@@ -167,18 +167,18 @@ export class Loop {
     if (this.#clock.holding) return;
     const now = this.#clock.now();
     while (!this.#slots.full) {
-      const turn = this.#round.next(now);
-      if (!turn) return;
-      const end = this.#tryToWork(turn);
-      for (const one of turn) this.#slots.start(one, () => end);
+      const visit = this.#round.next(now);
+      if (!visit) return;
+      const end = this.#tryToWork(visit);
+      for (const one of visit) this.#slots.start(one, () => end);
     }
   }
 
   /** Never throws. As long as there is a connection, a failure delays only the part in which it occurs. */
-  async #tryToWork(turn: readonly Appointment[]): Promise<void> {
-    const [{ queue, part }] = turn as [Appointment];
-    const until = performance.now() + TURN;
-    const parts = turn.map((one) => one.part);
+  async #tryToWork(visit: readonly Appointment[]): Promise<void> {
+    const [{ queue, part }] = visit as [Appointment];
+    const until = performance.now() + VISIT;
+    const parts = visit.map((one) => one.part);
     try {
       const goOn = () => this.#running && performance.now() < until;
       if (isShard(part)) await this.#claim(queue, parts, goOn);
@@ -280,10 +280,10 @@ export class Loop {
     }
   }
 
-  /** Time of the turn at a part that is due at `at`. */
-  #turnAt(queue: string, part: Part, at: number): number {
+  /** Time of the visit at a part that is due at `at`. */
+  #visitAt(queue: string, part: Part, at: number): number {
     if (!isShard(part)) return at;
-    if (this.#ownership.isMine(queue)) return this.#claimer.turnAt(queue, part, at);
+    if (this.#ownership.isMine(queue)) return this.#claimer.visitAt(queue, part, at);
     // A Redis that answers late is late for the owner too, and a node that is late itself has no time to help.
     const late = Math.min(this.#late, this.#settings.mutexTtl);
     const wait = this.#ownership.patience(queue) + 4 * this.#checkTook + late;
@@ -292,7 +292,7 @@ export class Loop {
     return checked < at + wait || checked > this.#clock.now() ? at + wait : checked + wait;
   }
 
-  /** A turn at shards of a queue: claims from them if they are this node's, or checks whether their owner does its work. */
+  /** A visit at shards of a queue: claims from them if they are this node's, or checks whether their owner does its work. */
   async #claim(queue: string, shards: readonly Part[], goOn: () => boolean): Promise<void> {
     if (await this.#ownership.learn()) this.#agenda.changed();
     const isMine = this.#ownership.isMine(queue);

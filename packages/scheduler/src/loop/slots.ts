@@ -78,7 +78,7 @@ export class Slots {
   }
 }
 
-/** The shards of a queue have their turns together, one after the other. */
+/** The shards of a queue have their visits together, one after the other. */
 function placeOf(queue: string, part: Part): string {
   return keyOf(queue, isShard(part) ? "shards" : part);
 }

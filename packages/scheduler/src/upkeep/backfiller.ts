@@ -6,7 +6,7 @@ import type { Settings } from "../options.js";
 const WAIT = 1_000;
 /** Delay before a backfill that failed, or whose task only newer nodes can read, is tried again, in ms. */
 const PUT_OFF = 10_000;
-/** Most backfills in one turn. */
+/** Most backfills in one visit. */
 const AT_ONCE = 100;
 
 /** Walks through past occurrences, one at a time, each under the overlap policy. Resumes where another node stopped. */

@@ -9,7 +9,7 @@ export class Reconciler {
     this.#store = store;
   }
 
-  /** @param goOn called after each batch; if false, the rest waits for another turn. @returns `more`: whether work is left */
+  /** @param goOn called after each batch; if false, the rest waits for another visit. @returns `more`: whether work is left */
   async reconcile(queue: string, goOn: () => boolean): Promise<{ seen: Reconciled[]; more: boolean }> {
     const seen: Reconciled[] = [];
     let [more, cleared] = [true, false];
