@@ -15,7 +15,7 @@ const task = (id: string, more: object = {}) =>
   JSON.stringify({ id, type: "noop", queue: "bar", schedule: { every: "1h" }, ...more });
 
 describe("a task that cannot be read", () => {
-  it("is named beside the list, also if nothing else is in it", async () => {
+  it("is named beside the list and an export, also if nothing else is in them", async () => {
     await json(["put"], task("broken"));
     const store = storeOf(stage.client);
     await store.serverTime();
@@ -25,6 +25,7 @@ describe("a task that cannot be read", () => {
     expect(stdout).toBe("No tasks.\n");
     expect(stderr).toContain("1 task cannot be read: system/broken (bar). See carillon doctor.");
     expect(await json(["list"])).toMatchObject({ tasks: [], unreadable: [{ id: "broken" }] });
+    expect((await cli(["export", "json"])).stderr).toContain("1 task cannot be read: system/broken (bar).");
   });
 });
 

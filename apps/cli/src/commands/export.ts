@@ -1,8 +1,8 @@
-import type { Client, ListOptions, Task } from "@carillon/sdk";
 import { Argument } from "commander";
 import { type Globals, type Register, withClient } from "../command.js";
 import { writeNew } from "../config-writer.js";
 import { type Conditions, conditionOptions, conditionsOf } from "./conditions.js";
+import { tasksOf } from "./task-pages.js";
 
 interface ExportOptions extends Globals, Conditions {
   out?: string;
@@ -11,9 +11,6 @@ interface ExportOptions extends Globals, Conditions {
 
 const SYSTEMS = ["bullmq", "crontab", "json"] as const;
 type System = (typeof SYSTEMS)[number];
-
-/** Tasks read at once. */
-const PAGE = 500;
 
 export const registerExport: Register = (program, out) => {
   const command = program
@@ -31,7 +28,7 @@ export const registerExport: Register = (program, out) => {
   conditionOptions(command).action(async (system: System, _: unknown, command) => {
     const options: ExportOptions = command.optsWithGlobals();
     const { definitionOf, WRITERS } = await import("../export/load.js");
-    const found = await withClient(options, (client) => tasksOf(client, conditionsOf(options)));
+    const found = await withClient(options, (client) => tasksOf(client, conditionsOf(options), out));
     const stored = found.map((task) => ({ definition: definitionOf(task), fired: task.fired }));
     const { tasks, text } = WRITERS[system](stored, Date.now());
     if (options.out !== undefined) await writeNew(options.out, text, options.force);
@@ -43,15 +40,3 @@ export const registerExport: Register = (program, out) => {
     );
   });
 };
-
-/** All tasks that a filter selects. */
-async function tasksOf(client: Client, filter: ListOptions): Promise<Task[]> {
-  const tasks: Task[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await client.list({ ...filter, limit: PAGE, cursor });
-    tasks.push(...page.tasks);
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-  return tasks;
-}

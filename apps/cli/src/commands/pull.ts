@@ -1,17 +1,14 @@
-import type { Client, ListOptions, Task } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
 import { configWriter } from "../config-writer.js";
 import { misuse } from "../failure.js";
 import { type Conditions, conditionOptions, conditionsOf } from "./conditions.js";
+import { tasksOf } from "./task-pages.js";
 
 interface PullOptions extends Globals, Conditions {
   out: string;
   all?: boolean;
   force?: boolean;
 }
-
-/** Tasks read at once. */
-const PAGE = 500;
 
 export const registerPull: Register = (program, out) => {
   const command = program
@@ -35,7 +32,7 @@ export const registerPull: Register = (program, out) => {
     const { definitionOf } = await import("../load.js");
     const { head, tasks } = await withClient(options, async (client, ops) => {
       const found = loose ? undefined : (await ops.sets.get({ set })).set;
-      const all = await tasksOf(client, loose ? conditions : { set });
+      const all = await tasksOf(client, loose ? conditions : { set }, out);
       return {
         head: { set, version: found?.version, protect: found?.protect.length ? found.protect : undefined },
         tasks: all
@@ -53,17 +50,6 @@ export const registerPull: Register = (program, out) => {
     await out.write(`wrote ${tasks.length} tasks to ${file}.${then}\n`);
   });
 };
-
-async function tasksOf(client: Client, filter: ListOptions): Promise<Task[]> {
-  const tasks: Task[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await client.list({ ...filter, limit: PAGE, cursor });
-    tasks.push(...page.tasks);
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-  return tasks;
-}
 
 /** Values that a task has if its file does not give them. */
 const USUAL: Readonly<Record<string, unknown>> = {

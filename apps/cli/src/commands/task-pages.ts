@@ -1,5 +1,5 @@
 import type { Operator } from "@carillon/ops";
-import type { Client, ListOptions, TaskName } from "@carillon/sdk";
+import type { Client, ListOptions, Task, TaskName } from "@carillon/sdk";
 import { type Command, Option } from "commander";
 import { type Globals, noteIfEmpty, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
@@ -83,6 +83,19 @@ export async function printPages<Row>(
     } while (cursor !== undefined && !out.closed);
     if (!options.json && layout.widths === undefined) await none();
   });
+}
+
+/** All tasks that a filter selects; names those that cannot be read. */
+export async function tasksOf(client: Client, filter: ListOptions, out: Output): Promise<Task[]> {
+  const tasks: Task[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.list({ ...filter, limit: PAGE, cursor });
+    tasks.push(...page.tasks);
+    noteUnreadable(page.unreadable, out);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return tasks;
 }
 
 /** Names the tasks that are left out of a list because their data cannot be read. */
