@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const HOUR = 3_600_000;
 const soon = Math.ceil(Date.now() / HOUR) * HOUR;
 
-/** What survives the way from BullMQ to Carillon and back. */
+/** Everything that survives the way from BullMQ to Carillon and back. */
 const SCHEDULERS: readonly [id: string, repeat: object, opts: object][] = [
   [
     "weekdays",

@@ -48,7 +48,7 @@ function headOf({ action, task: { queue, owner, id } }: Item, paint: Paint): str
   return paint(colour, `${sign} ${action} ${owner}/${id} in queue ${queue}`);
 }
 
-/** What an item changes, a line each. */
+/** Changes of an item, a line each. */
 export function detailsOf({ from, set, returns, state, drift, preview, schedule }: Item): string[] {
   const { before, after } = schedule ?? {};
   const words = (one: typeof after) => (one ? `${one.humanized}; ${one.perDay} per day` : "-");

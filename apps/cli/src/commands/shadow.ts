@@ -15,7 +15,7 @@ import { type Conditions, conditionOptions, conditionsOf, refuseBesideTask } fro
 type Report = AnswerTo<"shadow.report">;
 type Difference = Report["differences"][number];
 
-/** Where BullMQ's schedulers are. */
+/** Place of BullMQ's schedulers. */
 export interface BullOptions extends Globals {
   bullmq?: string;
   prefix: string;

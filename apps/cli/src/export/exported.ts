@@ -6,7 +6,7 @@ export interface Exported<There> {
   readonly task: string;
   /** Undefined: it cannot have it at all, and a note says why. */
   readonly there?: There | undefined;
-  /** What it cannot express, or does otherwise. */
+  /** Everything that it cannot express, or does otherwise. */
   readonly notes: readonly string[];
 }
 

@@ -2,7 +2,7 @@ import { bullmqModule, toBullmq } from "./bullmq.js";
 import { crontabText, toCrontab } from "./crontab.js";
 import type { Exported, Stored } from "./exported.js";
 
-/* What only an export needs, loaded by it. */
+/* Modules that only an export needs, loaded by it. */
 export { definitionOf } from "@carillon/sdk";
 
 interface Written {

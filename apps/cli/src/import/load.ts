@@ -5,7 +5,7 @@ import { pgBoss } from "./pg-boss.js";
 import { quartz } from "./quartz.js";
 import type { Source } from "./source.js";
 
-/* What only an import needs, loaded by it. */
+/* Modules that only an import needs, loaded by it. */
 export { importBullmq, readBullSchedulers, withBullmq } from "@carillon/ops/internal";
 export { verifier } from "./verify.js";
 

@@ -58,7 +58,7 @@ export function verify({ task, theirs }: Imported, now: number): Verdict | undef
   };
 }
 
-/** Which days have times, by their midnights in UTC: all that a zone or a time of day changes is compared elsewhere. */
+/** Days that have times, by their midnights in UTC: all that a zone or a time of day changes is compared elsewhere. */
 function compareDays(
   schedule: Schedule & { cron: string },
   theirs: Extract<TheirTimes, { cron: string }>,

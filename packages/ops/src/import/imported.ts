@@ -9,11 +9,11 @@ export interface Imported {
   /** Undefined: it cannot become one, and a note says why. */
   readonly task?: SetTask | undefined;
   readonly notes: readonly ImportNote[];
-  /** How the other system computes its times; undefined: no library here computes as it does. */
+  /** Computes times as the other system does; undefined: no library here computes as it does. */
   readonly theirs?: TheirTimes | undefined;
 }
 
-/** What a reader should know about one schedule. */
+/** Facts that a reader should know about one schedule. */
 export interface ImportNote {
   readonly code: string;
   readonly text: string;

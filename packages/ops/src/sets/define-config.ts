@@ -2,7 +2,7 @@ import type { TaskContract } from "@carillon/sdk";
 import type { InputTo } from "../operator.js";
 import type { SetTask } from "./set.js";
 
-/** What `sets.plan` and `sets.apply` take. */
+/** Input of `sets.plan` and `sets.apply`. */
 export type SetConfig = InputTo<"sets.plan">;
 
 /** Fields for tasks that do not have them: all of a task but its id. */

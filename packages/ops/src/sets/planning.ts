@@ -58,7 +58,7 @@ export interface Prepared extends Owned {
   /** Schedules with these calendars; undefined: none differs. */
   readonly schedules: ScheduleCache | undefined;
   readonly now: number;
-  /** What was removed longer ago than this is deleted; undefined: nothing is. */
+  /** Time in ms after which removed tasks are deleted; undefined: none is. */
   readonly grace: number | undefined;
 }
 

@@ -26,7 +26,7 @@ export interface CutOverOptions extends AuthorOptions {
   readonly seams?: { readonly script?: string; readonly wait?: () => Promise<void> };
 }
 
-/** What a cut-over would do, or has done. Times in UTC ms. */
+/** Effects of a cut-over, intended or done. Times in UTC ms. */
 export interface CutOver {
   readonly task: TaskName;
   /** The first time that the new side fires. */
@@ -82,7 +82,7 @@ export async function cutOver(
         if (!receipt && tries >= TRIES) throw busy(old, found);
       }
     } catch (error) {
-      // Of an unknown result the pause stays: the same call goes on.
+      // The pause stays if the result is unknown: the same call goes on.
       if (error instanceof CarillonError) await store.tasks.resume(name, "catch-up", author);
       throw error;
     }

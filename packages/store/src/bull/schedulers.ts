@@ -124,7 +124,7 @@ async function readOne(
 }
 
 const number = (value: unknown) => (value == null || value === "" ? undefined : Number(value));
-/** Of a repeatable's `startDate`, as its caller wrote it. */
+/** A repeatable's `startDate`, as its caller wrote it. */
 const time = (value: unknown) =>
   value == null || value === "" ? undefined : new Date(Number(value) || `${value}`).getTime();
 
