@@ -33,7 +33,10 @@ export async function lastingKeys(redis: Redis, pattern = "*"): Promise<string[]
 }
 
 /** Gives each test of a file or group a kit of its own; all use one Redis server. */
-export function eachKit(options: Omit<TestKitOptions, "redis">, use: (kit: TestKit) => void): void {
+export function eachKit(
+  options: Omit<TestKitOptions, "redis">,
+  use: (kit: TestKit, redis: RedisServer) => void,
+): void {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedis();
@@ -41,7 +44,7 @@ export function eachKit(options: Omit<TestKitOptions, "redis">, use: (kit: TestK
   });
   beforeEach(async () => {
     const kit = await testKit({ ...options, redis });
-    use(kit);
+    use(kit, redis);
     return () => kit.close();
   });
 }

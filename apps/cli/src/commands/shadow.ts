@@ -11,6 +11,7 @@ import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { HERE, utcIso } from "../times.js";
 import { type Conditions, conditionOptions, conditionsOf, refuseBesideTask } from "./conditions.js";
+import { tasksOf } from "./task-pages.js";
 
 type Report = AnswerTo<"shadow.report">;
 type Difference = Report["differences"][number];
@@ -31,9 +32,6 @@ interface ReportOptions extends Globals, Conditions {
   tolerance?: string;
   exitCode?: boolean;
 }
-
-/** Page of tasks: one round trip. */
-const PAGE = 500;
 
 const CAUSES: Readonly<Record<Difference["cause"], string>> = {
   "time-zone": "another time zone",
@@ -95,7 +93,7 @@ function registerReport(shadow: Command, out: Output): void {
         const refs =
           tasks.length > 0
             ? tasks.map((task) => taskRef(task, queue, owner))
-            : await shadowsOf(client, conditionsOf(options));
+            : await shadowsOf(client, conditionsOf(options), out);
         const found: Report[] = [];
         for (const ref of refs) found.push(await ops.shadow.report({ ...ref, since: from, tolerance }));
         return found;
@@ -108,16 +106,9 @@ function registerReport(shadow: Command, out: Output): void {
     });
 }
 
-async function shadowsOf(client: Client, filter: ListOptions): Promise<TaskName[]> {
-  const found: TaskName[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await client.list({ ...filter, limit: PAGE, cursor });
-    cursor = page.cursor;
-    for (const { queue, owner, id, mode } of page.tasks)
-      if (mode === "shadow") found.push({ queue, owner, id });
-  } while (cursor !== undefined);
-  return found;
+async function shadowsOf(client: Client, filter: ListOptions, out: Output): Promise<TaskName[]> {
+  const tasks = await tasksOf(client, filter, out);
+  return tasks.flatMap(({ queue, owner, id, mode }) => (mode === "shadow" ? [{ queue, owner, id }] : []));
 }
 
 function reportText({ task, from, to, observed, same, different, differences }: Report, out: Output): string {

@@ -1,9 +1,10 @@
 import { shardOf } from "@carillon/core/internal";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf, withSeams } from "@carillon/store/internal";
-import { type RedisServer, startRedis, type TestKit, testKit, virtualStore } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type RedisServer, type TestKit, virtualStore } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { eachKit } from "../../../../test/helpers.js";
 import { Bench } from "../../../store/test/bench.js";
 import { explained } from "../../test/in-words.js";
 import { type AnswerTo, operatorOf } from "../operator.js";
@@ -24,14 +25,10 @@ const failing = defineTask("failing", {
 
 let redis: RedisServer;
 let kit: TestKit;
-beforeAll(async () => {
-  redis = await startRedis();
+eachKit({ types: [ring, failing], start: START }, (made, server) => {
+  kit = made;
+  redis = server;
 });
-afterAll(async () => redis.stop());
-beforeEach(async () => {
-  kit = await testKit({ types: [ring, failing], redis, start: START });
-});
-afterEach(async () => kit.close());
 
 const put = (id: string, more: object = {}) =>
   kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1m" }, ...more });

@@ -1,22 +1,17 @@
 import { defineTask } from "@carillon/sdk";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import type { TestKit } from "@carillon/testing";
+import { expect, it } from "vitest";
+import { eachKit } from "../../../../test/helpers.js";
 import { operatorOf } from "../operator.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const ring = defineTask("ring", { queue: "jobs", handler: () => {} });
 const task = { id: "a", type: "ring", queue: "jobs", schedule: { manual: true } } as const;
 
-let redis: RedisServer;
 let kit: TestKit;
-beforeAll(async () => {
-  redis = await startRedis();
+eachKit({ types: [ring], start: START }, (made) => {
+  kit = made;
 });
-afterAll(async () => redis.stop());
-beforeEach(async () => {
-  kit = await testKit({ types: [ring], redis, start: START });
-});
-afterEach(async () => kit.close());
 
 const is = async (more: object = {}) =>
   expect(await kit.client.get("a")).toMatchObject({ state: "scheduled", nextExecution: undefined, ...more });

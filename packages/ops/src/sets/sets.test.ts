@@ -1,8 +1,9 @@
 import { Client, defineTask, isCarillonError } from "@carillon/sdk";
 import { withSeams } from "@carillon/store/internal";
-import { type RedisServer, startRedis, type TestKit, testKit, virtualStore } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type RedisServer, type TestKit, virtualStore } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { eachKit } from "../../../../test/helpers.js";
 import { type InputTo, operatorOf } from "../operator.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -17,14 +18,10 @@ const ring = defineTask("ring", {
 
 let redis: RedisServer;
 let kit: TestKit;
-beforeAll(async () => {
-  redis = await startRedis();
+eachKit({ types: [ring], start: START }, (made, server) => {
+  kit = made;
+  redis = server;
 });
-afterAll(async () => redis.stop());
-beforeEach(async () => {
-  kit = await testKit({ types: [ring], redis, start: START });
-});
-afterEach(async () => kit.close());
 
 type Given = InputTo<"sets.plan">;
 const task = (id: string, more: object = {}) => ({

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { CarillonError, type TaskName, type TaskRef } from "@carillon/core";
+import { conflict } from "@carillon/core/internal";
 import type { AuthorOptions, Client } from "@carillon/sdk";
 import { notFound, type Scope, scopeOf } from "@carillon/sdk/internal";
 import { newToken, type Store, type StoredTask } from "@carillon/store";
@@ -223,8 +224,4 @@ function busy({ queue, id }: OldScheduler, { next }: FoundScheduler): CarillonEr
     `the job of ${id} for ${new Date(next).toISOString()} is not waiting for its time: it is due, or gone.`,
     `Try again when a worker of ${queue} has taken it.`,
   );
-}
-
-function conflict(message: string, remedy: string): CarillonError {
-  return new CarillonError("CONFLICT", message, { remedy });
 }

@@ -1,7 +1,8 @@
 import { defineTask, type TaskInput } from "@carillon/sdk";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { TestKit } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { eachKit } from "../../../../test/helpers.js";
 import { explained } from "../../test/in-words.js";
 import { operatorOf } from "../operator.js";
 import { type About, compareTimes, type Decided } from "./compare.js";
@@ -12,16 +13,10 @@ const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
 
 describe("a shadow", () => {
-  let redis: RedisServer;
   let kit: TestKit;
-  beforeAll(async () => {
-    redis = await startRedis();
+  eachKit({ types: [ring], start: START }, (made) => {
+    kit = made;
   });
-  afterAll(async () => redis.stop());
-  beforeEach(async () => {
-    kit = await testKit({ types: [ring], redis, start: START });
-  });
-  afterEach(async () => kit.close());
 
   const put = (more: Partial<TaskInput> = {}) =>
     kit.client.put({
