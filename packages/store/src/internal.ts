@@ -30,6 +30,7 @@ export function storeOf(owner: object): Store {
 }
 export { type BullDefinition, type BullScheduler, readBullSchedulers } from "./bull/schedulers.js";
 export { readServerInfo } from "./redis/server-info.js";
+export { LEDGER_MOST } from "./script/facts.js";
 
 let loaded: typeof TurnWorker | undefined;
 

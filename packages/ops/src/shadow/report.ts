@@ -2,6 +2,7 @@ import { parseDuration, scheduleSteps, segmentAt, zoneOf } from "@carillon/core/
 import { notFound, roundedInstant } from "@carillon/sdk/internal";
 import { compareCron } from "@carillon/sdk/schedule";
 import type { LedgerEntry, Store, StoredTask } from "@carillon/store";
+import { LEDGER_MOST } from "@carillon/store/internal";
 import { z } from "zod";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { timesFrom } from "../occurrences/walk.js";
@@ -61,7 +62,8 @@ export const shadowReport = operation({
     if (!stored) throw notFound(name);
     const asked = since === undefined ? now - WEEK : roundedInstant(since, "since");
     const to = Math.min(now - SETTLED, stored.cursor ?? 0);
-    const known = ledger.length < KEPT ? 0 : (ledger.at(-1) as LedgerEntry).from;
+    // A full ledger may have forgotten earlier ones.
+    const known = ledger.length < LEDGER_MOST ? 0 : (ledger.at(-1) as LedgerEntry).from;
     const earliest = Math.max(asked, stored.updated, known);
     const marks = await store.observations.list(name, earliest, to + tolerance);
     const from = Math.max(earliest, (marks[0]?.nominal ?? to) - tolerance);
@@ -76,9 +78,6 @@ export const shadowReport = operation({
       : { task: name, ...facts, differences: found.slice(0, MOST_DIFFERENCES) };
   },
 });
-
-/** Entries of a full ledger: it may have forgotten earlier ones. */
-const KEPT = 50;
 
 /** Expands the entries of the ledger by the schedule. */
 async function decidedTimes(

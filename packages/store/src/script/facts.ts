@@ -11,6 +11,9 @@ import {
 /** Parts of a queue that have a due time of their own, apart from the shards: members of its index `next`. */
 export const PARTS = { runs: "r", alerts: "a", expected: "e", backfills: "b" } as const;
 
+/** Entries of a task's ledger that are kept. */
+export const LEDGER_MOST = 50;
+
 /**
  * Everything that both TypeScript and Lua know. Scripts read it as `F.parts.runs`: a text or a number is put into the
  * script in its place, and a set is a table by member (`F.failures[outcome]`).
@@ -29,6 +32,7 @@ export const FACTS = {
   alertsQueue: ALERTS_QUEUE,
   shards: SHARDS,
   parts: PARTS,
+  ledgerMost: LEDGER_MOST,
 
   /** Prefixes of a queue's keys, after its tag and `:~`. */
   keys: {

@@ -1,6 +1,5 @@
 -- The ledger: occurrences that were not enqueued, and why. Newest first, `reason from to count at by run [note]`; bounded; an entry equal in
 -- reason to the newest one extends it if nothing was decided between the two: a range names skipped times only.
-local LEDGER_CAP = 50
 -- Newest skips of the queue, for those who watch it live. A few more may be kept.
 local WATCHED = 100
 
@@ -17,6 +16,6 @@ local function record(ledgerKey, reason, from, to, now, by, seen, cursor, note)
     end
   end
   local entries = redis.call("LPUSH", ledgerKey, table.concat({ reason, from, to, 1, now, by, seen, note }, " "))
-  if entries > LEDGER_CAP then redis.call("LTRIM", ledgerKey, 0, LEDGER_CAP - 1) end
+  if entries > F.ledgerMost then redis.call("LTRIM", ledgerKey, 0, F.ledgerMost - 1) end
   return 1
 end
