@@ -110,10 +110,17 @@ const CONTROLS = {
   /** An owner dies with a batch under way, which arrives when another node has taken the queue. */
   async "death without a fence"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
-    const owner = await stage.owner(await stage.nodes(2, "fence"));
-    const batches = owner.proxy.copy(COMMIT);
-    await owner.proxy.withhold("question", COMMIT);
-    await owner.kill();
+    const nodes = await stage.nodes(2, "fence");
+    await stage.another(0);
+    // Whichever owns the queue now: its first owner may have given it up when the other node came.
+    const owned = nodes.map(async (node) => {
+      const batches = node.proxy.copy(COMMIT);
+      await node.proxy.withhold("question", COMMIT);
+      return { node, batches };
+    });
+    const { node, batches } = await Promise.race(owned);
+    for (const other of nodes) if (other !== node) other.proxy.calm();
+    await node.kill();
     await stage.another(monotonic());
     await batches.deliver();
   },

@@ -60,5 +60,5 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", a
     ["limit removed", true],
     ["items swapped", true],
   ]);
-  expect(code).toBe(0);
+  expect(code, text).toBe(0);
 });
