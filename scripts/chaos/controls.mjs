@@ -19,7 +19,7 @@ const QUEUE = "control";
 const TTL = 300;
 const PATIENCE = { timeoutMs: 30_000, intervalMs: 50 };
 /** On a busy machine a node may give up a commit before it is thawed: then there is nothing to catch. */
-const ATTEMPTS = 3;
+const ATTEMPTS = 5;
 /** Controls that run at the same time. */
 const AT_ONCE = 8;
 
@@ -110,17 +110,13 @@ const CONTROLS = {
   /** An owner dies with a batch under way, which arrives when another node has taken the queue. */
   async "death without a fence"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
-    const nodes = await stage.nodes(2, "fence");
-    await stage.another(0);
-    // Whichever owns the queue now: its first owner may have given it up when the other node came.
-    const owned = nodes.map(async (node) => {
-      const batches = node.proxy.copy(COMMIT);
-      await node.proxy.withhold("question", COMMIT);
-      return { node, batches };
-    });
-    const { node, batches } = await Promise.race(owned);
-    for (const other of nodes) if (other !== node) other.proxy.calm();
-    await node.kill();
+    const owner = await stage.owner(await stage.nodes(2, "fence"));
+    const batches = owner.proxy.copy(COMMIT);
+    const mono = monotonic();
+    const withheld = owner.proxy.withhold("question", COMMIT).then(() => true);
+    const taken = stage.acked((ack) => ack.mono > mono && ack.node !== owner.id).then(() => false);
+    if (!(await Promise.race([withheld, taken]))) throw new Error("the other node took the queue before");
+    await owner.kill();
     await stage.another(monotonic());
     await batches.deliver();
   },
@@ -279,9 +275,13 @@ class Stage {
     this.#holds.push({ id: "a hold", from, to: Number.POSITIVE_INFINITY, mono: 0, ...hold });
   }
 
-  /** The node that claims. */
+  /** The node that claims, once every node is in the list of live ones. */
   async owner(nodes) {
-    await this.another(0);
+    await eventually(async () => {
+      const live = await this.servers.admin.hlen(`{${this.namespace}}:nodes`);
+      if (live < nodes.length) throw new Error(`${live} nodes live`);
+    }, PATIENCE);
+    await this.another(monotonic());
     const { node } = this.#acks.at(-1);
     return nodes.find(({ id }) => id === node);
   }

@@ -110,7 +110,7 @@ function editTasks() {
     edited,
   });
   return [
-    ...times(2, (i) => task(`payload-${i}`, "payload")),
+    ...times(4, (i) => task(`payload-${i}`, "payload")),
     ...times(2, (i) => task(`pause-${i}`, "pause")),
     ...times(2, (i) => task(`trigger-${i}`, "trigger", { overlap: "queue-all" })),
     ...times(2, (i) => task(`schedule-${i}`, "schedule")),
