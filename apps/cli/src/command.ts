@@ -28,7 +28,7 @@ export function unbound(options: Globals): Globals {
 }
 
 /**
- * Opens a client for as long as `use` takes. The SDK is loaded here and not at the top: it brings BullMQ and
+ * Opens a client for as long as `use` takes. The SDK is loaded here and not at the top: it brings zod and
  * ioredis, which `--help` need not wait for.
  */
 export async function withClient<T>(

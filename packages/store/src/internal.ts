@@ -3,11 +3,11 @@
  *
  * @packageDocumentation
  */
+import { bull, loadBull } from "./bull/load.js";
 import type { TurnWorker } from "./bull/turn-worker.js";
 import * as internals from "./internals.js";
 import type { Store } from "./store.js";
 
-export { bull, loadBull } from "./bull/load.js";
 export {
   type FoundScheduler,
   findScheduler,
@@ -23,6 +23,7 @@ export {
 export { internalsOf, rememberStore, type StoreInternals } from "./internals.js";
 export { onceOf } from "./script/script.js";
 export { type StoreSeams, seamsOf, withSeams } from "./seams.js";
+export { bull, loadBull };
 
 /** @param owner a `Client` or a `Scheduler` */
 export function storeOf(owner: object): Store {
@@ -32,10 +33,8 @@ export { type BullDefinition, type BullScheduler, readBullSchedulers } from "./b
 export { readServerInfo } from "./redis/server-info.js";
 export { LEDGER_MOST } from "./script/facts.js";
 
-let loaded: typeof TurnWorker | undefined;
-
 /** The class of our workers, which extends BullMQ's: loaded by the first worker that starts. */
 export async function turnWorker(): Promise<typeof TurnWorker> {
-  loaded ??= (await import("./bull/turn-worker.js")).TurnWorker;
-  return loaded;
+  const [module] = await Promise.all([import("./bull/turn-worker.js"), loadBull()]);
+  return module.TurnWorker;
 }

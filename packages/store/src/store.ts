@@ -11,7 +11,7 @@ import {
 import { AlertRepository } from "./alerts.js";
 import { BackfillRepository } from "./backfills.js";
 import { ItemRepository } from "./bull/items.js";
-import { bull } from "./bull/load.js";
+import { loadBull } from "./bull/load.js";
 import { QueueRepository } from "./bull/queues.js";
 import { CalendarRepository } from "./calendars.js";
 import { ChangeLog } from "./changes.js";
@@ -216,7 +216,7 @@ export class Store {
     }
     const client = this.connect("patient");
     try {
-      await bull().obliterate(client, this.namespace, queue);
+      await (await loadBull()).obliterate(client, this.namespace, queue);
       await this.tasks.clearDeletedRuns(queue);
       const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits, held } =
         this.#internals.keys.queue(queue);

@@ -16,7 +16,7 @@ import { bullPrefix } from "../src/keys.js";
 import { luaText } from "../src/script/script.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
-await loadBull();
+const loaded = await loadBull();
 
 /**
  * Internals of BullMQ that packages/store/src/bull relies on; none of them is promised. If a new version makes one of
@@ -217,7 +217,7 @@ describe("the internals of BullMQ", () => {
     expect(taken.name).toBe("moveToActive");
 
     const all = bullTurnKeys(`${prefix}:${QUEUE}:`);
-    const list = /local KEYS = \{(.*)\}/.exec(bullTakeLua())?.[1] as string;
+    const list = /local KEYS = \{(.*)\}/.exec(bullTakeLua(loaded))?.[1] as string;
     const handed = list.split(", ").map((key) => all[Number(/K\.bull\[(\d+)\]/.exec(key)?.[1]) - 1]);
     expect(handed).toEqual(taken.args.slice(0, 11));
     const bull = `${prefix}:${QUEUE}:`;

@@ -1,6 +1,5 @@
 import { parseDuration, scheduleSteps, segmentAt, zoneOf } from "@carillon/core/internal";
 import { notFound, roundedInstant } from "@carillon/sdk/internal";
-import { compareCron } from "@carillon/sdk/schedule";
 import type { LedgerEntry, Store, StoredTask } from "@carillon/store";
 import { LEDGER_MOST } from "@carillon/store/internal";
 import { z } from "zod";
@@ -69,7 +68,7 @@ export const shadowReport = operation({
     const from = Math.max(earliest, (marks[0]?.nominal ?? to) - tolerance);
     const decided = await decidedTimes(store, stored, ledger, { from, to });
     const end = decided.length < MOST_TIMES ? to : (decided.at(-1) as Decided).time;
-    const { same, differences } = compareTimes(decided, marks, { tolerance, ...aboutOf(stored) });
+    const { same, differences } = compareTimes(decided, marks, { tolerance, ...(await aboutOf(stored)) });
     // A mark after the end belongs to a time that is not decided yet.
     const found = differences.filter(({ ours, theirs = 0 }) => ours !== undefined || theirs <= end);
     const facts = { from, to: end, observed: marks.length, same, different: found.length };
@@ -104,12 +103,14 @@ async function decidedTimes(
   return decided;
 }
 
-function aboutOf({ definition: { schedule } }: StoredTask) {
+async function aboutOf({ definition: { schedule } }: StoredTask) {
   const {
     cron,
     timezone = "UTC",
     dialect,
   } = schedule as { cron?: string; timezone?: string; dialect?: "cron-parser" };
+  // Brings cron-parser, which nothing else here needs.
+  const { compareCron } = await import("@carillon/sdk/schedule");
   return {
     offsetAt: (time: number) => segmentAt(zoneOf(timezone), time).offset,
     differsByDialect: (time: number) =>

@@ -1,4 +1,4 @@
-import { bull } from "./load.js";
+import type { Bull } from "./load.js";
 
 /**
  * BullMQ's own script that hands out a job, as a Lua function: a turn of a worker calls it for many jobs.
@@ -83,8 +83,8 @@ local bullPack = { unpack = function(given) return given end }
  * `bullLeave()` ends the takes of a script.
  * A: `clock` (of the worker, ms), `lock` (duration of a lock, ms), `worker` (its name).
  */
-export function bullTakeLua(): string {
-  const take = bull().bullScript("moveToActive");
+export function bullTakeLua({ bullScript }: Bull): string {
+  const take = bullScript("moveToActive");
   const [head, rest] = split(take, "\n-- Includes");
   const [functions, body] = split(
     rest,

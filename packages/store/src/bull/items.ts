@@ -6,7 +6,7 @@ import { Repository } from "../repository.js";
 import { ADD_ITEMS, NOTE_ITEM } from "../run/run-scripts.js";
 import { addFailed } from "../task/errors.js";
 import { bullChildren, bullKeys } from "./bull-keys.js";
-import { bull } from "./load.js";
+import { loadBull } from "./load.js";
 
 /** Records read at once. */
 const STEP = 500;
@@ -61,7 +61,8 @@ export class ItemRepository extends Repository {
   ): Promise<number | undefined> {
     const keys = this.keys.queue(queue);
     const parent = keys.job(run);
-    const template = new (bull().JobPacker)(keys.bull).template(by.type, {
+    const { JobPacker } = await loadBull();
+    const template = new JobPacker(keys.bull).template(by.type, {
       ...options,
       parent: { id: run, queue: parent.slice(0, -run.length - 1) },
       // The run's job stores the result of each item; a failed item must not block it.

@@ -1,20 +1,19 @@
 /**
- * BullMQ with what we borrow of it. It needs half of the CPU of an import of the SDK, so it is loaded with the first connection, and not
- * by a program that connects to nothing: a build, a test, a command that prints its help.
+ * BullMQ with what we borrow of it. It needs half of the CPU of an import of the SDK, so it is loaded by the first script that contains
+ * scripts of BullMQ, and by the first worker that starts: a program that only reads never loads it.
  */
-type Bull = typeof import("./bullmq.js");
+export type Bull = typeof import("./bullmq.js");
 
 let loaded: Bull | undefined;
 
-/** Each connection that is ready has done this. */
 export async function loadBull(): Promise<Bull> {
   loaded ??= await import("./bullmq.js");
   return loaded;
 }
 
-/** For callers that have a connection. */
+/** For callers that run after `loadBull`. */
 export function bull(): Bull {
-  if (!loaded) throw new Error("BullMQ is used before a connection was opened.");
+  if (!loaded) throw new Error("BullMQ is used before it was loaded.");
   return loaded;
 }
 

@@ -177,7 +177,7 @@ export class ClaimRepository extends DueReads {
         node,
         remember: asked?.remember,
         shards: shards.join(" "),
-        templates: templatesText(items.map(({ template }) => template)),
+        templates: await templatesText(items.map(({ template }) => template)),
       },
       items.map(({ written }) => written),
     );

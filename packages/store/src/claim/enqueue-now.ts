@@ -32,6 +32,7 @@ export async function enqueueNow(
   const run = runId(definition.id, now, by.token);
   const named = { ...(by.name && { by: by.name }), ...(by.trace && { trace: by.trace }) };
   const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual", ...named } as const;
+  const template = await jobs.template(keys.bull, definition).json();
   const mark = `${FACTS.goneOpen}${local}`;
   const send = () =>
     scripts.run(
@@ -49,7 +50,7 @@ export async function enqueueNow(
         ...{ name: local, shard, seen: seen.get(keys.due(shard)) },
         run,
         node: by.node,
-        template: `[${jobs.template(keys.bull, definition).json}]`,
+        template: `[${template}]`,
         details: jobs.texts(definition, enqueue).details,
         owner: definition.owner,
         id: definition.id,

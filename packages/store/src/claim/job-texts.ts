@@ -8,17 +8,18 @@ import {
   timeLimitOf,
 } from "@carillon/core/internal";
 import type { JobTemplate } from "../bull/bullmq.js";
-import * as load from "../bull/load.js";
+import { loadBull } from "../bull/load.js";
 import { cutResult, encodeDetails } from "../run/codec.js";
 
 /** Runs that may come too soon after another. Runs that a person, a handler or a retry asks for are wanted as they come. */
 const JUDGED: ReadonlySet<Trigger> = new Set(["schedule", "catch-up"]);
 
-/** The parts that jobs of like tasks share, as `bullTemplates` reads them. */
+/** The parts that jobs of like tasks share. */
 export interface Template {
   /** Never used again, so that templates of different times can be sent together. */
   readonly number: number;
-  readonly json: string;
+  /** As `bullTemplates` reads it; loads BullMQ, which makes it. */
+  json(): Promise<string>;
 }
 
 /** Most templates that are remembered. */
@@ -40,9 +41,13 @@ export class JobTexts {
     const key = `${bull} ${type} ${priority} ${retry === undefined ? "" : JSON.stringify(retry)}`;
     let template = this.#templates.get(key);
     if (!template) {
-      // The script sets the time.
-      const { JobPacker, jobOptions } = load.bull();
-      const json = templateText(new JobPacker(bull).template(type, jobOptions(definition, 1)));
+      let text: string | undefined;
+      const json = async () => {
+        const { JobPacker, jobOptions } = await loadBull();
+        // The script sets the time.
+        text ??= templateText(new JobPacker(bull).template(type, jobOptions({ priority, retry }, 1)));
+        return text;
+      };
       template = { number: ++this.#numbers, json };
       if (this.#templates.size >= TEMPLATES_AT_MOST) this.#templates.clear();
       this.#templates.set(key, template);
@@ -90,10 +95,9 @@ export function templateText({ prioritized, args, opts }: JobTemplate): string {
 }
 
 /** Templates by their numbers, as JSON. */
-export function templatesText(templates: Iterable<Template | undefined>): string {
-  const texts = new Set<string>();
-  for (const one of templates) if (one) texts.add(`"${one.number}":${one.json}`);
-  return `{${[...texts].join(",")}}`;
+export async function templatesText(templates: Iterable<Template | undefined>): Promise<string> {
+  const texts = [...new Set(templates)].map(async (one) => one && `"${one.number}":${await one.json()}`);
+  return `{${(await Promise.all(texts)).filter(Boolean).join(",")}}`;
 }
 
 /** Parts of a job's data for `jobData` in `lib/enqueue.lua`. Defaults are undefined. */

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { CarillonError } from "@carillon/core";
 import { Redis } from "ioredis";
-import { loadBull } from "../bull/load.js";
 import type { Script } from "../script/script.js";
 import {
   type ConnectionProfile,
@@ -99,8 +98,7 @@ export class Link {
       for (const ears of this.#ears) ears.lost(coded);
     });
     client.on("ready", async () => {
-      const [cluster] = await Promise.all([this.#cluster ?? isOfCluster(client), loadBull()]);
-      this.#cluster ??= cluster;
+      this.#cluster ??= await isOfCluster(client);
       if (this.#cluster === undefined || this.#closed) return;
       if (this.#cluster && client instanceof Redis && leadsToCluster(client.options)) {
         client.disconnect();

@@ -1,6 +1,11 @@
 import { bullTakeLua } from "../bull/bull-turn.js";
-import { bull } from "../bull/load.js";
-import { library, madeLibrary } from "./script.js";
+import { type Bull, bull } from "../bull/load.js";
+import { type Library, library, madeLibrary } from "./script.js";
+
+const borrowed = (name: string, made: (bull: Bull) => string, uses?: readonly Library[]): Library => ({
+  ...madeLibrary(name, () => made(bull()), uses),
+  borrowed: true,
+});
 
 const KEYS = library("keys");
 export const NEXT = library("next", [KEYS]);
@@ -27,8 +32,8 @@ export const ONCE = library("once", [MARKS]);
 export const LEDGER = library("ledger", [KEYS]);
 export const REVISIONS = library("revisions", [KEYS]);
 export const TRIED = library("tried");
-const BULL_REMOVE = madeLibrary("bull-remove", () => bull().bullRemoveLua(), [BULL]);
-export const BULL_PROMOTE = madeLibrary("bull-promote", () => bull().bullPromoteLua());
+const BULL_REMOVE = borrowed("bull-remove", (bull) => bull.bullRemoveLua(), [BULL]);
+export const BULL_PROMOTE = borrowed("bull-promote", (bull) => bull.bullPromoteLua());
 export const CLEAR = library("clear", [BULL_REMOVE]);
 export const STATS = library("stats");
 const RUN = library("run", [TASK, OPEN, PLACES, ALERT, BULL, TRIED, STATS]);
@@ -37,11 +42,11 @@ export const SWEEP = library("sweep", [RUN, TRIED, library("bulk", [BULL])]);
 export const START = library("start", [RUN]);
 export const EACH = library("each", [RUN, TRIED]);
 export const BULL_END = library("bull-end", [RUN]);
-export const BULL_TAKE = madeLibrary("bull-take", bullTakeLua, [RUN]);
+export const BULL_TAKE = borrowed("bull-take", bullTakeLua, [RUN]);
 export const QUOTA = library("quota", [KEYS, BULL]);
 export const LATE = library("late");
 export const RECKON = library("reckon", [OPEN, BULL]);
-const BULL_ADD = madeLibrary("bull-add", () => bull().bullAddLua());
+const BULL_ADD = borrowed("bull-add", (bull) => bull.bullAddLua());
 export const ENQUEUE = library("enqueue", [KEYS, BULL_ADD]);
 export const CANCEL = library("cancel", [KEYS]);
-export const BULL_PAUSE = madeLibrary("bull-pause", () => bull().bullPauseLua());
+export const BULL_PAUSE = borrowed("bull-pause", (bull) => bull.bullPauseLua());

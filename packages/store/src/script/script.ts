@@ -54,6 +54,8 @@ export interface Library {
   readonly uses: readonly Library[];
   /** Its text as our own Lua files are written, with facts; undefined: `lib/<name>.lua`. */
   readonly made?: (context: ScriptContext) => string;
+  /** Whether its text has scripts of BullMQ. */
+  readonly borrowed?: boolean;
 }
 
 /** The library `lib/<name>.lua`. */

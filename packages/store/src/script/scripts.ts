@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import { loadBull } from "../bull/load.js";
 import { neverKey } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { type Layout, layoutOf, type Values, type Written, writeCall, writeItem } from "./arguments.js";
-import { assemble } from "./assemble.js";
+import { assemble, librariesOf } from "./assemble.js";
 import { REDIS_TIME, type Sabotage, type ScriptContext, type TimeSource } from "./context.js";
 import type { Args, Declared, Item, Keys, Rest, Script, Signature } from "./script.js";
 
@@ -10,6 +11,8 @@ interface Loaded {
   /** Assembled when it is first sent. */
   readonly script: Script;
   readonly layout: Layout;
+  /** Whether its text has scripts of BullMQ. */
+  readonly borrows: boolean;
 }
 
 /** Calls scripts by the names of their keys and arguments. */
@@ -53,7 +56,8 @@ export class Scripts {
     args: Args<T>,
     items: readonly Written[],
   ): Promise<Answer> {
-    const { script, layout } = this.#load(declared);
+    const { script, layout, borrows } = this.#load(declared);
+    if (borrows) await loadBull();
     const call = writeCall(layout, keys, args as Values, items);
     if (declared.once !== "reads") call.keys.push(neverKey(call.keys[0] as string));
     return (await this.#link.run(script, call.keys, call.args)) as Answer;
@@ -78,13 +82,17 @@ function load(declared: Declared, context: ScriptContext): Loaded {
   const key = [context.time.lua, ...context.sabotage].join("\n");
   let loaded = known.get(key);
   if (!loaded) {
-    loaded = { script: scriptOf(declared, context), layout: layoutOf(declared.signature) };
+    loaded = {
+      script: scriptOf(declared, context),
+      layout: layoutOf(declared.signature),
+      borrows: librariesOf(declared).some(({ borrowed }) => borrowed),
+    };
     known.set(key, loaded);
   }
   return loaded;
 }
 
-/** Its text holds scripts of BullMQ, which is loaded when the connection is ready. */
+/** Its text may have scripts of BullMQ, which must be loaded when it is first sent. */
 function scriptOf(declared: Declared, context: ScriptContext): Script {
   let text: Pick<Script, "lua" | "sha"> | undefined;
   const assembled = () => {
