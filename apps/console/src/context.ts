@@ -33,7 +33,7 @@ export interface Person {
 }
 
 export interface Identity extends Person {
-  /** Identifies senders whose expensive calls may run concurrently. */
+  /** Identifies senders whose expensive calls may run concurrently: a token, one of its sessions, or a person. */
   readonly key: string;
   readonly by: "bearer" | "session" | "own";
 }

@@ -112,7 +112,7 @@ export class Guard {
     if (scheme?.toLowerCase() === "bearer" && bearer) {
       const credential = await this.#credential(c, bearer, "/");
       if (credential instanceof Response) return credential;
-      c.set("identity", identityOf(credential, "bearer"));
+      c.set("identity", identityOf(credential, "bearer", credential.digest));
       c.set("holds", async () => (await this.#parts.auth.credential(bearer)) !== undefined);
       return next();
     }
@@ -120,7 +120,7 @@ export class Guard {
     if (!session || (await this.#hasEnded(session))) return this.#turnAway(c, 401, { next: addressOf(c) });
     // Browsers send the cookie for pages of any site, so a write without an Origin cannot be trusted.
     if (isForgeable(c)) return refuse(c, withoutOrigin());
-    c.set("identity", identityOf(session.credential, "session"));
+    c.set("identity", identityOf(session.credential, "session", session.id));
     c.set("holds", async () => {
       const still = await this.#session(c);
       return still !== undefined && !(await this.#hasEnded(still));
@@ -161,8 +161,8 @@ export class Guard {
   }
 }
 
-function identityOf({ role, name, owners, digest }: Credential, by: Identity["by"]): Identity {
-  return { role, name, ...(owners && { owners }), key: digest, by };
+function identityOf({ role, name, owners }: Credential, by: Identity["by"], key: string): Identity {
+  return { role, name, ...(owners && { owners }), key, by };
 }
 
 /** Whether the browser opens a page, rather than fetching an image, a frame or a script for one. */

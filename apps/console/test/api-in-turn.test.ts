@@ -2,8 +2,9 @@ import { Client } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { inTurn } from "../src/api/in-turn.js";
+import { SharedAnswers } from "../src/api/shared.js";
 import type { Ctx } from "../src/context.js";
-import { ADMIN, type Console, startConsole, VIEWER } from "./harness.js";
+import { ADMIN, type Console, sessionOf, startConsole, VIEWER } from "./harness.js";
 
 const SCHEDULE = { schedule: { every: "1h" } };
 /** One call in progress, and those that may wait. */
@@ -70,27 +71,46 @@ test("a call that fails does not hold up the next", async () => {
   expect(answers.map(({ status }) => status)).toEqual([400, 400, 200]);
 });
 
-test("a waiting call is dropped if its caller has left", async () => {
+test("people who signed in with one token do not wait for each other", async () => {
+  const signIn = async () => sessionOf(await console_.ask(`/?token=${VIEWER}`));
+  const cookies = [await signIn(), await signIn()];
+  holdCalls();
+  const asked = cookies.map((cookie) =>
+    console_.ask("/api/v1/validate", {
+      method: "POST",
+      headers: { cookie, origin: console_.url, "content-type": "application/json" },
+      body: JSON.stringify(SCHEDULE),
+    }),
+  );
+  await eventually(() => endCall.length === 2);
+  for (const end of endCall) end();
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test("a waiting call is dropped once nobody waits for it", async () => {
   const computed: string[] = [];
   let end = () => {};
   const gate = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const take = inTurn()(async ({ req }) => {
-    computed.push(req.url);
-    await gate;
-    return new Response();
-  });
-  const ask = (url: string, signal = new AbortController().signal) =>
-    take({
-      req: { url, raw: { signal } },
-      var: { identity: {} },
-      body: () => new Response(),
-    } as unknown as Ctx);
+  const [turn, shared] = [inTurn(), new SharedAnswers()];
+  const ask = (name: string, signal = new AbortController().signal) => {
+    const req = { raw: { signal }, header: () => "max-age=1" };
+    const c = { req, var: { identity: {} } } as unknown as Ctx;
+    const work = async () => {
+      computed.push(name);
+      await gate;
+    };
+    return shared.get(c, [name], (isWanted) => turn(c, work, isWanted));
+  };
   const left = new AbortController();
-  const asked = [ask("first"), ask("left", left.signal), ask("last")];
+  const asked = [
+    ...[ask("first"), ask("left", left.signal), ask("left by one", left.signal), ask("left by one")],
+    ask("last"),
+  ];
   left.abort();
   end();
-  await Promise.all(asked);
-  expect(computed).toEqual(["first", "last"]);
+  const ends = await Promise.allSettled(asked);
+  expect(computed).toEqual(["first", "left by one", "last"]);
+  expect(ends.map(({ status }) => status === "fulfilled")).toEqual([true, false, true, true, true]);
 });

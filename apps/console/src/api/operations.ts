@@ -6,32 +6,32 @@ import type { Env } from "../context.js";
 import { API_PATH } from "../paths.js";
 import type { Redactor } from "../redact.js";
 import { withHidden } from "./hidden.js";
-import type { inTurn } from "./in-turn.js";
+import { inTurn, type Turn } from "./in-turn.js";
 import { type Endpoint, endpoint, NOTHING, route } from "./route.js";
+import { SharedAnswers } from "./shared.js";
 
-/** Registers all operations, each at its method and path. @param turn for those that compute */
-export function operationRoutes(
-  router: Hono<Env>,
-  turn: ReturnType<typeof inTurn>,
-  redactor: Redactor,
-): void {
+/** Registers all operations, each at its method and path. */
+export function operationRoutes(router: Hono<Env>, redactor: Redactor): void {
+  const parts = { redactor, turn: inTurn(), shared: new SharedAnswers() };
   const paths = new Map(HTTP_OPERATIONS.map(({ path, parts }) => [path, parts.length]));
   // `/runs/summary` before `/runs/:id`, which would take it.
   for (const [path] of [...paths].sort(([, a], [, b]) => a - b)) {
     const operations = HTTP_OPERATIONS.filter((one) => one.path === path);
-    const handlers = operations.map((one) => {
-      const endpoint = endpointOf(one, redactor);
-      return [
-        one.method.toLowerCase(),
-        one.operation.cost === "computes" ? turn(endpoint) : endpoint,
-      ] as const;
-    });
+    const handlers = operations.map((one) => [one.method.toLowerCase(), endpointOf(one, parts)]);
     route(router, path, Object.fromEntries(handlers));
   }
 }
 
+interface Parts {
+  readonly redactor: Redactor;
+  /** For operations that compute. */
+  readonly turn: Turn;
+  /** For reads. */
+  readonly shared: SharedAnswers;
+}
+
 /** The operation checks its input, of which the path names some fields, and query or body the others. */
-function endpointOf(one: HttpOperation, redactor: Redactor): Endpoint {
+function endpointOf(one: HttpOperation, { redactor, turn, shared }: Parts): Endpoint {
   const { name, parts, statuses, operation } = one;
   const { input, body: whole, output, adminFields = [] } = operation;
   const reads = one.method === "GET";
@@ -51,7 +51,7 @@ function endpointOf(one: HttpOperation, redactor: Redactor): Endpoint {
       status: statuses,
       about: { id: name, summary: operation.summary },
     },
-    async ({ client, path, query, body, identity }) => {
+    async ({ c, client, path, query, body, identity }) => {
       const given = {
         ...(inQuery && read(query as Record<string, unknown>)),
         ...(whole === undefined ? (body as object | undefined) : { [whole]: body }),
@@ -63,11 +63,14 @@ function endpointOf(one: HttpOperation, redactor: Redactor): Endpoint {
           field: denied,
           remedy: "Leave it out, or sign in with the token of an admin.",
         });
-      const answer = await perform(
-        client,
-        operation,
-        reads ? given : await withHidden(redactor, client, given, input.shape),
-      );
+      const run = async (isWanted: () => boolean) => {
+        const full = reads ? given : await withHidden(redactor, client, given, input.shape);
+        const work = () => perform(client, operation, full);
+        return operation.cost === "computes" ? turn(c, work, isWanted) : work();
+      };
+      const answer = await (reads
+        ? shared.get(c, [client.owner, name, given], run)
+        : run(() => !c.req.raw.signal.aborted).finally(() => shared.clear()));
       const location = reads ? undefined : locationOf(one, answer);
       return { status: statusOf(one, answer), body: answer, ...(location !== undefined && { location }) };
     },

@@ -16,6 +16,8 @@ export interface Reply {
 }
 
 export interface Asked<Query = unknown, Body = unknown> {
+  /** The request. */
+  readonly c: Ctx;
   /** A client with the rights of the request's token. */
   readonly client: Client;
   /** The named parts of the path, decoded and not checked. */
@@ -76,7 +78,7 @@ export function endpoint<
     const { owner, ...rest } = queryOf(c);
     const { identity, site } = c.var;
     const reply = await answer({
-      ...{ client, identity, site },
+      ...{ c, client, identity, site },
       path: c.req.param() as Record<string, string>,
       query: parsed(query, identity.owners ? rest : queryOf(c)) as z.output<Query>,
       body: parsed(body, c.var.body) as z.output<Body>,

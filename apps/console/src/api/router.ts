@@ -4,7 +4,6 @@ import type { Env } from "../context.js";
 import type { Redactor } from "../redact.js";
 import { clientsOf } from "./clients.js";
 import { eventsEndpoint } from "./events.js";
-import { inTurn } from "./in-turn.js";
 import { namespaceEndpoints as namespace } from "./namespace.js";
 import { openApiEndpoint } from "./openapi.js";
 import { operationRoutes } from "./operations.js";
@@ -13,10 +12,9 @@ import { route } from "./route.js";
 /** The HTTP API with all its paths. Requests are authorised before they get here. */
 export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
   const router = new Hono<Env>();
-  const turn = inTurn();
 
   router.use(clientsOf(store));
-  operationRoutes(router, turn, redactor);
+  operationRoutes(router, redactor);
   route(router, "/openapi.json", { get: openApiEndpoint(router) });
   route(router, "/me", { get: namespace.me });
   route(router, "/events", { get: eventsEndpoint() });

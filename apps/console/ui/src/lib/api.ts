@@ -29,8 +29,13 @@ export class ApiError extends Error {
   }
 }
 
+/** Age in seconds of an answer that a page accepts: all viewers of that time share one. */
+export const SHARED = 1;
+
 export interface Sent {
   query?: Query | undefined;
+  /** For a read: age in seconds of an answer that is new enough. */
+  maxAge?: number | undefined;
   body?: unknown;
   signal?: AbortSignal | undefined;
 }
@@ -81,7 +86,7 @@ export function isGet(name: OperationName): boolean {
 export function call<Name extends OperationName>(
   name: Name,
   input: InputTo<Name>,
-  signal?: AbortSignal,
+  { signal, maxAge = SHARED }: Pick<Sent, "signal" | "maxAge"> = {},
 ): Promise<AnswerTo<Name>> {
   const { http, body: whole } = ROUTES[name];
   const [method, template] = http.split(" ") as [string, string];
@@ -91,18 +96,22 @@ export function call<Name extends OperationName>(
     delete rest[part];
     return inPath(String(value));
   });
-  if (isGet(name)) return api(method, path, { query: rest as Query, signal });
+  if (isGet(name)) return api(method, path, { query: rest as Query, maxAge, signal });
   if (whole === undefined) return api(method, path, { body: rest, signal });
   const { [whole]: body, ...query } = rest;
   return api(method, path, { query: query as Query, body, signal });
 }
 
 /** Calls the HTTP API. @throws `ApiError`, `Unreachable` */
-export async function api<T>(method: string, path: string, { query, body, signal }: Sent = {}): Promise<T> {
+export async function api<T>(method: string, path: string, sent: Sent = {}): Promise<T> {
+  const { query, body, maxAge, signal } = sent;
   const response = await answerTo(apiAddress(path, query), {
     method,
     signal: signal ?? null,
-    headers: body === undefined ? {} : { "content-type": "application/json" },
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(maxAge === undefined ? {} : { "cache-control": `max-age=${maxAge}` }),
+    },
     body: body === undefined ? null : JSON.stringify(body),
   });
   // The session has expired: the server answers the page itself with its sign-in form.

@@ -2,7 +2,7 @@ import type { Operator } from "@carillon/ops";
 import type { LiveEvent } from "@carillon/sdk";
 import type { Query as AnyQuery, QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
-import { apiAddress, type Named } from "./api.js";
+import { apiAddress, type Named, SHARED } from "./api.js";
 
 /*
  * Reads shown data again when events of the server say that they changed. Also polls: rarely while events arrive, more
@@ -19,6 +19,8 @@ type Kind = (typeof KINDS)[number];
 const POLL_MS = { live: 60_000, alone: 5_000 };
 /** Shortest age at which data are read again because of events, in ms: those of one task or run, and lists. */
 const LEAST_MS = { one: 800, list: 3_000 };
+/** Age of an answer that another viewer may have been given, in ms: a younger event is not in it. */
+const SHARED_MS = SHARED * 1_000;
 /** Wait after a refusal, in ms. Browsers reconnect on their own only after a lost connection. */
 const RETRY_MS = 10_000;
 
@@ -91,27 +93,33 @@ export function startLive(client: QueryClient): () => void {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let retry: ReturnType<typeof setTimeout> | undefined;
-  const due = new Map<Query, number>();
+  /** When each query is read again, and when the last event came that concerns it. */
+  const due = new Map<Query, { at: number; event: number }>();
 
   const flush = () => {
     timer = undefined;
     const now = Date.now();
-    for (const [query, at] of due) {
+    for (const [query, { at, event }] of due) {
       if (at > now) continue;
       due.delete(query);
-      if (query.isActive()) void client.invalidateQueries({ queryKey: query.queryKey, exact: true });
+      if (!query.isActive()) continue;
+      void client.invalidateQueries({ queryKey: query.queryKey, exact: true });
+      // The answer may be as old as others accept it, and not know of this event.
+      if (event > now - SHARED_MS) due.set(query, { at: now + LEAST_MS.list, event });
     }
     plan();
   };
   const plan = () => {
     if (timer !== undefined || due.size === 0) return;
-    timer = setTimeout(flush, Math.max(100, Math.min(...due.values()) - Date.now()));
+    timer = setTimeout(flush, Math.max(100, Math.min(...[...due.values()].map(({ at }) => at)) - Date.now()));
   };
   const mark = (event: Event) => {
     for (const query of client.getQueryCache().findAll({ type: "active" })) {
-      if (due.has(query) || query.meta?.["live"] === false || isDeep(query) || !concerns(query, event))
-        continue;
-      due.set(query, query.state.dataUpdatedAt + (isOne(query) ? LEAST_MS.one : LEAST_MS.list));
+      if (query.meta?.["live"] === false || isDeep(query) || !concerns(query, event)) continue;
+      const now = Date.now();
+      const least = query.state.dataUpdatedAt + (isOne(query) ? LEAST_MS.one : LEAST_MS.list);
+      const { at } = due.get(query) ?? { at: Math.max(least, now + SHARED_MS) };
+      due.set(query, { at, event: now });
     }
     plan();
   };

@@ -8,7 +8,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { notify } from "../parts/notices.js";
-import { ApiError, call, isGet } from "./api.js";
+import { ApiError, call, isGet, SHARED } from "./api.js";
 import { pollInterval, useLive } from "./live.js";
 
 export const queryClient = new QueryClient({
@@ -39,11 +39,13 @@ export function useCall<Name extends OperationName>(
   input: InputTo<Name> | undefined,
   { refresh = isGet(name) ? undefined : false, every }: CallOptions = {},
 ) {
+  // An answer that events do not concern may be older: a third of the time to the next read.
+  const maxAge = typeof refresh === "number" ? Math.max(SHARED, Math.floor(refresh / 3_000)) : SHARED;
   // The interval changes as soon as events arrive.
   useLive();
   return useQuery<AnswerTo<Name>, Error>({
     queryKey: [name, input],
-    queryFn: ({ signal }) => call(name, input as InputTo<Name>, signal),
+    queryFn: ({ signal }) => call(name, input as InputTo<Name>, { signal, maxAge }),
     placeholderData: keepPreviousData,
     enabled: input !== undefined,
     ...(isGet(name) ? {} : { retry: false }),
@@ -61,7 +63,8 @@ type Paged = {
 export function usePages<Name extends Paged>(name: Name, input: InputTo<Name>) {
   return useInfiniteQuery({
     queryKey: [name, input, "pages"],
-    queryFn: ({ pageParam, signal }) => call(name, { ...input, cursor: pageParam } as InputTo<Name>, signal),
+    queryFn: ({ pageParam, signal }) =>
+      call(name, { ...input, cursor: pageParam } as InputTo<Name>, { signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => (last as { cursor?: string }).cursor,
     placeholderData: keepPreviousData,

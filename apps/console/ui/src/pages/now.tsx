@@ -155,7 +155,7 @@ function Failing() {
 
 /** Figures of the last hour, and how many tasks each filter of the list finds. */
 function LastHour() {
-  const summary = useCall("runs.summary", {}, { every: 6 * OFTEN });
+  const summary = useCall("runs.summary", {}, { refresh: 6 * OFTEN });
   const counts = useCall("tasks.counts", {}, { every: OFTEN });
   return (
     <Loaded of={summary}>

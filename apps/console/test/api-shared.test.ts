@@ -1,0 +1,82 @@
+import { operatorOf } from "@carillon/ops";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ADMIN, type Console, startConsole, VIEWER } from "./harness.js";
+
+let console_: Console;
+const put = (id: string, owner: string) =>
+  console_.client.put({ id, owner, type: "t", queue: "q", schedule: { every: "1h" } });
+
+beforeAll(async () => {
+  console_ = await startConsole({ refreshEvery: 3_600_000 });
+  await put("a", "acme");
+  await put("b", "bolt");
+});
+afterAll(() => console_.stop());
+
+/** Accepts any answer that the console still has. */
+const OLD = { "cache-control": "max-age=3600" };
+const read = async (token: string, path: string, more: Record<string, string> = OLD) =>
+  (await console_.api("GET", path, undefined, { authorization: `Bearer ${token}`, ...more })).body;
+const ids = async (token: string, query = "", more = OLD as Record<string, string>) => {
+  const { tasks } = (await read(token, `/tasks${query}`, more)) as { tasks?: { id: string }[] };
+  return tasks?.map(({ id }) => id).sort();
+};
+
+/** Commands that Redis has run. */
+async function commands(): Promise<number> {
+  const redis = new Redis(console_.redis.url);
+  const text = await redis.info("commandstats");
+  redis.disconnect();
+  const counted = [...text.matchAll(/cmdstat_(\w+).*?calls=(\d+)/g)].filter(
+    ([, name]) => !["info", "ping", "client", "quit", "hello"].includes(String(name)),
+  );
+  return counted.reduce((sum, [, , calls]) => sum + Number(calls), 0);
+}
+
+test("callers share an answer that is not too old for them; a bound token gets its owner's tasks alone", async () => {
+  const { secret } = await operatorOf(console_.client).tokens.create({
+    ...{ name: "acme", role: "viewer", owners: ["acme"] },
+  });
+  for (let n = 0; n < 2; n++) {
+    expect(await ids(VIEWER)).toEqual(["a", "b"]);
+    expect(await ids(secret)).toEqual(["a"]);
+    expect(await ids(VIEWER, "?owner=acme")).toEqual(["a"]);
+    expect(await ids(secret, "?owner=acme")).toEqual(["a"]);
+  }
+  await put("c", "acme");
+  expect([await ids(ADMIN), await ids(secret)]).toEqual([["a", "b"], ["a"]]);
+  expect(await ids(VIEWER, "", { "cache-control": "max-age=0" })).toEqual(["a", "b", "c"]);
+  expect(await ids(VIEWER, "", {})).toEqual(["a", "b", "c"]);
+});
+
+test("ten viewers cost Redis what one costs", async () => {
+  const paths = [
+    "/status",
+    "/runs/summary",
+    "/load",
+    "/tasks?limit=8",
+    "/tasks/counts",
+    "/queues",
+    "/upcoming",
+  ];
+  const view = () => Promise.all(paths.map((path) => read(VIEWER, path)));
+  await view();
+  const before = await commands();
+  await Promise.all(Array.from({ length: 10 }, view));
+  expect((await commands()) - before).toBe(0);
+});
+
+test("a write is in the next answer", async () => {
+  await ids(VIEWER);
+  const task = { id: "d", owner: "bolt", type: "t", queue: "q", schedule: { every: "1h" } };
+  await console_.api("POST", "/tasks", task);
+  expect(await ids(VIEWER)).toEqual(["a", "b", "c", "d"]);
+});
+
+test("errors are not shared", async () => {
+  const ask = () => read(VIEWER, "/tasks/q/acme/later");
+  expect((await ask()).error?.["code" as never]).toBe("TASK_NOT_FOUND");
+  await put("later", "acme");
+  expect(await ask()).toMatchObject({ id: "later" });
+});
