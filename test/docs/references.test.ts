@@ -1,26 +1,11 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { pages as allPages, anchorOf, pagesIn, textOf, withoutRepository } from "../../scripts/lib/pages.mjs";
+import { root } from "../../scripts/lib/project.mjs";
+import { sections } from "../../scripts/site/sidebar.mjs";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
-
-/** Folders of others' pages, and of an app that `carillon init` writes, whose scripts are its own. */
-const OTHERS = ["node_modules", "dist", "template"];
-
-function pagesIn(folder: string): string[] {
-  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return OTHERS.includes(entry.name) ? [] : pagesIn(path);
-    return entry.name.endsWith(".md") ? [path] : [];
-  });
-}
-
-const pages = [
-  ...["README.md", "CONTRIBUTING.md", "SECURITY.md"],
-  ...["docs", "examples", "packages", "apps"].flatMap(pagesIn),
-];
-const textOf = (page: string) => readFileSync(join(root, page), "utf8");
+const pages = allPages();
 
 /** Leaves out code blocks: text in them may look like a link. */
 const proseOf = (page: string) => textOf(page).replace(/^```[\s\S]*?^```/gm, "");
@@ -33,8 +18,7 @@ function anchorsOf(page: string): Set<string> {
   if (known) return known;
   const anchors = new Set([...proseOf(page).matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id));
   for (const [, title = ""] of proseOf(page).matchAll(/^#+ (.*)$/gm)) {
-    const plain = title.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
-    const anchor = plain.replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s/g, "-");
+    const anchor = anchorOf(title.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1"));
     let name = anchor;
     for (let n = 1; anchors.has(name); n++) name = `${anchor}-${n}`;
     anchors.add(name);
@@ -43,11 +27,8 @@ function anchorsOf(page: string): Set<string> {
   return anchors;
 }
 
-/** Address of the repository. READMEs of packages link there, because they are also read outside of the checkout. */
-const repository: string = JSON.parse(textOf("package.json")).homepage.replace("#readme", "");
-
 function wrongLink(page: string, link: string): string | undefined {
-  const [path = "", anchor] = link.replace(new RegExp(`^${repository}/(blob|tree)/main`), "").split("#");
+  const [path = "", anchor] = withoutRepository(link).split("#");
   if (/^[a-z]+:/.test(path)) return undefined;
   const at = path.startsWith("/") ? "" : dirname(page);
   const target = path === "" ? page : relative(root, join(root, at, path));
@@ -62,6 +43,13 @@ describe("the documentation", () => {
       [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = ""]) => wrongLink(page, link) ?? []),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it("is on the site: each page of docs/ once, and only pages that exist", () => {
+    const shown = sections.flatMap(({ items }) => items.map(({ page }) => page));
+    expect(shown.filter((page) => wrongLink("README.md", page))).toEqual([]);
+    expect(new Set(shown).size).toBe(shown.length);
+    expect(pages.filter((page) => page.startsWith("docs/") && !shown.includes(page))).toEqual([]);
   });
 
   it("links from a published package only to what is packed, or to the repository", () => {
