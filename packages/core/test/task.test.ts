@@ -52,6 +52,17 @@ describe("a task definition", () => {
     expect(parseTask(full)).toEqual({ definition: { ...full, tags: ["a", "b"] }, payloadJson: '{"a":1}' });
   });
 
+  it("shares its schedule with others that were given the same, and nobody can change it for them", () => {
+    const given = { id: "t", type: "t", queue: "q" };
+    const of = (schedule: object) => parseTask({ ...given, schedule }).definition.schedule as object;
+    const one = of({ cron: " 0  9 * * *", except: [{ calendar: "Sun" }] });
+    expect(of({ cron: " 0  9 * * *", except: [{ calendar: "Sun" }] })).toBe(one);
+    expect(of({ cron: "0 9 * * *", except: [{ calendar: "Sat" }] })).not.toEqual(one);
+    expect(() =>
+      Object.assign((one as { except: object[] }).except[0] as object, { calendar: "Sat" }),
+    ).toThrow();
+  });
+
   it("keeps a payload of null, false and 0", () => {
     for (const payload of [null, false, 0, ""]) {
       expect(parseTask({ ...LEAST, payload })).toMatchObject({

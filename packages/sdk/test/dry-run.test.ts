@@ -1,6 +1,7 @@
+import { parseTask } from "@carillon/core";
 import { Client } from "@carillon/sdk";
 import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 
 const HOUR = 3_600_000;
@@ -27,6 +28,26 @@ const ahead = (...hours: number[]) =>
   hours.map((hour) => ({ nominal: START + hour * HOUR, due: START + hour * HOUR }));
 
 describe("a dry run of a put", () => {
+  it("compares an unchanged task, also one with long values, and computes no time", async () => {
+    const policies = { retry: { attempts: 3 }, description: "d".repeat(100), tags: ["b", "a"] };
+    const task = hourly({ payload: { text: "é".repeat(90) }, ...policies, mode: "shadow" });
+    await client.put(task);
+    await client.pause("t");
+    const { schedules } = bench.store.calendars;
+    const get = vi.spyOn(schedules, "get");
+    const parsed = parseTask({ ...task, mode: undefined });
+    const [planned] = await bench.store.tasks.plan(QUEUE, [parsed]);
+    expect(get).not.toHaveBeenCalled();
+    // As it is stored, not as it is given.
+    const { queue, owner, id } = parsed.definition;
+    const stored = await bench.store.tasks.get({ queue, owner, id });
+    expect(planned).toMatchObject({ outcome: "unchanged", state: "paused" });
+    expect(planned?.stored?.definition).toEqual(stored?.definition);
+    await bench.store.tasks.plan(QUEUE, [parseTask({ ...task, priority: 1, schedule: { every: "2h" } })]);
+    expect(get).toHaveBeenCalled();
+    get.mockRestore();
+  });
+
   it("names what would be created, and stores nothing", async () => {
     expect(await client.put(hourly({ priority: 3 }), { dryRun })).toMatchObject({
       outcome: "created",

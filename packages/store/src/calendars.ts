@@ -10,13 +10,14 @@ import {
   shardOf,
 } from "@carillon/core/internal";
 import { ONCE_ARGS } from "./marks.js";
+import { readHashes } from "./redis/hashes.js";
 import { failsForAll } from "./redis/redis-error.js";
 import { Repository } from "./repository.js";
 import { FACTS } from "./script/facts.js";
 import { LEDGER, ONCE, TASK, TRIED } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import { decodeTask, isForeign, isManual, isRetired, type StoredTask } from "./task/codec.js";
-import { noHash, refused } from "./task/errors.js";
+import { refused } from "./task/errors.js";
 
 /** A shared calendar: dates and calendar events that schedules may name as exclusions. */
 export interface SharedCalendar {
@@ -195,14 +196,12 @@ export class CalendarRepository extends Repository {
     const keys = this.keys.queue(queue);
     const [now, hashes] = await Promise.all([
       this.scripts.run(READ_TIME, { any: keys.tasks }),
-      this.link.ask((client) =>
-        Promise.all(locals.map((local) => client.hgetall(keys.task(local)).catch(noHash))),
-      ),
+      readHashes(this.link, locals.map(keys.task)),
     ]);
     let left = 0;
     const plans = locals.flatMap((local, i) => {
       try {
-        const task = decodeTask(queue, local, Object.entries(hashes[i] ?? {}).flat());
+        const task = decodeTask(queue, local, hashes[i] ?? {});
         if (task && !isForeign(task)) return this.#planAnew(task, now, all);
       } catch {
         // Not readable, or its calendar was deleted: the others must still be planned.

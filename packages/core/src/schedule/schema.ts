@@ -30,6 +30,10 @@ const EXCLUSION_CHOICE = `An exclusion has exactly one of ${list(
   "or",
 )}`;
 
+/** Schedules by what was given: thousands of tasks share a few dozen, which are checked once, and are one frozen object. */
+const known = new Map<string, Schedule>();
+const MOST_KNOWN = 2_000;
+
 /**
  * Schema of a schedule from outside: exactly one syntax or a union, no unknown keys, every expression compiled
  * once. The result is normalised (spaces in cron, zone names, times in UTC) and plain JSON; missing fields are not
@@ -39,10 +43,15 @@ const EXCLUSION_CHOICE = `An exclusion has exactly one of ${list(
 export const scheduleSchema: z.ZodType<Schedule, ScheduleInput> = (
   shape as unknown as z.ZodType<Shape, ScheduleInput>
 ).transform((input, context): Schedule => {
+  const text = JSON.stringify(input);
+  const same = known.get(text);
+  if (same) return same;
   try {
     checkSize(input);
-    const schedule = normalise(input);
+    const schedule = frozen(normalise(input));
     compileLenient(schedule);
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(text, schedule);
     return schedule;
   } catch (error) {
     if (!(error instanceof CarillonError)) throw error;
@@ -57,6 +66,11 @@ export const scheduleSchema: z.ZodType<Schedule, ScheduleInput> = (
     return z.NEVER;
   }
 });
+
+function frozen<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) if (typeof inner === "object" && inner !== null) frozen(inner);
+  return Object.freeze(value);
+}
 
 /** `schedule.any[2].cron` without its root. */
 function pathOf(field = "schedule"): Array<string | number> {

@@ -9,13 +9,15 @@ const PAGE = 500;
 
 /** A task of the set as it was given, and as it was checked. */
 export interface Wanted {
+  /** Names it among all tasks, as the set says. */
+  readonly key: string;
   readonly task: CheckedTask;
   readonly given: SetTask;
 }
 
 /** Its place in Redis, and in the set. */
 export interface Place extends Wanted {
-  /** Its name as stored: another one if it is to be renamed. */
+  /** Its name as stored: `to` itself, unless it is to be renamed. */
   readonly from: TaskName;
   /** Its name after the apply: in another queue than the set says if a person moved it. */
   readonly to: TaskName;
@@ -71,8 +73,12 @@ export async function placesOf(
     // A person moved it: it stays there.
     const kept = stored.set?.filed === to.queue;
     const queue = kept ? former.queue : to.queue;
+    const moved = { ...to, queue };
     const task = { ...one.task, definition: { ...one.task.definition, queue } };
-    places.push({ task, given: one.given, from: former, to: { ...to, queue } });
+    places.push({
+      ...{ ...one, task, to: moved },
+      ...(keyOf(former) === keyOf(moved) ? { key: keyOf(moved), from: moved } : { from: former }),
+    });
   }
   return places;
 }
@@ -96,7 +102,9 @@ export async function* plannedPuts(
   for (const [queue, all] of grouped(places, ({ from }) => from.queue)) {
     for (let at = 0; at < all.length; at += PAGE) {
       const some = all.slice(at, at + PAGE);
-      const drafts = some.map(({ task, from }) => ({ ...task, definition: { ...task.definition, ...from } }));
+      const drafts = some.map(({ task, from, to }) =>
+        from === to ? task : { ...task, definition: { ...task.definition, ...from } },
+      );
       const filed = new Map(some.map(({ given, from }) => [localName(from), given.queue]));
       const planned = await store.tasks.plan(queue, drafts, { set: { name: set, filed }, schedules });
       for (const [i, one] of planned.entries()) yield { place: some[i] as Place, planned: one };

@@ -75,8 +75,10 @@ export async function prepare(call: Call, input: SetInput): Promise<Prepared> {
   const writer = new TaskWriter(scope, undefined, Number.MAX_SAFE_INTEGER);
   const checked = await writer.checkAll(plain(input.tasks), schedules);
   const wanted = new Map<string, Wanted>();
-  for (const [i, task] of checked.entries())
-    wanted.set(keyOf(task.definition), { task, given: input.tasks[i] as SetTask });
+  for (const [i, task] of checked.entries()) {
+    const key = keyOf(task.definition);
+    wanted.set(key, { key, task, given: input.tasks[i] as SetTask });
+  }
   const now = await store.freezes.time();
   return {
     ...(await owned(store, name)),
@@ -88,15 +90,43 @@ export async function prepare(call: Call, input: SetInput): Promise<Prepared> {
 export type Detail = (item: PlanItem, planned: PlannedPut, task: CheckedTask) => Promise<PlanItem>;
 
 /** Compares what was prepared with what is stored. */
-export async function compare(
-  call: Call,
-  prepared: Prepared,
-  detail: Detail = async (item) => item,
-): Promise<Planning> {
-  const { input, record, wanted, members, calendars, outcomes, schedules, now } = prepared;
-  const { set } = input;
+export async function compare(call: Call, prepared: Prepared, detail?: Detail): Promise<Planning> {
+  const { input, record, wanted, members, calendars, outcomes, now } = prepared;
+  const { set, version, commit, keep, protect = [] } = input;
   const places = await placesOf(call.store, wanted, members);
-  const adopts = new Set(input.adopt?.map((ref) => (ref === "*" ? ref : localOf(ref))));
+  const changes = await changesOf(call, prepared, places, detail);
+  const kept = new Set(places.flatMap(({ key, from, to }) => (from === to ? key : [keyOf(from), keyOf(to)])));
+  const steps = [...changes.steps, ...(await removals(call.store, prepared, kept))];
+  const items = steps.map(({ item }) => item);
+  const [base, digest] = [record?.generation ?? 0, digestOf(inputsOf(prepared))];
+  const left = keep ? [...members.keys()].filter((key) => !kept.has(key)).length : 0;
+  return {
+    plan: {
+      format: 1,
+      id: digestOf([digest, base, ...items.map(effectOf)]),
+      ...{ set, base, at: now },
+      ...(version !== undefined && { version }),
+      ...(commit !== undefined && { commit }),
+      counts: {
+        ...countsOf(items),
+        ...{ unchanged: places.length - changes.steps.length, drift: changes.drifted },
+      },
+      ...{ calendars: outcomes, items },
+      refused: refusals(input, record, items, members.size),
+    },
+    ...{ steps, calendars, input: digest, protect },
+    members: wanted.size + left,
+  };
+}
+
+/** Tasks that an apply puts, and the number of those that others have changed. */
+async function changesOf(
+  call: Call,
+  { input: { set, adopt = [] }, schedules }: Prepared,
+  places: readonly Place[],
+  detail: Detail | undefined,
+): Promise<{ steps: Step[]; drifted: number }> {
+  const adopts = new Set(adopt.map((ref) => (ref === "*" ? ref : localOf(ref))));
   const steps: Step[] = [];
   let drifted = 0;
   for await (const { place, planned } of plannedPuts(call.store, set, places, schedules)) {
@@ -105,34 +135,27 @@ export async function compare(
     const step = stepOf(set, place, planned, adopts);
     if (!step) continue;
     const item = { ...step.item, ...(drift && { drift }) };
-    steps.push({ ...step, item: await detail(item, planned, place.task) });
+    steps.push({ ...step, item: detail ? await detail(item, planned, place.task) : item });
     call.scope.progress(0);
   }
-  const unchanged = places.length - steps.length;
-  const kept = new Set(places.flatMap(({ from, to }) => [keyOf(from), keyOf(to)]));
-  steps.push(...(await removals(call.store, prepared, kept)));
-  const items = steps.map(({ item }) => item);
+  return { steps, drifted };
+}
+
+function countsOf(items: readonly PlanItem[]) {
   const counts = { create: 0, update: 0, rename: 0, remove: 0, conflict: 0, prune: 0 };
   for (const { action } of items) counts[action] += 1;
-  const base = record?.generation ?? 0;
-  const facts = items.map(({ action, task, from, revision, state }) => [action, task, from, revision, state]);
-  const { tasks: _, ...rest } = input;
-  const digest = digestOf([rest, ...inputsOf(wanted)]);
-  const left = input.keep ? [...members.keys()].filter((key) => !kept.has(key)).length : 0;
-  return {
-    plan: {
-      format: 1,
-      id: digestOf([digest, base, ...facts]),
-      ...{ set, base, at: now },
-      ...(input.version !== undefined && { version: input.version }),
-      ...(input.commit !== undefined && { commit: input.commit }),
-      counts: { ...counts, unchanged, drift: drifted },
-      ...{ calendars: outcomes, items },
-      refused: refusals(input, record, items, members.size),
-    },
-    ...{ steps, calendars, input: digest, protect: input.protect ?? [] },
-    members: wanted.size + left,
-  };
+  return counts;
+}
+
+/** Facts of an item that name the plan; the rest is for people. */
+function effectOf({ action, task, from, revision, state }: PlanItem): unknown {
+  return [action, task, from, revision, state];
+}
+
+/** All that a plan is made of, a part at a time. */
+function* inputsOf({ input: { tasks: _, ...rest }, wanted }: Prepared): Generator<unknown> {
+  yield rest;
+  for (const { task, given } of wanted.values()) yield [task.definition, given.state, given.renamedFrom];
 }
 
 /** The tasks as a put takes them. */
@@ -183,7 +206,7 @@ function stepOf(
 ): Step | undefined {
   const { stored, outcome } = planned;
   const { from, to, task, given } = place;
-  const renamed = keyOf(from) !== keyOf(to);
+  const renamed = from !== to;
   const state = given.state && stateChange(given.state, planned);
   const held = stored?.moving?.startsWith("from ");
   if (outcome === "unchanged" && !state && !renamed && !held) return undefined;
@@ -228,10 +251,6 @@ async function removals(
       old.map(([, { task }]) => task),
     )),
   ];
-}
-
-function* inputsOf(wanted: ReadonlyMap<string, Wanted>): Generator<unknown> {
-  for (const { task, given } of wanted.values()) yield [task.definition, given.state, given.renamedFrom];
 }
 
 /** A part at a time, so that no text of all tasks is held. */

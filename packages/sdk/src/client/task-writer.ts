@@ -5,6 +5,7 @@ import {
   type ParsedTask,
   type PayloadLimits,
   parseTask,
+  type Schedule,
   type TaskInput,
   type TaskName,
   type TaskRef,
@@ -22,6 +23,7 @@ import {
   type Policies,
   restored,
   reviewSchedule,
+  type ScheduleReview,
   storedInstant,
   withDefaults,
 } from "@carillon/core/internal";
@@ -403,7 +405,7 @@ export class TaskWriter {
     }
     const type = given ?? this.#types?.get(name);
     if (type) await validatePayload(type, payload);
-    const { never, warnings } = reviewSchedule(schedule);
+    const { never, warnings } = reviewOf(schedule);
     if (never !== undefined) {
       throw new CarillonError("NEVER_FIRES", never, {
         field: "schedule",
@@ -413,6 +415,15 @@ export class TaskWriter {
     }
     return { ...parsed, warnings: [...warnings, ...urlWarnings(parsed.definition)] };
   }
+}
+
+/** Reviews of schedules; parsed ones that are equal are one object. */
+const reviews = new WeakMap<Schedule, ScheduleReview>();
+
+function reviewOf(schedule: Schedule): ScheduleReview {
+  const review = reviews.get(schedule) ?? reviewSchedule(schedule);
+  reviews.set(schedule, review);
+  return review;
 }
 
 /** Gives a task the default policies that it does not have, and the warnings that depend on them. */

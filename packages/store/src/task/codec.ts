@@ -190,57 +190,72 @@ function setPolicies(fields: Map<string, string>, definition: TaskDefinition): v
 }
 
 /**
- * Decodes a task hash as `HGETALL` returns it in a script. Undefined: there is none.
+ * Decodes a task hash, as the client reads it or as `HGETALL` returns it in a script. Undefined: there is none.
  *
+ * @param known its definition, if the caller has found that it is this one: it is not decoded again
  * @throws `UNSUPPORTED_FORMAT` for foreign data
  */
 export function decodeTask(
   queue: string,
   local: string,
-  flat: readonly string[],
+  stored: readonly string[] | Readonly<Record<string, string>>,
+  known?: TaskDefinition,
 ): StoredTask | ForeignTask | undefined {
-  if (flat.length === 0) return undefined;
-  const hash = new Map<string, string>();
-  for (let i = 0; i < flat.length; i += 2) hash.set(flat[i] as string, flat[i + 1] as string);
+  const hash = isFlat(stored) ? pairs(stored) : new Map(Object.entries(stored));
+  if (hash.size === 0) return undefined;
   joinLongValues(hash);
   const version = hash.get("v") ?? String(FIRST_FORMAT);
   if (Number(version) > FORMAT_VERSION) return { foreign: true, version };
   try {
-    return decodeHash(queue, local, hash);
+    return decodeHash(queue, local, hash, known);
   } catch (error) {
     throw unreadable(local, error);
   }
 }
 
-function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, string>): StoredTask {
+function isFlat(stored: object): stored is readonly string[] {
+  return Array.isArray(stored);
+}
+
+/** @param flat fields and values */
+export function pairs(flat: readonly string[]): Map<string, string> {
+  const found = new Map<string, string>();
+  for (let i = 0; i < flat.length; i += 2) found.set(flat[i] as string, flat[i + 1] as string);
+  return found;
+}
+
+/** Whether a task as it is stored has these fields, and no others of a definition. @param fields as `storedFields` gives them */
+export function holds(
+  stored: Readonly<Record<string, string>>,
+  fields: ReadonlyMap<string, string>,
+): boolean {
+  let count = 0;
+  for (const field in stored) {
+    if (FACTS.bookkeeping.has(field)) continue;
+    if (stored[field] !== fields.get(field)) return false;
+    count += 1;
+  }
+  return count === fields.size;
+}
+
+function decodeHash(
+  queue: string,
+  local: string,
+  hash: ReadonlyMap<string, string>,
+  known: TaskDefinition | undefined,
+): StoredTask {
   const time = (field: string) => read.integer(hash.get(field));
   // As createdAt (lib/task.lua).
   const created = time("created") ?? Math.floor((time("rev") ?? 0) / 1000);
-  const { owner, id } = parseLocalName(local);
   const payloadJson = hash.get("payload") ?? "{}";
   const scheduleJson = hash.get("schedule") ?? "null";
   const state = read.oneOf(TASK_STATES, hash.get("state"), "scheduled");
   const pausedBy = hash.get("pausedBy");
   const note = hash.get("pauseNote");
-  const own = {
-    owner: read.name(owner),
-    id: read.name(id),
-    queue,
-    type: read.name(hash.get("type")),
-    schedule: read.schedule(scheduleJson),
-    payload:
-      queue === ALERTS_QUEUE ? (readDelivery(read.json(payloadJson)) as never) : read.json(payloadJson),
-    enabled: state !== "paused",
-    priority: read.priority(hash.get("priority")),
-    overlap: read.oneOf(OVERLAP_POLICIES, hash.get("overlap"), "skip"),
-    catchUp: read.oneOf(CATCH_UP_POLICIES, hash.get("catchUp"), "one"),
-    tags: hash.get("tags")?.split(",") ?? [],
-  };
-  const mode = hash.get("mode") === "shadow" && ({ mode: "shadow" } as const);
-  const more = { ...read.policies(hash.get("policies")), ...textsOf(hash), ...mode };
+  const enabled = state !== "paused";
+  const mode = hash.get("mode") === "shadow" ? "shadow" : undefined;
   return {
-    // Most tasks have no further fields: objects of one shape are much faster.
-    definition: Object.keys(more).length > 0 ? { ...more, ...own } : own,
+    definition: known ? { ...known, enabled, mode } : decodeDefinition(queue, local, hash, { enabled, mode }),
     payloadJson,
     scheduleJson,
     state,
@@ -275,6 +290,32 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
       return new Map([...hash].filter(([field]) => !FACTS.bookkeeping.has(field)));
     },
   };
+}
+
+function decodeDefinition(
+  queue: string,
+  local: string,
+  hash: ReadonlyMap<string, string>,
+  { enabled, mode }: Pick<TaskDefinition, "enabled" | "mode">,
+): TaskDefinition {
+  const { owner, id } = parseLocalName(local);
+  const payload = read.json(hash.get("payload") ?? "{}");
+  const own = {
+    owner: read.name(owner),
+    id: read.name(id),
+    queue,
+    type: read.name(hash.get("type")),
+    schedule: read.schedule(hash.get("schedule") ?? "null"),
+    payload: queue === ALERTS_QUEUE ? (readDelivery(payload) as never) : payload,
+    enabled,
+    priority: read.priority(hash.get("priority")),
+    overlap: read.oneOf(OVERLAP_POLICIES, hash.get("overlap"), "skip"),
+    catchUp: read.oneOf(CATCH_UP_POLICIES, hash.get("catchUp"), "one"),
+    tags: hash.get("tags")?.split(",") ?? [],
+  };
+  const more = { ...read.policies(hash.get("policies")), ...textsOf(hash), ...(mode && { mode }) };
+  // Most tasks have no further fields: objects of one shape are much faster.
+  return Object.keys(more).length > 0 ? { ...more, ...own } : own;
 }
 
 /** A definition of a task that was replaced, or deleted. */
@@ -323,10 +364,10 @@ function textsOf(hash: ReadonlyMap<string, string>): Partial<TaskDefinition> {
 export function readable(
   queue: string,
   local: string,
-  flat: readonly string[],
+  stored: readonly string[] | Readonly<Record<string, string>>,
 ): StoredTask | ForeignTask | undefined {
   try {
-    return decodeTask(queue, local, flat);
+    return decodeTask(queue, local, stored);
   } catch {
     return undefined;
   }

@@ -1,12 +1,12 @@
 import type { Schedule, TaskName } from "@carillon/core";
 import { localName, parseLocalName, SHARDS } from "@carillon/core/internal";
 import type { QueueKeys } from "../keys.js";
+import { readHashes } from "../redis/hashes.js";
 import type { Registry } from "../registry.js";
 import { type Parts, Repository } from "../repository.js";
 import { answers, script } from "../script/script.js";
 import { isForeign, readable, type StoredTask } from "./codec.js";
 import { countAll, countThese, type TaskCounts, totalOf } from "./counts.js";
-import { noHash } from "./errors.js";
 import {
   CHUNK,
   conditionsOf,
@@ -358,21 +358,12 @@ export class TaskListing extends Repository {
 
   async #readIn(queue: string, names: readonly string[], filter: TaskFilter): Promise<Read[]> {
     const keys = this.keys.queue(queue);
-    const replies = await this.link.ask(async (client) => {
-      const pipeline = client.pipeline();
-      for (const local of names) pipeline.hgetall(keys.task(local));
-      return (await pipeline.exec()) ?? [];
-    });
+    const hashes = await readHashes(this.link, names.map(keys.task));
     return names.map((local, i) => {
-      const [error, hash] = replies[i] ?? [];
-      if (error) {
-        // The key holds another type than a hash.
-        noHash(error);
-        return "unreadable";
-      }
-      const flat = Object.entries(hash as Record<string, string>).flat();
-      if (flat.length === 0) return undefined;
-      const task = readable(queue, local, flat);
+      const stored = hashes[i];
+      if (!stored) return "unreadable";
+      if (Object.keys(stored).length === 0) return undefined;
+      const task = readable(queue, local, stored);
       if (!task || isForeign(task)) return "unreadable";
       return matches(task, filter) ? task : undefined;
     });

@@ -13,7 +13,10 @@ export function splitLongValues(
   hash: ReadonlyMap<string, string>,
   fields: ReadonlySet<string>,
 ): ReadonlyMap<string, string> {
-  const long = [...hash].filter(([, value]) => Buffer.byteLength(value) > LONGEST);
+  // A character is three bytes at most.
+  const long = [...hash].filter(
+    ([, value]) => 3 * value.length > LONGEST && Buffer.byteLength(value) > LONGEST,
+  );
   const worthIt = long.every(([field, value]) => fields.has(field) && Buffer.byteLength(value) <= WORTH_IT);
   if (long.length === 0 || !worthIt) return hash;
   return new Map([...hash].flatMap(([field, value]) => named(field, cut(value))));

@@ -17,6 +17,7 @@ import {
 } from "@carillon/core/internal";
 import type { CalendarRepository } from "../calendars.js";
 import type { FreezeRepository } from "../freezes.js";
+import { readHashes } from "../redis/hashes.js";
 import { failsForAll } from "../redis/redis-error.js";
 import type { Entered } from "../registry.js";
 import { type Parts, Repository } from "../repository.js";
@@ -26,8 +27,10 @@ import { answers, script } from "../script/script.js";
 import {
   decodeTask,
   definitionFields,
+  holds,
   isForeign,
   isRetired,
+  pairs,
   type StoredTask,
   storedFields,
 } from "./codec.js";
@@ -178,38 +181,41 @@ export class PutWriter extends Repository {
     const planned: PlannedPut[] = [];
     for (let at = 0; at < tasks.length; at += PUT_BATCH) {
       const some = tasks.slice(at, at + PUT_BATCH);
-      const hashes = await this.link.ask((client) =>
-        Promise.all(some.map(({ definition }) => client.hgetall(keys.task(localName(definition))))),
-      );
+      const locals = some.map(({ definition }) => localName(definition));
+      const hashes = await readHashes(this.link, locals.map(keys.task));
       for (const [i, parsed] of some.entries()) {
-        const first = this.#draftFirst(parsed, now, options);
-        const stored = decodeTask(queue, first.local, Object.entries(hashes[i] ?? {}).flat());
-        if (stored && isForeign(stored)) throw unsupportedFormat(first.local, stored.version);
-        await this.#learnCalendars(stored);
-        planned.push(this.#planned(queue, first, stored, now, options));
+        const local = locals[i] as string;
+        const hash = hashes[i];
+        if (!hash) throw unreadable(local, new Error("not a hash"));
+        const same = holds(hash, storedFields(definitionFields(parsed, options.once)));
+        const stored = decodeTask(queue, local, hash, same ? parsed.definition : undefined);
+        if (stored && isForeign(stored)) throw unsupportedFormat(local, stored.version);
+        planned.push(
+          stored && same && isConfirmed(stored, options, queue)
+            ? unchanged(stored)
+            : await this.#planned(queue, parsed, stored, now, options),
+        );
       }
       options.onStored?.(some.length);
     }
     return planned;
   }
 
-  #planned(
+  async #planned(
     queue: string,
-    first: Draft,
+    parsed: ParsedTask,
     stored: StoredTask | undefined,
     now: number,
     options: PutOptions,
-  ): PlannedPut {
-    const name = { queue, ...parseLocalName(first.local) };
-    if (stored && sameFields(first.fields, stored.fields) && isConfirmed(stored, options, queue)) {
-      const { state, nominal, due } = stored;
-      const slot = nominal === undefined || due === undefined ? undefined : { nominal, due };
-      return { name, outcome: "unchanged", state, due: dueIn(state, due), slot, stored, givenUp: undefined };
-    }
+  ): Promise<PlannedPut> {
+    const { owner, id } = parsed.definition;
+    const name = { queue, owner, id };
+    await this.#learnCalendars(stored);
+    const first = this.#draftFirst(parsed, now, options);
     const { state, nominal, due, superseded } = this.#draftAgainst(first, stored, now, options);
     return {
       ...{ name, outcome: stored ? "updated" : "created", state, due: dueIn(state, due), stored },
-      slot: nominal === undefined || due === undefined ? undefined : { nominal, due },
+      slot: slotOf(nominal, due),
       givenUp: superseded,
     };
   }
@@ -470,6 +476,21 @@ function dueIn(state: TaskState, due: number | undefined): number | undefined {
   return state === "scheduled" ? due : undefined;
 }
 
+/** Most tasks of a plan are: no time is computed. */
+function unchanged(stored: StoredTask): PlannedPut {
+  const { definition, state, nominal, due } = stored;
+  const { queue, owner, id } = definition;
+  return {
+    ...{ name: { queue, owner, id }, outcome: "unchanged", state, due: dueIn(state, due), stored },
+    slot: slotOf(nominal, due),
+    givenUp: undefined,
+  };
+}
+
+function slotOf(nominal: number | undefined, due: number | undefined): PlannedPut["slot"] {
+  return nominal === undefined || due === undefined ? undefined : { nominal, due };
+}
+
 /** Whether a put for a set leaves a task alone that has the same definition. */
 function isConfirmed({ set, definition, revision }: StoredTask, options: PutOptions, queue: string): boolean {
   if (!options.set) return true;
@@ -480,15 +501,6 @@ function isConfirmed({ set, definition, revision }: StoredTask, options: PutOpti
 
 function revisionOf(local: string, { ifRevision }: PutOptions): string | undefined {
   return typeof ifRevision === "object" ? ifRevision.get(local) : ifRevision;
-}
-
-function sameFields(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {
-  return one.size === other.size && [...one].every(([field, value]) => other.get(field) === value);
-}
-
-/** @param flat fields and values */
-function pairs(flat: readonly string[]): Map<string, string> {
-  return new Map(flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1] as string]] : [])));
 }
 
 function assertRevision(local: string, stored: StoredTask | undefined, asked: string | undefined): void {

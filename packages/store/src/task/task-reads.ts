@@ -33,7 +33,7 @@ export class TaskReads extends Repository {
         // Foreign data in place of a task.
         throw error.message.startsWith("WRONGTYPE") ? unreadable(local, error) : error;
       });
-    return this.#known(name.queue, local, Object.entries(hash).flat());
+    return this.#known(name.queue, local, hash);
   }
 
   /** Local names of a queue's tasks that were deleted since then and can be put again, with these times, the newest first. */
@@ -54,8 +54,8 @@ export class TaskReads extends Repository {
     return kept.flatMap((text) => decodeRevision(name.queue, local, text));
   }
 
-  #known(queue: string, local: string, flat: string[]): StoredTask | undefined {
-    const task = decodeTask(queue, local, flat);
+  #known(queue: string, local: string, stored: Parameters<typeof decodeTask>[2]): StoredTask | undefined {
+    const task = decodeTask(queue, local, stored);
     if (task && isForeign(task)) throw unsupportedFormat(local, task.version);
     return task;
   }
