@@ -491,7 +491,7 @@ describe("the namespace", () => {
     const added = await api("POST", "/freezes", { owner: "acme", note: "INC-43" });
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", active: true } });
     expect(added.body["holds"]).toMatchObject({ tasks: 0, warnings: [{ code: "MATCHES_NOTHING" }] });
-    const counted = await api("POST", "/freezes/preview", { owner: "acme" });
+    const counted = await api("POST", "/freezes", { owner: "acme", dryRun: true });
     expect(counted).toMatchObject({ status: 200, body: { holds: { tasks: 0 } } });
     const id = String(added.body["id"]);
     expect((await api("GET", "/freezes")).body["freezes"]).toMatchObject([{ id, note: "INC-43" }]);
@@ -510,7 +510,7 @@ describe("the namespace", () => {
     const silence = { kind: "slow", owner: "acme", until: "2100-01-01T00:00:00Z", note: "INC-43" };
     const added = await api("POST", "/alerts/silences", silence);
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", by: "admin", note: "INC-43" } });
-    const counted = await api("POST", "/alerts/silences/preview", silence);
+    const counted = await api("POST", "/alerts/silences", { ...silence, dryRun: true });
     expect(counted).toMatchObject({ status: 200, body: { holds: { tasks: 0 } } });
     const id = String(added.body["id"]);
     expect((await api("GET", "/alerts/silences")).body["silences"]).toMatchObject([{ id, kind: "slow" }]);

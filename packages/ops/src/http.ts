@@ -55,7 +55,7 @@ export interface Rights extends Pick<Operation, "role" | "reach"> {
 export function rightsAt(method: string, path: string): Rights | undefined {
   const reads = method === "GET" || method === "HEAD";
   const matching = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ one }) => one);
-  // `/freezes/preview` is not an id of `/freezes/:id`.
+  // `/tasks/pause` is not a task.
   const [first] = matching.sort((a, b) => a.parts.length - b.parts.length);
   if (first === undefined) return undefined;
   const { noun } = first;
@@ -68,9 +68,10 @@ export function rightsAt(method: string, path: string): Rights | undefined {
   return { noun, reach: isOwned ? "owner" : "namespace", role: reads ? TOKEN_ROLES[strictest]! : "admin" };
 }
 
-/** The status of a success with this answer. */
-export function statusOf({ statuses }: HttpOperation, answer: unknown): number {
+/** The status of a success with this answer. A dry run makes nothing. */
+export function statusOf({ statuses }: HttpOperation, answer: unknown, isDry: boolean): number {
   const [first = 200, created = first] = statuses;
   const { outcome, id, batch } = Object(answer) as Record<string, unknown>;
-  return outcome === "created" || id !== undefined || batch !== undefined ? created : first;
+  const isNew = outcome === "created" || id !== undefined || batch !== undefined;
+  return isNew && !isDry ? created : first;
 }

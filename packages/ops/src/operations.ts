@@ -24,7 +24,6 @@ import { setDefaults } from "./defaults/set.js";
 import { listDeleted } from "./deleted/list.js";
 import { deleteFreeze } from "./freezes/delete.js";
 import { listFreezes } from "./freezes/list.js";
-import { previewFreeze } from "./freezes/preview.js";
 import { putFreeze } from "./freezes/put.js";
 import { doctor } from "./health/doctor.js";
 import { status } from "./health/status.js";
@@ -40,7 +39,6 @@ import { queueLimits } from "./queues/limits.js";
 import { listQueues } from "./queues/list.js";
 import { queueNames } from "./queues/names.js";
 import { pauseQueue } from "./queues/pause.js";
-import { previewPause } from "./queues/preview-pause.js";
 import { resumeQueue } from "./queues/resume.js";
 import { setQueueLimit } from "./queues/set-limit.js";
 import { listQuotas } from "./quotas/list.js";
@@ -64,7 +62,6 @@ import { observe } from "./shadow/observe.js";
 import { shadowReport } from "./shadow/report.js";
 import { deleteSilence } from "./silences/delete.js";
 import { listSilences } from "./silences/list.js";
-import { previewSilence } from "./silences/preview.js";
 import { putSilence } from "./silences/put.js";
 import { countTasks } from "./tasks/counts.js";
 import { deleteTask } from "./tasks/delete.js";
@@ -109,7 +106,7 @@ export const OPERATIONS = {
   changes: { list: listChanges },
   defaults: { list: listDefaults, set: setDefaults },
   deleted: { list: listDeleted },
-  freezes: { list: listFreezes, put: putFreeze, preview: previewFreeze, delete: deleteFreeze },
+  freezes: { list: listFreezes, put: putFreeze, delete: deleteFreeze },
   health: { status, doctor },
   namespaces: { list: listNamespaces },
   nodes: { list: listNodes },
@@ -118,7 +115,6 @@ export const OPERATIONS = {
     list: listQueues,
     names: queueNames,
     pause: pauseQueue,
-    previewPause,
     resume: resumeQueue,
     limits: queueLimits,
     setLimit: setQueueLimit,
@@ -140,7 +136,7 @@ export const OPERATIONS = {
   },
   sets: { list: listSets, get: getSet, plan: planSet, apply: applySet },
   shadow: { observe, report: shadowReport },
-  silences: { list: listSilences, put: putSilence, preview: previewSilence, delete: deleteSilence },
+  silences: { list: listSilences, put: putSilence, delete: deleteSilence },
   tasks: {
     list: listTasks,
     counts: countTasks,

@@ -105,7 +105,7 @@ export class CalendarRepository extends Repository {
       this.#revision = Number(revision);
       this.#calendars = new Map(calendars.map((calendar) => [calendar.name, calendar]));
       this.schedules.setContext({
-        calendars: new Map(calendars.map(({ name, entries }) => [name, entries])),
+        calendars: new Map(this.#entries()),
       });
     }
     return calendars;
@@ -194,21 +194,8 @@ export class CalendarRepository extends Repository {
   ): Promise<{ done: number; left: number }> {
     if (locals.length === 0) return { done: 0, left: 0 };
     const keys = this.keys.queue(queue);
-    const [now, hashes] = await Promise.all([
-      this.scripts.run(READ_TIME, { any: keys.tasks }),
-      readHashes(this.link, locals.map(keys.task)),
-    ]);
-    let left = 0;
-    const plans = locals.flatMap((local, i) => {
-      try {
-        const task = decodeTask(queue, local, hashes[i] ?? {});
-        if (task && !isForeign(task)) return this.#planAnew(task, now, all);
-      } catch {
-        // Not readable, or its calendar was deleted: the others must still be planned.
-      }
-      left += 1;
-      return [];
-    });
+    const { plans, ...planned } = await this.#plan(queue, locals, all, this.schedules);
+    let { left } = planned;
     if (plans.length === 0) return { done: 0, left };
     const words = await this.scripts.run(
       REPLAN,
@@ -243,10 +230,58 @@ export class CalendarRepository extends Repository {
     return { done, left };
   }
 
-  #planAnew(task: StoredTask, now: number, all: boolean): Replanned[] {
+  /**
+   * Tasks of a queue whose next time would move if a calendar had these entries, with that time. Those that cannot be
+   * planned are left out.
+   */
+  async *movedBy(queue: string, name: string, entries: readonly string[]): AsyncGenerator<Replanned> {
+    await this.refresh();
+    const schedules = new ScheduleCache();
+    schedules.setContext({ calendars: new Map([...this.#entries(), [name, entries]]) });
+    const planned = this.keys.queue(queue).planned(name);
+    for (let at = 0; ; at += REPLAN_BATCH) {
+      const locals = await this.link.ask((client) =>
+        client.zrange(planned, at, String(at + REPLAN_BATCH - 1)),
+      );
+      yield* (await this.#plan(queue, locals, false, schedules)).plans;
+      if (locals.length < REPLAN_BATCH) return;
+    }
+  }
+
+  #entries(): [string, readonly string[]][] {
+    return [...this.#calendars.values()].map(({ name, entries }) => [name, entries]);
+  }
+
+  /** New plans of tasks; `left`: number of those that cannot be planned. */
+  async #plan(
+    queue: string,
+    locals: readonly string[],
+    all: boolean,
+    schedules: ScheduleCache,
+  ): Promise<{ plans: Replanned[]; left: number }> {
+    const keys = this.keys.queue(queue);
+    const [now, hashes] = await Promise.all([
+      this.scripts.run(READ_TIME, { any: keys.tasks }),
+      readHashes(this.link, locals.map(keys.task)),
+    ]);
+    let left = 0;
+    const plans = locals.flatMap((local, i) => {
+      try {
+        const task = decodeTask(queue, local, hashes[i] ?? {});
+        if (task && !isForeign(task)) return this.#planAnew(task, now, all, schedules);
+      } catch {
+        // Not readable, or its calendar was deleted: the others must still be planned.
+      }
+      left += 1;
+      return [];
+    });
+    return { plans, left };
+  }
+
+  #planAnew(task: StoredTask, now: number, all: boolean, schedules: ScheduleCache): Replanned[] {
     const { definition, state, nominal, due, waiting } = task;
     if (isRetired(task)) return [];
-    const schedule = this.schedules.get(definition);
+    const schedule = schedules.get(definition);
     // Its next time depends on the end of a run, not on the calendar.
     const kept = schedule.delay !== undefined && (nominal !== undefined || waiting !== undefined);
     const { slot, passed } = kept

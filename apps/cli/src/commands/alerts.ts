@@ -116,20 +116,18 @@ export const registerAlerts: Register = (program, out) => {
       if (named !== undefined && options.owner !== undefined && named !== options.owner)
         throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
       const sdk = await import("@carillon/sdk/schedule");
-      const { put, holds } = await withClient(unbound(options), async (client, ops) => {
+      const put = await withClient(unbound(options), async (client, ops) => {
         const now = await client.serverTime();
         const { time } = readMoment(sdk, options.until, {
           ...{ zone: HERE, now, field: "--until", duration: "from" },
         });
         const owner = named ?? options.owner;
         const input = { owner, task: id || undefined, queue, kind, all, until: time, note };
-        if (options.dryRun) return { put: undefined, ...(await ops.silences.preview(input)) };
-        const put = await ops.silences.put(input, { by: options.by });
-        return { put, holds: put.holds };
+        return ops.silences.put({ ...input, dryRun: options.dryRun }, { by: options.by });
       });
-      if (options.json) return out.json({ ...put, holds });
-      if (put) await out.write(`silence ${put.id}: ${scopeOf(put)}, until ${when(put.until)}\n`);
-      await writeHolds(out, holds, put ? "silences" : "would silence");
+      if (options.json) return out.json(put);
+      if (!options.dryRun) await out.write(`silence ${put.id}: ${scopeOf(put)}, until ${when(put.until)}\n`);
+      await writeHolds(out, put.holds, options.dryRun ? "would silence" : "silences");
     });
   alerts
     .command("unsilence")

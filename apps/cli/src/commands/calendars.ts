@@ -36,16 +36,18 @@ function registerPut(calendars: Command, out: Output): void {
     .argument("<name>", "letters, digits, dots, dashes and underscores")
     .argument("[file]", "a file; - or nothing for standard input")
     .option("--by <name>", "who")
+    .option("--dry-run", "store nothing, show which tasks would get another next time")
     .action(async (name: string, file: string | undefined, _: unknown, command) => {
-      const options: Globals & { by?: string } = command.optsWithGlobals();
-      const { by } = options;
+      const options: Globals & { by?: string; dryRun?: boolean } = command.optsWithGlobals();
+      const { by, dryRun } = options;
       const entries = await readEntries(options.io, file);
       const size = entries.length === 1 ? "1 entry" : `${entries.length} entries`;
       await operate(
         options,
         out,
-        (ops) => ops.calendars.put({ name, entries: [...entries] }, { by }),
-        ({ outcome, revision, replanned }) => {
+        (ops) => ops.calendars.put({ name, entries: [...entries], dryRun }, { by }),
+        ({ outcome, revision, replanned, moved }) => {
+          if (moved) return movedText(name, outcome, moved, out);
           const then = replanned === 0 ? "" : `; replanned: ${replanned} of its tasks`;
           return `${outcome} ${name}: ${size}, revision ${revision}${then}\n`;
         },
@@ -106,6 +108,21 @@ function registerRm(calendars: Command, out: Output): void {
       );
     });
 }
+
+type Put = AnswerTo<"calendars.put">;
+type Moved = NonNullable<Put["moved"]>;
+
+function movedText(name: string, outcome: Put["outcome"], { count, sample }: Moved, out: Output): string {
+  const tasks = count === 1 ? "1 task gets" : `${count} tasks get`;
+  return `would be ${outcome}: ${name}; ${tasks} another next time\n${count === 0 ? "" : table(MOVED, sample, out)}`;
+}
+
+const MOVED: Column<Moved["sample"][number]>[] = [
+  { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
+  { title: "QUEUE", value: ({ queue }) => queue },
+  { title: "NEXT NOW", value: ({ before }, { when }) => when(before) },
+  { title: "THEN", value: ({ after }, { when }) => when(after) },
+];
 
 const COLUMNS: Column<AnswerTo<"calendars.list">["calendars"][number]>[] = [
   { title: "NAME", value: ({ name }) => name },

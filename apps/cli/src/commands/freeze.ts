@@ -47,7 +47,7 @@ export const registerFreeze: Register = (program, out) => {
       const options: FreezeOptions = command.optsWithGlobals();
       const { owner, tag, queue, all, cron, calendar, note, timezone: zone = "UTC" } = options;
       const sdk = await import("@carillon/sdk/schedule");
-      const { put, holds } = await withClient(unbound(options), async (client, ops) => {
+      const put = await withClient(unbound(options), async (client, ops) => {
         const now = await client.serverTime();
         const time = (text: string | undefined, field: string) =>
           text === undefined ? undefined : readMoment(sdk, text, { zone, now, field, duration: "from" }).time;
@@ -62,13 +62,11 @@ export const registerFreeze: Register = (program, out) => {
           schedule: Object.keys(windows).length === 0 ? undefined : (windows as { cron: string }),
           for: options.for,
         };
-        if (options.dryRun) return { put: undefined, ...(await ops.freezes.preview(input)) };
-        const put = await ops.freezes.put(input, { by: options.by });
-        return { put, holds: put.holds };
+        return ops.freezes.put({ ...input, dryRun: options.dryRun }, { by: options.by });
       });
-      if (options.json) return out.json({ ...put, holds });
-      if (put) await out.write(`freeze ${put.id}: ${scopeOf(put)}, ${timesOf(put)}\n`);
-      await writeHolds(out, holds, put ? "holds" : "would hold");
+      if (options.json) return out.json(put);
+      if (!options.dryRun) await out.write(`freeze ${put.id}: ${scopeOf(put)}, ${timesOf(put)}\n`);
+      await writeHolds(out, put.holds, options.dryRun ? "would hold" : "holds");
     });
 };
 

@@ -5,7 +5,7 @@ import { when } from "../times.js";
 /** Writes the extent of a freeze, a silence or a pause: `holds 127 tasks, 14 starts until 18:00; 3 run and go on`. */
 export async function writeHolds(
   out: Output,
-  holds: AnswerTo<"freezes.preview">["holds"],
+  holds: AnswerTo<"freezes.put">["holds"],
   verb: string,
 ): Promise<void> {
   const { tasks, starts, until, running, warnings } = holds;

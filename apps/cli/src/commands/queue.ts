@@ -39,14 +39,11 @@ function registerPause(queue: Command, out: Output): void {
     .action(async (name: string, _: unknown, command) => {
       const options: QueueOptions = command.optsWithGlobals();
       const { note, dryRun } = options;
-      const { holds, ...done } = await withClient(options, async (_client, ops) =>
-        dryRun
-          ? ops.queues.previewPause({ queue: name })
-          : ops.queues.pause({ queue: name, note }, { by: options.by }),
+      const { changed, holds } = await withClient(options, (_, ops) =>
+        ops.queues.pause({ queue: name, note, dryRun }, { by: options.by }),
       );
-      const changed = "changed" in done ? done.changed : undefined;
       if (options.json)
-        return out.json({ queue: name, ...(dryRun ? {} : { state: "paused", changed }), holds });
+        return out.json({ queue: name, ...(dryRun ? {} : { state: "paused" }), changed, holds });
       if (!dryRun) await out.write(`${changed ? "paused" : "was paused already:"} ${name}\n`);
       await writeHolds(out, holds, dryRun ? "would hold" : "holds");
     });

@@ -19,6 +19,7 @@ interface DeletedOptions extends Globals {
 }
 
 interface RevisionOptions extends Globals {
+  dryRun?: boolean;
   queue?: string;
   by?: string;
 }
@@ -46,12 +47,13 @@ export const registerRestore: Register = (program, out) => {
     )
     .argument("[number]", "as revisions lists it; default the newest", wholeNumber)
     .option("--by <name>", "who")
+    .option("--dry-run", "store nothing, show what would change")
     .action(async (task: string, number: number | undefined, _: unknown, command) => {
       const options: RevisionOptions = command.optsWithGlobals();
       const ref = taskRef(task, options.queue, options.owner);
       const put = await withClient(
         options,
-        (_, ops) => ops.tasks.restore({ ...ref, number }, { by: options.by }),
+        (_, ops) => ops.tasks.restore({ ...ref, number, dryRun: options.dryRun }, { by: options.by }),
         {
           maxPayloadBytes: Number.MAX_SAFE_INTEGER,
         },

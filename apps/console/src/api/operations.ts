@@ -71,8 +71,13 @@ function endpointOf(one: HttpOperation, { redactor, turn, shared }: Parts): Endp
       const answer = await (reads
         ? shared.get(c, [client.owner, name, given], run)
         : run(() => !c.req.raw.signal.aborted).finally(() => shared.clear()));
-      const location = reads ? undefined : locationOf(one, answer);
-      return { status: statusOf(one, answer), body: answer, ...(location !== undefined && { location }) };
+      const isDry = given["dryRun"] === true;
+      const location = reads || isDry ? undefined : locationOf(one, answer);
+      return {
+        status: statusOf(one, answer, isDry),
+        body: answer,
+        ...(location !== undefined && { location }),
+      };
     },
   );
 }

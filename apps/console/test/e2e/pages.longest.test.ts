@@ -275,7 +275,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect((await world.client.get("fine")).description).toBe("by one");
   });
 
-  test("a backfill counts first, and shows its progress", async () => {
+  test("a backfill says first how many times it runs, and shows its progress", async () => {
     await put("past", { schedule: { every: "1m" }, overlap: "allow" });
     const { page, go } = await world.as("operator");
     await go("/tasks/q/system/past");
@@ -283,9 +283,8 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("From", { exact: false }).fill("2024-01-01T00:00:00");
     await dialog.getByLabel("To, included", { exact: false }).fill("2024-01-01T00:04:00");
-    await dialog.getByRole("button", { name: "Count first" }).click();
     await dialog.getByText("5 times in this range.").waitFor();
-    await dialog.getByRole("button", { name: "Run 5" }).click();
+    await dialog.getByRole("button", { name: "Run them" }).click();
     await page.getByText("5 of 5").waitFor();
   });
 

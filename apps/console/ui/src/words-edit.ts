@@ -84,10 +84,6 @@ export const editWords = {
     noteHint: "With it, the same tasks can be resumed later.",
     plan: "See what was missed, and run it at a rate",
     tags: { add: "Tags to add", remove: "Tags to remove" },
-    concerns: (n: number) =>
-      n === 0 ? "This would change no task." : `This concerns ${count(n, "task", "tasks")}:`,
-    others: (n: number) => `and ${count(n, "other", "others")}`,
-    refused: (n: number, why: string) => `${count(n, "task", "tasks")} refused: ${why}`,
     sure: "Yes, with their runs and ledgers",
   },
 };

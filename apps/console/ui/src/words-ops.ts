@@ -175,10 +175,16 @@ export const opsWords = {
     resumed: "The queue is resumed.",
     pauseHint: "Workers take no more jobs from it. Scheduling goes on, and runs wait.",
   },
-  holds: {
+  effect: {
     tasks: (n: number) => `Concerns ${count(n, "task", "tasks")}`,
     starts: (n: number) => `${count(n, "start", "starts")} until`,
     running: (n: number) => (n === 1 ? "1 runs and goes on" : `${n.toLocaleString("en")} run and go on`),
+    times: (n: number) => `${count(n, "time", "times")} in this range.`,
+    moved: (n: number) => `${count(n, "task gets", "tasks get")} another next time${n === 0 ? "." : ":"}`,
+    concerns: (n: number) =>
+      n === 0 ? "This would change no task." : `This concerns ${count(n, "task", "tasks")}:`,
+    others: (n: number) => `and ${count(n, "other", "others")}`,
+    refused: (n: number, why: string) => `${count(n, "task", "tasks")} refused: ${why}`,
   },
   freezes: {
     title: "Freezes",
@@ -215,6 +221,9 @@ export const opsWords = {
     filters: { task: "Task id", owner: "Owner", queue: "Queue", by: "By" },
     fields: (n: number) => count(n, "field", "fields"),
     columns: ["Field", "Before", "After"],
+    same: "No field differs.",
+    times: "Next times",
+    timeColumns: ["Next times before", "After"],
   },
   calendars: {
     title: "Calendars",

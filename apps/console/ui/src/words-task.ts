@@ -1,7 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { Trigger } from "@carillon/sdk";
 import type { ItemState } from "@carillon/sdk/internal";
-import { count } from "./words-count.js";
 
 type TickKind = "succeeded" | "failed" | "skipped" | "other" | "open" | "planned";
 
@@ -120,9 +119,7 @@ export const taskWords = {
     to: (zone: string) => `To, included (${zone})`,
     every: "At most one every",
     everyHint: "For example 10s. Empty: as fast as workers take them.",
-    count: "Count first",
-    counted: (n: number) => `${count(n, "time", "times")} in this range.`,
-    start: (n: number) => `Run ${n.toLocaleString("en")}`,
+    start: "Run them",
     runs: "Runs",
     noRuns: "It has not run yet.",
     noEnds: "No run has ended yet.",

@@ -6,13 +6,13 @@ import type { z } from "zod";
 import { nameOf } from "../bulk/bulk.js";
 import type { TimeSlice } from "../occurrences/time-slice.js";
 import { countTimes } from "../occurrences/walk.js";
-import { flag, instant, oneOf, overlap } from "../shapes.js";
+import { dryRun, instant, oneOf, overlap } from "../shapes.js";
 
 /** Past occurrences to run. */
 export const range = {
   from: instant.describe("First nominal time."),
   to: instant.describe("Last nominal time, not in the future."),
-  dryRun: flag.optional().describe("Count only."),
+  dryRun,
   overlap: overlap.optional().describe("Instead of the task's overlap policy."),
   only: oneOf(["failed", "frozen", "missed", "paused", "overlap"])
     .optional()

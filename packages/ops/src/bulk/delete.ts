@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { operation } from "../operation.js";
+import { dryRun } from "../shapes.js";
 import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, dryRun, filter } from "./filter.js";
+import { checkedFilter, filter } from "./filter.js";
 
 export const deleteMany = operation({
   http: "POST /tasks/delete",

@@ -4,7 +4,7 @@ import { CONDITION_NAMES, CONDITIONS } from "@carillon/sdk/conditions";
 import { assertRef, checkedConditions, type Scope } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { conditions } from "../conditions.js";
-import { flag, given } from "../shapes.js";
+import { given } from "../shapes.js";
 
 const name = z.strictObject({ queue: given.optional(), owner: given.optional(), id: given });
 
@@ -17,7 +17,6 @@ export const filter = {
     .optional()
     .describe("These tasks, at most 1,000: as `get` takes them. Not together with another field."),
 };
-export const dryRun = flag.optional().describe("Change nothing; say how many tasks would be changed.");
 
 /** The fields of a filter that is checked. */
 export type Filter = z.output<z.ZodObject<typeof filter>>;

@@ -1,9 +1,9 @@
 import { shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { given } from "../shapes.js";
+import { dryRun, given } from "../shapes.js";
 import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, dryRun, filter } from "./filter.js";
+import { checkedFilter, filter } from "./filter.js";
 
 export const pauseMany = operation({
   http: "POST /tasks/pause",

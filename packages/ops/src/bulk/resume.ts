@@ -4,9 +4,9 @@ import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { assertRate, newBatch } from "../backfills/start-all.js";
 import { operation } from "../operation.js";
-import { given, oneOf } from "../shapes.js";
+import { dryRun, given, oneOf } from "../shapes.js";
 import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, dryRun } from "./filter.js";
+import { checkedFilter } from "./filter.js";
 import { Replay } from "./replay.js";
 import { pausedFilter, wasPaused } from "./resume-plan.js";
 

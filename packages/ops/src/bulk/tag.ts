@@ -2,9 +2,9 @@ import { assertName, invalid } from "@carillon/core/internal";
 import { TaskWriter } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { given } from "../shapes.js";
+import { dryRun, given } from "../shapes.js";
 import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, dryRun, filter } from "./filter.js";
+import { checkedFilter, filter } from "./filter.js";
 
 const tags = z.array(given, "not a list of tags").readonly().optional();
 

@@ -3,9 +3,9 @@ import { assertName } from "@carillon/core/internal";
 import { triggerOne } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { flag, given, overlap } from "../shapes.js";
+import { dryRun, flag, given, overlap } from "../shapes.js";
 import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, dryRun, filter } from "./filter.js";
+import { checkedFilter, filter } from "./filter.js";
 
 export const triggerMany = operation({
   http: "POST /tasks/trigger",

@@ -74,6 +74,33 @@ onEveryEngine("a client's calendars", (connection) => {
     });
   });
 
+  it("say in a dry run which tasks would get another next time, and store nothing", async () => {
+    const { calendars } = operatorOf(client);
+    await calendars.put({ name: "holidays", entries: ["2026-01-09"] });
+    await client.put(daily("a"));
+    await client.put(daily("b", { queue: "other", enabled: false }));
+    await client.put(daily("c", { schedule: { cron: "0 9 3 * *", except: [{ named: "holidays" }] } }));
+    await client.put(daily("never", { schedule: { cron: "0 9 1 1 *", except: [{ named: "holidays" }] } }));
+    const dry = await calendars.put({ name: "holidays", entries: ["*-01-01"], dryRun: true });
+    const moves = (id: string, queue = QUEUE) => ({ queue, owner: "system", id, before: nine(1) });
+    expect(dry).toMatchObject({ outcome: "updated", replanned: 4 });
+    expect(dry.moved?.count).toBe(3);
+    expect(dry.moved?.sample).toEqual(
+      expect.arrayContaining([
+        { ...moves("a"), after: nine(2) },
+        { ...moves("b", "other"), after: nine(2) },
+        moves("never"),
+      ]),
+    );
+    expect(await next("a")).toBe(nine(1));
+    expect((await calendars.get({ name: "holidays" })).entries).toEqual(["2026-01-09"]);
+    const same = await calendars.put({ name: "holidays", entries: ["2026-01-09"], dryRun: true });
+    expect(same).toMatchObject({ outcome: "unchanged", moved: { count: 0, sample: [] } });
+    const fresh = await calendars.put({ name: "new", entries: [], dryRun: true });
+    expect(fresh).toMatchObject({ outcome: "created", revision: 0, replanned: 0 });
+    expect((await calendars.list()).calendars).toHaveLength(1);
+  });
+
   it("are listed with their size and the number of their tasks, of all queues and owners", async () => {
     expect((await operatorOf(client).calendars.list()).calendars).toEqual([]);
     await operatorOf(client).calendars.put({ name: "holidays", entries: ["2026-01-01", "*-05-01"] });

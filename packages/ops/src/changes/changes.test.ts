@@ -83,6 +83,12 @@ describe("the change log", () => {
       { number: 1, by: "ann", until: START, definition: { id: "a", payload: { n: 1 } } },
     ]);
     expect(revisions[1]?.definition).not.toHaveProperty("enabled");
+    const dry = await operatorOf(client).tasks.restore({ id: "a", number: 2, dryRun: true });
+    expect(dry).toMatchObject({
+      outcome: "updated",
+      preview: { before: { payload: { n: 3 } }, after: { payload: { n: 2 }, retry: { attempts: 5 } } },
+    });
+    expect(await client.get("a")).toMatchObject({ payload: { n: 3 } });
     expect(await operatorOf(client).tasks.restore({ id: "a", number: 2 }, { by: "carol" })).toMatchObject({
       outcome: "updated",
     });
@@ -140,6 +146,8 @@ describe("the change log", () => {
       outcome: "created",
     });
     expect(await client.get("a")).toMatchObject({ payload: { n: 2 }, state: "paused", createdBy: "carol" });
+    const dry = await operatorOf(client).tasks.restore({ id: "b", dryRun: true });
+    expect(dry).toMatchObject({ outcome: "created", preview: { times: { before: [] } } });
     expect(await operatorOf(client).tasks.restore({ id: "b" })).toMatchObject({ outcome: "created" });
     expect(await client.get("b")).toMatchObject({ state: "scheduled" });
     expect((await deletedOf()).map((one) => one.task.owner)).toEqual(["other"]);

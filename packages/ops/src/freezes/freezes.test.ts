@@ -35,28 +35,30 @@ const put = (id: string, more: object = {}) =>
 const nominals = async (id: string) =>
   (await kit.client.runs.list(id)).map(({ nominal }) => (nominal - START) / MINUTE).sort((a, b) => a - b);
 
-describe("a preview", () => {
+describe("a dry run", () => {
   it("counts tasks and starts until the end, of a day at most, and freezes nothing", async () => {
     await put("a", { tags: ["billing"] });
     await put("b", { owner: "acme" });
     await put("c", { owner: "acme", enabled: false });
     const until = START + 10 * MINUTE + 1;
-    expect((await operatorOf(kit.client).freezes.preview({ owner: "acme", until })).holds).toEqual({
+    expect((await operatorOf(kit.client).freezes.put({ dryRun: true, owner: "acme", until })).holds).toEqual({
       ...{ tasks: 2, starts: 10, until, running: 0, warnings: [] },
     });
-    expect((await operatorOf(kit.client).freezes.preview({ tag: "billing" })).holds).toMatchObject({
+    expect((await operatorOf(kit.client).freezes.put({ dryRun: true, tag: "billing" })).holds).toMatchObject({
       ...{ tasks: 1, starts: 1_440 },
     });
     const windows = { schedule: { cron: "0 3 * * *" }, for: "2h" } as const;
-    expect((await operatorOf(kit.client).freezes.preview({ all: true, ...windows })).holds).toMatchObject({
+    expect(
+      (await operatorOf(kit.client).freezes.put({ dryRun: true, all: true, ...windows })).holds,
+    ).toMatchObject({
       ...{ tasks: 3, starts: 240, until: START + 300 * MINUTE },
     });
-    expect((await operatorOf(kit.client).queues.previewPause({ queue: QUEUE })).holds).toMatchObject({
+    expect((await operatorOf(kit.client).queues.pause({ queue: QUEUE, dryRun: true })).holds).toMatchObject({
       tasks: 3,
       starts: 2_880,
     });
     const silence = { owner: "acme", task: "b", until: "2100-01-01T00:00:00Z" };
-    expect((await operatorOf(kit.client).silences.preview(silence)).holds).toMatchObject({
+    expect((await operatorOf(kit.client).silences.put({ ...silence, dryRun: true })).holds).toMatchObject({
       tasks: 1,
       warnings: [],
     });
@@ -64,7 +66,9 @@ describe("a preview", () => {
     expect((await operatorOf(kit.client).silences.list()).silences).toEqual([]);
     // A freeze that holds already hides no starts.
     await operatorOf(kit.client).freezes.put({ all: true });
-    expect((await operatorOf(kit.client).freezes.preview({ owner: "acme", until })).holds).toMatchObject({
+    expect(
+      (await operatorOf(kit.client).freezes.put({ dryRun: true, owner: "acme", until })).holds,
+    ).toMatchObject({
       starts: 10,
     });
   });
@@ -73,34 +77,34 @@ describe("a preview", () => {
     await put("nightly", { tags: ["billing"], owner: "hooli" });
     await put("paused", { enabled: false, owner: "umbrella" });
     const until = "2100-01-01T00:00:00Z";
-    const warned = async (preview: Promise<AnswerTo<"freezes.preview">>) => {
+    const warned = async (preview: Promise<Pick<AnswerTo<"freezes.put">, "holds">>) => {
       const { tasks, starts, warnings } = (await preview).holds;
       expect([tasks, starts, warnings.length]).toEqual([0, 0, 1]);
       return warnings[0];
     };
     const { freezes, silences } = operatorOf(kit.client);
     const told = (message: string, remedy: string) => ({ code: "MATCHES_NOTHING", message, remedy });
-    expect(await warned(freezes.preview({ owner: "hoolli" }))).toEqual(
+    expect(await warned(freezes.put({ dryRun: true, owner: "hoolli" }))).toEqual(
       told("no task has the owner hoolli.", "Did you mean hooli?"),
     );
-    expect(await warned(freezes.preview({ tag: "biling" }))).toEqual(
+    expect(await warned(freezes.put({ dryRun: true, tag: "biling" }))).toEqual(
       told("no task has the tag biling.", "Did you mean billing?"),
     );
-    expect(await warned(freezes.preview({ queue: "bels" }))).toEqual(
+    expect(await warned(freezes.put({ dryRun: true, queue: "bels" }))).toEqual(
       told("no task has the queue bels.", "Did you mean bells?"),
     );
-    expect(await warned(freezes.preview({ owner: "zebra" }))).toEqual(
+    expect(await warned(freezes.put({ dryRun: true, owner: "zebra" }))).toEqual(
       told("no task has the owner zebra.", "Check the name."),
     );
-    expect(await warned(freezes.preview({ owner: "umbrella", tag: "billing" }))).toMatchObject({
+    expect(await warned(freezes.put({ dryRun: true, owner: "umbrella", tag: "billing" }))).toMatchObject({
       message: "no task matches now.",
     });
-    expect(await warned(silences.preview({ task: "nightli", until }))).toEqual(
+    expect(await warned(silences.put({ dryRun: true, task: "nightli", until }))).toEqual(
       told("no task has the id nightli.", "Did you mean nightly?"),
     );
     // Names of other owners are not for a bound client.
     const bound = new Client({ store: kit.store, owner: "other" });
-    expect(await warned(operatorOf(bound).freezes.preview({ tag: "biling" }))).toMatchObject({
+    expect(await warned(operatorOf(bound).freezes.put({ dryRun: true, tag: "biling" }))).toMatchObject({
       remedy: "Check the name.",
     });
   });

@@ -1,6 +1,7 @@
 import { shown } from "@carillon/sdk/internal";
 import { holds } from "../holds.js";
 import { operation } from "../operation.js";
+import { dryRun } from "../shapes.js";
 import { freeze, freezeInput, freezeOf, holdsOfFreeze, viewOf } from "./freeze.js";
 
 /**
@@ -14,14 +15,16 @@ export const putFreeze = operation({
   reach: "owner",
   logs: "freeze",
   summary: "Freezes all tasks of an owner, a tag, a queue or the namespace, and counts what that holds.",
-  input: freezeInput,
+  input: freezeInput.extend({ dryRun }),
   output: freeze.extend({ holds }),
-  status: [201],
-  async run(call, input) {
+  status: [200, 201],
+  async run(call, { dryRun, ...input }) {
     const { freeze, now } = await freezeOf(call, input);
-    await call.store.freezes.put(freeze);
-    const { id, owner, tag, queue, by: _, created: __, ...facts } = freeze;
-    call.log({ owner, tag, queue, freeze: id }, { after: shown({ owner, tag, queue, ...facts }) });
+    if (!dryRun) {
+      await call.store.freezes.put(freeze);
+      const { id, owner, tag, queue, by: _, created: __, ...facts } = freeze;
+      call.log({ owner, tag, queue, freeze: id }, { after: shown({ owner, tag, queue, ...facts }) });
+    }
     // Counts last: the hold must not wait for it.
     return { ...viewOf(freeze, now), holds: await holdsOfFreeze(call, freeze, now) };
   },

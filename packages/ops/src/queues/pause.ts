@@ -2,7 +2,7 @@ import { shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { holds, holdsOf } from "../holds.js";
 import { operation } from "../operation.js";
-import { changed, given } from "../shapes.js";
+import { changed, dryRun, given } from "../shapes.js";
 import { assertPausable } from "./queue.js";
 
 /**
@@ -15,11 +15,15 @@ export const pauseQueue = operation({
   reach: "namespace",
   logs: "queue.pause",
   summary: "Pauses a queue: its workers take no more jobs, and finish those they have.",
-  input: z.strictObject({ queue: given, note: given.optional().describe("At most 500 characters.") }),
+  input: z.strictObject({ queue: given, note: given.optional().describe("At most 500 characters."), dryRun }),
   output: changed.extend({ holds }),
-  async run({ store, scope, by, log }, { queue, ...given }) {
+  async run({ store, scope, by, log }, { queue, dryRun, ...given }) {
     const note = shortText(given.note, "note");
     await assertPausable(store, queue);
+    if (dryRun) {
+      const state = await store.queues.state(queue);
+      return { changed: state?.paused === undefined, holds: await holdsOf(scope, { queue }) };
+    }
     const changed = await store.queues.pause(queue, by, note);
     if (changed) log({ queue }, { details: { note: note || undefined } });
     return { changed, holds: await holdsOf(scope, { queue }) };

@@ -1,5 +1,6 @@
 import { holds, holdsOf } from "../holds.js";
 import { operation } from "../operation.js";
+import { dryRun } from "../shapes.js";
 import { silence, silenceInput, silenceOf } from "./silence.js";
 
 export const putSilence = operation({
@@ -9,14 +10,16 @@ export const putSilence = operation({
   logs: "silence",
   summary:
     "Silences alerts until a time: those that match are recorded, and not delivered, not later either.",
-  input: silenceInput,
+  input: silenceInput.extend({ dryRun }),
   output: silence.extend({ holds }),
-  status: [201],
-  async run(call, input) {
+  status: [200, 201],
+  async run(call, { dryRun, ...input }) {
     const silence = await silenceOf(call, input);
     const { id, owner, task, queue, kind, until, note } = silence;
-    await call.store.alerts.silence(silence);
-    call.log({ owner, id: task, queue }, { details: { silence: id, until, kind, note } });
+    if (!dryRun) {
+      await call.store.alerts.silence(silence);
+      call.log({ owner, id: task, queue }, { details: { silence: id, until, kind, note } });
+    }
     return { ...silence, holds: await holdsOf(call.scope, silence, silence) };
   },
 });

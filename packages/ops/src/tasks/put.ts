@@ -1,13 +1,11 @@
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { flag, given } from "../shapes.js";
+import { dryRun, given } from "../shapes.js";
 import { putResult, taskInput } from "./task.js";
 
 export const ifRevision = given
   .optional()
   .describe("Only if the task's `revision` is still this one; `absent`: only if there is none.");
-
-export const dryRun = flag.optional().describe("Store nothing; say what would change.");
 
 export const putTask = operation({
   http: "POST /tasks",

@@ -1,8 +1,8 @@
 import { CarillonError, type TaskInput, type TaskName, taskSchema } from "@carillon/core";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { describedBy, given } from "../shapes.js";
-import { dryRun, ifRevision } from "./put.js";
+import { describedBy, dryRun, given } from "../shapes.js";
+import { ifRevision } from "./put.js";
 import { putResult } from "./task.js";
 
 export const replaceTask = operation({

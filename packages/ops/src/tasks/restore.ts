@@ -2,7 +2,7 @@ import { CarillonError, isCarillonError } from "@carillon/core";
 import { wholeNumber as whole } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { refOf, taskRef, wholeNumber } from "../shapes.js";
+import { dryRun, refOf, taskRef, wholeNumber } from "../shapes.js";
 import { locate, revisionsOf } from "./revisions.js";
 import { putResult } from "./task.js";
 
@@ -17,9 +17,10 @@ export const restoreTask = operation({
   input: z.strictObject({
     ...taskRef,
     number: wholeNumber.optional().describe("As `revisions` lists it. Default: the newest."),
+    dryRun,
   }),
   output: putResult,
-  async run({ client, scope, by }, { number, ...ref }) {
+  async run({ client, scope, by }, { number, dryRun, ...ref }) {
     if (number !== undefined) whole(number, "number", 1, Number.MAX_SAFE_INTEGER);
     const name = await locate(scope, refOf(ref));
     const revisions = await revisionsOf(scope, name);
@@ -31,12 +32,13 @@ export const restoreTask = operation({
         { field: "number", remedy: "List its revisions: the last 20 are kept." },
       );
     const { definition, deleted } = found;
+    // A task that was paused when it was deleted comes back paused.
+    const task = deleted === undefined ? definition : { ...definition, enabled: deleted !== "paused" };
+    if (dryRun) return client.put(task, { dryRun });
     return client
       .update(name, () => definition, { by })
       .catch((error: unknown) => {
         if (!isCarillonError(error, "TASK_NOT_FOUND")) throw error;
-        // A task that was paused when it was deleted comes back paused.
-        const task = { ...definition, enabled: deleted !== "paused" };
         return client.put(task, { by, ifRevision: "absent" });
       });
   },

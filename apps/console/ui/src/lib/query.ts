@@ -7,6 +7,7 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 import { notify } from "../parts/notices.js";
 import { ApiError, call, isGet, SHARED } from "./api.js";
 import { pollInterval, useLive } from "./live.js";
@@ -20,6 +21,9 @@ export const queryClient = new QueryClient({
     },
   },
 });
+
+/** Delay after the last key before the server is asked, in ms. */
+const PATIENCE_MS = 300;
 
 interface CallOptions {
   /** Reads at this interval in ms, not because of events; `false`: reads once. */
@@ -69,6 +73,18 @@ export function usePages<Name extends Paged>(name: Name, input: InputTo<Name>) {
     getNextPageParam: (last) => (last as { cursor?: string }).cursor,
     placeholderData: keepPreviousData,
   });
+}
+
+/** The value, once it has not changed for a while. */
+export function useLater<Value>(value: Value): Value {
+  const [later, setLater] = useState(value);
+  const key = JSON.stringify(value);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: its JSON says whether it changed
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(value), PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }, [key]);
+  return later;
 }
 
 /** A change. Afterwards everything shown is read again. An error is shown as a notice, unless the caller shows it. */

@@ -2,11 +2,10 @@ import type { InputTo } from "@carillon/ops";
 import type { AlertFormat, AlertKind } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { call, runPath } from "../lib/api.js";
+import { runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { isoTime, typedTime, useZone } from "../lib/time.js";
 import { Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
-import { HoldsLine } from "../parts/holds.js";
 import { words } from "../words.js";
 
 const w = words.alerts;
@@ -39,7 +38,9 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
     <Confirm
       title={w.silenceTitle}
       act={w.silence}
-      send={() => call("silences.put", { ...given, ...(note && { note }) })}
+      does="silences.put"
+      input={{ ...given, ...(note && { note }) }}
+      shows={until !== "" && (scope === "all" || scope === "kind" || name !== "")}
       says={w.holds}
       onClose={onClose}
     >
@@ -63,11 +64,6 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
         <TextField label={w.scopes[scope]} required most={128} value={name} onSet={setName} />
       )}
       <TimeField label={w.untilField(zone)} required value={until} onSet={setUntil} />
-      <HoldsLine
-        preview="silences.preview"
-        of={given}
-        ready={until !== "" && (scope === "all" || scope === "kind" || name !== "")}
-      />
       <TextField label={w.note} value={note} onSet={setNote} />
     </Confirm>
   );
@@ -82,7 +78,8 @@ export function TestAlert({ onClose }: { onClose: () => void }) {
     <Confirm
       title={w.testTitle}
       act={w.test}
-      send={() => call("alerts.test", { format, target })}
+      does="alerts.test"
+      input={{ format, target }}
       says={w.tested}
       onDone={({ run }) => navigate(runPath(run))}
       onClose={onClose}

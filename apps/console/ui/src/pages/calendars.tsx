@@ -87,7 +87,9 @@ function Form({ name, entries, onClose }: FormProps) {
     <Confirm
       title={name === "" ? w.add : name}
       act={words.edit.save}
-      send={() => call("calendars.put", { name: id, entries: lines })}
+      does="calendars.put"
+      input={{ name: id, entries: lines }}
+      shows={define && id !== ""}
       onDone={({ replanned }) => notify("ok", w.stored(replanned))}
       error={remove.error}
       busy={!define}

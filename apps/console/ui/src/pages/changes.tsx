@@ -2,8 +2,9 @@ import type { AnswerTo } from "@carillon/ops";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { usePages } from "../lib/query.js";
+import { FieldTable, labelOf } from "../parts/changed.js";
 import { Filters } from "../parts/filters.js";
-import { Loaded, More, PageHead, Panel, Rows, TableHead } from "../parts/page.js";
+import { Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -58,32 +59,11 @@ function Row({ change: { at, kind, by, origin, scope, count, before, after, deta
       {fields.length === 0 ? null : (
         <details className="wide" open={before !== undefined && after !== undefined}>
           <summary className="small soft">{w.fields(fields.length)}</summary>
-          <table className="plain small stacks">
-            <TableHead of={w.columns} />
-            <tbody>
-              {fields.map((field) => (
-                <tr key={field}>
-                  <td title={field}>{label(field)}</td>
-                  <td className="any mono" data-name={w.columns[1]}>
-                    {JSON.stringify(before?.[field]) ?? words.none}
-                  </td>
-                  <td className="any mono" data-name={w.columns[2]}>
-                    {JSON.stringify(after?.[field]) ?? words.none}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <FieldTable before={before} after={after} />
         </details>
       )}
     </li>
   );
-}
-
-/** The label of a task's field in the form; the API's own name if the form has none. */
-function label(field: string): string {
-  const { fields } = words.edit;
-  return Object.hasOwn(fields, field) ? fields[field as keyof typeof fields] : field;
 }
 
 /** Further facts of a change, with times as such. */
@@ -92,7 +72,7 @@ function Details({ of }: { of: object }) {
     <p className="wide inline small soft">
       {Object.entries(of).map(([name, value]) => (
         <span key={name} className="any">
-          {label(name)}:{" "}
+          {labelOf(name)}:{" "}
           {TIMES.has(name) && typeof value === "number" ? (
             <Time at={value} />
           ) : typeof value === "string" ? (

@@ -1,16 +1,13 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { TaskInput } from "@carillon/sdk";
-import { useEffect, useState } from "react";
 import type { Draft } from "../lib/definition.js";
-import { useCall } from "../lib/query.js";
+import { useCall, useLater } from "../lib/query.js";
 import { fullTime, LOCAL_ZONE } from "../lib/time.js";
 import { ErrorNote, Panel, Scroll, TableHead } from "../parts/page.js";
 import { words } from "../words.js";
 
 const w = words.edit;
 const COUNT = 10;
-/** Delay after the last key before the server is asked, in ms. */
-const PATIENCE_MS = 300;
 
 type Preview = AnswerTo<"tasks.validate">;
 
@@ -58,18 +55,6 @@ export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | u
 /** The server checks it. */
 function unchecked(draft: Draft): TaskInput {
   return draft as unknown as TaskInput;
-}
-
-/** The value, once it has not changed for a while. */
-function useLater<Value>(value: Value): Value {
-  const [later, setLater] = useState(value);
-  const key = JSON.stringify(value);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: its JSON says whether it changed
-  useEffect(() => {
-    const timer = setTimeout(() => setLater(value), PATIENCE_MS);
-    return () => clearTimeout(timer);
-  }, [key]);
-  return later;
 }
 
 /** The next times in the task's zone, the viewer's, and UTC. */

@@ -2,13 +2,11 @@ import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link } from "wouter";
-import { call } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
 import { isoTime, typedTime, useZone } from "../lib/time.js";
 import { Button } from "../parts/button.js";
 import { Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
-import { HoldsLine } from "../parts/holds.js";
 import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
@@ -108,7 +106,9 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
     <Confirm
       title={w.newTitle}
       act={w.freeze}
-      send={() => call("freezes.put", { ...given, ...(note && { note }) })}
+      does="freezes.put"
+      input={{ ...given, ...(note && { note }) }}
+      shows={scope === "all" || name !== ""}
       says={w.frozen}
       onClose={onClose}
     >
@@ -124,7 +124,6 @@ function NewFreeze({ onClose }: { onClose: () => void }) {
         <TextField label={w.scopes[scope]} required most={128} value={name} onSet={setName} />
       )}
       <TimeField label={w.untilField(zone)} hint={w.untilHint} value={until} onSet={setUntil} />
-      <HoldsLine preview="freezes.preview" of={given} ready={scope === "all" || name !== ""} />
       <TextField label={w.note} value={note} onSet={setNote} />
     </Confirm>
   );
@@ -135,7 +134,8 @@ function Lift({ freeze, onClose }: { freeze: FreezeView; onClose: () => void }) 
     <Confirm
       title={w.liftTitle(scopeText(freeze))}
       act={w.lift}
-      send={() => call("freezes.delete", { id: freeze.id })}
+      does="freezes.delete"
+      input={{ id: freeze.id }}
       says={w.lifted}
       onClose={onClose}
     >

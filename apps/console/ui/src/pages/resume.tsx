@@ -2,7 +2,7 @@ import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
-import { call, shortName, taskPath } from "../lib/api.js";
+import { shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
 import { Button } from "../parts/button.js";
@@ -178,7 +178,8 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
         <Confirm
           title={w.go(plan.tasks)}
           act={words.task.resume}
-          send={() => call("bulk.resume", { ...scope, missed, ...(paced ? { perMinute } : {}) })}
+          does="bulk.resume"
+          input={{ ...scope, missed, ...(paced ? { perMinute } : {}) }}
           onDone={(done) => notifyOfMany("resume", done)}
           onClose={() => setAsks(false)}
         >

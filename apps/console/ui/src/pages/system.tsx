@@ -7,7 +7,6 @@ import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
 import { Button } from "../parts/button.js";
 import { Confirm, TextField } from "../parts/confirm.js";
-import { HoldsLine } from "../parts/holds.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
@@ -180,11 +179,12 @@ function PauseQueue({ name, onClose }: { name: string; onClose: () => void }) {
     <Confirm
       title={words.task.pauseTitle(name)}
       act={words.task.pause}
-      send={() => call("queues.pause", { queue: name, ...(note && { note }) })}
+      does="queues.pause"
+      input={{ queue: name, ...(note && { note }) }}
+      shows
       onClose={onClose}
     >
       <p>{w.pauseHint}</p>
-      <HoldsLine preview="queues.previewPause" of={{ queue: name }} ready />
       <TextField label={words.task.note} value={note} onSet={setNote} />
     </Confirm>
   );

@@ -1,8 +1,7 @@
-import type { InputTo } from "@carillon/ops";
 import type { Task } from "@carillon/sdk";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { call, refOf, runPath, shortName } from "../lib/api.js";
+import { refOf, runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { isoTime, typedTime, useZone } from "../lib/time.js";
 import { Check, Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
@@ -37,9 +36,8 @@ function Trigger({ task, onClose }: Props) {
     <Confirm
       title={w.triggerTitle(shortName(task))}
       act={w.trigger}
-      send={() =>
-        call("tasks.trigger", { ...refOf(task), ...(overlap && { overlap }), ...(other && { payload }) })
-      }
+      does="tasks.trigger"
+      input={{ ...refOf(task), ...(overlap && { overlap }), ...(other && { payload }) }}
       onDone={(done) => {
         if (done.outcome === "enqueued") navigate(runPath(done.run));
         else notify("ok", w.waitsForRun);
@@ -69,7 +67,8 @@ function Pause({ task, onClose }: Props) {
     <Confirm
       title={w.pauseTitle(shortName(task))}
       act={w.pause}
-      send={() => call("tasks.pause", { ...refOf(task), ...(note && { note }), cancelQueued })}
+      does="tasks.pause"
+      input={{ ...refOf(task), ...(note && { note }), cancelQueued }}
       says={w.pausedNow}
       onClose={onClose}
     >
@@ -85,7 +84,8 @@ function Resume({ task, onClose }: Props) {
     <Confirm
       title={w.resumeTitle(shortName(task))}
       act={w.resume}
-      send={() => call("tasks.resume", { ...refOf(task), missed })}
+      does="tasks.resume"
+      input={{ ...refOf(task), missed }}
       says={w.resumed}
       onClose={onClose}
     >
@@ -102,60 +102,44 @@ function Backfill({ task, onClose }: Props) {
   const [range, setRange] = useState({ from: "", to: "" });
   const [overlap, setOverlap] = useState<keyof typeof w.overlaps>("");
   const [every, setEvery] = useState("");
-  const [total, setTotal] = useState<number | undefined>();
-  const dryRun = total === undefined;
-  const send = async () =>
-    call("backfills.start", {
-      ...refOf(task),
-      from: isoTime(typedTime(range.from, zone)),
-      to: isoTime(typedTime(range.to, zone)),
-      ...(overlap && { overlap: overlap as InputTo<"backfills.start">["overlap"] }),
-      ...(every && { every }),
-      dryRun,
-    });
-  const edit = (change: () => void) => {
-    change();
-    setTotal(undefined);
-  };
+  const at = (name: "from" | "to") => range[name] && isoTime(typedTime(range[name], zone));
   const field = (name: "from" | "to") => (
     <TimeField
       label={w[name](zone)}
       required
       value={range[name]}
-      onSet={(to) => edit(() => setRange({ ...range, [name]: to }))}
+      onSet={(to) => setRange({ ...range, [name]: to })}
     />
   );
   return (
     <Confirm
       title={w.backfillTitle(shortName(task))}
-      act={total === undefined ? w.count : w.start(total)}
-      send={send}
-      stays={dryRun}
-      onDone={(done) => {
-        if (dryRun) setTotal(done.total);
-        else if (done.id !== undefined) navigate(`/backfills?id=${done.id}`);
+      act={w.start}
+      does="backfills.start"
+      input={{
+        ...refOf(task),
+        from: at("from"),
+        to: at("to"),
+        ...(overlap && { overlap }),
+        ...(every && { every }),
       }}
-      busy={total === 0}
+      shows={range.from !== "" && range.to !== "" && "first"}
+      onDone={({ id }) => id !== undefined && navigate(`/backfills?id=${id}`)}
       onClose={onClose}
     >
       {field("from")}
       {field("to")}
       <Field label={w.overlap} hint={w.overlapHint}>
-        <Select value={overlap} options={w.overlaps} onSet={(to) => edit(() => setOverlap(to))} />
+        <Select value={overlap} options={w.overlaps} onSet={setOverlap} />
       </Field>
       <Field label={w.every} hint={w.everyHint}>
         <input
           className="input"
           placeholder="10s"
           value={every}
-          onChange={(event) => edit(() => setEvery(event.target.value))}
+          onChange={(event) => setEvery(event.target.value)}
         />
       </Field>
-      {total === undefined ? null : (
-        <p className="note" data-tone={total === 0 ? "warn" : "ok"} role="status">
-          {w.counted(total)}
-        </p>
-      )}
     </Confirm>
   );
 }
@@ -167,7 +151,8 @@ function Delete({ task, onClose }: Props) {
       title={w.deleteTitle(shortName(task))}
       act={w.delete}
       danger
-      send={() => call("tasks.delete", refOf(task))}
+      does="tasks.delete"
+      input={refOf(task)}
       onDone={() => navigate("/tasks")}
       onClose={onClose}
     >

@@ -3,11 +3,12 @@ import type { Task, TaskStats } from "@carillon/sdk";
 import type { TaskRevision } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { Link } from "wouter";
-import { call, type Named, refOf, runPath } from "../lib/api.js";
+import { type Named, refOf, runPath } from "../lib/api.js";
 import { definitionOf } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
 import { Button } from "../parts/button.js";
+import { differing, FieldTable } from "../parts/changed.js";
 import { Confirm } from "../parts/confirm.js";
 import { Answer } from "../parts/explain.js";
 import { Empty, Loaded, More, Panel } from "../parts/page.js";
@@ -218,23 +219,14 @@ export function Revisions({ name, task }: { name: Named; task?: Task }) {
           title={w.revision(chosen.number)}
           act={w.restore}
           wide
-          send={() => call("tasks.restore", { ...refOf(name), number: chosen.number })}
+          does="tasks.restore"
+          input={{ ...refOf(name), number: chosen.number }}
+          shows={define}
           says={w.restored}
           busy={!define}
           onClose={() => setChosen(undefined)}
         >
-          <div className="panels">
-            <div className="stack">
-              <h3>{w.revision(chosen.number)}</h3>
-              <pre>{JSON.stringify(chosen.definition, null, 2)}</pre>
-            </div>
-            {task === undefined ? null : (
-              <div className="stack">
-                <h3>{w.inForce}</h3>
-                <pre>{JSON.stringify(definitionOf(task), null, 2)}</pre>
-              </div>
-            )}
-          </div>
+          {define ? null : <FieldTable {...differing(task && definitionOf(task), chosen.definition)} />}
         </Confirm>
       )}
     </Panel>

@@ -1,13 +1,9 @@
-import type { TaskName } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
-import { call, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useCall } from "../lib/query.js";
 import { Button } from "../parts/button.js";
 import { Check, Confirm, Field, Select, TextField } from "../parts/confirm.js";
 import { notifyOfMany } from "../parts/notices.js";
-import { ErrorNote, Loaded } from "../parts/page.js";
 import { words } from "../words.js";
 
 const w = words.bulk;
@@ -75,7 +71,7 @@ interface DialogProps {
   onDone: () => void;
 }
 
-/** Shows first how many tasks it concerns, and which: the same call as a dry run. */
+/** Shows first how many tasks it concerns, and which. */
 function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const [note, setNote] = useState("");
   const [missed, setMissed] = useState<keyof typeof words.task.missedRules>("skip");
@@ -94,19 +90,20 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
     delete: {},
   }[verb];
   const ready = verb !== "tag" || list(`${tags.add} ${tags.remove}`).length > 0;
-  const dry = useCall(name, ready ? { ...target, ...given, dryRun: true } : undefined);
   const unsure = verb === "delete" && !sure;
   return (
     <Confirm
       title={w.titles[verb]}
       act={w.verbs[verb]}
       danger={verb === "delete"}
-      send={() => call(name, { ...target, ...given })}
+      does={name}
+      input={{ ...target, ...given }}
       onDone={(done) => {
         notifyOfMany(verb, done);
         onDone();
       }}
-      busy={!ready || unsure || !dry.data || dry.data.count === 0}
+      shows={ready && "first"}
+      busy={!ready || unsure}
       onClose={onClose}
     >
       {verb === "pause" ? (
@@ -131,25 +128,6 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
             </Field>
           ))
         : null}
-      {ready ? (
-        <Loaded of={dry}>
-          {({ count, sample, refused }) => (
-            <div className="note" role="status" data-tone={count === 0 ? "warn" : "ok"}>
-              <strong>{w.concerns(count)}</strong>
-              <ul className="inline">
-                {sample.map((task: TaskName) => (
-                  <li key={taskPath(task)}>{shortName(task)}</li>
-                ))}
-                {count > sample.length ? <li>{w.others(count - sample.length)}</li> : null}
-              </ul>
-              {refused.count > 0 ? (
-                <span>{w.refused(refused.count, refused.sample[0]?.message ?? "")}</span>
-              ) : null}
-            </div>
-          )}
-        </Loaded>
-      ) : null}
-      {dry.error && dry.data ? <ErrorNote error={dry.error} /> : null}
       {verb === "delete" ? <Check label={w.sure} checked={sure} onSet={setSure} /> : null}
     </Confirm>
   );

@@ -1,24 +1,30 @@
+import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import { cloneElement, type FormEvent, type ReactElement, type ReactNode, useId } from "react";
+import { call } from "../lib/api.js";
 import { useAct } from "../lib/query.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
 import { Dialog } from "./dialog.js";
+import { Effect, isNothing, useDry } from "./effect.js";
 import { notify } from "./notices.js";
 import { ErrorNote } from "./page.js";
 
-interface Props<Output> {
+interface Props<Name extends OperationName> {
   title: string;
   /** Text of the button that acts. */
   act: string;
   danger?: boolean;
   wide?: boolean;
-  /** The action: its button waits while it is in progress, and its error is shown. */
-  send: () => Promise<Output>;
+  /** The operation that it calls: its button waits while that is in progress, and its error is shown. */
+  does: Name;
+  input: InputTo<Name>;
+  /**
+   * Shows the effect first, by a dry run: `true` once the input is complete; `first`: nothing is done before it is shown.
+   */
+  shows?: boolean | "first";
   /** Notice after the action. */
   says?: string;
-  onDone?: (output: Output) => void;
-  /** Whether the dialog stays open after the action. */
-  stays?: boolean;
+  onDone?: (output: AnswerTo<Name>) => void;
   /** Error of another action of the dialog. */
   error?: unknown;
   /** Whether it is not possible yet. */
@@ -28,12 +34,15 @@ interface Props<Output> {
 }
 
 /** A dialog that asks for confirmation, then acts. It stays open until that is done, so that an error appears in it. */
-export function Confirm<Output>({ title, act, danger, wide, error, busy, children, ...how }: Props<Output>) {
-  const { onClose } = how;
-  const by = useAct(({ send }: typeof how) => send(), {
+export function Confirm<Name extends OperationName>(props: Props<Name>) {
+  const { title, act, danger, wide, error, busy, shows, children, ...how } = props;
+  const { does, input, onClose } = how;
+  const dry = useDry(does, shows ? input : undefined);
+  const isMoot = dry.data === undefined ? shows === "first" : isNothing(dry.data);
+  const by = useAct(({ does, input }: typeof how) => call(does, input), {
     quiet: true,
-    onDone: (output, { stays, says, onDone }) => {
-      if (!stays) onClose();
+    onDone: (output, { says, onDone }) => {
+      onClose();
       if (says) notify("ok", says);
       onDone?.(output);
     },
@@ -42,18 +51,19 @@ export function Confirm<Output>({ title, act, danger, wide, error, busy, childre
     event.preventDefault();
     if (!by.isPending) by.mutate(how);
   };
-  const failure = error ?? by.error;
+  const failure = error ?? by.error ?? dry.error;
   return (
     <Dialog title={title} onClose={onClose} {...(wide ? { wide } : {})}>
       <form className="form" onSubmit={submit}>
         {children}
+        {dry.data === undefined ? null : <Effect of={dry.data} />}
         {failure ? <ErrorNote error={failure} /> : null}
         <div className="actions">
           <Button onClick={onClose}>{words.cancel}</Button>
           <Button
             type="submit"
             look={danger ? "danger" : "main"}
-            disabled={busy}
+            disabled={busy || isMoot}
             // Disabled, it would lose the focus.
             aria-disabled={by.isPending}
           >

@@ -35,7 +35,7 @@ interface DoneToMany {
 /** Tells what became of a change of many tasks. */
 export function notifyOfMany(verb: keyof typeof words.bulk.done, { count, refused }: DoneToMany): void {
   notify("ok", words.bulk.done[verb](count));
-  if (refused.count > 0) notify("bad", words.bulk.refused(refused.count, refused.sample[0]?.message ?? ""));
+  if (refused.count > 0) notify("bad", words.effect.refused(refused.count, refused.sample[0]?.message ?? ""));
 }
 
 function close(id: number): void {

@@ -1,0 +1,75 @@
+import type { Preview } from "@carillon/sdk";
+import { words } from "../words.js";
+import { Scroll, TableHead } from "./page.js";
+import { Time } from "./time.js";
+
+const w = words.changes;
+
+/** The difference that a put makes: fields, then the next times, old and new. */
+export function Changed({ of: { before, after, times } }: { of: Preview }) {
+  const old = new Set(times.before.map(({ nominal }) => nominal));
+  const now = new Set(times.after.map(({ nominal }) => nominal));
+  const all = [...new Set([...old, ...now])].sort((a, b) => a - b);
+  return (
+    <>
+      <FieldTable before={before} after={after} />
+      {all.every((at) => old.has(at) && now.has(at)) ? null : (
+        <Scroll label={w.times}>
+          <table className="plain small diff">
+            <TableHead of={w.timeColumns} />
+            <tbody>
+              {all.map((at) => (
+                <tr key={at}>
+                  <td data-tone={now.has(at) ? undefined : "bad"}>{old.has(at) ? <Time at={at} /> : ""}</td>
+                  <td data-tone={old.has(at) ? undefined : "ok"}>{now.has(at) ? <Time at={at} /> : ""}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+    </>
+  );
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Fields that differ, old and new. */
+export function FieldTable({ before, after }: { before?: Fields | undefined; after?: Fields | undefined }) {
+  const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  if (fields.length === 0) return <p>{w.same}</p>;
+  return (
+    <table className="plain small stacks">
+      <TableHead of={w.columns} />
+      <tbody>
+        {fields.map((field) => (
+          <tr key={field}>
+            <td title={field}>{labelOf(field)}</td>
+            <td className="any mono" data-name={w.columns[1]}>
+              {JSON.stringify(before?.[field]) ?? words.none}
+            </td>
+            <td className="any mono" data-name={w.columns[2]}>
+              {JSON.stringify(after?.[field]) ?? words.none}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The fields that differ. @param before undefined: there is none */
+export function differing(before: object | undefined, after: object): { before: Fields; after: Fields } {
+  const [old, now] = [before ?? {}, after] as [Fields, Fields];
+  const names = Object.keys({ ...old, ...now }).filter(
+    (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]),
+  );
+  const of = (fields: Fields) => Object.fromEntries(names.map((name) => [name, fields[name]]));
+  return { before: of(old), after: of(now) };
+}
+
+/** The label of a task's field in the form; the API's own name if the form has none. */
+export function labelOf(field: string): string {
+  const { fields } = words.edit;
+  return Object.hasOwn(fields, field) ? fields[field as keyof typeof fields] : field;
+}

@@ -1,0 +1,100 @@
+import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
+import { Link } from "wouter";
+import { type Named, shortName, taskPath } from "../lib/api.js";
+import { useCall, useLater } from "../lib/query.js";
+import { words } from "../words.js";
+import { Changed } from "./changed.js";
+import { Time } from "./time.js";
+
+const w = words.effect;
+
+/** Answers of dry runs: each operation has some of these. */
+interface Answer {
+  readonly holds?: AnswerTo<"freezes.put">["holds"];
+  readonly preview?: AnswerTo<"tasks.restore">["preview"];
+  readonly moved?: AnswerTo<"calendars.put">["moved"];
+  readonly count?: number;
+  readonly sample?: readonly Named[];
+  readonly refused?: AnswerTo<"bulk.pause">["refused"];
+  readonly total?: number;
+}
+
+/** The effect of a call before it is made: the same call as a dry run. @param input undefined: not complete yet */
+export function useDry<Name extends OperationName>(name: Name, input: InputTo<Name> | undefined) {
+  // A note changes no effect.
+  const dry = input && { ...input, note: undefined, dryRun: true };
+  const calm = useLater(dry);
+  const isCalm = dry !== undefined && JSON.stringify(calm) === JSON.stringify(dry);
+  const { data, error, isPlaceholderData } = useCall(name, isCalm ? (calm as InputTo<Name>) : undefined);
+  const shown = isCalm && !error && !isPlaceholderData;
+  return { data: shown ? (data as Answer | undefined) : undefined, error: isCalm ? error : null };
+}
+
+/** Whether an effect says that nothing would happen. */
+export function isNothing({ count, total }: Answer): boolean {
+  return (count ?? total) === 0;
+}
+
+/** An effect in numbers, with the tasks that it concerns. */
+export function Effect({ of }: { of: Answer }) {
+  const { holds, preview, moved, count, total, sample = [], refused } = of;
+  const tone = isNothing(of) || (holds?.warnings.length ?? 0) > 0 ? "warn" : "ok";
+  return (
+    <div className="note" role="status" data-tone={tone}>
+      {holds === undefined ? null : <Holds of={holds} />}
+      {preview === undefined ? null : <Changed of={preview} />}
+      {moved === undefined ? null : <Moved of={moved} />}
+      {total === undefined ? null : <strong>{w.times(total)}</strong>}
+      {count === undefined ? null : <strong>{w.concerns(count)}</strong>}
+      <Sample of={sample} count={count ?? 0} />
+      {refused === undefined || refused.count === 0 ? null : (
+        <span>{w.refused(refused.count, refused.sample[0]?.message ?? "")}</span>
+      )}
+    </div>
+  );
+}
+
+function Holds({ of: { tasks, starts, until, running, warnings } }: { of: NonNullable<Answer["holds"]> }) {
+  const [warning] = warnings;
+  if (warning) return <span>{`${warning.message} ${warning.remedy}`}</span>;
+  return (
+    <span>
+      {w.tasks(tasks)}
+      {starts === undefined ? null : (
+        <>
+          , {w.starts(starts)} <Time at={until} />
+        </>
+      )}
+      {running === 0 ? "" : `; ${w.running(running)}`}
+    </span>
+  );
+}
+
+function Moved({ of: { count, sample } }: { of: NonNullable<Answer["moved"]> }) {
+  return (
+    <>
+      <strong>{w.moved(count)}</strong>
+      <ul>
+        {sample.map(({ before, after, ...task }) => (
+          <li key={taskPath(task)}>
+            <Link href={taskPath(task)}>{shortName(task)}</Link>{" "}
+            {before === undefined ? words.none : <Time at={before} />} →{" "}
+            {after === undefined ? words.none : <Time at={after} />}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Sample({ of, count }: { of: readonly Named[]; count: number }) {
+  if (of.length === 0) return null;
+  return (
+    <ul className="inline">
+      {of.map((task) => (
+        <li key={taskPath(task)}>{shortName(task)}</li>
+      ))}
+      {count > of.length ? <li>{w.others(count - of.length)}</li> : null}
+    </ul>
+  );
+}
