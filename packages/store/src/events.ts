@@ -1,4 +1,5 @@
 import type { Run } from "@carillon/core";
+import { bullEvents } from "./bull/bull-keys.js";
 import { Repository } from "./repository.js";
 import { readBriefly } from "./run/recent.js";
 
@@ -32,7 +33,7 @@ export class EventReads extends Repository {
   async queue(queue: string, position: QueuePosition, most: number): Promise<QueueNews> {
     const keys = this.keys.queue(queue);
     const [jobs, skips] = await Promise.all([
-      this.#after(`${keys.bull}events`, position.jobs, most),
+      this.#after(bullEvents(keys.bull), position.jobs, most),
       this.#after(keys.skips, position.skips, most),
     ]);
     position.jobs = jobs.at(-1)?.id ?? position.jobs;

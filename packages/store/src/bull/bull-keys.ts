@@ -44,9 +44,35 @@ export function bullHeldKeys(bull: string): { active: string; parents: string } 
   return { active: `${bull}active`, parents: `${bull}waiting-children` };
 }
 
-/** A key that BullMQ's remove gets besides the job's. */
+/** The set of a queue's schedulers, which BullMQ's remove gets besides the job's key. */
 export function bullRepeats(bull: string): string {
   return `${bull}repeat`;
+}
+
+/** The id of the job that a scheduler makes for a time. */
+export function bullRepeatJob(id: string, next: number | string): string {
+  return `repeat:${id}:${next}`;
+}
+
+/** The keys of a scheduler, and those of its queue that change with it. */
+export function bullSchedulerKeys(bull: string, id: string) {
+  return {
+    repeat: bullRepeats(bull),
+    scheduler: `${bullRepeats(bull)}:${id}`,
+    delayed: bullDelayed(bull),
+    events: bullEvents(bull),
+    marker: `${bull}marker`,
+  };
+}
+
+/** BullMQ's set of a queue's jobs that are delayed. */
+export function bullDelayed(bull: string): string {
+  return `${bull}delayed`;
+}
+
+/** BullMQ's stream of what happens to the jobs of a queue. */
+export function bullEvents(bull: string): string {
+  return `${bull}events`;
 }
 
 /** BullMQ's settings of a queue. */

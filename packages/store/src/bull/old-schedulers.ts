@@ -1,5 +1,6 @@
 import type { Observation } from "../observations.js";
 import type { RedisClient } from "../redis/connection.js";
+import { bullEvents, bullRepeatJob, bullSchedulerKeys } from "./bull-keys.js";
 
 /** A Job Scheduler of BullMQ, version 5 or 6, and where it is: in any Redis, with any prefix. */
 export interface OldScheduler {
@@ -106,7 +107,7 @@ export async function findScheduler(old: OldScheduler): Promise<FoundScheduler |
     redis.hgetall(keys.scheduler),
   ]);
   if (score === null) return undefined;
-  const job = jobOf(id, score);
+  const job = bullRepeatJob(id, score);
   const [made, delayed] = await Promise.all([
     redis.hget(keys.job(score), "timestamp"),
     redis.zscore(keys.delayed, job),
@@ -166,7 +167,7 @@ export async function giveBack(
   const opts = JSON.parse(receipt.job.opts ?? "{}");
   const count = fired - receipt.fired;
   opts.delay = delay;
-  opts.jobId = jobOf(old.id, next);
+  opts.jobId = bullRepeatJob(old.id, next);
   opts.prevMillis = next;
   opts.repeat = { ...opts.repeat, count: (opts.repeat?.count ?? 0) + count };
   // Another one than that of the job that was removed, by which a late request to remove it would know it.
@@ -191,7 +192,7 @@ export async function firedSince(
   { redis, prefix, queue }: Omit<OldScheduler, "id">,
   after: string,
 ): Promise<{ fired: Map<string, Observation[]>; last: string }> {
-  const stream = `${prefix}:${queue}:events`;
+  const stream = bullEvents(`${prefix}:${queue}:`);
   const entries = (await redis.xrevrange(stream, "+", `(${after}`, "COUNT", EVENTS)).reverse();
   const fired = new Map<string, Observation[]>();
   for (const [entry, fields] of entries) {
@@ -205,16 +206,12 @@ export async function firedSince(
   return { fired, last: entries.at(-1)?.[0] ?? after };
 }
 
-function jobOf(id: string, next: number | string): string {
-  return `repeat:${id}:${next}`;
-}
-
 function keysOf({ prefix, queue, id }: Omit<OldScheduler, "redis">) {
   const bull = `${prefix}:${queue}:`;
   return {
-    ...{ repeat: `${bull}repeat`, scheduler: `${bull}repeat:${id}`, delayed: `${bull}delayed` },
-    job: (next: number | string) => `${bull}${jobOf(id, next)}`,
-    ...{ events: `${bull}events`, receipt: `${bull}carillon:${id}`, marker: `${bull}marker` },
+    ...bullSchedulerKeys(bull, id),
+    job: (next: number | string) => `${bull}${bullRepeatJob(id, next)}`,
+    receipt: `${bull}carillon:${id}`,
   };
 }
 

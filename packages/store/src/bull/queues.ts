@@ -6,7 +6,7 @@ import { failsForAll } from "../redis/redis-error.js";
 import { type Parts, Repository } from "../repository.js";
 import { BULL, BULL_PAUSE, ONCE } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
-import { bullHeldKeys, bullMeta, bullPauseKeys, bullStateKeys, bullWorkerName } from "./bull-keys.js";
+import { bullDelayed, bullHeldKeys, bullMeta, bullPauseKeys, bullStateKeys, bullWorkerName } from "./bull-keys.js";
 
 /** A queue's pause; empty if BullMQ itself paused it, which records nothing. */
 export type QueuePause = PauseFacts;
@@ -116,7 +116,7 @@ export class QueueRepository extends Repository {
 
   /** Ids of the runs whose jobs wait for a time, the first `most`. Empty if its keys hold foreign data. */
   async delayed(queue: string, most: number): Promise<string[]> {
-    const key = `${this.keys.queue(queue).bull}delayed`;
+    const key = bullDelayed(this.keys.queue(queue).bull);
     try {
       return await this.link.ask((client) => client.zrange(key, 0, String(most - 1)));
     } catch (error) {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { JobsOptions } from "bullmq";
 import { Redis } from "ioredis";
 import type { RedisClient } from "../redis/connection.js";
-import { bullMeta, bullRepeats } from "./bull-keys.js";
+import { bullMeta, bullRepeatJob, bullRepeats, bullSchedulerKeys } from "./bull-keys.js";
 import { loadBull } from "./load.js";
 
 /** A recurring job that an application's own BullMQ, version 5 or 6, keeps in its `repeat` set. */
@@ -72,12 +72,12 @@ export async function readBullSchedulers(
 
 async function queuesOf(redis: RedisClient, prefix: string): Promise<string[]> {
   const queues = new Set<string>();
-  const pattern = `${prefix.replace(/[[\]*?\\]/g, "\\$&")}:*:repeat`;
+  const pattern = bullRepeats(`${prefix.replace(/[[\]*?\\]/g, "\\$&")}:*:`);
   for (const node of redis instanceof Redis ? [redis] : redis.nodes("master")) {
     let cursor = "0";
     do {
       const [next, keys] = await node.scan(cursor, "MATCH", pattern, "COUNT", 1_000, "TYPE", "zset");
-      for (const key of keys) queues.add(key.slice(prefix.length + 1, -":repeat".length));
+      for (const key of keys) queues.add(key.slice(prefix.length + 1, -bullRepeats(":").length));
       cursor = next;
     } while (cursor !== "0");
   }
@@ -90,13 +90,14 @@ async function readOne(
   id: string,
   score: number,
 ): Promise<Omit<BullScheduler, "queue" | "version">> {
-  const raw = (await redis.hgetall(`${bullRepeats(base)}:${id}`)) as Record<string, string>;
+  const { scheduler, delayed } = bullSchedulerKeys(base, id);
+  const raw = (await redis.hgetall(scheduler)) as Record<string, string>;
   const hash = Object.keys(raw).length > 0 ? raw : ofLegacyKey(id);
   const kind = "ic" in raw ? "scheduler" : "repeatable";
-  const jobId = `repeat:${kind === "repeatable" ? hashedId(id, hash.name) : id}:${score}`;
+  const jobId = bullRepeatJob(kind === "repeatable" ? hashedId(id, hash.name) : id, score);
   const [[data, opts, ended], due] = await Promise.all([
     redis.hmget(`${base}${jobId}`, "data", "opts", "finishedOn"),
-    redis.zscore(`${base}delayed`, jobId),
+    redis.zscore(delayed, jobId),
   ]);
   const alive = opts != null && ended == null;
   const { Job } = await loadBull();
