@@ -71,8 +71,13 @@ async function runTests() {
   const { code } = await runTool(
     "vitest/vitest.mjs",
     [
-      ...["run", "--maxWorkers=3", ...(some ? [] : [`${FOLDER}/`]), ...args],
-      ...["--reporter=default", "--reporter=json", `--outputFile.json=${file}`],
+      "run",
+      "--maxWorkers=3",
+      ...(some ? [] : [`${FOLDER}/`]),
+      ...args,
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile.json=${file}`,
     ],
     // The tests start and kill their own servers, never the Redis of the environment.
     {

@@ -58,14 +58,13 @@ async function runSuite(name, { node, server }) {
   const { output } = await run(
     node,
     [
-      ...[
-        join(root, "node_modules/vitest/vitest.mjs"),
-        "run",
-        `--project=${project}`,
-        "--maxWorkers=1",
-        folder,
-      ],
-      ...["--reporter=json", `--outputFile.json=${report}`],
+      join(root, "node_modules/vitest/vitest.mjs"),
+      "run",
+      `--project=${project}`,
+      "--maxWorkers=1",
+      folder,
+      "--reporter=json",
+      `--outputFile.json=${report}`,
     ],
     { env: { CARILLON_REDIS_SERVER: server, REDIS_URL: undefined }, capture: true },
   );

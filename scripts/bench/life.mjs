@@ -11,10 +11,7 @@ import { median, percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
 const options = readOptions(
-  {
-    ...{ limit: [120, 4], runs: [10_000, 400], rounds: [2, 1], seconds: [10, 2], warmup: [6, 2] },
-    concurrency: 50,
-  },
+  { limit: [120, 4], runs: [10_000, 400], rounds: [2, 1], seconds: [10, 2], warmup: [6, 2], concurrency: 50 },
   ["only", "chart"],
 );
 const EACH_SECOND = "* * * * * *";
@@ -90,10 +87,21 @@ async function measure(name, side) {
   const [redisUs, workersUs, nodesUs] = [spent.cpu, spent.workers, spent.nodes].map((s) => (1e6 * s) / came);
   const commit = rows.map(([due, , produced]) => produced - due);
   const row = {
-    ...{ load: name, side, once, doubled, missed, skipped: spent.skipped ?? "" },
-    ...{ "p50 ms": p50, p95, p99, "commit p99": percentile(commit, 0.99) },
-    ...{ "Redis us": redisUs, "workers us": workersUs, "nodes us": nodesUs },
-    ...{ "all us": redisUs + workersUs + nodesUs, commands: spent.commands / came },
+    load: name,
+    side,
+    once,
+    doubled,
+    missed,
+    skipped: spent.skipped ?? "",
+    "p50 ms": p50,
+    p95,
+    p99,
+    "commit p99": percentile(commit, 0.99),
+    "Redis us": redisUs,
+    "workers us": workersUs,
+    "nodes us": nodesUs,
+    "all us": redisUs + workersUs + nodesUs,
+    commands: spent.commands / came,
     "Redis MB": spent.memory / 1e6,
   };
   console.error(
@@ -181,7 +189,9 @@ const targets = [
 print(
   {
     bench: "life",
-    ...{ smoke: options.smoke, redis, targets },
+    smoke: options.smoke,
+    redis,
+    targets,
     seen: { "seconds, rounds": `${options.seconds}, ${options.rounds}` },
     table: rows,
   },

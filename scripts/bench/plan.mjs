@@ -31,14 +31,14 @@ for (const count of [options.few, options.tasks]) {
 /** One of many tenants' tasks: hundreds share a schedule. */
 function task(n) {
   return {
-    ...{
-      id: `task-${n}`,
-      owner: `tenant-${n % 500}`,
-      type: "mail",
-      queue: ["mail", "reports", "sync"][n % 3],
-    },
-    ...{ schedule: { cron: `${n % 60} ${n % 24} * * *`, timezone: "Europe/Berlin" }, tags: ["plan"] },
-    ...{ payload: { customer: n, format: "pdf" }, retry: { attempts: 3, delay: "1m" } },
+    id: `task-${n}`,
+    owner: `tenant-${n % 500}`,
+    type: "mail",
+    queue: ["mail", "reports", "sync"][n % 3],
+    schedule: { cron: `${n % 60} ${n % 24} * * *`, timezone: "Europe/Berlin" },
+    tags: ["plan"],
+    payload: { customer: n, format: "pdf" },
+    retry: { attempts: 3, delay: "1m" },
   };
 }
 

@@ -125,7 +125,9 @@ for (let n = 0; n < CLAIMS; n++) {
 /** Fields that production tasks have besides a schedule. */
 const LARGER = {
   payload: { customer: "cus_9s6XKzkNRiz8i3", format: "pdf", to: ["accounts@example.com"], locale: "en-GB" },
-  ...{ timeLimit: "5m", retry: { attempts: 3, delay: "1m" }, pauseAfterFailures: 5 },
+  timeLimit: "5m",
+  retry: { attempts: 3, delay: "1m" },
+  pauseAfterFailures: 5,
 };
 const ofLarger = Math.min(10_000, TASKS);
 const beforeLarger = await small.memory();

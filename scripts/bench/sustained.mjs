@@ -10,8 +10,17 @@ import { startServer } from "./lib/server.mjs";
 
 const options = readOptions(
   {
-    ...{ limit: [60, 4], from: [1_500, 40], factor: 1.3, steps: [8, 1], refine: [2, 0], tries: [2, 1] },
-    ...{ seconds: [10, 1], warmup: [6, 2], period: 5, nodes: 1, workers: 2 },
+    limit: [60, 4],
+    from: [1_500, 40],
+    factor: 1.3,
+    steps: [8, 1],
+    refine: [2, 0],
+    tries: [2, 1],
+    seconds: [10, 1],
+    warmup: [6, 2],
+    period: 5,
+    nodes: 1,
+    workers: 2,
   },
   ["chart", "handler"],
 );
@@ -25,7 +34,10 @@ const begin = (i, second, rate) => second + Math.floor((i * 1000) / rate);
 const SIDES = {
   Carillon: (server, handler, rate) =>
     startOurs(server, {
-      ...{ nodes, workers, handler, tasks: rate * period },
+      nodes,
+      workers,
+      handler,
+      tasks: rate * period,
       schedule(i, second) {
         const origin = new Date(begin(i, second, rate)).toISOString();
         return { every: `${period}s`, origin, start: origin };
@@ -33,7 +45,9 @@ const SIDES = {
     }),
   "Job Schedulers": (server, handler, rate) =>
     startTheirs(server, {
-      ...{ workers, handler, tasks: rate * period },
+      workers,
+      handler,
+      tasks: rate * period,
       repeat: (i, second) => ({ every: 1000 * period, startDate: begin(i, second, rate) }),
     }),
 };
@@ -48,8 +62,15 @@ async function step(side, handler, rate) {
   const late = rows.map(([due, started]) => started - due);
   const [p50, p99] = [0.5, 0.99].map((share) => percentile(late, share));
   const row = {
-    ...{ side, handler, rate, missed, doubled, "started a second": began / seconds },
-    ...{ "p50 ms": p50, "p99 ms": p99, "Redis CPU %": (100 * cpu) / seconds },
+    side,
+    handler,
+    rate,
+    missed,
+    doubled,
+    "started a second": began / seconds,
+    "p50 ms": p50,
+    "p99 ms": p99,
+    "Redis CPU %": (100 * cpu) / seconds,
     held: missed === 0 && p99 <= LIMIT ? "yes" : "no",
   };
   console.error(`  ${JSON.stringify(row)}`);
@@ -92,7 +113,8 @@ const LEAST = { empty: 0.95, "5 ms": 0.8 };
 print(
   {
     bench: "sustained",
-    ...{ smoke: options.smoke, redis },
+    smoke: options.smoke,
+    redis,
     targets: found.flatMap(({ handler, peer, mine }) => [
       target(
         `highest rate, times Job Schedulers', ${handler}`,

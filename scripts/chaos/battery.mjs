@@ -127,8 +127,14 @@ class Battery {
     const ms = seconds * 1_000;
     const plan = makePlan({ faults, probes: probesAmong(faults), ms, seed });
     const world = {
-      ...{ servers: this.#servers, namespace: NAMESPACE, observer: this.#observer, jumps: this.#jumps },
-      ...{ redisClock: this.#redisClock, versions, nextClient: this.#nextClient, tasks: this.#tasks },
+      servers: this.#servers,
+      namespace: NAMESPACE,
+      observer: this.#observer,
+      jumps: this.#jumps,
+      redisClock: this.#redisClock,
+      versions,
+      nextClient: this.#nextClient,
+      tasks: this.#tasks,
       redisMayLose: (now) => {
         this.#crew.fencesMayRepeat = true;
         this.#observer.redisMayLose(now);
@@ -198,8 +204,14 @@ class Battery {
     const held = [];
     for (const queue of QUEUES) held.push(await readQueue(this.#servers, NAMESPACE, queue));
     const found = check({
-      ...{ tasks: this.#tasks, queues: held, observer: this.#observer, acks, items },
-      ...{ deadline: this.#deadline, jumps: this.#jumps, limits: LIMITS },
+      tasks: this.#tasks,
+      queues: held,
+      observer: this.#observer,
+      acks,
+      items,
+      deadline: this.#deadline,
+      jumps: this.#jumps,
+      limits: LIMITS,
       holds: [...this.#freezer.freezes, ...this.#editing.holds],
     });
     found.indexes = [];
@@ -212,8 +224,14 @@ class Battery {
         problems.push(`${node} claimed ${task}, which is a newer version's`);
     }
     return {
-      ...{ options: this.#options, found, problems, notRun: this.#notRun, results: this.#storm.results },
-      ...{ looks: this.#observer.looks, edits: this.#editing.edits, freezes: this.#freezer.freezes.length },
+      options: this.#options,
+      found,
+      problems,
+      notRun: this.#notRun,
+      results: this.#storm.results,
+      looks: this.#observer.looks,
+      edits: this.#editing.edits,
+      freezes: this.#freezer.freezes.length,
       failovers: this.#failovers(),
       staleCommits: this.#crew.stale,
       occurrences: held.reduce((sum, { jobs }) => sum + jobs.length, 0),

@@ -45,8 +45,11 @@ export class Crew {
     const { url, proxy } = await servers.wayFor("node");
     const clock = library && new WrongClock(library, join(dir, `${id}.clock`));
     const env = {
-      ...{ CARILLON_NODE_ID: id, CARILLON_PORT: "0", CARILLON_MUTEX_TTL_MS: String(MUTEX_TTL) },
-      ...{ CHAOS_VERSION: version, ...clock?.env },
+      CARILLON_NODE_ID: id,
+      CARILLON_PORT: "0",
+      CARILLON_MUTEX_TTL_MS: String(MUTEX_TTL),
+      CHAOS_VERSION: version,
+      ...clock?.env,
     };
     this.nodes.push(
       Object.assign(this.#child(id, "node.mjs", url, env), { proxy, clock, acks: 0, unheard: 0 }),

@@ -119,7 +119,10 @@ function runOf(queue, id, hash) {
     node,
     reopened: hash.reopened !== undefined,
     started: hash.started === undefined ? undefined : Number(hash.started),
-    ...{ ...info, key, due, trigger },
+    ...info,
+    key,
+    due,
+    trigger,
   };
 }
 

@@ -58,7 +58,8 @@ export class Freezer {
     const ends = this.#dice() < 0.5;
     const now = await this.#client.serverTime();
     const { id, until = Number.POSITIVE_INFINITY } = await operatorOf(this.#client).freezes.put({
-      ...{ ...scope, note: "a window" },
+      ...scope,
+      note: "a window",
       ...(ends && { until: Math.round(now + ms) }),
     });
     const mono = monotonic();

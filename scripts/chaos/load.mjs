@@ -105,8 +105,16 @@ const CALENDAR = "closed";
 
 function editTasks() {
   const task = (id, edited, more = {}) => ({
-    ...{ id, type: "job", queue: EDIT, schedule: { every: "1s" }, overlap: "skip", catchUp: "all" },
-    ...{ payload: work(10, 400), ...KEEP, ...CRASH, ...more },
+    id,
+    type: "job",
+    queue: EDIT,
+    schedule: { every: "1s" },
+    overlap: "skip",
+    catchUp: "all",
+    payload: work(10, 400),
+    ...KEEP,
+    ...CRASH,
+    ...more,
     edited,
   });
   return [
@@ -121,14 +129,13 @@ function editTasks() {
 
 function plainTasks() {
   return times(3, (i) => ({
-    ...{
-      id: `plain-${i}`,
-      type: "job",
-      queue: PLAIN,
-      schedule: { every: "1s" },
-      overlap: i === 2 ? "queue-one" : "skip",
-    },
-    ...{ catchUp: "all", ...KEEP },
+    id: `plain-${i}`,
+    type: "job",
+    queue: PLAIN,
+    schedule: { every: "1s" },
+    overlap: i === 2 ? "queue-one" : "skip",
+    catchUp: "all",
+    ...KEEP,
   }));
 }
 
@@ -136,15 +143,16 @@ function plainTasks() {
 function limitedTasks() {
   return Object.keys(LIMITS[LIMITED]).flatMap((owner) =>
     times(4, (i) => ({
-      ...{
-        id: `${owner}-${i}`,
-        owner,
-        type: "job",
-        queue: LIMITED,
-        schedule: { every: "1s" },
-        catchUp: "all",
-      },
-      ...{ overlap: i === 3 ? "queue-one" : "allow", payload: work(50, 250), ...KEEP, ...CRASH },
+      id: `${owner}-${i}`,
+      owner,
+      type: "job",
+      queue: LIMITED,
+      schedule: { every: "1s" },
+      catchUp: "all",
+      overlap: i === 3 ? "queue-one" : "allow",
+      payload: work(50, 250),
+      ...KEEP,
+      ...CRASH,
       ...(owner === "beta" && i === 0 ? { edited: "limit" } : {}),
     })),
   );
@@ -153,8 +161,16 @@ function limitedTasks() {
 /** Freezes skip due times of these schedules, and hold pending occurrences and retries. */
 function frozenTasks() {
   const task = (id, more) => ({
-    ...{ id, type: "job", queue: FROZEN, schedule: { every: "1s" }, overlap: "allow", catchUp: "all" },
-    ...{ payload: work(10, 100), ...KEEP, ...CRASH, ...more },
+    id,
+    type: "job",
+    queue: FROZEN,
+    schedule: { every: "1s" },
+    overlap: "allow",
+    catchUp: "all",
+    payload: work(10, 100),
+    ...KEEP,
+    ...CRASH,
+    ...more,
   });
   return [
     ...times(4, (i) => task(`ice-${i}`, { owner: ICE, schedule: { every: "500ms" } })),
@@ -162,7 +178,9 @@ function frozenTasks() {
     ...times(2, (i) => task(`waits-${i}`, { overlap: "queue-all", payload: work(700, 1_200) })),
     ...times(2, (i) =>
       task(`fails-${i}`, {
-        ...{ overlap: "skip", schedule: { every: "2s" }, payload: work(20, 100, 0.5) },
+        overlap: "skip",
+        schedule: { every: "2s" },
+        payload: work(20, 100, 0.5),
         rerun: { delay: "300ms", backoff: "fixed" },
       }),
     ),
@@ -171,16 +189,29 @@ function frozenTasks() {
 
 function fanTasks() {
   return times(TENANTS, (i) => ({
-    ...{ id: "sync", owner: `tenant-${i}`, type: "fan", queue: FAN, schedule: { every: "5s" } },
-    ...{ overlap: "skip", catchUp: "one", payload: { items: 5, ms: 20 }, ...KEEP, ...CRASH },
+    id: "sync",
+    owner: `tenant-${i}`,
+    type: "fan",
+    queue: FAN,
+    schedule: { every: "5s" },
+    overlap: "skip",
+    catchUp: "one",
+    payload: { items: 5, ms: 20 },
+    ...KEEP,
+    ...CRASH,
   }));
 }
 
 /** @param {number} each tasks in each queue that is only counted */
 export function makeTasks(each) {
   return [
-    ...[...countTasks(each), ...workTasks(), ...editTasks(), ...plainTasks()],
-    ...[...limitedTasks(), ...frozenTasks(), ...fanTasks()],
+    ...countTasks(each),
+    ...workTasks(),
+    ...editTasks(),
+    ...plainTasks(),
+    ...limitedTasks(),
+    ...frozenTasks(),
+    ...fanTasks(),
   ];
 }
 
@@ -207,7 +238,8 @@ const EDITS = {
   async payload(client, task, dice, edit) {
     const priority = Math.floor(dice() * 3);
     await client.put({
-      ...{ ...inputOf(task), priority },
+      ...inputOf(task),
+      priority,
       payload: { ...work(10, 100 + Math.floor(dice() * 300)), edit },
     });
     return { what: "stale", edit };

@@ -48,8 +48,10 @@ const LINGERS = 15_000;
 function pointOf(info) {
   const field = (name) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
   return {
-    ...{ id: field("master_replid"), offset: Number(field("master_repl_offset")) },
-    ...{ parent: field("master_replid2"), until: Number(field("second_repl_offset")) },
+    id: field("master_replid"),
+    offset: Number(field("master_repl_offset")),
+    parent: field("master_replid2"),
+    until: Number(field("second_repl_offset")),
   };
 }
 

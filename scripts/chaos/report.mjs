@@ -89,8 +89,13 @@ export function verdict(report) {
   reasons.push(...report.problems);
   if (report.occurrences === 0) reasons.push("nothing was enqueued: this run proves nothing");
   const compared = [
-    ...["nominalTimes", "pairsOfRuns", "runsAtLimit", "frozenSkips", "itemsDone"],
-    ...["runsAfterEdits", "staleCommits"],
+    "nominalTimes",
+    "pairsOfRuns",
+    "runsAtLimit",
+    "frozenSkips",
+    "itemsDone",
+    "runsAfterEdits",
+    "staleCommits",
   ];
   if (compared.some((name) => report[name] === 0))
     reasons.push("nothing was compared: this run proves nothing");

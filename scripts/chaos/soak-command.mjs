@@ -49,8 +49,12 @@ export async function soak(args) {
     },
   });
   const options = {
-    ...{ minutes: Number(values.minutes), nodes: Number(values.nodes), rate: Number(values.rate) },
-    ...{ seed: Number(values.seed), only: values.only.split(",").filter(Boolean), verbose: values.verbose },
+    minutes: Number(values.minutes),
+    nodes: Number(values.nodes),
+    rate: Number(values.rate),
+    seed: Number(values.seed),
+    only: values.only.split(",").filter(Boolean),
+    verbose: values.verbose,
   };
   process.env.CARILLON_REDIS_SERVER = await redisBinary();
   const report = await run(options);
@@ -68,7 +72,11 @@ async function run({ minutes, nodes, rate, seed, only, verbose }) {
   const tally = new Tally(1_000, REMEMBER);
   const samples = new Samples();
   const crew = new Crew({
-    ...{ servers, namespace: NAMESPACE, dir, version: current, verbose },
+    servers,
+    namespace: NAMESPACE,
+    dir,
+    version: current,
+    verbose,
     onStarted: (event) => tally.started(event),
     onAck: () => {},
   });
@@ -110,7 +118,11 @@ async function run({ minutes, nodes, rate, seed, only, verbose }) {
     clearInterval(timer);
     await crew.stop();
     return {
-      ...{ seed, minutes, nodes, rate, occurrences: tally.occurrences },
+      seed,
+      minutes,
+      nodes,
+      rate,
+      occurrences: tally.occurrences,
       faults: storm.results.length,
       effectiveFaults: storm.results.filter(({ effective }) => effective).length,
       duplicates: tally.duplicates,

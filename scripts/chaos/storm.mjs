@@ -27,7 +27,11 @@ export class Storm {
     this.#verbose = verbose;
     this.untilClaimed = untilClaimed;
     this.#world = {
-      ...{ ...world, nodes: crew.nodes, workers: crew.workers, settings: crew.settings, now: monotonic },
+      ...world,
+      nodes: crew.nodes,
+      workers: crew.workers,
+      settings: crew.settings,
+      now: monotonic,
       acks: () => crew.nodes.reduce((sum, { acks }) => sum + acks, 0),
       acksOf: (node) => node.acks,
       claims: () => crew.acks.values(),

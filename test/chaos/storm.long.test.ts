@@ -5,7 +5,9 @@ import { Storm } from "../../scripts/chaos/storm.mjs";
 it("a fault that may still take effect ends the run, and one that did not happen does not", async () => {
   const ran: string[] = [];
   const entry = (kind: string, run: () => Promise<object>) => ({
-    ...{ at: 0, storm: 0, dice: () => 0 },
+    at: 0,
+    storm: 0,
+    dice: () => 0,
     fault: { kind, scope: "redis", run },
   });
   const fault = (kind: string, error?: Error) =>

@@ -49,8 +49,12 @@ describe.skipIf(!binary)(
 
     const startNode = (i: number, env: Record<string, string> = {}) => {
       nodes[i] = new Node({
-        ...{ REDIS_URL: redis.url, CARILLON_PORT: String(ports[i]), CARILLON_HEARTBEAT_MS: "500" },
-        ...{ CARILLON_METRICS_TAG: "watched", CARILLON_LOG_LEVEL: "info", ...env },
+        REDIS_URL: redis.url,
+        CARILLON_PORT: String(ports[i]),
+        CARILLON_HEARTBEAT_MS: "500",
+        CARILLON_METRICS_TAG: "watched",
+        CARILLON_LOG_LEVEL: "info",
+        ...env,
       });
     };
     const kill = async (i: number) => nodes[i]?.kill();
@@ -169,17 +173,18 @@ describe.skipIf(!binary)(
       const store = storeOf(client);
       const at = await store.serverTime();
       await store.registry.beatWorker({
-        ...{
-          id: "mute",
-          host: "h",
-          pid: 1,
-          queues: ["mute"],
-          types: ["mute"],
-          started: at,
-          beat: at,
-          every: 600_000,
-        },
-        ...{ versions: { carillon: "1", bullmq: "1", node: "1" }, stopping: false, running: 0, runs: [] },
+        id: "mute",
+        host: "h",
+        pid: 1,
+        queues: ["mute"],
+        types: ["mute"],
+        started: at,
+        beat: at,
+        every: 600_000,
+        versions: { carillon: "1", bullmq: "1", node: "1" },
+        stopping: false,
+        running: 0,
+        runs: [],
       });
       await client.put({ id: "mute", queue: "mute", type: "mute", schedule: { every: "1d" } });
       await client.trigger("mute");

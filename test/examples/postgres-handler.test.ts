@@ -81,7 +81,7 @@ describe("the SQL of docs/job-contract.md", () => {
     const write = async (body: string, fence: number) =>
       (await database.query(upsert, ["acme", JSON.stringify(body), fence])).affectedRows;
     expect([await write("a", 5), await write("b", 6), await write("zombie", 5), await write("c", 6)]).toEqual(
-      [...[1, 1, 0, 1]],
+      [1, 1, 0, 1],
     );
     expect(await rows("report")).toEqual([{ tenant: "acme", body: "c", fence: 6 }]);
   });

@@ -50,7 +50,13 @@ const FIELDS: [field: string, values: string[]][] = [
   [
     "schedule",
     [
-      ...["", "null", "{", "[]", '"x"', "1", "{}"],
+      "",
+      "null",
+      "{",
+      "[]",
+      '"x"',
+      "1",
+      "{}",
       ...[{ every: "0s" }, { every: 0 }, { every: "-1s" }, { every: "1ns" }, { cron: "0 0 30 2 *" }].map(
         json,
       ),
@@ -67,7 +73,13 @@ const FIELDS: [field: string, values: string[]][] = [
   [
     "policies",
     [
-      ...["", "{", "null", "5", "[]", '{"__proto__":{"linger":1}}', deep("[", "]")],
+      "",
+      "{",
+      "null",
+      "5",
+      "[]",
+      '{"__proto__":{"linger":1}}',
+      deep("[", "]"),
       ...[{ linger: "abc" }, { timeLimit: "abc" }, { timeLimitGrace: {} }, { minGap: "abc" }].map(json),
       ...[{ retry: { attempts: 1e9, delay: "x" } }, { retry: 5 }, { catchUpLimits: { every: "x" } }].map(
         json,
@@ -84,7 +96,15 @@ const FIELDS: [field: string, values: string[]][] = [
   [
     "pending",
     [
-      ...["", "{", "null", "5", "{}", "[null]", "[5]", '"x"', deep("[", "]")],
+      "",
+      "{",
+      "null",
+      "5",
+      "{}",
+      "[null]",
+      "[5]",
+      '"x"',
+      deep("[", "]"),
       ...[[{}], [{ key: 1 }], [{ key: "k", nominal: "x", due: 1, trigger: "retry" }]].map(json),
       ...[[{ key: "k", nominal: 1, due: 1, trigger: "retry", at: "x" }]].map(json),
       ...[[{ key: "k", nominal: 1, due: 1, trigger: "nonsense", at: -1 }]].map(json),

@@ -70,7 +70,10 @@ describe("corrupt data alongside the tasks", () => {
       "among the nodes",
       () =>
         stand.admin.hset(keysOf().all.nodes, {
-          ...{ one: "{", two: "null", three: '{"id":5,"tzdata":{}}', four: DEEP },
+          one: "{",
+          two: "null",
+          three: '{"id":5,"tzdata":{}}',
+          four: DEEP,
           five: '{"id":"five","beat":1e400,"every":"x","tzdata":"9999z","clockOffset":null}',
         }),
     ],
@@ -78,7 +81,11 @@ describe("corrupt data alongside the tasks", () => {
       "among the calendars",
       () =>
         stand.admin.hset(keysOf().all.calendars, {
-          ...{ one: "", two: "nonsense", three: "1 2 3 {", four: `1 2 x ${DEEP}`, five: "1 2 x null" },
+          one: "",
+          two: "nonsense",
+          three: "1 2 3 {",
+          four: `1 2 x ${DEEP}`,
+          five: "1 2 x null",
           "~revision": "77",
         }),
     ],

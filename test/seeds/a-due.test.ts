@@ -89,7 +89,10 @@ describe("A2 due tasks fire, the earliest first", () => {
     expect(puts.map(({ state }) => state)).toEqual(ids.map(() => "scheduled"));
     await eventually(async () => expect(await stand.time()).toBeGreaterThan(start + 20), PATIENCE);
     const node = new Scheduler({
-      ...{ connection: stand.redis.url, namespace: stand.namespace, logger: SILENT, unsafeRedis: "warn" },
+      connection: stand.redis.url,
+      namespace: stand.namespace,
+      logger: SILENT,
+      unsafeRedis: "warn",
     });
     stand.later(() => node.stop());
     await node.start();

@@ -128,7 +128,11 @@ describe("B8 a tolerance is about scheduled runs", () => {
       policies: { timeLimit: "50%", tolerance: "5s" },
     });
     await kit.client.put({
-      ...{ id: "t", type: "one", queue: "bells", schedule: { every: "1h" }, payload: {} },
+      id: "t",
+      type: "one",
+      queue: "bells",
+      schedule: { every: "1h" },
+      payload: {},
       ...rest,
     });
     await kit.advanceTo("01:10:00");

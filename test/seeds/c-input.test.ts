@@ -80,7 +80,9 @@ describe("C9 a stored HTTP request is sent, and only to addresses that are allow
     expect(done).toMatchObject({ outcome: "succeeded", result: { status: 202, body: "queued" } });
     expect(received).toHaveLength(1);
     expect(received[0]).toMatchObject({
-      ...{ method: "PUT", path: "/orders/7?x=1", body: '{"amount":12}' },
+      method: "PUT",
+      path: "/orders/7?x=1",
+      body: '{"amount":12}',
       headers: { "x-tenant": "acme", "content-type": "application/json", "carillon-run": done.id },
     });
     // It is stored like the payload of any task.
@@ -90,7 +92,8 @@ describe("C9 a stored HTTP request is sent, and only to addresses that are allow
   it("another status is a failure", async () => {
     const { url, host } = await target((_request, response) => response.writeHead(500).end());
     expect(await run([host], { url })).toMatchObject({
-      ...{ outcome: "failed", error: expect.stringContaining("answered 500") },
+      outcome: "failed",
+      error: expect.stringContaining("answered 500"),
     });
   });
 

@@ -71,7 +71,9 @@ describe("C3 a timestamp runs once, whatever the number of nodes, and its task i
     await late.says({ msg: "claim refused", status: "STALE" });
     await eventually(async () => {
       expect(await queue.getJobCounts("completed", "waiting", "active")).toEqual({
-        ...{ completed: 100, waiting: 0, active: 0 },
+        completed: 100,
+        waiting: 0,
+        active: 0,
       });
     }, PATIENCE);
     expect([...ran].sort()).toEqual(HUNDRED.map((id) => `${id}@${at}`).sort());
@@ -119,7 +121,9 @@ describe("C6 a task two months away neither fires early nor is forgotten", () =>
     const [first, due] = [kit.now, kit.now + SIXTY];
     await kit.client.put(type, { id: "t", schedule: { at: due }, payload: {} });
     await kit.client.put(type, {
-      ...{ id: "again", schedule: { every: "60d", origin: new Date(first).toISOString() }, payload: {} },
+      id: "again",
+      schedule: { every: "60d", origin: new Date(first).toISOString() },
+      payload: {},
     });
     // Beyond the longest delay of a timer, 2^31 - 1 ms.
     await kit.advance(25 * DAY);
@@ -246,7 +250,11 @@ describe("C8 nodes with wrong clocks agree: one run for each of 20 occurrences",
     }
 
     await client.put({
-      ...{ id: "t", type: "work", queue: "bells", overlap: "allow", catchUp: "all" },
+      id: "t",
+      type: "work",
+      queue: "bells",
+      overlap: "allow",
+      catchUp: "all",
       schedule: { every: "500ms", maxRuns: 20 },
     });
     await eventually(() => expect(ran.length).toBeGreaterThanOrEqual(5), PATIENCE);

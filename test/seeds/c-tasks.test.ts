@@ -187,7 +187,10 @@ describe("C4 the last status of a task is reported and cannot be written", () =>
     const [node] = [expect.stringContaining(hostname())];
     const failed = (await kit.client.get("nightly")).lastStatus;
     expect(failed).toMatchObject({
-      ...{ executedAt: at("01:00:00"), finishedAt: at("01:00:05"), node, outcome: "failed" },
+      executedAt: at("01:00:00"),
+      finishedAt: at("01:00:05"),
+      node,
+      outcome: "failed",
       error: expect.stringContaining("out of paper"),
     });
     expect(failed).not.toHaveProperty("result");
@@ -280,7 +283,8 @@ describe("C5 the journal filters by task, node, time and outcome, in pages", () 
         .sort(),
     );
     await expect(client.runs.journal({ outcome: "fine" as never })).rejects.toMatchObject({
-      ...{ code: "INVALID_OPTION", field: "outcome" },
+      code: "INVALID_OPTION",
+      field: "outcome",
     });
 
     const paged: string[] = [];
@@ -327,8 +331,12 @@ describe("C12 the description and the last status", () => {
       const { lastStatus } = await client.get("nightly");
       expect(newest?.id).toBe(run);
       expect(lastStatus).toEqual({
-        ...{ run, executedAt: newest?.started, finishedAt: newest?.finished },
-        ...{ node: newest?.worker, outcome: newest?.outcome, result: newest?.result },
+        run,
+        executedAt: newest?.started,
+        finishedAt: newest?.finished,
+        node: newest?.worker,
+        outcome: newest?.outcome,
+        result: newest?.result,
       });
     }
   });

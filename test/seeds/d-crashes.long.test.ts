@@ -57,7 +57,11 @@ describe("D5 a start counts as a crash until its end takes it back", () => {
     await next.says({ attempt: 2, run });
     await next.says({ settled: run, outcome: "succeeded" });
     expect(await client.runs.stats(NAME)).toMatchObject({
-      ...{ runs: 1, attempts: 2, crashes: 1, consecutiveCrashes: 0, successes: 1 },
+      runs: 1,
+      attempts: 2,
+      crashes: 1,
+      consecutiveCrashes: 0,
+      successes: 1,
     });
     expect(await stored()).toBe(1);
     const { attemptList, crashes } = await client.runs.get(run);

@@ -112,7 +112,10 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     async (given) => {
       const { redis, namespace } = stand;
       const { store, clock } = await virtualStore({
-        ...{ connection: redis.url, namespace, queues: ["bells"], start: START },
+        connection: redis.url,
+        namespace,
+        queues: ["bells"],
+        start: START,
       });
       stand.later(() => store.close());
       const client = new Client({ store });
@@ -249,7 +252,10 @@ describe("D9 a run past its time limit is ended and counts as a failure, not a c
     await kit.expect("t").ranAt(["1:00:00"]).finishedAt(["1:00:30"]).outcomes(["timed-out"]);
     expect(told).toEqual([[Date.parse("2026-01-01T01:00:30Z"), expect.stringContaining("30s")]]);
     expect(await kit.client.runs.stats("t")).toMatchObject({
-      ...{ failures: 1, crashes: 0, consecutiveFailures: 1, consecutiveCrashes: 0 },
+      failures: 1,
+      crashes: 0,
+      consecutiveFailures: 1,
+      consecutiveCrashes: 0,
       outcomes: { "timed-out": 1, crashed: 0 },
     });
   });
@@ -350,7 +356,10 @@ describe("D15 the table's rates and next times", () => {
     expect(tasks).toMatchObject([
       { task: { id: "once" }, state: "finished", nextExecution: undefined, successRate: 1 },
       {
-        ...{ task: { id: "t" }, state: "paused", nextExecution: undefined, successRate: 1 },
+        task: { id: "t" },
+        state: "paused",
+        nextExecution: undefined,
+        successRate: 1,
         outcomes: { succeeded: 1, dropped: 1, cancelled: 1 },
       },
     ]);

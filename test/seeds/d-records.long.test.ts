@@ -70,7 +70,11 @@ describe("D7 the statistics of a task add up", () => {
     await kit.client.put(type, {
       id: "t",
       schedule: { every: "1m" },
-      ...{ overlap: "allow", timeLimit: "20s", minGap: "30s", crash: { attempts: 1 }, payload: {} },
+      overlap: "allow",
+      timeLimit: "20s",
+      minGap: "30s",
+      crash: { attempts: 1 },
+      payload: {},
     });
     const openRun = async () => (await kit.client.runs.list("t", { limit: 1 }))[0]?.id ?? "";
     kit.at("01:20", () => kit.client.trigger("t"));
@@ -102,8 +106,15 @@ describe("D7 the statistics of a task add up", () => {
     }
     const stats = await kit.client.runs.stats("t");
     expect(stats.outcomes).toEqual({
-      ...{ succeeded: 3, failed: 1, "timed-out": 1, partial: 1, "nothing-to-do": 1 },
-      ...{ cancelled: 1, dropped: 1, crashed: 1, lost: 1 },
+      succeeded: 3,
+      failed: 1,
+      "timed-out": 1,
+      partial: 1,
+      "nothing-to-do": 1,
+      cancelled: 1,
+      dropped: 1,
+      crashed: 1,
+      lost: 1,
     });
     // One run is running, and one waits.
     expect(stats).toMatchObject({ runs: 13, open: 2, crashes: 1, consecutiveCrashes: 0 });
@@ -272,7 +283,9 @@ describe("D15 one call returns the statistics of all tasks, and one all failures
     kit = await stand.kit({ types: Object.values(types) });
     const put = (id: keyof typeof types, first: number, more: object = {}) =>
       kit.client.put(types[id], {
-        ...{ id, payload: {}, schedule: { every: "10m", origin: new Date(minutes(first)).toISOString() } },
+        id,
+        payload: {},
+        schedule: { every: "10m", origin: new Date(minutes(first)).toISOString() },
         ...more,
       });
     await put("good", 1, { tags: ["nightly"] });
@@ -301,7 +314,12 @@ describe("D15 one call returns the statistics of all tasks, and one all failures
     const shown = tasks.map(
       ({ task, lastOutcome, lastMs, successRate, consecutiveFailures, runs, nextExecution }) => [
         `${task.queue} ${task.owner}/${task.id}`,
-        ...[lastOutcome, lastMs, successRate, consecutiveFailures, runs, nextExecution],
+        lastOutcome,
+        lastMs,
+        successRate,
+        consecutiveFailures,
+        runs,
+        nextExecution,
       ],
     );
     expect(shown).toEqual([

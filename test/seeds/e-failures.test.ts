@@ -54,7 +54,10 @@ describe("E7 a failing task is marked in lists, and an alert hook is called once
     const heard: { kind: string; run?: string; error?: string }[] = [];
     const nodes = Array.from({ length: 3 }, () => {
       return new Scheduler({
-        ...{ connection: stand.redis.url, namespace: stand.namespace, logger: SILENT, unsafeRedis: "warn" },
+        connection: stand.redis.url,
+        namespace: stand.namespace,
+        logger: SILENT,
+        unsafeRedis: "warn",
         onAlert: (alert) => void heard.push(alert),
       });
     });
@@ -69,7 +72,10 @@ describe("E7 a failing task is marked in lists, and an alert hook is called once
     await Promise.all([worker.start(), ...nodes.map((node) => node.start())]);
     const client = stand.client();
     await client.put({
-      ...{ id: "t", type: "work", queue: "bells", schedule: { every: "365d" } },
+      id: "t",
+      type: "work",
+      queue: "bells",
+      schedule: { every: "365d" },
       alerts: [
         { on: ["failed"], url },
         { on: ["missed-deadline"], url: `${url}/never` },
@@ -104,9 +110,16 @@ describe("E7 a failing task is marked in lists, and an alert hook is called once
     for (const { headers, body } of received) {
       expect(verifySignature(body, headers["carillon-signature"], KEY)).toBe(true);
       expect(JSON.parse(body)).toEqual({
-        ...{ kind: "failed", namespace: stand.namespace, task: { queue: "bells", owner: "system", id: "t" } },
-        ...{ type: "work", outcome: "failed", attempts: 1, error: "Error: out of paper" },
-        ...{ nominal: expect.any(Number), at: expect.any(Number), run: expect.any(String) },
+        kind: "failed",
+        namespace: stand.namespace,
+        task: { queue: "bells", owner: "system", id: "t" },
+        type: "work",
+        outcome: "failed",
+        attempts: 1,
+        error: "Error: out of paper",
+        nominal: expect.any(Number),
+        at: expect.any(Number),
+        run: expect.any(String),
         consecutiveFailures: expect.any(Number),
       });
     }
@@ -206,7 +219,10 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     kit = await stand.kit({ types: [task(() => kit.sleep("10m").then(NO))] });
     const put = (retry?: { attempts: number }) =>
       kit.client.put({
-        ...{ id: "t", type: "work", queue: "bells", schedule: { every: "1h" } },
+        id: "t",
+        type: "work",
+        queue: "bells",
+        schedule: { every: "1h" },
         ...(retry ? { retry } : {}),
       });
     await put({ attempts: 3 });
@@ -290,9 +306,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     kit = await stand.kit({ types: [type] });
     const retry = { attempts: 2, delay: "50m" };
     kit.at("20:00", () => {});
-    await kit.client.put(type, {
-      ...{ id: "t", schedule: { cron: "*/45 * * * *" }, retry, payload: {} },
-    });
+    await kit.client.put(type, { id: "t", schedule: { cron: "*/45 * * * *" }, retry, payload: {} });
     await kit.advanceTo("1:20:00");
     // 00:45 fails, and is retried at 01:35; 01:00 comes in between.
     await kit.expect("t").fired(1).skipped("overlap", 1);

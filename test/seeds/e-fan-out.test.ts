@@ -45,7 +45,10 @@ describe("E1 a task type generates items and processes each in a job of its own,
       end = resolve;
     });
     const worker = new Worker({
-      ...{ connection: stand.redis.url, namespace: stand.namespace, types: [type], concurrency: 8 },
+      connection: stand.redis.url,
+      namespace: stand.namespace,
+      types: [type],
+      concurrency: 8,
       logger: SILENT,
     });
     stand.later(() => worker.stop());
@@ -105,7 +108,10 @@ describe("E1 tasks of one id and many owners, due at one instant, share nothing"
     ];
     const kit = await stand.kit({ types, start: "2026-01-01T00:00:00Z", concurrency: 20 });
     const tasks = Array.from({ length: OWNERS + OWNERS / 2 }, (_, n) => ({
-      ...{ id: "sync", owner: `owner${n}`, queue: "bells", schedule: { at: "2026-01-01T00:01:00Z" } },
+      id: "sync",
+      owner: `owner${n}`,
+      queue: "bells",
+      schedule: { at: "2026-01-01T00:01:00Z" },
       // One in three fails at once.
       type: n % 3 === 2 ? "failing" : "fan-out",
     }));

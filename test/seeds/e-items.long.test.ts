@@ -37,7 +37,10 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
       itemRetry: { attempts: 2, backoff: "fixed", delay: "1ms" },
     });
     const worker = new Worker({
-      ...{ connection: stand.redis.url, namespace: stand.namespace, types: [type], concurrency: 50 },
+      connection: stand.redis.url,
+      namespace: stand.namespace,
+      types: [type],
+      concurrency: 50,
       logger: SILENT,
     });
     stand.later(() => worker.stop());
@@ -61,8 +64,13 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
       const order = `order-${item.index}`;
       const { planned, started = 0, finished = 0, error, ...rest } = item;
       expect(rest).toEqual({
-        ...{ index: item.index, data: { order }, maxAttempts: 2, pid: process.pid, worker: record.worker },
-        ...{ output: `log mailing ${order}\n`, attempts: failed ? 2 : 1 },
+        index: item.index,
+        data: { order },
+        maxAttempts: 2,
+        pid: process.pid,
+        worker: record.worker,
+        output: `log mailing ${order}\n`,
+        attempts: failed ? 2 : 1,
         ...(failed ? { status: "failed" } : { status: "completed", result: { sent: order } }),
       });
       expect(error?.split("\n")[0]).toBe(failed ? `Error: no paper for ${order}` : undefined);
@@ -97,7 +105,9 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
     const expected = [...new Map(before.map((one) => [one.n, one])).values()].filter(({ n }) => fails(n));
     expect(done.sort(order)).toEqual(expected.sort(order));
     expect(await client.runs.get(retried)).toMatchObject({
-      ...{ itemsOf: run, key: record.key, outcome: "succeeded" },
+      itemsOf: run,
+      key: record.key,
+      outcome: "succeeded",
       result: { total: COUNT / 20, succeeded: COUNT / 20 },
     });
     const second = await allItems(client, retried);
@@ -129,7 +139,9 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
     });
     const plain = defineTask("plain", { queue: "bells", payload: anything, handler: () => {} });
     const worker = new Worker({
-      ...{ connection: stand.redis.url, namespace: stand.namespace, types: [fan, plain] },
+      connection: stand.redis.url,
+      namespace: stand.namespace,
+      types: [fan, plain],
       logger: SILENT,
     });
     stand.later(() => worker.stop());
@@ -264,12 +276,10 @@ describe("E16 items on several processes: worker and pid of each are those that 
     await eventually(async () => (await client.runs.get(run)).state === "final", PATIENCE);
     const { items } = await operatorOf(client).runs.items({ id: run });
     const said = programs.map(({ said: [working, printed] }) => ({
-      ...{
-        data: printed?.["printed"],
-        pid: printed?.["pid"],
-        worker: working?.["working"],
-        status: "completed",
-      },
+      data: printed?.["printed"],
+      pid: printed?.["pid"],
+      worker: working?.["working"],
+      status: "completed",
     }));
     expect(items).toEqual(expect.arrayContaining(said.map((one) => expect.objectContaining(one))));
     const pids = items.map(({ pid }) => pid);

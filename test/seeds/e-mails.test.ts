@@ -40,7 +40,10 @@ async function office() {
   const kit = await stand.kit({ types: [REPORTS, mails], start: "2026-01-01T00:00:30Z" });
   const put = (id: string, owner = "acme", to = "ops@example.com", second = "00") =>
     kit.client.put(REPORTS, {
-      ...{ id, owner, schedule: { every: "10m", origin: `2026-01-01T00:00:${second}Z` }, payload: {} },
+      id,
+      owner,
+      schedule: { every: "10m", origin: `2026-01-01T00:00:${second}Z` },
+      payload: {},
       alerts: [{ on: ["failed"], email: to }],
     });
   return { kit, put };
@@ -73,12 +76,10 @@ describe("E13 alerts go to an e-mail address, in one mail per minute", () => {
     for (const second of ["00", "04", "08", "12", "16", "20", "28"])
       await put(`t${second}`, "acme", undefined, second);
     await kit.client.put(REPORTS, {
-      ...{
-        id: "next",
-        owner: "acme",
-        schedule: { every: "10m", origin: "2026-01-01T00:01:10Z" },
-        payload: {},
-      },
+      id: "next",
+      owner: "acme",
+      schedule: { every: "10m", origin: "2026-01-01T00:01:10Z" },
+      payload: {},
       alerts: [{ on: ["failed"], email: "ops@example.com" }],
     });
     await kit.advance("13m");

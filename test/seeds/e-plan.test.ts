@@ -10,7 +10,11 @@ const stand = Stand.use();
 
 const HOURS = 8;
 const inQueue = (id: string, schedule: TaskInput["schedule"], rest: Partial<TaskInput> = {}): TaskInput => ({
-  ...{ id, type: "work", queue: id < "m" ? "bells" : "gongs", schedule, payload: {} },
+  id,
+  type: "work",
+  queue: id < "m" ? "bells" : "gongs",
+  schedule,
+  payload: {},
   ...rest,
 });
 const TASKS: TaskInput[] = [
@@ -33,7 +37,10 @@ describe("E9 forecast and up-next list equal the later runs", () => {
     const types = ["bells", "gongs"].map((queue) => ({ queue }));
     const type = defineTask("work", { queue: "bells", payload: anything, handler: () => {} });
     const kit = await stand.kit({
-      ...{ types: [type], queues: types.map(({ queue }) => queue), start: "2026-01-01T00:00:30Z", nodes: 2 },
+      types: [type],
+      queues: types.map(({ queue }) => queue),
+      start: "2026-01-01T00:00:30Z",
+      nodes: 2,
     });
     await kit.client.putMany(TASKS);
     const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: `${HOURS}h` })).upcoming;
@@ -57,9 +64,7 @@ describe("E9 forecast and up-next list equal the later runs", () => {
       payload: anything,
       handler: (_payload, { occurrence }) => void started.push(`${occurrence.due} ${occurrence.task}`),
     });
-    const kit = await stand.kit({
-      ...{ types: [type], queues: ["bells", "gongs"], start: "2026-01-01T00:00:30Z" },
-    });
+    const kit = await stand.kit({ types: [type], queues: ["bells", "gongs"], start: "2026-01-01T00:00:30Z" });
     await kit.client.putMany(TASKS);
     const upNext = (await operatorOf(kit.client).occurrences.upNext()).upcoming;
     // All tasks but the disabled one, each with its next time.

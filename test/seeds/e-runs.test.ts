@@ -69,7 +69,9 @@ describe("E3 a run's record has the times of planning, creation, start and end, 
     expect(await kit.client.runs.get(planned?.id ?? "")).toMatchObject({
       ...place,
       ...process_,
-      ...{ started: at("01:00:05"), state: "final", trigger: "schedule" },
+      started: at("01:00:05"),
+      state: "final",
+      trigger: "schedule",
       attemptList: [{ attempt: 1, started: at("01:00:05"), pid: process.pid, host: hostname() }],
       ...ends[what],
     });
@@ -163,7 +165,10 @@ describe("E5 nothing-to-do is an outcome: `checked` is updated, the last run sta
     expect(before.lastChecked).toBeUndefined();
 
     const stays = (({ lastRun, lastStart, lastFinish, lastSuccess }) => ({
-      ...{ lastRun, lastStart, lastFinish, lastSuccess },
+      lastRun,
+      lastStart,
+      lastFinish,
+      lastSuccess,
     }))(before);
     for (const [hour, runs] of [
       ["02", 2],

@@ -31,7 +31,10 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
       return found.alive && found.running === 1 && found;
     }, PATIENCE);
     expect(worker).toMatchObject({
-      ...{ host: expect.any(String), queues: ["bells"], types: ["ring"], alive: true },
+      host: expect.any(String),
+      queues: ["bells"],
+      types: ["ring"],
+      alive: true,
       runs: [{ run: triggered.run, queue: "bells", task: "system/t" }],
       versions: {
         carillon: expect.any(String),

@@ -28,7 +28,11 @@ describe("a quota", () => {
     await operatorOf(kit.client).quotas.set({ scope: "owner:acme", tasks: 3 });
     await operatorOf(kit.client).quotas.set({ scope: "all", tasks: 3 });
     const more = ["b", "c"].map((id) => ({
-      ...{ id, owner: "acme", queue: QUEUE, type: "ring", payload: {} },
+      id,
+      owner: "acme",
+      queue: QUEUE,
+      type: "ring",
+      payload: {},
       schedule: { every: "1h" },
     }));
     await expect(kit.client.putMany(more)).rejects.toMatchObject({

@@ -54,7 +54,9 @@ async function directoryWith(file: string, name: string): Promise<string> {
 async function life(server: RedisServer): Promise<{ ids: string[]; warnings: string[] }> {
   const warnings: string[] = [];
   const logger = {
-    ...{ debug() {}, info() {}, error() {} },
+    debug() {},
+    info() {},
+    error() {},
     warn: (_details: object, message: string) => warnings.push(message),
   };
   const client = new Client({ connection: server.url });

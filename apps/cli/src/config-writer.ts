@@ -11,7 +11,8 @@ const plain: Writer = (head, tasks) => `export default ${code(head, tasks)};\n`;
 const WRITERS: Readonly<Record<string, Writer | undefined>> = {
   ts: (head, tasks) =>
     `import { defineConfig } from "@carillon/ops";\n\nexport default defineConfig(${code(head, tasks)});\n`,
-  ...{ js: plain, mjs: plain },
+  js: plain,
+  mjs: plain,
   json: (head, tasks) => `${JSON.stringify({ ...head, tasks }, undefined, 2)}\n`,
   jsonl: (head, tasks) => [head, ...tasks].map((one) => `${JSON.stringify(one)}\n`).join(""),
 };

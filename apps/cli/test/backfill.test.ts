@@ -22,10 +22,12 @@ describe("a backfill without a node", () => {
     expect(counted.stdout).toMatch(/^backfill means 2 tasks\n6 occurrences, 3 min at 2 a minute\nTASK/);
     expect(counted.stdout).toMatch(/acme\/m2 +bar +3\n/);
     expect(await refusal(["backfill", "--tag", "m", ...range, "--per-minute", "2"])).toMatchObject({
-      ...{ exit: 2, message: expect.stringMatching(/backfill means all that match \(tag m\)/) },
+      exit: 2,
+      message: expect.stringMatching(/backfill means all that match \(tag m\)/),
     });
     expect(await refusal(["backfill", "--tag", "m", ...range, "--all"])).toMatchObject({
-      ...{ exit: 2, message: expect.stringMatching(/^per-minute: missing/) },
+      exit: 2,
+      message: expect.stringMatching(/^per-minute: missing/),
     });
     expect((await refusal(["backfill", "m1", ...range, "--per-minute", "2"])).exit).toBe(2);
     expect(
@@ -69,7 +71,13 @@ describe("a backfill without a node", () => {
       id,
       task: { queue: "bar", owner: "system", id: "a" },
       state: "running",
-      ...{ from: to - 2 * HOUR, to, total: 3, enqueued: 0, skipped: 0, every: 10_000, by: "ann" },
+      from: to - 2 * HOUR,
+      to,
+      total: 3,
+      enqueued: 0,
+      skipped: 0,
+      every: 10_000,
+      by: "ann",
       overlap: "queue-all",
     });
     const { stdout } = await cli(["backfill-status", id]);

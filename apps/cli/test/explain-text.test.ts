@@ -9,15 +9,31 @@ type ExplainedRun = NonNullable<Explanation["run"]>;
 const time = Date.parse("2026-11-20T08:00:00Z");
 
 const run = (more: Partial<ExplainedRun> = {}): ExplainedRun => ({
-  ...{ id: "a@x.1", state: "final", outcome: "succeeded", trigger: "schedule", attempts: 1 },
-  ...{ nominal: time, due: time, enqueued: time + 5, started: time + 20, finished: time + 1_020 },
-  ...{ worker: "w", host: "vm", pid: 99 },
+  id: "a@x.1",
+  state: "final",
+  outcome: "succeeded",
+  trigger: "schedule",
+  attempts: 1,
+  nominal: time,
+  due: time,
+  enqueued: time + 5,
+  started: time + 20,
+  finished: time + 1_020,
+  worker: "w",
+  host: "vm",
+  pid: 99,
   ...more,
 });
 
 const claimed: ExplainedEvent = {
-  ...{ at: time + 5, code: "enqueued", by: "node-1", host: "vm", pid: 812, run: "a@x.1" },
-  ...{ trigger: "schedule", lateMs: 5 },
+  at: time + 5,
+  code: "enqueued",
+  by: "node-1",
+  host: "vm",
+  pid: 812,
+  run: "a@x.1",
+  trigger: "schedule",
+  lateMs: 5,
 };
 const event = (
   code: ExplainedEvent["code"],
@@ -29,8 +45,15 @@ const event = (
 function tell(more: Partial<Explanation> = {}): string {
   const task = { owner: "system", id: "a", queue: "q", humanized: "daily", overlap: "skip", catchUp: "one" };
   const explanation: Explanation = {
-    ...{ task, time, now: time + 60_000, verdict: "enqueued", why: { code: "ran" } },
-    ...{ events: [claimed], run: run(), runs: 1, nodes: 1 },
+    task,
+    time,
+    now: time + 60_000,
+    verdict: "enqueued",
+    why: { code: "ran" },
+    events: [claimed],
+    run: run(),
+    runs: 1,
+    nodes: 1,
     ...more,
   };
   return told({ task, explanation, zone: "Europe/Berlin" } as unknown as Account, (_, text) => text);
@@ -95,7 +118,10 @@ describe("the verdict", () => {
   it("has times in the given zone, with the date if it is another one", () => {
     const planned = (at: string) =>
       tell({
-        ...{ verdict: "planned", run: undefined, events: [], now: Date.parse(at) - 90_000 },
+        verdict: "planned",
+        run: undefined,
+        events: [],
+        now: Date.parse(at) - 90_000,
         why: { code: "planned", due: Date.parse(at) },
       });
     expect(planned("2026-11-20T09:30:00Z")).toContain("\nPLANNED  It is due at 10:30:00, in 1 min 30 s.\n");

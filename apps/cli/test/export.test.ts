@@ -45,7 +45,13 @@ const shapeOf = ({
   endDate,
   template,
 }: Record<string, unknown>) => ({
-  ...{ pattern, tz, every, limit, next, endDate, template },
+  pattern,
+  tz,
+  every,
+  limit,
+  next,
+  endDate,
+  template,
   // Another moment of the same gap between two times may be written.
   startDate: startDate === undefined ? undefined : next,
 });
@@ -92,12 +98,10 @@ describe("export bullmq", () => {
 
   it("names policies without a home, and times that differ", async () => {
     const found = await exported({
-      ...{
-        schedule: { cron: "0 0 */10 * 1", jitter: "5m" },
-        timeLimit: "1m",
-        catchUp: "all",
-        overlap: "skip",
-      },
+      schedule: { cron: "0 0 */10 * 1", jitter: "5m" },
+      timeLimit: "1m",
+      catchUp: "all",
+      overlap: "skip",
     });
     expect(found.notes).toEqual([
       "not expressed: timeLimit, catchUp, schedule.jitter",

@@ -4,8 +4,12 @@
 const NAMES = "sun mon tue wed thu fri sat".split(" ");
 const MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split(" ");
 const MACROS: Readonly<Record<string, string>> = {
-  ...{ "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0" },
-  ...{ "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *" },
+  "@hourly": "0 * * * *",
+  "@daily": "0 0 * * *",
+  "@midnight": "0 0 * * *",
+  "@weekly": "0 0 * * 0",
+  "@monthly": "0 0 1 * *",
+  "@yearly": "0 0 1 1 *",
 };
 
 /** `robfig`: a day field with a step is none. `cronie`: one that begins with `*` is. */

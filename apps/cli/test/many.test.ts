@@ -110,10 +110,8 @@ describe("several named tasks", () => {
     expect(again.stderr).toMatch(/2 tasks refused:\n(.*\[(SKIPPED_OVERLAP|TASK_NOT_FOUND)\]\n){2}/);
     expect(await json(["cancel", "-q", "bar", "--dry-run"])).toMatchObject({ count: 2, tasks: 2 });
     expect(await refusal(["cancel", "-q", "bar"])).toMatchObject({
-      ...{
-        exit: 2,
-        message: expect.stringMatching(/cancel means all that match \(queue bar\)\. Add --dry-run/),
-      },
+      exit: 2,
+      message: expect.stringMatching(/cancel means all that match \(queue bar\)\. Add --dry-run/),
     });
     expect((await cli(["cancel", "-q", "bar", "--dry-run"])).stdout).toMatch(/^cancel means 2 runs\nRUN/);
     expect((await cli(["cancel", "-q", "bar", "--all"])).stdout).toBe("asked for the end of 2 runs\n");
@@ -195,7 +193,9 @@ describe("errors", () => {
 
   it("no error is reported if nothing matches", async () => {
     expect(await json(["rm", "--tag", "none", "--all"])).toEqual({
-      ...{ count: 0, sample: [], refused: { count: 0, sample: [] } },
+      count: 0,
+      sample: [],
+      refused: { count: 0, sample: [] },
     });
   });
 

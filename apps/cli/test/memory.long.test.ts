@@ -10,7 +10,10 @@ it(
   "put --batch holds one chunk at a time: 40 MB of lines in a heap of 64 MB",
   async () => {
     const task = (n: number) => ({
-      ...{ id: `t${n}`, type: "noop", queue: "bar", schedule: { every: "1h" } },
+      id: `t${n}`,
+      type: "noop",
+      queue: "bar",
+      schedule: { every: "1h" },
       payload: { pad: "x".repeat(3_000) },
     });
     // Repeats the same thousand tasks, because the test is about the client's memory, not the server's.

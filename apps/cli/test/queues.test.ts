@@ -24,7 +24,11 @@ describe("queues", () => {
       queues: [all],
     } = await json(["queues"]);
     expect(all).toMatchObject({
-      ...{ name: "bar", tasks: 2, waiting: 0, active: 0, workers: 0 },
+      name: "bar",
+      tasks: 2,
+      waiting: 0,
+      active: 0,
+      workers: 0,
       outcomes: { succeeded: 3, lost: 0 },
     });
     expect(all).not.toHaveProperty("paused");
@@ -112,7 +116,8 @@ describe("status", () => {
     const paused = await cli(["status", "--json"]);
     expect(paused.code).toBe(10);
     expect(JSON.parse(paused.stdout)).toMatchObject({
-      ...{ reasons: [{ code: "OVERDUE" }], notes: [{ code: "QUEUE_PAUSED" }] },
+      reasons: [{ code: "OVERDUE" }],
+      notes: [{ code: "QUEUE_PAUSED" }],
     });
     expect((await cli(["status"])).stdout).toMatch(
       /\n\nNotes:\n\nThe queue bar is paused by ann: de\\nploy\. \[QUEUE_PAUSED\]/,

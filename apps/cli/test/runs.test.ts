@@ -224,8 +224,13 @@ describe("journal", () => {
     const { groups } = await json(["journal", "bad", "--failures", "--group", "-n", "2"]);
     expect(groups).toEqual([
       {
-        ...{ runs: 2, task: { queue: "reports", owner: "system", id: "bad" }, outcome: "failed" },
-        ...{ error: "Error: no paper", run: last, first: since?.finished, last: until?.finished },
+        runs: 2,
+        task: { queue: "reports", owner: "system", id: "bad" },
+        outcome: "failed",
+        error: "Error: no paper",
+        run: last,
+        first: since?.finished,
+        last: until?.finished,
       },
     ]);
     const { stdout } = await cli(["journal", "--failures", "--group"]);
@@ -442,14 +447,18 @@ describe("trigger", () => {
     expect((await cli(["run", run])).stdout).toMatch(/own payload +{"waits":true}/);
     expect((await bench.client.get("own")).payload).toEqual({});
     expect(await refusal(["trigger", "own", "--payload", "{waits}"])).toMatchObject({
-      ...{ exit: 2, code: "INVALID_PAYLOAD" },
+      exit: 2,
+      code: "INVALID_PAYLOAD",
     });
     const long = JSON.stringify("x".repeat(300_000));
     expect(await refusal(["trigger", "own", "--payload", long])).toMatchObject({
-      ...{ exit: 2, code: "PAYLOAD_TOO_LARGE", field: "payload" },
+      exit: 2,
+      code: "PAYLOAD_TOO_LARGE",
+      field: "payload",
     });
     expect(await refusal(["trigger", "-q", IDLE, "--all", "--payload", "{}"])).toMatchObject({
-      ...{ exit: 2, field: "payload" },
+      exit: 2,
+      field: "payload",
     });
   });
 });

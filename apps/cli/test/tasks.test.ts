@@ -88,7 +88,9 @@ describe("one task", () => {
 
   it("is shown as aligned text, with control characters made visible", async () => {
     expect(await refusal(["put"], task("a", { description: "red \u001b[31m" }))).toMatchObject({
-      ...{ exit: 2, code: "INVALID_TASK", field: "description" },
+      exit: 2,
+      code: "INVALID_TASK",
+      field: "description",
     });
     await json(["put"], task("a"));
     // Another client has changed the task.

@@ -17,9 +17,15 @@ describe("texts for people", () => {
     const fact = { text, remedy: "Resume it, if the person who paused it agrees." };
     expect(paragraphs([fact, fact], 30).split("\n")).toEqual([
       "",
-      ...["a queue that is paused by ann,", "and", "a-word-that-is-longer-than-a-line"],
-      ...["a queue that is paused by ann,", "and", "a-word-that-is-longer-than-a-line"],
-      ...["  Resume it, if the person who", "  paused it agrees.", ""],
+      "a queue that is paused by ann,",
+      "and",
+      "a-word-that-is-longer-than-a-line",
+      "a queue that is paused by ann,",
+      "and",
+      "a-word-that-is-longer-than-a-line",
+      "  Resume it, if the person who",
+      "  paused it agrees.",
+      "",
     ]);
   });
 

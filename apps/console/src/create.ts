@@ -91,7 +91,14 @@ export function createConsole(options: ConsoleOptions): Console {
     // An edit on the board stores the payload again, which passed the limit of the client that stored it first.
     client: new Client({ store, origin: `board ${hostname()}` }),
     closing: closing.signal,
-    ...{ store, bullBoard, logger, auth, basePath, redact, traceUrl, trustedProxies },
+    store,
+    bullBoard,
+    logger,
+    auth,
+    basePath,
+    redact,
+    traceUrl,
+    trustedProxies,
   });
   board.start();
   const fetch = async (request: Request, env?: unknown) => app.fetch(request, env as Env["Bindings"]);

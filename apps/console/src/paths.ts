@@ -28,7 +28,15 @@ export const PAGE_PATHS = [
 
 /** Paths that the console answers itself: a base path must differ from them, so that the two can be distinguished. */
 export const OWN_PATHS = [
-  ...["/api", API_PATH, BOARD_PATH, `${BOARD_PATH}/api`, "/assets", "/login", "/logout", "/health", "/ready"],
+  "/api",
+  API_PATH,
+  BOARD_PATH,
+  `${BOARD_PATH}/api`,
+  "/assets",
+  "/login",
+  "/logout",
+  "/health",
+  "/ready",
   ...PAGE_PATHS,
 ];
 

@@ -83,19 +83,24 @@ describe("many tasks at once", () => {
   test("each condition selects as in the list, and is refused next to names", async () => {
     await api("POST", "/tasks/q/system/a/pause", {});
     const values: Record<ConditionName, unknown> = {
-      ...{
-        queue: "q",
-        owner: "acme",
-        tag: "ops",
-        set: "billing",
-        state: "paused",
-        outcome: ["failed", "lost"],
-        failing: true,
-      },
-      ...{ overdue: true, neverRan: true, search: "ACME/", deliveries: true },
+      queue: "q",
+      owner: "acme",
+      tag: "ops",
+      set: "billing",
+      state: "paused",
+      outcome: ["failed", "lost"],
+      failing: true,
+      overdue: true,
+      neverRan: true,
+      search: "ACME/",
+      deliveries: true,
     };
     const calls = {
-      ...{ pause: {}, resume: {}, trigger: {}, delete: {}, tag: { add: ["x"] } },
+      pause: {},
+      resume: {},
+      trigger: {},
+      delete: {},
+      tag: { add: ["x"] },
       backfills: { from: SOON - 3 * HOUR, to: SOON - 2 * HOUR },
     };
     for (const [call, more] of Object.entries(calls)) {
@@ -322,17 +327,15 @@ describe("backfills", () => {
     ]);
     const { body } = await api("GET", `/backfills/${id}`);
     expect(body).toMatchObject({
-      ...{
-        id,
-        from,
-        to,
-        total: 3,
-        enqueued: 0,
-        skipped: 0,
-        every: 10_000,
-        overlap: "queue-all",
-        by: "admin",
-      },
+      id,
+      from,
+      to,
+      total: 3,
+      enqueued: 0,
+      skipped: 0,
+      every: 10_000,
+      overlap: "queue-all",
+      by: "admin",
       task: { queue: "q", owner: "system", id: "a" },
       state: "running",
     });

@@ -42,7 +42,12 @@ describe("the API's queues", () => {
       queues: [
         { name: ALERTS, ...idle },
         {
-          ...{ name: "q", tasks: 1, workers: 0, waiting: 1, active: 0, oldestWaitingMs: expect.any(Number) },
+          name: "q",
+          tasks: 1,
+          workers: 0,
+          waiting: 1,
+          active: 0,
+          oldestWaitingMs: expect.any(Number),
           paused: { at: expect.any(Number), note: "deploy", by: "admin" },
           outcomes: { ...none, failed: 2 },
         },

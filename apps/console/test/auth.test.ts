@@ -5,7 +5,8 @@ describe("sessions", () => {
   let now = 1_000_000;
   const options = {
     tokens: { admin: ["admin"], operator: ["operator"], viewer: ["viewer"] },
-    ...{ namespace: "n", now: () => now },
+    namespace: "n",
+    now: () => now,
   };
   const auth = new Auth(options);
   const open = async (token: string, by = auth) => by.openSession((await by.credential(token))!);

@@ -154,7 +154,9 @@ describe("a refusal because of a job's state", () => {
     expect((await console_.admin("PUT", `${JOBS}/${run}/clean`)).status).toBe(204);
     const gone = await console_.admin("PUT", `${JOBS}/${run}/clean`);
     expect([gone.status, gone.body.error?.code, gone.body.error?.key]).toEqual([
-      ...[404, "RUN_NOT_FOUND", "ERRORS.JOB_NOT_FOUND"],
+      404,
+      "RUN_NOT_FOUND",
+      "ERRORS.JOB_NOT_FOUND",
     ]);
   });
 
@@ -281,7 +283,10 @@ test("jobs are removed together only by an existing status", async () => {
   for (const word of ["nosuch", "latest", "toString", "stalled", "meta", "a%3Ab"]) {
     const { status, body } = await console_.admin("PUT", `${JOBS}/clean/${word}`);
     expect([word, status, body.error?.code, body.error?.field]).toEqual([
-      ...[word, 400, "INVALID_OPTION", "status"],
+      word,
+      400,
+      "INVALID_OPTION",
+      "status",
     ]);
     expect(body.error?.remedy).toContain("completed, delayed, failed");
   }

@@ -285,7 +285,10 @@ describe("with a function that authenticates people", () => {
     const ops = create({ auth });
     const viewer = asker(ops, { "x-user": "vera", "x-role": "viewer" });
     expect(JSON.parse((await viewer("GET", "/api/v1/me")).text)).toMatchObject({
-      ...{ name: "vera", role: "viewer", bullBoard: "queues/", signsIn: false },
+      name: "vera",
+      role: "viewer",
+      bullBoard: "queues/",
+      signsIn: false,
     });
     expect((await viewer("POST", PAUSE, OURS)).status).toBe(403);
     const operator = asker(ops, { "x-user": "oskar@example.com", "x-role": "operator" });

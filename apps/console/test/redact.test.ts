@@ -97,8 +97,14 @@ describe("a redactor", () => {
       }
     });
     expect(fields).toEqual([
-      ...["payload.token", "payload.a.Token", "payload.users.name", undefined],
-      ...["payload.token", undefined, undefined, undefined],
+      "payload.token",
+      "payload.a.Token",
+      "payload.users.name",
+      undefined,
+      "payload.token",
+      undefined,
+      undefined,
+      undefined,
     ]);
     expect(() => new Redactor([]).refuseShown({ token: hidden }, "payload")).not.toThrow();
   });
@@ -282,12 +288,16 @@ describe("a console that hides fields", () => {
     const copy = { name: "t", data: shown, options: {} };
     const added = await console_.admin("POST", "/queues/api/queues/q/add", copy);
     expect([added.status, added.body.error?.code, added.body.error?.field]).toEqual([
-      ...[400, "INVALID_PAYLOAD", "data.password"],
+      400,
+      "INVALID_PAYLOAD",
+      "data.password",
     ]);
     const path = `/queues/api/queues/q/${run}/update-data`;
     const { status, body } = await console_.admin("PATCH", path, { jobData: { payload: shown } });
     expect([status, body.error?.code, body.error?.field]).toEqual([
-      ...[400, "INVALID_PAYLOAD", "data.payload.password"],
+      400,
+      "INVALID_PAYLOAD",
+      "data.payload.password",
     ]);
     expect([await stored(), await job()]).toEqual([payload, payload]);
   });

@@ -21,13 +21,11 @@ const FORMATS = Object.keys(ALL) as AlertFormat[];
 
 let console_: Console;
 const task = (to: AlertTargetInput, more: object = {}) => ({
-  ...{
-    id: "a",
-    type: "t",
-    queue: "q",
-    schedule: { every: "1h" },
-    alerts: [{ on: ["failed" as const], ...to }],
-  },
+  id: "a",
+  type: "t",
+  queue: "q",
+  schedule: { every: "1h" },
+  alerts: [{ on: ["failed" as const], ...to }],
   ...more,
 });
 

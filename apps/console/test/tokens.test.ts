@@ -151,7 +151,8 @@ describe("the author of a change", () => {
     await call(VIEWER, "POST", "/tasks/q/beta/of-beta/trigger", {});
     await console_.ask(`${BOARD}/pause`, { method: "PUT", headers: bearer(secret) });
     await console_.ask(`${BOARD}/job-schedulers/gamma%2Fof-gamma/remove`, {
-      ...{ method: "PUT", body: "{}" },
+      method: "PUT",
+      body: "{}",
       headers: { ...bearer(secret), "content-type": "application/json" },
     });
     await call(OPERATOR, "POST", "/tasks/q/acme/of-acme/resume", {});

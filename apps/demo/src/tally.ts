@@ -57,7 +57,9 @@ export class Tally {
     const key = `${task.queue} ${task.owner}/${task.id}`;
     const since = Math.min(...ledger.map(({ from }) => from));
     const history = this.#tasks.get(key) ?? {
-      ...{ runs: new Map(), skips: new Map(), missed: new Set() },
+      runs: new Map(),
+      skips: new Map(),
+      missed: new Set(),
       since: Number.isFinite(since) ? since : 0,
     };
     this.#tasks.set(key, history);

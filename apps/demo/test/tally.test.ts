@@ -4,7 +4,11 @@ import { Tally } from "../src/tally.js";
 
 const task = (cursor: number, ...pending: number[]) =>
   ({
-    ...{ id: "t", owner: "system", queue: "q", schedule: { every: "10s" }, cursor },
+    id: "t",
+    owner: "system",
+    queue: "q",
+    schedule: { every: "10s" },
+    cursor,
     pending: pending.map((nominal) => ({ nominal })),
   }) as unknown as Task;
 const run = (nominal: number, id = `r${nominal}`) => ({ id, nominal, trigger: "schedule" }) as Run;

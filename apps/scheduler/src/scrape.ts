@@ -34,8 +34,10 @@ export function scraped<T>(registers: Registry[], read: () => Promise<T>) {
   ): void => {
     const Kind = kind === "gauge" ? Gauge : Counter;
     new Kind({
-      ...{ name, help: `${help} Each node reports the same: take the maximum, not the sum.` },
-      ...{ labelNames, registers },
+      name,
+      help: `${help} Each node reports the same: take the maximum, not the sum.`,
+      labelNames,
+      registers,
       async collect(this: Gauge | Counter) {
         const found = values(await read());
         // No await from here on, so that two concurrent scrapes both get complete values.

@@ -44,16 +44,18 @@ describe("the environment", () => {
     });
     expect(config).toMatchObject({
       connection: { url: "redis://a:1,redis://b:2" },
-      ...{
-        namespace: "shop",
-        nodeId: "n1",
-        host: "0.0.0.0",
-        port: 0,
-        logLevel: "debug",
-        unsafeRedis: "warn",
-        watchdog: { url: "https://hc-ping.example.com/1", every: 60_000 },
-      },
-      ...{ mutexTtl: 1_000, rereadEvery: 500, heartbeatEvery: 2_000, grace: 0, sabotage: ["mutex", "fence"] },
+      namespace: "shop",
+      nodeId: "n1",
+      host: "0.0.0.0",
+      port: 0,
+      logLevel: "debug",
+      unsafeRedis: "warn",
+      watchdog: { url: "https://hc-ping.example.com/1", every: 60_000 },
+      mutexTtl: 1_000,
+      rereadEvery: 500,
+      heartbeatEvery: 2_000,
+      grace: 0,
+      sabotage: ["mutex", "fence"],
     });
   });
 

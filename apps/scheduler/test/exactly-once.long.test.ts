@@ -18,8 +18,12 @@ async function putTasks(namespace: string): Promise<Client> {
   const client = new Client({ connection: redis.url, namespace });
   await client.putMany(
     TASKS.map((id) => ({
-      ...{ id, type: "noop", queue: "bar", schedule: { every: "1s" } },
-      ...{ overlap: "allow" as const, catchUp: "all" as const },
+      id,
+      type: "noop",
+      queue: "bar",
+      schedule: { every: "1s" },
+      overlap: "allow" as const,
+      catchUp: "all" as const,
     })),
   );
   return client;

@@ -48,7 +48,9 @@ it("the wait by policy and the lateness after it are measured separately", async
   const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
   expect(late).toEqual([
     ...bounds.map((bound) => `_bucket{le="${bound}",queue="q"} ${bound < 2 ? 1 : 2}`),
-    ...['_bucket{le="+Inf",queue="q"} 2', '_sum{queue="q"} 2', '_count{queue="q"} 2'],
+    '_bucket{le="+Inf",queue="q"} 2',
+    '_sum{queue="q"} 2',
+    '_count{queue="q"} 2',
   ]);
   const waited = await lines("carillon_policy_wait_seconds");
   expect(waited.slice(-2)).toEqual(['_sum{queue="q"} 6', '_count{queue="q"} 1']);
@@ -102,7 +104,9 @@ it("the clock offset in seconds and the readiness are shown", async () => {
 
 it("the overdue time of a queue is shown while another queue's server hangs", async () => {
   const own = {
-    ...{ ready: true, serverTime: async () => 5_000, registry: { queues: async () => ["hangs", "q"] } },
+    ready: true,
+    serverTime: async () => 5_000,
+    registry: { queues: async () => ["hangs", "q"] },
     claims: { earliestDue: async (queue: string) => (queue === "q" ? 2_000 : new Promise(() => {})) },
   };
   registry = schedulerMetrics(scheduler, own as unknown as Store);

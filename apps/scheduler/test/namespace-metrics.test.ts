@@ -48,11 +48,16 @@ it("metrics show pause, waiting jobs, their age and workers of each queue", asyn
   // Read once for all five.
   expect(read).toHaveBeenCalledTimes(1);
   expect(lines.map((line) => line.replace(/(q"}) 0\.\d+$/, "$1 age"))).toEqual([
-    ...['paused{queue="q"} 1', 'paused{queue="r"} 0'],
-    ...['waiting_jobs{queue="q"} 1', 'waiting_jobs{queue="r"} 0'],
-    ...['active_jobs{queue="q"} 0', 'active_jobs{queue="r"} 0'],
-    ...['oldest_waiting_seconds{queue="q"} age', 'oldest_waiting_seconds{queue="r"} 0'],
-    ...['workers{queue="q"} 0', 'workers{queue="r"} 0'],
+    'paused{queue="q"} 1',
+    'paused{queue="r"} 0',
+    'waiting_jobs{queue="q"} 1',
+    'waiting_jobs{queue="r"} 0',
+    'active_jobs{queue="q"} 0',
+    'active_jobs{queue="r"} 0',
+    'oldest_waiting_seconds{queue="q"} age',
+    'oldest_waiting_seconds{queue="r"} 0',
+    'workers{queue="q"} 0',
+    'workers{queue="r"} 0',
   ]);
   await operatorOf(client).queues.resume({ queue: "q" });
   expect(await queueLines()).toContain('paused{queue="q"} 0');
@@ -66,7 +71,10 @@ it("metrics omit unavailable data: workers, a corrupt queue, everything while Re
   store.queues.workers = async () => undefined;
   expect((await queueLines()).filter((line) => !line.includes('{queue="q"}'))).toEqual([]);
   expect((await queueLines()).map((line) => line.split("{")[0])).toEqual([
-    ...["paused", "waiting_jobs", "active_jobs", "oldest_waiting_seconds"],
+    "paused",
+    "waiting_jobs",
+    "active_jobs",
+    "oldest_waiting_seconds",
   ]);
   redis.pause();
   const own =
@@ -112,7 +120,8 @@ it("metrics show why work is late, live processes, and the number of tasks", asy
     'status_reasons{code="NO_WORKER",queue="q"} 1',
     'status_notes{code="FROZEN",queue=""} 1',
     'nodes{state="ready"} 1',
-    ...['tasks{queue="q",state="planned"} 1', 'tasks{queue="q",state="paused"} 1'],
+    'tasks{queue="q",state="planned"} 1',
+    'tasks{queue="q",state="paused"} 1',
   ]);
   const worker = new Worker({ connection: redis.url, types, logger: SILENT });
   await worker.start();
@@ -157,12 +166,16 @@ it("tasks with the tag have metrics of their own, and workers count their attemp
     (await lines(`${name}_seconds_(count|bucket.*Inf)`, runs)).map((line) => line.slice(name.length));
   // Only first attempts wait for a worker.
   expect(await count("start_delay")).toEqual([
-    ...['_seconds_bucket{le="+Inf",queue="q"} 2', '_seconds_count{queue="q"} 2'],
-    ...['_seconds_bucket{le="+Inf",queue="r"} 1', '_seconds_count{queue="r"} 1'],
+    '_seconds_bucket{le="+Inf",queue="q"} 2',
+    '_seconds_count{queue="q"} 2',
+    '_seconds_bucket{le="+Inf",queue="r"} 1',
+    '_seconds_count{queue="r"} 1',
   ]);
   expect(await count("attempt_duration")).toEqual([
-    ...['_seconds_bucket{le="+Inf",queue="q"} 2', '_seconds_count{queue="q"} 2'],
-    ...['_seconds_bucket{le="+Inf",queue="r"} 2', '_seconds_count{queue="r"} 2'],
+    '_seconds_bucket{le="+Inf",queue="q"} 2',
+    '_seconds_count{queue="q"} 2',
+    '_seconds_bucket{le="+Inf",queue="r"} 2',
+    '_seconds_count{queue="r"} 2',
   ]);
   for (const worker of [one, two]) await worker.stop();
   const { lastSuccess = 0, successMs } = await client.runs.stats("a");
@@ -179,8 +192,11 @@ it("tasks with the tag have metrics of their own, and workers count their attemp
   ]);
   await client.putMany(
     Array.from({ length: 199 }, (_, i) => ({
-      ...{ id: `t${i}`, queue: "q", type: "good" },
-      ...{ tags: ["watched"], schedule: { every: "1d" as const } },
+      id: `t${i}`,
+      queue: "q",
+      type: "good",
+      tags: ["watched"],
+      schedule: { every: "1d" as const },
     })),
   );
   await shows("task_metrics_truncated", ["task_metrics_truncated 1"]);

@@ -21,23 +21,44 @@ const hourly = () => taskSchedule({ every: "1h" });
 /** The run of minute 60 ends at minute 61; the next occurrence is due at minute 120. */
 const NOW = m(61);
 const task = (given: Partial<EndingTask> = {}): EndingTask => ({
-  ...{ policies: {}, schedule: never, due: m(120), pending: [], failures: 0, ...given },
+  policies: {},
+  schedule: never,
+  due: m(120),
+  pending: [],
+  failures: 0,
+  ...given,
 });
 const run = (given: Partial<EndingRun> = {}): EndingRun => ({
-  ...{ id: "t@1z.abc", key: "q/system/t@3600000", nominal: m(60), due: m(60), trigger: "schedule" },
-  ...{ outcome: "failed", nextAt: undefined, ...given },
+  id: "t@1z.abc",
+  key: "q/system/t@3600000",
+  nominal: m(60),
+  due: m(60),
+  trigger: "schedule",
+  outcome: "failed",
+  nextAt: undefined,
+  ...given,
 });
 const rerun = { delay: "1m", backoff: "fixed", max: "10m", jitter: 0 } as const;
 const retry: Pending = {
-  ...{ key: "q/system/t@3600000", nominal: m(60), due: m(60), trigger: "retry", at: NOW + MINUTE },
+  key: "q/system/t@3600000",
+  nominal: m(60),
+  due: m(60),
+  trigger: "retry",
+  at: NOW + MINUTE,
 };
 const wish = (minutes: number, token = "abc"): Pending => ({
-  ...{ key: `q/system/t@self-${m(minutes)}.${token}`, nominal: m(minutes), due: m(minutes) },
-  ...{ trigger: "self", at: m(minutes) },
+  key: `q/system/t@self-${m(minutes)}.${token}`,
+  nominal: m(minutes),
+  due: m(minutes),
+  trigger: "self",
+  at: m(minutes),
 });
 const waiting: Pending = { key: "w", nominal: m(50), due: m(50), trigger: "manual" };
 const nothing: EndDecision = {
-  ...{ pending: undefined, pause: undefined, superseded: undefined, replaced: undefined },
+  pending: undefined,
+  pause: undefined,
+  superseded: undefined,
+  replaced: undefined,
 };
 const paused = (failures: number) => ({ ...nothing, pause: `paused after ${failures} failures in a row` });
 

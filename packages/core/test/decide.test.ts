@@ -295,7 +295,10 @@ describe("a decision", () => {
     ["skip", 5_000, undefined],
   ])("takes times of “%s” that are %i ms late as they are, or as missed", (catchUp, late, first, trigger) => {
     const task = dueTask({
-      ...{ nominal: 0, due: 0, catchUp, overlap: "allow" },
+      nominal: 0,
+      due: 0,
+      catchUp,
+      overlap: "allow",
       schedule: taskSchedule({ every: "1s" }),
     });
     const { enqueue, skipped } = decide(task, late);
@@ -311,7 +314,11 @@ describe("a decision", () => {
     ["late with all only since then", 1, 60_000, 60_000],
   ])("takes times of “one” one by one if the node was %s", (_, behindSince, now, first) => {
     const task = dueTask({
-      ...{ nominal: 0, due: 0, catchUp: "one", overlap: "allow", behindSince },
+      nominal: 0,
+      due: 0,
+      catchUp: "one",
+      overlap: "allow",
+      behindSince,
       schedule: taskSchedule({ every: "1s" }),
     });
     expect(decide(task, now, 60_000).enqueue?.nominal).toBe(first);
@@ -487,7 +494,9 @@ describe("a decision", () => {
       passed: { reason: "superseded", from: m(6), to: m(12) },
     });
     expect(replan(minutely(), { nominal: m(90), cursor: m(11), fired: 0 }, m(12) + 1).passed).toEqual({
-      ...{ reason: "superseded", from: m(12), to: m(12) },
+      reason: "superseded",
+      from: m(12),
+      to: m(12),
     });
     expect(replan(minutely(), { nominal: m(90), cursor: m(11), fired: 0 }, m(12)).passed).toBeDefined();
   });
@@ -495,7 +504,9 @@ describe("a decision", () => {
 
 describe("a decision while a run is open", () => {
   const one = (trigger: Pending["trigger"], minutes: number, more: Partial<Pending> = {}): Pending => ({
-    ...{ ...key(minutes), ...at(minutes), trigger },
+    ...key(minutes),
+    ...at(minutes),
+    trigger,
     ...more,
   });
   const later = one("self", 30, { at: m(30) });
@@ -699,7 +710,7 @@ describe("a run in the way that workers were slow to begin", () => {
       dueTask({ nominal: due, due, schedule, running: true, inWay: { nominal, begun }, ...more }),
       due + 3,
     );
-  const waits = { ...{ key: `k${due}`, nominal: due, due }, trigger: "schedule" } as const;
+  const waits = { key: `k${due}`, nominal: due, due, trigger: "schedule" } as const;
   const kept = {
     skipped: [],
     cursor: due,
@@ -910,7 +921,8 @@ describe("a shadow", () => {
   it("keeps nothing for the end of a freeze", () => {
     const freezes = [{ id: "f", all: true, from: 0, until: m(20), by: "ann", created: 0 }] as const;
     expect(shadow({ freezes, once: true, catchUp: "skip" })).toMatchObject({
-      ...{ skipped: [shadowed(10)], pending: [] },
+      skipped: [shadowed(10)],
+      pending: [],
     });
     expect(shadow({ freezes })).toMatchObject({ skipped: [{ reason: "frozen", from: m(10) }] });
   });

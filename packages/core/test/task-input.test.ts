@@ -15,19 +15,22 @@ describe("the type of a task", () => {
     expectTypeOf<TaskInput>().toEqualTypeOf<z.input<typeof taskSchema>>();
     type Fields<T> = T extends unknown ? keyof T : never;
     const fields: Record<Fields<ScheduleInput>, true> = {
-      ...{ cron: true, calendar: true, every: true, at: true, manual: true, any: true },
-      ...{
-        timezone: true,
-        origin: true,
-        dialect: true,
-        dst: true,
-        anchor: true,
-        start: true,
-        end: true,
-        except: true,
-        jitter: true,
-        maxRuns: true,
-      },
+      cron: true,
+      calendar: true,
+      every: true,
+      at: true,
+      manual: true,
+      any: true,
+      timezone: true,
+      origin: true,
+      dialect: true,
+      dst: true,
+      anchor: true,
+      start: true,
+      end: true,
+      except: true,
+      jitter: true,
+      maxRuns: true,
     };
     expect(Object.keys(fields).sort()).toEqual([...SCHEDULE_FIELDS].sort());
   });
@@ -54,7 +57,10 @@ describe("a duration", () => {
     const { definition } = parseTask({
       ...task,
       schedule: { every: 60_000, jitter: 500, except: [{ every: 3_600_000 }] },
-      ...{ minGap: 1_000, timeLimit: 1_500, timeLimitGrace: 1, linger: 86_400_000 },
+      minGap: 1_000,
+      timeLimit: 1_500,
+      timeLimitGrace: 1,
+      linger: 86_400_000,
       alertIf: { noSuccessFor: 7_200_000, notStartedFor: 60_000, slowerThan: "300%", skipsInARow: 3 },
       catchUpLimits: { window: 60_000, every: 250 },
       retry: { delay: 100, max: 5_000 },
@@ -64,7 +70,10 @@ describe("a duration", () => {
     } satisfies TaskInput);
     expect(definition).toMatchObject({
       schedule: { every: "1m", jitter: "500ms", except: [{ every: "1h" }] },
-      ...{ minGap: "1s", timeLimit: "1s500ms", timeLimitGrace: "1ms", linger: "1d" },
+      minGap: "1s",
+      timeLimit: "1s500ms",
+      timeLimitGrace: "1ms",
+      linger: "1d",
       alertIf: { noSuccessFor: "2h", notStartedFor: "1m", slowerThan: "300%", skipsInARow: 3 },
       catchUpLimits: { window: "1m", every: "250ms" },
       retry: { delay: "100ms", max: "5s" },

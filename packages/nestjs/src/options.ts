@@ -54,19 +54,17 @@ export interface CarillonOptions {
 }
 
 export const KNOWN = [
-  ...[
-    "connection",
-    "namespace",
-    "queue",
-    "tasks",
-    "types",
-    "set",
-    "sync",
-    "client",
-    "node",
-    "worker",
-    "stopWithin",
-  ],
+  "connection",
+  "namespace",
+  "queue",
+  "tasks",
+  "types",
+  "set",
+  "sync",
+  "client",
+  "node",
+  "worker",
+  "stopWithin",
 ] as const;
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN: OPTIONS } =

@@ -9,7 +9,10 @@ import type { z } from "zod";
 import { flag, given, oneOf, someOf } from "./shapes.js";
 
 const KINDS = {
-  ...{ name: given, text: given, flag, state: oneOf(TASK_STATES) },
+  name: given,
+  text: given,
+  flag,
+  state: oneOf(TASK_STATES),
   outcomes: someOf(OUTCOMES),
 } satisfies Record<ConditionKind, z.ZodType>;
 

@@ -101,7 +101,10 @@ async function runningIn(scope: Scope, { owner, tag, queue, task }: HeldScope): 
 /** The first name of a scope that no task has, and the nearest one that some task has. */
 async function warningOf(scope: Scope, { owner, tag, queue, task }: HeldScope): Promise<Warning> {
   const known = {
-    ...{ queue: new Set<string>(), owner: new Set<string>(), tag: new Set<string>(), id: new Set<string>() },
+    queue: new Set<string>(),
+    owner: new Set<string>(),
+    tag: new Set<string>(),
+    id: new Set<string>(),
   };
   for await (const name of namesOf(scope, await scope.queues())) {
     known.queue.add(name.queue);

@@ -290,8 +290,16 @@ describe("the alerter", () => {
       await put("t", { alerts: [{ on: ["failed", "missed-deadline"], url: "https://example.com/" }] });
       const run = { id: "r1", task: { queue: QUEUE, owner: "system", id: "t" }, type: "noop" };
       store.runs.get = async () => ({
-        ...{ ...run, state: "final", outcome: "timed-out", key: "k", nominal: 5, due: 5, enqueued: 6 },
-        ...{ trigger: "schedule", node: "n1", attempts: 2 },
+        ...run,
+        state: "final",
+        outcome: "timed-out",
+        key: "k",
+        nominal: 5,
+        due: 5,
+        enqueued: 6,
+        trigger: "schedule",
+        node: "n1",
+        attempts: 2,
       });
       store.runs.stats = async () => ({ consecutiveFailures: "3" });
       const error = "TimeLimitError: over\nError: boom\n    at f (/srv/app/f.js:1:1)\n    at g (/srv/ap";
@@ -315,16 +323,15 @@ describe("the alerter", () => {
           url: "https://example.com/",
           bodies: [
             {
-              ...{
-                ...common,
-                kind: "failed",
-                outcome: "timed-out",
-                nominal: 5,
-                at: 7,
-                run: "r1",
-                attempts: 2,
-              },
-              ...{ link: `${page}/runs/r1`, error: "TimeLimitError: over\nError: boom" },
+              ...common,
+              kind: "failed",
+              outcome: "timed-out",
+              nominal: 5,
+              at: 7,
+              run: "r1",
+              attempts: 2,
+              link: `${page}/runs/r1`,
+              error: "TimeLimitError: over\nError: boom",
             },
           ],
         },
@@ -413,8 +420,10 @@ describe("the alerter", () => {
       expect(heard).toEqual(["r1", "r2"]);
       expect(said).toMatchObject([
         {
-          ...{ code: "UNSUPPORTED_FORMAT", alert: { run: "r1" } },
-          ...{ message: "webhooks could not be called", error: expect.stringContaining("system/t") },
+          code: "UNSUPPORTED_FORMAT",
+          alert: { run: "r1" },
+          message: "webhooks could not be called",
+          error: expect.stringContaining("system/t"),
         },
       ]);
       expect(await hooks()).toBe(1);

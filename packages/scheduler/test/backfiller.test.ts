@@ -37,8 +37,18 @@ describe("the backfiller", () => {
   /** A backfill of the first three minutes. */
   const backfill = (id: string, task: string, rest: Partial<Backfill> = {}) =>
     bench.store.backfills.put({
-      ...{ id, task: bench.name(task), from: START + MINUTE, to: START + 3 * MINUTE, at: START },
-      ...{ total: 3, enqueued: 0, skipped: 0, every: 0, overlap: "allow", by: "test", ...rest },
+      id,
+      task: bench.name(task),
+      from: START + MINUTE,
+      to: START + 3 * MINUTE,
+      at: START,
+      total: 3,
+      enqueued: 0,
+      skipped: 0,
+      every: 0,
+      overlap: "allow",
+      by: "test",
+      ...rest,
     });
   const stateOf = (id: string) => bench.store.backfills.get(QUEUE, id);
   const work = () => backfiller.work(QUEUE, () => true);

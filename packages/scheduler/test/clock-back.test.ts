@@ -31,7 +31,9 @@ it.skipIf(!library)(
       env: {
         // With jemalloc, it and the library would wait for each other at the start.
         LD_PRELOAD: `${library} libc.so.6`,
-        ...{ FAKETIME_DONT_FAKE_MONOTONIC: "1", FAKETIME_TIMESTAMP_FILE: file, FAKETIME_CACHE_DURATION: "1" },
+        FAKETIME_DONT_FAKE_MONOTONIC: "1",
+        FAKETIME_TIMESTAMP_FILE: file,
+        FAKETIME_CACHE_DURATION: "1",
       },
     });
     const options = {

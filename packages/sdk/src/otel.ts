@@ -65,7 +65,9 @@ export function openTelemetry({
     claim({ queue, owner, id, type }, { trigger, trace: asked }, since) {
       const attributes = {
         ...about("claim", "send", queue),
-        ...{ "carillon.task": `${owner}/${id}`, "carillon.type": type, "carillon.trigger": trigger },
+        "carillon.task": `${owner}/${id}`,
+        "carillon.type": type,
+        "carillon.trigger": trigger,
       };
       const options = { kind: SpanKind.PRODUCER, attributes, startTime: since };
       const span = tracer.startSpan(`claim ${queue}`, options, remote(asked));
@@ -83,11 +85,9 @@ export function openTelemetry({
       const attributes = {
         ...about("process", "process", queue),
         [RUN]: run,
-        ...{
-          "carillon.task": `${owner}/${task}`,
-          "carillon.type": attempt.type,
-          "carillon.trigger": trigger,
-        },
+        "carillon.task": `${owner}/${task}`,
+        "carillon.type": attempt.type,
+        "carillon.trigger": trigger,
         "carillon.attempt": attempt.attempt,
         ...("index" in attempt && { "carillon.item": Number(attempt.index) }),
       };

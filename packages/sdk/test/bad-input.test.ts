@@ -251,7 +251,8 @@ onEveryEngine("bad input", (connection) => {
 
   it("a worker without task types is refused", async () => {
     expect(await refused(async () => new Worker({ connection: "redis://x", types: [] }))).toMatchObject({
-      ...{ code: "INVALID_OPTION", field: "types" },
+      code: "INVALID_OPTION",
+      field: "types",
     });
   });
 

@@ -123,7 +123,8 @@ onEveryEngine("the client", (connection) => {
     const codes = async (format: "json" | "slack") =>
       (await client.validate(noop("t", to(format)))).warnings.map(({ code }) => code);
     expect([await codes("json"), await codes("slack")].map((one) => one.includes("ALERT_FORMAT"))).toEqual([
-      ...[true, false],
+      true,
+      false,
     ]);
   });
 
@@ -724,7 +725,12 @@ onEveryEngine("the client", (connection) => {
     await bench.store.registry.beat({ ...node, id: "out of time", beat: now + 60_000 });
     await bench.store.registry.beat({ ...node, id: "silent", beat: now - 8_000, every: 5_000 });
     const seen = (await operatorOf(client).nodes.list()).nodes.map((one) => [
-      ...[one.id, one.alive, one.state, one.ready, one.why, Math.round((one.silentMs ?? 0) / 5_000)],
+      one.id,
+      one.alive,
+      one.state,
+      one.ready,
+      one.why,
+      Math.round((one.silentMs ?? 0) / 5_000),
     ]);
     expect(seen).toEqual([
       ["dead", false, "dead", false, undefined, expect.any(Number)],

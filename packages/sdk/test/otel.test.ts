@@ -113,7 +113,9 @@ describe("Carillon's worker", () => {
     expect(second.attributes).toMatchObject({ "messaging.message.id": run?.id, "carillon.trigger": "retry" });
     expect(first.attributes).toMatchObject({ "carillon.trigger": "schedule", "carillon.late_ms": 0 });
     expect([first.startTime, first.endTime, first.duration].map(([seconds]) => seconds)).toEqual([
-      ...[kit.now / 1_000 - 60, kit.now / 1_000 - 60, 0],
+      kit.now / 1_000 - 60,
+      kit.now / 1_000 - 60,
+      0,
     ]);
     const attempts = spans(`process ${QUEUE}`);
     expect(attempts.map((one, i) => isChild(one, [first, second][i] as ReadableSpan))).toEqual([true, true]);

@@ -97,7 +97,8 @@ describe("a task type", () => {
   });
 
   const noTaskType = expect.objectContaining({
-    ...{ code: "INVALID_OPTION", field: "types[0]" },
+    code: "INVALID_OPTION",
+    field: "types[0]",
     message: expect.stringContaining("not a task type. Give the result of defineTask."),
   });
   it.each([undefined, null, "a", {}, { type: "a" }, { type: "a b", payload }, { payload }])(
@@ -118,7 +119,8 @@ describe("a task type", () => {
       expect(() => assertWorkable(wrong, "types[0]")).toThrow(noTaskType);
     }
     const noHandler = expect.objectContaining({
-      ...{ code: "INVALID_OPTION", field: "types[0]" },
+      code: "INVALID_OPTION",
+      field: "types[0]",
       message: "types[0]: task type a has no handler. Give implement(contract, handler).",
     });
     for (const wrong of [bare, { ...bare, handler: "x" }])
@@ -149,7 +151,8 @@ describe("a payload", () => {
     [[], "payload", "does not fit."],
   ])("that does not fit is refused: %j", async (issues, field, message) => {
     const refused = {
-      ...{ code: "INVALID_PAYLOAD", field },
+      code: "INVALID_PAYLOAD",
+      field,
       message: `${field}: ${message} Give a payload that fits the schema of task type a.`,
     };
     await expect(validatePayload(finds(...issues), {})).rejects.toMatchObject(refused);

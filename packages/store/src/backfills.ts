@@ -66,8 +66,17 @@ export class BackfillRepository extends Repository {
     const { id, task, overlap = "", ranges, batch, taskCreated, from, to, at, total, every, by } = backfill;
     const name = localName(task);
     const word = await this.#write(task.queue, name, id, "", after, {
-      ...{ state: "running", task: name, from, to, at, total, every, overlap, by },
-      ...{ enqueued: 0, skipped: 0 },
+      state: "running",
+      task: name,
+      from,
+      to,
+      at,
+      total,
+      every,
+      overlap,
+      by,
+      enqueued: 0,
+      skipped: 0,
       ...(ranges && { ranges: JSON.stringify(ranges) }),
       ...(batch !== undefined && { batch }),
       ...(taskCreated !== undefined && { taskCreated }),
@@ -99,7 +108,10 @@ export class BackfillRepository extends Repository {
     const keys = { backfill: backfill(id), backfills, next, task: task(local) };
     const created = fields["taskCreated"];
     return this.scripts.run(PUT_BACKFILL, keys, {
-      ...{ id, created, state, after },
+      id,
+      created,
+      state,
+      after,
       fields: Object.entries(fields).flat(),
     });
   }

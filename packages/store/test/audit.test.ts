@@ -137,7 +137,8 @@ onEveryEngine("the indexes", (connection) => {
     );
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
     expect(await bench.stored("a")).toMatchObject({
-      ...{ due: bench.clock.now + 60_000, waiting: undefined },
+      due: bench.clock.now + 60_000,
+      waiting: undefined,
       // A write based on a read from before must not remove the new time.
       generation: String(Number(generation) + 1),
     });

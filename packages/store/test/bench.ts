@@ -59,7 +59,8 @@ export class Bench {
   ): Promise<Bench> {
     serial += 1;
     const made = {
-      ...{ connection, start: START },
+      connection,
+      start: START,
       namespace: options.namespace ?? `b${serial}`,
       queues: options.queues ?? [QUEUE],
       retention: options.retention,

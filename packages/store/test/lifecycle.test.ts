@@ -283,7 +283,8 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
         expect(await trigger("b", long)).toMatchObject({ outcome: "queued" });
         const before = await bench.stored("t");
         await expect(trigger("c", long)).rejects.toMatchObject({
-          ...{ code: "PAYLOAD_TOO_LARGE", field: "payload" },
+          code: "PAYLOAD_TOO_LARGE",
+          field: "payload",
         });
         expect(await bench.stored("t")).toEqual(before);
         expect(await trigger("d", { a: 1 })).toMatchObject({ outcome: "queued" });

@@ -157,8 +157,12 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     );
     expect(small).toEqual(["listpack", "listpack"]);
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({
-      ...{ key: `${QUEUE}/system/t@1767225610000`, nominal: 1767225610000, due: 1767225610000 },
-      ...{ trigger: "schedule", type: "noop", state: "queued" },
+      key: `${QUEUE}/system/t@1767225610000`,
+      nominal: 1767225610000,
+      due: 1767225610000,
+      trigger: "schedule",
+      type: "noop",
+      state: "queued",
     });
   });
 

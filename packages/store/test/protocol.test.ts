@@ -83,7 +83,9 @@ onEveryEngine("the claim protocol", (connection) => {
         key: `bells/system/t@${START + 30_000}`,
         trigger: "catch-up",
         missed: { from: START + 10_000, to: START + 20_000 },
-        ...{ subject: text, submitter: text, group: text },
+        subject: text,
+        submitter: text,
+        group: text,
       },
     });
   });
@@ -315,8 +317,15 @@ onEveryEngine("the claim protocol", (connection) => {
     await bench.put({ id: "b", overlap: "allow", owner: "acme", priority: 2 });
     await bench.put({ id: "over", schedule: { at: START - 1 } });
     await store.backfills.put({
-      ...{ id: "bf", task: name("over"), from: START, to: START, at: START - 1, total: 1 },
-      ...{ enqueued: 0, skipped: 0, every: 0, overlap: undefined, by: "me" },
+      id: "bf",
+      task: name("over"),
+      from: START,
+      to: START,
+      at: START - 1,
+      total: 1,
+      every: 0,
+      overlap: undefined,
+      by: "me",
     });
     const { alerts, next } = internalsOf(store).keys.queue(QUEUE);
     const alert = JSON.stringify({ kind: "failed", task: "system/a", at: START });

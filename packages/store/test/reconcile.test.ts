@@ -261,7 +261,8 @@ onEveryEngine("the reconciler", (connection) => {
       const journal = await bench.store.runs.journal(QUEUE, window, 10, 0);
       const outputs = await Promise.all([good, bad].map((run) => bench.store.runs.output(QUEUE, run)));
       return {
-        ...{ runs: (await runs()).map(({ id }) => id), journal: journal.map(({ id }) => id) },
+        runs: (await runs()).map(({ id }) => id),
+        journal: journal.map(({ id }) => id),
         outputs: outputs.flat().length,
       };
     };

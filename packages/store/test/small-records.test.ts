@@ -21,8 +21,12 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
   beforeEach(async () => {
     bench = await Bench.open(connection());
     await bench.put({
-      ...{ id: "weekly-digest-of-sales", owner: "team-north", type: "send-weekly-digest-of-sales" },
-      ...{ schedule: { every: "10s" }, timeLimit: "5m", timeLimitGrace: "7s" },
+      id: "weekly-digest-of-sales",
+      owner: "team-north",
+      type: "send-weekly-digest-of-sales",
+      schedule: { every: "10s" },
+      timeLimit: "5m",
+      timeLimitGrace: "7s",
       retry: { attempts: 3, delay: "1m" },
     });
     await bench.clock.advance(10_000);
@@ -38,22 +42,18 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
 
   it("stays in Redis' small encoding from start to end, with everything recorded", async () => {
     const enqueued = {
-      ...{
-        id: run,
-        state: "queued",
-        node: NODE,
-        enqueued: START + 10_000,
-        attempts: 0,
-        maxAttempts: 3,
-        lateMs: 0,
-      },
-      ...{
-        type: "send-weekly-digest-of-sales",
-        nominal: START + 10_000,
-        due: START + 10_000,
-        trigger: "schedule",
-      },
-      ...{ key: `${QUEUE}/team-north/weekly-digest-of-sales@${START + 10_000}` },
+      id: run,
+      state: "queued",
+      node: NODE,
+      enqueued: START + 10_000,
+      attempts: 0,
+      maxAttempts: 3,
+      lateMs: 0,
+      type: "send-weekly-digest-of-sales",
+      nominal: START + 10_000,
+      due: START + 10_000,
+      trigger: "schedule",
+      key: `${QUEUE}/team-north/weekly-digest-of-sales@${START + 10_000}`,
       task: { queue: QUEUE, owner: "team-north", id: "weekly-digest-of-sales" },
     };
     expect(await bench.store.runs.get(QUEUE, run)).toEqual(enqueued);
@@ -65,15 +65,15 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
     expect(await bench.encoding(key())).toBe("listpack");
     expect(await bench.store.runs.get(QUEUE, run)).toEqual({
       ...enqueued,
-      ...{
-        state: "final",
-        outcome: "succeeded",
-        started: START + 10_000,
-        finished: START + 10_000,
-        attempts: 1,
-        waitMs: 0,
-      },
-      ...{ worker: BY.worker, pid: 17, host: HOST },
+      state: "final",
+      outcome: "succeeded",
+      started: START + 10_000,
+      finished: START + 10_000,
+      attempts: 1,
+      waitMs: 0,
+      worker: BY.worker,
+      pid: 17,
+      host: HOST,
     });
   });
 
@@ -100,8 +100,12 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
     await client().hset(key(), {
       of: `team-north/weekly-digest-of-sales ${START} ${NODE}`,
       info: JSON.stringify({ type: "old", nominal: START }),
-      ...{ worker: "w2", pid: 2, host: "h2", attempts: 2 },
-      ...{ "a:1": `${START} w1 1 h1 1`, "a:2": `${START + 1} w2 2 h2 2` },
+      worker: "w2",
+      pid: 2,
+      host: "h2",
+      attempts: 2,
+      "a:1": `${START} w1 1 h1 1`,
+      "a:2": `${START + 1} w2 2 h2 2`,
     });
     await client().hdel(key(), "type", "node");
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({

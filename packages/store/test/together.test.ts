@@ -232,7 +232,9 @@ describe("runs that start or end at one moment, if Redis", () => {
       expect(await crowd.states()).toEqual(["succeeded", "succeeded", "succeeded"]);
       for (const i of [0, 1, 2])
         expect(await bench.store.runs.stats(bench.name(`t${i}`))).toMatchObject({
-          ...{ attempts: "1", succeeded: "1", crashes: "0" },
+          attempts: "1",
+          succeeded: "1",
+          crashes: "0",
         });
       expect(await bench.store.runs.outcomes(QUEUE)).toMatchObject({ succeeded: 3 });
     } finally {

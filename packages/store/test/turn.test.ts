@@ -30,8 +30,13 @@ const lanesOf = (bench: Bench) => bench.store.runs.lanes(QUEUE, LANE) as [TurnLa
 /** The end of a run that a turn has started. */
 function endOf(bench: Bench, [run, token, , start]: Taken): TurnEnd {
   return {
-    ...{ name: bench.name("p0"), run, token, fence: Number(start?.[1]), outcome: "succeeded" },
-    ...{ trace: 0, result: { a: 1 } },
+    name: bench.name("p0"),
+    run,
+    token,
+    fence: Number(start?.[1]),
+    outcome: "succeeded",
+    trace: 0,
+    result: { a: 1 },
   };
 }
 
@@ -110,7 +115,10 @@ const scenarios: Scenario[] = [
       });
       const child = (jobId: string) => ({ name: "plain", queueName: QUEUE, data: {}, opts: { jobId } });
       await flows.add({
-        ...{ name: "plain", queueName: QUEUE, data: {}, opts: { jobId: "all@1" } },
+        name: "plain",
+        queueName: QUEUE,
+        data: {},
+        opts: { jobId: "all@1" },
         children: ["a@1", "b@1", "bad@1"].map((id) => ({
           ...child(id),
           opts: { jobId: id, ignoreDependencyOnFailure: true },
@@ -458,7 +466,10 @@ onEveryEngine("a turn", (connection) => {
     const [lane] = lanesOf(own);
     const { jobs, error } = await lane.next(10)([]);
     expect(Object.fromEntries(jobs.map(([id, , , start]) => [id, start?.[0]]))).toEqual({
-      ...{ [ids[0]]: "OK", [ids[1]]: undefined, [ids[2]]: undefined, [ids[3]]: undefined },
+      [ids[0]]: "OK",
+      [ids[1]]: undefined,
+      [ids[2]]: undefined,
+      [ids[3]]: undefined,
       "plain@1": undefined,
     });
     expect(error).toBe("");

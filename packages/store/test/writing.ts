@@ -73,7 +73,14 @@ const INCIDENT = {
   alert: { kind: "stopped" as never, code: "NO_NODE", at: START },
 };
 const BACKFILL = {
-  ...{ id: "bf", from: START, to: START, at: START - 1, total: 1, every: 0, overlap: undefined, by: "me" },
+  id: "bf",
+  from: START,
+  to: START,
+  at: START - 1,
+  total: 1,
+  every: 0,
+  overlap: undefined,
+  by: "me",
 };
 const backfill: Act = async (bench) => {
   const { created } = await bench.stored("t");
@@ -146,7 +153,11 @@ const onCalendar: Act = async (bench) => {
 };
 
 const of = (script: string, title: string, act: Act, opposite: Act, before: Act = none): Scenario => ({
-  ...{ script, title, act, opposite, before },
+  script,
+  title,
+  act,
+  opposite,
+  before,
 });
 
 export const SCENARIOS: readonly Scenario[] = [

@@ -18,7 +18,10 @@ const types = queues.map((queue) =>
   }),
 );
 const worker = new Worker({
-  ...{ connection: url, namespace: where, types, concurrency },
+  connection: url,
+  namespace: where,
+  types,
+  concurrency,
   retention: { successes: 3, completedJobs: { for: 2_000 } },
   logger: { debug() {}, info() {}, warn: console.error, error: console.error },
 });

@@ -29,11 +29,7 @@ const workers = queues.map(
         add([due, Date.now(), enqueued, task]);
         await HANDLERS[handler]();
       },
-      {
-        ...{ connection, prefix: where, concurrency },
-        removeOnComplete: { count: 0 },
-        removeOnFail: { count: 0 },
-      },
+      { connection, prefix: where, concurrency, removeOnComplete: { count: 0 }, removeOnFail: { count: 0 } },
     ),
 );
 await Promise.all(workers.map((worker) => worker.waitUntilReady()));

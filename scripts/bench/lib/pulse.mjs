@@ -169,7 +169,10 @@ export async function watch(
     began: seen.filter(([, start]) => start >= from && start < to).length,
     skipped: await skips?.(from, to),
     memory,
-    ...{ commands: since("commands"), cpu: since("cpu"), workers: since("workers"), nodes: since("nodes") },
+    commands: since("commands"),
+    cpu: since("cpu"),
+    workers: since("workers"),
+    nodes: since("nodes"),
   };
 }
 

@@ -13,14 +13,12 @@ export const deployFault = {
   once: true,
   async run({ nodes, versions, nextClient, tasks }) {
     const added = Array.from({ length: TASKS }, (_, i) => ({
-      ...{
-        id: `next-${i}`,
-        type: "none",
-        queue: NEXT,
-        schedule: { every: "1s" },
-        overlap: "allow",
-        catchUp: "all",
-      },
+      id: `next-${i}`,
+      type: "none",
+      queue: NEXT,
+      schedule: { every: "1s" },
+      overlap: "allow",
+      catchUp: "all",
     }));
     // Put before a node can read them: they wait.
     await nextClient.putMany(added);

@@ -48,7 +48,7 @@ export const registerBackfill: Register = (program, out) => {
       new Option(
         "--only <which>",
         "only occurrences whose runs failed, or that were skipped for this reason",
-      ).choices(["failed", ...["frozen", "missed", "paused", "overlap"]]),
+      ).choices(["failed", "frozen", "missed", "paused", "overlap"]),
     )
     .option("--by <name>", "who")
     .option(

@@ -53,7 +53,12 @@ export const registerPull: Register = (program, out) => {
 
 /** Values that a task has if its file does not give them. */
 const USUAL: Readonly<Record<string, unknown>> = {
-  ...{ owner: "system", tags: [], priority: 0, overlap: "skip", catchUp: "one", payload: {} },
+  owner: "system",
+  tags: [],
+  priority: 0,
+  overlap: "skip",
+  catchUp: "one",
+  payload: {},
 };
 
 /** A definition without usual values, and without the pause of a person. */

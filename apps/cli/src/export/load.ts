@@ -21,7 +21,9 @@ function writer<There>(
 }
 
 const asIs = ({ definition }: Stored): Exported<Stored["definition"]> => ({
-  ...{ task: `${definition.owner}/${definition.id}`, there: definition, notes: [] },
+  task: `${definition.owner}/${definition.id}`,
+  there: definition,
+  notes: [],
 });
 
 /** Systems that stored tasks are written for. */

@@ -132,7 +132,9 @@ function payloadOf({ template, completions = 1, parallelism = 1 }: JobSpec, note
   if (envFrom || given.length < env.length)
     notes.add("DROPPED", "Environment from secrets, config maps and fields is not in the payload.");
   return {
-    ...{ image, command, args },
+    image,
+    command,
+    args,
     ...(given.length > 0 && { env: Object.fromEntries(given.map(({ name, value }) => [name, value])) }),
   };
 }

@@ -46,10 +46,7 @@ export function eventsEndpoint(): Endpoint {
     return answer;
   };
   return Object.assign(call, {
-    described: {
-      ...{ query: QUERY, body: NOTHING, answer: z.string(), status: [200] },
-      type: "text/event-stream",
-    },
+    described: { query: QUERY, body: NOTHING, answer: z.string(), status: [200], type: "text/event-stream" },
   });
 }
 

@@ -5,8 +5,14 @@ import { endpoint, ok } from "./route.js";
 
 const text = z.string();
 const ME = z.object({
-  ...{ name: text, role: z.enum(["viewer", "operator", "admin"]), owners: z.array(text).optional() },
-  ...{ namespace: text, version: text, now: z.int(), signsIn: z.boolean(), bullBoard: text.optional() },
+  name: text,
+  role: z.enum(["viewer", "operator", "admin"]),
+  owners: z.array(text).optional(),
+  namespace: text,
+  version: text,
+  now: z.int(),
+  signsIn: z.boolean(),
+  bullBoard: text.optional(),
   traceUrl: text.optional(),
 });
 
@@ -14,11 +20,14 @@ const ME = z.object({
 export const namespaceEndpoints = {
   me: endpoint({ answer: ME }, async ({ client, site, identity: { name, role, owners } }) =>
     ok({
-      ...{ name, role, owners },
+      name,
+      role,
+      owners,
       namespace: client.namespace,
       version: version(),
       ...(owners === undefined && site.bullBoard && { bullBoard: `${BOARD_PATH.slice(1)}/` }),
-      ...{ signsIn: site.signsIn, traceUrl: site.traceUrl },
+      signsIn: site.signsIn,
+      traceUrl: site.traceUrl,
       now: await client.serverTime(),
     }),
   ),

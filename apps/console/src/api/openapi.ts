@@ -12,8 +12,10 @@ type Json = Record<string, unknown>;
 const ERROR = z
   .object({
     error: z.object({
-      ...{ code: z.enum(ERROR_CODES), message: z.string() },
-      ...{ field: z.string().optional(), remedy: z.string().optional() },
+      code: z.enum(ERROR_CODES),
+      message: z.string(),
+      field: z.string().optional(),
+      remedy: z.string().optional(),
     }),
   })
   .meta({ id: "Error" });
@@ -98,7 +100,9 @@ function pathParameters(words: readonly string[]): Json[] {
 function queryParameters(query: z.ZodObject, schemas: Schemas): Json[] {
   const { properties = {}, required = [] } = schemas.add(query) as { properties?: Json; required?: string[] };
   return Object.entries(properties).map(([name, schema]) => ({
-    ...{ name, in: "query", schema },
+    name,
+    in: "query",
+    schema,
     ...(required.includes(name) && { required: true }),
   }));
 }

@@ -78,7 +78,10 @@ export function endpoint<
     const { owner, ...rest } = queryOf(c);
     const { identity, site } = c.var;
     const reply = await answer({
-      ...{ c, client, identity, site },
+      c,
+      client,
+      identity,
+      site,
       path: c.req.param() as Record<string, string>,
       query: parsed(query, identity.owners ? rest : queryOf(c)) as z.output<Query>,
       body: parsed(body, c.var.body) as z.output<Body>,

@@ -32,8 +32,12 @@ export async function storeMarkup(client: Client): Promise<Record<string, string
   const name = { queue: MARK, owner: MARK, id: MARK };
   const put = (ends: string) =>
     client.put({
-      ...{ ...name, type: MARK, tags: [MARK], schedule: { cron: "0 0 1 1 *", except: [{ named: MARK }] } },
-      ...{ description: `${ends}: ${MARKUP}`, payload: { text: MARKUP, ends } },
+      ...name,
+      type: MARK,
+      tags: [MARK],
+      schedule: { cron: "0 0 1 1 *", except: [{ named: MARK }] },
+      description: `${ends}: ${MARKUP}`,
+      payload: { text: MARKUP, ends },
     });
   await operatorOf(client).calendars.put({ name: MARK, entries: ["2030-12-25"] });
   await operatorOf(client).sets.apply({ set: MARK, version: MARKUP, tasks: [], keep: true }, { by: MARKUP });
@@ -51,7 +55,8 @@ export async function storeMarkup(client: Client): Promise<Record<string, string
   return {
     markedTask: `/tasks/${MARK}/${MARK}/${MARK}`,
     markedEdit: `/tasks/${MARK}/${MARK}/${MARK}/edit`,
-    ...{ returned: `/runs/${runs[0]}`, threw: `/runs/${runs[1]}` },
+    returned: `/runs/${runs[0]}`,
+    threw: `/runs/${runs[1]}`,
     search: `/tasks?search=${encodeURIComponent(MARKUP)}`,
   };
 }

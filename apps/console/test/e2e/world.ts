@@ -18,13 +18,15 @@ const payload = z.object({});
 const TYPES: readonly AnyTaskType[] = [
   defineTask("ok", { queue: "q", payload, handler: async () => ({ done: true }) }),
   defineTask("bad", {
-    ...{ queue: "q", payload },
+    queue: "q",
+    payload,
     handler: async () => {
       throw new Error("<b>the disk</b> is full");
     },
   }),
   defineTask("slow", {
-    ...{ queue: "q", payload },
+    queue: "q",
+    payload,
     async handler(_: unknown, { log, signal }: Context) {
       log("slow work begins");
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
@@ -148,7 +150,8 @@ async function visit(browser: Browser, url: string, token: string): Promise<Visi
       if (result.value === "undefined") await session.send("Runtime.evaluate", { expression: AXE_TEXT });
       const { result: found } = await session.send("Runtime.evaluate", {
         expression: FINDINGS,
-        ...{ awaitPromise: true, returnByValue: true },
+        awaitPromise: true,
+        returnByValue: true,
       });
       return JSON.parse(String(found.value)) as string[];
     },

@@ -16,7 +16,9 @@ import { pick } from "./arbitraries.js";
 
 const ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Sydney", "Asia/Kolkata"].concat([
   // Zones with gaps that begin at midnight, and one with a gap that ends there.
-  ...["Africa/Cairo", "America/Santiago", "America/Nuuk"],
+  "Africa/Cairo",
+  "America/Santiago",
+  "America/Nuuk",
 ]);
 const START = Date.UTC(2026, 0, 1);
 const END = Date.UTC(2028, 0, 1);

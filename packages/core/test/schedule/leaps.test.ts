@@ -153,7 +153,8 @@ describe("no leap skips times around a change of the clock", () => {
       "the first instant of a clock's year, from behind",
       "latest",
       {
-        ...{ cron: "* * * 7-12 *", timezone: "America/New_York" },
+        cron: "* * * 7-12 *",
+        timezone: "America/New_York",
         except: [{ calendar: "0..11:*", timezone: "UTC" }, { cron: "* */2 * * *" }],
       },
       "1972-01-07T00:44:30Z",

@@ -47,7 +47,8 @@ describe("backfills", () => {
     await put("other");
     const dry = await operatorOf(kit.client).backfills.startAll({ tag: "x", ...day, dryRun: true });
     expect(dry).toMatchObject({
-      ...{ count: 14, total: 24 + 72 + 12 },
+      count: 14,
+      total: 24 + 72 + 12,
       sample: [{ id: "daily-0", total: 1 }, ...Array.from({ length: 9 }, () => ({ total: 1 }))],
       refused: { count: 1, sample: [{ task: { id: "drifting" }, code: "INVALID_OPTION" }] },
     });

@@ -88,8 +88,15 @@ export const startBackfills = operation({
     const all = paced(found, perMinute).map(
       ({ times: { name: task, taskCreated, ranges, total }, every, after }) => ({
         backfill: {
-          ...{ ...more, id: newToken(), task, taskCreated },
-          ...{ from, to, at: from - 1, total, every },
+          ...more,
+          id: newToken(),
+          task,
+          taskCreated,
+          from,
+          to,
+          at: from - 1,
+          total,
+          every,
           ...(only && { ranges }),
         },
         after,

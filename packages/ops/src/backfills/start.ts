@@ -41,8 +41,16 @@ export const startBackfill = operation({
     const { from, to, overlap, only } = given;
     const id = newToken();
     await store.backfills.put({
-      ...{ id, task: name, taskCreated: stored.created },
-      ...{ from, to, at: from - 1, total, every, overlap, by: by || scope.actor },
+      id,
+      task: name,
+      taskCreated: stored.created,
+      from,
+      to,
+      at: from - 1,
+      total,
+      every,
+      overlap,
+      by: by || scope.actor,
       ...(only && { ranges }),
     });
     log(name, { details: { backfill: id, from, to, total, overlap, only } });

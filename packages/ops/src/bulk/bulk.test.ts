@@ -35,7 +35,8 @@ describe("bulk calls", () => {
     const tasks = ["a", "acme/d", "none", { queue: QUEUE, id: "c" }];
     const paused = await operatorOf(kit.client).bulk.pause({ tasks, note: "x" });
     expect(paused).toMatchObject({
-      ...{ count: 3, sample: [{ id: "a" }, { id: "d", owner: "acme" }, { id: "c" }] },
+      count: 3,
+      sample: [{ id: "a" }, { id: "d", owner: "acme" }, { id: "c" }],
       refused: { count: 1, sample: [{ task: "none", code: "TASK_NOT_FOUND" }] },
     });
     expect(ids((await kit.client.list({ state: "paused" })).tasks)).toBe("acd");
@@ -44,7 +45,8 @@ describe("bulk calls", () => {
     });
     const bound = new Client({ store: kit.store, owner: "acme" });
     expect(await operatorOf(bound).bulk.delete({ tasks: ["d", "system/a"] })).toMatchObject({
-      ...{ count: 1, refused: { count: 1, sample: [{ task: "system/a", code: "TASK_NOT_FOUND" }] } },
+      count: 1,
+      refused: { count: 1, sample: [{ task: "system/a", code: "TASK_NOT_FOUND" }] },
     });
     expect(await kit.client.count()).toBe(3);
   });
@@ -55,13 +57,13 @@ describe("bulk calls", () => {
     await put("later", { schedule: { at: START + 7_200_000 } });
     await kit.advance("1h");
     expect(await operatorOf(kit.client).bulk.pause({ outcome: "succeeded", dryRun: true })).toMatchObject({
-      ...{ count: 1, sample: [{ id: "good" }], refused: none },
+      count: 1,
+      sample: [{ id: "good" }],
+      refused: none,
     });
     expect(
       await operatorOf(kit.client).bulk.delete({ queue: QUEUE, state: "finished", dryRun: true }),
-    ).toMatchObject({
-      ...{ count: 2, sample: [{ id: "bad" }, { id: "worse" }] },
-    });
+    ).toMatchObject({ count: 2, sample: [{ id: "bad" }, { id: "worse" }] });
     expect(await operatorOf(kit.client).bulk.pause({ queue: QUEUE, state: "finished" })).toMatchObject({
       count: 0,
     });
@@ -92,9 +94,7 @@ describe("bulk calls", () => {
     });
     expect(
       await operatorOf(kit.client).bulk.trigger({ queue: QUEUE, overlap: "allow", force: true }),
-    ).toMatchObject({
-      ...{ count: 3, refused: none },
-    });
+    ).toMatchObject({ count: 3, refused: none });
     const { changes } = await operatorOf(kit.client).changes.list();
     expect(changes[0]).toMatchObject({ kind: "trigger", scope: { queue: QUEUE }, count: 3 });
     expect(changes[1]).toMatchObject({ kind: "trigger", by: "ann", count: 1, sample: [{ id: "free" }] });
@@ -129,11 +129,16 @@ describe("bulk calls", () => {
     expect(await kit.client.get("a")).toMatchObject({ tags: ["new", "ops"], due, updatedBy: "ann" });
     expect(ids((await kit.client.list({ tag: "new" })).tasks)).toBe("abc");
     expect((await operatorOf(kit.client).changes.list()).changes[0]).toMatchObject({
-      ...{ kind: "put", by: "ann", count: 2, details: { add: ["new"], remove: ["old"] } },
+      kind: "put",
+      by: "ann",
+      count: 2,
+      details: { add: ["new"], remove: ["old"] },
     });
     const many = Array.from({ length: 31 }, (_, n) => `t${n}`);
     expect(await operatorOf(kit.client).bulk.tag({ tasks: ["a", "c"], add: many })).toMatchObject({
-      ...{ count: 1, sample: [{ id: "c" }], refused: { count: 1, sample: [{ code: "INVALID_NAME" }] } },
+      count: 1,
+      sample: [{ id: "c" }],
+      refused: { count: 1, sample: [{ code: "INVALID_NAME" }] },
     });
   });
 
@@ -156,7 +161,11 @@ describe("bulk calls", () => {
     const outcomes = (await kit.client.runs.list("a")).map(({ outcome }) => outcome);
     expect(outcomes.sort()).toEqual(["cancelled", "succeeded"]);
     expect((await operatorOf(kit.client).changes.list()).changes[0]).toMatchObject({
-      ...{ kind: "cancel", by: "ann", scope: { owner: "acme" }, count: 1, details: { runs: 1 } },
+      kind: "cancel",
+      by: "ann",
+      scope: { owner: "acme" },
+      count: 1,
+      details: { runs: 1 },
     });
   });
 

@@ -90,7 +90,15 @@ export class Replay {
     // A repeated call finds the backfill of one that died before it resumed the task.
     await backfills.put(
       {
-        ...{ id, task: name, taskCreated: task.created, from, to, at: from - 1, total, every, batch },
+        id,
+        task: name,
+        taskCreated: task.created,
+        from,
+        to,
+        at: from - 1,
+        total,
+        every,
+        batch,
         overlap: task.definition.overlap === "allow" ? undefined : "queue-all",
         by: by || this.#scope.actor,
       },

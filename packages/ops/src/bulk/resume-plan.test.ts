@@ -104,7 +104,9 @@ describe("a resume with a plan", () => {
     expect(await nominals("daily")).toEqual([]);
     expect(await kit.client.get("retired")).toMatchObject({ state: "paused" });
     expect((await kit.client.runs.ledger("one"))[0]).toMatchObject({
-      ...{ reason: "paused", from: START + 10 * MINUTE, to: START + 60 * MINUTE },
+      reason: "paused",
+      from: START + 10 * MINUTE,
+      to: START + 60 * MINUTE,
     });
     const [change] = (await operatorOf(kit.client).changes.list()).changes;
     expect(change).toMatchObject({
@@ -166,7 +168,9 @@ describe("a resume with a plan", () => {
     const { id } = await operatorOf(kit.client).freezes.put({ all: true });
     await kit.advance("25m");
     expect(await operatorOf(kit.client).bulk.resumePlan({ queue: QUEUE })).toMatchObject({
-      ...{ tasks: 0, owed: { tasks: 0, count: 0 }, held: 1 },
+      tasks: 0,
+      owed: { tasks: 0, count: 0 },
+      held: 1,
       frozen: { tasks: 1, ...exactly(2), from: START + 10 * MINUTE, to: START + 20 * MINUTE },
     });
     await operatorOf(kit.client).freezes.delete({ id });
@@ -175,7 +179,10 @@ describe("a resume with a plan", () => {
     const [name, { time }] = [{ queue: "asleep", owner: "system", id: "late" }, kit.store.freezes];
     kit.store.freezes.time = async () => (await time.call(kit.store.freezes)) + 30 * MINUTE;
     expect(await operatorOf(kit.client).bulk.resumePlan({ tasks: [name] })).toMatchObject({
-      ...{ tasks: 0, unpaused: { tasks: 1, ...exactly(3) }, held: 0, frozen: { tasks: 0 } },
+      tasks: 0,
+      unpaused: { tasks: 1, ...exactly(3) },
+      held: 0,
+      frozen: { tasks: 0 },
     });
   });
 

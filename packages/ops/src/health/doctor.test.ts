@@ -21,7 +21,13 @@ const NODE = {
   clockOffset: 0,
 };
 const WORKER = {
-  ...{ host: "h", pid: 1, started: 1, every: 600_000, stopping: false, running: 0, runs: [] },
+  host: "h",
+  pid: 1,
+  started: 1,
+  every: 600_000,
+  stopping: false,
+  running: 0,
+  runs: [],
   versions: { carillon: VERSION, bullmq: await bullVersion(), node: "20" },
 };
 
@@ -54,11 +60,18 @@ const node = async (id: string, more: object) =>
   store.registry.beat({ ...NODE, id, beat: await store.serverTime(), ready: true, ...more });
 const worker = async (id: string, more: object) =>
   store.registry.beatWorker({
-    ...{ ...WORKER, id, queues: [QUEUE], types: ["ring"], beat: await store.serverTime() },
+    ...WORKER,
+    id,
+    queues: [QUEUE],
+    types: ["ring"],
+    beat: await store.serverTime(),
     ...more,
   });
 const task = (id: string, more: object = {}) => ({
-  ...{ id, type: "ring", queue: QUEUE, schedule: { every: "1d" } },
+  id,
+  type: "ring",
+  queue: QUEUE,
+  schedule: { every: "1d" },
   ...more,
 });
 const keys = () => internalsOf(store).keys.queue(QUEUE);
@@ -68,7 +81,9 @@ const DAY = 86_400_000;
 
 it("finds nothing on a healthy system", async () => {
   expect(await examined(client)).toEqual({
-    ...{ state: "healthy", findings: [], skipped: [] },
+    state: "healthy",
+    findings: [],
+    skipped: [],
     tasks: { read: 1, of: 1 },
   });
 });
@@ -80,7 +95,9 @@ it("finds that a service is sent a format that it refuses", async () => {
   const { findings } = await examined(client);
   expect(findings).toContainEqual(
     expect.objectContaining({
-      ...{ code: "ALERT_FORMAT", severity: "error", tasks: 1 },
+      code: "ALERT_FORMAT",
+      severity: "error",
+      tasks: 1,
       message: "1 task has alerts to hooks.slack.com in the format json, which it refuses.",
       remedy: 'Put them again with format: "slack".',
     }),
@@ -370,7 +387,8 @@ it("names the settings that Redis does not show, and does without its slow comma
       new Error("NOPERM no permissions to run the 'info' command"),
     );
     expect(await examined(client)).toMatchObject({
-      ...{ state: "warnings", findings: [{ code: "UNKNOWN_SETTINGS" }] },
+      state: "warnings",
+      findings: [{ code: "UNKNOWN_SETTINGS" }],
       skipped: expect.arrayContaining([expect.stringMatching(/^Redis' settings: .*info/)]),
     });
   } finally {
@@ -385,8 +403,10 @@ it("reads the slow commands without their arguments", async () => {
   await back();
   const commands = await store.slowCommands();
   expect(commands).toContainEqual({
-    ...{ command: "ECHO", client: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
-    ...{ at: expect.any(Number), tookMs: expect.any(Number) },
+    command: "ECHO",
+    client: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+    at: expect.any(Number),
+    tookMs: expect.any(Number),
   });
   expect(JSON.stringify(commands)).not.toContain("secret");
 });

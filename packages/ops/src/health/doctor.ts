@@ -234,8 +234,13 @@ async function undeliverable({ store, coverage }: Scope, tasks: readonly StoredT
     const [gap] = (await coverage.gaps([{ queue: ALERTS_QUEUE, type }])).values();
     if (gap === undefined || (who.scopes.length === 0 && who.tasks === 0)) continue;
     found.push({
-      ...{ code: "NO_DELIVERER", severity: "error", queue: ALERTS_QUEUE },
-      ...{ carrier, deliverer, ...who, gap },
+      code: "NO_DELIVERER",
+      severity: "error",
+      queue: ALERTS_QUEUE,
+      carrier,
+      deliverer,
+      ...who,
+      gap,
     });
   }
   const wrong = new Map<string, Omit<Extract<FindingFacts, { code: "ALERT_FORMAT" }>, "tasks" | "scopes">>();
@@ -248,7 +253,10 @@ async function undeliverable({ store, coverage }: Scope, tasks: readonly StoredT
       const { format } = to;
       if (instead)
         wrong.set(`${format} ${instead.host}`, {
-          ...{ code: "ALERT_FORMAT", host: instead.host, format, instead: instead.format },
+          code: "ALERT_FORMAT",
+          host: instead.host,
+          format,
+          instead: instead.format,
         });
     }
   for (const facts of wrong.values()) {
@@ -298,7 +306,10 @@ async function stuckDeliveries(
   const error = failing.find(({ error }) => error !== undefined)?.error?.split("\n")[0];
   return [
     {
-      ...{ code: "ALERTS_FAIL", severity: "warning", queue: ALERTS_QUEUE, deliveries: failing.length },
+      code: "ALERTS_FAIL",
+      severity: "warning",
+      queue: ALERTS_QUEUE,
+      deliveries: failing.length,
       to: [...new Set(failing.map((one) => one.to))].slice(0, NAMED),
       ...(error !== undefined && { error }),
     },
@@ -370,9 +381,13 @@ function herds(queue: string, tasks: readonly StoredTask[]): Finding[] {
 /** Tasks that are skipped everywhere, because their data is corrupt or of a newer version. */
 function unreadable({ queue, unreadable: all }: Sampled): Finding[] {
   return all.slice(0, NAMED).map(({ local, error: { message, remedy } }, i) => ({
-    ...{ code: "UNREADABLE", severity: "error", queue, task: { queue, ...parseLocalName(local) } },
+    code: "UNREADABLE",
+    severity: "error",
+    queue,
+    task: { queue, ...parseLocalName(local) },
     // The message of an error ends with its remedy.
-    ...{ text: remedy === undefined ? message : message.replace(` ${remedy}`, ""), hint: remedy },
+    text: remedy === undefined ? message : message.replace(` ${remedy}`, ""),
+    hint: remedy,
     ...(i === NAMED - 1 && all.length > NAMED && { more: all.length - NAMED }),
   }));
 }

@@ -19,7 +19,13 @@ const NODE = {
   clockOffset: 0,
 };
 const WORKER = {
-  ...{ host: "h", pid: 1, started: 1, every: 600_000, stopping: false, running: 0, runs: [] },
+  host: "h",
+  pid: 1,
+  started: 1,
+  every: 600_000,
+  stopping: false,
+  running: 0,
+  runs: [],
   versions: { carillon: "1", bullmq: "1", node: "1" },
 };
 
@@ -67,9 +73,14 @@ it("is `on time` while nodes are ready and nothing is late", async () => {
   expect(await statusOf(client)).toMatchObject({ state: "on-time", behind: 0, reasons: [], queues: [] });
   await put("t");
   expect(await statusOf(client)).toEqual({
-    ...{ state: "on-time", behind: 0, reasons: [], notes: [], at: expect.any(Number) },
+    state: "on-time",
+    behind: 0,
+    reasons: [],
+    notes: [],
+    at: expect.any(Number),
     queues: [{ name: QUEUE, behind: 0, workers: 0, waiting: 0, active: 0, oldestWaitingMs: undefined }],
-    ...{ nodes: { alive: 1, ready: 1 }, workers: { alive: 1 } },
+    nodes: { alive: 1, ready: 1 },
+    workers: { alive: 1 },
   });
 });
 
@@ -191,7 +202,8 @@ it("is `stopped` while the queue of the alerts is paused, or a queue by nobody k
   await plain.pause();
   await plain.close();
   expect(await statusOf(client)).toMatchObject({
-    ...{ state: "stopped", notes: [] },
+    state: "stopped",
+    notes: [],
     reasons: [{ code: "QUEUE_PAUSED", message: "the queue bells is paused." }],
   });
 });
@@ -225,7 +237,9 @@ it("notes a freeze with its author and end, and still says that no node is alive
   expect(codes((await statusOf(new Client({ store, owner: "acme" }))).notes)).toEqual(["FROZEN"]);
   await store.registry.removeNode("n");
   expect(await statusOf(client)).toMatchObject({
-    ...{ state: "stopped", reasons: [{ code: "NO_NODE" }], notes: [{ code: "FROZEN" }] },
+    state: "stopped",
+    reasons: [{ code: "NO_NODE" }],
+    notes: [{ code: "FROZEN" }],
   });
 });
 

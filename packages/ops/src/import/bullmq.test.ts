@@ -219,17 +219,15 @@ it("all queues of a prefix are found", async () => {
 
 describe("a conversion", () => {
   const base: BullScheduler = {
-    ...{
-      queue: "q",
-      id: "a",
-      kind: "scheduler",
-      version: "6.7.0",
-      score: soon,
-      next: soon,
-      jobId: "repeat:a:1",
-      alive: true,
-      raw: {},
-    },
+    queue: "q",
+    id: "a",
+    kind: "scheduler",
+    version: "6.7.0",
+    score: soon,
+    next: soon,
+    jobId: "repeat:a:1",
+    alive: true,
+    raw: {},
     definition: { name: "job", pattern: "0 9 * * *", data: {}, opts: {} },
   };
   const convert = (definition: object, more: object = {}) =>

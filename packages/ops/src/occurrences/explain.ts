@@ -106,7 +106,13 @@ class Explainer {
     const lines = printed?.reduce((sum, { text }) => sum + text.trimEnd().split("\n").length, 0);
     const nearest = () => ({ before: schedule.latest(time - 1), after: schedule.next(time) });
     return {
-      ...{ task, time, now, verdict, why, events, runs: runs.length },
+      task,
+      time,
+      now,
+      verdict,
+      why,
+      events,
+      runs: runs.length,
       run: last && factsOf(last),
       printed: lines || undefined,
       hold,
@@ -218,12 +224,22 @@ class Explainer {
     const before = enqueued - due >= LATE ? this.#inTheWay(run) : undefined;
     return [
       {
-        ...{ code: "enqueued", at: enqueued, run: id, ...this.#nodeAt(node, enqueued), trigger },
-        ...{ lateMs: enqueued - due, from: missed?.from, for: by },
+        code: "enqueued",
+        at: enqueued,
+        run: id,
+        ...this.#nodeAt(node, enqueued),
+        trigger,
+        lateMs: enqueued - due,
+        from: missed?.from,
+        for: by,
       },
       ...attempts.map(
         ({ started, worker, ...rest }): ExplainedEvent => ({
-          ...{ code: "attempt", at: started, run: id, by: worker, ...rest },
+          code: "attempt",
+          at: started,
+          run: id,
+          by: worker,
+          ...rest,
         }),
       ),
       ...(cancel ? [{ code: "cancelled" as const, run: id, ...cancel }] : []),
@@ -287,8 +303,20 @@ function factsOf(run: Run): ExplainedRun {
   const { id, trigger, nominal, due, enqueued, state, attempts, outcome, started, finished } = run;
   const { worker, host, pid } = run;
   return {
-    ...{ id, trigger, nominal, due, enqueued, state, attempts, outcome, started, finished },
-    ...{ worker, host, pid, error: firstLine(run.error) },
+    id,
+    trigger,
+    nominal,
+    due,
+    enqueued,
+    state,
+    attempts,
+    outcome,
+    started,
+    finished,
+    worker,
+    host,
+    pid,
+    error: firstLine(run.error),
   };
 }
 

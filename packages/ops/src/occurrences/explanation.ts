@@ -27,7 +27,11 @@ const run = z
   .object({
     id: text,
     trigger: text,
-    ...{ nominal: time, due: time, enqueued: time, state: runState, attempts: count },
+    nominal: time,
+    due: time,
+    enqueued: time,
+    state: runState,
+    attempts: count,
     outcome: outcome.optional(),
     started: time.optional(),
     finished: time.optional(),

@@ -59,7 +59,8 @@ it("every question about times has an answer: none", async () => {
     outcome: "unchanged",
   });
   expect(await ops.occurrences.explain({ id: "a", time: START + 1_000 })).toMatchObject({
-    ...{ verdict: "no-occurrence", why: { code: "not-scheduled" } },
+    verdict: "no-occurrence",
+    why: { code: "not-scheduled" },
   });
 });
 

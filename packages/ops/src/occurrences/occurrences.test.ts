@@ -246,11 +246,9 @@ describe("the occurrences of tasks", () => {
     const many = (count: number, schedule: TaskInput["schedule"], more: Partial<TaskInput> = {}) =>
       kit.client.putMany(
         Array.from({ length: count }, (_, i) => ({
-          ...{
-            id: `${Buffer.from(JSON.stringify(schedule)).toString("hex").slice(0, 90)}-${i}`,
-            type: "fine",
-            queue: QUEUE,
-          },
+          id: `${Buffer.from(JSON.stringify(schedule)).toString("hex").slice(0, 90)}-${i}`,
+          type: "fine",
+          queue: QUEUE,
           schedule,
           ...more,
         })),

@@ -171,19 +171,17 @@ function runTick({ id: run, nominal, due, trigger, state: runState, outcome, ...
   const { enqueued, started, finished, lateMs } = times;
   const over = started !== undefined && finished !== undefined;
   return {
-    ...{
-      nominal,
-      state: "enqueued",
-      due,
-      run,
-      trigger,
-      runState,
-      outcome,
-      enqueued,
-      started,
-      finished,
-      lateMs,
-    },
+    nominal,
+    state: "enqueued",
+    due,
+    run,
+    trigger,
+    runState,
+    outcome,
+    enqueued,
+    started,
+    finished,
+    lateMs,
     ...(over && { durationMs: Math.max(0, finished - started) }),
   };
 }

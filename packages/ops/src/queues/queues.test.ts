@@ -13,8 +13,15 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
 const NONE = {
-  ...{ succeeded: 0, failed: 0, "timed-out": 0, partial: 0, cancelled: 0 },
-  ...{ dropped: 0, crashed: 0, "nothing-to-do": 0, lost: 0 },
+  succeeded: 0,
+  failed: 0,
+  "timed-out": 0,
+  partial: 0,
+  cancelled: 0,
+  dropped: 0,
+  crashed: 0,
+  "nothing-to-do": 0,
+  lost: 0,
 };
 
 let kit: TestKit;
@@ -37,12 +44,22 @@ describe("queues", () => {
     await worked();
     expect((await operatorOf(kit.client).queues.list()).queues).toEqual([
       {
-        ...{ name: QUEUE, tasks: 1, workers: 1, waiting: 0, active: 0 },
-        ...{ oldestWaitingMs: undefined, outcomes: { ...NONE, succeeded: 2 } },
+        name: QUEUE,
+        tasks: 1,
+        workers: 1,
+        waiting: 0,
+        active: 0,
+        oldestWaitingMs: undefined,
+        outcomes: { ...NONE, succeeded: 2 },
       },
       {
-        ...{ name: "nobody", tasks: 1, workers: 0, waiting: 2, active: 0 },
-        ...{ oldestWaitingMs: 90_000, outcomes: NONE },
+        name: "nobody",
+        tasks: 1,
+        workers: 0,
+        waiting: 2,
+        active: 0,
+        oldestWaitingMs: 90_000,
+        outcomes: NONE,
       },
     ]);
     expect((await operatorOf(kit.client).queues.names()).names).toEqual([QUEUE, "nobody"]);

@@ -9,12 +9,22 @@ const text = z.string();
 const json = z.unknown();
 
 const item = z.object({
-  ...{ index: count, status: z.enum(ITEM_STATES), data: json },
-  ...{ planned: time, attempts: count, maxAttempts: count },
+  index: count,
+  status: z.enum(ITEM_STATES),
+  data: json,
+  planned: time,
+  attempts: count,
+  maxAttempts: count,
   ...z
     .object({
-      ...{ started: time, finished: time, worker: text, pid: count, crashes: count },
-      ...{ result: json, output: text, error: text },
+      started: time,
+      finished: time,
+      worker: text,
+      pid: count,
+      crashes: count,
+      result: json,
+      output: text,
+      error: text,
     })
     .partial().shape,
 });

@@ -13,8 +13,14 @@ export const ledger = operation({
     z.object({
       ledger: z.array(
         z.object({
-          ...{ reason: z.string(), from: time, to: time, decisions: count, at: time, by: z.string() },
-          ...{ run: z.string().optional(), note: z.string().optional() },
+          reason: z.string(),
+          from: time,
+          to: time,
+          decisions: count,
+          at: time,
+          by: z.string(),
+          run: z.string().optional(),
+          note: z.string().optional(),
         }),
       ),
     }),

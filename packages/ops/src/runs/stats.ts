@@ -7,17 +7,31 @@ import { as, count, outcome, refOf, taskRef, time } from "../shapes.js";
 const ms = z.number();
 export const statsShape = z
   .object({
-    ...{ runs: count, outcomes: z.partialRecord(z.enum(OUTCOMES), count) },
-    ...{ open: count, successes: count, failures: count, attempts: count },
-    ...{ consecutiveFailures: count, crashes: count, consecutiveCrashes: count },
+    runs: count,
+    outcomes: z.partialRecord(z.enum(OUTCOMES), count),
+    open: count,
+    successes: count,
+    failures: count,
+    attempts: count,
+    consecutiveFailures: count,
+    crashes: count,
+    consecutiveCrashes: count,
     incidents: z.array(z.enum(ALERT_KINDS)),
-    ...{ successMs: ms, failureMs: ms },
+    successMs: ms,
+    failureMs: ms,
     ...z
       .object({
         successRate: z.number(),
-        ...{ lastStart: time, lastFinish: time, lastSuccess: time, lastChecked: time },
-        ...{ lastOutcome: outcome, lastRun: z.string() },
-        ...{ lastMs: ms, lastLateMs: ms, lastWaitMs: ms, usualMs: ms },
+        lastStart: time,
+        lastFinish: time,
+        lastSuccess: time,
+        lastChecked: time,
+        lastOutcome: outcome,
+        lastRun: z.string(),
+        lastMs: ms,
+        lastLateMs: ms,
+        lastWaitMs: ms,
+        usualMs: ms,
       })
       .partial().shape,
   })

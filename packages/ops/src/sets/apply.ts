@@ -76,7 +76,11 @@ async function begin({ store, by }: Call, made: Planning, shown: string): Promis
 function recordOf({ plan, members }: Planning, by: string, stored: TaskSet | undefined): TaskSet {
   const { set: name, version, commit, at } = plan;
   return {
-    ...{ name, generation: stored?.generation ?? 0, members, at, protect: stored?.protect ?? [] },
+    name,
+    generation: stored?.generation ?? 0,
+    members,
+    at,
+    protect: stored?.protect ?? [],
     ...(stored?.applied !== undefined && { applied: stored.applied }),
     ...(version !== undefined && { version }),
     ...(commit !== undefined && { commit }),

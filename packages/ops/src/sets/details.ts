@@ -80,7 +80,10 @@ export class Details {
         this.#slice,
       );
       const shown = previewSchedule(definition.schedule, {
-        ...{ from: this.#now, count: 5, seed, context: schedules.context },
+        from: this.#now,
+        count: 5,
+        seed,
+        context: schedules.context,
       });
       const notes = [
         ...new Set(shown.times.flatMap(({ local, notes }) => notes.map(({ text }) => `${local}: ${text}`))),

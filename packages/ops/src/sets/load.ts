@@ -45,8 +45,13 @@ export function timingOf(
   const { schedule, tags } = definition;
   return [
     {
-      ...{ owner: name.owner, id: name.id, tags, schedule, scheduleJson: JSON.stringify(schedule) },
-      ...{ nominal: slot?.nominal, fired: stored?.fired ?? 0 },
+      owner: name.owner,
+      id: name.id,
+      tags,
+      schedule,
+      scheduleJson: JSON.stringify(schedule),
+      nominal: slot?.nominal,
+      fired: stored?.fired ?? 0,
     },
   ];
 }

@@ -34,11 +34,16 @@ describe("resolveConfig", () => {
     const common = { queue: "billing", type: "invoice" };
     expect(tasks).toEqual([
       {
-        ...{ id: "invoices", ...common, retry: { attempts: 3 } },
+        id: "invoices",
+        ...common,
+        retry: { attempts: 3 },
         schedule: { ...daily, timezone: "Europe/Berlin" },
       },
       {
-        ...{ id: "dunning", owner: "acme", ...common, retry: { attempts: 1 } },
+        id: "dunning",
+        owner: "acme",
+        ...common,
+        retry: { attempts: 1 },
         schedule: { cron: "0 7 * * *", timezone: "UTC" },
       },
       { id: "audit", ...common, retry: { attempts: 3 }, schedule: { every: "1h" } },
@@ -56,7 +61,8 @@ describe("resolveConfig", () => {
   it("gives a zone to each member of a union, but not to a calendar event with its own", async () => {
     const any = [{ calendar: "09:00 UTC" }, { calendar: "10:00" }, { at: 0 }];
     const { tasks } = await resolveConfig({
-      ...{ set: "b", defaults: { timezone: "Asia/Tokyo" } },
+      set: "b",
+      defaults: { timezone: "Asia/Tokyo" },
       tasks: [{ id: "a", type: "t", queue: "q", schedule: { any } }],
     });
     expect(tasks[0]?.schedule).toEqual({
@@ -98,7 +104,8 @@ describe("resolveConfig", () => {
       resolveConfig({ set: "b", types: [invoice], tasks: [{ ...task, payload }] });
     expect((await of({ customer: "acme" })).tasks).toHaveLength(1);
     await expect(of({ customer: 1 })).rejects.toMatchObject({
-      ...{ code: "INVALID_PAYLOAD", field: "[0].payload.customer" },
+      code: "INVALID_PAYLOAD",
+      field: "[0].payload.customer",
     });
   });
 

@@ -25,11 +25,15 @@ eachKit({ types: [ring], start: START }, (made, server) => {
 
 type Given = InputTo<"sets.plan">;
 const task = (id: string, more: object = {}) => ({
-  ...{ id, type: "ring", queue: "jobs", schedule: { every: "1h" as const } },
+  id,
+  type: "ring",
+  queue: "jobs",
+  schedule: { every: "1h" as const },
   ...more,
 });
 const input = (ids: readonly (string | ReturnType<typeof task>)[], more: Partial<Given> = {}): Given => ({
-  ...{ set: "billing", tasks: ids.map((one) => (typeof one === "string" ? task(one) : one)) },
+  set: "billing",
+  tasks: ids.map((one) => (typeof one === "string" ? task(one) : one)),
   ...more,
 });
 const sets = () => operatorOf(kit.client).sets;
@@ -240,7 +244,10 @@ describe("an apply", () => {
     const given = input([task("a", { priority: 4 }), task("b", { state: "running" })]);
     await sets().apply(given);
     expect(await kit.client.get("a")).toMatchObject({
-      ...{ queue: "slow", priority: 4, state: "paused", paused: { note: "INC-1" } },
+      queue: "slow",
+      priority: 4,
+      state: "paused",
+      paused: { note: "INC-1" },
     });
     expect((await kit.client.get("b")).state).toBe("scheduled");
     expect((await sets().plan(given)).items).toEqual([]);

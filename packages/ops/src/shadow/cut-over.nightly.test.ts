@@ -48,7 +48,12 @@ it("50 live schedulers under load are taken over one by one, and given back: 0 d
     for (const id of IDS) {
       await theirs.upsertJobScheduler(id, { pattern: "*/2 * * * * *" }, { name: "ring" });
       await client.put({
-        ...{ id, type: "ring", queue: QUEUE, mode: "shadow", catchUp: "all", overlap: "allow" },
+        id,
+        type: "ring",
+        queue: QUEUE,
+        mode: "shadow",
+        catchUp: "all",
+        overlap: "allow",
         schedule: { cron: "*/2 * * * * *" },
         retention: { successes: 10_000 },
       });

@@ -93,7 +93,9 @@ describe("a shadow", () => {
     });
     await kit.advance("5m");
     expect(await shadow.report({ id: "t" })).toMatchObject({
-      ...{ observed: 5, same: 4, different: 2 },
+      observed: 5,
+      same: 4,
+      different: 2,
       differences: [
         { ours: START + 30 * MINUTE, theirs: START + 25 * MINUTE + 2_000, cause: "unknown" },
         { ours: START + 60 * MINUTE, cause: "stopped" },

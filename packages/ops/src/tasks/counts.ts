@@ -18,7 +18,9 @@ export const countTasks = operation({
     all: count,
     states: z.record(z.enum(TASK_STATES), count),
     outcomes: z.record(z.enum(OUTCOMES), count),
-    ...{ failing: count, overdue: count, neverRan: count },
+    failing: count,
+    overdue: count,
+    neverRan: count,
   }),
   run: ({ scope }, input) => countByFilter(scope, input),
 });

@@ -58,12 +58,19 @@ describe("a move to another queue", () => {
     const before = await kit.client.get("t");
     const stats = await kit.client.runs.stats("t");
     expect(await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER }, { by: "ann" })).toEqual({
-      ...{ task: { queue: OTHER, owner: "system", id: "t" }, changed: true },
+      task: { queue: OTHER, owner: "system", id: "t" },
+      changed: true,
     });
     const after = await kit.client.get("t");
     expect(after).toMatchObject({
-      ...{ queue: OTHER, state: "scheduled", tags: ["x", "y"], priority: 3, fired: 2 },
-      ...{ cursor: before.cursor, nominal: before.nominal, created: before.created },
+      queue: OTHER,
+      state: "scheduled",
+      tags: ["x", "y"],
+      priority: 3,
+      fired: 2,
+      cursor: before.cursor,
+      nominal: before.nominal,
+      created: before.created,
     });
     expect(after.generation).toBeGreaterThan(before.generation);
     expect(after.paused).toBeUndefined();
@@ -79,7 +86,10 @@ describe("a move to another queue", () => {
     expect(ran).toEqual(["1", "2", "3", "4", "5", "6", "7"]);
     expect((await kit.client.get("t")).state).toBe("finished");
     expect((await operatorOf(kit.client).changes.list()).changes[0]).toMatchObject({
-      ...{ kind: "move", by: "ann", scope: { queue: OTHER, id: "t" }, details: { from: QUEUE } },
+      kind: "move",
+      by: "ann",
+      scope: { queue: OTHER, id: "t" },
+      details: { from: QUEUE },
     });
     expect(await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).toMatchObject({ changed: false });
     expect(await operatorOf(kit.client).tasks.move({ id: "t", to: QUEUE })).toMatchObject({ changed: true });
@@ -258,7 +268,9 @@ describe("a move to another queue", () => {
       expect(await kit.client.pause("t", { note: "no paper", by: "ann" })).toBe(true);
     });
     expect(await kit.client.get("t")).toMatchObject({
-      ...{ queue: OTHER, state: "paused", paused: { note: "no paper", by: "ann" } },
+      queue: OTHER,
+      state: "paused",
+      paused: { note: "no paper", by: "ann" },
     });
     await operatorOf(kit.client).tasks.move({ id: "t", to: QUEUE });
     await during(async () => expect(await kit.client.resume("t")).toBe(true));
@@ -278,7 +290,9 @@ describe("a move to another queue", () => {
       );
       expect((await operatorOf(kit.client).backfills.list()).backfills).toEqual([]);
       expect(await kit.client.get("t")).toMatchObject({
-        ...{ state: "scheduled", moving: { to: OTHER }, nextExecution: undefined },
+        state: "scheduled",
+        moving: { to: OTHER },
+        nextExecution: undefined,
       });
       expect((await explained(kit.client, "t", kit.now + MINUTE)).summary).toMatch(
         /^A move to another queue/,

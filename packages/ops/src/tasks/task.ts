@@ -21,14 +21,25 @@ export const task = as<Task>(
       humanized: z.string(),
       pending: z.array(
         z.object({
-          ...{ key: z.string(), nominal: time, due: time, trigger: z.string() },
+          key: z.string(),
+          nominal: time,
+          due: time,
+          trigger: z.string(),
           payload: json.optional(),
         }),
       ),
-      ...{ generation: count, fired: count, created: time, updated: time, revision: z.string() },
+      generation: count,
+      fired: count,
+      created: time,
+      updated: time,
+      revision: z.string(),
       ...z
         .object({
-          ...{ nextExecution: time, cursor: time, nominal: time, due: time, paused: pause },
+          nextExecution: time,
+          cursor: time,
+          nominal: time,
+          due: time,
+          paused: pause,
           set: z.object({
             name: z.string(),
             filed: z.string().optional(),
@@ -45,7 +56,8 @@ export const task = as<Task>(
           lastChecked: time,
           openRuns: z.object({ queued: count, running: count }),
           displayState: z.enum(["SCHEDULED", "STARTING", "TERMINATING", "DISABLED"]),
-          ...{ createdBy: z.string(), updatedBy: z.string() },
+          createdBy: z.string(),
+          updatedBy: z.string(),
         })
         .partial().shape,
     })

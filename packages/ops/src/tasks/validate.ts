@@ -43,7 +43,9 @@ export const validate = operation({
   input,
   output: z.object({
     schedule: taskSchema.shape.schedule as z.ZodType<Schedule, Schedule>,
-    ...{ canonical: z.string(), humanized: z.string(), warnings: z.array(warning).readonly() },
+    canonical: z.string(),
+    humanized: z.string(),
+    warnings: z.array(warning).readonly(),
     timezone: z.string(),
     next: z.array(
       z.object({

@@ -25,7 +25,10 @@ const later = () => Date.now() + 3_600_000;
 it("a token is created with its secret, listed without it, and revoked", async () => {
   const expires = later();
   const { token, secret } = await operatorOf(client).tokens.create({
-    ...{ name: "ci_1", role: "operator", owners: ["acme", "beta", "acme"], expires },
+    name: "ci_1",
+    role: "operator",
+    owners: ["acme", "beta", "acme"],
+    expires,
   });
   const stored = { name: "ci_1", role: "operator", owners: ["acme", "beta"], expires, createdBy: "ann" };
   expect(token).toEqual({ ...stored, created: expect.any(Number), expired: false });
@@ -86,9 +89,7 @@ it("a client that is bound to an owner cannot change tokens or see them in the l
 it("an expired token is listed as such; a corrupt one is not, and can be revoked", async () => {
   await expect(
     operatorOf(client).tokens.create({ name: "old", role: "viewer", expires: 1 }),
-  ).rejects.toMatchObject({
-    ...{ code: "INVALID_OPTION", field: "expires" },
-  });
+  ).rejects.toMatchObject({ code: "INVALID_OPTION", field: "expires" });
   await operatorOf(client).tokens.create({ name: "old", role: "viewer", expires: later() });
   const stored = JSON.parse((await admin.hget(KEY, "old")) ?? "") as object;
   await admin.hset(KEY, {

@@ -49,8 +49,14 @@ export class AlertWatch {
     const alerts = [{ kind: "heartbeat", namespace }];
     const payload = deliveryPayload(parseTarget({ url }), { namespace, alerts, more: 0 });
     const task = parseTask({
-      ...{ id: "watchdog", queue: ALERTS_QUEUE, type: CARRIERS.http.type, payload, schedule: { every } },
-      ...{ catchUp: "skip", timeLimit: "30s", retention: { successes: 1, failures: 10 } },
+      id: "watchdog",
+      queue: ALERTS_QUEUE,
+      type: CARRIERS.http.type,
+      payload,
+      schedule: { every },
+      catchUp: "skip",
+      timeLimit: "30s",
+      retention: { successes: 1, failures: 10 },
       description: "Heartbeat for a watchdog outside",
     });
     await this.#store.tasks.put(ALERTS_QUEUE, [task]);

@@ -106,8 +106,16 @@ export class Claimer {
     const read = new Map<Part, number>();
     const anyway = new Set([...parts].filter((part) => ahead === 0 && plan.first(part, true) === undefined));
     const visit: Visit = {
-      ...{ queue, plan, parts, ahead, report, read, anyway },
-      ...{ sent: new Map(), reading: new Set(), apart: false },
+      queue,
+      plan,
+      parts,
+      ahead,
+      report,
+      read,
+      anyway,
+      sent: new Map(),
+      reading: new Set(),
+      apart: false,
     };
     const commits = new Set<Promise<void>>();
     let reading: Promise<void> | undefined;

@@ -57,8 +57,13 @@ export class Cast {
 
   constructor(equipment: Equipment, hooks: Hooks) {
     const parts = (role: Role) => ({
-      ...{ director: hooks.director, wrong: hooks.wrong, began: hooks.began, claims: hooks.claims },
-      ...{ ...equipment.of(role), queue: QUEUE, prefix: PREFIX },
+      director: hooks.director,
+      wrong: hooks.wrong,
+      began: hooks.began,
+      claims: hooks.claims,
+      ...equipment.of(role),
+      queue: QUEUE,
+      prefix: PREFIX,
       pass: (point: string, key?: string) => hooks.pass(this.named(role), point, key),
     });
     this.nodes = ROLES.node.map((role) => new NodeActor(role, parts(role)));

@@ -73,7 +73,10 @@ export class Equipment {
     // Loading a module takes real time, for which no move waits.
     await turnWorker();
     const common = {
-      ...{ connection: redis.url, namespace: NAMESPACE, queues: [QUEUE], start: START },
+      connection: redis.url,
+      namespace: NAMESPACE,
+      queues: [QUEUE],
+      start: START,
       retention: RETENTION,
     };
     const { store: observer, clock } = await virtualStore(common);

@@ -10,17 +10,15 @@ export const AT_A_POINT = ["dies", "freezes", "lost"] as const;
 export type FaultAtPoint = (typeof AT_A_POINT)[number];
 /** Faults that strike from outside. */
 export const AROUND = [
-  ...[
-    "flush",
-    "shares",
-    "clock forward",
-    "clock back",
-    "wall clock",
-    "job retried",
-    "job removed",
-    "lock lost",
-    "thaw",
-  ],
+  "flush",
+  "shares",
+  "clock forward",
+  "clock back",
+  "wall clock",
+  "job retried",
+  "job removed",
+  "lock lost",
+  "thaw",
 ] as const;
 export type FaultAround = (typeof AROUND)[number];
 /** A request arrives once more, or for the first time when its sender has given it up. */

@@ -108,12 +108,10 @@ export function operationOf(dice: Dice, kind: Character, serial: number): Operat
     const overlap = dice.pick([undefined, ...kind.overlaps]);
     const by = { key: `manual-${serial}`, token: `t${serial}`, node: "client" };
     return {
-      ...{
-        what: "trigger",
-        id,
-        text: `trigger ${id} ${overlap ?? ""} ${by.key}`,
-        allows: overlap === "allow",
-      },
+      what: "trigger",
+      id,
+      text: `trigger ${id} ${overlap ?? ""} ${by.key}`,
+      allows: overlap === "allow",
       run: async (store) => (await store.claims.trigger(name, by, overlap)).outcome,
     };
   }
@@ -136,7 +134,9 @@ function freezeOf(dice: Dice, id: string): Operation {
   const scope = dice.pick(SCOPES);
   const [starts, lasts] = [dice.pick([0, 0, 5_000]), dice.pick([20_000, 45_000, undefined])];
   return {
-    ...{ what: "freeze", id, allows: false },
+    what: "freeze",
+    id,
+    allows: false,
     text: `freeze ${JSON.stringify(scope)} in ${starts} for ${lasts ?? "good"}`,
     async run({ freezes }, watch) {
       const created = await freezes.time();
@@ -152,7 +152,10 @@ function freezeOf(dice: Dice, id: string): Operation {
 
 function unfreezeOf(): Operation {
   return {
-    ...{ what: "unfreeze", id: "the oldest", text: "unfreeze", allows: false },
+    what: "unfreeze",
+    id: "the oldest",
+    text: "unfreeze",
+    allows: false,
     async run({ freezes }, watch) {
       const [oldest] = await freezes.list();
       if (!oldest) return "nothing to lift";
@@ -166,7 +169,10 @@ function unfreezeOf(): Operation {
 export function limitOf(dice: Dice, id: string): Operation {
   const [owner, runs] = [dice.pick([OWNER, "*"]), dice.pick([1, 1, 2, undefined])];
   return {
-    ...{ what: "limit", id, text: `limit ${owner} ${runs ?? "lifted"}`, allows: false },
+    what: "limit",
+    id,
+    text: `limit ${owner} ${runs ?? "lifted"}`,
+    allows: false,
     run: (store) => store.queues.setLimit(QUEUE, owner, runs),
   };
 }
@@ -179,7 +185,10 @@ async function cancelOne(store: Store, name: { queue: string; owner: string; id:
 function enqueueOf(id: string, serial: number): Operation {
   const by = { key: id, token: `t${serial}`, node: "client" };
   return {
-    ...{ what: "enqueue", id, text: `enqueue ${id}`, allows: false },
+    what: "enqueue",
+    id,
+    text: `enqueue ${id}`,
+    allows: false,
     async run(store) {
       const at = await store.tasks.time(QUEUE);
       const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule: { at }, payload: {} });

@@ -251,8 +251,12 @@ describe("shards of a queue between two nodes", () => {
       QUEUE,
       TASKS.map(({ id }) =>
         parseTask({
-          ...{ id, type: "noop", queue: QUEUE, schedule: { every: "1s" } },
-          ...{ overlap: "allow", catchUp: "all" },
+          id,
+          type: "noop",
+          queue: QUEUE,
+          schedule: { every: "1s" },
+          overlap: "allow",
+          catchUp: "all",
         }),
       ),
     );

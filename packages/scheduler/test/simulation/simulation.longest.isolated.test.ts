@@ -80,7 +80,10 @@ test.skipIf(ONE !== undefined)("WATCH and MULTI keep the promises if nothing fai
   const sabotage = ["fence", "overlap-guard"] as const;
   for (let seed = FROM; seed < FROM + 10; seed++) {
     const { violation } = await simulate(ground, seed, {
-      ...{ sabotage, rig: watchMulti("sha"), faults: [], coverage: new Coverage() },
+      sabotage,
+      rig: watchMulti("sha"),
+      faults: [],
+      coverage: new Coverage(),
     });
     expect(violation).toBeUndefined();
   }

@@ -309,8 +309,12 @@ class Simulation {
 
   async #surround(fault: FaultAround): Promise<void> {
     const what = await strikeFrom(fault, {
-      ...{ ground: this.#ground, equipment: this.#equipment, cast: this.#cast, dice: this.#dice },
-      ...{ orphans: this.#orphans, jump: (ms) => this.#jump(ms) },
+      ground: this.#ground,
+      equipment: this.#equipment,
+      cast: this.#cast,
+      dice: this.#dice,
+      orphans: this.#orphans,
+      jump: (ms) => this.#jump(ms),
     });
     if (what === undefined) return;
     this.#moves.jobless.clear();

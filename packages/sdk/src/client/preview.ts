@@ -46,7 +46,9 @@ export function previewOf(
 ): Preview {
   const shown = (task: TaskDefinition, first: Slot | undefined) =>
     timesFrom(schedules.get(task), scheduleSteps(task.schedule), {
-      ...{ first, count: SHOWN, fired: stored?.fired },
+      first,
+      count: SHOWN,
+      fired: stored?.fired,
     }).times;
   const after = shown(definition, slot);
   return {

@@ -69,7 +69,9 @@ function oneOff({
   if (!openRuns && state !== "scheduled" && !failed) return [];
   return [
     {
-      ...{ id, owner, to: shownTarget(to) },
+      id,
+      owner,
+      to: shownTarget(to),
       state: openRuns ? "waiting" : state === "scheduled" ? "collecting" : "failed",
       at: nextExecution ?? created,
       kinds: [...new Set(alerts.map(({ kind }) => kind))],

@@ -164,7 +164,12 @@ async function run(
   let room = LARGEST_LOG;
   let noted: Pick<Answer, "checkpoint" | "nextAt"> = {};
   const context: Context = {
-    ...{ type: type.type, occurrence, idempotencyKey: occurrence.key, fence, attempt, checkpoint },
+    type: type.type,
+    occurrence,
+    idempotencyKey: occurrence.key,
+    fence,
+    attempt,
+    checkpoint,
     signal: AbortSignal.any([gone, AbortSignal.timeout(timeLeft)]),
     timeLeft: () => Math.max(0, end - Date.now()),
     log: (message, details) => {

@@ -102,12 +102,20 @@ async function spread(
   if (job.data.items === undefined)
     await parts.items.patiently(queue, () => job.updateData({ ...job.data, items: { round } }));
   const common: Omit<ItemData, "child" | "index" | "item"> = {
-    ...{ fence, grace, occurrence },
+    fence,
+    grace,
+    occurrence,
     ...(limit === undefined ? {} : { limit }),
   };
   const priority = job.opts.priority ? { priority: job.opts.priority } : {};
   const adding = {
-    ...{ queue, run: occurrence.run, type: job.name, fence, round, token, data: common },
+    queue,
+    run: occurrence.run,
+    type: job.name,
+    fence,
+    round,
+    token,
+    data: common,
     options: { ...itemRetry(type.itemRetry), ...priority },
   };
   const total = await parts.items.patiently(queue, () => parts.store.items.add(adding, items));

@@ -61,7 +61,13 @@ export function workerHeartbeat(store: Store, logger: Logger, id: string, about:
       const { count, runs } = active.underWay();
       const lacked = lacking.list(now);
       await registry.beatWorker({
-        ...{ ...own, versions, started, beat: now, stopping: stopping(), running: count, runs },
+        ...own,
+        versions,
+        started,
+        beat: now,
+        stopping: stopping(),
+        running: count,
+        runs,
         ...(lacked.length > 0 && { lacking: lacked }),
       });
       return now;

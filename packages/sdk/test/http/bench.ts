@@ -48,7 +48,9 @@ export class Target {
       const gone = new AbortController();
       response.once("close", () => gone.abort());
       const asked = new Request(new URL(url, target.url), {
-        ...{ method, headers: headers as Record<string, string>, signal: gone.signal },
+        method,
+        headers: headers as Record<string, string>,
+        signal: gone.signal,
         ...(body === "" ? {} : { body }),
       });
       const answered = await answer(asked);

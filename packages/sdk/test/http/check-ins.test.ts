@@ -21,7 +21,9 @@ describe("check-ins", () => {
     const worker = new EventEmitter();
     const warn = vi.fn();
     const counts = checkIns(worker as Worker, {
-      ...{ service, allow: [target.host], logger: { debug() {}, info() {}, warn, error() {} } },
+      service,
+      allow: [target.host],
+      logger: { debug() {}, info() {}, warn, error() {} },
       url: ({ task }) => (task === "acme/daily" ? `${target.url}${path}` : undefined),
     });
     const run = { queue: "q", run: "daily@a.b", task: "acme/daily" };

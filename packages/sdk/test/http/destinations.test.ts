@@ -9,15 +9,18 @@ import { failure, KEY, perform, Target } from "./bench.js";
 const NASTY =
   "<!channel> <@U1|x> & @channel <at>all</at> *a* ```code``` [x](http://evil.example) \u0000\ud83d\ude00";
 const failed: AlertBody = {
-  ...{ kind: "failed", namespace: "shop", at: 1_795_248_061_020, type: "report" },
+  kind: "failed",
+  namespace: "shop",
+  at: 1_795_248_061_020,
+  type: "report",
   task: { queue: "reports", owner: "acme", id: "daily" },
-  ...{
-    outcome: "timed-out",
-    nominal: 1_795_248_000_000,
-    run: "daily@mwqfwdl1.20c9da4cdcdbb339",
-    attempts: 3,
-  },
-  ...{ consecutiveFailures: 2, error: NASTY, link: "https://carillon.example.com/runs/daily@m|w&q<f>" },
+  outcome: "timed-out",
+  nominal: 1_795_248_000_000,
+  run: "daily@mwqfwdl1.20c9da4cdcdbb339",
+  attempts: 3,
+  consecutiveFailures: 2,
+  error: NASTY,
+  link: "https://carillon.example.com/runs/daily@m|w&q<f>",
 };
 const long: AlertBody = {
   ...failed,

@@ -7,7 +7,10 @@ import { contextOf, failure, KEY, perform, Target } from "./bench.js";
 import { cert } from "./certificate.js";
 
 const delivery = (url: string, alert: { [name: string]: string | number | { [name: string]: string } }) => ({
-  ...{ to: { format: "json", url }, namespace: "n", alerts: [alert], more: 0 },
+  to: { format: "json", url },
+  namespace: "n",
+  alerts: [alert],
+  more: 0,
 });
 
 describe("http.request", () => {

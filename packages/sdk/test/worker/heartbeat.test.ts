@@ -23,8 +23,16 @@ const codes = async (type: string, queue?: string) =>
 
 /** Announces a node, so that puts warn only of workers. */
 const NODE = {
-  ...{ id: "n", host: "h", pid: 1, version: "1", started: 1, every: 600_000, ready: true },
-  ...{ tzdata: "2026a", bullmq: "6.0.0", clockOffset: 0 },
+  id: "n",
+  host: "h",
+  pid: 1,
+  version: "1",
+  started: 1,
+  every: 600_000,
+  ready: true,
+  tzdata: "2026a",
+  bullmq: "6.0.0",
+  clockOffset: 0,
 };
 beforeEach(async () => store().registry.beat({ ...NODE, beat: await store().serverTime() }));
 
@@ -99,11 +107,19 @@ it("a worker that misses beats is silent, then dead, and forgotten after an hour
     await bench.admin.hset(keys.workers, `x${foreign.length}`, foreign);
   const states = async () => Object.fromEntries((await list()).map(({ id, state }) => [id, state]));
   expect(await states()).toEqual({
-    ...{ [worker.id]: "ready", silent: "silent", dead: "dead", ahead: "dead", forgotten: "dead" },
+    [worker.id]: "ready",
+    silent: "silent",
+    dead: "dead",
+    ahead: "dead",
+    forgotten: "dead",
   });
   const other = await bench.work([type], rarely);
   expect(await states()).toEqual({
-    ...{ [worker.id]: "ready", [other.id]: "ready", silent: "silent", dead: "dead", ahead: "dead" },
+    [worker.id]: "ready",
+    [other.id]: "ready",
+    silent: "silent",
+    dead: "dead",
+    ahead: "dead",
   });
 });
 

@@ -43,11 +43,21 @@ describe("a worker logs", () => {
     const about = { queue: QUEUE, task: "system/t", run };
     const error = expect.stringMatching(/^Error: boom\n +at .*logs\.test/);
     expect(await logged({ message: "run failed" })).toEqual({
-      ...{ level: "error", message: "run failed", ...about, attempt: 2, outcome: "failed", error },
+      level: "error",
+      message: "run failed",
+      ...about,
+      attempt: 2,
+      outcome: "failed",
+      error,
       ms: expect.any(Number),
     });
     expect(await logged({ message: "attempt failed" })).toEqual({
-      ...{ level: "warn", message: "attempt failed", ...about, attempt: 1, outcome: "retrying", error },
+      level: "warn",
+      message: "attempt failed",
+      ...about,
+      attempt: 1,
+      outcome: "retrying",
+      error,
       ms: expect.any(Number),
     });
     expect(lines.filter(({ level }) => level === "warn" || level === "error")).toHaveLength(2);
@@ -129,7 +139,9 @@ describe("a worker logs", () => {
     await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
     await bench.work([type(() => null)], { logger });
     expect(await logged({ level: "error", message: "run crashed" })).toMatchObject({
-      ...{ queue: QUEUE, task: "system/t", run },
+      queue: QUEUE,
+      task: "system/t",
+      run,
       error: expect.any(String),
     });
   });
@@ -157,7 +169,10 @@ describe("a worker logs", () => {
     const run = await bench.run("t", "many");
     const about = { queue: QUEUE, task: "system/t", run };
     expect(await logged({ level: "warn", message: "item failed" })).toMatchObject({
-      ...{ ...about, item: 1, attempt: 1, error: expect.stringContaining("boom") },
+      ...about,
+      item: 1,
+      attempt: 1,
+      error: expect.stringContaining("boom"),
     });
     expect(await logged({ level: "error", message: "run failed" })).toMatchObject(about);
   });
@@ -167,7 +182,9 @@ describe("a worker logs", () => {
     await bench.work([type(() => null)], { logger });
     const job = await bench.queue().add("type", { payload: {} });
     expect(await logged({ level: "error", message: "job refused" })).toMatchObject({
-      ...{ queue: QUEUE, job: job.id, error: "This job was not added by Carillon: it has no occurrence." },
+      queue: QUEUE,
+      job: job.id,
+      error: "This job was not added by Carillon: it has no occurrence.",
     });
   });
 
@@ -176,7 +193,13 @@ describe("a worker logs", () => {
     await life.says({ msg: "worker is running" });
     const run = await bench.run("t", "fails");
     expect(await life.says({ msg: "run failed" })).toMatchObject({
-      ...{ level: 50, name: "carillon", queue: QUEUE, task: "system/t", run, attempt: 1, outcome: "failed" },
+      level: 50,
+      name: "carillon",
+      queue: QUEUE,
+      task: "system/t",
+      run,
+      attempt: 1,
+      outcome: "failed",
       error: expect.stringContaining("boom"),
     });
   });
@@ -203,7 +226,10 @@ describe("a start", () => {
     const server = await startRedis({ port });
     await start;
     expect(lines.at(-1)).toEqual({
-      ...{ level: "info", message: "worker is running", namespace: bench.namespace, queues: [QUEUE] },
+      level: "info",
+      message: "worker is running",
+      namespace: bench.namespace,
+      queues: [QUEUE],
     });
     await worker.stop();
     await server.stop();

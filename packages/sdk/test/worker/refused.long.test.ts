@@ -18,7 +18,10 @@ describe("a Redis that refuses to hand out jobs", () => {
     const run = await bench.run("t", "noop");
     await set("1");
     const worker = new Worker({
-      ...{ connection: bench.redis.url, namespace: bench.namespace, types: [noop], logger: SILENT },
+      connection: bench.redis.url,
+      namespace: bench.namespace,
+      types: [noop],
+      logger: SILENT,
     });
     const errors: { at: number; message: string }[] = [];
     worker.on("error", ({ message }) => errors.push({ at: performance.now(), message }));

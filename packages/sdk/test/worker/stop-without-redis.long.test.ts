@@ -30,7 +30,10 @@ describe("a stop while Redis cannot be reached", () => {
 
   const start = async (type: AnyTaskType) => {
     const worker = new Worker({
-      ...{ connection: proxy.url, namespace: bench.namespace, types: [type], logger: SILENT },
+      connection: proxy.url,
+      namespace: bench.namespace,
+      types: [type],
+      logger: SILENT,
     });
     await worker.start();
     return worker;

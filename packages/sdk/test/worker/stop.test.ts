@@ -47,7 +47,10 @@ describe("a stop with a time limit", () => {
 
   it("before the start takes no job and does not fail", async () => {
     const worker = new Worker({
-      ...{ connection: bench.redis.url, namespace: bench.namespace, types: [noop], logger: SILENT },
+      connection: bench.redis.url,
+      namespace: bench.namespace,
+      types: [noop],
+      logger: SILENT,
     });
     await worker.stop();
     await worker.start();

@@ -6,7 +6,14 @@ import { failsForAll } from "../redis/redis-error.js";
 import { type Parts, Repository } from "../repository.js";
 import { BULL, BULL_PAUSE, ONCE } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
-import { bullDelayed, bullHeldKeys, bullMeta, bullPauseKeys, bullStateKeys, bullWorkerName } from "./bull-keys.js";
+import {
+  bullDelayed,
+  bullHeldKeys,
+  bullMeta,
+  bullPauseKeys,
+  bullStateKeys,
+  bullWorkerName,
+} from "./bull-keys.js";
 
 /** A queue's pause; empty if BullMQ itself paused it, which records nothing. */
 export type QueuePause = PauseFacts;

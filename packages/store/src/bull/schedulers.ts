@@ -107,7 +107,12 @@ async function readOne(
   );
   const [limit, count] = [number(hash.limit ?? repeat["limit"]), number(repeat["count"] ?? hash.ic ?? 1)];
   return {
-    ...{ id, kind, score, jobId, alive, raw },
+    id,
+    kind,
+    score,
+    jobId,
+    alive,
+    raw,
     // A delayed job's score is its time and 12 bits of order.
     next: due == null ? score : Math.floor(Number(due) / 4_096),
     definition: {

@@ -297,9 +297,7 @@ export class ClaimRepository extends DueReads {
     const decide = (task: DueTask, now: number) => {
       if (!force) assertThawed(task, localName(name), now);
       if (!force && task.quota?.full) throw tooManyWait(name);
-      const decision = decideTrigger(task, now, {
-        ...{ key: by.key, overlap, by: by.name, payload, trace },
-      });
+      const decision = decideTrigger(task, now, { key: by.key, overlap, by: by.name, payload, trace });
       if (payload !== undefined) assertFits(decision.pending, by.key, localName(name));
       return decision;
     };

@@ -47,7 +47,9 @@ export async function enqueueNow(
         bull: bullKeys(keys.bull),
       },
       {
-        ...{ name: local, shard, seen: seen.get(keys.due(shard)) },
+        name: local,
+        shard,
+        seen: seen.get(keys.due(shard)),
         run,
         node: by.node,
         template: `[${template}]`,

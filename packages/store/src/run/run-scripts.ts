@@ -129,8 +129,14 @@ export type CancelWord = "OK" | "UNCHANGED" | "FINAL" | "GONE";
 const ENDING = {
   keys: ["runs", "next", "journal", "alerts", "expected", "outcomes"],
   args: [
-    ...["completedFor", "completedMost", "failedFor", "failedMost"],
-    ...["successes", "failures", "successesFor", "failuresFor"],
+    "completedFor",
+    "completedMost",
+    "failedFor",
+    "failedMost",
+    "successes",
+    "failures",
+    "successesFor",
+    "failuresFor",
   ],
 } as const;
 
@@ -138,8 +144,10 @@ const ENDING = {
 export function endingArgs({ completedJobs, failedJobs, ...runs }: Retention) {
   return {
     ...runs,
-    ...{ completedFor: completedJobs.for, completedMost: completedJobs.most },
-    ...{ failedFor: failedJobs.for, failedMost: failedJobs.most },
+    completedFor: completedJobs.for,
+    completedMost: completedJobs.most,
+    failedFor: failedJobs.for,
+    failedMost: failedJobs.most,
   };
 }
 

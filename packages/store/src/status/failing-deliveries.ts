@@ -39,7 +39,9 @@ export async function failingDeliveries(
   const error = runs.find((run) => run.error !== undefined)?.error?.split("\n")[0];
   return [
     {
-      ...{ code: "ALERTS_FAIL", queue, deliveries: runs.length },
+      code: "ALERTS_FAIL",
+      queue,
+      deliveries: runs.length,
       to: [...new Set(tasks.flatMap(receiverOf))].slice(0, NAMED),
       ...(error !== undefined && { error }),
       since: Math.min(...runs.map(({ enqueued }) => enqueued)),

@@ -286,12 +286,10 @@ async function jobsWait(
   const counts = { jobs: state.waiting, workers: connected, active: state.active };
   return [
     {
-      ...{
-        code: idle ? ("JOBS_NOT_TAKEN" as const) : ("JOBS_WAIT" as const),
-        queue: name,
-        since: enqueued,
-        waitedMs,
-      },
+      code: idle ? ("JOBS_NOT_TAKEN" as const) : ("JOBS_WAIT" as const),
+      queue: name,
+      since: enqueued,
+      waitedMs,
       // A bound client does not learn how much others run.
       ...(owner === undefined && counts),
       ...(owner === undefined && started !== undefined && { longestMs: Math.max(0, now - started) }),
@@ -352,7 +350,9 @@ function freezeOf(freeze: Freeze, owner: string | undefined, now: number): Statu
   if (!frozen || (owner !== undefined && (freeze.owner ?? owner) !== owner)) return [];
   return [
     {
-      ...{ code: "FROZEN", frozen, scope: { owner: freeze.owner, tag, queue } },
+      code: "FROZEN",
+      frozen,
+      scope: { owner: freeze.owner, tag, queue },
       ...(freeze.owner !== undefined && { owner: freeze.owner }),
       ...(queue !== undefined && { queue }),
       ...(freeze.schedule === undefined && { since: Math.max(created, freeze.from) }),

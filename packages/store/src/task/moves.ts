@@ -47,7 +47,8 @@ export class MoveRepository extends Repository {
   async hold({ definition, generation }: StoredTask, to: string): Promise<"OK" | "STALE" | "MISSING"> {
     return this.scripts.run(HOLD_TASK, this.#keysOf(definition), {
       ...this.#nameOf(definition),
-      ...{ gen: generation, to },
+      gen: generation,
+      to,
     });
   }
 
@@ -87,8 +88,11 @@ export class MoveRepository extends Repository {
     );
     const seen = await this.#generation(to);
     const answer = await this.scripts.run(ADOPT_TASK, this.#keysOf(to), {
-      ...{ ...this.#nameOf(to), seen },
-      ...{ gen: generation, state, moving: `from ${from.queue} ${generation}` },
+      ...this.#nameOf(to),
+      seen,
+      gen: generation,
+      state,
+      moving: `from ${from.queue} ${generation}`,
       fields: fields.flat(),
       stats: Object.entries(stats).flat(),
       ledger,
@@ -120,9 +124,14 @@ export class MoveRepository extends Repository {
     const keys = this.keys.queue(name.queue);
     const local = localName(name);
     return {
-      ...{ task: keys.task(local), due: keys.due(shardOf(local)) },
-      ...{ next: keys.next, expected: keys.expected, runs: keys.runs },
-      ...{ stats: keys.stats(local), ledger: keys.ledger(local), revisions: keys.revisions(local) },
+      task: keys.task(local),
+      due: keys.due(shardOf(local)),
+      next: keys.next,
+      expected: keys.expected,
+      runs: keys.runs,
+      stats: keys.stats(local),
+      ledger: keys.ledger(local),
+      revisions: keys.revisions(local),
     };
   }
 }

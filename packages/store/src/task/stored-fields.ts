@@ -107,7 +107,9 @@ export function inSet(text: string | undefined): InSet | undefined {
   if (text === undefined) return undefined;
   const [, set, filed, revision, at] = /^(\S+) (\S+) (\d{1,16}|-) (\d{1,16})$/.exec(text) ?? [];
   return {
-    ...{ name: name(set), filed: name(filed), at: Number(at) },
+    name: name(set),
+    filed: name(filed),
+    at: Number(at),
     revision: revision === "-" ? undefined : revision,
   };
 }

@@ -190,7 +190,11 @@ export class TaskRepository extends TaskReads {
     for (;;) {
       const gen = await this.#generation(name);
       const answer = await this.scripts.run(PAUSE, this.#movedKeys(name), {
-        ...{ name: local, shard: shardOf(local), gen, by, note },
+        name: local,
+        shard: shardOf(local),
+        gen,
+        by,
+        note,
       });
       const [word, version] = answer.split(" ");
       if (word === "FOREIGN") throw unsupportedFormat(local, version as string);
@@ -231,7 +235,10 @@ export class TaskRepository extends TaskReads {
       const { nominal, due: planned } = (kept ? task : next) ?? {};
       const due = planned !== undefined && after !== undefined ? Math.max(planned, now + after) : planned;
       const over = isOver({
-        ...{ nominal, waits: task.waiting !== undefined, pending: task.pending, manual: isManual(task) },
+        nominal,
+        waits: task.waiting !== undefined,
+        pending: task.pending,
+        manual: isManual(task),
       });
       const skipped =
         missed !== "catch-up" && owed !== undefined && owed <= through
@@ -280,10 +287,13 @@ export class TaskRepository extends TaskReads {
         RETIRE,
         { ...this.#movedKeys(name), ledger: keys.ledger(local), owned: keys.owned(task.set.name) },
         {
-          ...{ name: local, shard: shardOf(local), gen: task.generation },
+          name: local,
+          shard: shardOf(local),
+          gen: task.generation,
           state: task.pending.length > 0 && task.state === "scheduled" ? "scheduled" : "finished",
           set: `${task.set.name} ${task.set.filed}`,
-          ...{ passedFrom: owed?.from, passedTo: owed?.to },
+          passedFrom: owed?.from,
+          passedTo: owed?.to,
         },
       );
       if (answer !== "STALE") return;
@@ -337,7 +347,9 @@ export class TaskRepository extends TaskReads {
         name: local,
         shard: shardOf(local),
         which: typeof which === "object" ? "held" : which,
-        ...{ gen, mark: token, names },
+        gen,
+        mark: token,
+        names,
       },
     );
     if (gone === "STALE") return held === undefined && this.delete(name, which);

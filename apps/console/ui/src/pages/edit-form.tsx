@@ -7,7 +7,9 @@ const w = words.edit;
 const KINDS = ["cron", "calendar", "every", "at", "manual"] as const;
 type Kind = (typeof KINDS)[number];
 const EXAMPLES: Record<Exclude<Kind, "manual">, string> = {
-  ...{ cron: "0 9 * * 1-5", calendar: "Mon..Fri *-*-* 09:00", every: "10m" },
+  cron: "0 9 * * 1-5",
+  calendar: "Mon..Fri *-*-* 09:00",
+  every: "10m",
   at: "2030-01-01T09:00:00+01:00",
 };
 /** Fields that only some kinds have. */

@@ -17,7 +17,9 @@ import { Button, Chips } from "../parts/button.js";
 const w = words.edit;
 
 const NEW: Draft = {
-  ...{ id: "", queue: "", type: "" },
+  id: "",
+  queue: "",
+  type: "",
   schedule: { cron: "0 9 * * 1-5", timezone: Intl.DateTimeFormat().resolvedOptions().timeZone },
   payload: {},
 };

@@ -12,7 +12,11 @@ import { words } from "../words.js";
 
 const w = words.run;
 const TONES: Record<ItemState, Tone> = {
-  ...{ waiting: "none", active: "run", completed: "ok", failed: "bad", cancelled: "none" },
+  waiting: "none",
+  active: "run",
+  completed: "ok",
+  failed: "bad",
+  cancelled: "none",
 };
 const OTHERS = (Object.keys(TONES) as ItemState[]).filter((state) => state !== "failed");
 

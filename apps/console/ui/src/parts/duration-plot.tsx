@@ -55,7 +55,10 @@ export default function DurationPlot({ runs, label }: Props) {
     const values = (isBad: boolean) =>
       sorted.map(({ ms, outcome }) => ((toneOf(outcome) === "bad") === isBad ? Math.max(1, ms) : null));
     const points = (name: string, stroke: () => string) => ({
-      ...{ label: name, stroke, width: 0, paths: () => null },
+      label: name,
+      stroke,
+      width: 0,
+      paths: () => null,
       points: { show: true, size: 5, fill: stroke, width: 0 },
       value: (_: unknown, ms: number | null) => (ms === null ? words.none : duration(ms)),
     });
@@ -63,7 +66,8 @@ export default function DurationPlot({ runs, label }: Props) {
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
     const plot = new UPlot(
       {
-        ...{ width: parent.clientWidth, height: HEIGHT },
+        width: parent.clientWidth,
+        height: HEIGHT,
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), zone),
         scales: { y: { distr: 3 } },
         axes: [

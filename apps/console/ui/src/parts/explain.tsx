@@ -14,7 +14,12 @@ import { Time } from "./time.js";
 type Explanation = AnswerTo<"occurrences.explain">;
 
 const TONES: Partial<Record<Explanation["verdict"], Tone>> = {
-  ...{ enqueued: "ok", skipped: "skip", waiting: "run", due: "warn", held: "warn", planned: "run" },
+  enqueued: "ok",
+  skipped: "skip",
+  waiting: "run",
+  due: "warn",
+  held: "warn",
+  planned: "run",
 };
 
 interface Props {

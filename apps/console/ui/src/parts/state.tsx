@@ -4,9 +4,15 @@ import { words } from "../words.js";
 export type Tone = "ok" | "bad" | "warn" | "run" | "skip" | "none";
 
 const OUTCOME_TONES: Record<Outcome, Tone> = {
-  ...{ succeeded: "ok", partial: "ok", "nothing-to-do": "ok" },
-  ...{ failed: "bad", "timed-out": "bad", crashed: "bad", lost: "bad" },
-  ...{ cancelled: "none", dropped: "skip" },
+  succeeded: "ok",
+  partial: "ok",
+  "nothing-to-do": "ok",
+  failed: "bad",
+  "timed-out": "bad",
+  crashed: "bad",
+  lost: "bad",
+  cancelled: "none",
+  dropped: "skip",
 };
 
 export function toneOf(outcome: Outcome | undefined): Tone {

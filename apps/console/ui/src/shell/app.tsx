@@ -22,7 +22,9 @@ const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs" }
 
 export function App() {
   const me = useQuery<Me, Error>({
-    ...{ queryKey: ["/me", {}], refetchInterval: 60_000, meta: { live: false } },
+    queryKey: ["/me", {}],
+    refetchInterval: 60_000,
+    meta: { live: false },
     queryFn: ({ signal }) => api("GET", "/me", { signal }),
   });
   const client = useQueryClient();
