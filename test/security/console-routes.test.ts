@@ -101,7 +101,7 @@ const OWNED = [
   "openapi.json",
   // Calendars can be read by all, and changed only by tokens without owners.
   ...["calendars", "calendars/a"],
-  ...["ticks", "load", "events"],
+  ...["board", "ticks", "load", "events"],
   ...[
     "runs/summary",
     "runs/a/cancel",

@@ -29,6 +29,7 @@ import { doctor } from "./health/doctor.js";
 import { status } from "./health/status.js";
 import { listNamespaces } from "./namespaces/list.js";
 import { listNodes } from "./nodes/list.js";
+import { boardOf } from "./occurrences/board.js";
 import { explain } from "./occurrences/explain.js";
 import { forecast } from "./occurrences/forecast.js";
 import { plannedLoad } from "./occurrences/load.js";
@@ -110,7 +111,15 @@ export const OPERATIONS = {
   health: { status, doctor },
   namespaces: { list: listNamespaces },
   nodes: { list: listNodes },
-  occurrences: { upNext, forecast, load: plannedLoad, ticks: listTicks, strips: tickStrips, explain },
+  occurrences: {
+    board: boardOf,
+    upNext,
+    forecast,
+    load: plannedLoad,
+    ticks: listTicks,
+    strips: tickStrips,
+    explain,
+  },
   queues: {
     list: listQueues,
     names: queueNames,

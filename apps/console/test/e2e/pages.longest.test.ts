@@ -67,11 +67,34 @@ describe.skipIf(!binary)("the pages in a browser", () => {
 
   test("the start page leads to failures and their errors, and markup in an error stays text", async () => {
     const { page } = await world.as("viewer");
-    const failing = page.locator("section", { has: page.getByRole("heading", { name: "Failing" }) });
-    await failing.getByRole("link", { name: "fails", exact: true }).click();
-    await page.getByRole("heading", { name: "fails" }).waitFor();
-    expect(await page.locator("pre.error").first().textContent()).toContain("<b>the disk</b> is full");
+    const failures = page.locator("section.panel", { has: page.getByRole("heading", { name: "Failures" }) });
+    await failures.getByRole("link", { name: "fails", exact: true }).first().click();
+    await page.locator("pre.error", { hasText: "<b>the disk</b> is full" }).first().waitFor();
     expect(await page.locator("main b, main i").count()).toBe(0);
+  });
+
+  test("each place of the board is explained there, an empty one too, by mouse and by keyboard", async () => {
+    const { page, go } = await world.as("viewer");
+    await go("/?by=task");
+    const strip = page.getByRole("slider", { name: /^system\/fails/ });
+    const row = page.locator("li", { has: strip });
+    const box = (await strip.boundingBox())!;
+    await strip.click({ position: { x: 20, y: 20 } });
+    await row.locator(".badge", { hasText: /no occurrence|before the task/ }).waitFor();
+    await strip.focus();
+    await page.keyboard.press("Home");
+    await row.locator(".badge", { hasText: "enqueued" }).waitFor();
+    expect(await strip.getAttribute("aria-valuetext")).toContain("1 failed");
+    await page.keyboard.press("ArrowRight");
+    await row.locator(".badge", { hasText: "planned" }).waitFor();
+    // Now is in the middle.
+    const now = (await strip.locator("line.now").boundingBox())!;
+    expect(Math.abs(now.x - box.x - box.width / 2)).toBeLessThan(10);
+    await page.getByRole("button", { name: "Queues" }).click();
+    await page.getByRole("slider", { name: /^q:/ }).focus();
+    await page.keyboard.press("Home");
+    await page.getByRole("button", { name: /^fails: .*1 failed/ }).click();
+    await page.locator(".why .badge", { hasText: "enqueued" }).waitFor();
   });
 
   test("a calendar task is put with a preview, and fires", async () => {

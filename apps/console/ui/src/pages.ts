@@ -1,7 +1,7 @@
 import type { ComponentType } from "react";
 import { later } from "./lib/later.js";
 import type { PageProps } from "./lib/page-props.js";
-import { Now } from "./pages/now.js";
+import { Now } from "./pages/now/now.js";
 import { words } from "./words.js";
 
 interface Page {

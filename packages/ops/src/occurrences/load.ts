@@ -141,13 +141,17 @@ export async function load(
   return work.count(() => scope.progress(0));
 }
 
-/** The load, in whole steps, of tasks that are added to it. Its count refuses too many steps: `INVALID_OPTION`. */
+/**
+ * The load, in whole steps, of tasks that are added to it. Its count refuses too many steps: `INVALID_OPTION`. @param slice shared by
+ * several of them
+ */
 export function emptyLoad(
   store: Store,
   freezes: readonly Freeze[],
   { from, to, step }: { from: number; to: number; step: number },
+  slice?: TimeSlice,
 ): Work {
-  return new Work(store, freezes, rangeOf(from, to, step));
+  return new Work(store, freezes, rangeOf(from, to, step), slice);
 }
 
 const DAY = 86_400_000;
@@ -172,12 +176,13 @@ class Work {
   readonly #range: Range;
   readonly #groups = new Map<string, Group>();
   readonly #traits = new Map<Schedule, { seeded: boolean; apart: boolean }>();
-  readonly #slice = new TimeSlice(MOST_WORK);
+  readonly #slice: TimeSlice;
   #tasks = 0;
   #frozen = 0;
   #exact = MOST_EXACT;
 
-  constructor(store: Store, freezes: readonly Freeze[], range: Range) {
+  constructor(store: Store, freezes: readonly Freeze[], range: Range, slice = new TimeSlice(MOST_WORK)) {
+    this.#slice = slice;
     this.#store = store;
     this.#freezes = freezes;
     this.#range = range;
@@ -219,15 +224,20 @@ class Work {
     return traits;
   }
 
-  /** @param onStep called from time to time */
-  async count(onStep: () => void): Promise<Load> {
-    const { from, step, size } = this.#range;
-    const counts = new Array<number>(size).fill(0);
+  /** Occurrences in each step. @param onStep called from time to time */
+  async counts(onStep = () => {}): Promise<number[]> {
+    const counts = new Array<number>(this.#range.size).fill(0);
     for (const group of this.#groups.values()) {
       await this.#spread(group, counts);
       onStep();
     }
-    const whole = counts.map(Math.round);
+    return counts.map(Math.round);
+  }
+
+  /** @param onStep called from time to time */
+  async count(onStep: () => void): Promise<Load> {
+    const { from, step } = this.#range;
+    const whole = await this.counts(onStep);
     const busiest = whole
       .map((count, i) => ({ at: from + i * step, count }))
       .filter(({ count }) => count > 0)

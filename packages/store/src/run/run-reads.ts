@@ -178,6 +178,17 @@ export class RunReads extends Repository {
     return this.link.ask((client) => client.zcount(this.keys.queue(queue).journal, from, to));
   }
 
+  /** Reads the newest skips of a queue's tasks, newest first; how many are kept: lib/ledger.lua. */
+  async skips(
+    queue: string,
+  ): Promise<(Pick<LedgerEntry, "reason" | "from" | "to" | "at"> & { local: string })[]> {
+    const found = await this.link.ask((client) => client.xrevrange(this.keys.queue(queue).skips, "+", "-"));
+    return found.map(([id, [, text = ""]]) => {
+      const [local = "", reason = "", from, to] = text.split(" ");
+      return { local, reason, from: Number(from), to: Number(to), at: Number.parseInt(id, 10) };
+    });
+  }
+
   /** Runs with what a sum needs: one round trip. Those whose records are gone are left out. */
   async brief(queue: string, ids: readonly string[]): Promise<ShortRun[]> {
     const runs = await readShort(this.link, this.keys.queue(queue), queue, ids);

@@ -8,10 +8,22 @@ import type { TaskCounts } from "./counts.js";
 import { unreadable, unsupportedFormat } from "./errors.js";
 import { type CountFilter, TaskListing, type TaskPage } from "./listing.js";
 import { rangeOf, type TaskFilter, withoutType } from "./name-sets.js";
-import type { Timing } from "./timings.js";
+import { readTags, readTimings, type Timing } from "./timings.js";
 
 /** Pages of tasks that are read to find one with a type, and the tasks of each. */
 const [MOST_PAGES, PAGE] = [20, 100];
+
+/** Places of an index from which a sample takes neighbours. */
+const PLACES = 20;
+
+/** Some tasks of a queue. */
+export interface TaskSample {
+  /** Number of tasks that they stand for. */
+  readonly all: number;
+  readonly locals: readonly string[];
+  /** The plans of those that are scheduled. */
+  readonly timings: readonly Timing[];
+}
 
 /** Reads tasks. */
 export class TaskReads extends Repository {
@@ -131,6 +143,37 @@ export class TaskReads extends Repository {
   /** The facts that decide the times of a queue's scheduled tasks, some tasks at a time. */
   timings(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Timing[]> {
     return this.#listing.timings(filter);
+  }
+
+  /** At most about this many tasks of a queue, from places evenly apart in the order of their names. */
+  async sample(filter: CountFilter & { readonly queue: string }, most: number): Promise<TaskSample> {
+    const { queue, owner, tag } = filter;
+    const keys = this.keys.queue(queue);
+    const index = tag === undefined ? keys.tasks : keys.tagged(tag);
+    const [first, last] = owner === undefined ? ["-", "+"] : rangeOf(owner);
+    const [all, before] = await this.link.ask((client) =>
+      Promise.all([
+        client.zlexcount(index, first, last),
+        owner === undefined ? 0 : client.zlexcount(index, "-", first.replace("[", "(")),
+      ]),
+    );
+    const places = all <= most ? 1 : PLACES;
+    const size = Math.min(all, Math.ceil(most / places));
+    const found = await this.link.ask((client) =>
+      Promise.all(
+        Array.from({ length: size === 0 ? 0 : places }, (_, i) => {
+          const start = before + Math.floor((i * (all - size)) / Math.max(1, places - 1));
+          return client.zrange(index, start, String(start + size - 1));
+        }),
+      ),
+    );
+    const locals = [...new Set(found.flat().map(withoutType))];
+    return { all, locals, timings: await readTimings(this.link, keys, locals, new Map()) };
+  }
+
+  /** The tags of these tasks; none of unknown and corrupt ones. One round trip. */
+  tags(queue: string, locals: readonly string[]): Promise<string[][]> {
+    return readTags(this.link, this.keys.queue(queue), locals);
   }
 
   /** Names of the tasks with a check due until then, and its time (UTC ms), earliest first. */

@@ -61,6 +61,11 @@ export async function readTimings(
   });
 }
 
+export async function readTags(link: Link, keys: QueueKeys, locals: readonly string[]): Promise<string[][]> {
+  const hashes = await readFields(link, keys, locals, ["tags"]);
+  return hashes.map((hash) => hash.get("tags")?.split(",") ?? []);
+}
+
 /** Some fields of tasks; none of one whose hash is corrupt. */
 async function readFields(
   link: Link,

@@ -110,31 +110,6 @@ export function Rows<Item>(props: {
   return of.length === 0 ? <Empty>{none}</Empty> : <ul className="rows">{of.map(children)}</ul>;
 }
 
-/** A panel with one row for each item. Without `none`, it is hidden while there is no item. */
-export function List<Data, Item>(props: {
-  title: string;
-  /** Page that lists them all. */
-  more: string;
-  of: Loadable<Data>;
-  items: (data: Data) => readonly Item[];
-  none?: string;
-  children: (item: Item) => ReactNode;
-}) {
-  const { title, more, of, items, none, children } = props;
-  if (none === undefined && of.data !== undefined && items(of.data).length === 0) return null;
-  return (
-    <Panel title={title} end={<Link href={more}>{words.more}</Link>}>
-      <Loaded of={of}>
-        {(data) => (
-          <Rows of={items(data)} none={none}>
-            {children}
-          </Rows>
-        )}
-      </Loaded>
-    </Panel>
-  );
-}
-
 export function Row({ href, name, children }: { href: string; name: string; children: ReactNode }) {
   return (
     <li>

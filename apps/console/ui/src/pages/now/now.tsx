@@ -1,0 +1,134 @@
+import type { AnswerTo } from "@carillon/ops";
+import { Link, useSearchParams } from "wouter";
+import { useCall } from "../../lib/query.js";
+import { useNow } from "../../lib/time.js";
+import { Loaded, PageHead, Panel } from "../../parts/page.js";
+import { words } from "../../words.js";
+import { Board } from "./board.js";
+import { type BoardView, spanOf, useWidth } from "./scale.js";
+import { Truth } from "./truth.js";
+import { Within } from "./within.js";
+
+const w = words.now;
+const BYS = ["task", "queue", "owner", "tag"] as const;
+const SPANS = ["1h", "6h", "24h"] as const;
+/** Read interval in ms. */
+const OFTEN = 10_000;
+
+/** The start page: one sentence, a board of time around now, and what happened in the time that is chosen on it. */
+export function Now() {
+  const [params, setParams] = useSearchParams();
+  const now = useNow();
+  const [ref, width] = useWidth();
+  const span = spanOf(params.get("span") ?? "6h", width, now);
+  const by = BYS.find((one) => one === params.get("by"));
+  const board = useCall("occurrences.board", width === 0 ? undefined : { ...span, by }, { refresh: OFTEN });
+  const set = (changes: Partial<BoardView>) =>
+    setParams(
+      (was) => {
+        const now = new URLSearchParams(was);
+        for (const [name, value] of Object.entries(changes)) {
+          if (value === undefined) now.delete(name);
+          else now.set(name, String(value));
+        }
+        return now;
+      },
+      { replace: true },
+    );
+  const chip = (name: "by" | "span", value: string, shown: boolean, text: string) => (
+    <button
+      key={value}
+      type="button"
+      className="chip"
+      aria-pressed={shown}
+      onClick={() => set({ [name]: value, row: undefined, at: undefined })}
+    >
+      {text}
+    </button>
+  );
+  const view: BoardView = {
+    row: params.get("row") ?? undefined,
+    at: whole(params.get("at")),
+    from: whole(params.get("from")),
+    to: whole(params.get("to")),
+  };
+  const title = (
+    <>
+      {w.board}
+      {board.data === undefined ? null : <span className="unseen">, {w.rows(board.data.rows.length)}</span>}
+    </>
+  );
+  return (
+    <>
+      <PageHead title={w.title} />
+      <div className="stack">
+        <Truth />
+        <Panel
+          title={title}
+          end={
+            <div className="chips">
+              {BYS.map((one) => chip("by", one, board.data?.by === one, w.by[one]))}
+              <span aria-hidden="true" className="chip-gap" />
+              {SPANS.map((one) => chip("span", one, (params.get("span") ?? "6h") === one, w.spans[one]))}
+            </div>
+          }
+        >
+          <div ref={ref}>
+            <Loaded of={board}>
+              {(board) => (
+                <>
+                  <Sums of={board} />
+                  <Board board={board} width={width} view={view} set={set} />
+                </>
+              )}
+            </Loaded>
+          </div>
+        </Panel>
+        {board.data === undefined ? null : <Within board={board.data} view={view} set={set} />}
+      </div>
+    </>
+  );
+}
+
+/** Figures of the past on the board, and links to what is wrong with tasks now. */
+function Sums({ of: { sums } }: { of: AnswerTo<"occurrences.board"> }) {
+  const counts = useCall("tasks.counts", {}, { every: OFTEN });
+  const { all = 0, failing = 0, overdue = 0, states } = counts.data ?? {};
+  const links = [
+    [w.failing(failing), "/tasks?filter=failing", failing],
+    [w.overdue(overdue), "/tasks?filter=overdue&sort=next", overdue],
+    [w.paused(states?.paused ?? 0), "/tasks?filter=paused", states?.paused],
+  ] as const;
+  return (
+    <p className="board-sums">
+      {(["ended", "late", "failed", "skipped"] as const).map((name) => (
+        <span key={name}>
+          <strong>{sums[name].toLocaleString("en")}</strong> {w.sums[name]}
+        </span>
+      ))}
+      {(["missed", "doubled"] as const).map((name) => (
+        <span key={name} data-tone={sums[name] === 0 ? "ok" : "bad"} className="board-promise">
+          <strong>{sums[name].toLocaleString("en")}</strong> {w.sums[name]}
+        </span>
+      ))}
+      {sums.read < sums.ended ? <span className="soft">{w.sampled(sums.read)}</span> : null}
+      {counts.data === undefined ? null : (
+        <span className="end inline">
+          <Link href="/tasks">{words.tasks(all)}</Link>
+          {links.map(([text, href, n]) =>
+            n ? (
+              <Link key={href} href={href}>
+                {text}
+              </Link>
+            ) : null,
+          )}
+        </span>
+      )}
+    </p>
+  );
+}
+
+function whole(text: string | null): number | undefined {
+  const value = Number(text ?? Number.NaN);
+  return Number.isSafeInteger(value) ? value : undefined;
+}

@@ -1,0 +1,136 @@
+import type { AnswerTo } from "@carillon/ops";
+import { duration, reasonText, remedyText } from "@carillon/ops/words";
+import { Link } from "wouter";
+import { useMe } from "../../lib/me.js";
+import { useCall } from "../../lib/query.js";
+import { useVoice } from "../../lib/time.js";
+import { Loaded } from "../../parts/page.js";
+import type { Tone } from "../../parts/state.js";
+import { Relative } from "../../parts/time.js";
+import { words } from "../../words.js";
+
+type Status = AnswerTo<"health.status">;
+type StatusReason = Status["reasons"][number];
+type Code = StatusReason["code"];
+
+const w = words.now;
+const OFTEN = 10_000;
+const TONES: Record<Status["state"], Tone> = { "on-time": "ok", behind: "warn", stopped: "bad" };
+
+/** Page on which each reason can be fixed; the others are fixed outside of the console. */
+const PLACES: Partial<Record<Code, string>> = {
+  NO_NODE: "/system",
+  NODES_NOT_READY: "/system",
+  QUEUE_PAUSED: "/system",
+  NO_WORKER: "/system",
+  JOBS_NOT_TAKEN: "/system",
+  FROZEN: "/freezes",
+  ALERTS_UNDELIVERED: "/alerts",
+  ALERTS_FAIL: "/alerts",
+  OVERDUE: "/tasks?filter=overdue",
+  JOBS_WAIT: "/runs",
+};
+
+/** What a cause leads to, in its queue or in all. */
+const SYMPTOMS: Partial<Record<Code, readonly Code[]>> = {
+  NO_NODE: ["OVERDUE"],
+  NODES_NOT_READY: ["OVERDUE"],
+  CLOCK_WENT_BACK: ["OVERDUE"],
+  QUEUE_PAUSED: ["JOBS_NOT_TAKEN", "JOBS_WAIT"],
+  NO_WORKER: ["JOBS_NOT_TAKEN", "JOBS_WAIT", "ALERTS_UNDELIVERED"],
+};
+
+/** The status in one sentence with its first cause, and what somebody holds on purpose. */
+export function Truth() {
+  const status = useCall("health.status", {}, { every: OFTEN });
+  return (
+    <Loaded of={status}>
+      {({ state, behind, nodes, workers, reasons, notes }) => {
+        const causes = foldedOf(reasons);
+        return (
+          <div className="stack">
+            <div className="note" data-tone={TONES[state]}>
+              <p>
+                <strong>
+                  {state === "on-time"
+                    ? w.onTime
+                    : state === "behind"
+                      ? w.behind(duration(behind))
+                      : w.stopped}
+                </strong>{" "}
+                <span className="soft">{w.counts(nodes.alive, nodes.ready, workers.alive)}</span>
+              </p>
+              {causes.length === 0 ? null : (
+                <ul className="stack">
+                  {causes.map(({ cause, symptoms }) => (
+                    <li key={JSON.stringify(cause)}>
+                      <Reason of={cause} />
+                      {symptoms.length === 0 ? null : (
+                        <details>
+                          <summary className="small soft">{w.symptoms(symptoms.length)}</summary>
+                          {symptoms.map((one) => (
+                            <p key={JSON.stringify(one)}>
+                              <Reason of={one} />
+                            </p>
+                          ))}
+                        </details>
+                      )}
+                    </li>
+                  ))}
+                </ul>
+              )}
+            </div>
+            {notes.length === 0 ? null : (
+              <ul className="note">
+                {notes.map((note) => (
+                  <li key={JSON.stringify(note)}>
+                    <Reason of={note} />
+                  </li>
+                ))}
+              </ul>
+            )}
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+interface Cause {
+  readonly cause: StatusReason;
+  readonly symptoms: StatusReason[];
+}
+
+/** Reasons with those that they cause folded below them. */
+function foldedOf(reasons: readonly StatusReason[]): Cause[] {
+  const causes: Cause[] = [];
+  for (const reason of reasons) {
+    const cause = causes.find(
+      ({ cause: { code, queue } }) =>
+        SYMPTOMS[code]?.includes(reason.code) && (queue === undefined || queue === reason.queue),
+    );
+    if (cause) cause.symptoms.push(reason);
+    else causes.push({ cause: reason, symptoms: [] });
+  }
+  return causes;
+}
+
+function Reason({ of }: { of: StatusReason }) {
+  const { code, since } = of;
+  const voice = useVoice();
+  const { wide } = useMe();
+  const place = wide || PLACES[code] !== "/system" ? PLACES[code] : undefined;
+  return (
+    <>
+      <span className="sentence">{reasonText(of, voice)}</span>{" "}
+      {since === undefined ? null : (
+        <span className="soft">
+          <Relative at={since} />
+        </span>
+      )}
+      <br />
+      <span className="soft">{remedyText(of, voice)} </span>
+      {place === undefined ? null : <Link href={place}>{w.places[code]}</Link>}
+    </>
+  );
+}

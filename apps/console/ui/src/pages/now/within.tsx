@@ -1,0 +1,123 @@
+import { duration } from "@carillon/ops/words";
+import { Link } from "wouter";
+import { runPath, shortName, taskPath } from "../../lib/api.js";
+import { useCall } from "../../lib/query.js";
+import { Button } from "../../parts/button.js";
+import { Loaded, Panel, Row, Rows } from "../../parts/page.js";
+import { Badge, RunBadge } from "../../parts/state.js";
+import { Time } from "../../parts/time.js";
+import { words } from "../../words.js";
+import type { BoardData, BoardView, SetView } from "./scale.js";
+
+const w = words.now;
+const CELLS = 60;
+
+type OnBoard = BoardData["runs"]["newest"][number];
+
+/** What happened in the range that is chosen on the board; else in the past that it shows. */
+export function Within({
+  board,
+  view: { from, to },
+  set,
+}: {
+  board: BoardData;
+  view: BoardView;
+  set: SetView;
+}) {
+  const range = from !== undefined && to !== undefined && to > from ? { from, to } : undefined;
+  const step = range && Math.max(1_000, Math.ceil((range.to - range.from) / CELLS));
+  const chosen = useCall("occurrences.board", range && { ...range, step, by: board.by });
+  const shown = range === undefined ? { data: board, error: undefined } : chosen;
+  const { from: start, to: end } = range ?? { from: board.from, to: Number.POSITIVE_INFINITY };
+  return (
+    <section className="stack" aria-labelledby="within">
+      <div className="inline">
+        <h2 id="within">
+          <Time at={start} /> – {range === undefined ? w.untilNow : <Time at={end} />}
+        </h2>
+        {range === undefined ? (
+          <span className="small soft">{w.dragHint}</span>
+        ) : (
+          <Button look="plain" onClick={() => set({ from: undefined, to: undefined })}>
+            {w.wholePast}
+          </Button>
+        )}
+      </div>
+      <Loaded of={shown}>
+        {({ runs, skips, sums }) => (
+          <div className="panels">
+            <Runs title={w.lists.failed(sums.failed)} of={runs.failed} none={w.none.failed} />
+            <Panel title={w.lists.skips(sums.skipped + sums.missed)}>
+              <Rows of={skips} none={w.none.skips}>
+                {({ task, reason, from, to }) => (
+                  <Row
+                    key={`${taskPath(task)} ${from}`}
+                    href={`${taskPath(task)}?explain=${from}`}
+                    name={shortName(task)}
+                  >
+                    <Badge tone="skip">{reason}</Badge>
+                    <span className="end soft">
+                      <Time at={from} />
+                      {to === from ? null : (
+                        <>
+                          {" – "}
+                          <Time at={to} />
+                        </>
+                      )}
+                    </span>
+                  </Row>
+                )}
+              </Rows>
+            </Panel>
+            <Runs title={w.lists.slowest} of={runs.slowest} none={w.none.runs} />
+            <Runs title={w.lists.newest(sums.ended)} of={runs.newest} none={w.none.runs} />
+            <Changes from={start} to={end} />
+          </div>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function Runs({ title, of, none }: { title: string; of: readonly OnBoard[]; none: string }) {
+  return (
+    <Panel title={title}>
+      <Rows of={of} none={none}>
+        {({ run, task, outcome, durationMs, started, nominal }) => (
+          <Row key={run} href={runPath(run)} name={shortName(task)}>
+            <RunBadge run={{ state: started === undefined ? "queued" : "running", outcome }} />
+            {durationMs === undefined ? null : <span>{duration(durationMs)}</span>}
+            <span className="end soft">
+              <Time at={started ?? nominal} />
+            </span>
+          </Row>
+        )}
+      </Rows>
+    </Panel>
+  );
+}
+
+function Changes({ from, to }: { from: number; to: number }) {
+  const changes = useCall("changes.list", { from, limit: 100 });
+  return (
+    <Panel title={w.lists.changes} end={<Link href="/changes">{words.more}</Link>}>
+      <Loaded of={changes}>
+        {({ changes }) => (
+          <Rows of={changes.filter(({ at }) => at < to).slice(0, 8)} none={w.none.changes}>
+            {({ id, at, kind, by, scope, count }) => (
+              <li key={id}>
+                <Badge>{kind}</Badge>
+                <span className="any">{Object.values(scope).filter(Boolean).join("/")}</span>
+                {count === undefined ? null : <span className="soft">{words.tasks(count)}</span>}
+                <span className="soft">{by}</span>
+                <span className="end soft">
+                  <Time at={at} />
+                </span>
+              </li>
+            )}
+          </Rows>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
