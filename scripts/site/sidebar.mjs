@@ -47,6 +47,7 @@ const SECTIONS = {
   ],
   Operations: [
     ["Deployment", "docs/deployment.md"],
+    ["Kubernetes, Compose, systemd", "deploy/README.md"],
     ["Managed Redis", "docs/managed-redis.md"],
     ["Upgrades", "docs/upgrading.md"],
     ["Runbook", "docs/runbook.md"],
