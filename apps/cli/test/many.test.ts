@@ -239,6 +239,11 @@ describe("freeze", () => {
     const windows = ["--all", "--cron", "0 3 * * Sun", "-z", "Europe/Berlin", "--for", "2h"];
     expect(await json(["freeze", ...windows])).toMatchObject({ all: true, length: 7_200_000 });
     expect((await cli(["freeze"])).code).toBe(2);
+    const paused = await cli(["pause", "a", "--until", "2h", "--note", "INC-9"]);
+    expect(paused.stdout).toMatch(/^paused system\/a until .*: freeze \w+\nholds 1 task, .*\n$/);
+    expect((await cli(["freeze", "a", "--from", "1h", "--dry-run"])).stdout).toMatch(/^would hold 1 task, /);
+    expect((await cli(["resume", "a"])).stdout).toBe("resumed a\n");
+    expect((await cli(["pause", "--owner", "acme", "--all", "--until", "2h"])).code).toBe(2);
     const typo = await cli(["freeze", "--owner", "amce", "--until", "1h", "--dry-run"]);
     expect(typo).toMatchObject({
       code: 0,

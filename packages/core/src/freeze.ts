@@ -1,5 +1,5 @@
 import { CarillonError, invalid } from "./errors.js";
-import { assertName } from "./names.js";
+import { assertName, type TaskName } from "./names.js";
 import { assertOptions, durationOption } from "./options.js";
 import {
   type CompiledSchedule,
@@ -11,13 +11,15 @@ import {
   scheduleSchema,
 } from "./schedule/index.js";
 import type { ScheduleInput } from "./schedule/input.js";
-import { fromZod, type TaskDefinition } from "./task.js";
+import { fromZod } from "./task.js";
 
 /** Scope of a freeze: tasks that match all given fields; `all` alone means every task. */
 export interface FreezeScope {
   readonly owner?: string | undefined;
   readonly tag?: string | undefined;
   readonly queue?: string | undefined;
+  /** Only these tasks. */
+  readonly tasks?: readonly TaskName[] | undefined;
   /** Every task of the namespace. Default: false. */
   readonly all?: boolean | undefined;
 }
@@ -59,9 +61,11 @@ function windowsOf(freeze: Freeze): CompiledSchedule | undefined {
 
 /** Whether a task is in the scope of a freeze. */
 export function covers(
-  { owner, tag, queue }: FreezeScope,
-  task: Pick<TaskDefinition, "owner" | "queue" | "tags">,
+  { owner, tag, queue, tasks }: FreezeScope,
+  task: TaskName & { readonly tags?: readonly string[] | undefined },
 ): boolean {
+  if (tasks?.every((one) => one.id !== task.id || one.owner !== task.owner || one.queue !== task.queue))
+    return false;
   if (owner !== undefined && owner !== task.owner) return false;
   if (queue !== undefined && queue !== task.queue) return false;
   return tag === undefined || (task.tags ?? []).includes(tag);
@@ -109,16 +113,19 @@ export function isThawed(freeze: Freeze, now: number): boolean {
   return endAt(freeze, now) === undefined && nextFreeze([freeze], now) === undefined;
 }
 
-/** @throws `INVALID_OPTION` unless a scope names an owner, a tag or a queue, or all tasks */
-export function assertFreezeScope({ owner, tag, queue, all }: FreezeScope): void {
-  const given = Object.entries({ owner, tag, queue }).filter(([, value]) => value !== undefined);
-  for (const [field, value] of given) assertName(value, field);
+/** @throws `INVALID_OPTION` unless a scope names tasks, an owner, a tag or a queue, or all tasks */
+export function assertFreezeScope({ owner, tag, queue, tasks, all }: FreezeScope): void {
+  const names = Object.entries({ owner, tag, queue }).filter(([, value]) => value !== undefined);
+  for (const [field, value] of names) assertName(value, field);
+  const given = tasks === undefined ? names : [...names, tasks];
   if (all !== undefined && typeof all !== "boolean")
     throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "all" });
   if (given.length > 0 !== (all ?? false)) return;
   throw new CarillonError(
     "INVALID_OPTION",
-    all ? "all is given together with an owner, tag or queue." : "no owner, tag, queue or all is given.",
+    all
+      ? "all is given together with tasks, an owner, tag or queue."
+      : "no tasks, owner, tag, queue or all is given.",
     { remedy: "Select tasks by one of these." },
   );
 }

@@ -1,5 +1,5 @@
 import { ALERTS_QUEUE, type FreezeScope, isCarillonError, type TaskName } from "@carillon/core";
-import { nearest, parseLocalName } from "@carillon/core/internal";
+import { covers, nearest, parseLocalName } from "@carillon/core/internal";
 import type { Warning } from "@carillon/sdk";
 import { countByFilter, running, type Scope } from "@carillon/sdk/internal";
 import { z } from "zod";
@@ -42,7 +42,7 @@ export interface HeldScope extends FreezeScope {
 /** @param times beginning and end of the hold, UTC ms; none: now, until it is lifted */
 export async function holdsOf(
   scope: Scope,
-  { owner, tag, queue, task }: HeldScope,
+  { owner, tag, queue, task, tasks: named }: HeldScope,
   times: { readonly from?: number | undefined; readonly until?: number | undefined } = {},
 ): Promise<Holds> {
   const given = { owner: owner ?? scope.owner, tag, queue };
@@ -51,11 +51,11 @@ export async function holdsOf(
   const from = Math.max(now + 1, times.from ?? 0);
   const until = Math.min(times.until ?? Number.POSITIVE_INFINITY, from + DAY);
   const { all } = await countByFilter(scope, given);
-  const tasks = task === undefined ? all : await namesakes(scope, task, given);
+  const tasks = named?.length ?? (task === undefined ? all : await namesakes(scope, task, given));
   const counted = task === undefined && all > 0 && all <= MOST_TASKS;
   const [starts, open] = await Promise.all([
-    tasks === 0 ? 0 : counted ? startsIn(scope, given, from, until) : undefined,
-    tasks === 0 ? 0 : runningIn(scope, { ...given, task }),
+    tasks === 0 ? 0 : counted ? startsIn(scope, { ...given, tasks: named }, from, until) : undefined,
+    tasks === 0 ? 0 : runningIn(scope, { ...given, task, tasks: named }),
   ]);
   const warnings = tasks === 0 ? [await warningOf(scope, { ...given, task })] : [];
   return { tasks, starts, until, running: open, warnings };
@@ -76,23 +76,25 @@ async function namesakes(scope: Scope, id: string, { owner, queue }: FreezeScope
 /** Starts of a range, without regard to freezes. */
 async function startsIn(
   scope: Scope,
-  given: FreezeScope,
+  { tasks, ...given }: FreezeScope,
   from: number,
   until: number,
 ): Promise<number | undefined> {
   try {
     const range = { from, to: Math.max(until, from + 1), step: DAY } as const;
-    return (await load(scope, { ...given, ...range }, [])).total;
+    return (await load(scope, { ...given, ...range }, [], tasks)).total;
   } catch (error) {
     if (isCarillonError(error, "INVALID_OPTION")) return undefined;
     throw error;
   }
 }
 
-async function runningIn(scope: Scope, { owner, tag, queue, task }: HeldScope): Promise<number> {
+async function runningIn(scope: Scope, { owner, tag, queue, task, tasks: of }: HeldScope): Promise<number> {
   const queues = (await scope.queuesOf(queue)).filter((one) => one !== ALERTS_QUEUE);
   const runs = await running({ store: scope.store, owner, queues }, undefined, MOST_RUNS);
-  const named = runs.filter((run) => task === undefined || run.task.id === task);
+  const named = runs.filter(
+    (run) => (task === undefined || run.task.id === task) && covers({ tasks: of }, run.task),
+  );
   if (tag === undefined) return named.length;
   const tasks = await Promise.all(named.map((run) => scope.store.tasks.get(run.task).catch(() => undefined)));
   return tasks.filter((one) => one?.definition.tags?.includes(tag)).length;

@@ -50,6 +50,11 @@ export const taskRef = {
   owner: given.optional().describe("Default: the client's, or `system`."),
   id: given,
 };
+/** A name in a list: `owner/id`, or an object. */
+export const taskRefs = z.union(
+  [given, z.strictObject({ queue: given.optional(), owner: given.optional(), id: given })],
+  "neither a name nor an object with an id",
+);
 export function refOf({ queue, owner, id }: z.output<z.ZodObject<typeof taskRef>>): TaskRef {
   return { queue, owner, id };
 }

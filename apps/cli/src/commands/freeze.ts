@@ -1,7 +1,7 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
-import { covers, duration } from "@carillon/ops/words";
+import { covers, duration, scopeText } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
-import { type Globals, operate, type Register, unbound, withClient } from "../command.js";
+import { type Globals, operate, type Register, taskRef, unbound, withClient } from "../command.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
@@ -26,11 +26,13 @@ interface FreezeOptions extends Globals {
 export const registerFreeze: Register = (program, out) => {
   program
     .command("freeze")
-    .summary("hold all tasks of an owner, a tag, a queue, or the namespace")
+    .summary("hold tasks, or all of an owner, a tag, a queue, or the namespace")
     .description(
       "Holds all tasks of a scope, also those put later, independently of pauses. Due times are skipped as\n" +
-        "frozen; single times, retries and pending occurrences are held. Open runs go on. The scope is --owner, --tag, --queue or --all.",
+        "frozen; single times, retries and pending occurrences are held. Open runs go on. The scope is up to 100 tasks\n" +
+        "of one owner, or --owner, --tag, --queue or --all.",
     )
+    .argument("[tasks...]", "[owner/]id")
     .option("--tag <tag>", "only tasks with this tag")
     .option("--queue <queue>", "only tasks of this queue")
     .option("--all", "every task of the namespace")
@@ -43,7 +45,7 @@ export const registerFreeze: Register = (program, out) => {
     .option("--note <text>", "why")
     .option("--by <name>", "who")
     .option("--dry-run", "count what it would hold, and freeze nothing")
-    .action(async (_: unknown, command) => {
+    .action(async (tasks: string[], _: unknown, command) => {
       const options: FreezeOptions = command.optsWithGlobals();
       const { owner, tag, queue, all, cron, calendar, note, timezone: zone = "UTC" } = options;
       const sdk = await import("@carillon/sdk/schedule");
@@ -56,7 +58,10 @@ export const registerFreeze: Register = (program, out) => {
           ...(calendar !== undefined && { calendar, timezone: zone }),
         };
         const input: InputTo<"freezes.put"> = {
-          ...{ owner, tag, queue, all, note },
+          ...(tasks.length === 0
+            ? { owner, queue }
+            : { tasks: tasks.map((task) => taskRef(task, queue, owner)) }),
+          ...{ tag, all, note },
           from: time(options.from, "--from"),
           until: time(options.until, "--until"),
           schedule: Object.keys(windows).length === 0 ? undefined : (windows as { cron: string }),
@@ -65,7 +70,7 @@ export const registerFreeze: Register = (program, out) => {
         return ops.freezes.put({ ...input, dryRun: options.dryRun }, { by: options.by });
       });
       if (options.json) return out.json(put);
-      if (!options.dryRun) await out.write(`freeze ${put.id}: ${scopeOf(put)}, ${timesOf(put)}\n`);
+      if (!options.dryRun) await out.write(`freeze ${put.id}: ${scopeText(put)}, ${timesOf(put)}\n`);
       await writeHolds(out, put.holds, options.dryRun ? "would hold" : "holds");
     });
 };
@@ -112,12 +117,7 @@ export function freezeOf(freezes: readonly FreezeView[], task: Task): FreezeView
 export function freezeText(freeze: FreezeView, times?: TimeTexts): string {
   const { by, note } = freeze;
   const who = by === undefined ? "" : `, by ${by}`;
-  return `${scopeOf(freeze)}, ${timesOf(freeze, times)}${who}${note === undefined ? "" : `: ${note}`}`;
-}
-
-function scopeOf({ owner, tag, queue }: FreezeView): string {
-  const parts = Object.entries({ owner, tag, queue }).filter(([, value]) => value !== undefined);
-  return parts.length === 0 ? "all" : parts.map(([field, value]) => `${field} ${value}`).join(", ");
+  return `${scopeText(freeze)}, ${timesOf(freeze, times)}${who}${note === undefined ? "" : `: ${note}`}`;
 }
 
 function timesOf(
@@ -135,7 +135,7 @@ function timesOf(
 
 const COLUMNS: Column<FreezeView>[] = [
   { title: "ID", value: ({ id }) => id },
-  { title: "TASKS", value: scopeOf },
+  { title: "TASKS", value: scopeText },
   { title: "ACTIVE", value: ({ active }) => (active ? "yes" : "no") },
   { title: "TIMES", value: timesOf },
   { title: "BY", value: ({ by }) => by ?? "-" },

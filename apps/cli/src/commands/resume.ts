@@ -87,9 +87,10 @@ export const registerResume: Register = (program, out) => {
             "Leave it out.",
           );
       }
-      const changed = await withClient(options, (client) =>
-        client.resume(taskRef(task, options.queue, options.owner), { missed, mode, by: options.by }),
-      );
+      const { changed } = await withClient(options, (_, ops) => {
+        const ref = taskRef(task, options.queue, options.owner);
+        return ops.tasks.resume({ ...ref, missed, mode }, { by: options.by });
+      });
       const text = `${changed ? "resumed" : "was not paused:"} ${task}\n`;
       await (options.json ? out.json({ task, changed }) : out.write(text));
     });

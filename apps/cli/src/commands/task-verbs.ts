@@ -1,3 +1,4 @@
+import { scopeText } from "@carillon/ops/words";
 import type { TriggerResult } from "@carillon/sdk";
 import { Option } from "commander";
 import type { Register } from "../command.js";
@@ -5,10 +6,15 @@ import { collect, taskRef, tasksCommand, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { parseJson } from "../input.js";
+import { readMoment } from "../moment.js";
+import type { Output } from "../output.js";
+import { HERE, when } from "../times.js";
+import { writeHolds } from "./holds-text.js";
 import { type Deed, doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
 interface VerbOptions extends Named {
+  until?: string;
   note?: string;
   by?: string;
   cancelQueued?: boolean;
@@ -44,12 +50,17 @@ export const registerRm: Register = (program, out) => {
 export const registerPause: Register = (program, out) => {
   tasksCommand(program, "pause", "hold a task's future occurrences, or those of many; queued runs go on")
     .option("--note <text>", "why; shown with the task")
+    .option(
+      "--until <time>",
+      "of named tasks: end, 2h from now or a time; a freeze of these tasks, which resume ends too",
+    )
     .option("--by <name>", "who")
     .option("--cancel-queued", "of one task: cancel its runs that wait for a worker, too")
     .action(async (tasks: string[], _: unknown, command) => {
       const options: VerbOptions = command.optsWithGlobals();
       const task = onlyTask(tasks, options);
       const why = { note: options.note, by: options.by };
+      if (options.until !== undefined) return pauseUntil(options.until, tasks, options, out);
       if (task === undefined) {
         if (options.cancelQueued)
           throw misuse("cancel-queued", "applies to one task only.", "Leave it out, or give a task.");
@@ -70,6 +81,23 @@ export const registerPause: Register = (program, out) => {
       await (options.json ? out.json({ task, state: "paused", changed }) : out.write(text));
     });
 };
+
+async function pauseUntil(text: string, tasks: string[], options: VerbOptions, out: Output): Promise<void> {
+  const { queue, owner, note, by, dryRun, cancelQueued } = options;
+  if (tasks.length === 0)
+    throw misuse("until", "given without tasks.", "Name tasks, or use carillon freeze with --until.");
+  if (cancelQueued) throw misuse("cancel-queued", "given with --until.", "Leave one of the two out.");
+  const sdk = await import("@carillon/sdk/schedule");
+  const put = await withClient(options, async (client, ops) => {
+    const now = await client.serverTime();
+    const { time } = readMoment(sdk, text, { zone: HERE, now, field: "--until", duration: "from" });
+    const named = tasks.map((task) => taskRef(task, queue, owner));
+    return ops.freezes.put({ tasks: named, until: time, note, dryRun }, { by });
+  });
+  if (options.json) return out.json(put);
+  if (!dryRun) await out.write(`paused ${scopeText(put)} until ${when(put.until)}: freeze ${put.id}\n`);
+  await writeHolds(out, put.holds, dryRun ? "would hold" : "holds");
+}
 
 export const registerTrigger: Register = (program, out) => {
   tasksCommand(program, "trigger", "run a task now, paused or not, or many; schedules are not touched")

@@ -111,6 +111,11 @@ export const taskWords = {
     payloadHint: "For this run only. The task keeps its own.",
     note: "Note",
     noteHint: "Shown wherever the pause shows: in lists, in the ledger, and by explain.",
+    pauseUntil: (zone: string) => `Until (${zone})`,
+    pauseUntilHint:
+      "Empty: until someone resumes it. With a time: what falls due meanwhile is skipped as frozen.",
+    frozenNow: (scope: string) => `Frozen: ${scope}`,
+    frozenLater: (scope: string) => `To be frozen: ${scope}`,
     cancelQueued: "Also cancel runs that wait for a worker",
     missed: "Times that passed while paused",
     missedHint: (policy: unknown) => `Its catch-up policy: ${JSON.stringify(policy)}`,

@@ -106,7 +106,10 @@ function notReadyText(all: readonly NotReady[]): string {
   return reasons.length > 0 ? `${nodes}: ${reasons.join("; ")}.` : `${nodes}.`;
 }
 
-function scopeText({ owner, tag, queue }: FreezeScope): string {
+/** A scope in words: `owner acme, tag billing`, `acme/nightly`, `12 tasks`, `all tasks`. */
+export function scopeText({ owner, tag, queue, tasks = [] }: FreezeScope): string {
+  const [one] = tasks;
+  if (one) return tasks.length > 1 ? `${tasks.length} tasks` : `${one.owner}/${one.id}`;
   const parts = Object.entries({ owner, tag, queue }).flatMap(([part, name]) =>
     name === undefined ? [] : [`${part} ${name}`],
   );

@@ -4,15 +4,13 @@ import { CONDITION_NAMES, CONDITIONS } from "@carillon/sdk/conditions";
 import { assertRef, checkedConditions, type Scope } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { conditions } from "../conditions.js";
-import { given } from "../shapes.js";
-
-const name = z.strictObject({ queue: given.optional(), owner: given.optional(), id: given });
+import { taskRefs } from "../shapes.js";
 
 /** Fields that select tasks as `client.list` does, or by name. At least one besides `state` is required. */
 export const filter = {
   ...conditions,
   tasks: z
-    .array(z.union([given, name], "neither a name nor an object with an id"), "not a list")
+    .array(taskRefs, "not a list")
     .readonly()
     .optional()
     .describe("These tasks, at most 1,000: as `get` takes them. Not together with another field."),

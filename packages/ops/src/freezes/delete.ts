@@ -2,7 +2,7 @@ import { CarillonError } from "@carillon/core";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { given } from "../shapes.js";
-import { mayRead } from "./freeze.js";
+import { loggedOf, mayRead, ownerOf } from "./freeze.js";
 
 /** Lifts a freeze. The occurrences that it held continue at once, unless another freeze or a pause holds them. */
 export const deleteFreeze = operation({
@@ -15,13 +15,12 @@ export const deleteFreeze = operation({
   async run(call, { id }) {
     const { scope, store, log } = call;
     const freeze = (await store.freezes.list()).find((one) => one.id === id && mayRead(call, one));
-    if (freeze) scope.bind({ owner: freeze.owner ?? (scope.owner && "*") });
+    if (freeze) scope.bind({ owner: ownerOf(freeze) ?? (scope.owner && "*") });
     if (!freeze || !(await store.freezes.lift(id)))
       throw new CarillonError("FREEZE_NOT_FOUND", "there is no such freeze.", {
         field: "id",
         remedy: "It may have ended or been lifted: list the freezes.",
       });
-    const { owner, tag, queue } = freeze;
-    log({ owner, tag, queue, freeze: id });
+    log(loggedOf(freeze));
   },
 });

@@ -1,18 +1,41 @@
 import { randomBytes } from "node:crypto";
-import { ALERTS_QUEUE, CarillonError, type Duration, type Freeze, type ScheduleInput } from "@carillon/core";
-import { assertFreezeScope, frozenAt, invalid, nextFreeze, parseWindows } from "@carillon/core/internal";
-import { instant as instantOf, shortText } from "@carillon/sdk/internal";
+import {
+  ALERTS_QUEUE,
+  CarillonError,
+  type Duration,
+  type Freeze,
+  type ScheduleInput,
+  type TaskName,
+} from "@carillon/core";
+import {
+  assertFreezeScope,
+  covers,
+  frozenAt,
+  invalid,
+  nextFreeze,
+  parseWindows,
+} from "@carillon/core/internal";
+import { type ChangeScope, instant as instantOf, shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { type Holds, holdsOf } from "../holds.js";
 import type { Call } from "../operation.js";
-import { count, duration, flag, given, instant, time } from "../shapes.js";
+import { count, duration, flag, given, instant, taskName, taskRefs, time } from "../shapes.js";
+
+/** Tasks that one freeze names: every queue has a copy of each freeze. */
+const MOST_TASKS = 100;
 
 /** Tasks to freeze, and for how long: until a time, until it is lifted, or in recurring windows. */
 export const freezeInput = z.strictObject({
   owner: given.optional(),
   tag: given.optional(),
   queue: given.optional(),
-  all: flag.optional().describe("Every task. Instead of owner, tag and queue."),
+  tasks: z
+    .array(taskRefs, "not a list")
+    .min(1, "empty")
+    .max(MOST_TASKS, `more than ${MOST_TASKS}`)
+    .optional()
+    .describe(`Only these tasks of one owner, at most ${MOST_TASKS}: as \`get\` takes them.`),
+  all: flag.optional().describe("Every task. Instead of the other fields."),
   from: instant.optional().describe("Begin. Default: now. Not with `schedule`."),
   until: instant.optional().describe("End. Default: none, until it is lifted. Not with `schedule`."),
   schedule: z
@@ -32,6 +55,7 @@ export const freeze = z
     owner: z.string().optional(),
     tag: z.string().optional(),
     queue: z.string().optional(),
+    tasks: z.array(taskName).readonly().optional(),
     all: z.boolean().optional(),
     from: time,
     until: time.optional(),
@@ -60,7 +84,24 @@ export function viewOf(freeze: Freeze, now: number): FreezeView {
 
 /** Whether a caller may see a freeze: one that is bound to an owner sees its own and those of no owner. */
 export function mayRead({ owner }: Call, freeze: Freeze): boolean {
-  return owner === undefined || freeze.owner === undefined || freeze.owner === owner;
+  const whose = ownerOf(freeze);
+  return owner === undefined || whose === undefined || whose === owner;
+}
+
+/** The owner whose tasks a freeze holds; undefined: those of several. */
+export function ownerOf({ owner, tasks }: Freeze): string | undefined {
+  return owner ?? tasks?.[0]?.owner;
+}
+
+/** Whether a freeze is a pause of this task until a time. */
+export function isPauseOf({ tasks, until, schedule }: Freeze, name: TaskName): boolean {
+  return tasks?.length === 1 && covers({ tasks }, name) && until !== undefined && schedule === undefined;
+}
+
+/** What the change log names of a freeze: its one task, or its scope. */
+export function loggedOf({ id, tag, queue, tasks, ...freeze }: Freeze): ChangeScope {
+  const [one] = tasks?.length === 1 ? tasks : [];
+  return { ...(one ?? { owner: ownerOf({ id, tasks, ...freeze }), queue }), tag, freeze: id };
 }
 
 /** Counts what a freeze holds; of recurring windows, the present or next one. */
@@ -79,9 +120,13 @@ export async function freezeOf(
   { scope, store, by }: Call,
   input: z.output<typeof freezeInput>,
 ): Promise<{ freeze: Freeze; now: number }> {
-  const { owner, tag, queue, all: every, ...given } = scope.bind(input);
+  const { owner, tag, queue, tasks: refs, all: every, ...given } = scope.bind(input);
   const all = scope.owner === undefined ? every : undefined;
-  assertFreezeScope({ owner, tag, queue, all });
+  const tasks = refs && (await Promise.all(refs.map((ref) => scope.locate(ref))));
+  assertFreezeScope({ owner, tag, queue, tasks, all });
+  const other = tasks?.find((one) => one.owner !== tasks[0]?.owner);
+  if (other)
+    throw invalid("tasks", `of several owners: ${other.owner} is another.`, "Give the tasks of one owner.");
   if (queue === ALERTS_QUEUE)
     throw new CarillonError("FORBIDDEN", "alerts go through this queue; it cannot be frozen.", {
       field: "queue",
@@ -101,6 +146,7 @@ export async function freezeOf(
     ...(owner !== undefined && { owner }),
     ...(tag !== undefined && { tag }),
     ...(queue !== undefined && { queue }),
+    ...(tasks && { tasks }),
     ...(all && { all }),
     ...times,
     from,

@@ -110,6 +110,59 @@ describe("a dry run", () => {
   });
 });
 
+describe("a pause until a time", () => {
+  it("holds one task, ends by itself with no node alive, and goes before its end by a resume", async () => {
+    await put("a");
+    await put("b");
+    const { tasks, freezes } = operatorOf(kit.client);
+    const until = START + 5 * MINUTE + 1;
+    const ref = { queue: QUEUE, owner: "system", id: "a" };
+    const dry = await freezes.put({ tasks: ["a"], until, dryRun: true });
+    expect(dry).toMatchObject({ tasks: [ref], holds: { tasks: 1, starts: 5, running: 0 } });
+    expect(await tasks.pause({ id: "a", until, note: "INC-7" })).toMatchObject({ changed: true });
+    expect((await freezes.list()).freezes).toMatchObject([{ tasks: [ref], note: "INC-7", active: true }]);
+    await kit.advance("2m");
+    expect([await nominals("a"), await nominals("b")]).toEqual([[], [1, 2]]);
+    // Its end is a time that every reader obeys: nobody has to act at it.
+    await kit.advance("6m");
+    expect(await nominals("a")).toEqual([6, 7, 8]);
+    await tasks.pause({ id: "a", until: "2100-01-01T00:00:00Z" });
+    expect(await tasks.resume({ id: "a" })).toEqual({ changed: true });
+    expect(await tasks.resume({ id: "a" })).toEqual({ changed: false });
+    await kit.advance("1m");
+    expect(await nominals("a")).toEqual([6, 7, 8, 9]);
+  });
+
+  it("is refused for a missing task, tasks of several owners, too many, and other tasks than the caller's", async () => {
+    await put("a");
+    await put("b", { owner: "acme" });
+    const { tasks, freezes } = operatorOf(kit.client);
+    const code = (call: Promise<unknown>) =>
+      call.then(
+        () => "OK",
+        ({ code, field }) => `${code} ${field}`,
+      );
+    expect(await code(freezes.put({ tasks: ["none"] }))).toBe("TASK_NOT_FOUND undefined");
+    expect(await code(freezes.put({ tasks: ["a", "acme/b"] }))).toBe("INVALID_OPTION tasks");
+    expect(await code(freezes.put({ tasks: [], all: true }))).toBe("INVALID_OPTION tasks");
+    expect(await code(freezes.put({ tasks: Array(101).fill("a") }))).toBe("INVALID_OPTION tasks");
+    expect(await code(freezes.put({ tasks: ["a"], all: true }))).toBe("INVALID_OPTION undefined");
+    expect(await code(tasks.pause({ id: "a", until: START }))).toBe("INVALID_OPTION until");
+    const forever = { id: "a", until: "2100-01-01T00:00:00Z" };
+    expect(await code(tasks.pause({ ...forever, cancelQueued: true }))).toBe("INVALID_OPTION cancelQueued");
+    const { freeze = "" } = await tasks.pause(forever);
+    const acme = operatorOf(new Client({ store: kit.store, owner: "acme" }));
+    expect(await code(acme.freezes.put({ tasks: [{ queue: QUEUE, owner: "system", id: "a" }] }))).not.toBe(
+      "OK",
+    );
+    expect((await acme.freezes.list()).freezes).toEqual([]);
+    expect(await code(acme.freezes.delete({ id: freeze }))).toBe("FREEZE_NOT_FOUND id");
+    const { id } = await acme.freezes.put({ tasks: ["b"] });
+    expect((await acme.freezes.list()).freezes).toMatchObject([{ id }]);
+    await acme.freezes.delete({ id });
+  });
+});
+
 describe("a freeze", () => {
   it("skips due occurrences with author and note, and starts no flood at its end", async () => {
     await put("t", { catchUp: "all" });

@@ -2,7 +2,7 @@ import { shown } from "@carillon/sdk/internal";
 import { holds } from "../holds.js";
 import { operation } from "../operation.js";
 import { dryRun } from "../shapes.js";
-import { freeze, freezeInput, freezeOf, holdsOfFreeze, viewOf } from "./freeze.js";
+import { freeze, freezeInput, freezeOf, holdsOfFreeze, loggedOf, viewOf } from "./freeze.js";
 
 /**
  * Freezes tasks, tasks that are put later included. It holds on all nodes before its answer is made, independently of pauses and other
@@ -14,7 +14,8 @@ export const putFreeze = operation({
   role: "operator",
   reach: "owner",
   logs: "freeze",
-  summary: "Freezes all tasks of an owner, a tag, a queue or the namespace, and counts what that holds.",
+  summary:
+    "Freezes all tasks of an owner, a tag, a queue or the namespace, or some tasks, and counts what that holds.",
   input: freezeInput.extend({ dryRun }),
   output: freeze.extend({ holds }),
   status: [200, 201],
@@ -22,8 +23,8 @@ export const putFreeze = operation({
     const { freeze, now } = await freezeOf(call, input);
     if (!dryRun) {
       await call.store.freezes.put(freeze);
-      const { id, owner, tag, queue, by: _, created: __, ...facts } = freeze;
-      call.log({ owner, tag, queue, freeze: id }, { after: shown({ owner, tag, queue, ...facts }) });
+      const { id: _, by: __, created: ___, ...facts } = freeze;
+      call.log(loggedOf(freeze), { after: shown(facts) });
     }
     // Counts last: the hold must not wait for it.
     return { ...viewOf(freeze, now), holds: await holdsOfFreeze(call, freeze, now) };

@@ -109,11 +109,15 @@ const CROWD = 10;
 const JITTERS = ["10s", "30s", "1m", "2m", "5m", "10m", "15m", "30m", "1h"] as const;
 const SECONDS = [10, 30, 60, 120, 300, 600, 900, 1_800, 3_600] as const;
 
-/** @param freezes default: those that are stored @throws `INVALID_OPTION`, `INVALID_NAME`, `FORBIDDEN` */
+/**
+ * @param freezes default: those that are stored @param tasks only these
+ * @throws `INVALID_OPTION`, `INVALID_NAME`, `FORBIDDEN`
+ */
 export async function load(
   scope: Scope,
   options: z.output<typeof input>,
   freezes?: readonly Freeze[],
+  tasks?: readonly TaskName[],
 ): Promise<Load> {
   const { queue, owner, tag } = scope.bind(options);
   for (const [field, value] of Object.entries({ queue, owner, tag })) {
@@ -134,7 +138,10 @@ export async function load(
   const work = new Work(store, freezes ?? (await store.freezes.list()), range);
   for (const name of queues) {
     for await (const timings of store.tasks.timings({ queue: name, owner, tag })) {
-      work.add(name, timings);
+      work.add(
+        name,
+        timings.filter((one) => covers({ tasks }, { queue: name, ...one })),
+      );
       scope.progress(timings.length);
     }
   }
@@ -197,7 +204,7 @@ class Work {
         const { maxRuns } = schedule;
         const first = apart ? nominal : undefined;
         const left = maxRuns === undefined ? undefined : Math.max(0, maxRuns - fired);
-        const freezes = this.#freezes.filter((one) => covers(one, { owner, queue, tags }));
+        const freezes = this.#freezes.filter((one) => covers(one, { owner, queue, id, tags }));
         const frozen = freezes.map((one) => one.id).join();
         const key = [scheduleJson, frozen, ...(isSeeded || apart ? [seeded, first, left] : [])].join("\n");
         let group = this.#groups.get(key);

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { deleteFreeze } from "../freezes/delete.js";
+import { isPauseOf } from "../freezes/freeze.js";
 import { operation } from "../operation.js";
 import { changed, oneOf, refOf, taskRef } from "../shapes.js";
 
@@ -7,7 +9,7 @@ export const resumeTask = operation({
   role: "operator",
   reach: "owner",
   logs: "resume",
-  summary: "Lets a paused task go on.",
+  summary: "Lets a paused task go on, also one that was paused until a time.",
   input: z.strictObject({
     ...taskRef,
     missed: oneOf(["skip", "catch-up"])
@@ -18,7 +20,12 @@ export const resumeTask = operation({
       .describe("Whether its schedule enqueues from now on, or only records. Default: as it was."),
   }),
   output: changed,
-  async run({ client, by }, { missed, mode, ...ref }) {
-    return { changed: await client.resume(refOf(ref), { missed, mode, by }) };
+  async run(call, { missed, mode, ...ref }) {
+    const { client, scope, store, by } = call;
+    const changed = await client.resume(refOf(ref), { missed, mode, by });
+    const name = await scope.locate(refOf(ref));
+    const pauses = (await store.freezes.list()).filter((one) => isPauseOf(one, name));
+    for (const { id } of pauses) await deleteFreeze.run(call, { id });
+    return { changed: changed || pauses.length > 0 };
   },
 });

@@ -11,6 +11,7 @@ export {
   formatInstant,
   relative,
   SUCCESSES,
+  scopeText,
   silenceText,
 } from "@carillon/core/internal";
 export { eventText, explanationText, holdText } from "./explanation.js";

@@ -62,6 +62,6 @@ export function quotasIn(values: readonly object[]): Quotas {
 }
 
 export function isFreeze(value: object | null): value is Freeze {
-  const { id, from, created } = (value ?? {}) as Partial<Freeze>;
-  return typeof id === "string" && Number.isFinite(from) && Number.isFinite(created);
+  const { id, from, created, tasks = [] } = (value ?? {}) as Partial<Freeze>;
+  return typeof id === "string" && Number.isFinite(from) && Number.isFinite(created) && Array.isArray(tasks);
 }

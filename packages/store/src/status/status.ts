@@ -345,15 +345,16 @@ function notReady(alive: readonly NodeView[]): StatusReasonFacts {
 
 /** A freeze that holds now, and may concern the client. */
 function freezeOf(freeze: Freeze, owner: string | undefined, now: number): StatusReasonFacts[] {
-  const { queue, tag, created } = freeze;
+  const { queue, tag, created, tasks = [] } = freeze;
+  const whose = freeze.owner ?? tasks[0]?.owner;
   const frozen = frozenAt([freeze], now);
-  if (!frozen || (owner !== undefined && (freeze.owner ?? owner) !== owner)) return [];
+  if (!frozen || (owner !== undefined && (whose ?? owner) !== owner)) return [];
   return [
     {
       code: "FROZEN",
       frozen,
-      scope: { owner: freeze.owner, tag, queue },
-      ...(freeze.owner !== undefined && { owner: freeze.owner }),
+      scope: { owner: freeze.owner, tag, queue, tasks: freeze.tasks },
+      ...(whose !== undefined && { owner: whose }),
       ...(queue !== undefined && { queue }),
       ...(freeze.schedule === undefined && { since: Math.max(created, freeze.from) }),
     },

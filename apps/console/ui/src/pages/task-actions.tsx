@@ -63,17 +63,24 @@ function Trigger({ task, onClose }: Props) {
 function Pause({ task, onClose }: Props) {
   const [note, setNote] = useState("");
   const [cancelQueued, setCancelQueued] = useState(false);
+  const [until, setUntil] = useState("");
+  const zone = useZone();
   return (
     <Confirm
       title={w.pauseTitle(shortName(task))}
       act={w.pause}
       does="tasks.pause"
-      input={{ ...refOf(task), ...(note && { note }), cancelQueued }}
+      input={{
+        ...refOf(task),
+        ...(note && { note }),
+        ...(until ? { until: isoTime(typedTime(until, zone)) } : { cancelQueued }),
+      }}
       says={w.pausedNow}
       onClose={onClose}
     >
       <TextField label={w.note} hint={w.noteHint} value={note} onSet={setNote} />
-      <Check label={w.cancelQueued} checked={cancelQueued} onSet={setCancelQueued} />
+      <TimeField label={w.pauseUntil(zone)} hint={w.pauseUntilHint} value={until} onSet={setUntil} />
+      {until === "" ? <Check label={w.cancelQueued} checked={cancelQueued} onSet={setCancelQueued} /> : null}
     </Confirm>
   );
 }

@@ -5,6 +5,7 @@ import { call, type Named, refOf, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
+import { FrozenNotes } from "../parts/freeze.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead } from "../parts/page.js";
 import { Badge, TaskBadge } from "../parts/state.js";
@@ -29,6 +30,7 @@ export default function TaskPage({ params }: PageProps) {
             <Buttons task={task} onAction={setAction} />
           </PageHead>
           <div className="stack">
+            <FrozenNotes task={task} />
             <Facts task={task} />
             <Track task={task} />
             <Waiting task={task} />

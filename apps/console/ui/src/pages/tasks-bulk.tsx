@@ -1,8 +1,10 @@
 import { useState } from "react";
 import { Link } from "wouter";
+import type { Named } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { Button } from "../parts/button.js";
 import { Check, Confirm, Field, Select, TextField } from "../parts/confirm.js";
+import { NewFreeze } from "../parts/freeze.js";
 import { notifyOfMany } from "../parts/notices.js";
 import { words } from "../words.js";
 
@@ -30,6 +32,8 @@ interface Props {
 export function BulkBar({ target, text, onAll, plan, onClear }: Props) {
   const { act, define } = useMe();
   const [verb, setVerb] = useState<Verb | undefined>();
+  const [isFreezing, setFreezing] = useState(false);
+  const named = (target["tasks"] ?? []) as readonly Named[];
   const verbs: Verb[] = [
     ...(act ? (["pause", "resume", "trigger"] as const) : []),
     ...(define ? (["tag", "delete"] as const) : []),
@@ -47,6 +51,10 @@ export function BulkBar({ target, text, onAll, plan, onClear }: Props) {
           {w.verbs[name]}
         </Button>
       ))}
+      {act && named.length > 0 ? (
+        <Button onClick={() => setFreezing(true)}>{words.freezes.freeze}</Button>
+      ) : null}
+      {isFreezing ? <NewFreeze tasks={named} onClose={() => setFreezing(false)} /> : null}
       <Button look="plain" onClick={onClear}>
         {w.clear}
       </Button>
