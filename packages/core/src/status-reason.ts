@@ -46,7 +46,7 @@ export type StatusReasonFacts = {
   readonly type?: string;
   readonly owner?: string;
 } & (
-  | { readonly code: RedisCode; readonly text: string; readonly hint: string | undefined }
+  | { readonly code: RedisCode; readonly text: string; readonly hint?: string | undefined }
   /** The namespace has no task, and Redis lost writes under its nodes. */
   | { readonly code: "EMPTY" }
   | { readonly code: "NO_NODE" }
@@ -60,7 +60,7 @@ export type StatusReasonFacts = {
   /** A worker takes runs of a type that it does not have, and fails them. */
   | { readonly code: "NO_WORKER"; readonly worker: string; readonly queue: string; readonly type: string }
   | ({ readonly code: "JOBS_NOT_TAKEN" } & WaitingJobs)
-  | { readonly code: "ALERTS_UNDELIVERED"; readonly gap: Gap | undefined }
+  | { readonly code: "ALERTS_UNDELIVERED"; readonly gap?: Gap | undefined }
   /** Deliveries that failed, or wait for another try. `to`: some of their hosts and addresses. */
   | {
       readonly code: "ALERTS_FAIL";

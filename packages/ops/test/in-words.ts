@@ -1,4 +1,4 @@
-import { type AnswerTo, operatorOf } from "@carillon/ops";
+import { type AnswerTo, OPERATIONS, operatorOf } from "@carillon/ops";
 import {
   eventText,
   explanationText,
@@ -9,6 +9,7 @@ import {
   type Voice,
 } from "@carillon/ops/words";
 import type { Client, TaskRef } from "@carillon/sdk";
+import { expect } from "vitest";
 
 /** Sentences with times in UTC. */
 const UTC: Voice = {
@@ -32,7 +33,9 @@ export async function explained(client: Client, ref: TaskRef, time: string | num
 
 /** The status with its sentences. */
 export async function statusOf(client: Client) {
-  const { reasons, notes, ...rest } = await operatorOf(client).health.status();
+  const answer = await operatorOf(client).health.status();
+  expect(OPERATIONS.health.status.output?.parse(answer)).toEqual(answer);
+  const { reasons, notes, ...rest } = answer;
   const inWords = (reason: (typeof reasons)[number]) => ({
     ...reason,
     message: reasonText(reason, UTC),
@@ -43,6 +46,8 @@ export async function statusOf(client: Client) {
 
 /** The diagnosis of the doctor with its sentences. */
 export async function examined(client: Client) {
-  const { findings, ...rest } = await operatorOf(client).health.doctor();
+  const answer = await operatorOf(client).health.doctor();
+  expect(OPERATIONS.health.doctor.output?.parse(answer)).toEqual(answer);
+  const { findings, ...rest } = answer;
   return { ...rest, findings: findings.map((one) => ({ ...one, ...findingText(one, UTC) })) };
 }

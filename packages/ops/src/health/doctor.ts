@@ -20,9 +20,9 @@ import { readServerInfo } from "@carillon/store/internal";
 import { z } from "zod";
 import { nameOf } from "../bulk/bulk.js";
 import { operation } from "../operation.js";
-import { count, taskName } from "../shapes.js";
+import { count } from "../shapes.js";
 import { clocks, dead, lostHistory, notReady, redisFindings, skews, slowness } from "./environment.js";
-import { type Finding, type FindingFacts, NAMED } from "./finding.js";
+import { type Finding, type FindingFacts, finding, NAMED } from "./finding.js";
 
 /** Tasks that are read in all. */
 const SAMPLE = 2_000;
@@ -46,20 +46,6 @@ interface Sampled {
   readonly unreadable: readonly { readonly local: string; readonly error: CarillonError }[];
   readonly total: number;
 }
-
-const finding = z
-  .looseObject({
-    code: z
-      .string()
-      .describe("A code of the status, or of a check of its own. Further fields are its facts."),
-    severity: z
-      .enum(["error", "warning"])
-      .describe("Error: work is lost, wrong or not done. Warning: it may be."),
-    queue: z.string().optional(),
-    task: taskName.optional(),
-    more: count.optional().describe("Number of further tasks with this fault that are not listed."),
-  })
-  .meta({ id: "Finding" }) as unknown as z.ZodType<Finding>;
 
 const diagnosis = z
   .object({

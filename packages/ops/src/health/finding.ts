@@ -1,95 +1,92 @@
-import type { TaskName } from "@carillon/core";
-import type {
-  AlertFormat,
-  Carrier,
-  Gap,
-  NotReady,
-  StatusReasonFacts,
-  UnsafeSetting,
-} from "@carillon/core/internal";
-import type { SlowCommand } from "@carillon/store";
+import { ALERT_FORMATS, CARRIERS, type Carrier } from "@carillon/core/internal";
+import { z } from "zod";
+import { count, taskName, time } from "../shapes.js";
+import { gap, notReady, reasonShapes } from "./reason.js";
 
-/* The facts of findings: `words/finding.ts` makes sentences of them. */
+/* The facts of findings, by code: `words/finding.ts` makes sentences of them. */
 
-interface Process {
-  readonly id: string;
-  readonly host: string;
+const process = z.object({ id: z.string(), host: z.string() });
+const concerned = { tasks: count, scopes: z.array(z.string()).readonly() };
+const more = {
+  severity: z
+    .enum(["error", "warning"])
+    .describe("Error: work is lost, wrong or not done. Warning: it may be."),
+  queue: z.string().exactOptional(),
+  task: taskName.optional(),
+  more: count.optional().describe("Number of further tasks with this fault that are not listed."),
+};
+
+function of<const Code extends string, const Shape extends z.ZodRawShape>(code: Code, shape: Shape) {
+  return z.object({ ...more, code: z.literal(code) }).extend(shape);
 }
 
 /** A fault that the doctor found. Times in UTC ms. */
-export type FindingFacts =
-  | StatusReasonFacts
-  | UnsafeSetting
-  | { readonly code: "PERSISTENCE_FAILS"; readonly field: string }
-  | { readonly code: "MEMORY"; readonly used: number; readonly most: number }
-  /** Without a replica: this Redis is one itself. */
-  | { readonly code: "REPLICA"; readonly replica?: { readonly name: string; readonly state: string } }
-  /** `nearest`: round trip to the nearest node, in ms. `far`: a node with a long one, if only some have. `held`: by a slow command. */
-  | {
-      readonly code: "SLOW_REDIS";
-      readonly nearest?: number;
-      readonly far?: (Process & { readonly ms: number }) | undefined;
-      readonly held?: SlowCommand & { readonly agoMs: number };
-    }
-  /** `lostMs`: length of the lost time; absent: Redis came back empty. */
-  | { readonly code: "HISTORY_LOST"; readonly agoMs: number; readonly lostMs?: number }
-  | {
-      readonly code: "VERSION_SKEW" | "BULLMQ_SKEW" | "TZDATA_SKEW";
-      readonly versions: readonly string[];
-    }
-  | { readonly code: "CLOCK"; readonly node: string; readonly aheadMs: number }
-  | {
-      readonly code: "NODE_DEAD" | "WORKER_DEAD";
-      readonly processes: readonly (Process & { readonly agoMs: number })[];
-      readonly others: number;
-    }
-  | ({ readonly code: "NODE_NOT_READY"; readonly node: Process } & NotReady)
-  | { readonly code: "TYPE_UNHANDLED"; readonly gap: Gap }
-  /** Number of tasks, and scopes of defaults, with alerts that nobody delivers. */
-  | {
-      readonly code: "NO_DELIVERER";
-      readonly carrier: Carrier;
-      readonly deliverer: string;
-      readonly tasks: number;
-      readonly scopes: readonly string[];
-      readonly gap: Gap;
-    }
-  /** The same, with alerts in a format that their host does not take. */
-  | {
-      readonly code: "ALERT_FORMAT";
-      readonly host: string;
-      readonly format: AlertFormat;
-      readonly instead: AlertFormat;
-      readonly tasks: number;
-      readonly scopes: readonly string[];
-    }
-  | { readonly code: "NOT_PLANNED"; readonly error: string }
-  | { readonly code: "NEVER_RAN"; readonly agoMs: number }
-  /** `run`: it is still under way. */
-  | {
-      readonly code: "RUN_TOO_LONG";
-      readonly tookMs: number;
-      readonly everyMs: number;
-      readonly run: string | undefined;
-    }
-  | {
-      readonly code: "HERD";
-      readonly count: number;
-      readonly read: number;
-      readonly at: number;
-      readonly perSecond: number;
-    }
-  | { readonly code: "UNREADABLE"; readonly text: string; readonly hint: string | undefined }
-  | { readonly code: "ORPHAN"; readonly count: number; readonly names: readonly string[] };
+export const finding = z
+  .union([
+    ...reasonShapes(more),
+    of("UNKNOWN_SETTINGS", { settings: z.array(z.string()).readonly() }),
+    of("AOF_OFF", {}),
+    of("EVICTION", { policy: z.string() }),
+    of("PERSISTENCE_FAILS", { field: z.string() }),
+    of("MEMORY", { used: count, most: count }),
+    of("REPLICA", {
+      replica: z
+        .object({ name: z.string(), state: z.string() })
+        .exactOptional()
+        .describe("Missing: this Redis is a replica itself."),
+    }),
+    of("SLOW_REDIS", {
+      nearest: z.number().exactOptional().describe("Round trip to the nearest node, in ms."),
+      far: process
+        .extend({ ms: z.number() })
+        .optional()
+        .describe("A node with a long one, if only some have."),
+      held: z
+        .object({ at: time, tookMs: z.number(), command: z.string(), client: z.string(), agoMs: count })
+        .exactOptional()
+        .describe("The slow command."),
+    }),
+    of("HISTORY_LOST", {
+      agoMs: count,
+      lostMs: count.exactOptional().describe("Length of the lost time. Missing: Redis came back empty."),
+    }),
+    of("VERSION_SKEW", { versions: z.array(z.string()).readonly() }),
+    of("BULLMQ_SKEW", { versions: z.array(z.string()).readonly() }),
+    of("TZDATA_SKEW", { versions: z.array(z.string()).readonly() }),
+    of("CLOCK", { node: z.string(), aheadMs: count }),
+    of("NODE_DEAD", { processes: z.array(process.extend({ agoMs: count })).readonly(), others: count }),
+    of("WORKER_DEAD", { processes: z.array(process.extend({ agoMs: count })).readonly(), others: count }),
+    of("NODE_NOT_READY", { node: process, ...notReady }),
+    of("TYPE_UNHANDLED", { gap }),
+    of("NO_DELIVERER", {
+      ...concerned,
+      carrier: z.enum(Object.keys(CARRIERS) as Carrier[]),
+      deliverer: z.string(),
+      gap,
+    }),
+    of("ALERT_FORMAT", {
+      ...concerned,
+      host: z.string(),
+      format: z.enum(ALERT_FORMATS),
+      instead: z.enum(ALERT_FORMATS).describe("The format that the host takes."),
+    }),
+    of("NOT_PLANNED", { error: z.string() }),
+    of("NEVER_RAN", { agoMs: count }),
+    of("RUN_TOO_LONG", {
+      tookMs: count,
+      everyMs: count,
+      run: z.string().optional().describe("It is still under way."),
+    }),
+    of("HERD", { count, read: count, at: time, perSecond: count }),
+    of("UNREADABLE", { text: z.string(), hint: z.string().optional() }),
+    of("ORPHAN", { count, names: z.array(z.string()).readonly() }),
+  ])
+  .meta({ id: "Finding" });
 
-export type Finding = FindingFacts & {
-  /** `error`: work is lost, wrong or not done; `warning`: it may be. */
-  readonly severity: "error" | "warning";
-  readonly queue?: string | undefined;
-  readonly task?: TaskName | undefined;
-  /** Number of further tasks with this fault that are not listed. */
-  readonly more?: number | undefined;
-};
+export type Finding = z.output<typeof finding>;
+
+type Without<Found, Field> = Found extends unknown ? Omit<Found, Field & keyof Found> : never;
+export type FindingFacts = Without<Finding, "severity" | "task" | "more">;
 
 /** Names in findings of one code; the rest are counted. */
 export const NAMED = 5;

@@ -1,19 +1,8 @@
-import type { StatusReasonFacts } from "@carillon/core/internal";
 import { readStatus } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { count, time } from "../shapes.js";
-
-const reason = z
-  .looseObject({
-    code: z.string().describe("Further fields are its facts."),
-    queue: z.string().optional(),
-    type: z.string().optional().describe("The task type that no worker handles."),
-    owner: z.string().optional().describe("The owner, if the caller is bound to one."),
-    since: time.optional(),
-    until: time.optional().describe("When it ends by itself, if that is known."),
-  })
-  .meta({ id: "StatusReason" }) as unknown as z.ZodType<StatusReasonFacts>;
+import { reason } from "./reason.js";
 
 const queue = z.object({
   name: z.string(),
