@@ -9,7 +9,7 @@ export function routeOf(page) {
     .replace(/^docs\//, "")
     .replace(/^(packages\/[^/]+|apps\/[^/]+|examples|deploy)\/README\.md$/, "$1.md")
     .replace(/README\.md$/, "index.md")
-    .replace(/^[A-Z]+(?=\.md$)/, (name) => name.toLowerCase());
+    .replace(/^[A-Z_]+(?=\.md$)/, (name) => name.toLowerCase());
 }
 
 const routes = new Map(pages().map((page) => [page, routeOf(page)]));

@@ -72,6 +72,9 @@ const SECTIONS = {
   ],
   Contributing: [
     ["Contributing", "CONTRIBUTING.md"],
+    ["Changelog", "CHANGELOG.md"],
+    ["Governance", "GOVERNANCE.md"],
+    ["Code of conduct", "CODE_OF_CONDUCT.md"],
     ["Architecture", "docs/architecture.md"],
     ["A claim", "docs/architecture/claim.md"],
     ["A run", "docs/architecture/run.md"],
