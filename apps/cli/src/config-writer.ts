@@ -22,7 +22,45 @@ export function configWriter(file: string, force: boolean | undefined) {
   const write = WRITERS[/\.(\w+)$/.exec(file)?.[1] ?? ""];
   if (!write) throw misuse("out", `${file} has another ending.`, "Give .ts, .js, .mjs, .json or .jsonl.");
   /** @throws `INVALID_OPTION` if the file exists, or cannot be written */
-  return (head: object, tasks: readonly object[]): Promise<void> => writeNew(file, write(head, tasks), force);
+  return (head: object, tasks: readonly Fields[]): Promise<void> => {
+    const defaults = commonOf(tasks);
+    const some = Object.keys(defaults).length > 0;
+    const own = tasks.map((task) => without(task, defaults));
+    return writeNew(file, write({ ...head, ...(some && { defaults }) }, own), force);
+  };
+}
+
+/** A task, as far as a file of a set is concerned. */
+interface Fields {
+  readonly schedule: object;
+}
+
+/** Fields that say what a task is: they stand with it. */
+const OWN = new Set(["id", "schedule", "payload", "description"]);
+
+/** Fields that all tasks have, and the zone of all cron expressions: the `defaults` of the set. */
+function commonOf(tasks: readonly Fields[]): object {
+  const [first = {}, ...others] = tasks;
+  if (others.length === 0) return {};
+  const same = ([name, value]: [string, unknown]) =>
+    !OWN.has(name) &&
+    others.every((one) => JSON.stringify(one[name as keyof Fields]) === JSON.stringify(value));
+  const zones = new Set(tasks.flatMap(({ schedule }) => zoneOf(schedule)));
+  const [timezone] = zones.size === 1 ? zones : [];
+  return { ...Object.fromEntries(Object.entries(first).filter(same)), ...(timezone && { timezone }) };
+}
+
+/** The zone in which a default would be read; `undefined` in the list: it has none of its own, or several. */
+function zoneOf(schedule: { cron?: string; timezone?: string; any?: unknown; calendar?: string }) {
+  if (schedule.cron !== undefined) return [schedule.timezone];
+  return schedule.any === undefined && schedule.calendar === undefined ? [] : [undefined];
+}
+
+function without({ schedule, ...task }: Fields, defaults: { timezone?: string }): object {
+  const { timezone, ...rest } = schedule as { cron?: string; timezone?: string };
+  const short = defaults.timezone !== undefined && rest.cron !== undefined ? rest : schedule;
+  const own = Object.entries(task).filter(([name]) => !(name in defaults));
+  return { ...Object.fromEntries(own), schedule: short };
 }
 
 /** @throws `INVALID_OPTION` */

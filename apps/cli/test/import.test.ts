@@ -309,8 +309,10 @@ describe("verify", () => {
       sampled: true,
     });
     expect(compare("cron-parser 4", "30 2 1 * *", "Europe/Berlin")).toMatchObject({
-      differences: [],
-      sampled: true,
+      ...{ differences: [], sampled: false, compared: 24 },
+    });
+    expect(compare("cron-parser 5", "30 2 * * 1", "Europe/Berlin")).toMatchObject({
+      ...{ differences: [], sampled: false, compared: 105 },
     });
     expect(compare("cron-parser 5", "0 0 1 1 *")).toMatchObject({
       differences: [],
@@ -345,5 +347,13 @@ describe("verify", () => {
       NOW,
     );
     expect(found).toMatchObject({ differences: [{ time: NOW + 180_000, only: "theirs" }], compared: 3 });
+    // Also if it ends after many times.
+    const far = NOW + 300 * DAY + 30_000;
+    const late = { ...task, schedule: { every: 60_000, end: far } };
+    const next = NOW + 60_000;
+    const theirs = { library: "interval", every: 60_000, next, end: far } as const;
+    expect(verify({ from: "a", notes: [], task: late, theirs }, NOW)).toMatchObject({
+      differences: [{ time: far + 30_000, only: "theirs" }],
+    });
   });
 });

@@ -227,6 +227,46 @@ describe("pull", () => {
   });
 });
 
+describe("import", () => {
+  it("gives what all tasks have as defaults; applied, they are paused until they are resumed", async () => {
+    const crontab = "0 4 * * * /srv/a.sh\n30 5 * * 1 flock -n /l /srv/b.sh\n";
+    const out = join(folder, "imported.json");
+    const more = ["--set", "cron", "--queue", "shell", "-z", "Europe/Berlin", "--out", out];
+    await cli(["import", "crontab", ...more], crontab);
+    expect(JSON.parse(readFileSync(out, "utf8"))).toEqual({
+      set: "cron",
+      defaults: { type: "shell", queue: "shell", enabled: false, timezone: "Europe/Berlin" },
+      tasks: [
+        { id: "a", schedule: { cron: "0 4 * * *" }, payload: { command: "/srv/a.sh" }, overlap: "allow" },
+        { id: "b", schedule: { cron: "30 5 * * 1" }, payload: { command: "/srv/b.sh" }, overlap: "skip" },
+      ],
+    });
+    await applied(out);
+    expect(await bench.client.get("b")).toMatchObject({
+      ...{ state: "paused", schedule: { timezone: "Europe/Berlin" }, queue: "shell" },
+    });
+    await cli(["resume", "--all", "--set", "cron"]);
+    expect((await bench.client.get("b")).state).toBe("scheduled");
+    expect((await plan(out, "--exit-code")).code).toBe(0);
+  });
+
+  it("leaves in each task what only it has, and a zone that others do not name", async () => {
+    const rows = [
+      { name: "a", cron: "0 4 * * *", timezone: "UTC", options: { retryLimit: 0 } },
+      { name: "b", cron: "0 4 * * *", timezone: "Asia/Tokyo" },
+    ];
+    const out = join(folder, "pg-boss.json");
+    await cli(["import", "pg-boss", "--out", out], JSON.stringify(rows));
+    const { defaults, tasks } = JSON.parse(readFileSync(out, "utf8"));
+    expect(defaults).toEqual({ overlap: "allow", catchUp: "skip", enabled: false });
+    expect(tasks).toMatchObject([
+      { id: "a", queue: "a", schedule: { timezone: "UTC" } },
+      { id: "b", retry: { attempts: 3 }, schedule: { timezone: "Asia/Tokyo" } },
+    ]);
+    expect((await plan(out)).stdout).toContain("pg-boss: 2 create");
+  });
+});
+
 describe("sets", () => {
   it("are listed with their sizes, versions and authors", async () => {
     expect((await cli(["sets"])).stdout).toBe("No sets.\n");

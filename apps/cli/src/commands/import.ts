@@ -62,7 +62,7 @@ export const registerImport: Register = (program, out) => {
 };
 
 function shadowOf({ enabled, ...task }: SetTask): SetTask {
-  return enabled === false ? { ...task, mode: "shadow" } : task;
+  return task.state === undefined ? { ...task, mode: "shadow" } : { ...task, enabled };
 }
 
 async function read(system: System, file: string | undefined, options: ImportOptions): Promise<Checked[]> {

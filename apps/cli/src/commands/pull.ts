@@ -1,3 +1,4 @@
+import type { Definition } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
 import { configWriter } from "../config-writer.js";
 import { misuse } from "../failure.js";
@@ -62,10 +63,9 @@ const USUAL: Readonly<Record<string, unknown>> = {
 };
 
 /** A definition without usual values, and without the pause of a person. */
-function leastOf({ enabled: _, ...definition }: object & { enabled?: unknown }): object {
-  return Object.fromEntries(
-    Object.entries(definition).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(USUAL[name]),
-    ),
+function leastOf({ schedule, enabled: _, ...definition }: Definition) {
+  const given = Object.entries(definition).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(USUAL[name]),
   );
+  return { ...Object.fromEntries(given), schedule };
 }

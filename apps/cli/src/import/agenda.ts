@@ -30,7 +30,7 @@ function convert(row: Row, options: SourceOptions): Imported[] {
     payload: jsonOf(row["data"]) ?? {},
     // A job that is due while it runs starts when that run has ended.
     overlap: "queue-one",
-    ...(paused ? { state: "paused" as const } : { enabled: false }),
+    ...(paused && { state: "paused" }),
   };
   return [{ from, task, theirs, notes: notes.list }];
 }

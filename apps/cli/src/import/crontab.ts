@@ -90,7 +90,6 @@ function entry(
     overlap,
     ...(comment && { description: comment.slice(0, 1_000) }),
     ...alertsOf(around.mailto, notes),
-    enabled: false,
   };
   return { from, task, notes: notes.list.filter(({ code }) => code !== "RENAMED") };
 }

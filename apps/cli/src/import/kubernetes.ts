@@ -82,7 +82,7 @@ function convert({ metadata = {}, spec = {} }: Manifest, options: SourceOptions)
       catchUpLimits: { window: `${Math.max(1, startingDeadlineSeconds)}s` },
     }),
     ...policiesOf(spec, job, notes),
-    ...(suspend ? { state: "paused" as const } : { enabled: false }),
+    ...(suspend && { state: "paused" }),
   };
   return { from, task, notes: notes.list };
 }

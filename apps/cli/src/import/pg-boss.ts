@@ -48,7 +48,6 @@ function convert(row: Row, options: SourceOptions): Imported {
       },
     }),
     ...(expireInSeconds && { timeLimit: `${expireInSeconds}s` }),
-    enabled: false,
   };
   return {
     from: key ? `${name}/${key}` : name,

@@ -29,7 +29,7 @@ function convert(row: Row, options: SourceOptions): Imported {
     ...(textOf(row["description"]) && { description: textOf(row["description"]) }),
     overlap: alone ? "queue-all" : "allow",
     catchUp: catchUpOf(Number(row["misfireInstr"] ?? 0)),
-    ...(/^PAUSED/.test(String(row["triggerState"])) ? { state: "paused" as const } : { enabled: false }),
+    ...(/^PAUSED/.test(String(row["triggerState"])) && { state: "paused" }),
   };
   return { from, task, notes: notes.list };
 }

@@ -10,7 +10,7 @@ export interface Verdict {
   readonly compared: number;
   /** UTC ms: the end of what was compared. */
   readonly until: number;
-  /** Not each time until then: the first ones, which days, and all on the days on which clocks change. */
+  /** Not each time until then: those of a day, the days that have any, all on days on which clocks change, and those around its end. */
   readonly sampled: boolean;
   /** The first times of one side only, at most 3. */
   readonly differences: readonly { readonly time: number; readonly only: "ours" | "theirs" }[];
@@ -19,8 +19,10 @@ export interface Verdict {
 
 const DAY = 86_400_000;
 const SPAN = 731 * DAY;
-/** Times, and those of a day and a bit, that are compared in any case: cron-parser 4 takes 10 ms for one. */
-const [FIRST, FIRST_DAY] = [12, 300];
+/** Times of an interval; the most of a cron expression, once for each in two years: it is compared whole (cron-parser 4 takes some ms for one). */
+const [FIRST, FEW] = [12, 110];
+/** Most times of a day and a bit. */
+const FIRST_DAY = 300;
 const MOST_DIFFERENCES = 3;
 
 /** Verifies many: what several schedules share is computed once. */
@@ -37,25 +39,39 @@ export function verifier(now: number): (one: Imported) => Verdict | undefined {
 export function verify({ task, theirs }: Imported, now: number): Verdict | undefined {
   if (!task || !theirs) return undefined;
   const schedule = scheduleSchema.parse(task.schedule) as Schedule;
-  const compared = new Comparison(ourTimes(schedule, seedOf(task)), theirTimes(theirs));
-  const until = now + SPAN;
-  const whole = compared.walk(now, until, FIRST);
-  if (!whole && "cron" in theirs) {
-    compared.walk(now, now + 1.1 * DAY, FIRST_DAY);
+  const ours = ourTimes(schedule, seedOf(task));
+  const compared = new Comparison(ours, theirTimes(theirs));
+  const [until, { end }] = [now + SPAN, theirs];
+  const sampled = "cron" in theirs && !isFew(ours, now, until);
+  // Intervals with the same first times are the same until they end.
+  const whole = compared.walk(now, sampled ? now + 1.1 * DAY : until, "cron" in theirs ? FIRST_DAY : FIRST);
+  if (sampled) {
     for (const [from, to] of clockChanges(theirs.timezone, now, until))
       compared.walk(from, to, 2 * FIRST_DAY);
     if ("cron" in schedule && !/(?:\s\*){3}$/.test(theirs.cron))
       compareDays(schedule, theirs, compared).walk(now, until, SPAN / DAY);
   }
+  if (end !== undefined && (sampled || !whole))
+    compared.walk(Math.max(now, end - ("cron" in theirs ? DAY : 2 * theirs.every)), until, FIRST_DAY);
   const { count, differences } = compared;
   const first = [...differences].map(([time, only]) => ({ time, only })).slice(0, MOST_DIFFERENCES);
   return {
     compared: count,
     until,
-    sampled: !whole && "cron" in theirs,
+    sampled,
     differences: first,
     reason: first[0] && reasonOf(theirs, first[0].time),
   };
+}
+
+/** Weekly and rarer, also for two days a month. */
+function isFew(ours: NextTime, from: number, until: number): boolean {
+  let time = from;
+  for (let count = 0; count <= FEW; count++) {
+    time = ours(time);
+    if (time > until) return true;
+  }
+  return false;
 }
 
 /** Days that have times, by their midnights in UTC: all that a zone or a time of day changes is compared elsewhere. */

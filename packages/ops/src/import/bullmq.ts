@@ -37,7 +37,7 @@ export function convertBullmq(one: BullScheduler, options: ImportOptions): Impor
     overlap: "allow",
     ...policiesOf(definition.opts, notes),
   };
-  return { from, task: { ...task, enabled: false }, theirs: random ? undefined : theirs, notes: notes.list };
+  return { from, task, theirs: random ? undefined : theirs, notes: notes.list };
 }
 
 function timesOf(

@@ -71,7 +71,7 @@ export class Notes {
   }
 }
 
-/** Tasks that an apply accepts, under different names: of those with one name, the second gets `-2`. */
+/** Tasks that an apply accepts and starts paused, under different names: of those with one name, the second gets `-2`. */
 export function settle(all: readonly Imported[]): Imported[] {
   const taken = new Set<string>();
   return all.map(checked).map((one) => {
@@ -80,9 +80,9 @@ export function settle(all: readonly Imported[]): Imported[] {
     let name = id;
     for (let i = 2; taken.has(`${queue}/${name}`); i++) name = `${id.slice(0, 120)}-${i}`;
     taken.add(`${queue}/${name}`);
-    if (name === id) return one;
     const note = { code: "RENAMED", text: `id ${id} is taken; it is ${name} here.` };
-    return { ...one, task: { ...one.task, id: name }, notes: [...one.notes, note] };
+    const task = { ...one.task, id: name, enabled: false };
+    return { ...one, task, notes: name === id ? one.notes : [...one.notes, note] };
   });
 }
 
