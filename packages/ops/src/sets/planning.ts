@@ -168,7 +168,7 @@ function* plain(tasks: readonly SetTask[]): Generator<SetTask> {
         remedy: "Use paused or running.",
       });
     if (renamedFrom !== undefined) assertName(renamedFrom, "renamedFrom");
-    if (typeof task !== "object" || task === null) yield task;
+    if (state === undefined && renamedFrom === undefined) yield task;
     else yield state === undefined ? rest : { ...rest, enabled: state === "running" };
   }
 }

@@ -160,10 +160,10 @@ const POLICIES = Object.keys(policySchema.shape).sort() as (keyof Policies)[];
 
 /** Policies that scripts read are stored in fields of their own, in ms. */
 function setPolicies(fields: Map<string, string>, definition: TaskDefinition): void {
-  const given = POLICIES.flatMap((name) =>
-    definition[name] === undefined ? [] : [[name, definition[name]]],
-  );
-  if (given.length > 0) fields.set("policies", JSON.stringify(revealed(Object.fromEntries(given))));
+  const given: Record<string, unknown> = {};
+  for (const name of POLICIES) if (definition[name] !== undefined) given[name] = definition[name];
+  const policies = JSON.stringify(revealed(given));
+  if (policies !== "{}") fields.set("policies", policies);
   const { retention, alertIf = {}, linger, crash } = definition;
   const { noSuccessFor, notStartedFor, slowerThan } = alertIf;
   if (notStartedFor !== undefined || slowerThan !== undefined) {

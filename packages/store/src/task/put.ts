@@ -187,13 +187,14 @@ export class PutWriter extends Repository {
         const local = locals[i] as string;
         const hash = hashes[i];
         if (!hash) throw unreadable(local, new Error("not a hash"));
-        const same = holds(hash, storedFields(definitionFields(parsed, options.once)));
+        const fields = definitionFields(parsed, options.once);
+        const same = holds(hash, storedFields(fields));
         const stored = decodeTask(queue, local, hash, same ? parsed.definition : undefined);
         if (stored && isForeign(stored)) throw unsupportedFormat(local, stored.version);
         planned.push(
           stored && same && isConfirmed(stored, options, queue)
             ? unchanged(stored)
-            : await this.#planned(queue, parsed, stored, now, options),
+            : await this.#planned(queue, this.#draftNew(parsed, now, options, fields), stored, now, options),
         );
       }
       options.onStored?.(some.length);
@@ -203,16 +204,16 @@ export class PutWriter extends Repository {
 
   async #planned(
     queue: string,
-    parsed: ParsedTask,
+    first: Draft,
     stored: StoredTask | undefined,
     now: number,
     options: PutOptions,
   ): Promise<PlannedPut> {
-    const { owner, id } = parsed.definition;
-    const name = { queue, owner, id };
+    const name = { queue, ...parseLocalName(first.local) };
     await this.#learnCalendars(stored);
-    const first = this.#draftFirst(parsed, now, options);
-    const { state, nominal, due, superseded } = this.#draftAgainst(first, stored, now, options);
+    if (!stored) assertRevision(first.local, stored, revisionOf(first.local, options));
+    const draft = stored ? this.#draftAgainst(first, stored, now, options) : first;
+    const { state, nominal, due, superseded } = draft;
     return {
       ...{ name, outcome: stored ? "updated" : "created", state, due: dueIn(state, due), stored },
       slot: slotOf(nominal, due),
@@ -325,12 +326,17 @@ export class PutWriter extends Repository {
     return (revisionOf(draft.local, options) ?? ABSENT) === ABSENT ? draft : { ...draft, believed: UNSEEN };
   }
 
-  #draftNew(parsed: ParsedTask, now: number, { once, schedules = this.#schedules }: PutOptions): Draft {
+  #draftNew(
+    parsed: ParsedTask,
+    now: number,
+    { once, schedules = this.#schedules }: PutOptions,
+    fields = definitionFields(parsed, once),
+  ): Draft {
     const { definition } = parsed;
     const slot = firstNext(schedules.get(definition), {}, now);
     return {
       parsed,
-      fields: definitionFields(parsed, once),
+      fields,
       local: localName(definition),
       believed: "",
       state: isOver({ nominal: slot?.nominal, pending: [], manual: "manual" in definition.schedule })
