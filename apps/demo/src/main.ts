@@ -15,7 +15,7 @@ const { connection, namespace, redisUrl, token, port: wantedPort } = settings();
 const folder = resolve(project, ".carillon/demo");
 const port = await firstFree(wantedPort);
 const consoleUrl = `http://127.0.0.1:${port}`;
-const signInUrl = `${consoleUrl}/?token=${encodeURIComponent(token)}`;
+const signInUrl = `${consoleUrl}/?span=1h&token=${encodeURIComponent(token)}`;
 
 const view = new View(process.stdout);
 const tally = new Tally();

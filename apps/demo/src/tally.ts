@@ -64,7 +64,7 @@ export class Tally {
     };
     this.#tasks.set(key, history);
     for (const run of runs) {
-      if (run.trigger === "manual") continue;
+      if (run.trigger === "manual" || run.trigger === "backfill") continue;
       const known = history.runs.get(run.nominal) ?? new Set();
       known.add(run.id);
       history.runs.set(run.nominal, known);

@@ -97,6 +97,39 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.locator(".why .badge", { hasText: "enqueued" }).waitFor();
   });
 
+  test("a range that is dragged on the board, or chosen with Shift, applies to the lists below", async () => {
+    const { page, go } = await world.as("viewer");
+    await go("/?by=task");
+    const failures = page.getByRole("heading", { name: /^Failures/ });
+    expect(await failures.textContent()).not.toBe("Failures (0)");
+    const strip = page.getByRole("slider", { name: /^system\/fails/ });
+    const { x, y, width } = (await strip.boundingBox())!;
+    await page.mouse.move(x + 10, y + 10);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 4, y + 10, { steps: 3 });
+    await page.mouse.up();
+    await page.getByRole("heading", { name: "Failures (0)" }).waitFor();
+    await page.getByRole("button", { name: "Show all of the past" }).click();
+    await page.getByRole("heading", { name: "Failures (0)" }).waitFor({ state: "detached" });
+    await strip.focus();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("Shift+ArrowRight");
+    expect(new URL(page.url()).searchParams.has("from")).toBe(true);
+    await page.keyboard.press("Escape");
+    expect(new URL(page.url()).search).toBe("?by=task");
+    await page.getByRole("button", { name: "Owners" }).click();
+    await page.getByRole("slider", { name: /^acme/ }).waitFor();
+    // The freeze of one owner is a band in its row alone.
+    await put("calm", { owner: "globex" });
+    await go("/?by=owner");
+    const rows = page.locator("li", { has: page.locator(".band[data-kind=freeze]") });
+    await rows.first().waitFor();
+    expect(await rows.getByRole("slider").count()).toBe(1);
+    await page.getByText("As a table").click();
+    await page.getByRole("rowheader", { name: "globex" }).waitFor();
+    await world.client.delete("globex/calm");
+  });
+
   test("a calendar task is put with a preview, and fires", async () => {
     const { page, go } = await world.as("admin");
     await go("/tasks/new");

@@ -133,6 +133,7 @@ export const words = {
       planned: "planned",
       overdue: "overdue",
       onTime: "on time",
+      backfilled: "backfilled",
       late: "late",
       open: "running or waiting",
       failed: "failed",

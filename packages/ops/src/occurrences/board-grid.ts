@@ -4,10 +4,20 @@ import type { ShortRun } from "@carillon/store";
 import type { BoardSkip } from "./board-reads.js";
 
 /**
- * What a cell counts. `planned` at the planned time; `onTime`, `late`, `failed` and `open` at the start; skips at the planned time;
- * `overdue`: planned, and no node has claimed it.
+ * What a cell counts. `planned` at the planned time; `onTime`, `late`, `failed` and `open` at the start; `backfilled` and skips at the
+ * planned time; `overdue`: planned, and no node has claimed it.
  */
-export const MARKS = ["planned", "onTime", "late", "failed", "open", "skipped", "missed", "overdue"] as const;
+export const MARKS = [
+  "planned",
+  "onTime",
+  "backfilled",
+  "late",
+  "failed",
+  "open",
+  "skipped",
+  "missed",
+  "overdue",
+] as const;
 type Mark = (typeof MARKS)[number];
 type Cell = Partial<Record<Mark, number>>;
 
@@ -78,7 +88,9 @@ export class BoardGrid {
     const isLate = lateMs >= LATE.lateMs || waitMs >= LATE.waitMs;
     const isFailed = outcome !== undefined && FAILURES.has(outcome);
     const mark = finished === undefined ? "open" : isFailed ? "failed" : isLate ? "late" : "onTime";
-    this.add(task, started ?? enqueued, mark, count);
+    if (trigger === "backfill" && finished !== undefined)
+      this.add(task, nominal, mark === "failed" ? mark : "backfilled", count);
+    else this.add(task, started ?? enqueued, mark, count);
     const cell = this.#cellAt(finished ?? started ?? enqueued);
     if (finished !== undefined && cell !== undefined) {
       this.#ended[cell] = (this.#ended[cell] ?? 0) + count;

@@ -49,13 +49,12 @@ export async function readRuns(
         store.queues.waiting(queue, MOST_OPEN),
       ]);
       const windows = ended <= share ? [past] : steps;
-      const each = Math.max(1, Math.floor(share / windows.length));
+      const counts = await Promise.all(windows.map((window) => store.runs.countEnded(queue, window)));
+      const each = Math.max(1, Math.floor(share / counts.filter((count) => count > 0).length));
       const found = await Promise.all(
-        windows.map(async (window) => {
-          const [all, ids] = await Promise.all([
-            store.runs.countEnded(queue, window),
-            store.runs.journal(queue, window, each, 0),
-          ]);
+        windows.map(async (window, i) => {
+          const all = counts[i] ?? 0;
+          const ids = all === 0 ? [] : await store.runs.journal(queue, window, each, 0);
           return ids.map(({ id }) => ({ id, stands: all / ids.length }));
         }),
       );

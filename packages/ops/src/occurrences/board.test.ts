@@ -93,6 +93,17 @@ describe("the board", () => {
     expect(read.reduce((sum, { stands }) => sum + stands, 0)).toBe(18);
   });
 
+  it("shows a backfilled occurrence at its own time", async () => {
+    await put("new", "fine");
+    const from = new Date(START - 60 * MINUTE).toISOString();
+    const to = new Date(START - 1).toISOString();
+    await operatorOf(kit.client).backfills.start({ id: "new", from, to, overlap: "allow" });
+    await kit.advance("1m");
+    const found = await board({ from: START - 60 * MINUTE, to: START + 5 * MINUTE });
+    expect(sums(found, "system/new")).toEqual({ planned: 6, backfilled: 6 });
+    expect(found.sums).toMatchObject({ ended: 6, late: 0, doubled: 0 });
+  });
+
   it("refuses a range that is empty or has too many cells", async () => {
     await expect(board({ to: START })).rejects.toThrow("not after from");
     await expect(board({ step: "1s" })).rejects.toThrow("more than 300 cells");

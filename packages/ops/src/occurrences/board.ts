@@ -213,7 +213,16 @@ export const boardOf = operation({
 
     const { rows, hidden } = grid.shown(MOST_ROWS);
     return {
-      ...{ now, from, to: range.to, step, by, tasks, rows, hidden },
+      ...{
+        now,
+        from,
+        to: range.to,
+        step,
+        by,
+        tasks,
+        rows,
+        hidden: by === "task" ? Math.max(0, tasks - rows.length) : hidden,
+      },
       bands: [
         ...freezes.filter((freeze) => mayRead(call, freeze)).flatMap((freeze) => windowsOf(freeze, range)),
         ...(await pausesOf(call, queues, rows)),

@@ -4,13 +4,14 @@ import type { BoardCell } from "./scale.js";
 const w = words.now;
 
 /** Marks below the line, from the line down. */
-export const ACTUAL = ["onTime", "late", "open", "failed", "missed", "skipped"] as const;
+const ACTUAL = ["onTime", "backfilled", "late", "open", "failed", "missed", "skipped"] as const;
 /** All marks, in the order of the legend. */
-const ALL = ["planned", "overdue", ...ACTUAL] as const;
-type Mark = (typeof ALL)[number];
+export const MARKS = ["planned", "overdue", ...ACTUAL] as const;
+type Mark = (typeof MARKS)[number];
 
 /** Heights of a strip in px: of planned and actual occurrences, and of the least mark. */
 export const STRIP = { above: 18, below: 26, least: 8 };
+export const HEIGHT = STRIP.above + STRIP.below + 4;
 
 /** Grows with the logarithm of a count: one occurrence is seen beside a thousand. */
 const share = (count: number) => Math.min(1, Math.log10(count + 1) / 3);
@@ -85,6 +86,7 @@ function Shape({ mark, x, y, width, height }: { mark: Mark } & Box) {
           d={`M${x + 0.5} ${y + 0.5}H${right - 0.5}V${bottom - 0.5}H${x + 0.5}ZL${right - 0.5} ${bottom - 0.5}M${right - 0.5} ${y + 0.5}L${x + 0.5} ${bottom - 0.5}`}
         />
       );
+    case "backfilled":
     case "skipped":
       return (
         <rect data-mark={mark} x={x + 0.5} y={y + 0.5} width={width - 1} height={Math.max(1, height - 1)} />
@@ -124,7 +126,7 @@ export function Patterns() {
 export function Legend() {
   return (
     <ul className="board-legend small soft" aria-label={w.legend}>
-      {ALL.map((mark) => (
+      {MARKS.map((mark) => (
         <li key={mark}>
           <svg width="12" height="14" aria-hidden="true" className="strip">
             {mark === "planned" || mark === "overdue" ? (
@@ -140,10 +142,14 @@ export function Legend() {
   );
 }
 
+export function sumOf(cells: readonly BoardCell[], mark: Mark): number {
+  return cells.reduce((sum, cell) => sum + (cell[mark] ?? 0), 0);
+}
+
 /** A cell, or the sum of several, in words. */
 export function cellText(cells: readonly BoardCell[]): string {
-  const text = ALL.flatMap((mark) => {
-    const n = cells.reduce((sum, cell) => sum + (cell[mark] ?? 0), 0);
+  const text = MARKS.flatMap((mark) => {
+    const n = sumOf(cells, mark);
     return n === 0 ? [] : [`${n.toLocaleString("en")} ${w.marks[mark]}`];
   });
   return text.length === 0 ? w.nothing : text.join(", ");

@@ -1,5 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import { type RefCallback, useCallback, useRef, useState } from "react";
+import { taskPath } from "../../lib/api.js";
 
 export type BoardData = AnswerTo<"occurrences.board">;
 export type BoardRow = BoardData["rows"][number];
@@ -15,6 +16,17 @@ export interface BoardView {
   readonly to: number | undefined;
 }
 export type SetView = (changes: Partial<BoardView>) => void;
+
+/** The place of a time, and the width of a strip, in px. */
+export interface Scale {
+  readonly x: (at: number) => number;
+  readonly width: number;
+}
+
+/** Ids of rows must differ: two tasks of one name may be in two queues. */
+export function keyOf({ name, task }: BoardRow): string {
+  return task ? taskPath(task) : name;
+}
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
