@@ -2,6 +2,8 @@ import { operatorOf } from "@carillon/ops";
 import type { Client, PutResult } from "@carillon/sdk";
 import type { demoTypes } from "./types.js";
 
+/** Keeps the runs of more than an hour. */
+const AN_HOUR = { successes: 1_000 };
 const TENANTS = ["acme", "globex", "initech"] as const;
 
 /** Stores the demo's tasks. Idempotent: a second start finds them as they are. */
@@ -15,12 +17,14 @@ export async function seed(
     client.put(types.diskUsage, {
       id: "disk-usage",
       schedule: { every: "10s" },
+      retention: AN_HOUR,
       payload: { path: project, warnAbove: 0.9 },
       description: "How full is the disk under this project?",
     }),
     client.put(types.redisCheck, {
       id: "redis-check",
       schedule: { cron: "*/15 * * * * *" },
+      retention: AN_HOUR,
       payload: {},
       description: "Redis INFO, and a memory purge where it is fragmented",
     }),

@@ -113,7 +113,7 @@ export const words = {
     counts: (nodes: number, ready: number, workers: number) =>
       `${ready} of ${count(nodes, "node", "nodes")} ready, ${count(workers, "worker", "workers")}`,
     symptoms: (n: number) => `and what follows from it (${n})`,
-    board: "Six hours back, six hours ahead",
+    board: "Planned and actual",
     rows: (n: number) => count(n, "row", "rows"),
     by: { task: "Tasks", queue: "Queues", owner: "Owners", tag: "Tags" },
     spans: { "1h": "±1 h", "6h": "±6 h", "24h": "±24 h" },
@@ -159,7 +159,7 @@ export const words = {
       "task-paused": (by?: string, note?: string) => held("Paused", by, note),
     },
     ended: "Ended",
-    lateness: "Delay of starts",
+    lateness: "Delay",
     atMost: (value: string) => `up to ${value}`,
     table: "As a table",
     hidden: (n: number) => `${count(n, "more row", "more rows")}, with less to see.`,

@@ -28,7 +28,7 @@ interface Past {
 const MOST_OPEN = 50;
 
 /**
- * The runs of a time by their end, and those that are open. A queue with more than its share of `most` is read evenly over the time: two
+ * The runs of a time by their end, and those that are open. If they are more than `most`, a queue with more than its share is read evenly over the time: two
  * commands for each step, and each run stands for those around it.
  */
 export async function readRuns(
@@ -37,19 +37,24 @@ export async function readRuns(
   past: Past,
   most: number,
 ): Promise<SampledRun[]> {
-  const share = Math.max(1, Math.floor(most / Math.max(1, queues.length)));
+  const totals = await Promise.all(queues.map((queue) => store.runs.countEnded(queue, past)));
+  const total = totals.reduce((sum, count) => sum + count, 0);
+  const share = total <= most ? most : Math.max(1, Math.floor(most / queues.length));
   const steps: Pick<Past, "from" | "to">[] = [];
   for (let from = past.from; from <= past.to; from += past.step)
     steps.push({ from, to: Math.min(past.to, from + past.step - 1) });
   const read = await Promise.all(
-    queues.map(async (queue): Promise<SampledRun[]> => {
-      const [ended, held, waiting] = await Promise.all([
-        store.runs.countEnded(queue, past),
+    queues.map(async (queue, n): Promise<SampledRun[]> => {
+      const ended = totals[n] ?? 0;
+      const [held, waiting] = await Promise.all([
         store.queues.held(queue, MOST_OPEN),
         store.queues.waiting(queue, MOST_OPEN),
       ]);
       const windows = ended <= share ? [past] : steps;
-      const counts = await Promise.all(windows.map((window) => store.runs.countEnded(queue, window)));
+      const counts =
+        ended <= share
+          ? [ended]
+          : await Promise.all(windows.map((window) => store.runs.countEnded(queue, window)));
       const each = Math.max(1, Math.floor(share / counts.filter((count) => count > 0).length));
       const found = await Promise.all(
         windows.map(async (window, i) => {
