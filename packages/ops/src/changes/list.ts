@@ -92,7 +92,7 @@ export const listChanges = operation({
       for (const stored of found) {
         before = stored.id;
         if (stored.at < from) return { changes };
-        const change = decode(stored);
+        const change = decodeChange(stored);
         if (!change || (bound !== undefined && change.scope.owner !== bound)) continue;
         if (by !== undefined && change.by !== by) continue;
         if (task !== undefined && !concerns(change, task)) continue;
@@ -114,7 +114,8 @@ function concerns({ scope, count, sample = [] }: Change, task: ResolvedRef): boo
   return count <= sample.length ? sample.some(matches) : matches(scope);
 }
 
-function decode({ id, at, entry }: StoredChange): Change | undefined {
+/** An entry of the log; undefined: it is corrupt or foreign. */
+export function decodeChange({ id, at, entry }: StoredChange): Change | undefined {
   try {
     const { kind, by, origin, scope, ...facts } = JSON.parse(entry) as Omit<Change, "id" | "at">;
     return { id, at, kind, by, origin, scope: { ...scope }, ...facts };

@@ -11,8 +11,9 @@ import {
   parseLocalName,
 } from "@carillon/core/internal";
 import { roundedInstant } from "@carillon/sdk/internal";
-import type { ShortRun } from "@carillon/store";
+import type { ShortRun, StoredChange } from "@carillon/store";
 import { z } from "zod";
+import { decodeChange } from "../changes/list.js";
 import { mayRead } from "../freezes/freeze.js";
 import { type Call, operation } from "../operation.js";
 import { count, duration, given, instant, oneOf, taskName, time } from "../shapes.js";
@@ -114,7 +115,7 @@ const MOST_STEPS = 300_000;
 /** Length of each list. */
 const LISTED = 8;
 /** Entries of the change log that are read. */
-const CHANGES = 500;
+const CHANGES = 200;
 
 /**
  * Runs are those whose records are kept. If there are more than 1,000 in the time, as many are read, evenly over it, and stand for all. Skips
@@ -308,15 +309,16 @@ async function pausesOf(
 /** Deploys: sets of tasks that were applied, and processes that started. */
 async function eventsOf(
   { store, owner }: Call,
-  log: readonly { at: number; entry: string }[],
+  log: readonly StoredChange[],
   { from, to }: { from: number; to: number },
 ): Promise<z.output<typeof board>["events"]> {
   if (owner !== undefined) return [];
   const [nodes, workers] = await Promise.all([store.registry.nodes(), store.registry.workers()]);
-  const applied = log.flatMap(({ at, entry }) => {
-    if (at < from || !entry.includes('"apply"')) return [];
-    const { kind, by, scope } = JSON.parse(entry) as { kind: string; by?: string; scope?: { set?: string } };
-    return kind === "apply" ? [{ kind: "deploy" as const, at, name: scope?.set ?? "", by }] : [];
+  const applied = log.flatMap((stored) => {
+    const { kind, at, scope, by } = decodeChange(stored) ?? {};
+    return kind === "apply" && at !== undefined
+      ? [{ kind: "deploy" as const, at, name: scope?.set ?? "", by }]
+      : [];
   });
   const started = (kind: "node" | "worker", all: readonly { id: string; started: number }[]) =>
     all.map(({ id, started: at }) => ({ kind, at, name: id }));
