@@ -70,6 +70,8 @@ describe("the board", () => {
     await put("frozen", "fine", { owner: "acme" });
     const until = START + 40 * MINUTE;
     await operatorOf(kit.client).freezes.put({ owner: "acme", until: new Date(until), note: "an audit" });
+    const tasks = [{ queue: QUEUE, owner: "acme", id: "frozen" }];
+    await operatorOf(kit.client).freezes.put({ tasks, from: new Date(until) });
     await kit.worker.pause();
     await kit.advance("15m");
     await kit.worker.resume();
@@ -78,9 +80,10 @@ describe("the board", () => {
     const found = await board({ by: "task" });
     expect(sums(found, "system/slow")).toMatchObject({ late: 1 });
     expect(found.lateMs[1]).toBe(5 * MINUTE);
-    expect(found.bands).toMatchObject([
+    expect([...found.bands].sort((a, b) => a.from - b.from)).toMatchObject([
       { kind: "freeze", from: START, to: until, owner: "acme", note: "an audit" },
       { kind: "task-paused", id: "slow", by: "bob" },
+      { kind: "freeze", from: until, owner: "acme", id: "frozen" },
     ]);
   });
 

@@ -225,7 +225,9 @@ export const boardOf = operation({
         hidden: by === "task" ? Math.max(0, tasks - rows.length) : hidden,
       },
       bands: [
-        ...freezes.filter((freeze) => mayRead(call, freeze)).flatMap((freeze) => windowsOf(freeze, range)),
+        ...freezes
+          .filter((freeze) => mayRead(call, freeze))
+          .flatMap((freeze) => windowsOf(freeze, range, call.owner)),
         ...(await pausesOf(call, queues, rows)),
       ],
       events: await eventsOf(call, log, past),
@@ -261,13 +263,17 @@ async function readTags(
 function windowsOf(
   freeze: Freeze,
   { from, to }: { from: number; to: number },
+  bound: string | undefined,
 ): z.output<typeof board>["bands"] {
-  const { queue, owner, tag, by, note } = freeze;
+  const { queue, owner, tag, tasks, by, note } = freeze;
+  const held = tasks?.filter((task) => bound === undefined || task.owner === bound) ?? [
+    { queue, owner, tag },
+  ];
   const bands: z.output<typeof board>["bands"] = [];
   let at: number | undefined = frozenAt([freeze], from) ? from : nextFreeze([freeze], from);
   while (at !== undefined && at < to && bands.length < MOST_CELLS) {
     const until = frozenAt([freeze], at)?.until;
-    bands.push({ kind: "freeze", from: at, to: until, queue, owner, tag, by, note });
+    for (const scope of held) bands.push({ kind: "freeze", from: at, to: until, ...scope, by, note });
     at = until === undefined ? undefined : nextFreeze([freeze], until - 1);
   }
   return bands;
