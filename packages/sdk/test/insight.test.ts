@@ -1,5 +1,5 @@
 import { operatorOf } from "@carillon/ops";
-import { defineTask, type TaskInput } from "@carillon/sdk";
+import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { type TestKit, testKit } from "@carillon/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -42,6 +42,41 @@ describe("what runs tell", () => {
     const [again] = await kit.client.runs.list("t", { limit: 1 });
     expect(again).toMatchObject({ trigger: "backfill" });
     expect(again).not.toHaveProperty("lateMs");
+  });
+
+  it("lists the slowest runs of a range, and those of an owner, a text or a least duration", async () => {
+    const tookLong = { at: START + MINUTE };
+    for (const [id, owner] of [
+      ["a", "acme"],
+      ["b", "acme"],
+      ["c", "other"],
+    ] as const)
+      await put(id, "fine", { owner, schedule: tookLong });
+    await kit.advance("2m");
+    const { runs } = kit.client;
+    // Durations of 30, 10 and 20 s, as if they had started earlier.
+    const { keys, link } = internalsOf(kit.store);
+    for (const run of (await runs.journal()).runs) {
+      const took = { a: 30_000, b: 10_000, c: 20_000 }[run.task.id] ?? 0;
+      const started = String((run.finished ?? 0) - took);
+      await link.ask((client) => client.hset(keys.queue(QUEUE).run(run.id), "started", started));
+    }
+    const ids = async (filter: Parameters<typeof runs.journal>[0]) =>
+      (await runs.journal(filter)).runs.map(({ task }) => task.id).join("");
+    expect(await ids({ sort: "took" })).toBe("acb");
+    expect(await ids({ sort: "took", limit: 2, from: START })).toBe("ac");
+    expect(await ids({ sort: "took", to: START })).toBe("");
+    expect(await ids({ sort: "took", owner: "acme" })).toBe("ab");
+    expect(await ids({ sort: "took", took: "20s" })).toBe("ac");
+    expect(await ids({ text: "OTHER/c" })).toBe("c");
+    expect((await operatorOf(kit.client).runs.journal({ owner: "other" })).runs).toHaveLength(1);
+    const refused = (filter: object) => runs.journal(filter).catch(({ field }) => field);
+    expect(await refused({ sort: "size" })).toBe("sort");
+    expect(await refused({ sort: "took", cursor: "x" })).toBe("cursor");
+    expect(await refused({ took: "soon" })).toBe("took");
+    const bound = new Client({ store: kit.store, owner: "acme" });
+    expect((await bound.runs.journal({ sort: "took" })).runs).toHaveLength(2);
+    await expect(bound.runs.journal({ owner: "other" })).rejects.toMatchObject({ code: "FORBIDDEN" });
   });
 
   describe("the journal, page by page", () => {

@@ -1,4 +1,4 @@
-import type { JournalFilter, Outcome, TaskRef } from "@carillon/sdk";
+import type { Duration, JournalFilter, Outcome, TaskRef } from "@carillon/sdk";
 import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import { type MomentOptions, readMoment } from "../moment.js";
@@ -12,6 +12,9 @@ interface JournalOptions extends Globals {
   outcome?: Outcome[];
   failures?: boolean;
   node?: string;
+  text?: string;
+  took?: string;
+  slowest?: boolean;
   from?: string;
   to?: string;
   limit?: number;
@@ -28,6 +31,9 @@ export const registerJournal: Register = (program, out) => {
     .option("-q, --queue <queue>", "of this queue")
     .addOption(outcomeOption("that had this outcome; several: a,b"))
     .option("--failures", "that failed, timed out, crashed or were lost")
+    .option("--text <text>", "with this in the task's name, its type or the error")
+    .option("--took <duration>", "that took at least this: 30s")
+    .option("--slowest", "slowest first, instead of newest")
     .option("--node <name>", "that this node enqueued, or this worker ran")
     .option("--from <time>", "that ended since then: 2h before now, or ISO 8601, 09:00, yesterday")
     .option("--to <time>", "that ended before this time, as --from")
@@ -40,7 +46,13 @@ export const registerJournal: Register = (program, out) => {
       const page = await withClient(options, async (client) => {
         const ref: TaskRef | undefined = task === undefined ? undefined : taskRef(task, queue, owner);
         const filter = await filterOf(options, () => client.serverTime());
-        return client.runs.journal({ ...filter, task: ref });
+        const { text, took, slowest } = options;
+        const more = {
+          text,
+          took: took as Duration | undefined,
+          sort: slowest ? ("took" as const) : undefined,
+        };
+        return client.runs.journal({ ...filter, ...more, task: ref, owner: ref ? undefined : owner });
       });
       const { runs, cursor } = page;
       if (options.group) {

@@ -207,5 +207,18 @@ export const taskWords = {
     attempts: (n: number) => `${n} attempts`,
     usually: (time: string) => `usually ${time}`,
     chips: { all: "All", failed: "Failed", succeeded: "Succeeded", others: "Cancelled, dropped" },
+    slowest: "Slowest first",
+    slowestOfWeek: "Slowest of 7 days",
+    range: {
+      from: (zone: string) => `Ended from (${zone})`,
+      to: (zone: string) => `Ended until (${zone})`,
+    },
+    fields: {
+      task: "Task id",
+      owner: "Owner",
+      queue: "Queue",
+      text: "Name, type, error",
+      took: "Took at least, 30s",
+    },
   },
 };

@@ -1,4 +1,4 @@
-import type { Outcome, Run, TaskName } from "@carillon/core";
+import type { Duration, Outcome, Run, TaskName } from "@carillon/core";
 import { grouped, invalid, quote } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import { roundedInstant } from "../instant.js";
@@ -7,6 +7,14 @@ import { assertCursor, outcomesOf } from "./input.js";
 /** Selects the final runs to list. */
 export interface JournalFilter {
   readonly queue?: string | undefined;
+  /** Of the task. Default: the client's, or any. */
+  readonly owner?: string | undefined;
+  /** Only runs with this text in the task's name, its type or the error, in any case. */
+  readonly text?: string | undefined;
+  /** Only runs that took at least this time, from start to end. */
+  readonly took?: Duration | undefined;
+  /** `end`, the default: newest first. `took`: slowest first, one page of at most 50,000 runs that match. */
+  readonly sort?: "end" | "took" | undefined;
   /** One outcome, or several: `["failed", "timed-out", "crashed", "lost"]` are the failures. */
   readonly outcome?: Outcome | readonly Outcome[] | undefined;
   /** The node that enqueued it, or the worker that ran it. */
@@ -29,8 +37,13 @@ export interface JournalPage {
 /** Runs read at once while looking for those that match. */
 const STEP = 200;
 
-type Filter = Pick<JournalFilter, "queue" | "node"> & {
+/** Runs that a search for the slowest reads. */
+const MOST_SORTED = 50_000;
+
+type Filter = Pick<JournalFilter, "queue" | "node" | "text" | "sort"> & {
   limit: number;
+  /** Least duration, ms. */
+  least: number;
   task?: TaskName | undefined;
   owner?: string | undefined;
 };
@@ -48,18 +61,23 @@ export async function journal(
   const only = filter.task?.queue ?? filter.queue;
   const queues = only === undefined ? await store.registry.queues() : [only];
   const ends = newestFirst(queues.map((queue) => endsOf(store, queue, window, start)));
-  const runs: Run[] = [];
-  for (;;) {
+  const isSorted = filter.sort === "took";
+  let runs: Run[] = [];
+  for (let seen = 0; ; ) {
     const positions = await take(ends, STEP);
     if (positions.length === 0) return { runs, cursor: undefined };
+    seen += positions.length;
+    if (isSorted && seen > MOST_SORTED)
+      throw invalid("sort", `more than ${MOST_SORTED} runs.`, "Give a shorter range of time, or a queue.");
     const records = await read(store, positions);
     for (const [i, position] of positions.entries()) {
       const run = records[i];
       if (!run || !matches(run, filter)) continue;
       if (outcomes && !(run.outcome && outcomes.has(run.outcome))) continue;
       runs.push(run);
-      if (runs.length === filter.limit) return { runs, cursor: encode(position) };
+      if (!isSorted && runs.length === filter.limit) return { runs, cursor: encode(position) };
     }
+    if (isSorted) runs = runs.sort((a, b) => tookOf(b) - tookOf(a)).slice(0, filter.limit);
   }
 }
 
@@ -155,7 +173,16 @@ async function read(store: Store, positions: readonly Position[]): Promise<(Run 
   return positions.map(({ id }) => byId.get(id));
 }
 
-function matches(run: Run, { task, owner, node }: Filter): boolean {
+/** Duration in ms; below 0 for a run that never started. */
+function tookOf({ started, finished }: Run): number {
+  return started === undefined || finished === undefined ? -1 : finished - started;
+}
+
+function matches(run: Run, { task, owner, node, text, least, sort }: Filter): boolean {
+  if ((least > 0 || sort === "took") && tookOf(run) < least) return false;
+  const texts = [`${run.task.owner}/${run.task.id}`, run.type, run.error ?? ""];
+  if (text !== undefined && !texts.some((one) => one.toLowerCase().includes(text.toLowerCase())))
+    return false;
   if (task && (run.task.id !== task.id || run.task.owner !== task.owner)) return false;
   if (owner !== undefined && run.task.owner !== owner) return false;
   return node === undefined || run.node === node || run.worker === node;

@@ -1,7 +1,14 @@
 import { CarillonError, type Run, type TaskRef } from "@carillon/core";
-import { assertName, assertOptions, quote } from "@carillon/core/internal";
+import {
+  assertName,
+  assertOptions,
+  durationOption,
+  invalid,
+  MAX_DURATION,
+  quote,
+} from "@carillon/core/internal";
 import type { Attempt, LedgerEntry } from "@carillon/store";
-import { wholeNumber } from "./input.js";
+import { shortText, wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";
 import { assertRunning, type RunningFilter, type RunningRun, running } from "./running.js";
 import type { Scope } from "./scope.js";
@@ -82,13 +89,23 @@ export class Runs {
    * @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`
    */
   async journal(filter: JournalFilter & { task?: TaskRef | undefined } = {}): Promise<JournalPage> {
-    assertOptions(filter, ["task", "queue", "outcome", "node", "from", "to", "limit", "cursor"]);
+    assertOptions(filter, [
+      ...(["task", "queue", "owner", "text", "took", "sort", "outcome", "node"] as const),
+      ...(["from", "to", "limit", "cursor"] as const),
+    ]);
+    const { text, took, sort } = filter;
+    shortText(text, "text");
+    if (sort !== undefined && sort !== "end" && sort !== "took")
+      throw invalid("sort", `got ${quote(sort)}.`, "Give end or took.");
+    if (sort === "took" && filter.cursor !== undefined)
+      throw invalid("cursor", "given with sort took.", "Give a higher limit: the slowest are one page.");
+    const least = took === undefined ? 0 : durationOption(took, "took", 0, MAX_DURATION);
     const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
     if (filter.queue !== undefined) assertName(filter.queue, "queue");
     const window = journalWindow(filter);
-    const { store, owner } = this.#scope;
+    const { owner } = this.#scope.bind({ owner: filter.owner });
     const task = filter.task === undefined ? undefined : await this.#scope.locate(filter.task);
-    return journal(store, { ...filter, limit, task, owner }, window);
+    return journal(this.#scope.store, { ...filter, limit, task, owner, least }, window);
   }
 
   /** The occurrences of a task that were not enqueued, and why; newest first. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */

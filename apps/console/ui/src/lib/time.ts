@@ -110,6 +110,12 @@ export function typedTime(text: string, timeZone: string): number {
   return Date.parse(timeZone === "UTC" ? `${text}Z` : text);
 }
 
+/** A time as an input shows it: the inverse of `typedTime`. */
+export function fieldTime(at: number, timeZone: string): string {
+  const offset = timeZone === "UTC" ? 0 : new Date(at).getTimezoneOffset() * 60_000;
+  return new Date(at - offset).toISOString().slice(0, 16);
+}
+
 export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }

@@ -3,10 +3,12 @@ import type { Outcome } from "@carillon/sdk";
 import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
 import { useCall, usePages } from "../lib/query.js";
-import { Chips } from "../parts/button.js";
+import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
+import { Button, Chips } from "../parts/button.js";
+import { Check } from "../parts/confirm.js";
+import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
-import { Badge } from "../parts/state.js";
 import { words } from "../words.js";
 
 const w = words.runs_;
@@ -17,23 +19,46 @@ const CHIPS = {
   others: ["cancelled", "dropped"],
 } as const satisfies Record<string, readonly Outcome[] | undefined>;
 type Chip = keyof typeof CHIPS;
+const FIELDS = ["task", "owner", "queue", "text", "took"] as const;
+const MINUTE = 60_000;
+const WEEK = 7 * 24 * 60 * MINUTE;
 
-/** Runs under way, and ended runs, newest first. */
+/** Runs under way, and ended runs: those of a range of time, newest or slowest first. */
 export default function Runs() {
   const [params, setParams] = useSearchParams();
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
-  const names = Object.fromEntries(
-    ["task", "owner", "queue", "node"].map((name) => [name, params.get(name)]),
-  );
-  const given = Object.fromEntries(Object.entries(names).filter(([, value]) => value)) as Record<
-    string,
-    string
-  >;
+  const zone = useZone();
+  const text = Object.fromEntries([...FIELDS, "node"].map((name) => [name, params.get(name) || undefined]));
+  const at = (name: "from" | "to") => Number(params.get(name)) || undefined;
+  const [from, to] = [at("from"), at("to")];
+  const isSlowest = params.get("sort") === "took";
   const pages = usePages("runs.journal", {
-    ...given,
-    outcome: CHIPS[chip],
-    limit: 50,
+    ...text,
+    ...{ from, to, outcome: CHIPS[chip], limit: 50 },
+    ...(isSlowest && { sort: "took" as const }),
   });
+  const set = (change: Readonly<Record<string, string | undefined>>) =>
+    setParams((was) => {
+      const now = new URLSearchParams(was);
+      for (const [name, value] of Object.entries(change)) {
+        if (value === undefined) now.delete(name);
+        else now.set(name, value);
+      }
+      return now;
+    });
+  const range = (name: "from" | "to", value: number | undefined) => (
+    <label className="inline small soft">
+      {w.range[name](zone)}
+      <input
+        className="input"
+        type="datetime-local"
+        value={value === undefined ? "" : fieldTime(value, zone)}
+        onChange={({ target }) =>
+          set({ [name]: target.value === "" ? undefined : String(typedTime(target.value, zone)) })
+        }
+      />
+    </label>
+  );
   return (
     <>
       <PageHead title={w.title} />
@@ -46,22 +71,19 @@ export default function Runs() {
                 names={Object.keys(CHIPS) as Chip[]}
                 text={(name) => w.chips[name]}
                 chosen={chip}
-                onPick={(name) =>
-                  setParams((was) => {
-                    const now = new URLSearchParams(was);
-                    if (name === "all") now.delete("filter");
-                    else now.set("filter", name);
-                    return now;
-                  })
-                }
+                onPick={(name) => set({ filter: name === "all" ? undefined : name })}
               />
             </div>
-            {Object.entries(given).map(([name, value]) => (
-              <Badge key={name}>
-                {name}: {value}
-              </Badge>
-            ))}
-            {Object.keys(given).length === 0 ? null : <Link href="/runs">{words.list.clear}</Link>}
+            <SlowestOfWeek onPick={(from) => set({ sort: "took", from: String(from), to: undefined })} />
+            <Check
+              label={w.slowest}
+              checked={isSlowest}
+              onSet={(on) => set({ sort: on ? "took" : undefined })}
+            />
+            {range("from", from)}
+            {range("to", to)}
+            <Filters names={FIELDS} labels={w.fields} act={words.changes.filter} />
+            {params.size === 0 ? null : <Link href="/runs">{words.list.clear}</Link>}
           </div>
           <Loaded of={pages}>
             {({ pages: read }) => {
@@ -77,6 +99,13 @@ export default function Runs() {
         </Panel>
       </div>
     </>
+  );
+}
+
+function SlowestOfWeek({ onPick }: { onPick: (from: number) => void }) {
+  const now = useNow();
+  return (
+    <Button onClick={() => onPick(Math.floor((now - WEEK) / MINUTE) * MINUTE)}>{w.slowestOfWeek}</Button>
   );
 }
 

@@ -38,7 +38,9 @@ export function isNothing({ count, total }: Answer): boolean {
 /** An effect in numbers, with the tasks that it concerns. */
 export function Effect({ of }: { of: Answer }) {
   const { holds, preview, moved, count, total, sample = [], refused } = of;
-  const tone = isNothing(of) || (holds?.warnings.length ?? 0) > 0 ? "warn" : "ok";
+  // A preview has colours of its own.
+  const plain = preview === undefined ? "ok" : undefined;
+  const tone = isNothing(of) || (holds?.warnings.length ?? 0) > 0 ? "warn" : plain;
   return (
     <div className="note" role="status" data-tone={tone}>
       {holds === undefined ? null : <Holds of={holds} />}

@@ -3,12 +3,14 @@ import { covers, duration, scopeText } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
-import { type Named, refOf } from "../lib/api.js";
+import { call, type Named, refOf } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useCall } from "../lib/query.js";
+import { useAct, useCall } from "../lib/query.js";
 import { isoTime, typedTime, useZone } from "../lib/time.js";
 import { words } from "../words.js";
+import { Button } from "./button.js";
 import { Confirm, Field, Select, TextField, TimeField } from "./confirm.js";
+import { notify } from "./notices.js";
 import { Relative, Time } from "./time.js";
 
 const w = words.freezes;
@@ -45,7 +47,11 @@ export function When({
 
 /** The freezes that hold a task, or will. */
 export function FrozenNotes({ task }: { task: Task }) {
+  const { act } = useMe();
   const { data } = useCall("freezes.list", {});
+  const lift = useAct((id: string) => call("freezes.delete", { id }), {
+    onDone: () => notify("ok", w.lifted),
+  });
   const its = data?.freezes.filter((one) => covers(one, task)) ?? [];
   return its.map((freeze) => (
     <p key={freeze.id} className="note" data-tone="warn">
@@ -55,7 +61,11 @@ export function FrozenNotes({ task }: { task: Task }) {
         {freeze.by === undefined ? "" : `, ${words.now.pausedBy(freeze.by)}`}
         {freeze.note === undefined ? "" : `: ${freeze.note}`}
       </span>{" "}
-      <Link href="/freezes">{w.title}</Link>
+      {act && freeze.tasks?.length === 1 ? (
+        <Button onClick={() => lift.mutate(freeze.id)}>{w.lift}</Button>
+      ) : (
+        <Link href="/freezes">{w.title}</Link>
+      )}
     </p>
   ));
 }
