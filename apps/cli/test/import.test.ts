@@ -198,7 +198,7 @@ describe("rows", () => {
         task: {
           id: "a-b",
           type: "a-b",
-          schedule: { every: 180_000, origin: "1970-01-01T00:01:30.000Z" },
+          schedule: { every: "3m", origin: "1970-01-01T00:01:30.000Z" },
           payload: { x: 1 },
         },
       },
@@ -272,7 +272,7 @@ describe("rows", () => {
       },
       {
         task: {
-          schedule: { every: 60_000, origin: "1970-01-01T00:00:30.000Z", maxRuns: 6 },
+          schedule: { every: "1m", origin: "1970-01-01T00:00:30.000Z", maxRuns: 6 },
           overlap: "queue-all",
         },
       },

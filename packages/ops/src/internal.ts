@@ -11,6 +11,7 @@ export {
   type Imported,
   type ImportNote,
   type ImportOptions,
+  intervalOf,
   Notes,
   settle,
   type TheirTimes,

@@ -1,4 +1,4 @@
-import { type Imported, Notes, settle, type TheirTimes } from "@carillon/ops/internal";
+import { type Imported, intervalOf, Notes, settle, type TheirTimes } from "@carillon/ops/internal";
 import humanInterval from "human-interval";
 import { jsonOf, type Row, readRows, textOf, timeOf } from "./rows.js";
 import type { Source, SourceOptions, Task } from "./source.js";
@@ -53,8 +53,7 @@ function recurring(rule: string, row: Row, notes: Notes, options: SourceOptions)
       "DRIFT",
       "Agenda counts an interval from the start of each run, so its times drift; here they do not.",
     );
-    const origin = next % every === 0 ? {} : { origin: new Date(next % every).toISOString() };
-    return { schedule: { every, ...origin }, theirs: { library: "interval", every, next } };
+    return { schedule: intervalOf(every, next), theirs: { library: "interval", every, next } };
   }
   const timezone = notes.zone(textOf(row["repeatTimezone"]), options);
   const theirs = { library: "cron-parser 5", cron: rule, timezone } as const;

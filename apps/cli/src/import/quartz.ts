@@ -1,4 +1,4 @@
-import { type Imported, Notes, settle } from "@carillon/ops/internal";
+import { type Imported, intervalOf, Notes, settle } from "@carillon/ops/internal";
 import { type Row, readRows, textOf, timeOf } from "./rows.js";
 import type { Source, SourceOptions, Task } from "./source.js";
 
@@ -51,8 +51,7 @@ function scheduleOf(row: Row, notes: Notes, options: SourceOptions): Task["sched
   }
   const [count, fired] = [Number(row["repeatCount"] ?? 0), Number(row["timesTriggered"] ?? 0)];
   if (interval > 0 && next !== undefined) {
-    const origin = next % interval === 0 ? {} : { origin: new Date(next % interval).toISOString() };
-    return { every: interval, ...origin, ...(count >= 0 && { maxRuns: Math.max(1, count + 1 - fired) }) };
+    return { ...intervalOf(interval, next), ...(count >= 0 && { maxRuns: Math.max(1, count + 1 - fired) }) };
   }
   if (next !== undefined) return { at: new Date(next).toISOString() };
   notes.add("FINISHED", "It has no rule and no next time: it never fires again.");

@@ -1,7 +1,7 @@
 import { formatDuration, type TaskInput } from "@carillon/core";
 import { compileSchedule } from "@carillon/core/internal";
 import type { BullScheduler } from "@carillon/store/internal";
-import { type Imported, type ImportOptions, Notes, settle, type TheirTimes } from "./imported.js";
+import { type Imported, type ImportOptions, intervalOf, Notes, settle, type TheirTimes } from "./imported.js";
 
 type Options = BullScheduler["definition"]["opts"];
 
@@ -70,8 +70,7 @@ function scheduleOf(
   };
   if (theirs.library === "interval") {
     // Its phase is that of the job to come, whatever its `offset` says.
-    const phase = next % theirs.every;
-    return { every: formatDuration(theirs.every), ...(phase > 0 && { origin: iso(phase) }), ...limits };
+    return { ...intervalOf(theirs.every, next), ...limits };
   }
   const { cron, timezone } = theirs;
   const exact = { cron, timezone, dialect: "cron-parser" } as const;

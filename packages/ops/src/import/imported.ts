@@ -1,4 +1,4 @@
-import { CarillonError } from "@carillon/core";
+import { CarillonError, formatDuration } from "@carillon/core";
 import { parseTask } from "@carillon/core/internal";
 import type { SetTask } from "../sets/set.js";
 
@@ -69,6 +69,12 @@ export class Notes {
     if (name !== text) this.add("RENAMED", `${field} ${JSON.stringify(text)} is ${name} here.`);
     return name;
   }
+}
+
+/** An interval in ms that has this time, UTC ms. */
+export function intervalOf(every: number, next: number): { every: string; origin?: string } {
+  const phase = next % every;
+  return { every: formatDuration(every), ...(phase > 0 && { origin: new Date(phase).toISOString() }) };
 }
 
 /** Tasks that an apply accepts and starts paused, under different names: of those with one name, the second gets `-2`. */
