@@ -1,15 +1,22 @@
-// npm run release:dry: tests a release as users get it. Packs all packages, installs the tarballs into an empty ESM and
-// an empty CommonJS project, and runs the example of the SDK's README there, on each supported version of Node.js.
+// npm run release:dry: tests a release as users get it. Packs all packages, checks their exports, types and sizes, and the settings for
+// provenance; installs the tarballs into an empty ESM and an empty CommonJS project, checks the licences of all that comes along, and runs the
+// example of the SDK's README there, on each supported version of Node.js; builds and runs apps of Next.js and NestJS; writes the release notes.
 // Needs a package registry.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { packageSteps } from "./check/packages.mjs";
+import { licenceProblems } from "./check/supply-chain.mjs";
+import { installed, readLock } from "./lib/lock-file.mjs";
 import { pack, publishedPackages } from "./lib/packages.mjs";
-import { main, root, say, Trouble } from "./lib/project.mjs";
-import { run } from "./lib/run.mjs";
+import { main, root, say, stateDir, Trouble } from "./lib/project.mjs";
+import { releaseNotes } from "./lib/release-notes.mjs";
+import { run, runTool } from "./lib/run.mjs";
 import { setUp } from "./lib/setup.mjs";
 
 const NODES = [20, 22, 24];
+/** Largest tarball, in kB. A package that grows beyond it has packed something by mistake, or needs a reason. */
+const LARGEST_KB = 1_500;
 const README = "packages/sdk/README.md";
 const README_URL = '"redis://localhost:6379"';
 
@@ -57,25 +64,76 @@ await main(async () => {
   try {
     const tarballs = await pack(publishedPackages(), home);
     say(`packed ${tarballs.length} packages`);
+    let failures = 0;
+    const report = (name, problems) => {
+      say(`${name}: ${problems.length === 0 ? "ok" : `failed\n${problems.join("\n")}`}`);
+      if (problems.length > 0) failures += 1;
+    };
+    report("sizes", sizeProblems(tarballs));
+    report("provenance", provenanceProblems());
+    const tool = (file, ...args) => runTool(file, args, { capture: true, env: { FORCE_COLOR: "0" } });
+    for (const [name, step] of packageSteps(tool)) {
+      const { code, output } = await step();
+      report(name, code === 0 ? [] : [output.trimEnd()]);
+    }
     const source = exampleSource();
     const projects = [
       await makeProject(join(home, "esm"), "module", source, tarballs),
       await makeProject(join(home, "commonjs"), "commonjs", asCommonJs(source), tarballs),
     ];
-    let failures = 0;
+    for (const { folder, type } of projects)
+      report(
+        `licences, ${type}`,
+        licenceProblems(readLock(folder), (at) => installed(at, folder)),
+      );
     for (const major of NODES) {
       const node = await nodeProgram(major);
       for (const { folder, type } of projects) {
         const problem = await problemOf(node, major, folder);
-        say(`Node.js ${major}, ${type}: ${problem ?? "ok"}`);
-        if (problem !== undefined) failures += 1;
+        report(`Node.js ${major}, ${type}`, problem === undefined ? [] : [problem]);
       }
     }
+    const apps = await run(
+      process.execPath,
+      ["scripts/test.mjs", "--nightly", "test/packages/builders.nightly.test.ts"],
+      {
+        capture: true,
+      },
+    );
+    report("apps of Next.js and NestJS", apps.code === 0 ? [] : [apps.output]);
+    const notes = join(stateDir(), "release-notes.md");
+    writeFileSync(notes, `${releaseNotes()}\n`);
+    say(`wrote the release notes to ${notes}`);
     return failures === 0 ? 0 : 1;
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
 });
+
+function sizeProblems(tarballs) {
+  return tarballs.flatMap((file) => {
+    const kb = Math.ceil(statSync(file).size / 1_000);
+    say(`  ${basename(file)}: ${kb} kB`);
+    return kb > LARGEST_KB ? [`${basename(file)} has ${kb} kB, more than ${LARGEST_KB}.`] : [];
+  });
+}
+
+/** npm attests a package only if its manifest names the repository, and the workflow may ask for a token. */
+function provenanceProblems() {
+  const workflow = readFileSync(join(root, ".github/workflows/release.yml"), "utf8");
+  const missing = ["id-token: write", 'NPM_CONFIG_PROVENANCE: "true"'].filter(
+    (line) => !workflow.includes(line),
+  );
+  const { repository } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const wrong = publishedPackages().filter(
+    ({ folder, manifest }) =>
+      manifest.repository?.url !== repository.url || manifest.repository.directory !== folder,
+  );
+  return [
+    ...missing.map((line) => `release.yml lacks "${line}".`),
+    ...wrong.map(({ folder }) => `${folder}/package.json names another repository or folder.`),
+  ];
+}
 
 /** The README's examples of a client and of a worker, in TypeScript that is plain JavaScript too. */
 function exampleSource() {
@@ -126,7 +184,5 @@ async function problemOf(node, major, folder) {
   });
   const last = output.trim().split("\n").at(-1) ?? "";
   const wanted = new RegExp(`^{"acme":"succeeded","bell":"succeeded","on":"${major}\\..*","tasks":\\d+}$`);
-  return code === 0 && wanted.test(last)
-    ? undefined
-    : `failed\n${output.trim().split("\n").slice(-30).join("\n")}`;
+  return code === 0 && wanted.test(last) ? undefined : `${output.trim().split("\n").slice(-30).join("\n")}`;
 }

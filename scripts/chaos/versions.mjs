@@ -10,7 +10,8 @@ const PARTS = {
   scheduler: "packages/scheduler",
   sdk: "packages/sdk",
 };
-const FORMAT = /(export const FORMAT_VERSION = )(\d+)/;
+/** @type {[RegExp, string]} */
+const FORMAT = [/(?<=export const FORMAT_VERSION = )\d+/, "1000"];
 
 /** A folder of this run below the checkout, so that dependencies are found; it is deleted with the process. */
 export function runDir() {
@@ -19,8 +20,15 @@ export function runDir() {
   return dir;
 }
 
-/** @returns {string} the folder of the copy */
-function copyVersion(dir, name, { bumped = false } = {}) {
+/**
+ * Copies this version. `bumped`: with the next format of definitions. `changes`: replacements by file within the packages.
+ *
+ * @param {string} dir
+ * @param {string} name
+ * @param {{ bumped?: boolean, changes?: Record<string, [RegExp, string][]> }} [how]
+ * @returns {string} the folder of the copy
+ */
+export function copyVersion(dir, name, { bumped = false, changes = {} } = {}) {
   const version = join(dir, name);
   const packages = join(version, "node_modules", "@carillon");
   for (const [part, from] of Object.entries({ ...PARTS, "scheduler-app": "apps/scheduler" })) {
@@ -29,14 +37,15 @@ function copyVersion(dir, name, { bumped = false } = {}) {
       cpSync(join(root, from, what), join(packages, part, what), { recursive: true });
     }
   }
-  if (bumped) {
-    const file = join(packages, "core", "dist", "task.js");
+  const bump = bumped ? { "core/dist/task.js": [FORMAT] } : {};
+  for (const [path, replacements] of Object.entries({ ...bump, ...changes })) {
+    const file = join(packages, path);
     const text = readFileSync(file, "utf8");
-    if (!FORMAT.test(text)) throw new Error(`${file} names no format version.`);
-    writeFileSync(
-      file,
-      text.replace(FORMAT, (_all, before, format) => `${before}${Number(format) + 1}`),
-    );
+    const changed = replacements.reduce((before, [from, to]) => {
+      if (before.search(from) < 0) throw new Error(`${file} has no ${from}.`);
+      return before.replace(from, to);
+    }, text);
+    writeFileSync(file, changed);
   }
   return version;
 }

@@ -7,8 +7,10 @@ export function readJson(...path) {
 }
 
 /** The packages of the lock file: ours (by folder) and those from the registry (by their place of installation). */
-export function readLock() {
-  const entries = Object.entries(readJson("package-lock.json").packages);
+export function readLock(folder = root) {
+  const entries = Object.entries(
+    JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8")).packages,
+  );
   return {
     ours: entries.filter(([at]) => !at.includes("node_modules/")),
     links: entries.filter(([, entry]) => entry.link),
@@ -23,6 +25,7 @@ function nameOf(at) {
 }
 
 /** The manifest of an installed package. Undefined if it is for another system, and not installed. */
-export function installed(at) {
-  return existsSync(join(root, at, "package.json")) ? readJson(at, "package.json") : undefined;
+export function installed(at, folder = root) {
+  const file = join(folder, at, "package.json");
+  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
 }
