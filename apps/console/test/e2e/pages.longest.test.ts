@@ -98,6 +98,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
   });
 
   test("a range that is dragged on the board, or chosen with Shift, applies to the lists below", async () => {
+    await put("calm", { owner: "globex" });
     const { page, go } = await world.as("viewer");
     await go("/?by=task");
     const failures = page.getByRole("heading", { name: /^Failures/ });
@@ -120,8 +121,6 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByRole("button", { name: "Owners" }).click();
     await page.getByRole("slider", { name: /^acme/ }).waitFor();
     // The freeze of one owner is a band in its row alone.
-    await put("calm", { owner: "globex" });
-    await go("/?by=owner");
     const rows = page.locator("li", { has: page.locator(".band[data-kind=freeze]") });
     await rows.first().waitFor();
     expect(await rows.getByRole("slider").count()).toBe(1);
