@@ -1,19 +1,12 @@
 import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, Worker } from "@carillon/sdk";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { SILENT } from "../../../test/helpers.js";
 import { killNodes, Node } from "./helpers.js";
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
-});
-afterAll(async () => {
-  await redis.stop();
-});
 afterEach(killNodes);
 
 it("metrics count the ended runs of all processes, and omit them while Redis does not answer", async () => {
