@@ -5,12 +5,14 @@ import { type Ctx, json } from "./context.js";
 import { isBoard } from "./paths.js";
 import { refusedByBull } from "./refusals.js";
 
-/** An error of the HTTP request itself, for which we have no code; the status describes it. */
+const CODES: Readonly<Record<number, ErrorCode>> = { 412: "CONFLICT", 413: "PAYLOAD_TOO_LARGE" };
+
+/** An error of the HTTP request itself; the status says more than the code. */
 export class RequestError extends CarillonError {
   readonly #status: number;
 
   constructor(status: number, what: string, options: ConstructorParameters<typeof CarillonError>[2]) {
-    super(status === 413 ? "PAYLOAD_TOO_LARGE" : "INVALID_OPTION", what, options);
+    super(CODES[status] ?? "INVALID_OPTION", what, options);
     this.#status = status;
   }
 

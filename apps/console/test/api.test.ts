@@ -568,3 +568,43 @@ describe("the namespace", () => {
     expect([status, body.error?.code, body.error?.field]).toEqual([400, code, field]);
   });
 });
+
+describe("headers that make a write conditional", () => {
+  const put = (headers: Record<string, string>, type: string, query = "") =>
+    api("PUT", `/tasks/q/system/cond${query}`, { type, schedule: { every: "1h" }, payload: {} }, headers);
+
+  test("If-None-Match: * and If-Match with the ETag of a task are conditions of its put", async () => {
+    expect((await put({ "if-none-match": "*" }, "a")).status).toBe(201);
+    const refused = await put({ "if-none-match": "*" }, "b");
+    expect([refused.status, refused.body.error?.code]).toEqual([412, "CONFLICT"]);
+    const etag = String((await api("GET", "/tasks/q/system/cond")).headers.get("etag"));
+    expect((await put({ "if-match": etag }, "b")).status).toBe(200);
+    expect((await put({ "if-match": etag }, "c")).status).toBe(412);
+    expect((await api("GET", "/tasks/q/system/cond")).body).toMatchObject({ type: "b" });
+  });
+
+  test("Idempotency-Key makes one run of two triggers", async () => {
+    await put({}, "a");
+    const trigger = () => api("POST", "/tasks/q/system/cond/trigger", {}, { "idempotency-key": '"order-7"' });
+    const [first, second] = [await trigger(), await trigger()];
+    expect([first.status, second.status]).toEqual([202, 202]);
+    expect(second.body).toMatchObject({ run: first.body["run"], repeated: true });
+  });
+
+  test.each([
+    ["POST", "/tasks/q/system/cond/pause", "If-Match", '"x"'],
+    ["DELETE", "/tasks/q/system/cond", "If-Match", '"x"'],
+    ["POST", "/tasks/q/system/cond/pause", "Idempotency-Key", "x"],
+    ["PUT", "/tasks/q/system/cond", "If-Match", 'W/"x"'],
+    ["PUT", "/tasks/q/system/cond?ifRevision=absent", "If-None-Match", "*"],
+    ["PUT", "/tasks/q/system/cond", "If-Unmodified-Since", "Thu, 26 Nov 2026 10:00:00 GMT"],
+  ])("%s %s refuses %s: %s", async (method, path, name, value) => {
+    const before = (await api("GET", "/tasks/q/system/cond")).body;
+    const refused = await api(method, path, method === "PUT" ? minimal("cond") : undefined, {
+      [name]: value,
+    });
+    expect(refused.status).toBe(400);
+    expect(refused.body.error).toMatchObject({ code: "INVALID_OPTION", field: name });
+    expect((await api("GET", "/tasks/q/system/cond")).body).toEqual(before);
+  });
+});

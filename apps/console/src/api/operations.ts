@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { Env } from "../context.js";
 import { API_PATH } from "../paths.js";
 import type { Redactor } from "../redact.js";
+import { conditionsOf, failedPrecondition } from "./conditions.js";
 import { withHidden } from "./hidden.js";
 import { inTurn, type Turn } from "./in-turn.js";
 import { type Endpoint, endpoint, NOTHING, route } from "./route.js";
@@ -57,6 +58,8 @@ function endpointOf(one: HttpOperation, { redactor, turn, shared }: Parts): Endp
         ...(whole === undefined ? (body as object | undefined) : { [whole]: body }),
         ...path,
       } as Record<string, unknown>;
+      const conditions = reads ? {} : conditionsOf(c, input.shape, given);
+      Object.assign(given, conditions);
       const denied = identity.role !== "admin" && adminFields.find((field) => given[field] !== undefined);
       if (denied)
         throw new CarillonError("FORBIDDEN", `an operator may not give a ${denied}.`, {
@@ -70,7 +73,12 @@ function endpointOf(one: HttpOperation, { redactor, turn, shared }: Parts): Endp
       };
       const answer = await (reads
         ? shared.get(c, [client.owner, name, given], run)
-        : run(() => !c.req.raw.signal.aborted).finally(() => shared.clear()));
+        : run(() => !c.req.raw.signal.aborted).finally(() => shared.clear())
+      ).catch((error: unknown) => {
+        throw failedPrecondition(error, conditions);
+      });
+      const { revision } = Object(answer) as { revision?: unknown };
+      if (reads && typeof revision === "string") c.header("ETag", JSON.stringify(revision));
       const isDry = given["dryRun"] === true;
       const location = reads || isDry ? undefined : locationOf(one, answer);
       return {
