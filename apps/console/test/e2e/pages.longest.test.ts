@@ -3,7 +3,7 @@ import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { lookAt } from "./looks.js";
 import { disguise, storeMarkup } from "./markup.js";
-import { problems, startWorld, type World } from "./world.js";
+import { asked, problems, startWorld, staying, type World } from "./world.js";
 
 const binary = process.env["CARILLON_CHROMIUM"];
 if (!binary) console.warn("apps/console/test/e2e is skipped: there is no Chromium. Set CARILLON_CHROMIUM.");
@@ -467,7 +467,59 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect(await page.evaluate("document.activeElement.type")).toBe("search");
   });
 
-  test("no page has serious axe findings in either theme, or is too wide", async () => {
+  test("a form that is half filled in asks before it is left, and stays if it is told to", async () => {
+    const { page, go } = await world.as("admin");
+    const stay = () => staying.add(page);
+    asked.length = 0;
+    await go("/tasks/q/system/fine");
+    await page.getByRole("link", { name: "Edit", exact: true }).click();
+    await page.getByLabel("Description").fill("half of a");
+    stay();
+    await page.getByRole("link", { name: "Runs", exact: true }).click();
+    expect(await page.getByLabel("Description").inputValue()).toBe("half of a");
+    stay();
+    await page.evaluate("history.back()");
+    await eventually(() => asked.length === 2);
+    expect(await page.getByLabel("Description").inputValue()).toBe("half of a");
+    await page.getByRole("link", { name: "Runs", exact: true }).click();
+    await page.getByRole("heading", { name: "Runs" }).waitFor();
+    expect(asked.splice(0)).toEqual(["confirm", "confirm", "confirm"]);
+    await go("/freezes");
+    await page.getByRole("button", { name: "Freeze" }).click();
+    const field = page.getByRole("dialog").getByRole("textbox").first();
+    await field.fill("acm");
+    stay();
+    await page.keyboard.press("Escape");
+    expect(await field.inputValue()).toBe("acm");
+    stay();
+    await page.mouse.click(5, 5);
+    expect(await field.inputValue()).toBe("acm");
+    // A button that says so needs no question.
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(asked.splice(0)).toEqual(["confirm", "confirm"]);
+    await page.getByRole("link", { name: "Runs", exact: true }).click();
+    await page.getByRole("heading", { name: "Runs" }).waitFor();
+    expect(asked).toEqual([]);
+  });
+
+  test("a session that ends keeps what was entered", async () => {
+    const { page, go } = await world.as("admin");
+    await go("/tasks/q/system/fine/edit");
+    const cookies = await page.context().cookies();
+    await page.context().clearCookies();
+    await page.getByLabel("Description").fill("half of a");
+    await page.getByText("Your session has ended.").waitFor();
+    expect(await page.getByLabel("Description").inputValue()).toBe("half of a");
+    await page.context().addCookies(cookies);
+    await page.getByLabel("Description").fill("whole");
+    await page.getByText("Your session has ended.").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: "fine", exact: true }).waitFor();
+    expect((await world.client.get("fine")).description).toBe("whole");
+  });
+
+  test("no page has serious axe findings in either theme, is too wide, or has texts that overlap", async () => {
     expect(await lookAt(await world.as("admin"), pages)).toEqual([]);
   });
 

@@ -49,11 +49,15 @@ export interface Visit {
   /** Opens an address of the console, and waits until it shows data. */
   go(path: string): Promise<void>;
   /** Shows the open page in another width or theme. */
-  show(look: { size: keyof typeof SIZES; colorScheme: "light" | "dark" }): Promise<void>;
+  show(look: { size: keyof typeof SIZES | Size; colorScheme?: "light" | "dark" }): Promise<void>;
   /** Serious axe findings on the page as it is now. */
   axe(): Promise<string[]>;
 }
 
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
 const SIZES = { phone: { width: 320, height: 700 }, desktop: { width: 1_280, height: 860 } };
 
 interface WorldOptions {
@@ -111,6 +115,11 @@ const AXE_TEXT = readFileSync(AXE, "utf8");
  */
 export const problems: string[] = [];
 
+const UNSAVED = "What you have entered is not stored. Leave it?";
+/** Questions of the pages whether to leave what was entered. They are answered with yes, except one for each page in `staying`. */
+export const asked: string[] = [];
+export const staying = new Set<Page>();
+
 async function visit(browser: Browser, url: string, token: string): Promise<Visit> {
   const context = await browser.newContext({ timezoneId: "UTC", reducedMotion: "reduce" });
   await context.exposeFunction("reportViolation", (what: string) => void problems.push(what));
@@ -123,6 +132,11 @@ async function visit(browser: Browser, url: string, token: string): Promise<Visi
   const page = await context.newPage();
   page.on("pageerror", (error) => void problems.push(`${page.url()}: ${error.message}`));
   page.on("dialog", (dialog) => {
+    if (dialog.type() === "beforeunload" || dialog.message() === UNSAVED) {
+      asked.push(dialog.type());
+      void (staying.delete(page) ? dialog.dismiss() : dialog.accept());
+      return;
+    }
     problems.push(`${page.url()}: a dialog with ${dialog.message()}`);
     void dialog.dismiss();
   });
@@ -139,8 +153,8 @@ async function visit(browser: Browser, url: string, token: string): Promise<Visi
       await page.locator("main .loading").first().waitFor({ state: "detached" });
     },
     async show({ size, colorScheme }) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize(SIZES[size]);
+      if (colorScheme) await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(typeof size === "string" ? SIZES[size] : size);
       // Two frames: layout, then the page's reaction to it.
       await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
     },

@@ -5,6 +5,7 @@ import { Router } from "wouter";
 import { ROOT } from "./lib/api.js";
 import { preload } from "./lib/later.js";
 import { queryClient } from "./lib/query.js";
+import { mayLeave } from "./parts/form.js";
 import { App } from "./shell/app.js";
 import "./styles/tokens.css";
 import "./styles/base.css";
@@ -19,7 +20,12 @@ const SOON_MS = 2_000;
 createRoot(document.getElementById("app")!).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>
-      <Router base={ROOT.replace(/\/$/, "")}>
+      <Router
+        base={ROOT.replace(/\/$/, "")}
+        aroundNav={(navigate, to, options) => {
+          if (mayLeave()) navigate(to, options);
+        }}
+      >
         <App />
       </Router>
     </QueryClientProvider>

@@ -21,7 +21,11 @@ export const words = {
   close: "Close",
   cancel: "Cancel",
   notJson: "This is not JSON yet.",
+  unsaved: "What you have entered is not stored. Leave it?",
   none: "–",
+  once: "once,",
+  /** Part of a schedule's words that its title has too. */
+  fromEpoch: ", counted from the Unix epoch",
   tasks: (n: number) => count(n, "task", "tasks"),
   runs: (n: number) => count(n, "run", "runs"),
   all: "All",
@@ -64,6 +68,9 @@ export const words = {
     themes: { system: "System", light: "Light", dark: "Dark" },
     bullBoard: "Bull Board",
     unreachable: "The console does not answer.",
+    signedOut:
+      "Your session has ended. Sign in again in another window, and go on here: nothing that you have entered is lost.",
+    signIn: "Sign in",
     triesAgain: "This page may be out of date; it tries again by itself.",
     notFound: "This page does not exist.",
     crashed: "This part of the page cannot be shown.",
@@ -220,7 +227,7 @@ export const words = {
     tag: "Tag",
     queue: "Queue",
     sort: "Order",
-    sorts: { name: "By name", next: "By next time", last: "By last run" },
+    sorts: { name: "By queue and name", next: "By next time", last: "By last run" },
     columns: {
       task: "Task",
       schedule: "Schedule",
@@ -230,7 +237,7 @@ export const words = {
       state: "State",
     },
     none: "No task matches.",
-    empty: "There are no tasks yet. Put the first one with the SDK, the CLI or the API.",
+    empty: "There are no tasks yet. Put the first one here, or with",
     clear: "Clear the filters",
     shown: (n: number, more: boolean) =>
       more ? `${n.toLocaleString("en")} read so far` : count(n, "task", "tasks"),

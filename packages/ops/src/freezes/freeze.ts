@@ -3,6 +3,7 @@ import {
   ALERTS_QUEUE,
   CarillonError,
   type Duration,
+  describeSchedule,
   type Freeze,
   type ScheduleInput,
   type TaskName,
@@ -60,6 +61,7 @@ export const freeze = z
     from: time,
     until: time.optional(),
     schedule: z.custom<Freeze["schedule"]>().meta({ type: "object" }).optional(),
+    humanized: z.string().optional().describe("The schedule in words."),
     length: count.optional(),
     note: z.string().optional(),
     by: z.string().optional(),
@@ -79,7 +81,12 @@ export type FreezeView = z.output<typeof freeze>;
 export function viewOf(freeze: Freeze, now: number): FreezeView {
   const frozen = frozenAt([freeze], now);
   const until = frozen?.until;
-  return { ...freeze, active: frozen !== undefined, ...(until !== undefined && { activeUntil: until }) };
+  return {
+    ...freeze,
+    ...(freeze.schedule && { humanized: describeSchedule(freeze.schedule) }),
+    active: frozen !== undefined,
+    ...(until !== undefined && { activeUntil: until }),
+  };
 }
 
 /** Whether a caller may see a freeze: one that is bound to an owner sees its own and those of no owner. */

@@ -1,5 +1,6 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import { useSyncExternalStore } from "react";
+import { hasUnsaved } from "../parts/form.js";
 import { words } from "../words.js";
 
 declare const OPERATION_ROUTES: Readonly<Record<OperationName, { http: string; body?: string }>>;
@@ -40,22 +41,23 @@ export interface Sent {
   signal?: AbortSignal | undefined;
 }
 
-let reachable = true;
+type Contact = "ok" | "unreachable" | "signedOut";
+let contact: Contact = "ok";
 const listeners = new Set<() => void>();
 
-function setReachable(to: boolean): void {
-  reachable = to;
+function setContact(to: Contact): void {
+  contact = to;
   for (const listener of listeners) listener();
 }
 
-/** Whether the last call got an answer. */
-export function useReachable(): boolean {
+/** Whether the last call was answered. */
+export function useContact(): Contact {
   return useSyncExternalStore(
     (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    () => reachable,
+    () => contact,
   );
 }
 
@@ -65,7 +67,7 @@ export async function isReachable(): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   );
-  setReachable(answers);
+  setContact(answers ? "ok" : "unreachable");
   return answers;
 }
 
@@ -114,8 +116,10 @@ export async function api<T>(method: string, path: string, sent: Sent = {}): Pro
     },
     body: body === undefined ? null : JSON.stringify(body),
   });
-  // The session has expired: the server answers the page itself with its sign-in form.
-  if (response.status === 401) location.reload();
+  const signedOut = response.status === 401;
+  setContact(signedOut ? "signedOut" : "ok");
+  // The server answers the page itself with its sign-in form.
+  if (signedOut && !hasUnsaved()) location.reload();
   const text = await response.text();
   const parsed = text === "" ? undefined : parse(text);
   if (response.ok) return parsed as T;
@@ -124,12 +128,10 @@ export async function api<T>(method: string, path: string, sent: Sent = {}): Pro
 
 async function answerTo(address: string, init: RequestInit): Promise<Response> {
   try {
-    const response = await fetch(address, init);
-    setReachable(true);
-    return response;
+    return await fetch(address, init);
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    setReachable(false);
+    setContact("unreachable");
     throw new Unreachable(words.shell.unreachable);
   }
 }

@@ -9,7 +9,7 @@ import {
 } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { notify } from "../parts/notices.js";
-import { ApiError, call, isGet, SHARED } from "./api.js";
+import { ApiError, call, isGet } from "./api.js";
 import { pollInterval, useLive } from "./live.js";
 
 export const queryClient = new QueryClient({
@@ -30,6 +30,8 @@ interface CallOptions {
   refresh?: number | false;
   /** Longest time between two reads, in ms, for answers that change with time alone. */
   every?: number;
+  /** Age in seconds of an answer that is new enough. */
+  maxAge?: number;
 }
 
 /**
@@ -41,10 +43,8 @@ interface CallOptions {
 export function useCall<Name extends OperationName>(
   name: Name,
   input: InputTo<Name> | undefined,
-  { refresh = isGet(name) ? undefined : false, every }: CallOptions = {},
+  { refresh = isGet(name) ? undefined : false, every, maxAge }: CallOptions = {},
 ) {
-  // An answer that events do not concern may be older: a third of the time to the next read.
-  const maxAge = typeof refresh === "number" ? Math.max(SHARED, Math.floor(refresh / 3_000)) : SHARED;
   // The interval changes as soon as events arrive.
   useLive();
   return useQuery<AnswerTo<Name>, Error>({

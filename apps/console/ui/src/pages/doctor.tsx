@@ -86,7 +86,7 @@ function Findings({ severity, findings }: { severity: Finding["severity"]; findi
                   {w.queue(queue)}
                 </Link>
               )}
-              <p className="wide any">{message}</p>
+              <p className="wide any sentence">{message}</p>
               <p className="wide any">
                 <strong>{w.remedy}</strong> {remedy}
               </p>

@@ -6,6 +6,7 @@ import { type Draft, definitionOf } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
+import { Form, forget } from "../parts/form.js";
 import { notify } from "../parts/notices.js";
 import { ErrorNote, Loaded, PageHead, Panel } from "../parts/page.js";
 import { words } from "../words.js";
@@ -56,18 +57,14 @@ function Editor({ latest }: { latest?: Task }) {
       onDone: ({ task, outcome, warnings }) => {
         notify("ok", w.done[outcome]);
         for (const { message } of warnings) notify("warn", message);
+        forget();
         navigate(taskPath(task));
       },
     },
   );
   const lost = put.error instanceof ApiError && put.error.field === "ifRevision";
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        put.mutate(base);
-      }}
-    >
+    <Form onSubmit={() => put.mutate(base)}>
       <PageHead title={base ? w.title(shortName(base)) : w.newTitle}>
         <Link className="button" href={base ? taskPath(base) : "/tasks"}>
           {words.cancel}
@@ -86,6 +83,7 @@ function Editor({ latest }: { latest?: Task }) {
             mine={text}
             onMine={() => put.mutate(latest)}
             onTheirs={() => {
+              forget();
               setBase(latest);
               setText(pretty(definitionOf(latest)));
             }}
@@ -127,7 +125,7 @@ function Editor({ latest }: { latest?: Task }) {
           )}
         </div>
       </div>
-    </form>
+    </Form>
   );
 }
 

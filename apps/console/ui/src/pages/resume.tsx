@@ -8,6 +8,7 @@ import { useCall } from "../lib/query.js";
 import { Button } from "../parts/button.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
+import { Form } from "../parts/form.js";
 import { notifyOfMany } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Time } from "../parts/time.js";
@@ -140,13 +141,7 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
   const load = paced && isRate ? w.paced(perMinute, duration((count / perMinute) * MINUTE)) : w.atOnce;
   return (
     <Panel title={w.choose}>
-      <form
-        className="body form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setAsks(true);
-        }}
-      >
+      <Form className="body form" onSubmit={() => setAsks(true)}>
         <Field label={w.missed}>
           <Select value={missed} options={w.choices(plan.starts)} onSet={setMissed} />
         </Field>
@@ -173,7 +168,7 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
             {w.go(plan.tasks)}
           </Button>
         </div>
-      </form>
+      </Form>
       {asks ? (
         <Confirm
           title={w.go(plan.tasks)}

@@ -17,6 +17,8 @@ const w = words.system;
 type NodeView = AnswerTo<"nodes.list">["nodes"][number];
 type WorkerView = AnswerTo<"workers.list">["workers"][number];
 type QueueView = AnswerTo<"queues.list">["queues"][number];
+/** The queue of alerts, which cannot be paused. */
+const ALERTS = "carillon-alerts";
 const TONES: Record<(NodeView | WorkerView)["state"], Tone> = {
   ...{ ready: "ok", "not-ready": "warn", stopping: "warn", silent: "bad", dead: "bad" },
 };
@@ -157,7 +159,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
               </td>
               {act ? (
                 <td>
-                  {paused === undefined ? (
+                  {name === ALERTS ? null : paused === undefined ? (
                     <Button onClick={() => setPausing(name)}>{words.task.pause}</Button>
                   ) : (
                     <Button onClick={() => resume.mutate(name)}>{words.task.resume}</Button>

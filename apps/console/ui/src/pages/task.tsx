@@ -9,7 +9,7 @@ import { FrozenNotes } from "../parts/freeze.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead } from "../parts/page.js";
 import { Badge, TaskBadge } from "../parts/state.js";
-import { Relative, Time } from "../parts/time.js";
+import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { type Action, TaskDialog } from "./task-actions.js";
 import { Definition, Figures, Revisions, Runs, Skips, Waiting } from "./task-parts.js";
@@ -101,7 +101,9 @@ function Facts({ task }: { task: Task }) {
         <dl className="figures">
           <div className="full">
             <dt>{words.task.schedule}</dt>
-            <dd className="words">{humanized}</dd>
+            <dd className="words" title={humanized}>
+              <ScheduleText of={task} />
+            </dd>
           </div>
           <div>
             <dt>{words.task.next}</dt>

@@ -11,7 +11,7 @@ import { Chips } from "../parts/button.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
 import { OutcomeBadge, TaskBadge, toneOf } from "../parts/state.js";
 import { RowStrip } from "../parts/ticks.js";
-import { Relative, Time } from "../parts/time.js";
+import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { type Column, VirtualTable } from "../parts/vtable.js";
 import { words } from "../words.js";
 import { BulkBar, type Target } from "./tasks-bulk.js";
@@ -125,7 +125,11 @@ export default function Tasks() {
                 <Empty>
                   {left}
                   {isFiltered ? words.list.none : words.list.empty}{" "}
-                  {isFiltered ? <Link href="/tasks">{words.list.clear}</Link> : null}
+                  {isFiltered ? (
+                    <Link href="/tasks">{words.list.clear}</Link>
+                  ) : (
+                    <code>carillon put FILE</code>
+                  )}
                 </Empty>
               );
             }
@@ -255,16 +259,16 @@ const COLUMNS: readonly Column<Task>[] = [
     head: columns.schedule,
     width: "minmax(8rem, 3fr)",
     wide: true,
-    cell: ({ humanized }) => (
-      <span className="two-lines" title={humanized}>
-        {humanized}
+    cell: (task) => (
+      <span className="two-lines" title={task.humanized}>
+        <ScheduleText of={task} />
       </span>
     ),
   },
   {
     key: "next",
     head: columns.next,
-    width: "minmax(7.2rem, 1fr)",
+    width: "minmax(9rem, 1fr)",
     cell: ({ nextExecution, ...task }) =>
       nextExecution === undefined ? (
         <span className="only-narrow">
@@ -284,7 +288,7 @@ const COLUMNS: readonly Column<Task>[] = [
   {
     key: "last",
     head: columns.last,
-    width: "minmax(7rem, 1fr)",
+    width: "minmax(8.5rem, 1fr)",
     wide: true,
     cell: ({ lastStatus, lastChecked }) => {
       const at = lastChecked ?? lastStatus?.finishedAt;
@@ -305,7 +309,7 @@ const COLUMNS: readonly Column<Task>[] = [
   {
     key: "ticks",
     head: columns.ticks,
-    width: "minmax(0, 13.2rem)",
+    width: "minmax(2rem, 13.2rem)",
     wide: true,
     cell: (_, index, rows) => <RowStrip rows={rows} index={index} />,
   },

@@ -28,7 +28,11 @@ export default function Timeline() {
   const [picked, setPicked] = useState<number | undefined>();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
   const days = useDays(params.get("day"));
-  const load = useCall("occurrences.load", { ...given, ...days.range, step: "1m" }, { refresh: MINUTE });
+  const load = useCall(
+    "occurrences.load",
+    { ...given, ...days.range, step: "1m" },
+    { refresh: MINUTE, maxAge: 20 },
+  );
   return (
     <>
       <PageHead title={w.title} />
@@ -138,26 +142,33 @@ function Steps({ steps }: { steps: readonly BusyStep[] }) {
           <span className="end soft">
             <Relative at={at} />
           </span>
-          <div className="wide stack">
-            {collisions.length === 0 ? <p className="soft">{w.apart}</p> : null}
-            {collisions.map((collision) => (
-              <div key={collision.at}>
-                <h3>
-                  {collision.at === at ? null : (
-                    <>
-                      <Time at={collision.at} />:{" "}
-                    </>
-                  )}
-                  {w.meet(collision.count)}
-                </h3>
-                <ul>
-                  {collision.schedules.map((one) => (
-                    <Crowd key={`${one.humanized} ${taskPath(one.sample[0] as Named)}`} of={one} />
-                  ))}
-                </ul>
-              </div>
-            ))}
-          </div>
+          {collisions.length === 0 ? (
+            <p className="wide soft">{w.apart}</p>
+          ) : (
+            <details className="wide stack" open={steps.length === 1}>
+              <summary>
+                {w.meet(collisions[0]!.count)}:{" "}
+                {collisions[0]!.schedules[0]?.humanized.replace(words.fromEpoch, "")}
+              </summary>
+              {collisions.map((collision) => (
+                <div key={collision.at}>
+                  <h3>
+                    {collision.at === at ? null : (
+                      <>
+                        <Time at={collision.at} />:{" "}
+                      </>
+                    )}
+                    {w.meet(collision.count)}
+                  </h3>
+                  <ul>
+                    {collision.schedules.map((one) => (
+                      <Crowd key={`${one.humanized} ${taskPath(one.sample[0] as Named)}`} of={one} />
+                    ))}
+                  </ul>
+                </div>
+              ))}
+            </details>
+          )}
         </li>
       ))}
     </ul>
@@ -171,7 +182,7 @@ function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }
   return (
     <li className="inline">
       <span className="soft">
-        {words.tasks(tasks)}, {humanized}:
+        {words.tasks(tasks)}, {humanized.replace(words.fromEpoch, "")}:
       </span>
       <ul className="inline">
         {sample.map((task) => (

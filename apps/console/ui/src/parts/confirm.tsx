@@ -1,11 +1,12 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
-import { cloneElement, type FormEvent, type ReactElement, type ReactNode, useId } from "react";
+import { cloneElement, type ReactElement, type ReactNode, useId } from "react";
 import { call } from "../lib/api.js";
 import { useAct } from "../lib/query.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
 import { Dialog } from "./dialog.js";
 import { Effect, isNothing, useDry } from "./effect.js";
+import { Form, forget } from "./form.js";
 import { notify } from "./notices.js";
 import { ErrorNote } from "./page.js";
 
@@ -42,19 +43,19 @@ export function Confirm<Name extends OperationName>(props: Props<Name>) {
   const by = useAct(({ does, input }: typeof how) => call(does, input), {
     quiet: true,
     onDone: (output, { says, onDone }) => {
+      forget();
       onClose();
       if (says) notify("ok", says);
       onDone?.(output);
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     if (!by.isPending) by.mutate(how);
   };
   const failure = error ?? by.error ?? dry.error;
   return (
     <Dialog title={title} onClose={onClose} {...(wide ? { wide } : {})}>
-      <form className="form" onSubmit={submit}>
+      <Form className="form" onSubmit={submit}>
         {children}
         {dry.data === undefined ? null : <Effect of={dry.data} />}
         {failure ? <ErrorNote error={failure} /> : null}
@@ -70,7 +71,7 @@ export function Confirm<Name extends OperationName>(props: Props<Name>) {
             {act}
           </Button>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

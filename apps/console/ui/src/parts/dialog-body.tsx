@@ -1,6 +1,7 @@
 import { Dialog as Ariakit, DialogDismiss, DialogHeading } from "@ariakit/react";
 import type { ReactNode } from "react";
 import { words } from "../words.js";
+import { mayLeave } from "./form.js";
 
 interface Props {
   title: string;
@@ -14,7 +15,10 @@ export default function Dialog({ title, onClose, wide, children }: Props) {
   return (
     <Ariakit
       open
-      onClose={onClose}
+      onClose={(event) => {
+        if (mayLeave()) onClose();
+        else event.preventDefault();
+      }}
       backdrop={<div className="backdrop" />}
       className={wide ? "dialog wide" : "dialog"}
     >

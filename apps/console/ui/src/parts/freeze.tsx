@@ -18,14 +18,14 @@ type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
 
 /** The time of a freeze: its end, or its windows. */
 export function When({
-  freeze: { active, activeUntil, from, until, schedule, length },
+  freeze: { active, activeUntil, from, until, humanized, length },
 }: {
   freeze: FreezeView;
 }) {
-  if (schedule !== undefined) {
+  if (humanized !== undefined) {
     return (
       <>
-        {w.recurring(length === undefined ? "" : duration(length))} <code>{JSON.stringify(schedule)}</code>
+        {w.recurring(length === undefined ? "" : duration(length))} {humanized}
       </>
     );
   }

@@ -1,5 +1,7 @@
 import { relative } from "@carillon/ops/words";
+import type { Task } from "@carillon/sdk";
 import { fullTime, isoTime, shortTime, useNow, useZone } from "../lib/time.js";
+import { words } from "../words.js";
 
 /** A time of day, with the full time and UTC in its title. */
 export function Time({ at, zone }: { at: number; zone?: string }) {
@@ -27,5 +29,16 @@ export function Relative({ at }: { at: number }) {
     <time className="nowrap" dateTime={isoTime(at)} title={`${fullTime(at, zone)} · ${isoTime(at)}`}>
       {relative(at > now ? now + length : now - length, now)}
     </time>
+  );
+}
+
+/** The schedule in words, with the time of one that happens once as the page shows times. */
+export function ScheduleText({ of: { schedule, humanized } }: { of: Pick<Task, "schedule" | "humanized"> }) {
+  const at = "at" in schedule ? Date.parse(String(schedule.at)) : Number.NaN;
+  if (Number.isNaN(at)) return humanized.replace(words.fromEpoch, "");
+  return (
+    <>
+      {words.once} <Time at={at} />
+    </>
   );
 }

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
-import { api, bindTo, ROOT, useReachable } from "../lib/api.js";
+import { api, bindTo, ROOT, useContact } from "../lib/api.js";
 import { moveRow, useKeys } from "../lib/keys.js";
 import { startLive, useLive } from "../lib/live.js";
 import { type Me, MeContext } from "../lib/me.js";
@@ -52,7 +52,7 @@ function Shell({ me }: { me: Me }) {
   const [menu, setMenu] = useState(false);
   const [location, navigate] = useLocation();
   const live = useLive();
-  const reachable = useReachable();
+  const contact = useContact();
   const main = useRef<HTMLElement>(null);
   const went = useRef(0);
   useKeys({
@@ -126,9 +126,16 @@ function Shell({ me }: { me: Me }) {
           </Button>
         </header>
         <main id="main" tabIndex={-1} ref={main}>
-          {reachable ? null : (
+          {contact === "ok" ? null : (
             <p className="note" data-tone="bad" role="alert">
-              {words.shell.unreachable} {words.shell.triesAgain}
+              {words.shell[contact]}{" "}
+              {contact === "unreachable" ? (
+                words.shell.triesAgain
+              ) : (
+                <a href={ROOT} target="_blank" rel="noreferrer">
+                  {words.shell.signIn}
+                </a>
+              )}
             </p>
           )}
           <Boundary key={location}>
