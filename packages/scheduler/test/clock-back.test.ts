@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +17,15 @@ const library = existsSync("/usr/lib")
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
 
-it.skipIf(!library)(
+/** With jemalloc, the library and a server would wait for each other at the start. Some builds crash with it all the same. */
+const PRELOAD = `${library} libc.so.6`;
+const canStart = () =>
+  spawnSync(process.env["CARILLON_REDIS_SERVER"] ?? "redis-server", ["--version"], {
+    env: { ...process.env, LD_PRELOAD: PRELOAD },
+    timeout: 60_000,
+  }).status === 0;
+
+it.skipIf(!library || !canStart())(
   "the clock of Redis goes back under a node: the status says so until it has caught up",
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "carillon-clock-"));
@@ -29,8 +38,7 @@ it.skipIf(!library)(
     setClock(0);
     const redis = await startRedis({
       env: {
-        // With jemalloc, it and the library would wait for each other at the start.
-        LD_PRELOAD: `${library} libc.so.6`,
+        LD_PRELOAD: PRELOAD,
         FAKETIME_DONT_FAKE_MONOTONIC: "1",
         FAKETIME_TIMESTAMP_FILE: file,
         FAKETIME_CACHE_DURATION: "1",
