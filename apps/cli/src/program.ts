@@ -17,7 +17,7 @@ import { registerExport } from "./commands/export.js";
 import { registerFreeze, registerFreezes, registerUnfreeze } from "./commands/freeze.js";
 import { registerImport } from "./commands/import.js";
 import { registerInit } from "./commands/init.js";
-import { registerItems, registerRetry } from "./commands/items.js";
+import { registerItems, registerReplay, registerRetry } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
 import { registerLoad } from "./commands/load.js";
@@ -83,6 +83,7 @@ const COMMANDS: readonly Register[] = [
   registerRun,
   registerItems,
   registerRetry,
+  registerReplay,
   registerCancel,
   registerJournal,
   registerChanges,

@@ -36,6 +36,7 @@ const LINES: Record<string, readonly string[]> = {
   run: ["run", "R"],
   items: ["items", "R"],
   retry: ["retry", "R", "--failed-items"],
+  replay: ["replay", "R", "--overlap", "allow"],
   cancel: ["cancel", "R"],
   journal: ["journal"],
   changes: ["changes"],

@@ -101,7 +101,12 @@ describe("a run", () => {
     const { run: again } = retried.body as { run: string };
     await reached(again, "final");
     expect((await api("GET", `/runs/${again}/items`)).body.items).toMatchObject([{ index: 1 }]);
-    const none = await api("POST", `/runs/${await reached(await trigger("good"), "final")}/retry-items`);
+    const done = await reached(await trigger("good"), "final");
+    const none = await api("POST", `/runs/${done}/retry-items`);
+    expect((await api("POST", `/runs/${done}/replay`, undefined, viewer)).status).toBe(403);
+    const replayed = await api("POST", `/runs/${done}/replay`);
+    expect(replayed).toMatchObject({ status: 202, body: { outcome: "enqueued" } });
+    expect((await api("POST", "/runs/none@x.1/replay")).body.error?.code).toBe("RUN_NOT_FOUND");
     expect([none.status, none.body.error?.code]).toEqual([409, "CONFLICT"]);
   });
 

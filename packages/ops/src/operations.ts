@@ -51,6 +51,7 @@ import { listItems } from "./runs/items.js";
 import { journal } from "./runs/journal.js";
 import { ledger } from "./runs/ledger.js";
 import { listRuns } from "./runs/list.js";
+import { replayRun } from "./runs/replay.js";
 import { retryItems } from "./runs/retry-items.js";
 import { stats } from "./runs/stats.js";
 import { statsOfAll } from "./runs/stats-of-all.js";
@@ -136,6 +137,7 @@ export const OPERATIONS = {
     get: getRun,
     items: listItems,
     retryItems,
+    replay: replayRun,
     cancel: cancelRun,
     journal,
     summary,

@@ -79,6 +79,33 @@ describe("what runs tell", () => {
     await expect(bound.runs.journal({ owner: "other" })).rejects.toMatchObject({ code: "FORBIDDEN" });
   });
 
+  it("replays a run with its own payload, or with the task's", async () => {
+    await put("t", "fine", { payload: { n: 1 } });
+    const { client } = kit;
+    const { runs } = operatorOf(client);
+    const payloads = async () => (await client.runs.list("t")).map(({ payload }) => payload);
+    const triggered = async (payload?: object) => {
+      const done = await client.trigger("t", { payload } as never);
+      return done.outcome === "enqueued" ? done.run : "";
+    };
+    const own = await triggered({ n: 2 });
+    await kit.advance("1m");
+    await runs.replay({ id: own }, { by: "ann" });
+    await kit.advance("1m");
+    expect(await payloads()).toEqual([{ n: 2 }, { n: 2 }]);
+    expect((await client.runs.list("t"))[0]).toMatchObject({ trigger: "manual", by: "ann" });
+    const plain = await triggered();
+    await kit.advance("1m");
+    await runs.replay({ id: plain });
+    await kit.advance("1m");
+    expect((await payloads()).slice(0, 2)).toEqual([undefined, undefined]);
+    const long = await triggered({ text: "x".repeat(20_000) });
+    await kit.advance("1m");
+    await expect(runs.replay({ id: long })).rejects.toMatchObject({ code: "CONFLICT" });
+    const other = operatorOf(new Client({ store: kit.store, owner: "other" }));
+    await expect(other.runs.replay({ id: own })).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
+  });
+
   describe("the journal, page by page", () => {
     async function ended(count: number): Promise<string[]> {
       const ids = Array.from({ length: count }, (_, n) => `t${String(n).padStart(3, "0")}`);

@@ -4,6 +4,7 @@ import { Option } from "commander";
 import { collect, type Globals, type Register, wholeNumber, withClient } from "../command.js";
 import { type Column, table } from "../table.js";
 import { cut, type Paint } from "../text.js";
+import { OVERLAPS, type Overlap } from "./overlaps.js";
 import { runCommand } from "./run.js";
 
 interface ItemsOptions extends Globals {
@@ -53,6 +54,25 @@ export const registerRetry: Register = (program, out) => {
       const { by } = options;
       const result = await withClient(options, (_, ops) => ops.runs.retryItems({ id }, { by }));
       await (options.json ? out.json(result) : out.write(`enqueued the failed items: run ${result.run}\n`));
+    });
+};
+
+export const registerReplay: Register = (program, out) => {
+  runCommand(program, "replay", "run the task of a run again now, with the payload that the run had")
+    .description(
+      "Triggers the task of a run, with the run's own payload if it had one. To run all failed ones of a range\n" +
+        "of time again, at a pace: carillon backfill --only failed --per-minute.",
+    )
+    .addOption(new Option("--overlap <policy>", "policy while a run is open").choices(OVERLAPS))
+    .option("--force", "even if a freeze holds the task")
+    .option("--by <name>", "who")
+    .action(async (id: string, _: unknown, command) => {
+      const options: Globals & { by?: string; force?: boolean; overlap?: Overlap } =
+        command.optsWithGlobals();
+      const { by, force, overlap } = options;
+      const result = await withClient(options, (_, ops) => ops.runs.replay({ id, force, overlap }, { by }));
+      const text = result.outcome === "queued" ? "when the run in its way is over" : `run ${result.run}`;
+      await (options.json ? out.json(result) : out.write(`${result.outcome}: ${text}\n`));
     });
 };
 

@@ -1,12 +1,13 @@
 import { duration, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
-import { useEffect, useRef } from "react";
-import { Link } from "wouter";
-import { call, ROOT, shortName, taskPath } from "../lib/api.js";
+import { useEffect, useRef, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { call, ROOT, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
 import { useNow } from "../lib/time.js";
+import { Confirm } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, RunBadge } from "../parts/state.js";
@@ -67,6 +68,8 @@ export default function RunPage({ params }: PageProps) {
 
 function Buttons({ run }: { run: RunDetails }) {
   const { act, bullBoard, traceUrl } = useMe();
+  const [isReplaying, setReplaying] = useState(false);
+  const [, navigate] = useLocation();
   const cancel = useAct(() => call("runs.cancel", { id: run.id }), {
     onDone: ({ changed }) => notify("ok", changed ? w.cancelling : w.cancelledBefore),
   });
@@ -78,6 +81,21 @@ function Buttons({ run }: { run: RunDetails }) {
         <Button look="danger" onClick={() => cancel.mutate(undefined)}>
           {w.cancel}
         </Button>
+      ) : null}
+      {act && run.state === "final" ? <Button onClick={() => setReplaying(true)}>{w.replay}</Button> : null}
+      {isReplaying ? (
+        <Confirm
+          title={w.replayTitle(shortName(run.task))}
+          act={w.replay}
+          does="runs.replay"
+          input={{ id: run.id }}
+          onDone={(done) =>
+            done.outcome === "queued" ? notify("ok", words.task.waitsForRun) : navigate(runPath(done.run))
+          }
+          onClose={() => setReplaying(false)}
+        >
+          <p>{run.payload === undefined ? w.replayHint : w.replayOwnHint}</p>
+        </Confirm>
       ) : null}
       <Link className="button" href={`${taskPath(run.task)}?explain=${run.nominal}`}>
         {words.explain.title}

@@ -1,0 +1,34 @@
+import type { Json, Run } from "@carillon/core";
+import { conflict } from "@carillon/core/internal";
+import { findRun } from "@carillon/sdk/internal";
+import { z } from "zod";
+import { operation } from "../operation.js";
+import { given } from "../shapes.js";
+import { triggerTask } from "../tasks/trigger.js";
+
+export const replayRun = operation({
+  http: "POST /runs/:id/replay",
+  role: "operator",
+  reach: "owner",
+  logs: "trigger",
+  summary: "Runs the task of a run again now, with the payload that the run had, if it was not the task's.",
+  input: z.strictObject({
+    id: given,
+    overlap: triggerTask.input.shape.overlap,
+    force: triggerTask.input.shape.force,
+  }),
+  output: triggerTask.output!,
+  status: [202],
+  async run(call, { id, ...how }) {
+    const { task, payload } = await findRun(call.scope, id);
+    if (isCut(payload))
+      throw conflict(`the payload of run ${id} was too long to keep.`, "Trigger its task with the payload.");
+    return triggerTask.run(call, { ...task, ...how, payload });
+  },
+});
+
+/** Whether only the length of a payload was kept. */
+function isCut(payload: Run["payload"]): boolean {
+  const { cut, length, ...others } = Object(payload) as Record<string, Json>;
+  return cut === true && typeof length === "number" && Object.keys(others).length === 0;
+}
