@@ -86,7 +86,7 @@ afterAll(async () => {
 describe("a program that is built by", () => {
   test.each([
     ["esbuild", ["main.mjs", "--bundle", "--platform=node", "--outfile=esbuild.cjs"], "esbuild.cjs"],
-    ["rolldown", ["main.mjs", "--platform=node", "--format=cjs", "--file=rolldown.cjs"], "rolldown.cjs"],
+    ["rolldown", ["main.mjs", "--platform=node", "--dir=rolldown"], "rolldown/main.js"],
     ["vite", ["build", "--ssr", "main.mjs", "--outDir=vite", "--config=vite.config.mjs"], "vite/main.js"],
     ["webpack", [], "webpack/main.cjs"],
   ])(
