@@ -78,7 +78,12 @@ export async function disguise(page: Page): Promise<() => Promise<{ injected: un
     const back = (text: string) => forms.reduce((all, form) => all.replaceAll(form, MARK), text);
     const url = back(request.url());
     const postData = request.postData();
-    const response = await route.fetch({ url, ...(postData === null ? {} : { postData: back(postData) }) });
+    const response = await route.fetch({
+      url,
+      ...(postData === null ? {} : { postData: back(postData) }),
+      // The server may end an idle connection just when it is used again.
+      maxRetries: 5,
+    });
     await route.fulfill({ response, body: (await response.text()).replaceAll(MARK, quoted) });
   });
   return async () => ({

@@ -17,7 +17,9 @@ export const journal = operation({
     took: duration.optional().describe("Least time from start to end: `30s`."),
     sort: oneOf(["end", "took"])
       .optional()
-      .describe("`took`: slowest first, one page, of at most 50,000 runs. Default: end."),
+      .describe(
+        "`took`: slowest first, one page; refused if more than 50,000 runs of all owners ended in the range. Default: end.",
+      ),
     outcome: conditions.outcome.describe("One, or several."),
     node: given.optional().describe("The node that enqueued it, or the worker that ran it."),
     from: instant.optional().describe("The end of the run, both included."),

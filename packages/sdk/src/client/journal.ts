@@ -13,7 +13,7 @@ export interface JournalFilter {
   readonly text?: string | undefined;
   /** Only runs that took at least this time, from start to end. */
   readonly took?: Duration | undefined;
-  /** `end`, the default: newest first. `took`: slowest first, one page of at most 50,000 runs that match. */
+  /** `end`, the default: newest first. `took`: slowest first, one page; refused if more than 50,000 runs of all owners ended in the range. */
   readonly sort?: "end" | "took" | undefined;
   /** One outcome, or several: `["failed", "timed-out", "crashed", "lost"]` are the failures. */
   readonly outcome?: Outcome | readonly Outcome[] | undefined;
