@@ -77,12 +77,10 @@ describe("deploy/systemd", () => {
           return file;
         });
         expect(files.length).toBe(3);
-        const { stdout, stderr } = await promisify(execFile)("systemd-analyze", [
-          "verify",
-          "--man=no",
-          ...files,
-        ]);
-        expect(stdout + stderr).toBe("");
+        // It also complains of the machine, in a container for instance.
+        const verify = promisify(execFile)("systemd-analyze", ["verify", "--man=no", ...files]);
+        const { stdout, stderr } = await verify.catch((error: { stdout: string; stderr: string }) => error);
+        expect(`${stdout}${stderr}`.split("\n").filter((line) => line.includes("carillon-"))).toEqual([]);
       } finally {
         rmSync(folder, { recursive: true });
       }
