@@ -16,26 +16,18 @@ export interface Stored {
   readonly fired: number;
 }
 
-/** Policies that neither BullMQ nor cron has. */
-const NOWHERE = [
-  ...([
-    "catchUpLimits",
-    "minGap",
-    "tolerance",
-    "timeLimit",
-    "timeLimitGrace",
-    "rerun",
-    "pauseAfterFailures",
-  ] as const),
-  ...(["crash", "alertIf", "alerts", "linger", "maxQueued"] as const),
-];
+/** Fields that another system has in some way, or needs not. All others, also future ones, are noted as lost. */
+const EXPRESSED = new Set([
+  ...["id", "owner", "queue", "type", "schedule", "payload", "enabled", "mode", "priority", "overlap"],
+  ...["catchUp", "retry", "retention", "tags", "description", "subject", "submitter", "group"],
+]);
 
-/** Notes on what has no home: policies of the task, and the given parts of its schedule. */
+/** Notes on what has no home: policies of the task, and the given parts of its schedule. @param more fields that this system has not */
 export function lost({ definition }: Stored, more: readonly string[] = []): string[] {
   const { schedule, catchUp } = definition;
-  const policies = [...NOWHERE, ...more].filter(
-    (name) => name in definition && definition[name as keyof Definition] !== undefined,
-  );
+  const policies = Object.entries(definition)
+    .filter(([name, value]) => value !== undefined && (!EXPRESSED.has(name) || more.includes(name)))
+    .map(([name]) => name);
   const parts = ["jitter", "except"].filter((name) => schedule[name as keyof typeof schedule] !== undefined);
   const names = [
     ...policies,
