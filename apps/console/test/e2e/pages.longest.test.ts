@@ -324,7 +324,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await go("/tasks/q/system/fine");
     await page.getByRole("button", { name: "Show or restore" }).first().click();
     const dialog = page.getByRole("dialog");
-    expect(await dialog.textContent()).toContain("by one");
+    await dialog.getByText("by one").first().waitFor();
     await dialog.getByRole("button", { name: "Put it in force again" }).click();
     await page.getByText("The revision is in force again.").waitFor();
     expect((await world.client.get("fine")).description).toBe("by one");
