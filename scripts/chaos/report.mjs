@@ -97,8 +97,9 @@ export function verdict(report) {
     "runsAfterEdits",
     "staleCommits",
   ];
-  if (compared.some((name) => report[name] === 0))
-    reasons.push("nothing was compared: this run proves nothing");
+  const missing = compared.filter((name) => report[name] === 0);
+  if (missing.length > 0)
+    reasons.push(`nothing was compared (${missing.join(", ")}): this run proves nothing`);
   if (report.effectiveFaults === 0) reasons.push("no fault was effective: this run proves nothing");
   for (const [name, { caught }] of Object.entries(report.controls)) {
     if (!caught) reasons.push(`the control "${name}" was not caught: this battery proves nothing`);

@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 
 const CHAOS = fileURLToPath(new URL("../../scripts/chaos/chaos.mjs", import.meta.url));
 
+const SHORT = ["--seconds", "12", "--seed", "3", "--tasks", "20", "--nodes", "3"];
+
 /** Runs the battery as a user does; returns its exit code and its output. */
 async function chaos(...args: string[]): Promise<{ code: number | null; text: string }> {
   const child = spawn(process.execPath, [CHAOS, "--ready", "--json", ...args], { stdio: "pipe" });
@@ -15,7 +17,9 @@ async function chaos(...args: string[]): Promise<{ code: number | null; text: st
 }
 
 test("a short battery: nothing twice, nothing missing, and the controls fail", async () => {
-  const { code, text } = await chaos("--seconds", "12", "--seed", "3", "--tasks", "20", "--nodes", "3");
+  let { code, text } = await chaos(...SHORT);
+  // By chance, nothing of one kind comes up in so short a run; if that is its only fault, it is repeated.
+  if (/^FAILED: nothing was compared [^;]*$/m.test(text)) ({ code, text } = await chaos(...SHORT));
   const report = JSON.parse(text.trim().split("\n").at(-1) ?? "{}");
   const clean = {
     duplicates: 0,
