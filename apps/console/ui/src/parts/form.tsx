@@ -8,7 +8,7 @@ export function hasUnsaved(): boolean {
   return unsaved.size > 0;
 }
 
-/** What was typed is stored, or not wanted any more. */
+/** Ends the question: the text is stored, or not wanted any more. */
 export function forget(): void {
   unsaved.clear();
 }

@@ -31,7 +31,7 @@ const PLACES: Partial<Record<Code, string>> = {
   JOBS_WAIT: "/runs",
 };
 
-/** What a cause leads to, in its queue or in all. */
+/** The consequences of a cause, in its queue or in all. */
 const SYMPTOMS: Partial<Record<Code, readonly Code[]>> = {
   NO_NODE: ["OVERDUE"],
   NODES_NOT_READY: ["OVERDUE"],

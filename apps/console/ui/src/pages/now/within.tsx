@@ -14,7 +14,7 @@ const CELLS = 60;
 
 type OnBoard = BoardData["runs"]["newest"][number];
 
-/** What happened in the range that is chosen on the board; else in the past that it shows. */
+/** The events of the range that is chosen on the board; else of the past that it shows. */
 export function Within({
   board,
   view: { from, to },
