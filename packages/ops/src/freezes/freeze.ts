@@ -105,7 +105,7 @@ export function isPauseOf({ tasks, until, schedule }: Freeze, name: TaskName): b
   return tasks?.length === 1 && covers({ tasks }, name) && until !== undefined && schedule === undefined;
 }
 
-/** What the change log names of a freeze: its one task, or its scope. */
+/** Names a freeze in the change log: its one task, or its scope. */
 export function loggedOf({ id, tag, queue, tasks, ...freeze }: Freeze): ChangeScope {
   const [one] = tasks?.length === 1 ? tasks : [];
   return { ...(one ?? { owner: ownerOf({ id, tasks, ...freeze }), queue }), tag, freeze: id };

@@ -4,7 +4,7 @@ import type { ShortRun } from "@carillon/store";
 import type { BoardSkip } from "./board-reads.js";
 
 /**
- * What a cell counts. `planned` at the planned time; `onTime`, `late`, `failed` and `open` at the start; `backfilled` and skips at the
+ * Counts of a cell. `planned` at the planned time; `onTime`, `late`, `failed` and `open` at the start; `backfilled` and skips at the
  * planned time; `overdue`: planned, and no node has claimed it.
  */
 export const MARKS = [

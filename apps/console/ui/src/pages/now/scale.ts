@@ -6,7 +6,7 @@ export type BoardData = AnswerTo<"occurrences.board">;
 export type BoardRow = BoardData["rows"][number];
 export type BoardCell = BoardRow["cells"][number];
 
-/** What is chosen on the board; a part of the address. Times in UTC ms. */
+/** The choice on the board, which is a part of the address. Times in UTC ms. */
 export interface BoardView {
   /** The row and the place whose answer is shown. */
   readonly row: string | undefined;
