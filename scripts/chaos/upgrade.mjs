@@ -116,7 +116,7 @@ async function upgrade({ old, next, url, eventually }) {
     for (const name of names) await replace(name, next);
 
     const all = [...tasks.old, ...tasks.next];
-    // What is due is claimed before the pause, so that the last time of each task can be read.
+    // Due times are claimed before the pause, so that the last time of each task can be read.
     for (const id of all) await clients[1].pause(id);
     const open = async () => {
       const stats = await Promise.all(all.map((id) => clients[1].runs.stats(id)));

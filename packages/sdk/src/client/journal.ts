@@ -7,7 +7,7 @@ import { assertCursor, outcomesOf } from "./input.js";
 /** Selects the final runs to list. */
 export interface JournalFilter {
   readonly queue?: string | undefined;
-  /** Of the task. Default: the client's, or any. */
+  /** Owner of the tasks. Default: the client's, or any. */
   readonly owner?: string | undefined;
   /** Only runs with this text in the task's name, its type or the error, in any case. */
   readonly text?: string | undefined;
