@@ -5,7 +5,7 @@ import { Router } from "wouter";
 import { ROOT } from "./lib/api.js";
 import { preload } from "./lib/later.js";
 import { queryClient } from "./lib/query.js";
-import { mayLeave } from "./parts/form.js";
+import { mayLeave } from "./lib/unsaved.js";
 import { App } from "./shell/app.js";
 import "./styles/tokens.css";
 import "./styles/base.css";

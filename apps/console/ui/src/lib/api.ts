@@ -1,7 +1,7 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import { useSyncExternalStore } from "react";
-import { hasUnsaved } from "../parts/form.js";
 import { words } from "../words.js";
+import { hasUnsaved } from "./unsaved.js";
 
 declare const OPERATION_ROUTES: Readonly<Record<OperationName, { http: string; body?: string }>>;
 

@@ -3,9 +3,8 @@ import type { AlertFormat, AlertKind } from "@carillon/sdk/internal";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { runPath } from "../lib/api.js";
-import { useMe } from "../lib/me.js";
 import { isoTime, typedTime, useZone } from "../lib/time.js";
-import { Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
+import { Confirm, Field, ScopeField, Select, TextField, TimeField } from "../parts/confirm.js";
 import { words } from "../words.js";
 
 const w = words.alerts;
@@ -19,7 +18,6 @@ export function silenceText({ all, owner, task, queue, kind }: Partial<InputTo<"
 
 /** Silences alerts: they are recorded, and not delivered. */
 export function NewSilence({ onClose }: { onClose: () => void }) {
-  const { wide } = useMe();
   const zone = useZone();
   const [scope, setScope] = useState<keyof typeof w.scopes>("task");
   const [name, setName] = useState("");
@@ -27,7 +25,6 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
   const [kind, setKind] = useState<AlertKind>("failed");
   const [until, setUntil] = useState("");
   const [note, setNote] = useState("");
-  const { all, ...named } = w.scopes;
   const what = scope === "all" ? { all: true } : { [scope]: scope === "kind" ? kind : name };
   const given = {
     ...what,
@@ -45,13 +42,7 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <p>{w.silenceHint}</p>
-      <Field label={w.scope}>
-        <Select
-          value={scope}
-          options={wide ? { ...named, all } : (named as typeof w.scopes)}
-          onSet={setScope}
-        />
-      </Field>
+      <ScopeField label={w.scope} scopes={w.scopes} value={scope} onSet={setScope} />
       {scope === "task" ? (
         <TextField label={w.scopes.owner} most={128} value={owner} onSet={setOwner} />
       ) : null}

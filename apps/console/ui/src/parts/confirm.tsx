@@ -1,12 +1,14 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import { cloneElement, type ReactElement, type ReactNode, useId } from "react";
 import { call } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
 import { useAct } from "../lib/query.js";
+import { forget } from "../lib/unsaved.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
 import { Dialog } from "./dialog.js";
 import { Effect, isNothing, useDry } from "./effect.js";
-import { Form, forget } from "./form.js";
+import { Form } from "./form.js";
 import { notify } from "./notices.js";
 import { ErrorNote } from "./page.js";
 
@@ -180,5 +182,24 @@ export function Select<Value extends string>({ options, onSet, ...select }: Sele
         </option>
       ))}
     </select>
+  );
+}
+
+interface ScopeProps<Scope extends string> {
+  label: string;
+  /** The words of each, among them `all`. */
+  scopes: Readonly<Record<Scope | "all", string>>;
+  value: Scope | "all";
+  onSet: (to: Scope | "all") => void;
+}
+
+/** A choice of the tasks that are concerned; all of them only for those who are not bound to owners. */
+export function ScopeField<Scope extends string>({ label, scopes, ...select }: ScopeProps<Scope>) {
+  const { wide } = useMe();
+  const { all, ...named } = scopes;
+  return (
+    <Field label={label}>
+      <Select options={(wide ? { ...named, all } : named) as typeof scopes} {...select} />
+    </Field>
   );
 }

@@ -1,7 +1,7 @@
 import { Dialog as Ariakit, DialogDismiss, DialogHeading } from "@ariakit/react";
 import type { ReactNode } from "react";
+import { mayLeave } from "../lib/unsaved.js";
 import { words } from "../words.js";
-import { mayLeave } from "./form.js";
 
 interface Props {
   title: string;

@@ -1,33 +1,5 @@
 import { type ReactNode, useEffect, useRef } from "react";
-import { words } from "../words.js";
-
-/** Forms into which something was typed that is not stored yet. */
-const unsaved = new Set<object>();
-
-export function hasUnsaved(): boolean {
-  return unsaved.size > 0;
-}
-
-/** Ends the question: the text is stored, or not wanted any more. */
-export function forget(): void {
-  unsaved.clear();
-}
-
-/** Whether what is shown may be left: nothing is lost, or the person agrees. */
-export function mayLeave(): boolean {
-  if (hasUnsaved() && !window.confirm(words.unsaved)) return false;
-  forget();
-  return true;
-}
-
-addEventListener("beforeunload", (event) => {
-  if (hasUnsaved()) event.preventDefault();
-});
-// The router hears of the back button too late. Not all browsers have this.
-(window as { navigation?: EventTarget }).navigation?.addEventListener("navigate", (event) => {
-  const { navigationType } = event as Event & { navigationType?: string };
-  if (navigationType === "traverse" && event.cancelable && !mayLeave()) event.preventDefault();
-});
+import { unsaved } from "../lib/unsaved.js";
 
 interface Props {
   className?: string;

@@ -9,7 +9,7 @@ import { useAct, useCall } from "../lib/query.js";
 import { isoTime, typedTime, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
-import { Confirm, Field, Select, TextField, TimeField } from "./confirm.js";
+import { Confirm, Field, ScopeField, Select, TextField, TimeField } from "./confirm.js";
 import { notify } from "./notices.js";
 import { Relative, Time } from "./time.js";
 
@@ -72,7 +72,6 @@ export function FrozenNotes({ task }: { task: Task }) {
 
 /** Freezes a scope, or the tasks that are given: now or from a time, until a time, or in recurring windows. */
 export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClose: () => void }) {
-  const { wide } = useMe();
   const zone = useZone();
   const [scope, setScope] = useState<keyof typeof w.scopes>("owner");
   const [name, setName] = useState("");
@@ -80,7 +79,6 @@ export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClos
   const [times, setTimes] = useState({ from: "", until: "" });
   const [windows, setWindows] = useState({ cron: "", for: "" });
   const [note, setNote] = useState("");
-  const { all, ...named } = w.scopes;
   const what = tasks ? { tasks: tasks.map(refOf) } : scope === "all" ? { all: true } : { [scope]: name };
   const at = (field: "from" | "until") => times[field] && { [field]: isoTime(typedTime(times[field], zone)) };
   const when =
@@ -116,15 +114,7 @@ export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClos
       onClose={onClose}
     >
       <p>{w.hint}</p>
-      {tasks ? null : (
-        <Field label={w.scope}>
-          <Select
-            value={scope}
-            options={wide ? { ...named, all } : (named as typeof w.scopes)}
-            onSet={setScope}
-          />
-        </Field>
-      )}
+      {tasks ? null : <ScopeField label={w.scope} scopes={w.scopes} value={scope} onSet={setScope} />}
       {tasks || scope === "all" ? null : (
         <TextField label={w.scopes[scope]} required most={128} value={name} onSet={setName} />
       )}
