@@ -3,7 +3,7 @@ import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { lookAt } from "./looks.js";
 import { disguise, storeMarkup } from "./markup.js";
-import { asked, problems, startWorld, staying, type World } from "./world.js";
+import { asked, problems, startWorld, staying, titleOf, type World } from "./world.js";
 
 const binary = process.env["CARILLON_CHROMIUM"];
 if (!binary) console.warn("apps/console/test/e2e is skipped: there is no Chromium. Set CARILLON_CHROMIUM.");
@@ -140,7 +140,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByText("every 2 seconds").first().waitFor();
     expect(await page.locator("table tbody tr").count()).toBe(10);
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("heading", { name: "made-here" }).waitFor();
+    await titleOf(page, "made-here").waitFor();
     await page.locator("main .rows .badge", { hasText: "succeeded" }).first().waitFor();
     await world.client.delete("made-here");
   });
@@ -289,12 +289,12 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await one.page.getByLabel("Description").fill("by one");
     await two.page.getByLabel("Description").fill("by two");
     await one.page.getByRole("button", { name: "Save" }).click();
-    await one.page.getByRole("heading", { name: "fine", exact: true }).waitFor();
+    await titleOf(one.page, "fine").waitFor();
     const conflict = two.page.getByRole("alert");
     await conflict.getByText("by one").waitFor();
     expect(await conflict.textContent()).toContain("by two");
     await conflict.getByRole("button", { name: "Store mine over it" }).click();
-    await two.page.getByRole("heading", { name: "fine", exact: true }).waitFor();
+    await titleOf(two.page, "fine").waitFor();
     expect((await world.client.get("fine")).description).toBe("by two");
   });
 
@@ -307,11 +307,11 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     // The preview knows the stored definition too.
     await two.page.locator("table.diff").waitFor();
     await one.page.getByRole("button", { name: "Save" }).click();
-    await one.page.getByRole("heading", { name: "secret", exact: true }).waitFor();
+    await titleOf(one.page, "secret").waitFor();
     const conflict = two.page.getByRole("alert");
     await conflict.getByText("by one").waitFor();
     await conflict.getByRole("button", { name: "Store mine over it" }).click();
-    await two.page.getByRole("heading", { name: "secret", exact: true }).waitFor();
+    await titleOf(two.page, "secret").waitFor();
     expect(await world.client.get("secret")).toMatchObject({
       schedule: { cron: "0 4 * * *" },
       payload: { user: "ann", password: "hunter2" },
@@ -456,7 +456,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     await page.keyboard.press("g");
     await page.keyboard.press("t");
-    await page.getByRole("heading", { name: "Tasks" }).waitFor();
+    await titleOf(page, "Tasks").waitFor();
     await page.getByRole("link", { name: "fails", exact: true }).waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("j");
@@ -482,7 +482,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await eventually(() => asked.length === 2);
     expect(await page.getByLabel("Description").inputValue()).toBe("half of a");
     await page.getByRole("link", { name: "Runs", exact: true }).click();
-    await page.getByRole("heading", { name: "Runs" }).waitFor();
+    await titleOf(page, "Runs").waitFor();
     expect(asked.splice(0)).toEqual(["confirm", "confirm", "confirm"]);
     await go("/freezes");
     await page.getByRole("button", { name: "Freeze" }).click();
@@ -499,7 +499,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(asked.splice(0)).toEqual(["confirm", "confirm"]);
     await page.getByRole("link", { name: "Runs", exact: true }).click();
-    await page.getByRole("heading", { name: "Runs" }).waitFor();
+    await titleOf(page, "Runs").waitFor();
     expect(asked).toEqual([]);
   });
 
@@ -515,7 +515,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByLabel("Description").fill("whole");
     await page.getByText("Your session has ended.").waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("heading", { name: "fine", exact: true }).waitFor();
+    await titleOf(page, "fine").waitFor();
     expect((await world.client.get("fine")).description).toBe("whole");
   });
 

@@ -1,7 +1,7 @@
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Front } from "./front.js";
-import { problems, startWorld, type Visit, type World } from "./world.js";
+import { problems, startWorld, titleOf, type Visit, type World } from "./world.js";
 
 const binary = process.env["CARILLON_CHROMIUM"];
 const AWAY = "The console does not answer.";
@@ -49,10 +49,10 @@ describe.skipIf(!binary)("an open page while the console", () => {
     expect(await page.locator("main").getByText(AWAY).count()).toBe(1);
     await front.start();
     await dialog.getByRole("button", { name: "Run now" }).click();
-    await page.getByRole("heading", { name: "Run of a" }).waitFor();
+    await titleOf(page, "Run of a").waitFor();
     await front.stop();
     await page.getByRole("link", { name: "Timeline" }).click();
-    await page.getByRole("heading", { name: "Timeline" }).waitFor();
+    await titleOf(page, "Timeline").waitFor();
     await front.start();
     await page.locator("main > .note", { hasText: AWAY }).waitFor({ state: "detached" });
     await page.locator("main .loading").first().waitFor({ state: "detached" });
@@ -69,7 +69,7 @@ describe.skipIf(!binary)("an open page while the console", () => {
     await page.locator(".notices", { hasText: AWAY }).waitFor();
     await front.start();
     await reload.click();
-    await page.getByRole("heading", { name: "Tasks" }).waitFor();
+    await titleOf(page, "Tasks").waitFor();
   });
 
   test("is replaced by a release reloads itself once, and opens the next page", async () => {

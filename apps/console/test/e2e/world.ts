@@ -120,6 +120,10 @@ const UNSAVED = "What you have entered is not stored. Leave it?";
 export const asked: string[] = [];
 export const staying = new Set<Page>();
 
+/** The title of the open page. Panels below it have headings too, and some hold the same word ("Running now"). */
+export const titleOf = (page: Page, name: string) =>
+  page.getByRole("heading", { name, exact: true, level: 1 });
+
 async function visit(browser: Browser, url: string, token: string): Promise<Visit> {
   const context = await browser.newContext({ timezoneId: "UTC", reducedMotion: "reduce" });
   await context.exposeFunction("reportViolation", (what: string) => void problems.push(what));
@@ -143,7 +147,7 @@ async function visit(browser: Browser, url: string, token: string): Promise<Visi
   await page.goto(`${url}/`);
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("heading", { name: "Now" }).waitFor();
+  await titleOf(page, "Now").waitFor();
   const session = await context.newCDPSession(page);
   return {
     page,
