@@ -101,6 +101,7 @@ const OWNED = [
   ],
   "me",
   "openapi.json",
+  "types/a",
   // Calendars can be read by all, and changed only by tokens without owners.
   ...["calendars", "calendars/a"],
   ...["board", "ticks", "load", "events"],

@@ -74,6 +74,7 @@ const LINES: Record<string, readonly string[]> = {
   "quotas set": ["quotas", "set", "owner:acme", "--tasks", "9"],
   "quotas rm": ["quotas", "rm", "owner:acme"],
   types: ["types"],
+  "types show": ["types", "show", "noop", "--queue", "foo"],
   "types allow": ["types", "allow", "noop"],
   "types any": ["types", "any"],
   calendars: ["calendars", "list"],

@@ -82,6 +82,7 @@ import { createToken } from "./tokens/create.js";
 import { listTokens } from "./tokens/list.js";
 import { revokeToken } from "./tokens/revoke.js";
 import { allowTypes } from "./types/allow.js";
+import { getType } from "./types/get.js";
 import { listTypes } from "./types/list.js";
 import { listWorkers } from "./workers/list.js";
 
@@ -164,6 +165,6 @@ export const OPERATIONS = {
     restore: restoreTask,
   },
   tokens: { list: listTokens, create: createToken, revoke: revokeToken },
-  types: { list: listTypes, allow: allowTypes },
+  types: { list: listTypes, get: getType, allow: allowTypes },
   workers: { list: listWorkers },
 };

@@ -39,6 +39,7 @@ export {
   shortText,
   wholeNumber,
 } from "./client/input.js";
+export { payloadSchemas } from "./client/payload-schemas.js";
 export { previewOf } from "./client/preview.js";
 export { running } from "./client/running.js";
 export { findRun } from "./client/runs.js";

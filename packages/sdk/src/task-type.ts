@@ -1,6 +1,6 @@
 import { CarillonError, type RetryInput, type TaskInput, taskSchema } from "@carillon/core";
 import { assertName, assertOptions, invalid, isName, nearestRemedy } from "@carillon/core/internal";
-import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { Context, ItemContext } from "./context.js";
 import { assertFanOut } from "./worker/item-options.js";
 
@@ -231,11 +231,15 @@ function assertHandler(handler: unknown): void {
   throw invalid("handler", "not a function.", "Give the handler, or generate and process.");
 }
 
+/** `NO_PAYLOAD` as JSON Schema. */
+const NONE = { type: "object", nullable: true, maxProperties: 0 };
+
 /** Takes no payload: what a task without one stores counts as none. */
-const NO_PAYLOAD: NoPayload = {
+const NO_PAYLOAD: NoPayload & StandardJSONSchemaV1<undefined> = {
   "~standard": {
     version: 1,
     vendor: "carillon",
+    jsonSchema: { input: () => NONE, output: () => NONE },
     validate(value) {
       const none = value === undefined || value === null || JSON.stringify(value) === "{}";
       return none ? { value: undefined } : { issues: [{ message: "this task type takes no payload" }] };

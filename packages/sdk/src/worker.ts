@@ -101,7 +101,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#processor = new Processor(this.#parts());
     this.#heartbeat = workerHeartbeat(this.#store, this.#logger, this.id, {
       queues: this.queues,
-      types: options.types.map(({ type }) => type),
+      types: options.types,
       every: this.#heartbeatEvery,
       active: this.#active,
       lacking: this.#lacking,

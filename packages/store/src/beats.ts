@@ -73,8 +73,24 @@ export interface WorkerInfo {
   readonly running: number;
   /** The first 20 of these. */
   readonly runs: readonly WorkerRun[];
+  /** Digest of the schemas that it publishes; absent: none. */
+  readonly schemas?: string;
   /** The types that it lacked within the last ten minutes; absent: none. */
   readonly lacking?: readonly LackedType[];
+}
+
+/** JSON Schemas of payloads by task type, as a worker publishes them. */
+export type TypeSchemas = Readonly<Record<string, object>>;
+
+/** Undefined: missing, corrupt or foreign. */
+export function readSchemas(text: string | null | undefined): TypeSchemas | undefined {
+  try {
+    const schemas: unknown = JSON.parse(text || "");
+    const sound = Object.values(Object(schemas)).every((one) => typeof one === "object" && one !== null);
+    return sound ? (schemas as TypeSchemas) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Fields that nodes and workers have in common. */
@@ -133,6 +149,7 @@ function isWorker({
   started,
   running,
   runs,
+  schemas = "",
   lacking = [],
 }: Partial<WorkerInfo>): boolean {
   const lists = [queues, types].every((list) => Array.isArray(list) && list.every(isText));
@@ -142,7 +159,7 @@ function isWorker({
     Array.isArray(runs) && runs.every((one) => isText(one?.run) && isText(one.queue) && isText(one.task));
   const lacked =
     Array.isArray(lacking) && lacking.every((one) => isText(one?.queue) && isText(one.type) && one.since > 0);
-  return lists && versioned && counted && listed && lacked && isText(host);
+  return lists && versioned && counted && listed && lacked && isText(host) && isText(schemas);
 }
 
 function isText(value: unknown): value is string {

@@ -15,6 +15,8 @@ export function namespaceKeys(namespace: string) {
     nodes: `{${namespace}}:nodes`,
     /** Hash: worker id by its last heartbeat, as JSON. */
     workers: `{${namespace}}:workers`,
+    /** Hash: worker id by the JSON Schemas of its types' payloads, as JSON by type. */
+    schemas: `{${namespace}}:schemas`,
     /** Sorted set: queues that were removed, by that time: their deleted tasks can still be put again. */
     pastQueues: `{${namespace}}:past-queues`,
     /** Hash: queue name by the version of the time zone data that its tasks were planned with. */

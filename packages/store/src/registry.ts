@@ -1,6 +1,13 @@
 import { CarillonError, type DefaultsScope, type Policies, type PoliciesInput } from "@carillon/core";
 import { assertDefaultsScope, isName, parsePolicies, type Quotas, revealed } from "@carillon/core/internal";
-import { type NodeInfo, readNodes, readWorkers, type WorkerInfo } from "./beats.js";
+import {
+  type NodeInfo,
+  readNodes,
+  readSchemas,
+  readWorkers,
+  type TypeSchemas,
+  type WorkerInfo,
+} from "./beats.js";
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { FreezeRepository } from "./freezes.js";
 import { newToken } from "./ids.js";
@@ -65,6 +72,8 @@ export interface Entered {
  */
 export class Registry extends Repository {
   readonly #freezes: FreezeRepository;
+  /** Lists of schemas that were read, by digest. */
+  #schemas: ReadonlyMap<string, TypeSchemas> = new Map();
 
   constructor(parts: Parts, freezes: FreezeRepository) {
     super(parts);
@@ -218,8 +227,28 @@ export class Registry extends Repository {
     return readNodes(all);
   }
 
-  async beatWorker(worker: WorkerInfo): Promise<void> {
-    await this.link.ask((client) => client.hset(this.keys.workers, worker.id, JSON.stringify(worker)));
+  /** @param schemas JSON Schemas of its types, as JSON; written if the worker was not on the list, and with `first` */
+  async beatWorker(worker: WorkerInfo, schemas = "", first = false): Promise<void> {
+    const { id } = worker;
+    const added = await this.link.ask((client) => client.hset(this.keys.workers, id, JSON.stringify(worker)));
+    if (schemas !== "" && (added === 1 || first))
+      await this.link.ask((client) => client.hset(this.keys.schemas, id, schemas));
+  }
+
+  /** Lists of JSON Schemas that these workers publish, by digest. Leaves out corrupt and foreign data. */
+  async schemasOf(workers: readonly WorkerInfo[]): Promise<ReadonlyMap<string, TypeSchemas>> {
+    const holders = new Map(workers.flatMap(({ id, schemas }) => (schemas ? [[schemas, id] as const] : [])));
+    const unread = [...holders].filter(([digest]) => !this.#schemas.has(digest));
+    const ids = unread.map(([, id]) => id);
+    const texts =
+      ids.length > 0 ? await this.link.ask((client) => client.hmget(this.keys.schemas, ...ids)) : [];
+    const read = new Map(unread.map(([digest], i) => [digest, readSchemas(texts[i])]));
+    const known = [...holders.keys()].flatMap((digest) => {
+      const schemas = this.#schemas.get(digest) ?? read.get(digest);
+      return schemas ? [[digest, schemas] as const] : [];
+    });
+    this.#schemas = new Map(known);
+    return this.#schemas;
   }
 
   async workers(): Promise<WorkerInfo[]> {
@@ -228,7 +257,9 @@ export class Registry extends Repository {
   }
 
   async removeWorker(id: string): Promise<void> {
-    await this.link.ask((client) => client.hdel(this.keys.workers, id));
+    await this.link.ask((client) =>
+      Promise.all([client.hdel(this.keys.workers, id), client.hdel(this.keys.schemas, id)]),
+    );
   }
 
   /** Tests whether Redis accepts writes, without writing anything. @throws coded Redis errors */

@@ -21,6 +21,21 @@ export const registerTypes: Register = (program, out) => {
     .argument("<types...>")
     .action(async (allowed: string[], _: unknown, command) => set(allowed, command.optsWithGlobals()));
   types
+    .command("show")
+    .summary("the JSON Schema of a type's payload")
+    .description("Shows the JSON Schemas of a type's payload that live workers of the queue publish.")
+    .argument("<type>")
+    .requiredOption("--queue <queue>", "the queue of its workers")
+    .action(async (type: string, { queue }: { queue: string }, command) => {
+      await operate(
+        command.optsWithGlobals(),
+        out,
+        (ops) => ops.types.get({ type, queue }),
+        ({ schemas }) =>
+          schemas.map(({ schema }) => `${JSON.stringify(schema, null, 2)}\n`).join("") || "no schema\n",
+      );
+    });
+  types
     .command("any")
     .summary("allow any task type")
     .description("Allows any task type in puts.")

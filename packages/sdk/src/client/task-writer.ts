@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   CarillonError,
   DEFAULT_OWNER,
@@ -6,6 +7,7 @@ import {
   type PayloadLimits,
   parseTask,
   type Schedule,
+  type TaskDefinition,
   type TaskInput,
   type TaskName,
   type TaskRef,
@@ -47,6 +49,7 @@ import {
   putView,
   wholeNumber,
 } from "./input.js";
+import { assertFits } from "./payload-schemas.js";
 import { previewOf, type Schedules } from "./preview.js";
 import { assertQuotas } from "./quotas.js";
 import { rerunWarnings } from "./rerun-warnings.js";
@@ -172,14 +175,16 @@ export class TaskWriter {
     how: Pick<PutHow, "by" | "many">,
   ): Promise<PutResult> {
     let oneOff = false;
+    let kept: Json;
     const read = async () => {
       const stored = await this.#scope.store.tasks.get(name);
       if (!stored) throw notFound(name);
       oneOff = stored.fields.has("once");
+      kept = stored.definition.payload;
       return taskView(stored);
     };
     return update(read, change, async (task, ifRevision) => {
-      const checked = await this.#admit(await this.#check(task));
+      const checked = await this.#admit(await this.#check(task, undefined, kept));
       const once = oneOff && "at" in checked.definition.schedule;
       return this.#put(checked, { ...how, ifRevision, once });
     });
@@ -368,11 +373,21 @@ export class TaskWriter {
     return JSON.parse(encodePayload(value, this.#limits)) as Json;
   }
 
-  /** Checks the payload of a trigger against the schema of the task's type, if this client knows it. @throws `INVALID_PAYLOAD` */
+  /** Checks the payload of a trigger as that of a put. @throws `INVALID_PAYLOAD` */
   async assertPayload(name: TaskName, payload: Json): Promise<void> {
-    const stored = this.#types && (await this.#scope.store.tasks.get(name));
-    const type = stored && this.#types?.get(stored.definition.type);
-    if (type) await validatePayload(type, payload);
+    const stored = await this.#scope.store.tasks.get(name);
+    if (stored) await this.#assertFits({ ...stored.definition, payload });
+  }
+
+  /**
+   * Checks a payload against the schema of its type: the caller's own, or those that workers publish.
+   * @throws `INVALID_PAYLOAD`
+   */
+  async #assertFits({ queue, type: name, payload }: TaskDefinition, given?: TaskContract): Promise<void> {
+    const type = given ?? this.#types?.get(name);
+    if (type) return void (await validatePayload(type, payload));
+    const { store, coverage } = this.#scope;
+    await assertFits(store, coverage, { queue, type: name }, payload);
   }
 
   #author(options: AuthorOptions): string {
@@ -394,17 +409,18 @@ export class TaskWriter {
     return { ...input, alerts: restored(input.alerts, stored?.definition.alerts) as never };
   }
 
-  async #check(input: TaskInput, given?: TaskContract): Promise<CheckedTask> {
+  /** @param kept the payload that is stored: it is not checked again */
+  async #check(input: TaskInput, given?: TaskContract, kept?: Json): Promise<CheckedTask> {
     const parsed = parseTask(await this.#whole(this.#scope.bind(input)), this.#limits);
-    const { type: name, payload, schedule } = parsed.definition;
+    const { type: name, schedule } = parsed.definition;
     if (this.#types && !this.#types.has(name)) {
       throw new CarillonError("UNKNOWN_TASK_TYPE", `${name} is not one of this client's types.`, {
         field: "type",
         remedy: `Known: ${[...this.#types.keys()].join(", ") || "none"}.`,
       });
     }
-    const type = given ?? this.#types?.get(name);
-    if (type) await validatePayload(type, payload);
+    if (kept === undefined || !isDeepStrictEqual(kept, parsed.definition.payload))
+      await this.#assertFits(parsed.definition, given);
     const { never, warnings } = reviewOf(schedule);
     if (never !== undefined) {
       throw new CarillonError("NEVER_FIRES", never, {

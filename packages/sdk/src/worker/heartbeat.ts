@@ -8,10 +8,13 @@ import {
   VERSION,
   type WorkerInfo,
 } from "@carillon/store";
+import type { AnyTaskType } from "../task-type.js";
 import type { ActiveJobs } from "./active.js";
+import { publishedSchemas } from "./type-schemas.js";
 
 /** Parts of a worker that its beats report. */
-interface About extends Pick<WorkerInfo, "queues" | "types" | "every"> {
+interface About extends Pick<WorkerInfo, "queues" | "every"> {
+  readonly types: readonly AnyTaskType[];
   readonly active: ActiveJobs;
   readonly lacking: Lacking;
   /** Whether the worker takes no more jobs. */
@@ -46,8 +49,12 @@ export class Lacking {
 export function workerHeartbeat(store: Store, logger: Logger, id: string, about: About): Heartbeat {
   const { registry } = store;
   const { active, lacking, stopping, queues, types, every } = about;
-  const own = { id, host: hostname(), pid: process.pid, queues, types, every };
+  const names = types.map(({ type }) => type);
+  const schemas = publishedSchemas(types);
+  const published = schemas.digest === "" ? {} : { schemas: schemas.digest };
+  const own = { id, host: hostname(), pid: process.pid, queues, types: names, every, ...published };
   let started: number | undefined;
+  let listed = false;
 
   return new Heartbeat(store, logger, {
     id,
@@ -60,7 +67,7 @@ export function workerHeartbeat(store: Store, logger: Logger, id: string, about:
       const versions = { carillon: VERSION, bullmq: await bullVersion(), node: process.versions.node };
       const { count, runs } = active.underWay();
       const lacked = lacking.list(now);
-      await registry.beatWorker({
+      const info = {
         ...own,
         versions,
         started,
@@ -69,7 +76,9 @@ export function workerHeartbeat(store: Store, logger: Logger, id: string, about:
         running: count,
         runs,
         ...(lacked.length > 0 && { lacking: lacked }),
-      });
+      };
+      await registry.beatWorker(info, schemas.text, !listed);
+      listed = true;
       return now;
     },
   });

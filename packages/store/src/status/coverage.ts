@@ -27,6 +27,11 @@ export class Coverage {
     this.#connections = new Cached(() => store.queues.connections());
   }
 
+  /** Workers that are alive and take jobs. @param fresh read now, not from the cache @throws coded Redis errors */
+  async working(fresh = false): Promise<readonly WorkerInfo[]> {
+    return taking((await this.#registered.get(fresh ? 0 : FOUND_FOR)).workers);
+  }
+
   /** Whether a node is alive. @throws coded Redis errors */
   async hasNode(): Promise<boolean> {
     return (
@@ -54,8 +59,12 @@ export class Coverage {
   }
 }
 
+function taking(workers: readonly WorkerInfo[]): WorkerInfo[] {
+  return workers.filter(({ stopping }) => !stopping);
+}
+
 function gapsOf(works: readonly Work[], registered: readonly WorkerInfo[]): Map<Work, Gap> {
-  const taking = registered.filter(({ stopping }) => !stopping);
+  const open = taking(registered);
   // Most of many tasks have the same queue and type.
   const known = new Map<string, Gap | undefined>();
   const gaps = new Map<Work, Gap>();
@@ -63,7 +72,7 @@ function gapsOf(works: readonly Work[], registered: readonly WorkerInfo[]): Map<
     const { queue, type } = work;
     const name = `${queue} ${type}`;
     if (!known.has(name)) {
-      const workers = taking.filter(({ queues }) => queues.includes(queue));
+      const workers = open.filter(({ queues }) => queues.includes(queue));
       const handled = workers.some(({ types }) => types.includes(type));
       known.set(name, handled ? undefined : { queue, type, workers: workers.length });
     }
