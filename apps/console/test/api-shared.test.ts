@@ -44,6 +44,11 @@ test("callers share an answer that is not too old for them; a bound token gets i
     expect(await ids(VIEWER, "?owner=acme")).toEqual(["a"]);
     expect(await ids(secret, "?owner=acme")).toEqual(["a"]);
   }
+  const suggested = async (token: string) => (await read(token, "/names?of=owner"))["names"];
+  for (let n = 0; n < 2; n++) {
+    expect(await suggested(VIEWER)).toEqual(["acme", "bolt"]);
+    expect(await suggested(secret)).toEqual(["acme"]);
+  }
   await put("c", "acme");
   expect([await ids(ADMIN), await ids(secret)]).toEqual([["a", "b"], ["a"]]);
   expect(await ids(VIEWER, "", { "cache-control": "max-age=0" })).toEqual(["a", "b", "c"]);

@@ -27,6 +27,7 @@ import { listFreezes } from "./freezes/list.js";
 import { putFreeze } from "./freezes/put.js";
 import { doctor } from "./health/doctor.js";
 import { status } from "./health/status.js";
+import { suggestNames } from "./names/suggest.js";
 import { listNamespaces } from "./namespaces/list.js";
 import { listNodes } from "./nodes/list.js";
 import { boardOf } from "./occurrences/board.js";
@@ -111,6 +112,7 @@ export const OPERATIONS = {
   deleted: { list: listDeleted },
   freezes: { list: listFreezes, put: putFreeze, delete: deleteFreeze },
   health: { status, doctor },
+  names: { suggest: suggestNames },
   namespaces: { list: listNamespaces },
   nodes: { list: listNodes },
   occurrences: {

@@ -144,6 +144,8 @@ function queueKeys(namespace: string, queue: string) {
     owned: (set: string) => `${ours}${prefix.owned}${set}`,
     /** Sorted set: `owner/id` of the tasks with this tag. */
     tagged: (tagName: string) => `${ours}${prefix.tagged}${tagName}`,
+    /** Sorted set: the tags that tasks have, all scores 0. */
+    tags: `${ours}${prefix.tags}`,
     /** Sorted set: `owner/id` of the tasks that name this calendar, by the revision they were planned with. */
     planned: (calendar: string) => `${ours}${prefix.planned}${calendar}`,
     /** Sorted set: backfills by the time of their next check. */

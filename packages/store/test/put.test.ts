@@ -57,6 +57,7 @@ onEveryEngine("put", (connection) => {
         keys.due(shard),
         keys.next,
         keys.tagged("x"),
+        keys.tags,
         keys.tasks,
         internalsOf(bench.store).keys.queues,
       ].sort(),

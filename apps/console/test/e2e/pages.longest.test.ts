@@ -486,8 +486,10 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect(asked.splice(0)).toEqual(["confirm", "confirm", "confirm"]);
     await go("/freezes");
     await page.getByRole("button", { name: "Freeze" }).click();
-    const field = page.getByRole("dialog").getByRole("textbox").first();
+    const field = page.getByRole("dialog").getByRole("combobox", { name: "Owner", exact: true });
     await field.fill("acm");
+    // An owner that exists is suggested.
+    await page.locator("datalist option[value=acme]").waitFor({ state: "attached" });
     stay();
     await page.keyboard.press("Escape");
     expect(await field.inputValue()).toBe("acm");

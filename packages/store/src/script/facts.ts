@@ -50,6 +50,7 @@ export const FACTS = {
     items: "items:",
     backfill: "bf:",
     tagged: "tag:",
+    tags: "names-of-tags",
     owned: "set:",
     inState: "is:",
     lastOutcome: "last:",

@@ -7,7 +7,7 @@ const borrowed = (name: string, made: (bull: Bull) => string, uses?: readonly Li
   borrowed: true,
 });
 
-const KEYS = library("keys");
+export const KEYS = library("keys");
 export const NEXT = library("next", [KEYS]);
 export const ALERT = library("alert", [KEYS]);
 export const BULL = library("bull", [KEYS]);

@@ -45,6 +45,7 @@ if open and isRun(open) then
   redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.names[1])
 end
 for tag in string.gmatch(tags or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.tagged, tag), A.name) end
+noteTags(tags)
 if inSet then redis.pcall("ZREM", ours(F.keys.owned, string.match(inSet, "^%S*")), A.name) end
 for calendar in string.gmatch(calendars or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.planned, calendar), A.name) end
 if #named > 0 then redis.call("ZREM", K.tasks, unpack(named)) end

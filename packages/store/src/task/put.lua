@@ -97,6 +97,8 @@ local function put(item)
   end
   if fresh and state then redis.call("HDEL", item.task, "wait") end
   setMembership(F.keys.tagged, item.name, stored.tags, definition.tags, 0)
+  noteTags(definition.tags)
+  noteTags(stored.tags)
   if item.set ~= "" then setMembership(F.keys.owned, item.name, string.match(inSet or "", "^%S+"), string.match(item.set, "^%S+"), 0) end
   -- Calendars belong to the schedule: if it is unchanged, the revision that it was planned with stays.
   if fresh then setMembership(F.keys.planned, item.name, stored.calendars, definition.calendars, A.revision) end

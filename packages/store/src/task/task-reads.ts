@@ -3,6 +3,8 @@ import { localName, type ResolvedRef, type Work } from "@carillon/core/internal"
 import type { Registry } from "../registry.js";
 import { type Parts, Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
+import { KEYS } from "../script/libraries.js";
+import { answers, script } from "../script/script.js";
 import { decodeRevision, decodeTask, isForeign, type Revision, type StoredTask } from "./codec.js";
 import type { TaskCounts } from "./counts.js";
 import { unreadable, unsupportedFormat } from "./errors.js";
@@ -15,6 +17,14 @@ const [MOST_PAGES, PAGE] = [20, 100];
 
 /** Places of an index from which a sample takes neighbours. */
 const PLACES = 20;
+
+const SUGGEST = script("suggest", {
+  once: "reads",
+  keys: ["tasks", "tags"],
+  args: ["of", "starts", "owner", "most"],
+  uses: [KEYS],
+  answer: answers<string[]>(),
+});
 
 /** Some tasks of a queue. */
 export interface TaskSample {
@@ -149,7 +159,13 @@ export class TaskReads extends Repository {
   async sample(filter: CountFilter & { readonly queue: string }, most: number): Promise<TaskSample> {
     const { queue, owner, tag } = filter;
     const keys = this.keys.queue(queue);
-    const index = tag === undefined ? keys.tasks : keys.tagged(tag);
+    const { all, found } = await this.#spread(tag === undefined ? keys.tasks : keys.tagged(tag), owner, most);
+    const locals = [...new Set(found.map(withoutType))];
+    return { all, locals, timings: await readTimings(this.link, keys, locals, new Map()) };
+  }
+
+  /** At most about this many entries of an index of names, from places evenly apart. */
+  async #spread(index: string, owner: string | undefined, most: number) {
     const [first, last] = owner === undefined ? ["-", "+"] : rangeOf(owner);
     const [all, before] = await this.link.ask((client) =>
       Promise.all([
@@ -167,8 +183,22 @@ export class TaskReads extends Repository {
         }),
       ),
     );
-    const locals = [...new Set(found.flat().map(withoutType))];
-    return { all, locals, timings: await readTimings(this.link, keys, locals, new Map()) };
+    return { all, found: found.flat() };
+  }
+
+  /**
+   * Names of a queue's owners, or of the tags of its tasks, that begin with a text, in their order.
+   * @param owner only tags of this owner's tasks; undefined: all
+   */
+  suggest(queue: string, of: "owner" | "tag", starts: string, owner: string | undefined, most: number) {
+    const { tasks, tags } = this.keys.queue(queue);
+    return this.scripts.run(SUGGEST, { tasks, tags }, { of, starts, owner, most });
+  }
+
+  /** The types of at most about this many tasks of a queue, which stand for all: no index has every type. */
+  async types(queue: string, owner: string | undefined, most: number): Promise<string[]> {
+    const { found } = await this.#spread(this.keys.queue(queue).tasks, owner, most);
+    return [...new Set(found.flatMap((entry) => entry.split(" ")[1] ?? []))];
   }
 
   /** The tags of these tasks; none of unknown and corrupt ones. One round trip. */

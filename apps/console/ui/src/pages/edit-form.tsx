@@ -1,6 +1,7 @@
 import type { Draft } from "../lib/definition.js";
 import { Field, Select } from "../parts/confirm.js";
 import { JsonField } from "../parts/json-field.js";
+import { NameInput } from "../parts/name-input.js";
 import { words } from "../words.js";
 
 const w = words.edit;
@@ -29,8 +30,8 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
   };
   const text = (field: string, more: { required?: boolean; readOnly?: boolean } = {}) => (
     <Field key={field} label={w.fields[field as keyof typeof w.fields]}>
-      <input
-        className="input"
+      <NameInput
+        of={field}
         maxLength={500}
         value={String(draft[field] ?? "")}
         onChange={(event) =>
@@ -75,8 +76,9 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
         </Field>
       ) : null}
       <Field label={w.fields.tags} hint={w.tagsHint}>
-        <input
-          className="input"
+        <NameInput
+          of="tag"
+          many
           value={((draft["tags"] ?? []) as string[]).join(" ")}
           onChange={(event) =>
             set(

@@ -127,13 +127,14 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
       ) : null}
       {verb === "tag"
         ? (["add", "remove"] as const).map((name) => (
-            <Field key={name} label={w.tags[name]}>
-              <input
-                className="input"
-                value={tags[name]}
-                onChange={(event) => setTags({ ...tags, [name]: event.target.value })}
-              />
-            </Field>
+            <TextField
+              key={name}
+              label={w.tags[name]}
+              of="tag"
+              many
+              value={tags[name]}
+              onSet={(to) => setTags({ ...tags, [name]: to })}
+            />
           ))
         : null}
       {verb === "delete" ? <Check label={w.sure} checked={sure} onSet={setSure} /> : null}

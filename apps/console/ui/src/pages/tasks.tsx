@@ -8,6 +8,7 @@ import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
 import { useCall, usePages } from "../lib/query.js";
 import { Chips } from "../parts/button.js";
+import { NameInput } from "../parts/name-input.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
 import { OutcomeBadge, TaskBadge, toneOf } from "../parts/state.js";
 import { RowStrip } from "../parts/ticks.js";
@@ -92,6 +93,7 @@ export default function Tasks() {
           {FILTERS.filter((name) => wide || name !== "owner").map((name) => (
             <Filter
               key={name}
+              of={name}
               label={words.list[name]}
               value={kept[name] ?? ""}
               onSet={(to) => set(name, to)}
@@ -214,15 +216,15 @@ function selector(
 }
 
 /** A filter by name, applied when the field is left. */
-function Filter({ label, value, onSet }: { label: string; value: string; onSet: (to: string) => void }) {
+function Filter(props: { of: string; label: string; value: string; onSet: (to: string) => void }) {
+  const { of, label, value, onSet } = props;
   return (
-    <input
+    <NameInput
       key={value}
-      className="input"
+      of={of}
       aria-label={label}
       placeholder={label}
       defaultValue={value}
-      maxLength={128}
       onBlur={(event) => {
         if (event.target.value !== value) onSet(event.target.value.trim());
       }}

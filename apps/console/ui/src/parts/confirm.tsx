@@ -9,6 +9,7 @@ import { Button } from "./button.js";
 import { Dialog } from "./dialog.js";
 import { Effect, isNothing, useDry } from "./effect.js";
 import { Form } from "./form.js";
+import { NameInput } from "./name-input.js";
 import { notify } from "./notices.js";
 import { ErrorNote } from "./page.js";
 
@@ -114,14 +115,17 @@ interface TextProps {
   /** Most characters. Default: those of a note. */
   most?: number;
   required?: boolean;
+  /** As of a `NameInput`. */
+  of?: string;
+  many?: boolean;
   onSet: (to: string) => void;
 }
 
 /** A line of text with its label. */
-export function TextField({ label, hint, most = 500, onSet, ...input }: TextProps) {
+export function TextField({ label, hint, most = 500, of = "", onSet, ...input }: TextProps) {
   return (
     <Field label={label} {...(hint === undefined ? {} : { hint })}>
-      <input className="input" maxLength={most} onChange={(event) => onSet(event.target.value)} {...input} />
+      <NameInput of={of} maxLength={most} onChange={(event) => onSet(event.target.value)} {...input} />
     </Field>
   );
 }

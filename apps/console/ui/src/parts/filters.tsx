@@ -1,6 +1,7 @@
 import { useSearchParams } from "wouter";
 import { useMe } from "../lib/me.js";
 import { Button } from "./button.js";
+import { NameInput } from "./name-input.js";
 
 interface Props<Name extends string> {
   names: readonly Name[];
@@ -30,10 +31,10 @@ export function Filters<Name extends string>({ names, labels, act }: Props<Name>
       {names
         .filter((name) => wide || name !== "owner")
         .map((name) => (
-          <input
+          <NameInput
             key={name}
+            of={name}
             name={name}
-            className="input"
             size={9}
             maxLength={500}
             aria-label={labels[name]}

@@ -116,7 +116,7 @@ export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClos
       <p>{w.hint}</p>
       {tasks ? null : <ScopeField label={w.scope} scopes={w.scopes} value={scope} onSet={setScope} />}
       {tasks || scope === "all" ? null : (
-        <TextField label={w.scopes[scope]} required most={128} value={name} onSet={setName} />
+        <TextField label={w.scopes[scope]} of={scope} required most={128} value={name} onSet={setName} />
       )}
       <Field label={w.kind}>
         <Select value={kind} options={w.kinds} onSet={setKind} />

@@ -189,6 +189,17 @@ local function setPriority(name, priority)
   end
 end
 
+-- Lists each of these tags (comma-separated) as long as a task has it. Corrupt data in place of that list costs suggestions only.
+local function noteTags(tags)
+  for tag in string.gmatch(tags or "", "[^,]+") do
+    if redis.call("EXISTS", ours(F.keys.tagged, tag)) == 1 then
+      redis.pcall("ZADD", ours(F.keys.tags, ""), 0, tag)
+    else
+      redis.pcall("ZREM", ours(F.keys.tags, ""), tag)
+    end
+  end
+end
+
 -- A task was deleted: removes it from all indexes.
 local function unindexTask(task)
   setCheck(task, "")
