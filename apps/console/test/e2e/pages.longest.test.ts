@@ -367,6 +367,35 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.delete("initech/owes");
   });
 
+  test("the palette acts on the open task, and finds owners, by keyboard or touch; a viewer gets no action", async () => {
+    const { page, go, axe } = await world.as("operator");
+    await go("/tasks/q/system/fine");
+    await page.keyboard.press("Control+k");
+    const palette = page.getByRole("dialog", { name: "Go to, or do" });
+    const field = palette.getByRole("combobox");
+    const option = (name: string) => palette.getByRole("option", { name, exact: true });
+    await field.fill("pau");
+    await option("Pause action").waitFor();
+    expect(await axe()).toEqual([]);
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Pause fine" }).getByLabel("Note", { exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Go to, or do" }).click();
+    await field.fill("acm");
+    await option("acme tasks of the owner").waitFor();
+    await page.keyboard.press("ArrowUp");
+    expect(await option("acme tasks of the owner").getAttribute("aria-selected")).toBe("true");
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "acme/paused" }).waitFor();
+    expect(new URL(page.url()).search).toBe("?owner=acme");
+    const viewer = await world.as("viewer");
+    await viewer.go("/tasks/q/system/fine");
+    await viewer.page.keyboard.press("Meta+k");
+    await viewer.page.getByRole("option", { name: "Runs page", exact: true }).waitFor();
+    expect(await viewer.page.getByRole("option", { name: "action" }).count()).toBe(0);
+    await viewer.page.keyboard.press("Escape");
+  });
+
   test("alerts are silenced and released by roles that may do so", async () => {
     const viewer = await world.as("viewer");
     await viewer.go("/alerts");

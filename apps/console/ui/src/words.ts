@@ -91,9 +91,22 @@ export const words = {
     changes: "Changes",
     doctor: "Doctor",
   },
+  palette: {
+    title: "Go to, or do",
+    label: "Task, owner, queue, page or action",
+    kinds: {
+      action: "action",
+      page: "page",
+      task: "task",
+      owner: "tasks of the owner",
+      queue: "tasks of the queue",
+    },
+    found: (n: number) => (n === 0 ? "Nothing has this in its name." : count(n, "entry", "entries")),
+  },
   help: {
     title: "Keys",
     keys: [
+      ["Ctrl K", "Go to a task, an owner, a queue or a page, or do something with what is open"],
       ["/", "Search tasks"],
       ["j, k", "Next and previous row"],
       ["Enter", "Open the row"],

@@ -2,16 +2,21 @@ import { useEffect, useRef } from "react";
 
 type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 
-/** Calls a handler for a key, unless a field has the focus, a dialog is open, or a modifier is held. */
+/**
+ * Calls a handler for a key, unless a field has the focus, a dialog is open, or a modifier is held. `Ctrl k`: with Control or Command, in
+ * fields too.
+ */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
-      const handler = latest.current[event.key];
-      if (!handler || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      const isHeld = event.ctrlKey || event.metaKey;
+      const handler = latest.current[isHeld ? `Ctrl ${event.key}` : event.key];
+      if (!handler || event.altKey || event.defaultPrevented) return;
       const target = event.target as HTMLElement;
-      if (target.matches("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
+      if (!isHeld && target.matches("input:not([type=checkbox]), textarea, select, [contenteditable]"))
+        return;
       if (document.querySelector("[role=dialog], [role=menu]:not([hidden])")) return;
       event.preventDefault();
       handler(event);

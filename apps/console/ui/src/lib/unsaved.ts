@@ -12,10 +12,11 @@ export function forget(): void {
   unsaved.clear();
 }
 
-/** Whether what is shown may be left: nothing is lost, or the person agrees. */
-export function mayLeave(): boolean {
-  if (hasUnsaved() && !window.confirm(words.unsaved)) return false;
-  forget();
+/** Whether what is shown may be left: nothing is lost, or the person agrees. @param kept forms that stay */
+export function mayLeave(kept: ReadonlySet<object> = new Set()): boolean {
+  const left = [...unsaved].filter((form) => !kept.has(form));
+  if (left.length > 0 && !window.confirm(words.unsaved)) return false;
+  for (const form of left) unsaved.delete(form);
   return true;
 }
 

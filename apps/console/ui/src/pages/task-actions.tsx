@@ -5,11 +5,12 @@ import { refOf, runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { isoTime, typedTime, useZone } from "../lib/time.js";
 import { Check, Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
+import { NewFreeze } from "../parts/freeze.js";
 import { JsonField } from "../parts/json-field.js";
 import { notify } from "../parts/notices.js";
 import { words } from "../words.js";
 
-export type Action = "trigger" | "pause" | "resume" | "backfill" | "delete";
+export type Action = "trigger" | "pause" | "resume" | "freeze" | "backfill" | "delete";
 
 interface Props {
   task: Task;
@@ -20,9 +21,15 @@ const w = words.task;
 
 /** The dialog of an action on one task. */
 export function TaskDialog({ action, ...props }: Props & { action: Action }) {
-  const Shown = { trigger: Trigger, pause: Pause, resume: Resume, backfill: Backfill, delete: Delete }[
-    action
-  ];
+  const dialogs = {
+    trigger: Trigger,
+    pause: Pause,
+    resume: Resume,
+    freeze: Freeze,
+    backfill: Backfill,
+    delete: Delete,
+  };
+  const { [action]: Shown } = dialogs;
   return <Shown {...props} />;
 }
 
@@ -101,6 +108,10 @@ function Resume({ task, onClose }: Props) {
       </Field>
     </Confirm>
   );
+}
+
+function Freeze({ task, onClose }: Props) {
+  return <NewFreeze tasks={[task]} onClose={onClose} />;
 }
 
 function Backfill({ task, onClose }: Props) {

@@ -71,6 +71,7 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
           <Button onClick={() => resume.mutate(undefined)}>{words.task.resume}</Button>
         )
       ) : null}
+      {act ? button("freeze", words.freezes.freeze) : null}
       {act ? button("backfill", words.task.backfill) : null}
       {define ? (
         <Link className="button" href={`${taskPath(task)}/edit`}>

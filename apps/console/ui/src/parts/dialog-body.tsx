@@ -1,6 +1,6 @@
 import { Dialog as Ariakit, DialogDismiss, DialogHeading } from "@ariakit/react";
-import type { ReactNode } from "react";
-import { mayLeave } from "../lib/unsaved.js";
+import { type ReactNode, useState } from "react";
+import { mayLeave, unsaved } from "../lib/unsaved.js";
 import { words } from "../words.js";
 
 interface Props {
@@ -12,11 +12,12 @@ interface Props {
 
 /** Use `Dialog` of `dialog.tsx`, which loads this. */
 export default function Dialog({ title, onClose, wide, children }: Props) {
+  const [below] = useState(() => new Set(unsaved));
   return (
     <Ariakit
       open
       onClose={(event) => {
-        if (mayLeave()) onClose();
+        if (mayLeave(below)) onClose();
         else event.preventDefault();
       }}
       backdrop={<div className="backdrop" />}

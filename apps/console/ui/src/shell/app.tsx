@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { api, bindTo, ROOT, useContact } from "../lib/api.js";
 import { moveRow, useKeys } from "../lib/keys.js";
+import { later } from "../lib/later.js";
 import { startLive, useLive } from "../lib/live.js";
 import { type Me, MeContext } from "../lib/me.js";
 import { setServerTime } from "../lib/time.js";
@@ -16,6 +17,8 @@ import { Help } from "./help.js";
 import { Nav } from "./nav.js";
 import { Search } from "./search.js";
 import { Settings } from "./settings.js";
+
+const Palette = later(() => import("./palette.js"));
 
 /** Pages that `g` and a letter open. */
 const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs" };
@@ -50,6 +53,7 @@ export function App() {
 function Shell({ me }: { me: Me }) {
   const [helps, setHelps] = useState(false);
   const [menu, setMenu] = useState(false);
+  const [palette, setPalette] = useState(false);
   const [location, navigate] = useLocation();
   const live = useLive();
   const contact = useContact();
@@ -57,6 +61,7 @@ function Shell({ me }: { me: Me }) {
   const went = useRef(0);
   useKeys({
     "?": () => setHelps(true),
+    "Ctrl k": () => setPalette(true),
     j: () => moveRow(1),
     k: () => moveRow(-1),
     g: () => {
@@ -108,6 +113,14 @@ function Shell({ me }: { me: Me }) {
             {words.shell.menu}
           </Button>
           <Search />
+          <Button
+            look="icon"
+            aria-label={words.palette.title}
+            title={`${words.palette.title} (Ctrl K)`}
+            onClick={() => setPalette(true)}
+          >
+            ⌘
+          </Button>
           <Owner me={me} />
           <span
             className="live small soft end"
@@ -152,6 +165,7 @@ function Shell({ me }: { me: Me }) {
           </Boundary>
         </main>
       </div>
+      {palette ? <Palette onClose={() => setPalette(false)} /> : null}
       {helps ? <Help onClose={() => setHelps(false)} /> : null}
       <Notices />
     </div>

@@ -1,0 +1,126 @@
+import { useId, useState } from "react";
+import { useLocation } from "wouter";
+import { shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useCall, useLater } from "../lib/query.js";
+import { PAGES } from "../pages.js";
+import { Dialog } from "../parts/dialog.js";
+import { useSuggestions } from "../parts/name-input.js";
+import { words } from "../words.js";
+
+const w = words.palette;
+/** Most entries of each kind that the server knows. */
+const MOST = 6;
+
+interface Entry {
+  readonly kind: keyof typeof w.kinds;
+  readonly text: string;
+  /** Address of its page, or the action. */
+  readonly to: string | (() => void);
+}
+
+/**
+ * Goes to a task, an owner, a queue or a page, or does what the buttons at the head of the open page do: an action that the role may
+ * not take has none.
+ */
+export default function Palette({ onClose }: { onClose: () => void }) {
+  const id = useId();
+  const [, navigate] = useLocation();
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const [actions] = useState(readActions);
+  const entries = useEntries(text.trim(), actions);
+  const chosen = Math.min(at, entries.length - 1);
+  const open = (entry = entries[chosen]) => {
+    if (!entry) return;
+    onClose();
+    // After the dialog has given back the focus.
+    if (typeof entry.to === "string") navigate(entry.to);
+    else setTimeout(entry.to);
+  };
+  const move: Readonly<Record<string, number>> = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 };
+  return (
+    <Dialog title={w.title} onClose={onClose}>
+      <input
+        className="input"
+        role="combobox"
+        aria-label={w.label}
+        aria-expanded={entries.length > 0}
+        aria-controls={id}
+        aria-autocomplete="list"
+        aria-activedescendant={entries.length > 0 ? `${id}${chosen}` : undefined}
+        placeholder={w.label}
+        maxLength={128}
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          setAt(0);
+        }}
+        onKeyDown={(event) => {
+          const { [event.key]: to } = move;
+          if (to === undefined && event.key !== "Enter") return;
+          event.preventDefault();
+          if (to === undefined) open();
+          else setAt((to + entries.length) % Math.max(1, entries.length));
+        }}
+      />
+      <div role="listbox" id={id} aria-label={w.title} className="palette">
+        {entries.map((entry, i) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field, which keeps the focus
+          <div
+            key={`${entry.text} ${entry.to}`}
+            id={id + i}
+            role="option"
+            tabIndex={-1}
+            aria-selected={i === chosen}
+            onClick={() => open(entry)}
+          >
+            <span className="any">{entry.text}</span>{" "}
+            <span className="soft small">{w.kinds[entry.kind]}</span>
+          </div>
+        ))}
+      </div>
+      <p className="soft small" role="status">
+        {w.found(entries.length)}
+      </p>
+    </Dialog>
+  );
+}
+
+/** The buttons and links at the head of the page. */
+function readActions(): Entry[] {
+  const found = document.querySelectorAll<HTMLElement>("main .page-head :is(a, button:enabled)");
+  const does = (element: HTMLElement) => () => {
+    element.focus();
+    element.click();
+  };
+  return [...found].map((one) => ({ kind: "action", text: one.textContent ?? "", to: does(one) }));
+}
+
+function useEntries(text: string, actions: readonly Entry[]): Entry[] {
+  const { wide, define } = useMe();
+  const calm = useLater(text);
+  const tasks = useCall("tasks.list", calm === "" ? undefined : { search: calm, limit: MOST });
+  const isNew = calm === text && !tasks.isPlaceholderData;
+  const pages = PAGES.filter(({ nav, namespace }) => nav !== undefined && (wide || !namespace));
+  const filters = (kind: "owner" | "queue", names: readonly string[]) =>
+    names
+      .filter((name) => text !== "" && name.startsWith(text))
+      .slice(0, MOST)
+      .map((name): Entry => ({ kind, text: name, to: `/tasks?${new URLSearchParams({ [kind]: name })}` }));
+  const owners = useSuggestions("owner", text);
+  const queues = useSuggestions("queue", text);
+  const fixed: Entry[] = [
+    ...actions,
+    ...pages.map(({ path, nav = "" }): Entry => ({ kind: "page", text: nav, to: path })),
+    ...(define ? [{ kind: "page", text: words.edit.newTitle, to: "/tasks/new" } as const] : []),
+  ];
+  return [
+    ...fixed.filter((entry) => entry.text.toLowerCase().includes(text.toLowerCase())),
+    ...((isNew && tasks.data?.tasks) || []).map(
+      (task): Entry => ({ kind: "task", text: shortName(task), to: taskPath(task) }),
+    ),
+    ...filters("owner", owners),
+    ...filters("queue", queues),
+  ];
+}
