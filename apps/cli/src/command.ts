@@ -1,7 +1,7 @@
 import { hostname, userInfo } from "node:os";
 import type { Operator } from "@carillon/ops";
 import type { Client, TaskRef } from "@carillon/sdk";
-import { type Command, InvalidArgumentError } from "commander";
+import { Command as Base, InvalidArgumentError } from "commander";
 import { conditionOptions } from "./commands/conditions.js";
 import { misuse } from "./failure.js";
 import type { Io } from "./io.js";
@@ -21,18 +21,12 @@ export interface Globals {
 /** Adds one command to the program. */
 export type Register = (program: Command, out: Output) => void;
 
-/** For commands whose `--owner` selects, so that their hints may name other owners. */
-export function unbound(options: Globals): Globals {
-  const { owner: _, ...rest } = options;
-  return rest;
-}
-
 /**
  * Opens a client for as long as `use` takes. The SDK is loaded here and not at the top: it brings zod and
  * ioredis, which `--help` need not wait for.
  */
 export async function withClient<T>(
-  options: Globals,
+  options: Omit<Globals, "owner"> & { readonly owner?: string | undefined },
   use: (client: Client, ops: Operator) => Promise<T>,
   more: { maxPayloadBytes?: number } = {},
 ): Promise<T> {
@@ -64,18 +58,55 @@ export async function withClient<T>(
   }
 }
 
-/**
- * Calls an operation and prints its answer: with `--json` as it is, which is the answer of the HTTP API too, else as the
- * text that `words` makes of it.
- */
-export async function operate<Answer extends object>(
-  options: Globals,
-  out: Output,
-  ask: (ops: Operator, client: Client) => Promise<Answer>,
-  words: (answer: Answer) => string,
-): Promise<void> {
-  const answer: Answer = await withClient(options, (client, ops) => ask(ops, client));
-  await (options.json ? out.json<object>(answer) : out.write(words(answer)));
+/** The surroundings of a command that asks Redis. */
+export interface Use<Options extends Globals = Globals> {
+  readonly ops: Operator;
+  readonly client: Client;
+  readonly options: Options;
+}
+
+/** A command, and the output that it answers to. */
+export class Command extends Base {
+  readonly #out: Output;
+
+  constructor(name: string, out: Output) {
+    super(name);
+    this.#out = out;
+  }
+
+  override createCommand(name = ""): Command {
+    return new Command(name, this.#out);
+  }
+
+  /** Adds a command. @param description default: the summary */
+  verb(name: string, summary: string, description = `${summary}.`): Command {
+    return this.command(name).summary(summary).description(description);
+  }
+
+  /**
+   * Asks and prints the answer: with `--json` as it is, which is the answer of the HTTP API too, else as the text that `words`
+   * makes of it.
+   *
+   * @param ask gets the arguments of the command
+   * @param more `unbound`: `--owner` selects, so hints may name other owners
+   */
+  answer<Answer extends object, Options extends Globals, Args extends readonly unknown[]>(
+    ask: (use: Use<Options>, ...args: Args) => Promise<Answer>,
+    words: (answer: Answer, args: Args, options: Options) => string,
+    { unbound, ...more }: { readonly unbound?: true; readonly maxPayloadBytes?: number } = {},
+  ): this {
+    // Commander gives two more after the arguments: the options of this command alone, and the command.
+    return this.action(async (...given: unknown[]) => {
+      const options = this.optsWithGlobals<Options>();
+      const args = given.slice(0, -2) as unknown as Args;
+      const answer: Answer = await withClient(
+        unbound ? { ...options, owner: undefined } : options,
+        (client, ops) => ask({ ops, client, options }, ...args),
+        more,
+      );
+      await (options.json ? this.#out.json<object>(answer) : this.#out.write(words(answer, args, options)));
+    });
+  }
 }
 
 /** If the namespace is empty, says so and names the others of this Redis, because its name may be misspelt. */
@@ -137,14 +168,16 @@ export function limitOf(limit: number | undefined, most: number): number | undef
 
 /** A command about one task: `[owner/]id` and `--queue`. */
 export function taskCommand(program: Command, name: string, summary: string): Command {
-  return named(program, name, summary)
+  return program
+    .verb(name, summary)
     .argument("<task>", TASK)
     .option("-q, --queue <queue>", "the task's queue; needed when the same id exists in several");
 }
 
 /** A command about one task, several tasks, or with `--all` all that the conditions select. */
 export function tasksCommand(program: Command, name: string, summary: string): Command {
-  const command = named(program, name, summary)
+  const command = program
+    .verb(name, summary)
     .argument("[tasks...]", TASK)
     .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue");
   return manyOptions(command);
@@ -158,7 +191,3 @@ export function manyOptions(command: Command): Command {
 }
 
 const TASK = "[owner/]id; no owner means --owner, else system";
-
-function named(program: Command, name: string, summary: string): Command {
-  return program.command(name).summary(summary).description(`${summary}.`);
-}

@@ -54,11 +54,21 @@ export function readMoment(sdk: typeof Sdk, text: string, options: MomentOptions
   return { time };
 }
 
-/** `--from` of a list of what is past. @param text undefined: not given */
-export async function pastOf(client: Client, text: string | undefined): Promise<number | undefined> {
-  if (text === undefined) return undefined;
+/** Reads options that are times, in the zone of this machine. UTC ms; undefined: not given. @param duration also accepts these */
+export async function momentsOf<Name extends string>(
+  client: Client,
+  texts: Readonly<Record<Name, string | undefined>>,
+  duration: NonNullable<MomentOptions["duration"]>,
+  zone = HERE,
+): Promise<Record<Name, number | undefined>> {
+  const given = Object.entries<string | undefined>(texts).filter(([, text]) => text !== undefined);
+  if (given.length === 0) return {} as Record<Name, undefined>;
   const [sdk, now] = await Promise.all([import("@carillon/sdk/schedule"), client.serverTime()]);
-  return readMoment(sdk, text, { zone: HERE, now, field: "from", duration: "before" }).time;
+  const read = given.map(([field, text = ""]) => [
+    field,
+    readMoment(sdk, text, { zone, now, field, duration }).time,
+  ]);
+  return Object.fromEntries(read);
 }
 
 function formsOf({ duration }: MomentOptions): string {

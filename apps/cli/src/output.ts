@@ -56,6 +56,11 @@ export class Output {
     for (const warning of warnings) this.note(`warning: ${where}: ${warningText(warning)}`);
   }
 
+  /** Names the cursor of the next page, if there is one, apart from the answer: programs that read that do not get it. */
+  more(cursor: string | undefined): void {
+    if (cursor !== undefined) this.stderr.write(`There may be more: --cursor ${cursor}\n`);
+  }
+
   /** Writes a hint about the answer to stderr. */
   note(text: string): void {
     this.stderr.write(`carillon: ${printable(text)}\n`);

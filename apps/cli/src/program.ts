@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { Command, CommanderError } from "commander";
-import type { Globals, Register } from "./command.js";
+import { CommanderError } from "commander";
+import { Command, type Globals, type Register } from "./command.js";
 import { registerAlerts } from "./commands/alerts.js";
 import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
 import { registerBackfills } from "./commands/backfills.js";
@@ -117,7 +117,7 @@ const COMMANDS: readonly Register[] = [
 
 /** The commands, and where their output goes. */
 export function createProgram(io: Io, out: Output, json: boolean): Command {
-  const program = new Command("carillon");
+  const program = new Command("carillon", out);
   // Set before the commands, which inherit it. Errors are printed in one place, by `fail`.
   program.exitOverride().configureOutput({
     outputError: () => {},

@@ -1,13 +1,13 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { AlertFormat, AlertKind } from "@carillon/sdk/internal";
-import { type Globals, operate, type Register, unbound, wholeNumber, withClient } from "../command.js";
+import { type Globals, type Register, type Use, wholeNumber, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
-import { readMoment } from "../moment.js";
+import { momentsOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { cut, printable } from "../text.js";
-import { HERE, when } from "../times.js";
-import { writeHolds } from "./holds-text.js";
+import { when } from "../times.js";
+import { holdsText } from "./holds-text.js";
 
 /** Interval at which the run of a test is read, in ms. */
 const EVERY = 200;
@@ -30,41 +30,37 @@ interface SilenceOptions extends Globals {
 
 export const registerAlerts: Register = (program, out) => {
   const alerts = program
-    .command("alerts")
-    .summary("the last alerts, what is undelivered, tests and silences")
-    .description(
+    .verb(
+      "alerts",
+      "the last alerts, what is undelivered, tests and silences",
       "Lists the last alerts, and the deliveries that wait or failed; tests a destination; silences alerts.",
     )
     .option("--kind <kind>", "only alerts of this kind: failed, slow, stopped, …")
     .option("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
-    .action(async (_: unknown, command) => {
-      const options: ListOptions = command.optsWithGlobals();
-      const { kind, limit = 20 } = options;
-      const found = await withClient(options, async (_client, ops) => {
+    .answer(
+      async ({ ops, options: { kind, limit = 20 } }: Use<ListOptions>) => {
         const [{ alerts }, undelivered, { silences }] = await Promise.all([
           ops.alerts.list({ kind, limit }),
           ops.alerts.undelivered(),
           ops.silences.list(),
         ]);
         return { alerts, undelivered, silences };
-      });
-      if (options.json) return out.json(found);
-      const { undelivered, silences } = found;
-      const { length: waiting } = undelivered.alerts;
-      const parts = [
-        found.alerts.length > 0 ? table(ALERTS, found.alerts, out) : "No alerts.\n",
-        ...(waiting > 0
-          ? [`${waiting === 1 ? "1 alert waits" : `${waiting} alerts wait`} for a node.\n`]
-          : []),
-        ...(undelivered.deliveries.length > 0 ? [table(DELIVERIES, undelivered.deliveries, out)] : []),
-        ...(silences.length > 0 ? [table(SILENCES, silences, out)] : []),
-      ];
-      await out.write(parts.join("\n"));
-    });
+      },
+      ({ alerts, undelivered, silences }) => {
+        const { length: waiting } = undelivered.alerts;
+        const parts = [
+          alerts.length > 0 ? table(ALERTS, alerts, out) : "No alerts.\n",
+          waiting > 0 && `${waiting === 1 ? "1 alert waits" : `${waiting} alerts wait`} for a node.\n`,
+          undelivered.deliveries.length > 0 && table(DELIVERIES, undelivered.deliveries, out),
+          silences.length > 0 && table(SILENCES, silences, out),
+        ];
+        return parts.filter(Boolean).join("\n");
+      },
+    );
   alerts
-    .command("test")
-    .summary("send a test alert to a destination")
-    .description(
+    .verb(
+      "test",
+      "send a test alert to a destination",
       "Sends a test alert to a destination, by a worker with alertWebhook or alertEmail, and waits for its end.",
     )
     .argument("<destination>", "an http or https URL, an e-mail address, or a routing key")
@@ -96,9 +92,9 @@ export const registerAlerts: Register = (program, out) => {
       await out.write(arrived ? "it arrived\n" : `it did not arrive: ${printable(why)}\n`);
     });
   alerts
-    .command("silence")
-    .summary("deliver no alerts of an owner, a task, a queue or a kind until a time")
-    .description(
+    .verb(
+      "silence",
+      "deliver no alerts of an owner, a task, a queue or a kind until a time",
       "Silences alerts until a time: those that match all options are recorded, and not delivered.",
     )
     .option("--task <task>", "[owner/]id")
@@ -109,39 +105,31 @@ export const registerAlerts: Register = (program, out) => {
     .option("--note <text>", "why")
     .option("--by <name>", "who")
     .option("--dry-run", "count what it would silence, and silence nothing")
-    .action(async (_: unknown, command) => {
-      const options: SilenceOptions = command.optsWithGlobals();
-      const { queue, kind, all, note } = options;
-      const [, named, id] = /^(?:([^/]*)\/)?(.*)$/s.exec(options.task ?? "") ?? [];
-      if (named !== undefined && options.owner !== undefined && named !== options.owner)
-        throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
-      const sdk = await import("@carillon/sdk/schedule");
-      const put = await withClient(unbound(options), async (client, ops) => {
-        const now = await client.serverTime();
-        const { time } = readMoment(sdk, options.until, {
-          ...{ zone: HERE, now, field: "--until", duration: "from" },
-        });
+    .answer(
+      async ({ ops, client, options }: Use<SilenceOptions>) => {
+        const { queue, kind, all, note, dryRun, by } = options;
+        const [, named, id] = /^(?:([^/]*)\/)?(.*)$/s.exec(options.task ?? "") ?? [];
+        if (named !== undefined && options.owner !== undefined && named !== options.owner)
+          throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
+        const { until = 0 } = await momentsOf(client, { until: options.until }, "from");
         const owner = named ?? options.owner;
-        const input = { owner, task: id || undefined, queue, kind, all, until: time, note };
-        return ops.silences.put({ ...input, dryRun: options.dryRun }, { by: options.by });
-      });
-      if (options.json) return out.json(put);
-      if (!options.dryRun) await out.write(`silence ${put.id}: ${scopeOf(put)}, until ${when(put.until)}\n`);
-      await writeHolds(out, put.holds, options.dryRun ? "would silence" : "silences");
-    });
+        return ops.silences.put(
+          { owner, task: id || undefined, queue, kind, all, until, note, dryRun },
+          { by },
+        );
+      },
+      (put, _, { dryRun }) =>
+        (dryRun ? "" : `silence ${put.id}: ${scopeOf(put)}, until ${when(put.until)}\n`) +
+        holdsText(out, put.holds, dryRun ? "would silence" : "silences"),
+      { unbound: true },
+    );
   alerts
-    .command("unsilence")
-    .summary("end a silence")
-    .description("Ends a silence.")
+    .verb("unsilence", "end a silence", "Ends a silence.")
     .argument("<id>", "as alerts lists it")
-    .action(async (id: string, _: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.silences.delete({ id }).then(() => ({ id, ended: true })),
-        () => `ended ${printable(id)}\n`,
-      );
-    });
+    .answer(
+      ({ ops }, id: string) => ops.silences.delete({ id }).then(() => ({ id, ended: true })),
+      ({ id }) => `ended ${printable(id)}\n`,
+    );
 };
 
 const WAITS = "no worker has sent it yet; is there one with alertWebhook or alertEmail?";

@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { AnswerTo, InputTo, Operator } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { Client, Task } from "@carillon/sdk";
-import { type Command, Option } from "commander";
-import { type Globals, operate, type Register, taskRef, tasksCommand, withClient } from "../command.js";
+import { Option } from "commander";
+import { type Command, type Globals, type Register, taskRef, tasksCommand, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { readMoment, zoneOfSchedule } from "../moment.js";
@@ -74,40 +74,29 @@ export const registerBackfill: Register = (program, out) => {
 };
 
 export const registerBackfillStatus: Register = (program, out) => {
-  backfillCommand(program, "backfill-status", "how far a backfill is").action(
-    async (id: string, _: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const [found, now] = await withClient(options, (client, ops) =>
-        Promise.all([ops.backfills.get({ id }), client.serverTime()]),
-      );
-      if (options.json) return out.json(found);
-      await out.write(describe(found, now, out));
+  let now = 0;
+  backfillCommand(program, "backfill-status", "how far a backfill is").answer(
+    async ({ ops, client }, id: string) => {
+      now = await client.serverTime();
+      return ops.backfills.get({ id });
     },
+    (found) => describe(found, now, out),
   );
 };
 
-export const registerBackfillCancel: Register = (program, out) => {
+export const registerBackfillCancel: Register = (program) => {
   backfillCommand(
     program,
     "backfill-cancel",
     "stop a backfill, or all of a batch; what it has enqueued goes on",
-  ).action(async (id: string, _: unknown, command) => {
-    const options: Globals = command.optsWithGlobals();
-    await operate(
-      options,
-      out,
-      async (ops) => ({ id, ...(await ops.backfills.cancel({ id })) }),
-      ({ changed }) => `${changed ? "stopped" : "was over already:"} backfill ${id}\n`,
-    );
-  });
+  ).answer(
+    async ({ ops }, id: string) => ({ id, ...(await ops.backfills.cancel({ id })) }),
+    ({ id, changed }) => `${changed ? "stopped" : "was over already:"} backfill ${id}\n`,
+  );
 };
 
 function backfillCommand(program: Command, name: string, summary: string): Command {
-  return program
-    .command(name)
-    .summary(summary)
-    .description(`${summary}.`)
-    .argument("<id>", "a backfill's id, as backfill shows it");
+  return program.verb(name, summary).argument("<id>", "a backfill's id, as backfill shows it");
 }
 
 type Backfill = AnswerTo<"backfills.get">;

@@ -1,6 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import { Option } from "commander";
-import { type Globals, limitOf, operate, type Register, wholeNumber } from "../command.js";
+import { type Globals, limitOf, type Register, type Use, wholeNumber } from "../command.js";
 import { type Column, table } from "../table.js";
 
 type Backfill = AnswerTo<"backfills.list">["backfills"][number];
@@ -13,29 +13,25 @@ interface ListOptions extends Globals {
 }
 
 export const registerBackfills: Register = (program, out) => {
+  let now = 0;
   program
-    .command("backfills")
-    .summary("the backfills, newest first")
-    .description("Lists the backfills that run, or ended in the last 7 days, newest first.")
+    .verb(
+      "backfills",
+      "the backfills, newest first",
+      "Lists the backfills that run, or ended in the last 7 days, newest first.",
+    )
     .option("-q, --queue <queue>", "of this queue")
     .addOption(new Option("--state <state>", "in this state").choices(["running", "done", "cancelled"]))
     .option("--batch <id>", "that one call started")
     .option("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
-    .action(async (_: unknown, command) => {
-      const options: ListOptions = command.optsWithGlobals();
-      const { queue, owner, state, batch } = options;
-      const limit = limitOf(options.limit, 1_000);
-      let now = 0;
-      await operate(
-        options,
-        out,
-        async (ops, client) => {
-          now = options.json ? 0 : await client.serverTime();
-          return ops.backfills.list({ queue, owner, state, batch, limit });
-        },
-        ({ backfills }) => (backfills.length ? table(columns(now), backfills, out) : "No backfills.\n"),
-      );
-    });
+    .answer(
+      async ({ ops, client, options }: Use<ListOptions>) => {
+        const { queue, owner, state, batch, json } = options;
+        now = json ? 0 : await client.serverTime();
+        return ops.backfills.list({ queue, owner, state, batch, limit: limitOf(options.limit, 1_000) });
+      },
+      ({ backfills }) => (backfills.length ? table(columns(now), backfills, out) : "No backfills.\n"),
+    );
 };
 
 /**

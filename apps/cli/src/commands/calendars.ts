@@ -1,34 +1,38 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { Command } from "commander";
 import { readEntries } from "../calendar-entries.js";
-import { type Globals, operate, type Register } from "../command.js";
+import type { Command, Globals, Register, Use } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
-import { printable } from "../text.js";
+import { counted, printable } from "../text.js";
 import { when } from "../times.js";
 
 /** Author stored for a put that names none. */
 const NOBODY = "-";
 
 export const registerCalendars: Register = (program, out) => {
-  const calendars = program
-    .command("calendars")
-    .summary("shared calendars: holidays and the like, which schedules leave out by name")
-    .description(
-      "Shared calendars: dates and calendar events that schedules leave out by name,\n" +
-        '{"except":[{"named":NAME}]}. When one changes, its tasks are replanned.',
-    );
+  const calendars = program.verb(
+    "calendars",
+    "shared calendars: holidays and the like, which schedules leave out by name",
+    "Shared calendars: dates and calendar events that schedules leave out by name,\n" +
+      '{"except":[{"named":NAME}]}. When one changes, its tasks are replanned.',
+  );
   registerPut(calendars, out);
   registerList(calendars, out);
-  registerShow(calendars, out);
-  registerRm(calendars, out);
+  registerShow(calendars);
+  registerRm(calendars);
 };
 
+interface PutOptions extends Globals {
+  by?: string;
+  dryRun?: boolean;
+}
+
 function registerPut(calendars: Command, out: Output): void {
+  let size = "";
   calendars
-    .command("put")
-    .summary("store a calendar, or change it")
-    .description(
+    .verb(
+      "put",
+      "store a calendar, or change it",
       "Stores a calendar, or changes it. Idempotent: identical data does not change.\n" +
         "FILE holds a JSON list, or one entry a line with # comments: a date, 2026-12-25,\n" +
         "or a calendar event, *-05-01, Sat,Sun, *-12-24 12..23:* Europe/Berlin.",
@@ -37,83 +41,57 @@ function registerPut(calendars: Command, out: Output): void {
     .argument("[file]", "a file; - or nothing for standard input")
     .option("--by <name>", "who")
     .option("--dry-run", "store nothing, show which tasks would get another next time")
-    .action(async (name: string, file: string | undefined, _: unknown, command) => {
-      const options: Globals & { by?: string; dryRun?: boolean } = command.optsWithGlobals();
-      const { by, dryRun } = options;
-      const entries = await readEntries(options.io, file);
-      const size = entries.length === 1 ? "1 entry" : `${entries.length} entries`;
-      await operate(
-        options,
-        out,
-        (ops) => ops.calendars.put({ name, entries: [...entries], dryRun }, { by }),
-        ({ outcome, revision, replanned, moved }) => {
-          if (moved) return movedText(name, outcome, moved, out);
-          const then = replanned === 0 ? "" : `; replanned: ${replanned} of its tasks`;
-          return `${outcome} ${name}: ${size}, revision ${revision}${then}\n`;
-        },
-      );
-    });
+    .answer(
+      async ({ ops, options }: Use<PutOptions>, name: string, file: string | undefined) => {
+        const { io, by, dryRun } = options;
+        const entries = await readEntries(io, file);
+        size = counted(entries.length, "entry", "entries");
+        return ops.calendars.put({ name, entries: [...entries], dryRun }, { by });
+      },
+      ({ name, outcome, revision, replanned, moved }) => {
+        if (moved) return movedText(name, outcome, moved, out);
+        const then = replanned === 0 ? "" : `; replanned: ${replanned} of its tasks`;
+        return `${outcome} ${name}: ${size}, revision ${revision}${then}\n`;
+      },
+    );
 }
 
 function registerList(calendars: Command, out: Output): void {
-  calendars
-    .command("list")
-    .summary("list the calendars")
-    .description("Lists the calendars, and how many tasks name each.")
-    .action(async (_: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.calendars.list(),
-        ({ calendars }) => (calendars.length ? table(COLUMNS, calendars, out) : "No calendars.\n"),
-      );
-    });
+  calendars.verb("list", "list the calendars", "Lists the calendars, and how many tasks name each.").answer(
+    ({ ops }) => ops.calendars.list(),
+    ({ calendars }) => (calendars.length ? table(COLUMNS, calendars, out) : "No calendars.\n"),
+  );
 }
 
-function registerShow(calendars: Command, out: Output): void {
+function registerShow(calendars: Command): void {
   calendars
-    .command("show")
-    .summary("show a calendar's entries")
-    .description("Shows a calendar's entries, one a line: what put reads.")
+    .verb("show", "show a calendar's entries", "Shows a calendar's entries, one a line: what put reads.")
     .argument("<name>")
-    .action(async (name: string, _: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.calendars.get({ name }),
-        ({ entries, revision, updated, ...found }) => {
-          const by = found.by === NOBODY ? "" : ` by ${printable(found.by)}`;
-          const head = `# ${found.name}: revision ${revision}, changed ${when(updated)}${by}\n`;
-          return head + entries.map((entry) => `${printable(entry)}\n`).join("");
-        },
-      );
-    });
+    .answer(
+      ({ ops }, name: string) => ops.calendars.get({ name }),
+      ({ entries, revision, updated, ...found }) => {
+        const by = found.by === NOBODY ? "" : ` by ${printable(found.by)}`;
+        const head = `# ${found.name}: revision ${revision}, changed ${when(updated)}${by}\n`;
+        return head + entries.map((entry) => `${printable(entry)}\n`).join("");
+      },
+    );
 }
 
-function registerRm(calendars: Command, out: Output): void {
+function registerRm(calendars: Command): void {
   calendars
-    .command("rm")
-    .summary("delete a calendar that no task names")
-    .description("Deletes a calendar. Refused while tasks name it.")
+    .verb("rm", "delete a calendar that no task names", "Deletes a calendar. Refused while tasks name it.")
     .argument("<name>")
-    .action(async (name: string, _: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        async (ops) => {
-          await ops.calendars.delete({ name });
-          return { name, deleted: true };
-        },
-        () => `deleted ${name}\n`,
-      );
-    });
+    .answer(
+      ({ ops }, name: string) => ops.calendars.delete({ name }).then(() => ({ name, deleted: true })),
+      ({ name }) => `deleted ${name}\n`,
+    );
 }
 
 type Put = AnswerTo<"calendars.put">;
 type Moved = NonNullable<Put["moved"]>;
 
 function movedText(name: string, outcome: Put["outcome"], { count, sample }: Moved, out: Output): string {
-  const tasks = count === 1 ? "1 task gets" : `${count} tasks get`;
+  const tasks = counted(count, "task gets", "tasks get");
   return `would be ${outcome}: ${name}; ${tasks} another next time\n${count === 0 ? "" : table(MOVED, sample, out)}`;
 }
 

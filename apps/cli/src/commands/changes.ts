@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
-import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
-import { pastOf } from "../moment.js";
-import { printable, wrap } from "../text.js";
+import { type Globals, limitOf, type Register, taskRef, type Use, wholeNumber } from "../command.js";
+import { momentsOf } from "../moment.js";
+import { counted, printable, wrap } from "../text.js";
 import { when } from "../times.js";
 
 type Change = AnswerTo<"changes.list">["changes"][number];
@@ -16,9 +16,9 @@ interface ChangesOptions extends Globals {
 
 export const registerChanges: Register = (program, out) => {
   program
-    .command("changes")
-    .summary("who changed what, of one task or all, newest first")
-    .description(
+    .verb(
+      "changes",
+      "who changed what, of one task or all, newest first",
       "Lists who changed what, from where, and the fields that differ, newest first. A change of many tasks is one entry,\n" +
         "with the first ten; one of more than ten is listed for each task that it may contain.",
     )
@@ -28,20 +28,20 @@ export const registerChanges: Register = (program, out) => {
     .option("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
     .option("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
     .option("--cursor <cursor>", "of the page before")
-    .action(async (task: string | undefined, _: unknown, command) => {
-      const options: ChangesOptions = command.optsWithGlobals();
-      const { queue, owner, by, from, cursor } = options;
-      const limit = limitOf(options.limit, 1_000);
-      const page = await withClient(options, async (client, ops) => {
+    .answer(
+      async ({ ops, client, options }: Use<ChangesOptions>, task?: string) => {
+        const { queue, owner, by, cursor } = options;
+        const limit = limitOf(options.limit, 1_000);
         const { id, ...of } = task === undefined ? {} : taskRef(task, queue, owner);
-        const filter = { by, from: await pastOf(client, from), limit, cursor };
-        return ops.changes.list({ task: id, ...of, ...filter });
-      });
-      if (options.json) return out.json(page);
-      const text = (change: Change) => changeText(change, task === undefined, out.width);
-      await out.write(page.changes.map(text).join("") || "No changes.\n");
-      if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
-    });
+        const { from } = await momentsOf(client, { from: options.from }, "before");
+        return ops.changes.list({ task: id, ...of, by, from, limit, cursor });
+      },
+      ({ changes, cursor }, [task]) => {
+        out.more(cursor);
+        const texts = changes.map((change) => changeText(change, task === undefined, out.width));
+        return texts.join("") || "No changes.\n";
+      },
+    );
 };
 
 /** A line about the change, its sample if `listed`, and a line for each field that differs. */
@@ -65,6 +65,6 @@ function subject({ scope: { queue, owner, id, tag, calendar, freeze, token }, co
     ([, name]) => name !== undefined,
   );
   const of = parts.map(([part, name]) => `${part} ${name}`).join(", ");
-  const tasks = count === 1 ? "1 task" : `${count} tasks`;
+  const tasks = counted(count ?? 0, "task");
   return count === undefined ? of || "namespace" : of ? `${tasks} of ${of}` : tasks;
 }

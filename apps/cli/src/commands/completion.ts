@@ -1,14 +1,13 @@
-import type { Command } from "commander";
-import { Argument } from "commander";
+import { Argument, type Command } from "commander";
 import type { Register } from "../command.js";
 
 const SHELLS = { bash, zsh, fish };
 
 export const registerCompletion: Register = (program, out) => {
   program
-    .command("completion")
-    .summary("a script that completes commands and options in a shell")
-    .description(
+    .verb(
+      "completion",
+      "a script that completes commands and options in a shell",
       "Prints a script that completes commands and options. bash: source <(carillon completion bash) in ~/.bashrc; " +
         "zsh: source <(carillon completion zsh) in ~/.zshrc; fish: carillon completion fish > ~/.config/fish/completions/carillon.fish.",
     )

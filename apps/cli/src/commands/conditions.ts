@@ -25,7 +25,7 @@ export function flagOf(name: string): string {
 }
 
 /** Adds an option for each condition, but for `--queue` and the global `--owner`. */
-export function conditionOptions(command: Command): Command {
+export function conditionOptions<One extends Command>(command: One): One {
   return OPTIONS.reduce((command, name) => command.addOption(optionOf(name)), command);
 }
 

@@ -1,5 +1,5 @@
 import type { CutOver } from "@carillon/ops";
-import { type Register, taskCommand, taskRef, withClient } from "../command.js";
+import { type Register, taskCommand, taskRef, type Use } from "../command.js";
 import { utcIso } from "../times.js";
 import { type BullOptions, bullOptions } from "./shadow.js";
 
@@ -12,7 +12,7 @@ interface CutOverOptions extends BullOptions {
   by?: string;
 }
 
-export const registerCutOver: Register = (program, out) => {
+export const registerCutOver: Register = (program) => {
   bullOptions(
     taskCommand(program, "cutover", "let a shadow take over from a job scheduler of BullMQ, or give back"),
   )
@@ -26,19 +26,18 @@ export const registerCutOver: Register = (program, out) => {
     .option("--back", "give back to BullMQ what was taken over")
     .option("--yes", "do it")
     .option("--by <name>", "who")
-    .action(async (text: string, _: unknown, command) => {
-      const options: CutOverOptions = command.optsWithGlobals();
-      const { bullmq, prefix, back, yes, by } = options;
-      const { cutOver, goBack, withBullmq } = await import("../load.js");
-      const found = await withClient(options, (client) =>
-        withBullmq(client, bullmq, async (redis) => {
+    .answer(
+      async ({ client, options }: Use<CutOverOptions>, text: string) => {
+        const { bullmq, prefix, back, yes, by } = options;
+        const { cutOver, goBack, withBullmq } = await import("../load.js");
+        return withBullmq(client, bullmq, async (redis) => {
           const { queue, owner, id } = await client.get(taskRef(text, options.queue, options.owner));
           const old = { redis, prefix, queue: options.from ?? queue, id: options.scheduler ?? id };
           return (back ? goBack : cutOver)(client, { queue, owner, id }, old, { by, dryRun: !yes });
-        }),
-      );
-      await (options.json ? out.json<object>(found) : out.write(describe(found, options)));
-    });
+        });
+      },
+      (found, _, options) => describe(found, options),
+    );
 };
 
 function describe({ task, next, done, definition }: CutOver, { back }: CutOverOptions): string {

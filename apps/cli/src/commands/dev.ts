@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { type Globals, type Register, wholeNumber } from "../command.js";
+import { type Command, type Globals, type Register, wholeNumber } from "../command.js";
 import { loadDev } from "../load-dev.js";
 
 export interface DevOptions extends Globals {
@@ -8,9 +7,9 @@ export interface DevOptions extends Globals {
 
 export const registerDev: Register = (program, out) => {
   program
-    .command("dev")
-    .summary("a Redis, a node, the console and a worker, for development")
-    .description(
+    .verb(
+      "dev",
+      "a Redis, a node, the console and a worker, for development",
       [
         "Runs all that tasks need on this machine, until Ctrl-C: a scheduler node, the console, and with FILE a worker of the task types",
         "that it exports, which puts the tasks that it exports; again when code in FILE's folder changes. Prints a line",

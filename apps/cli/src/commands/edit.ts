@@ -1,9 +1,9 @@
 import type { Client, Definition, PutResult, TaskInput, TaskRef } from "@carillon/sdk";
 import { edited } from "../assignments.js";
-import { collect, type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
+import { collect, type Globals, type Register, taskCommand, taskRef, type Use } from "../command.js";
 import { Draft } from "../draft.js";
 import { Failure, reportOf } from "../failure.js";
-import { tellPuts } from "./put.js";
+import { putsText } from "./put.js";
 
 interface EditOptions extends Globals {
   queue?: string;
@@ -25,18 +25,18 @@ export const registerEdit: Register = (program, out) => {
     )
     .option("--unset <field>", "reset a field to its default; repeatable", collect)
     .option("--by <name>", "who")
-    .action(async (task: string, _: unknown, command) => {
-      const options: EditOptions = command.optsWithGlobals();
-      const { set = [], unset = [], by } = options;
-      const ref = taskRef(task, options.queue, options.owner);
-      const change = (client: Client) =>
-        set.length + unset.length > 0
+    .answer(
+      ({ client, options }: Use<EditOptions>, task: string) => {
+        const { set = [], unset = [], by } = options;
+        const ref = taskRef(task, options.queue, options.owner);
+        return set.length + unset.length > 0
           ? client.update(ref, (definition) => edited(definition, set, unset) as TaskInput, { by })
           : inEditor(client, ref, options);
+      },
+      (put) => putsText([put], out),
       // The payload was stored already, so its size is within the limit of the client that stored it.
-      const put = await withClient(options, change, { maxPayloadBytes: Number.MAX_SAFE_INTEGER });
-      await (options.json ? out.json(put) : tellPuts([put], out));
-    });
+      { maxPayloadBytes: Number.MAX_SAFE_INTEGER },
+    );
 };
 
 async function inEditor(client: Client, ref: TaskRef, { io, by }: EditOptions): Promise<PutResult> {

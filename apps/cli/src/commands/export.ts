@@ -14,9 +14,9 @@ type System = (typeof SYSTEMS)[number];
 
 export const registerExport: Register = (program, out) => {
   const command = program
-    .command("export")
-    .summary("write stored tasks for another system")
-    .description(
+    .verb(
+      "export",
+      "write stored tasks for another system",
       "Writes stored tasks for another system, all or those of conditions, and lists what that system cannot express.\n" +
         "bullmq: a module that upserts job schedulers of BullMQ 6. crontab: lines for cronie, of tasks whose payload has a\n" +
         "command. json: definitions, as carillon put reads them. Changes nothing.",

@@ -1,12 +1,12 @@
-import type { AnswerTo, InputTo } from "@carillon/ops";
+import type { AnswerTo } from "@carillon/ops";
 import { covers, duration, scopeText } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
-import { type Globals, operate, type Register, taskRef, unbound, withClient } from "../command.js";
-import { readMoment } from "../moment.js";
+import { type Globals, type Register, taskRef, type Use } from "../command.js";
+import { momentsOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
 import { LONG_TIMES, type TimeTexts } from "../times.js";
-import { writeHolds } from "./holds-text.js";
+import { holdsText } from "./holds-text.js";
 
 interface FreezeOptions extends Globals {
   tag?: string;
@@ -25,9 +25,9 @@ interface FreezeOptions extends Globals {
 
 export const registerFreeze: Register = (program, out) => {
   program
-    .command("freeze")
-    .summary("hold tasks, or all of an owner, a tag, a queue, or the namespace")
-    .description(
+    .verb(
+      "freeze",
+      "hold tasks, or all of an owner, a tag, a queue, or the namespace",
       "Holds all tasks of a scope, also those put later, independently of pauses. Due times are skipped as\n" +
         "frozen; single times, retries and pending occurrences are held. Open runs go on. The scope is up to 100 tasks\n" +
         "of one owner, or --owner, --tag, --queue or --all.",
@@ -45,65 +45,46 @@ export const registerFreeze: Register = (program, out) => {
     .option("--note <text>", "why")
     .option("--by <name>", "who")
     .option("--dry-run", "count what it would hold, and freeze nothing")
-    .action(async (tasks: string[], _: unknown, command) => {
-      const options: FreezeOptions = command.optsWithGlobals();
-      const { owner, tag, queue, all, cron, calendar, note, timezone: zone = "UTC" } = options;
-      const sdk = await import("@carillon/sdk/schedule");
-      const put = await withClient(unbound(options), async (client, ops) => {
-        const now = await client.serverTime();
-        const time = (text: string | undefined, field: string) =>
-          text === undefined ? undefined : readMoment(sdk, text, { zone, now, field, duration: "from" }).time;
+    .answer(
+      async ({ ops, client, options }: Use<FreezeOptions>, tasks: string[]) => {
+        const { owner, tag, queue, all, cron, calendar, note, timezone = "UTC", dryRun, by } = options;
+        const { from, until } = options;
         const windows = {
-          ...(cron !== undefined && { cron, timezone: zone }),
-          ...(calendar !== undefined && { calendar, timezone: zone }),
+          ...(cron !== undefined && { cron, timezone }),
+          ...(calendar !== undefined && { calendar, timezone }),
         };
-        const input: InputTo<"freezes.put"> = {
+        const input = {
           ...(tasks.length === 0
             ? { owner, queue }
             : { tasks: tasks.map((task) => taskRef(task, queue, owner)) }),
-          ...{ tag, all, note },
-          from: time(options.from, "--from"),
-          until: time(options.until, "--until"),
+          ...{ tag, all, note, dryRun, for: options.for },
+          ...(await momentsOf(client, { from, until }, "from", timezone)),
           schedule: Object.keys(windows).length === 0 ? undefined : (windows as { cron: string }),
-          for: options.for,
         };
-        return ops.freezes.put({ ...input, dryRun: options.dryRun }, { by: options.by });
-      });
-      if (options.json) return out.json(put);
-      if (!options.dryRun) await out.write(`freeze ${put.id}: ${scopeText(put)}, ${timesOf(put)}\n`);
-      await writeHolds(out, put.holds, options.dryRun ? "would hold" : "holds");
-    });
+        return ops.freezes.put(input, { by });
+      },
+      (put, _, { dryRun }) =>
+        (dryRun ? "" : `freeze ${put.id}: ${scopeText(put)}, ${timesOf(put)}\n`) +
+        holdsText(out, put.holds, dryRun ? "would hold" : "holds"),
+      { unbound: true },
+    );
 };
 
 export const registerFreezes: Register = (program, out) => {
-  program
-    .command("freezes")
-    .summary("list the freezes")
-    .description("Lists the freezes that hold or will hold.")
-    .action(async (_: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.freezes.list(),
-        ({ freezes }) => (freezes.length ? table(COLUMNS, freezes, out) : "No freezes.\n"),
-      );
-    });
+  program.verb("freezes", "list the freezes", "Lists the freezes that hold or will hold.").answer(
+    ({ ops }) => ops.freezes.list(),
+    ({ freezes }) => (freezes.length ? table(COLUMNS, freezes, out) : "No freezes.\n"),
+  );
 };
 
-export const registerUnfreeze: Register = (program, out) => {
+export const registerUnfreeze: Register = (program) => {
   program
-    .command("unfreeze")
-    .summary("lift a freeze")
-    .description("Lifts a freeze. Pauses of tasks, and other freezes, stay.")
+    .verb("unfreeze", "lift a freeze", "Lifts a freeze. Pauses of tasks, and other freezes, stay.")
     .argument("<id>", "as freezes lists it")
-    .action(async (id: string, _: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.freezes.delete({ id }).then(() => ({ id, lifted: true })),
-        () => `lifted ${printable(id)}\n`,
-      );
-    });
+    .answer(
+      ({ ops }, id: string) => ops.freezes.delete({ id }).then(() => ({ id, lifted: true })),
+      ({ id }) => `lifted ${printable(id)}\n`,
+    );
 };
 
 export type FreezeView = AnswerTo<"freezes.list">["freezes"][number];

@@ -25,9 +25,9 @@ type System = (typeof SYSTEMS)[number];
 
 export const registerImport: Register = (program, out) => {
   program
-    .command("import")
-    .summary("write the schedules of another system as a carillon.config")
-    .description(
+    .verb(
+      "import",
+      "write the schedules of another system as a carillon.config",
       "Writes a carillon.config with the schedules of another system, and reports which of them fire at other times here,\n" +
         "computed for two years by the library of that system. Stores nothing, and changes nothing there.\n" +
         "bullmq is read from Redis: schedulers and repeatable jobs of BullMQ 5 and 6. The others read FILE: a crontab,\n" +

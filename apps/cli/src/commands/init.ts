@@ -3,9 +3,9 @@ import { writeApp } from "../template.js";
 
 export const registerInit: Register = (program, out) => {
   program
-    .command("init")
-    .summary("writes an app with one task, a worker and a test")
-    .description(
+    .verb(
+      "init",
+      "writes an app with one task, a worker and a test",
       "Writes an app in TypeScript into a new or empty folder: one task, its worker, and a test in virtual time.",
     )
     .argument("<folder>", "its name is the app's; . for this one")

@@ -1,7 +1,7 @@
 import { duration } from "@carillon/ops/words";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
 import { Option } from "commander";
-import { collect, type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import { collect, type Globals, type Register, type Use, wholeNumber } from "../command.js";
 import { type Column, table } from "../table.js";
 import { cut, type Paint } from "../text.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
@@ -11,6 +11,12 @@ interface ItemsOptions extends Globals {
   status?: ItemState[];
   limit?: number;
   cursor?: string;
+}
+
+interface ReplayOptions extends Globals {
+  by?: string;
+  force?: boolean;
+  overlap?: Overlap;
 }
 
 /** Complete on purpose: a new status does not compile until it can be asked for. */
@@ -31,17 +37,17 @@ export const registerItems: Register = (program, out) => {
     )
     .option("-l, --limit <n>", "at most 1,000; default 100", wholeNumber)
     .option("--cursor <cursor>", "of the page before")
-    .action(async (id: string, _: unknown, command) => {
-      const options: ItemsOptions = command.optsWithGlobals();
-      const { status, limit, cursor } = options;
-      const page = await withClient(options, (_, ops) => ops.runs.items({ id, status, limit, cursor }));
-      if (options.json) return out.json(page);
-      await out.write(page.items.length ? table(COLUMNS, page.items, out) : "No items.\n");
-      if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
-    });
+    .answer(
+      ({ ops, options: { status, limit, cursor } }: Use<ItemsOptions>, id: string) =>
+        ops.runs.items({ id, status, limit, cursor }),
+      ({ items, cursor }) => {
+        out.more(cursor);
+        return items.length ? table(COLUMNS, items, out) : "No items.\n";
+      },
+    );
 };
 
-export const registerRetry: Register = (program, out) => {
+export const registerRetry: Register = (program) => {
   runCommand(program, "retry", "do the failed items of a fan-out run again")
     .description(
       "Starts a new run of the failed items of this one, and no others. Idempotent: given again,\n" +
@@ -49,15 +55,13 @@ export const registerRetry: Register = (program, out) => {
     )
     .requiredOption("--failed-items", "only these can be retried; needed, so that it is said")
     .option("--by <name>", "who")
-    .action(async (id: string, _: unknown, command) => {
-      const options: Globals & { by?: string } = command.optsWithGlobals();
-      const { by } = options;
-      const result = await withClient(options, (_, ops) => ops.runs.retryItems({ id }, { by }));
-      await (options.json ? out.json(result) : out.write(`enqueued the failed items: run ${result.run}\n`));
-    });
+    .answer(
+      ({ ops, options: { by } }: Use<ReplayOptions>, id: string) => ops.runs.retryItems({ id }, { by }),
+      ({ run }) => `enqueued the failed items: run ${run}\n`,
+    );
 };
 
-export const registerReplay: Register = (program, out) => {
+export const registerReplay: Register = (program) => {
   runCommand(program, "replay", "run the task of a run again now, with the payload that the run had")
     .description(
       "Triggers the task of a run, with the run's own payload if it had one. To run all failed ones of a range\n" +
@@ -66,14 +70,12 @@ export const registerReplay: Register = (program, out) => {
     .addOption(new Option("--overlap <policy>", "policy while a run is open").choices(OVERLAPS))
     .option("--force", "even if a freeze holds the task")
     .option("--by <name>", "who")
-    .action(async (id: string, _: unknown, command) => {
-      const options: Globals & { by?: string; force?: boolean; overlap?: Overlap } =
-        command.optsWithGlobals();
-      const { by, force, overlap } = options;
-      const result = await withClient(options, (_, ops) => ops.runs.replay({ id, force, overlap }, { by }));
-      const text = result.outcome === "queued" ? "when the run in its way is over" : `run ${result.run}`;
-      await (options.json ? out.json(result) : out.write(`${result.outcome}: ${text}\n`));
-    });
+    .answer(
+      ({ ops, options: { by, force, overlap } }: Use<ReplayOptions>, id: string) =>
+        ops.runs.replay({ id, force, overlap }, { by }),
+      (result) =>
+        `${result.outcome}: ${result.outcome === "queued" ? "when the run in its way is over" : `run ${result.run}`}\n`,
+    );
 };
 
 /** Attempts of those allowed; those whose worker died are not among them: `1/2, 3 died`. */

@@ -9,9 +9,9 @@ import { type PageOptions, pageOptions, printPages } from "./task-pages.js";
 
 export const registerList: Register = (program, out) => {
   const command = program
-    .command("list")
-    .summary("list tasks")
-    .description(
+    .verb(
+      "list",
+      "list tasks",
       "Lists tasks in the order of queue, owner, id, or by next time. --owner narrows it to one owner.",
     )
     .option("-q, --queue <queue>", "of this queue");

@@ -1,7 +1,6 @@
-import type { AnswerTo, InputTo } from "@carillon/ops";
-import type { Globals, Register } from "../command.js";
-import { withClient } from "../command.js";
-import { readMoment } from "../moment.js";
+import type { AnswerTo } from "@carillon/ops";
+import type { Globals, Register, Use } from "../command.js";
+import { momentsOf } from "../moment.js";
 import type { Output } from "../output.js";
 import { printable, wrap } from "../text.js";
 import { HERE, localIso, wallText } from "../times.js";
@@ -21,9 +20,9 @@ const BAR = 40;
 
 export const registerLoad: Register = (program, out) => {
   program
-    .command("load")
-    .summary("occurrences planned per hour or minute")
-    .description(
+    .verb(
+      "load",
+      "occurrences planned per hour or minute",
       "Shows how many occurrences are planned in each step of a day, and where most tasks meet at one instant.\n" +
         "--owner narrows it to one owner.",
     )
@@ -32,27 +31,16 @@ export const registerLoad: Register = (program, out) => {
     .option("--to <time>", "as --from; default 24 hours later; at most 2,000 steps")
     .option("-q, --queue <queue>", "of this queue")
     .option("-t, --tag <tag>", "with this tag")
-    .action(async (_: unknown, command) => {
-      const options: LoadCommandOptions = command.optsWithGlobals();
-      const sdk = await import("@carillon/sdk/schedule");
-      const found = await withClient(options, async (client, ops) => {
-        const now = await client.serverTime();
-        const read = (text: string | undefined, field: "from" | "to") =>
-          text === undefined
-            ? undefined
-            : readMoment(sdk, text, { zone: HERE, now, field, duration: "from" }).time;
-        const { step, queue, tag, owner } = options;
-        const asked: InputTo<"occurrences.load"> = { step, queue, tag, owner };
-        return ops.occurrences.load({
-          ...asked,
-          from: read(options.from, "from"),
-          to: read(options.to, "to"),
-        });
-      });
-      if (options.json) return out.json(found);
-      await out.write(found.total > 0 ? histogram(found) + collisions(found, out) : "Nothing is planned.\n");
-      if (found.frozen > 0) await out.write(`Freezes hold ${found.frozen} more.\n`);
-    });
+    .answer(
+      async ({ ops, client, options }: Use<LoadCommandOptions>) => {
+        const { step, queue, tag, owner, from, to } = options;
+        const times = await momentsOf(client, { from, to }, "from");
+        return ops.occurrences.load({ step, queue, tag, owner, ...times });
+      },
+      (found) =>
+        (found.total > 0 ? histogram(found) + collisions(found, out) : "Nothing is planned.\n") +
+        (found.frozen > 0 ? `Freezes hold ${found.frozen} more.\n` : ""),
+    );
 };
 
 function histogram({ from, step, counts }: Load): string {

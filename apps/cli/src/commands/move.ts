@@ -1,4 +1,4 @@
-import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
+import { type Globals, type Register, taskCommand, taskRef, type Use } from "../command.js";
 
 interface MoveOptions extends Globals {
   queue?: string;
@@ -6,7 +6,7 @@ interface MoveOptions extends Globals {
   by?: string;
 }
 
-export const registerMove: Register = (program, out) => {
+export const registerMove: Register = (program) => {
   taskCommand(program, "move", "move a task to another queue")
     .description(
       "Moves a task to another queue, with its times, pause, counters and ledger; records of its runs are deleted. Nothing is\n" +
@@ -15,13 +15,10 @@ export const registerMove: Register = (program, out) => {
     .argument("<to>", "the other queue")
     .option("--wait <duration>", "longest wait for the end of its open runs; default 5s")
     .option("--by <name>", "who")
-    .action(async (task: string, to: string, _: unknown, command) => {
-      const options: MoveOptions = command.optsWithGlobals();
-      const { queue, owner, wait, by } = options;
-      const moved = await withClient(options, (_, ops) =>
+    .answer(
+      ({ ops, options: { queue, owner, wait, by } }: Use<MoveOptions>, task: string, to: string) =>
         ops.tasks.move({ ...taskRef(task, queue, owner), to, wait }, { by }),
-      );
-      const text = `${moved.changed ? "moved" : "is there already:"} ${task} ${moved.changed ? "to" : "in"} ${to}\n`;
-      await (options.json ? out.json(moved) : out.write(text));
-    });
+      ({ changed }, [task, to]) =>
+        `${changed ? "moved" : "is there already:"} ${task} ${changed ? "to" : "in"} ${to}\n`,
+    );
 };

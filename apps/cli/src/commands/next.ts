@@ -1,6 +1,6 @@
-import { type Command, Option } from "commander";
+import { Option } from "commander";
 import { readCalendars } from "../calendar-entries.js";
-import { collect, type Globals, type Register, wholeNumber } from "../command.js";
+import { type Command, collect, type Globals, type Register, wholeNumber } from "../command.js";
 import { compose, flagsOf, type Limits } from "../compose.js";
 import { SYNTAXES } from "../expression.js";
 import { misuse } from "../failure.js";
@@ -27,9 +27,9 @@ interface NextOptions extends Globals, Limits {
 export const registerNext: Register = (program, out) => {
   withLimits(
     program
-      .command("next")
-      .summary("when a schedule fires; needs no Redis")
-      .description(
+      .verb(
+        "next",
+        "when a schedule fires; needs no Redis",
         "Shows what a schedule means and when it fires next. Needs no Redis.\n" +
           "Several expressions are a union; --schedule takes a whole schedule instead.\n" +
           'With --batch: JSON lines {"syntax","expr","dialect","timezone","from","count","id","owner"} from stdin, one JSON line each to stdout.',

@@ -1,26 +1,22 @@
 import type { AnswerTo } from "@carillon/ops";
 import { silenceText } from "@carillon/ops/words";
-import { operate, type Register } from "../command.js";
+import type { Register } from "../command.js";
 import { type Column, table } from "../table.js";
 
 export const registerNodes: Register = (program, out) => {
   program
-    .command("nodes")
-    .summary("scheduler nodes: whether each is ready, and its last heartbeat")
-    .description(
+    .verb(
+      "nodes",
+      "scheduler nodes: whether each is ready, and its last heartbeat",
       [
         "Lists the scheduler nodes of the namespace. STATE is ready; not-ready (see WHY); silent: the node missed a",
         "heartbeat, because it hangs, is cut off, or its Redis accepts no writes; or dead: it missed three. A dead node stays listed for an hour.",
       ].join(" "),
     )
-    .action(async (_: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.nodes.list(),
-        ({ nodes }) => (nodes.length ? table(columns(nodes), nodes, out) : "No nodes.\n"),
-      );
-    });
+    .answer(
+      ({ ops }) => ops.nodes.list(),
+      ({ nodes }) => (nodes.length ? table(columns(nodes), nodes, out) : "No nodes.\n"),
+    );
 };
 
 type NodeView = AnswerTo<"nodes.list">["nodes"][number];

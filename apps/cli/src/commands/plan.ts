@@ -1,8 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { AnswerTo, SetConfig } from "@carillon/ops";
-import type { Command } from "commander";
-import { collect, type Globals, operate, type Register, wholeNumber, withClient } from "../command.js";
+import {
+  type Command,
+  collect,
+  type Globals,
+  type Register,
+  type Use,
+  wholeNumber,
+  withClient,
+} from "../command.js";
 import { inFile, readConfig, readSet } from "../config-file.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
@@ -85,33 +92,29 @@ export const registerApply: Register = (program, out) => {
 
 export const registerDrift: Register = (program, out) => {
   program
-    .command("drift")
-    .summary("list the tasks of a set that others have changed since its last apply")
-    .description("Lists the tasks of a set whose definitions others have changed since its last apply.")
+    .verb(
+      "drift",
+      "list the tasks of a set that others have changed since its last apply",
+      "Lists the tasks of a set whose definitions others have changed since its last apply.",
+    )
     .argument("[set]", "default: that of carillon.config")
     .option("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
     .option("--exit-code", "exit with 10 if there are any, or some were deleted")
-    .action(async (name: string | undefined, _: unknown, command) => {
-      const options: PlanOptions = command.optsWithGlobals();
-      const set = name ?? (await readConfig(options.io, options.config)).config.set;
-      await operate(
-        options,
-        out,
-        async (ops) => {
-          const found = await ops.sets.get({ set });
-          const differs = found.drift.length > 0 || found.found < found.set.members;
-          if (options.exitCode && differs) out.exitCode = EXIT.attention;
-          return found;
-        },
-        ({ set, found, drift }) => {
-          const lost = set.members - found;
-          const deleted =
-            lost > 0 ? `${lost} of the ${set.members} tasks of ${set.name} were deleted.\n` : "";
-          const listed = drift.length > 0 ? table(DRIFT, drift, out) : "";
-          return `${listed}${deleted}` || `No drift in ${set.name}.\n`;
-        },
-      );
-    });
+    .answer(
+      async ({ ops, options }: Use<PlanOptions>, name?: string) => {
+        const set = name ?? (await readConfig(options.io, options.config)).config.set;
+        const found = await ops.sets.get({ set });
+        const differs = found.drift.length > 0 || found.found < found.set.members;
+        if (options.exitCode && differs) out.exitCode = EXIT.attention;
+        return found;
+      },
+      ({ set, found, drift }) => {
+        const lost = set.members - found;
+        const deleted = lost > 0 ? `${lost} of the ${set.members} tasks of ${set.name} were deleted.\n` : "";
+        const listed = drift.length > 0 ? table(DRIFT, drift, out) : "";
+        return `${listed}${deleted}` || `No drift in ${set.name}.\n`;
+      },
+    );
 };
 
 function setCommand(program: Command, name: string, summary: string): Command {

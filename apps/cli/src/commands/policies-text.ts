@@ -1,5 +1,6 @@
 import type { Task } from "@carillon/sdk";
 import { shownTarget } from "@carillon/sdk/internal";
+import { counted } from "../text.js";
 
 export type Fact = readonly [string, string | undefined];
 
@@ -81,8 +82,4 @@ function retentionOf({ retention }: Task): string | undefined {
 
 function join(...parts: (string | undefined | false | 0)[]): string {
   return parts.filter(Boolean).join(", ");
-}
-
-function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
 }

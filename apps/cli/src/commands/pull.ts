@@ -13,9 +13,9 @@ interface PullOptions extends Globals, Conditions {
 
 export const registerPull: Register = (program, out) => {
   const command = program
-    .command("pull")
-    .summary("write stored tasks as a carillon.config")
-    .description(
+    .verb(
+      "pull",
+      "write stored tasks as a carillon.config",
       "Writes the tasks of a set as they are stored, or with conditions or --all tasks of no set, as a carillon.config: then\n" +
         "carillon plan finds nothing to change, or to adopt. Pauses and calendars stay where they are.",
     )

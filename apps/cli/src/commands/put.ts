@@ -17,9 +17,9 @@ interface PutOptions extends Globals {
 
 export const registerPut: Register = (program, out) => {
   program
-    .command("put")
-    .summary("store tasks, or change them")
-    .description(
+    .verb(
+      "put",
+      "store tasks, or change them",
       "Stores tasks, or changes them. Idempotent: identical data does not change.\n" +
         "FILE holds one task as a JSON object, or an array of them: all are checked before the first is written.\n" +
         "With --batch it holds one task a line, any number of lines.",
@@ -48,15 +48,15 @@ export const registerPut: Register = (program, out) => {
       );
       const puts = await withClient(options, (client) => putDocument(client, input, options));
       if (options.json) return out.json(Array.isArray(input) ? { results: puts } : (puts[0] as PutResult));
-      await tellPuts(puts, out);
+      await out.write(putsText(puts, out));
     });
 };
 
-/** Result of each task, for people. */
-export async function tellPuts(puts: readonly PutResult[], out: Output): Promise<void> {
-  await out.write(table(COLUMNS, puts, out));
-  for (const { task, preview } of puts)
-    if (preview) await out.write(previewText(`${task.owner}/${task.id}`, preview));
+/** Result of each task, for people. Warnings go to `out`. */
+export function putsText(puts: readonly PutResult[], out: Output): string {
+  const previews = puts.map(
+    ({ task: { owner, id }, preview }) => preview && previewText(`${owner}/${id}`, preview),
+  );
   // One worker that is missing is the same warning for many tasks.
   const named = new Map<string, { names: string[]; warning: PutResult["warnings"][number] }>();
   for (const { task, warnings } of puts) {
@@ -70,6 +70,7 @@ export async function tellPuts(puts: readonly PutResult[], out: Output): Promise
     const others = names.length > 1 ? ` and ${names.length - 1} more` : "";
     out.warn(`${names[0]}${others}`, [warning]);
   }
+  return table(COLUMNS, puts, out) + previews.join("");
 }
 
 async function putDocument(

@@ -1,47 +1,40 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
-import { type Globals, noteIfEmpty, operate, type Register } from "../command.js";
+import { noteIfEmpty, type Register } from "../command.js";
 import { type Column, table } from "../table.js";
-import { printable } from "../text.js";
+import { counted, printable } from "../text.js";
 import { when } from "../times.js";
 import { ended } from "./stats-text.js";
 
 export const registerQueues: Register = (program, out) => {
   program
-    .command("queues")
-    .summary("queues: state, waiting jobs, workers, and outcomes of runs")
-    .description(
+    .verb(
+      "queues",
+      "queues: state, waiting jobs, workers, and outcomes of runs",
       "Lists the queues that hold tasks: whether each is paused, how many jobs wait in it and for how long, how many\n" +
         "workers it has, and how many runs ended how, deleted tasks included. With --owner: only that owner's tasks, and\n" +
         "no jobs and runs.",
     )
-    .action(async (_: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      await operate(
-        options,
-        out,
-        async (ops, client) => {
-          const answer = await ops.queues.list();
-          if (!options.json && answer.queues.length === 0) await noteIfEmpty(client, out);
-          return answer;
-        },
-        ({ queues }) => {
-          if (queues.length === 0) return "No queues.\n";
-          const paused = queues.filter((queue) => queue.paused).map(aboutPause);
-          const stuck = queues
-            .filter(({ waiting = 0, workers }) => waiting > 0 && workers === 0)
-            .map(noWorker);
-          return [table(COLUMNS, queues, out), ...paused, ...stuck].join("");
-        },
-      );
-    });
+    .answer(
+      async ({ ops, client, options }) => {
+        const answer = await ops.queues.list();
+        if (!options.json && answer.queues.length === 0) await noteIfEmpty(client, out);
+        return answer;
+      },
+      ({ queues }) => {
+        if (queues.length === 0) return "No queues.\n";
+        const paused = queues.filter((queue) => queue.paused).map(aboutPause);
+        const stuck = queues.filter(({ waiting = 0, workers }) => waiting > 0 && workers === 0).map(noWorker);
+        return [table(COLUMNS, queues, out), ...paused, ...stuck].join("");
+      },
+    );
 };
 
 type QueueView = AnswerTo<"queues.list">["queues"][number];
 
 /** The content of a queue, in a sentence. */
 export function jobs({ tasks, waiting = 0, active = 0 }: QueueView): string {
-  return `${tasks === 1 ? "1 task" : `${tasks} tasks`}, ${waiting} waiting and ${active} active jobs`;
+  return `${counted(tasks, "task")}, ${waiting} waiting and ${active} active jobs`;
 }
 
 function aboutPause({ name, paused }: QueueView): string {
@@ -53,7 +46,7 @@ function aboutPause({ name, paused }: QueueView): string {
 }
 
 function noWorker({ name, waiting }: QueueView): string {
-  return `\n${name} has ${waiting === 1 ? "1 waiting job" : `${waiting} waiting jobs`} and no worker. Start one: carillon workers lists those that live.\n`;
+  return `\n${name} has ${counted(waiting ?? 0, "waiting job")} and no worker. Start one: carillon workers lists those that live.\n`;
 }
 
 const count = (value: number | undefined) => (value === undefined ? "-" : String(value));

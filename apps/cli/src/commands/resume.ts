@@ -5,6 +5,7 @@ import { type Register, taskRef, tasksCommand, withClient } from "../command.js"
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
+import { counted } from "../text.js";
 import { utcIso } from "../times.js";
 import { type Conditions, conditionsOf } from "./conditions.js";
 import { doToMany, type Named, onlyTask, selectionOf } from "./many.js";
@@ -174,8 +175,4 @@ function number({ count, exact }: Counted): string {
 
 function occurrences(of: Counted): string {
   return `${number(of)} occurrence${of.count === 1 && of.exact ? "" : "s"}`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,17 +1,9 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { TaskRevision } from "@carillon/sdk/internal";
-import {
-  type Globals,
-  operate,
-  type Register,
-  taskCommand,
-  taskRef,
-  wholeNumber,
-  withClient,
-} from "../command.js";
-import { pastOf } from "../moment.js";
+import { type Globals, type Register, taskCommand, taskRef, type Use, wholeNumber } from "../command.js";
+import { momentsOf } from "../moment.js";
 import { type Column, table } from "../table.js";
-import { tellPuts } from "./put.js";
+import { putsText } from "./put.js";
 
 interface DeletedOptions extends Globals {
   queue?: string;
@@ -27,16 +19,11 @@ interface RevisionOptions extends Globals {
 export const registerRevisions: Register = (program, out) => {
   taskCommand(program, "revisions", "earlier definitions of a task, newest first")
     .description("Lists the replaced definitions of a task, newest first; --json shows them in full.")
-    .action(async (task: string, _: unknown, command) => {
-      const options: RevisionOptions = command.optsWithGlobals();
-      const ref = taskRef(task, options.queue, options.owner);
-      await operate(
-        options,
-        out,
-        (ops) => ops.tasks.revisions(ref),
-        ({ revisions }) => (revisions.length > 0 ? table(COLUMNS, revisions, out) : "No revisions.\n"),
-      );
-    });
+    .answer(
+      ({ ops, options: { queue, owner } }: Use<RevisionOptions>, task: string) =>
+        ops.tasks.revisions(taskRef(task, queue, owner)),
+      ({ revisions }) => (revisions.length > 0 ? table(COLUMNS, revisions, out) : "No revisions.\n"),
+    );
 };
 
 export const registerRestore: Register = (program, out) => {
@@ -48,39 +35,30 @@ export const registerRestore: Register = (program, out) => {
     .argument("[number]", "as revisions lists it; default the newest", wholeNumber)
     .option("--by <name>", "who")
     .option("--dry-run", "store nothing, show what would change")
-    .action(async (task: string, number: number | undefined, _: unknown, command) => {
-      const options: RevisionOptions = command.optsWithGlobals();
-      const ref = taskRef(task, options.queue, options.owner);
-      const put = await withClient(
-        options,
-        (_, ops) => ops.tasks.restore({ ...ref, number, dryRun: options.dryRun }, { by: options.by }),
-        {
-          maxPayloadBytes: Number.MAX_SAFE_INTEGER,
-        },
-      );
-      await (options.json ? out.json(put) : tellPuts([put], out));
-    });
+    .answer(
+      ({ ops, options }: Use<RevisionOptions>, task: string, number?: number) => {
+        const { queue, owner, dryRun, by } = options;
+        return ops.tasks.restore({ ...taskRef(task, queue, owner), number, dryRun }, { by });
+      },
+      (put) => putsText([put], out),
+      { maxPayloadBytes: Number.MAX_SAFE_INTEGER },
+    );
 };
 
 export const registerDeleted: Register = (program, out) => {
   program
-    .command("deleted")
-    .summary("tasks that were deleted and can be restored, newest first")
-    .description(
+    .verb(
+      "deleted",
+      "tasks that were deleted and can be restored, newest first",
       "Lists the tasks that were deleted in the last 7 days, newest first; restore puts them again.",
     )
     .option("-q, --queue <queue>", "of this queue")
     .option("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
-    .action(async (_: unknown, command) => {
-      const options: DeletedOptions = command.optsWithGlobals();
-      const { queue, from } = options;
-      await operate(
-        options,
-        out,
-        async (ops, client) => ops.deleted.list({ queue, from: await pastOf(client, from) }),
-        ({ deleted }) => (deleted.length > 0 ? table(DELETED, deleted, out) : "No deleted tasks.\n"),
-      );
-    });
+    .answer(
+      async ({ ops, client, options: { queue, from } }: Use<DeletedOptions>) =>
+        ops.deleted.list({ queue, ...(await momentsOf(client, { from }, "before")) }),
+      ({ deleted }) => (deleted.length > 0 ? table(DELETED, deleted, out) : "No deleted tasks.\n"),
+    );
 };
 
 const DELETED: Column<AnswerTo<"deleted.list">["deleted"][number]>[] = [

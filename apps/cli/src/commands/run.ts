@@ -1,9 +1,9 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration, isTraceUrl, TRACE_URL_REMEDY, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
-import type { Command } from "commander";
-import { type Globals, manyOptions, type Register, withClient } from "../command.js";
+import { type Command, manyOptions, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
+import type { Io } from "../io.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { cut, facts, type Paint, printable } from "../text.js";
@@ -13,18 +13,20 @@ import { type Deed, doToMany, type Named } from "./many.js";
 import { took } from "./run-columns.js";
 
 export const registerRun: Register = (program, out) => {
-  runCommand(program, "run", "show a run: its record, its attempts, what it printed").action(
-    async (id: string, _: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const traceUrl = options.io.env.CARILLON_TRACE_URL || undefined;
-      if (traceUrl !== undefined && !isTraceUrl(traceUrl))
-        throw misuse("CARILLON_TRACE_URL", "not the address of a trace.", TRACE_URL_REMEDY);
-      const run = await withClient(options, (client) => client.runs.get(id));
-      if (options.json) return out.json(run);
-      await out.write(describe(run, traceLink(traceUrl, run), out));
+  runCommand(program, "run", "show a run: its record, its attempts, what it printed").answer(
+    async ({ client, options: { io } }, id: string) => {
+      traceUrlIn(io);
+      return client.runs.get(id);
     },
+    (run, _, { io }) => describe(run, traceLink(traceUrlIn(io), run), out),
   );
 };
+
+/** @throws `INVALID_OPTION` */
+function traceUrlIn({ env: { CARILLON_TRACE_URL: url } }: Io): string | undefined {
+  if (!url || isTraceUrl(url)) return url || undefined;
+  throw misuse("CARILLON_TRACE_URL", "not the address of a trace.", TRACE_URL_REMEDY);
+}
 
 interface CancelOptions extends Named {
   by?: string;
@@ -32,9 +34,9 @@ interface CancelOptions extends Named {
 
 export const registerCancel: Register = (program, out) => {
   const command = program
-    .command("cancel")
-    .summary("cancel a run, queued or running, or all of many tasks")
-    .description(
+    .verb(
+      "cancel",
+      "cancel a run, queued or running, or all of many tasks",
       "Cancels a run: one that has not started never starts, a running one is asked to\n" +
         "stop. Refused if it has ended. With --all: the open runs of all tasks that match.",
     )
@@ -75,7 +77,7 @@ const RUN = "a run's id, as runs, journal and explain show it";
 
 /** A command about one run. */
 export function runCommand(program: Command, name: string, summary: string): Command {
-  return program.command(name).summary(summary).description(`${summary}.`).argument("<run>", RUN);
+  return program.verb(name, summary).argument("<run>", RUN);
 }
 
 function describe(run: RunDetails, trace: string | undefined, out: Output): string {

@@ -1,5 +1,6 @@
+import type { Run, RunningRun } from "@carillon/sdk";
 import { Option } from "commander";
-import { type Globals, type Register, taskRef, wholeNumber, withClient } from "../command.js";
+import { type Globals, type Register, taskRef, type Use, wholeNumber } from "../command.js";
 import { misuse } from "../failure.js";
 import { table } from "../table.js";
 import { RUN_COLUMNS, RUNNING_COLUMNS } from "./run-columns.js";
@@ -14,9 +15,9 @@ interface RunsOptions extends Globals {
 
 export const registerRuns: Register = (program, out) => {
   program
-    .command("runs")
-    .summary("a task's runs, newest first; or what runs now")
-    .description(
+    .verb(
+      "runs",
+      "a task's runs, newest first; or what runs now",
       "Lists a task's runs, newest first. With --state running: the runs that workers have under way, of all tasks or of one,\n" +
         "longest first: how long each runs, and the usual duration of its task, the mean of its runs that succeeded.",
     )
@@ -26,27 +27,24 @@ export const registerRuns: Register = (program, out) => {
     .option("--longest", "the same as --state running")
     .option("-l, --limit <n>", "at most 1,000; default 20, with --state 100", wholeNumber)
     .option("--offset <n>", "leave out this many", wholeNumber)
-    .action(async (task: string | undefined, _: unknown, command) => {
-      const options: RunsOptions = command.optsWithGlobals();
-      const { queue, owner, limit, offset } = options;
-      const state = options.longest ? "running" : options.state;
-      const ref = task === undefined ? undefined : taskRef(task, queue, owner);
-      if (state !== undefined) {
-        if (offset !== undefined) throw misuse("offset", "given with --state.", "Leave it out.");
-        const runs = await withClient(options, (client) =>
-          client.runs.list({ state, task: ref, queue, limit }),
-        );
-        if (options.json) return out.json({ runs });
-        return out.write(runs.length ? table(RUNNING_COLUMNS, runs, out) : "Nothing runs.\n");
-      }
-      if (ref === undefined) throw misuse("task", "missing.", "Give a task, or --state running.");
-      const runs = await withClient(options, (client) =>
-        client.runs.list(ref, {
-          ...(limit === undefined ? {} : { limit }),
-          ...(offset === undefined ? {} : { offset }),
-        }),
-      );
-      if (options.json) return out.json({ runs });
-      await out.write(runs.length ? table(RUN_COLUMNS, runs, out) : "No runs.\n");
-    });
+    .answer(
+      async ({ client, options }: Use<RunsOptions>, task?: string) => {
+        const { queue, owner, limit, offset, longest, state = longest && "running" } = options;
+        const ref = task === undefined ? undefined : taskRef(task, queue, owner);
+        if (state) {
+          if (offset !== undefined) throw misuse("offset", "given with --state.", "Leave it out.");
+          return { runs: await client.runs.list({ state, task: ref, queue, limit }) };
+        }
+        if (ref === undefined) throw misuse("task", "missing.", "Give a task, or --state running.");
+        return { runs: await client.runs.list(ref, { limit, offset }) };
+      },
+      ({ runs }: { runs: Run[] | RunningRun[] }, _, { longest, state }) =>
+        longest || state
+          ? runs.length
+            ? table(RUNNING_COLUMNS, runs as RunningRun[], out)
+            : "Nothing runs.\n"
+          : runs.length
+            ? table(RUN_COLUMNS, runs, out)
+            : "No runs.\n",
+    );
 };

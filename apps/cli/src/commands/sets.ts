@@ -1,20 +1,18 @@
 import type { AnswerTo } from "@carillon/ops";
-import { operate, type Register } from "../command.js";
+import type { Register } from "../command.js";
 import { type Column, table } from "../table.js";
 
 export const registerSets: Register = (program, out) => {
   program
-    .command("sets")
-    .summary("list the sets of tasks that are defined as code")
-    .description("Lists the sets of tasks that carillon apply has stored.")
-    .action(async (_: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.sets.list(),
-        ({ sets }) => (sets.length > 0 ? table(COLUMNS, sets, out) : "No sets.\n"),
-      );
-    });
+    .verb(
+      "sets",
+      "list the sets of tasks that are defined as code",
+      "Lists the sets of tasks that carillon apply has stored.",
+    )
+    .answer(
+      ({ ops }) => ops.sets.list(),
+      ({ sets }) => (sets.length > 0 ? table(COLUMNS, sets, out) : "No sets.\n"),
+    );
 };
 
 const COLUMNS: Column<AnswerTo<"sets.list">["sets"][number]>[] = [

@@ -2,14 +2,21 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { Client, ListOptions, TaskName } from "@carillon/sdk";
-import type { Command } from "commander";
-import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
+import {
+  type Command,
+  type Globals,
+  type Register,
+  taskCommand,
+  taskRef,
+  type Use,
+  withClient,
+} from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { reportOf } from "../failure.js";
-import { readMoment } from "../moment.js";
+import { momentsOf } from "../moment.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
-import { HERE, utcIso } from "../times.js";
+import { utcIso } from "../times.js";
 import { type Conditions, conditionOptions, conditionsOf, refuseBesideTask } from "./conditions.js";
 import { tasksOf } from "./task-pages.js";
 
@@ -25,6 +32,11 @@ export interface BullOptions extends Globals {
 interface WatchOptions extends BullOptions {
   queue: string;
   once?: boolean;
+}
+
+interface ObserveOptions extends Globals {
+  queue?: string;
+  at?: string;
 }
 
 interface ReportOptions extends Globals, Conditions {
@@ -44,29 +56,27 @@ const CAUSES: Readonly<Record<Difference["cause"], string>> = {
 };
 
 export const registerShadow: Register = (program, out) => {
-  const shadow = program
-    .command("shadow")
-    .summary("compare shadows with what another scheduler fires")
-    .description('Compares tasks with `mode: "shadow"` with what another scheduler really fires.');
+  const shadow = program.verb(
+    "shadow",
+    "compare shadows with what another scheduler fires",
+    'Compares tasks with `mode: "shadow"` with what another scheduler really fires.',
+  );
   registerReport(shadow, out);
   registerWatch(shadow, out);
 };
 
-export const registerObserve: Register = (program, out) => {
+export const registerObserve: Register = (program) => {
   taskCommand(program, "observe", "mark that another scheduler has fired a task, for shadow report")
     .option("--at <time>", "when; default now")
-    .action(async (task: string, _: unknown, command) => {
-      const options: Globals & { queue?: string; at?: string } = command.optsWithGlobals();
-      const sdk = await import("@carillon/sdk/schedule");
-      await withClient(options, async (client, ops) => {
-        const now = await client.serverTime();
-        const read = (text: string) =>
-          readMoment(sdk, text, { zone: HERE, now, field: "at", duration: "before" }).time;
-        const times = options.at === undefined ? undefined : [{ nominal: read(options.at) }];
-        await ops.shadow.observe({ ...taskRef(task, options.queue, options.owner), times });
-      });
-      await (options.json ? out.json({ task, observed: true }) : out.write(`observed ${task}\n`));
-    });
+    .answer(
+      async ({ ops, client, options: { queue, owner, at: text } }: Use<ObserveOptions>, task: string) => {
+        const { at } = await momentsOf(client, { at: text }, "before");
+        const times = at === undefined ? undefined : [{ nominal: at }];
+        await ops.shadow.observe({ ...taskRef(task, queue, owner), times });
+        return { task, observed: true };
+      },
+      ({ task }) => `observed ${task}\n`,
+    );
 };
 
 function registerReport(shadow: Command, out: Output): void {
@@ -81,29 +91,23 @@ function registerReport(shadow: Command, out: Output): void {
     .option("--since <time>", "7d before now, or a time; default 7d")
     .option("--tolerance <duration>", "largest difference of equal times; default 60s")
     .option("--exit-code", "exit with 10 if anything differs, or nothing was observed")
-    .action(async (tasks: string[], _: unknown, command) => {
-      const options: ReportOptions = command.optsWithGlobals();
-      const { since = "7d", tolerance } = options;
-      if (tasks.length > 0) refuseBesideTask(options, []);
-      const sdk = await import("@carillon/sdk/schedule");
-      const reports = await withClient(options, async (client, ops) => {
-        const now = await client.serverTime();
-        const from = readMoment(sdk, since, { zone: HERE, now, field: "since", duration: "before" }).time;
-        const { queue, owner } = options;
+    .answer(
+      async ({ ops, client, options }: Use<ReportOptions>, tasks: string[]) => {
+        const { queue, owner, tolerance, exitCode } = options;
+        if (tasks.length > 0) refuseBesideTask(options, []);
+        const { since } = await momentsOf(client, { since: options.since ?? "7d" }, "before");
         const refs =
           tasks.length > 0
             ? tasks.map((task) => taskRef(task, queue, owner))
             : await shadowsOf(client, conditionsOf(options), out);
-        const found: Report[] = [];
-        for (const ref of refs) found.push(await ops.shadow.report({ ...ref, since: from, tolerance }));
-        return found;
-      });
-      const differs = reports.some(({ different, observed }) => different > 0 || observed === 0);
-      if (options.exitCode && (differs || reports.length === 0)) out.exitCode = EXIT.attention;
-      await (options.json
-        ? out.json({ reports })
-        : out.write(reports.map((one) => reportText(one, out)).join("")));
-    });
+        const reports: Report[] = [];
+        for (const ref of refs) reports.push(await ops.shadow.report({ ...ref, since, tolerance }));
+        const differs = reports.some(({ different, observed }) => different > 0 || observed === 0);
+        if (exitCode && (differs || reports.length === 0)) out.exitCode = EXIT.attention;
+        return { reports };
+      },
+      ({ reports }) => reports.map((one) => reportText(one, out)).join(""),
+    );
 }
 
 async function shadowsOf(client: Client, filter: ListOptions, out: Output): Promise<TaskName[]> {

@@ -2,6 +2,7 @@ import { duration } from "@carillon/ops/words";
 import type { Outcome, TaskStats } from "@carillon/sdk";
 import type { TaskStatsRow } from "@carillon/sdk/internal";
 import type { Column } from "../table.js";
+import { counted } from "../text.js";
 import { when } from "../times.js";
 import { GOOD, lastText } from "./run-columns.js";
 
@@ -108,8 +109,4 @@ function inARow({ consecutiveFailures, consecutiveCrashes }: TaskStats): string 
     consecutiveCrashes > 0 ? `${counted(consecutiveCrashes, "crash", "crashes")}` : "",
   ];
   return parts.filter(Boolean).join(", ") || undefined;
-}
-
-function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
 }

@@ -6,9 +6,11 @@ import { PAGING, type PageOptions, pageOptions, printPages } from "./task-pages.
 
 export const registerStats: Register = (program, out) => {
   const command = program
-    .command("stats")
-    .summary("statistics of a task, or of all")
-    .description("Shows a task's statistics since it was put; without a task, a table of all tasks.")
+    .verb(
+      "stats",
+      "statistics of a task, or of all",
+      "Shows a task's statistics since it was put; without a task, a table of all tasks.",
+    )
     .argument("[task]", "[owner/]id; no owner means --owner, else system; default all tasks")
     .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue");
   pageOptions(command).action(async (task: string | undefined, _: unknown, command) => {

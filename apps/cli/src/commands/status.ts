@@ -28,9 +28,9 @@ const EXIT_BY_STATE: Record<Status["state"], ExitCode> = {
 
 export const registerStatus: Register = (program, out) => {
   program
-    .command("status")
-    .summary("whether work is on time, behind or stopped, and why")
-    .description(
+    .verb(
+      "status",
+      "whether work is on time, behind or stopped, and why",
       [
         "Says in one line whether the work of the namespace is on time, behind (the age of the oldest due occurrence that no node has",
         "claimed, or of a run that has waited for a worker for a minute), or stopped; then each reason, most severe first, with its",

@@ -1,7 +1,7 @@
 import type { Operator } from "@carillon/ops";
 import type { Client, ListOptions, Task, TaskName } from "@carillon/sdk";
-import { type Command, Option } from "commander";
-import { type Globals, noteIfEmpty, wholeNumber, withClient } from "../command.js";
+import { Option } from "commander";
+import { type Command, type Globals, noteIfEmpty, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, type Layout, table } from "../table.js";
@@ -68,9 +68,7 @@ export async function printPages<Row>(
       if (page.tasks.length === 0) await none();
       else await out.write(table(columns, page.tasks, out));
       noteUnreadable(page.unreadable, out);
-      // Printed apart from the table, so that programs that read the table do not get it.
-      if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
-      return;
+      return out.more(page.cursor);
     }
     const layout: Layout = {};
     let cursor: string | undefined;

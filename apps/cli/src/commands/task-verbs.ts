@@ -1,15 +1,14 @@
 import { scopeText } from "@carillon/ops/words";
 import type { TriggerResult } from "@carillon/sdk";
 import { Option } from "commander";
-import type { Register } from "../command.js";
-import { collect, taskRef, tasksCommand, withClient } from "../command.js";
+import { collect, type Register, taskRef, tasksCommand, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { parseJson } from "../input.js";
-import { readMoment } from "../moment.js";
+import { momentsOf } from "../moment.js";
 import type { Output } from "../output.js";
-import { HERE, when } from "../times.js";
-import { writeHolds } from "./holds-text.js";
+import { when } from "../times.js";
+import { holdsText } from "./holds-text.js";
 import { type Deed, doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
@@ -87,16 +86,14 @@ async function pauseUntil(text: string, tasks: string[], options: VerbOptions, o
   if (tasks.length === 0)
     throw misuse("until", "given without tasks.", "Name tasks, or use carillon freeze with --until.");
   if (cancelQueued) throw misuse("cancel-queued", "given with --until.", "Leave one of the two out.");
-  const sdk = await import("@carillon/sdk/schedule");
   const put = await withClient(options, async (client, ops) => {
-    const now = await client.serverTime();
-    const { time } = readMoment(sdk, text, { zone: HERE, now, field: "--until", duration: "from" });
+    const { until } = await momentsOf(client, { until: text }, "from");
     const named = tasks.map((task) => taskRef(task, queue, owner));
-    return ops.freezes.put({ tasks: named, until: time, note, dryRun }, { by });
+    return ops.freezes.put({ tasks: named, until, note, dryRun }, { by });
   });
   if (options.json) return out.json(put);
-  if (!dryRun) await out.write(`paused ${scopeText(put)} until ${when(put.until)}: freeze ${put.id}\n`);
-  await writeHolds(out, put.holds, dryRun ? "would hold" : "holds");
+  const done = dryRun ? "" : `paused ${scopeText(put)} until ${when(put.until)}: freeze ${put.id}\n`;
+  await out.write(done + holdsText(out, put.holds, dryRun ? "would hold" : "holds"));
 }
 
 export const registerTrigger: Register = (program, out) => {

@@ -6,13 +6,13 @@ import {
   type Register,
   taskCommand,
   taskRef,
+  type Use,
   wholeNumber,
-  withClient,
 } from "../command.js";
-import { readMoment } from "../moment.js";
+import { momentsOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import type { Colour } from "../text.js";
-import { HERE } from "../times.js";
+import { utcIso } from "../times.js";
 import { GOOD } from "./run-columns.js";
 
 type Tick = AnswerTo<"occurrences.ticks">["ticks"][number];
@@ -24,7 +24,6 @@ interface TickCommandOptions extends Globals {
   limit?: number;
 }
 
-const HOUR = 3_600_000;
 /** Number of planned occurrences that are shown unless `--to` asks for more: the past matters most. */
 const PLANNED = 10;
 
@@ -39,30 +38,23 @@ export const registerTicks: Register = (program, out) => {
       "2h from now, or a time: ISO 8601, 09:00, tomorrow; default 2h, and at most ten that are planned",
     )
     .option("-n, --limit <n>", "at most 1,000; default 500", wholeNumber)
-    .action(async (task: string, _: unknown, command) => {
-      const options: TickCommandOptions = command.optsWithGlobals();
-      const { from = "1d", to, queue, owner, limit } = options;
-      const sdk = await import("@carillon/sdk/schedule");
-      const found = await withClient(options, async (client, ops) => {
-        const now = await client.serverTime();
-        const read = (text: string, field: string, duration: "before" | "from") =>
-          readMoment(sdk, text, { zone: HERE, now, field, duration }).time;
-        return ops.occurrences.ticks({
-          ...taskRef(task, queue, owner),
-          from: read(from, "from", "before"),
-          to: to === undefined ? now + 2 * HOUR : read(to, "to", "from"),
-          limit: limitOf(limit, 1_000),
-        });
-      });
-      if (options.json) return out.json(found);
-      const planned = found.ticks.findIndex(({ state }) => state === "planned");
-      const shown = found.ticks.slice(0, to === undefined && planned >= 0 ? planned + PLANNED : undefined);
-      const more = found.ticks.length - shown.length;
-      await out.write(shown.length > 0 ? table(COLUMNS, shown, out) : "No occurrences.\n");
-      if (more > 0) await out.write(`… and ${more} more planned; --to shows them\n`);
-      else if (found.next !== undefined)
-        out.note(`there are more: --from ${new Date(found.next).toISOString()}`);
-    });
+    .answer(
+      async ({ ops, client, options }: Use<TickCommandOptions>, task: string) => {
+        const { queue, owner } = options;
+        const { from = 0 } = await momentsOf(client, { from: options.from ?? "1d" }, "before");
+        const { to = 0 } = await momentsOf(client, { to: options.to ?? "2h" }, "from");
+        const limit = limitOf(options.limit, 1_000);
+        return ops.occurrences.ticks({ ...taskRef(task, queue, owner), from, to, limit });
+      },
+      ({ ticks, next }, _, { to }) => {
+        const planned = ticks.findIndex(({ state }) => state === "planned");
+        const shown = ticks.slice(0, to === undefined && planned >= 0 ? planned + PLANNED : undefined);
+        const more = ticks.length - shown.length;
+        if (more === 0 && next !== undefined) out.note(`there are more: --from ${utcIso(next)}`);
+        const rest = more > 0 ? `… and ${more} more planned; --to shows them\n` : "";
+        return (shown.length > 0 ? table(COLUMNS, shown, out) : "No occurrences.\n") + rest;
+      },
+    );
 };
 
 const COLUMNS: Column<Tick>[] = [

@@ -1,53 +1,44 @@
-import { type Globals, operate, type Register } from "../command.js";
+import type { Command, Globals, Register, Use } from "../command.js";
 import { printable } from "../text.js";
 
-export const registerTypes: Register = (program, out) => {
+export const registerTypes: Register = (program) => {
+  const setting = (command: Command) =>
+    command.answer(
+      ({ ops }, types: string[] = []) => ops.types.allow({ types }),
+      ({ types }) => (types.length ? `only ${types.join(", ")} may be put\n` : "any type may be put\n"),
+    );
   const types = program
-    .command("types")
-    .summary("the task types that may be put")
-    .description("Shows which task types may be put into the namespace, by any client.")
-    .action(async (_: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.types.list(),
-        ({ types }) => (types.length ? types.map((type) => `${printable(type)}\n`).join("") : "any type\n"),
-      );
-    });
+    .verb(
+      "types",
+      "the task types that may be put",
+      "Shows which task types may be put into the namespace, by any client.",
+    )
+    .answer(
+      ({ ops }) => ops.types.list(),
+      ({ types }) => (types.length ? types.map((type) => `${printable(type)}\n`).join("") : "any type\n"),
+    );
+  setting(
+    types
+      .verb(
+        "allow",
+        "allow only these task types",
+        "Allows only these task types in puts. Stored tasks stay.",
+      )
+      .argument("<types...>"),
+  );
   types
-    .command("allow")
-    .summary("allow only these task types")
-    .description("Allows only these task types in puts. Stored tasks stay.")
-    .argument("<types...>")
-    .action(async (allowed: string[], _: unknown, command) => set(allowed, command.optsWithGlobals()));
-  types
-    .command("show")
-    .summary("the JSON Schema of a type's payload")
-    .description("Shows the JSON Schemas of a type's payload that live workers of the queue publish.")
+    .verb(
+      "show",
+      "the JSON Schema of a type's payload",
+      "Shows the JSON Schemas of a type's payload that live workers of the queue publish.",
+    )
     .argument("<type>")
     .requiredOption("--queue <queue>", "the queue of its workers")
-    .action(async (type: string, { queue }: { queue: string }, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.types.get({ type, queue }),
-        ({ schemas }) =>
-          schemas.map(({ schema }) => `${JSON.stringify(schema, null, 2)}\n`).join("") || "no schema\n",
-      );
-    });
-  types
-    .command("any")
-    .summary("allow any task type")
-    .description("Allows any task type in puts.")
-    .action(async (_: unknown, command) => set([], command.optsWithGlobals()));
-
-  async function set(types: string[], options: Globals): Promise<void> {
-    await operate(
-      options,
-      out,
-      (ops) => ops.types.allow({ types }),
-      (answer) =>
-        answer.types.length ? `only ${answer.types.join(", ")} may be put\n` : "any type may be put\n",
+    .answer(
+      ({ ops, options: { queue } }: Use<Globals & { queue: string }>, type: string) =>
+        ops.types.get({ type, queue }),
+      ({ schemas }) =>
+        schemas.map(({ schema }) => `${JSON.stringify(schema, null, 2)}\n`).join("") || "no schema\n",
     );
-  }
+  setting(types.verb("any", "allow any task type", "Allows any task type in puts."));
 };

@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { type Globals, limitOf, operate, type Register, wholeNumber } from "../command.js";
+import { type Globals, limitOf, type Register, type Use, wholeNumber } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import type { TimeTexts } from "../times.js";
@@ -16,54 +16,41 @@ const MOST = 1_000;
 
 export const registerUpNext: Register = (program, out) => {
   program
-    .command("upnext")
-    .summary("the tasks that are due next")
-    .description("Lists the tasks that are due next, earliest first, each once.")
+    .verb(
+      "upnext",
+      "the tasks that are due next",
+      "Lists the tasks that are due next, earliest first, each once.",
+    )
     .option("-q, --queue <queue>", "of this queue")
     .option("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
-    .action(async (_: unknown, command) => {
-      const options: UpcomingOptions = command.optsWithGlobals();
-      await operate(
-        options,
-        out,
-        (ops) => ops.occurrences.upNext(pick(options, 1_000)),
-        ({ upcoming }) => shown(upcoming, out) ?? "Nothing is due.\n",
-      );
-    });
+    .answer(
+      async ({ ops, options: { queue, limit } }: Use<UpcomingOptions>) =>
+        ops.occurrences.upNext({ queue, limit: limitOf(limit, 1_000) }),
+      ({ upcoming }) => shown(upcoming, out) ?? "Nothing is due.\n",
+    );
 };
 
 export const registerForecast: Register = (program, out) => {
   program
-    .command("forecast")
-    .summary("each occurrence of the next hours")
-    .description(
+    .verb(
+      "forecast",
+      "each occurrence of the next hours",
       "Lists each occurrence that falls due within a time from now, by the current schedules, earliest first.\n" +
         "Missed occurrences that the task's catch-up policy keeps are due now.",
     )
     .argument("<duration>", "30m, 2h, 1d")
     .option("-q, --queue <queue>", "of this queue")
     .option("-n, --limit <n>", "at most 100,000; default 1,000", wholeNumber)
-    .action(async (within: string, _: unknown, command) => {
-      const options: UpcomingOptions = command.optsWithGlobals();
-      let found = 0;
-      await operate(
-        options,
-        out,
-        async (ops) => {
-          const answer = await ops.occurrences.forecast({ within, ...pick(options, 100_000) });
-          found = answer.upcoming.length;
-          return answer;
-        },
-        ({ upcoming }) => shown(upcoming, out) ?? `Nothing is due within ${within}.\n`,
-      );
-      if (found === (options.limit ?? MOST)) out.note("there may be more: --limit sets the number listed.");
-    });
+    .answer(
+      async ({ ops, options: { queue, limit } }: Use<UpcomingOptions>, within: string) => {
+        const found = await ops.occurrences.forecast({ within, queue, limit: limitOf(limit, 100_000) });
+        if (found.upcoming.length === (limit ?? MOST))
+          out.note("there may be more: --limit sets the number listed.");
+        return found;
+      },
+      ({ upcoming }, [within]) => shown(upcoming, out) ?? `Nothing is due within ${within}.\n`,
+    );
 };
-
-function pick({ queue, limit: asked }: UpcomingOptions, most: number): { queue?: string; limit?: number } {
-  const limit = limitOf(asked, most);
-  return { ...(queue === undefined ? {} : { queue }), ...(limit === undefined ? {} : { limit }) };
-}
 
 /** Undefined: nothing is to come. */
 function shown(found: readonly Upcoming[], out: Output): string | undefined {

@@ -18,9 +18,9 @@ interface ValidateOptions extends Globals {
 
 export const registerValidate: Register = (program, out) => {
   program
-    .command("validate")
-    .summary("check tasks as put does, and show when they run; stores nothing")
-    .description(
+    .verb(
+      "validate",
+      "check tasks as put does, and show when they run; stores nothing",
       "Checks tasks as put does, and shows what their schedules mean and when they run next. Stores nothing.\n" +
         "FILE holds one task as a JSON object, or an array of them: the first invalid one is named.",
     )

@@ -1,13 +1,13 @@
 import type { AnswerTo } from "@carillon/ops";
-import { operate, type Register } from "../command.js";
+import type { Register } from "../command.js";
 import { type Column, table } from "../table.js";
 import { cut } from "../text.js";
 
 export const registerWorkers: Register = (program, out) => {
   program
-    .command("workers")
-    .summary("worker processes: their queues and task types, and their current runs")
-    .description(
+    .verb(
+      "workers",
+      "worker processes: their queues and task types, and their current runs",
       [
         "Lists the worker processes of the namespace. STATE is ready; stopping: it takes no more jobs, and waits for its runs; silent: it",
         "missed a heartbeat, because it hangs or is cut off; or dead: it missed three. A dead worker stays listed for an hour. Plain BullMQ",
@@ -15,14 +15,10 @@ export const registerWorkers: Register = (program, out) => {
         "shows all.",
       ].join(" "),
     )
-    .action(async (_: unknown, command) => {
-      await operate(
-        command.optsWithGlobals(),
-        out,
-        (ops) => ops.workers.list(),
-        ({ workers }) => (workers.length ? table(COLUMNS, workers, out) : "No workers.\n"),
-      );
-    });
+    .answer(
+      ({ ops }) => ops.workers.list(),
+      ({ workers }) => (workers.length ? table(COLUMNS, workers, out) : "No workers.\n"),
+    );
 };
 
 const COLUMNS: Column<AnswerTo<"workers.list">["workers"][number]>[] = [
