@@ -283,6 +283,32 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.delete("waits");
   });
 
+  test("a payload is edited in the form of its type's schema, or as JSON, and a wrong one is refused", async () => {
+    const { page, go } = await world.as("admin");
+    await put("letter", {
+      type: "letter",
+      payload: { text: "Dear all", paper: "a4", to: { names: [] }, more: 1 },
+    });
+    await go("/tasks/q/system/letter/edit");
+    const form = page.getByRole("group", { name: "Payload", exact: true });
+    const json = form.getByLabel("As JSON");
+    const payload = async () => JSON.parse(await json.inputValue());
+    await form.getByRole("textbox", { name: "names" }).fill("ann\nbob");
+    await form.getByRole("spinbutton").fill("2");
+    const stored = { text: "Dear all", paper: "a4", to: { names: ["ann", "bob"] }, more: 1, copies: 2 };
+    expect(await payload()).toEqual(stored);
+    await json.fill(JSON.stringify({ ...stored, paper: "a5" }));
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("payload.paper").first().waitFor();
+    expect(await form.getByRole("combobox", { name: "paper" }).count()).toBe(0);
+    await json.fill(JSON.stringify(stored));
+    await form.getByRole("combobox", { name: "paper" }).selectOption("a3");
+    await page.getByRole("button", { name: "Save" }).click();
+    await titleOf(page, "letter").waitFor();
+    expect((await world.client.get("letter")).payload).toEqual({ ...stored, paper: "a3" });
+    await world.client.delete("letter");
+  });
+
   test("two people who edit one task lose nothing that they wrote", async () => {
     const [one, two] = [await world.as("admin"), await world.as("admin", "again")];
     for (const { go } of [one, two]) await go("/tasks/q/system/fine/edit");

@@ -32,6 +32,16 @@ const TYPES: readonly AnyTaskType[] = [
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     },
   }),
+  defineTask("letter", {
+    queue: "q",
+    payload: z.object({
+      text: z.string().describe("Its first line."),
+      copies: z.int().default(1),
+      paper: z.enum(["a4", "a3"]),
+      to: z.object({ names: z.array(z.string()), home: z.boolean().optional() }),
+    }),
+    handler: async () => {},
+  }),
   MARKED_TYPE,
 ];
 

@@ -1,7 +1,7 @@
 import type { Draft } from "../lib/definition.js";
 import { Field, Select } from "../parts/confirm.js";
-import { JsonField } from "../parts/json-field.js";
 import { NameInput } from "../parts/name-input.js";
+import { PayloadField } from "../parts/payload-field.js";
 import { words } from "../words.js";
 
 const w = words.edit;
@@ -53,9 +53,9 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
       {text("type", { required: true })}
       {text("description")}
       <ScheduleFields schedule={(draft["schedule"] ?? {}) as Draft} onEdit={(to) => set("schedule", to)} />
-      <JsonField
-        key={String(isNew)}
-        label={w.fields.payload}
+      <PayloadField
+        queue={String(draft["queue"] ?? "")}
+        type={String(draft["type"] ?? "")}
         value={draft["payload"] ?? {}}
         onEdit={(to) => set("payload", to)}
       />

@@ -6,8 +6,8 @@ import { useMe } from "../lib/me.js";
 import { isoTime, typedTime, useZone } from "../lib/time.js";
 import { Check, Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
 import { NewFreeze } from "../parts/freeze.js";
-import { JsonField } from "../parts/json-field.js";
 import { notify } from "../parts/notices.js";
+import { PayloadField } from "../parts/payload-field.js";
 import { words } from "../words.js";
 
 export type Action = "trigger" | "pause" | "resume" | "freeze" | "backfill" | "delete";
@@ -56,8 +56,9 @@ function Trigger({ task, onClose }: Props) {
       </Field>
       {define ? <Check label={w.otherPayload} checked={other} onSet={setOther} /> : null}
       {other ? (
-        <JsonField
-          label={words.edit.fields.payload}
+        <PayloadField
+          queue={task.queue}
+          type={task.type}
           hint={w.payloadHint}
           value={payload}
           onEdit={setPayload}

@@ -5,29 +5,32 @@ import { Field } from "./confirm.js";
 interface Props {
   label: string;
   hint?: string;
-  /** The first value; undefined: the field is empty. */
+  /** Undefined: the field is empty. */
   value: unknown;
   onEdit: (to: unknown) => void;
 }
 
-/** Any JSON. What is typed may be invalid meanwhile: `onEdit` gets valid values only, and the form is not submitted. */
+/**
+ * Any JSON. What is typed may be invalid meanwhile: `onEdit` gets valid values only, and the form is not submitted. A value that comes from
+ * elsewhere replaces what was typed.
+ */
 export function JsonField({ label, hint, value, onEdit }: Props) {
-  const [text, setText] = useState(() => JSON.stringify(value, null, 2) ?? "");
-  const [wrong, setWrong] = useState(false);
-  const shown = wrong ? words.notJson : hint;
+  const [typed, setTyped] = useState({ text: "", of: "" });
+  const text = typed.of === JSON.stringify(value) ? typed.text : (JSON.stringify(value, null, 2) ?? "");
+  const isWrong = text !== "" && parsed(text) === undefined;
+  const shown = isWrong ? words.notJson : hint;
   return (
     <Field label={label} {...(shown === undefined ? {} : { hint: shown })}>
       <textarea
         className="input"
         spellCheck={false}
         required
-        aria-invalid={wrong}
+        aria-invalid={isWrong}
+        ref={(field) => field?.setCustomValidity(isWrong ? words.notJson : "")}
         value={text}
         onChange={({ target }) => {
-          setText(target.value);
           const is = parsed(target.value);
-          setWrong(is === undefined);
-          target.setCustomValidity(is === undefined ? words.notJson : "");
+          setTyped({ text: target.value, of: JSON.stringify(is ?? value) });
           if (is !== undefined) onEdit(is);
         }}
       />
