@@ -287,8 +287,9 @@ describe("the liveness of a node", () => {
     expect(scheduler.ready).toBe(false);
     await pause(100);
     expect(await store.registry.nodes()).toEqual([]);
-    await put("q", { id: "t", schedule: await soon(100) });
-    await pause(600);
+    const { at } = await soon(0);
+    await put("q", { id: "t", schedule: { every: "1s" } });
+    await eventually(async () => (await store.serverTime()) > at + 2_500);
     expect(await internalsOf(store).link.ask((c) => c.zcard(internalsOf(store).keys.queue("q").runs))).toBe(
       0,
     );
