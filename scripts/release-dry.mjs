@@ -1,7 +1,7 @@
 // npm run release:dry: tests a release as users get it. Packs all packages, checks their exports, types and sizes, and the settings for
 // provenance; installs the tarballs into an empty ESM and an empty CommonJS project, checks the licences of all that comes along, and runs the
-// example of the SDK's README there, on each supported version of Node.js; builds and runs apps of Next.js and NestJS; writes the release notes.
-// Needs a package registry.
+// example of the SDK's README there, on each supported version of Node.js; builds and runs apps of Next.js and NestJS on each; replaces a fleet of
+// the packed version by the next one; writes the release notes. Needs a package registry.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -12,9 +12,9 @@ import { pack, publishedPackages } from "./lib/packages.mjs";
 import { main, root, say, stateDir, Trouble } from "./lib/project.mjs";
 import { releaseNotes } from "./lib/release-notes.mjs";
 import { run, runTool } from "./lib/run.mjs";
+import { NODES, runtime } from "./lib/runtime.mjs";
 import { setUp } from "./lib/setup.mjs";
 
-const NODES = [20, 22, 24];
 /** Largest tarball, in kB. A package that grows beyond it has packed something by mistake, or needs a reason. */
 const LARGEST_KB = 1_500;
 const README = "packages/sdk/README.md";
@@ -87,20 +87,24 @@ await main(async () => {
         licenceProblems(readLock(folder), (at) => installed(at, folder)),
       );
     for (const major of NODES) {
-      const node = await nodeProgram(major);
+      const node = await runtime(`node@${major}`);
       for (const { folder, type } of projects) {
         const problem = await problemOf(node, major, folder);
         report(`Node.js ${major}, ${type}`, problem === undefined ? [] : [problem]);
       }
     }
-    const apps = await run(
-      process.execPath,
-      ["scripts/test.mjs", "--nightly", "test/packages/builders.nightly.test.ts"],
-      {
-        capture: true,
-      },
-    );
-    report("apps of Next.js and NestJS", apps.code === 0 ? [] : [apps.output]);
+    const commands = {
+      "apps of Next.js and NestJS": [
+        "scripts/test.mjs",
+        "--nightly",
+        "test/packages/builders.nightly.test.ts",
+      ],
+      "rolling upgrade": ["scripts/chaos/upgrade.mjs", "--from", home],
+    };
+    for (const [name, args] of Object.entries(commands)) {
+      const { code, output } = await run(process.execPath, args, { capture: true });
+      report(name, code === 0 ? [] : [output]);
+    }
     const notes = join(stateDir(), "release-notes.md");
     writeFileSync(notes, `${releaseNotes()}\n`);
     say(`wrote the release notes to ${notes}`);
@@ -163,16 +167,6 @@ async function makeProject(folder, type, source, tarballs) {
   if (code !== 0) throw new Trouble(`npm install into an empty ${type} project failed:\n${output}`);
   say(`installed into an empty ${type} project`);
   return { folder, type };
-}
-
-/** The Node.js program of this version: the running one, or that of npm's package `node`. */
-async function nodeProgram(major) {
-  if (process.versions.node.startsWith(`${major}.`)) return process.execPath;
-  const args = ["--yes", "--package", `node@${major}`, "node", "-p", "process.execPath"];
-  const { code, output } = await run("npx", args, { cwd: tmpdir(), capture: true });
-  const program = output.trim().split("\n").at(-1);
-  if (code !== 0 || !program) throw new Trouble(`Node.js ${major} could not be installed:\n${output}`);
-  return program;
 }
 
 /** Problem of the example on that Node.js; undefined: none. */

@@ -6,6 +6,7 @@ import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { main, root, say, stateDir, Trouble } from "./lib/project.mjs";
 import { run } from "./lib/run.mjs";
+import { runtime } from "./lib/runtime.mjs";
 import { redisBinary, setUp } from "./lib/setup.mjs";
 
 /** Each with its vitest project. */
@@ -31,7 +32,7 @@ await main(async () => {
   const failures = [];
   for (const subject of positionals) {
     const [kind] = subject.split("@");
-    const program = kind === "node" || kind === "bun" ? await installed(kind, subject) : resolve(subject);
+    const program = kind === "node" || kind === "bun" ? await runtime(subject) : resolve(subject);
     const version = await versionOf(program);
     for (const suite of kind === "bun" ? ["a task, from its put to its result"] : values.suite) {
       const { passed, failed } =
@@ -104,16 +105,6 @@ async function ringOn(runtime) {
     await client.close();
     await redis.stop();
   }
-}
-
-/** The program of an npm package that ships it, installed beside the project's own dependencies. */
-async function installed(program, spec) {
-  const home = stateDir("runtimes", spec);
-  const { code, output } = await run("npm", ["install", "--prefix", home, "--no-audit", "--no-fund", spec], {
-    capture: true,
-  });
-  if (code !== 0) throw new Trouble(`npm install ${spec} failed:\n${output}`);
-  return join(home, "node_modules", ".bin", program);
 }
 
 /** Its name and version, as it prints them. */

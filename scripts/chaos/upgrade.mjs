@@ -1,12 +1,14 @@
-// npm run chaos:upgrade: a fleet of this version becomes one of a next version, which writes newer formats of tasks and runs, and goes back, one
-// process after the other, under load. Then all occurrences must have run once, and nothing of the next version on an older one. A control has
-// an older version that does not check the format; it must fail.
+// npm run chaos:upgrade: a fleet of an old version becomes one of a next version, and goes back, one process after the other, under load. Then all
+// occurrences must have run once, and nothing of a newer format on an older version. A control has an old version that does not check the
+// format; it must fail. The old version is this checkout. With --from it is a packed one: a published version, or the folder of its tarballs.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
 import { main, say, Trouble } from "../lib/project.mjs";
 import { setUp } from "../lib/setup.mjs";
-import { copyVersion, runDir } from "./versions.mjs";
+import { copyVersion, installVersion, runDir } from "./versions.mjs";
 
+const CONTROL = "control without a check of the format";
 const TASKS = 20;
 /** In ms: between two replacements. Tasks are due each second. */
 const STEP = 3_000;
@@ -19,34 +21,45 @@ const logger = { debug() {}, info() {}, warn() {}, error() {}, fatal() {} };
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 500 };
 
 await main(async () => {
+  const { values } = parseArgs({ options: { from: { type: "string" } } });
   await setUp();
   const { startRedis, eventually } = await import("@carillon/testing"); // exists once it is built
   const dir = runDir();
-  const make = (name, { bumped = false, changes = {} } = {}) =>
-    copyVersion(dir, name, {
-      bumped,
-      changes: { "store/dist/script/facts.js": bumped ? [SOON, BUMP] : [SOON], ...changes },
-    });
-  const next = await load(make("next", { bumped: true }));
+  const from = values.from === undefined ? undefined : await installVersion(dir, values.from);
+  /**
+   * A copy in which runs are handed back for a shorter time.
+   * @param {string} name
+   * @param {{ from?: string | undefined, bumped?: boolean, changes?: [RegExp, string][], lua?: Record<string, [RegExp, string][]> }} [how]
+   */
+  const make = (name, { changes = [], lua = {}, ...how } = {}) =>
+    load(
+      copyVersion(dir, name, {
+        ...how,
+        changes: { "store/dist/script/facts.js": [SOON, ...changes], ...lua },
+      }),
+    );
+  const old = await make("old", { from });
+  /** @type {Record<string, [RegExp, string][]>} */
   const blind = { "store/lua/texts.js": [[/return tonumber\(v or 1\) > F\.runFormat/g, "return false"]] };
-  const olds = {
-    upgrade: make("current"),
-    "control without a check of the format": make("blind", { changes: blind }),
+  const newer = { ...(await make("newer", { bumped: true, changes: [BUMP] })), newer: true };
+  const fleets = {
+    ...(from && { [`${values.from} and this checkout`]: [old, await make("checkout")] }),
+    "upgrade to newer formats": [old, newer],
+    [CONTROL]: [await make("blind", { from, lua: blind }), newer],
   };
 
-  const found = {};
-  for (const [name, folder] of Object.entries(olds)) {
+  let failures = 0;
+  for (const [name, [before, next]] of Object.entries(fleets)) {
     const redis = await startRedis({ appendonly: true });
     try {
-      found[name] = await upgrade({ old: await load(folder), next, url: redis.url, eventually });
+      const { runs, violations } = await upgrade({ old: before, next, url: redis.url, eventually });
+      say([`${name}: ${runs} runs, ${violations.length} violations`, ...violations.slice(0, 5)].join("\n  "));
+      if (violations.length > 0 !== (name === CONTROL)) failures += 1;
     } finally {
       await redis.stop();
     }
-    const { runs, violations } = found[name];
-    say([`${name}: ${runs} runs, ${violations.length} violations`, ...violations.slice(0, 5)].join("\n  "));
   }
-  const [real, control] = Object.values(found);
-  return real.violations.length === 0 && control.violations.length > 0 ? 0 : 1;
+  return failures === 0 ? 0 : 1;
 });
 
 /** The packages of a version. */
@@ -125,20 +138,20 @@ async function upgrade({ old, next, url, eventually }) {
       return new Map(all.map((id, n) => [id, stats[n]]));
     };
     const stats = await eventually(open, PATIENCE);
-    return { runs: starts.length, violations: violationsOf(starts, stats, next.name) };
+    return { runs: starts.length, violations: violationsOf(starts, stats, next) };
   } finally {
     await Promise.all([...fleet.values()].map((one) => one.stop({ within: 1_000 })));
     await Promise.all(clients.map((client) => client.close()));
   }
 }
 
-/** Occurrences that are missing or doubled, miscounted tasks, and runs of the next version that an older worker has started. */
+/** Occurrences that are missing or doubled, miscounted tasks, and runs of a newer format that an older worker has started. */
 function violationsOf(starts, stats, next) {
   return [...stats].flatMap(([id, { successes, runs }]) => {
     const own = starts.filter(({ task }) => task === id);
     const times = [...new Set(own.map(({ nominal }) => nominal))].sort((a, b) => a - b);
     const gaps = times.filter((time, i) => i > 0 && time - times[i - 1] !== 1_000);
-    const foreign = id.startsWith("next") ? own.filter(({ by }) => by !== next) : [];
+    const foreign = next.newer && id.startsWith("next") ? own.filter(({ by }) => by !== next.name) : [];
     return [
       ...(own.length === 0 ? [`${id} never ran`] : []),
       ...(own.length > times.length ? [`${id}: ${own.length} starts of ${times.length} occurrences`] : []),

@@ -7,10 +7,11 @@ import { promisify } from "node:util";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pack, publishedPackages } from "../../scripts/lib/packages.mjs";
+import { NODES, runtime } from "../../scripts/lib/runtime.mjs";
 
 /*
- * Builds a program that puts each kind of schedule, with each of these, and runs it; and serves a client with NestJS. They bring
- * hundreds of megabytes, so they are installed here and not for everybody.
+ * Builds a program that puts each kind of schedule, with each of these, and runs it; and serves a client with NestJS. Next.js and
+ * NestJS on each supported version of Node.js. They bring hundreds of megabytes, so they are installed here and not for everybody.
  */
 
 const execute = promisify(execFile);
@@ -54,10 +55,10 @@ async function expectSameTimes(put: () => Promise<Times>): Promise<void> {
 }
 
 /** Runs a server until `use` has ended. */
-async function serving(args: string[], use: (url: string) => Promise<void>): Promise<void> {
+async function serving(node: string, args: string[], use: (url: string) => Promise<void>): Promise<void> {
   const port = String(await freePort());
   const env = { ...process.env, ...connected(), PORT: port };
-  const server = execFile(process.execPath, args, { cwd: home, env });
+  const server = execFile(node, args, { cwd: home, env });
   try {
     const url = `http://127.0.0.1:${port}`;
     await eventually(() => fetch(url), { timeoutMs: 120_000 });
@@ -103,11 +104,12 @@ describe("a program that is built by", () => {
   );
 
   test.each([
-    ["its default", []],
-    ["webpack", ["--webpack"]],
+    ...NODES.map((major) => [major, "its default", []] as const),
+    [Number.parseInt(process.versions.node, 10), "webpack", ["--webpack"]] as const,
   ])(
-    "Next.js with %s puts each kind of schedule, and is built without REDIS_URL",
-    async (_name, flags) => {
+    "Next.js on Node.js %s with %s puts each kind of schedule, and is built without REDIS_URL",
+    async (major, _name, flags) => {
+      const node = await runtime(`node@${major}`);
       const route = join(home, "app", "put");
       await mkdir(route, { recursive: true });
       await cp(join(files, "route.mjs"), join(route, "route.js"));
@@ -115,8 +117,8 @@ describe("a program that is built by", () => {
       await writeFile(join(home, "app", "layout.js"), layout);
       const next = join(home, "node_modules", "next", "dist", "bin", "next");
       await rm(join(home, ".next"), { recursive: true, force: true });
-      await run(process.execPath, [next, "build", ...flags], { REDIS_URL: "" });
-      await serving([next, "start"], (url) =>
+      await run(node, [next, "build", ...flags], { REDIS_URL: "" });
+      await serving(node, [next, "start"], (url) =>
         expectSameTimes(async () => (await fetch(`${url}/put`)).json() as Promise<Times>),
       );
     },
@@ -124,20 +126,29 @@ describe("a program that is built by", () => {
   );
 });
 
-test("NestJS answers errors of the SDK with their status", () =>
-  serving(["nest.mjs"], async (url) => {
-    const put = (schedule: object) =>
-      fetch(`${url}/tasks`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ id: "a", type: "bell", queue: "bells", schedule, payload: {} }),
+test.each(NODES)(
+  "NestJS on Node.js %s answers errors of the SDK with their status",
+  async (major) => {
+    const node = await runtime(`node@${major}`);
+    await serving(node, ["nest.mjs"], async (url) => {
+      const put = (schedule: object) =>
+        fetch(`${url}/tasks`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ id: "a", type: "bell", queue: "bells", schedule, payload: {} }),
+        });
+      expect((await put({ every: "1h" })).status).toBe(201);
+      const refused = await put({ cron: "0 9 * * 8-9" });
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toMatchObject({
+        statusCode: 400,
+        message: expect.stringContaining("cron"),
       });
-    expect((await put({ every: "1h" })).status).toBe(201);
-    const refused = await put({ cron: "0 9 * * 8-9" });
-    expect(refused.status).toBe(400);
-    expect(await refused.json()).toMatchObject({ statusCode: 400, message: expect.stringContaining("cron") });
-    expect((await fetch(`${url}/tasks/b`)).status).toBe(404);
-  }));
+      expect((await fetch(`${url}/tasks/b`)).status).toBe(404);
+    });
+  },
+  PATIENCE,
+);
 
 test("Sentry gets an error with class, cause and run from the middleware of docs/handlers.md", async () => {
   const page = await readFile(new URL("../../docs/handlers.md", import.meta.url), "utf8");
