@@ -1,18 +1,18 @@
-// npm run docs:api: writes docs/api.md, the signatures of all exports, docs/operations.md, and with docstrings .carillon/api. With --check it
-// writes nothing, and fails if one of the pages is stale. Reads the declarations that the build made. A workspace of its own, because typedoc
-// needs a TypeScript before 7.
-import { readFileSync, writeFileSync } from "node:fs";
+// npm run docs:api: writes docs/api.md, the signatures of all exports, and docs/operations.md. With --check it writes nothing, and fails if one of
+// the pages is stale. With --site it writes the reference of the site instead, which has docstrings too. Reads the declarations that the build
+// made. A workspace of its own, because it needs a TypeScript before 7.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
-import { Application } from "typedoc";
 import { publishedPackages } from "../lib/packages.mjs";
-import { main, root, say, stateDir, Trouble } from "../lib/project.mjs";
+import { main, root, say } from "../lib/project.mjs";
 import { operations } from "./operations.mjs";
-import { signatures } from "./signatures.mjs";
+import { referencePages, signatures } from "./signatures.mjs";
 
+const SITE = "scripts/site/reference";
 const HEAD = `# Public API
 
-Every export of every package, with its signature: a change of the public API is a change of this file. \`npm run docs:api\` writes it, and
-writes the reference with all docstrings to \`.carillon/api\`. Your editor shows the docstrings too.
+Every export of every package, with its signature: a change of the public API is a change of this file, which \`npm run docs:api\` writes. Your
+editor shows the docstrings too, and so does the documentation's site.
 `;
 
 await main(async () => {
@@ -24,6 +24,12 @@ await main(async () => {
         file: join(root, folder, types),
       })),
   );
+  if (process.argv.includes("--site")) {
+    rmSync(join(root, SITE), { recursive: true, force: true });
+    mkdirSync(join(root, SITE));
+    for (const [page, text] of referencePages(entries)) writeFileSync(join(root, SITE, page), text);
+    return 0;
+  }
   const pages = {
     "docs/api.md": [HEAD, ...signatures(entries)].join("\n"),
     "docs/operations.md": operations(),
@@ -35,36 +41,6 @@ await main(async () => {
     return 1;
   }
   for (const [page, text] of Object.entries(pages)) writeFileSync(join(root, page), text);
-  await writeReference(entries);
-  say(`wrote ${Object.keys(pages).join(", ")} and .carillon/api/index.html`);
+  say(`wrote ${Object.keys(pages).join(" and ")}`);
   return 0;
 });
-
-async function writeReference(entries) {
-  const app = await Application.bootstrapWithPlugins(
-    {
-      name: "Carillon",
-      entryPoints: entries.map(({ file }) => file),
-      out: stateDir("api"),
-      logLevel: "Error",
-      readme: "none",
-      excludeExternals: true,
-      disableSources: true,
-      skipErrorChecking: true,
-      compilerOptions: {
-        module: "nodenext",
-        target: "es2023",
-        strict: true,
-        exactOptionalPropertyTypes: true,
-      },
-    },
-    // Without readers of configuration files: a tsconfig.json names sources, and these are declarations.
-    [],
-  );
-  const project = await app.convert();
-  if (!project) throw new Trouble("The reference could not be made from the declarations.");
-  for (const module of project.children ?? [])
-    module.name = module.name.replace(/^\w+\/(\w+)\/dist/, "@carillon/$1");
-  await app.generateOutputs(project);
-  if (app.logger.hasErrors()) throw new Trouble("The reference could not be written: see the errors above.");
-}

@@ -35,4 +35,4 @@ export const repository = JSON.parse(textOf("package.json")).homepage.replace("#
 
 /** Removes the repository's address from a link, which becomes a path from the root. */
 export const withoutRepository = (link) =>
-  link.replace(new RegExp(`^${repository}/(blob|tree)/main(?=/|$)`), "");
+  link.replace(new RegExp(`^${repository}/(blob|tree|raw)/main(?=/|$)`), "");

@@ -4,8 +4,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { main, root } from "../lib/project.mjs";
 import { run } from "../lib/run.mjs";
+import { setUp } from "../lib/setup.mjs";
 
 await main(async () => {
+  await setUp();
+  const reference = await run(process.execPath, ["scripts/api-reference/main.mjs", "--site"]);
+  if (reference.code !== 0) return reference.code;
   const cwd = join(root, "scripts/site");
   if (!existsSync(join(cwd, "node_modules/vitepress"))) {
     const { code } = await run("npm", ["ci", "--ignore-scripts"], { cwd });

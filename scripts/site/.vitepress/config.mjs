@@ -1,26 +1,52 @@
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
-import { anchorOf, pages, repository, textOf } from "../../lib/pages.mjs";
+import { anchorOf, repository, textOf, withoutRepository } from "../../lib/pages.mjs";
 import { root, stateDir } from "../../lib/project.mjs";
 import { deadAnchors } from "../anchors.mjs";
-import { hrefOf, routeOf } from "../routes.mjs";
+import { API, hrefOf, reference, routeOf, sitePages } from "../routes.mjs";
 import { sections } from "../sidebar.mjs";
 
 const DESCRIPTION =
   "A distributed scheduler for Node.js on Redis and BullMQ: each occurrence becomes exactly one job.";
-const known = new Set(pages());
+const known = new Set(sitePages);
 
-/** Makes a link of a page in the repository one of the site, and keeps Vue from reading `{{ }}` in code. */
+/** A picture of a page, for light and for dark. */
+const PICTURE =
+  /<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">\s*<img src="([^"]+)"(.*)>\s*<\/picture>/;
+
+/** Makes a link of a page in the repository one of the site, and keeps Vue from reading `{{ }}` in code. Draws diagrams and pictures. */
 function forSite(md) {
+  const { fence } = md.renderer.rules;
+  md.renderer.rules.fence = (tokens, i, ...rest) =>
+    tokens[i].info === "mermaid"
+      ? `<Mermaid text="${md.utils.escapeHtml(tokens[i].content)}" />`
+      : fence(tokens, i, ...rest);
   md.core.ruler.push("for-site", ({ tokens, env }) => {
     const page = env.realPath?.slice(root.length + 1);
+    if (!known.has(page)) return; // the search reads texts alone
+    for (const token of tokens) {
+      // The site has a switch for dark, which `prefers-color-scheme` does not follow.
+      token.content = token.content.replace(PICTURE, (_all, dark, light, rest) =>
+        [
+          ["light", light],
+          ["dark", dark],
+        ]
+          .map(([look, src]) => `<img class="in-${look}" src="${fileOf(page, src)}"${rest} loading="lazy">`)
+          .join(""),
+      );
+    }
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       if (token.type === "code_inline") token.attrSet("v-pre", "");
-      if (token.type === "link_open" && known.has(page))
-        token.attrSet("href", hrefOf(page, token.attrGet("href")));
+      if (token.type === "link_open") token.attrSet("href", hrefOf(page, token.attrGet("href")));
     }
   });
+}
+
+/** Path of a picture from its page. */
+function fileOf(page, src) {
+  const file = withoutRepository(src);
+  return file === src ? `./${src}` : posix.relative(`/${posix.dirname(page)}`, file);
 }
 
 /** Writes each page as Markdown beside its HTML, and llms.txt, a list of them. */
@@ -40,10 +66,17 @@ function writeMarkdown(outDir, base) {
   writeFileSync(join(outDir, "llms.txt"), `# Carillon\n\n> ${DESCRIPTION}\n${lines.join("\n")}\n`);
 }
 
+/** Entry of the sidebar for a page of the reference. */
+function exportsOf(page) {
+  return { text: textOf(page).split("\n", 1)[0].replace("# ", ""), link: hrefOf("README.md", page) };
+}
+
 /** The first sentence of a page. */
 function summaryOf(page) {
   const prose = textOf(page).replace(/^```[\s\S]*?^```|<!--.*?-->/gm, "");
-  const [first = ""] = prose.match(/^[\w"*'[].+(\n.+)*/m) ?? [];
+  const blocks = prose.split(/\n{2,}/).map((block) => block.trim());
+  const first =
+    blocks.find((block) => /^(?!\*\*[^*]+\*\*$)[\w"`(*'[]/.test(block) && block.includes(" ")) ?? "";
   const plain = first.replace(/\n/g, " ").replace(/\[([^\]]*)\]\([^)]*\)/g, "$1");
   return plain
     .replaceAll("**", "")
@@ -70,18 +103,33 @@ export default {
   srcDir: root,
   outDir: stateDir("site"),
   cacheDir: stateDir("site-cache"),
-  srcExclude: ["test/**", "scripts/**", "**/template/**"],
+  srcExclude: ["test/**", "scripts/!(site)/**", "**/template/**", API],
   rewrites: routeOf,
   lastUpdated: true,
   vite: { plugins: [vueForPages] },
-  markdown: { anchor: { slugify: anchorOf }, config: forSite },
+  markdown: {
+    anchor: { slugify: anchorOf },
+    config: forSite,
+    codeTransformers: [
+      {
+        // On a busy machine, code would be coloured only in part.
+        preprocess(_code, options) {
+          options.tokenizeTimeLimit = 0;
+        },
+      },
+    ],
+  },
   themeConfig: {
     search: { provider: "local" },
     outline: [2, 3],
     sidebar: sections.map(({ text, items }, n) => ({
       text,
       collapsed: n > 1,
-      items: items.map(({ text: title, page }) => ({ text: title, link: hrefOf("README.md", page) })),
+      items: items.map(({ text: title, page }) => ({
+        text: title,
+        link: hrefOf("README.md", page),
+        ...(page === API && { collapsed: true, items: reference.map(exportsOf) }),
+      })),
     })),
     nav: [
       { text: "Start", link: "/" },
