@@ -48,7 +48,7 @@ export class EventReads extends Repository {
 
   /** Runs without results and errors, in the order of their ids. */
   runs(queue: string, ids: readonly string[]): Promise<(Run | undefined)[]> {
-    return readBriefly(this.link, this.keys.queue(queue), queue, ids);
+    return readBriefly(this.scripts, this.keys.queue(queue), queue, ids);
   }
 
   async #after(stream: string, id: string, most: number): Promise<StreamEntry[]> {

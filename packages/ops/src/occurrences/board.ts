@@ -11,7 +11,7 @@ import {
   parseLocalName,
 } from "@carillon/core/internal";
 import { roundedInstant } from "@carillon/sdk/internal";
-import type { ShortRun, StoredChange } from "@carillon/store";
+import type { QueuePause, ShortRun, StoredChange } from "@carillon/store";
 import { z } from "zod";
 import { decodeChange } from "../changes/list.js";
 import { mayRead } from "../freezes/freeze.js";
@@ -163,12 +163,14 @@ export const boardOf = operation({
     const range = { from, to: from + size * step, step, size };
     const past = { from, to: Math.min(now, range.to - 1) };
     const each = Math.ceil(MOST_TASKS / Math.max(1, queues.length));
-    const [runs, skips, samples, dues, log] = await Promise.all([
+    const [runs, skips, samples, dues, log, states, processes] = await Promise.all([
       readRuns(call, queues, { ...past, step }, MOST_RUNS),
       readSkips(call, queues, past),
       Promise.all(queues.map((name) => store.tasks.sample({ queue: name, owner, tag }, each))),
       Promise.all(queues.map((name) => store.tasks.due(name, past.to, MOST_TASKS))),
       store.changes.page(undefined, CHANGES),
+      Promise.all(queues.map((name) => store.queues.state(name))),
+      call.owner === undefined ? Promise.all([store.registry.nodes(), store.registry.workers()]) : undefined,
     ]);
     const tasks = samples.reduce((sum, { all }) => sum + all, 0);
     const by = input.by ?? (tasks <= FEW ? "task" : queues.length > 1 ? "queue" : "owner");
@@ -228,9 +230,10 @@ export const boardOf = operation({
         ...freezes
           .filter((freeze) => mayRead(call, freeze))
           .flatMap((freeze) => windowsOf(freeze, range, call.owner)),
-        ...(await pausesOf(call, queues, rows)),
+        ...queues.flatMap((queue, i) => queuePause(queue, states[i]?.paused)),
+        ...(await taskPauses(call, rows)),
       ],
-      events: await eventsOf(call, log, past),
+      events: processes === undefined ? [] : eventsOf(processes, log, past),
       ...grid.charts(),
       sums: { ...grid.sums(), read: shown.length, doubled: doubledOf(shown.map(({ run }) => run)) },
       runs: listsOf(shown.map(({ run }) => run)),
@@ -279,54 +282,44 @@ function windowsOf(
   return bands;
 }
 
-async function pausesOf(
+function queuePause(queue: string, paused: QueuePause | undefined): z.output<typeof board>["bands"] {
+  if (paused?.at === undefined) return [];
+  const { at, by, note } = paused;
+  return [{ kind: "queue-paused", from: at, queue, by, note }];
+}
+
+async function taskPauses(
   { store }: Call,
-  queues: readonly string[],
   rows: readonly { task?: TaskName | undefined }[],
 ): Promise<z.output<typeof board>["bands"]> {
-  const [states, tasks] = await Promise.all([
-    Promise.all(queues.map((queue) => store.queues.state(queue))),
-    Promise.all(rows.flatMap(({ task }) => (task ? [store.tasks.get(task).catch(() => undefined)] : []))),
-  ]);
-  return [
-    ...states.flatMap((state, i) => {
-      const { paused } = state ?? {};
-      return paused?.at === undefined
-        ? []
-        : [
-            {
-              kind: "queue-paused" as const,
-              from: paused.at,
-              queue: queues[i],
-              by: paused.by,
-              note: paused.note,
-            },
-          ];
-    }),
-    ...tasks.flatMap((task) => {
-      if (task?.state !== "paused" || task.paused === undefined) return [];
-      const { queue, owner, id } = task.definition;
-      const { at, by, note } = task.paused;
-      return [{ kind: "task-paused" as const, from: at, queue, owner, id, by, note }];
-    }),
-  ];
+  const names = rows.flatMap(({ task }) => task ?? []);
+  const tasks = await Promise.all(names.map((name) => store.tasks.get(name).catch(() => undefined)));
+  return tasks.flatMap((task) => {
+    if (task?.state !== "paused" || task.paused === undefined) return [];
+    const { queue, owner, id } = task.definition;
+    const { at, by, note } = task.paused;
+    return [{ kind: "task-paused" as const, from: at, queue, owner, id, by, note }];
+  });
+}
+
+interface Started {
+  readonly id: string;
+  readonly started: number;
 }
 
 /** Deploys: sets of tasks that were applied, and processes that started. */
-async function eventsOf(
-  { store, owner }: Call,
+function eventsOf(
+  [nodes, workers]: readonly [readonly Started[], readonly Started[]],
   log: readonly StoredChange[],
   { from, to }: { from: number; to: number },
-): Promise<z.output<typeof board>["events"]> {
-  if (owner !== undefined) return [];
-  const [nodes, workers] = await Promise.all([store.registry.nodes(), store.registry.workers()]);
+): z.output<typeof board>["events"] {
   const applied = log.flatMap((stored) => {
     const { kind, at, scope, by } = decodeChange(stored) ?? {};
     return kind === "apply" && at !== undefined
       ? [{ kind: "deploy" as const, at, name: scope?.set ?? "", by }]
       : [];
   });
-  const started = (kind: "node" | "worker", all: readonly { id: string; started: number }[]) =>
+  const started = (kind: "node" | "worker", all: readonly Started[]) =>
     all.map(({ id, started: at }) => ({ kind, at, name: id }));
   return [...applied, ...started("node", nodes), ...started("worker", workers)]
     .filter(({ at }) => at >= from && at <= to)

@@ -94,6 +94,8 @@ interface Group {
   readonly left: number | undefined;
   /** Freezes that hold these tasks at some time. */
   readonly freezes: readonly Freeze[];
+  tasks: number;
+  /** All that have a jitter; of others, some. */
   readonly names: TaskName[];
 }
 
@@ -136,12 +138,10 @@ export async function load(
     throw invalid("step", `more than ${MOST_STEPS} steps.`, "Give a longer step, or a shorter time.");
   await store.calendars.refresh();
   const work = new Work(store, freezes ?? (await store.freezes.list()), range);
+  const known = new Map<string, Schedule>();
   for (const name of queues) {
-    for await (const timings of store.tasks.timings({ queue: name, owner, tag })) {
-      work.add(
-        name,
-        timings.filter((one) => covers({ tasks }, { queue: name, ...one })),
-      );
+    for await (const timings of store.tasks.timings({ queue: name, owner, tag }, known)) {
+      work.add(name, tasks ? timings.filter((one) => covers({ tasks }, { queue: name, ...one })) : timings);
       scope.progress(timings.length);
     }
   }
@@ -181,7 +181,8 @@ class Work {
   readonly #store: Store;
   readonly #freezes: readonly Freeze[];
   readonly #range: Range;
-  readonly #groups = new Map<string, Group>();
+  /** By their text, for schedules whose times do not depend on their task the schedule itself. */
+  readonly #groups = new Map<string | Schedule, Group>();
   readonly #traits = new Map<Schedule, { seeded: boolean; apart: boolean }>();
   readonly #slice: TimeSlice;
   #tasks = 0;
@@ -200,19 +201,22 @@ class Work {
     for (const { owner, id, tags, schedule, scheduleJson, nominal, fired } of timings) {
       try {
         const { seeded: isSeeded, apart } = this.#traitsOf(schedule);
-        const seeded = isSeeded ? canonicalSchedule(schedule, seedOf({ owner, id })) : "";
-        const { maxRuns } = schedule;
-        const first = apart ? nominal : undefined;
-        const left = maxRuns === undefined ? undefined : Math.max(0, maxRuns - fired);
         const freezes = this.#freezes.filter((one) => covers(one, { owner, queue, id, tags }));
+        const isPlain = !isSeeded && !apart && freezes.length === 0;
+        const first = apart ? nominal : undefined;
+        const { maxRuns } = schedule;
+        const left = maxRuns === undefined ? undefined : Math.max(0, maxRuns - fired);
+        const seeded = isSeeded ? canonicalSchedule(schedule, seedOf({ owner, id })) : "";
         const frozen = freezes.map((one) => one.id).join();
-        const key = [scheduleJson, frozen, ...(isSeeded || apart ? [seeded, first, left] : [])].join("\n");
+        const key = isPlain ? schedule : [scheduleJson, frozen, seeded, first, left].join("\n");
         let group = this.#groups.get(key);
         if (!group) {
-          group = { schedule, json: scheduleJson, first, left, freezes, names: [] };
+          group = { schedule, json: scheduleJson, first, left, freezes, tasks: 0, names: [] };
           this.#groups.set(key, group);
         }
-        group.names.push({ queue, owner, id });
+        group.tasks += 1;
+        if (schedule.jitter !== undefined || group.names.length < SAMPLE)
+          group.names.push({ queue, owner, id });
         this.#tasks += 1;
       } catch {
         // A schedule that is corrupt or foreign.
@@ -278,7 +282,7 @@ class Work {
     for await (const [at, following] of this.#times(group, start, end)) {
       const { jitter } = schedule;
       if (jitter === undefined) {
-        add(at, names.length);
+        add(at, group.tasks);
       } else if (this.#exact >= names.length) {
         this.#exact -= names.length;
         for (const name of names) add(at + jitterOf(jitter, seedOf(name), at, following()), 1);
@@ -335,7 +339,7 @@ class Work {
         else met.set(time, [group]);
       }
     }
-    const size = (groups: readonly Group[]) => groups.reduce((sum, { names }) => sum + names.length, 0);
+    const size = (groups: readonly Group[]) => groups.reduce((sum, { tasks }) => sum + tasks, 0);
     return [...met]
       .map(([time, groups]) => ({ time, groups, count: size(groups) }))
       .filter(({ count }) => count > 1)
@@ -345,22 +349,22 @@ class Work {
         at: time,
         count,
         schedules: groups
-          .sort((a, b) => b.names.length - a.names.length)
+          .sort((a, b) => b.tasks - a.tasks)
           .slice(0, SAMPLE)
           .map((group) => this.#contributor(group, time, count)),
       }));
   }
 
-  #contributor({ schedule, json, names }: Group, at: number, crowd: number): Contributor {
+  #contributor({ schedule, json, tasks, names }: Group, at: number, crowd: number): Contributor {
     const seed = seedOf(names[0] as TaskName);
     const following = this.#store.calendars.schedules.compiled(schedule, seed, json).next(at);
     const jitter =
       crowd < CROWD || "at" in schedule || delayOf(schedule) !== undefined
         ? undefined
-        : proposal(names.length, following === undefined ? DAY : following - at);
+        : proposal(tasks, following === undefined ? DAY : following - at);
     return {
       humanized: describeSchedule(schedule, seed),
-      tasks: names.length,
+      tasks,
       sample: names.slice(0, SAMPLE),
       ...(jitter !== undefined && { jitter }),
     };

@@ -1,6 +1,7 @@
 import { type AnswerTo, operatorOf } from "@carillon/ops";
 import { Client, type TaskInput } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
+import { Redis } from "ioredis";
 import { describe, expect, it, vi } from "vitest";
 import { eachBells, MINUTE, putBell, QUEUE, START } from "../../../../test/bells.js";
 import { explained } from "../../test/in-words.js";
@@ -342,6 +343,18 @@ describe("the occurrences of tasks", () => {
         field,
         remedy: expect.any(String),
       });
+    });
+
+    it("reads hundreds of tasks in one call, and joins those of all queues that share a schedule", async () => {
+      const schedule = { cron: "0 3 * * *" };
+      const task = (n: number) => ({ id: `n${n}`, type: "fine", queue: n === 0 ? "other" : QUEUE, schedule });
+      await kit.client.putMany(Array.from({ length: 601 }, (_, n) => task(n)));
+      const sent = vi.spyOn(Redis.prototype, "sendCommand");
+      const { busiest, tasks } = await operatorOf(kit.client).occurrences.load();
+      expect(sent.mock.calls.length).toBeLessThan(30);
+      sent.mockRestore();
+      const [schedules] = busiest.flatMap(({ collisions }) => collisions.map((one) => one.schedules));
+      expect([tasks, schedules]).toMatchObject([601, [{ tasks: 601, sample: { length: 10 } }]]);
     });
   });
 

@@ -1,4 +1,29 @@
+import { FACTS } from "../script/facts.js";
+import { answers, script } from "../script/script.js";
+import type { Scripts } from "../script/scripts.js";
 import type { Link } from "./link.js";
+
+const READ_FIELDS = script("read-fields", {
+  once: "reads",
+  keys: ["hashes[]"],
+  args: ["fields[]"],
+  answer: answers<string[]>(),
+});
+
+/** Hashes of one script call. It takes Redis about a millisecond. */
+const AT_ONCE = 500;
+
+/** Reads some fields of many hashes of one queue, in the order of their keys; "": missing, or the hash is corrupt. One round trip. */
+export async function readFields(
+  scripts: Scripts,
+  hashes: readonly string[],
+  fields: readonly string[],
+): Promise<string[][]> {
+  const parts = Array.from({ length: Math.ceil(hashes.length / AT_ONCE) }, (_, i) =>
+    scripts.run(READ_FIELDS, { hashes: hashes.slice(i * AT_ONCE, (i + 1) * AT_ONCE) }, { fields }),
+  );
+  return (await Promise.all(parts)).flatMap((texts) => texts.map((text) => text.split(FACTS.separator)));
+}
 
 /**
  * Reads hashes of one queue in one round trip. Undefined: the key holds another type (foreign data).

@@ -1,7 +1,9 @@
 import type { Run } from "@carillon/core";
 import type { QueueKeys } from "../keys.js";
+import { readFields } from "../redis/hashes.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
+import type { Scripts } from "../script/scripts.js";
 import { decodeRun } from "./codec.js";
 import { decodeLedger, type LedgerEntry } from "./ledger.js";
 
@@ -31,7 +33,7 @@ type Reply = [error: Error | null, reply: unknown];
  * ended before this time
  */
 export async function readRecent(
-  link: Link,
+  { link, scripts }: { link: Link; scripts: Scripts },
   keys: QueueKeys,
   queue: string,
   locals: readonly string[],
@@ -62,7 +64,7 @@ export async function readRecent(
     return { ids: [...open, ...ended.map(({ id }) => id)], ledger: decodeLedger(ledger ?? []) };
   });
   const ids = found.flatMap((one) => one.ids);
-  const records = await readShort(link, keys, queue, ids);
+  const records = await readShort(scripts, keys, queue, ids);
   let at = 0;
   return found.map(({ ids, ledger }) => {
     const runs = ids.flatMap((_, i) => {
@@ -76,38 +78,31 @@ export async function readRecent(
 
 /** Does the same as `readBriefly`, faster. */
 export function readShort(
-  link: Link,
+  scripts: Scripts,
   keys: QueueKeys,
   queue: string,
   ids: readonly string[],
 ): Promise<(ShortRun | undefined)[]> {
-  return readBriefly(link, keys, queue, ids, SHORT);
+  return readBriefly(scripts, keys, queue, ids, SHORT);
 }
 
 /** Runs without results and errors, in the order of their ids; undefined: there is no record. One round trip. */
 export async function readBriefly(
-  link: Link,
+  scripts: Scripts,
   keys: QueueKeys,
   queue: string,
   ids: readonly string[],
   fields: readonly string[] = FIELDS,
 ): Promise<(Run | undefined)[]> {
-  if (ids.length === 0) return [];
-  const records = await link.ask(async (client) => {
-    const pipeline = client.pipeline();
-    for (const id of ids) pipeline.hmget(keys.run(id), ...fields);
-    return ((await pipeline.exec()) ?? []) as Reply[];
-  });
-  return records.map(([error, values], i) =>
-    error ? undefined : decodeRun(queue, ids[i] as string, present(fields, values as (string | null)[])),
-  );
+  const records = await readFields(scripts, ids.map(keys.run), fields);
+  return records.map((values, i) => decodeRun(queue, ids[i] as string, present(fields, values)));
 }
 
-function present(fields: readonly string[], values: readonly (string | null)[]): Record<string, string> {
+function present(fields: readonly string[], values: readonly string[]): Record<string, string> {
   const hash: Record<string, string> = {};
   for (const [i, field] of fields.entries()) {
     const value = values[i];
-    if (typeof value === "string") hash[field] = value;
+    if (value) hash[field] = value;
   }
   return hash;
 }

@@ -150,7 +150,7 @@ export class RunReads extends Repository {
     bounds: { most: number; since?: number | undefined },
   ): Promise<Recent[]> {
     return this.#inQueues(names, (queue, locals) =>
-      readRecent(this.link, this.keys.queue(queue), queue, locals, bounds),
+      readRecent({ link: this.link, scripts: this.scripts }, this.keys.queue(queue), queue, locals, bounds),
     );
   }
 
@@ -191,7 +191,7 @@ export class RunReads extends Repository {
 
   /** Runs with what a sum needs: one round trip. Those whose records are gone are left out. */
   async brief(queue: string, ids: readonly string[]): Promise<ShortRun[]> {
-    const runs = await readShort(this.link, this.keys.queue(queue), queue, ids);
+    const runs = await readShort(this.scripts, this.keys.queue(queue), queue, ids);
     return runs.filter((run) => run !== undefined);
   }
 

@@ -133,13 +133,15 @@ export class TaskListing extends Repository {
   }
 
   /** The facts that decide the times of a queue's scheduled tasks, some at a time. */
-  async *timings(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Timing[]> {
+  async *timings(
+    filter: CountFilter & { readonly queue: string },
+    known: Map<string, Schedule>,
+  ): AsyncGenerator<Timing[]> {
     const keys = this.keys.queue(filter.queue);
-    const known = new Map<string, Schedule>();
     const names = this.#byName([filter.queue], filter, undefined, CHUNK, Number.POSITIVE_INFINITY);
     for await (const { entries } of names) {
       const locals = entries.map(({ local }) => local);
-      yield await readTimings(this.link, keys, locals, known);
+      yield await readTimings(this.scripts, keys, locals, known);
     }
   }
 

@@ -1,4 +1,4 @@
-import { CarillonError, type TaskName } from "@carillon/core";
+import { CarillonError, type Schedule, type TaskName } from "@carillon/core";
 import { localName, type ResolvedRef, type Work } from "@carillon/core/internal";
 import type { Registry } from "../registry.js";
 import { type Parts, Repository } from "../repository.js";
@@ -150,9 +150,15 @@ export class TaskReads extends Repository {
     return true;
   }
 
-  /** The facts that decide the times of a queue's scheduled tasks, some tasks at a time. */
-  timings(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Timing[]> {
-    return this.#listing.timings(filter);
+  /**
+   * The facts that decide the times of a queue's scheduled tasks, some tasks at a time.
+   * @param known schedules by their text, shared by the queues of one question
+   */
+  timings(
+    filter: CountFilter & { readonly queue: string },
+    known = new Map<string, Schedule>(),
+  ): AsyncGenerator<Timing[]> {
+    return this.#listing.timings(filter, known);
   }
 
   /** At most about this many tasks of a queue, from places evenly apart in the order of their names. */
@@ -161,7 +167,7 @@ export class TaskReads extends Repository {
     const keys = this.keys.queue(queue);
     const { all, found } = await this.#spread(tag === undefined ? keys.tasks : keys.tagged(tag), owner, most);
     const locals = [...new Set(found.map(withoutType))];
-    return { all, locals, timings: await readTimings(this.link, keys, locals, new Map()) };
+    return { all, locals, timings: await readTimings(this.scripts, keys, locals, new Map()) };
   }
 
   /** At most about this many entries of an index of names, from places evenly apart. */
@@ -203,7 +209,7 @@ export class TaskReads extends Repository {
 
   /** The tags of these tasks; none of unknown and corrupt ones. One round trip. */
   tags(queue: string, locals: readonly string[]): Promise<string[][]> {
-    return readTags(this.link, this.keys.queue(queue), locals);
+    return readTags(this.scripts, this.keys.queue(queue), locals);
   }
 
   /** Names of the tasks with a check due until then, and its time (UTC ms), earliest first. */

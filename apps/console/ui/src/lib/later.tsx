@@ -2,7 +2,7 @@ import { type ComponentType, useEffect, useState } from "react";
 import { isReachable } from "./api.js";
 
 /*
- * Parts of the page that are loaded after the first one. They are all fetched once the page is idle, so that a restart or a
+ * Parts of the page that are loaded after the first one. They are all fetched once the first page has its answers, so that a restart or a
  * new release of the console does not break an open page.
  */
 
