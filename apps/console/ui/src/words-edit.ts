@@ -18,11 +18,12 @@ export const editWords = {
       unchanged: "Nothing was different.",
     },
     conflict: (by: string | undefined) =>
-      `${by === undefined ? "Someone else" : by} has changed this task since you opened it.`,
-    theirs: "As it is stored now",
-    mine: "What you wrote",
-    takeTheirs: "Start again from this",
+      `${by ?? "Someone else"} has changed the same as you since you opened this task.`,
+    conflictColumns: ["Field", "As it is stored now", "What you wrote"],
+    takeTheirs: "Take theirs",
     takeMine: "Store mine over it",
+    joined: (by: string | undefined, fields: readonly string[]) =>
+      `${by ?? "Someone else"} has changed this task since you opened it: ${fields.join(", ")}. It is in this form now, together with what you wrote.`,
     fields: {
       id: "Id",
       owner: "Owner",

@@ -32,3 +32,30 @@ export type Draft = Record<string, unknown>;
 export function definitionOf(task: Task): Draft {
   return Object.fromEntries(Object.entries(task).filter(([field]) => !Object.hasOwn(COMPUTED, field)));
 }
+
+/**
+ * Two changes of one definition, joined field by field.
+ *
+ * @returns `theirs`: fields that are taken from theirs; `both`: those that the two set to different values, as in mine
+ */
+export function joined(
+  base: Draft,
+  theirs: Draft,
+  mine: Draft,
+): { draft: Draft; theirs: string[]; both: string[] } {
+  const differ = (one: Draft, other: Draft) => (field: string) =>
+    JSON.stringify(one[field]) !== JSON.stringify(other[field]);
+  const changed = Object.keys({ ...base, ...theirs }).filter(differ(base, theirs));
+  const isMine = differ(base, mine);
+  const taken = changed.filter((field) => !isMine(field));
+  return {
+    draft: { ...mine, ...pick(theirs, taken) },
+    theirs: taken,
+    both: changed.filter(isMine).filter(differ(theirs, mine)),
+  };
+}
+
+/** Some fields; those that it does not have are undefined. */
+export function pick(draft: Draft, fields: readonly string[]): Draft {
+  return Object.fromEntries(fields.map((field) => [field, draft[field]]));
+}

@@ -1,12 +1,13 @@
 import type { Task, TaskInput } from "@carillon/sdk";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 import { ApiError, call, type Named, refOf, shortName, taskPath } from "../lib/api.js";
-import { type Draft, definitionOf } from "../lib/definition.js";
+import { type Draft, definitionOf, joined, pick } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
 import { forget } from "../lib/unsaved.js";
+import { FieldTable, labelOf } from "../parts/changed.js";
 import { Form } from "../parts/form.js";
 import { notify } from "../parts/notices.js";
 import { ErrorNote, Loaded, PageHead, Panel } from "../parts/page.js";
@@ -45,9 +46,20 @@ function Editor({ latest }: { latest?: Task }) {
   const [asJson, setAsJson] = useState(false);
   const [, navigate] = useLocation();
   const draft = parse(text);
-  const conflict = latest !== undefined && base !== undefined && latest.revision !== base.revision;
+  const isOld = latest !== undefined && base !== undefined && latest.revision !== base.revision;
+  const both = isOld && draft ? joined(definitionOf(base), definitionOf(latest), draft) : undefined;
+  const [note, setNote] = useState<string>();
+  const goOn = (to: Draft) => {
+    setBase(latest);
+    setText(pretty(to));
+  };
+  useEffect(() => {
+    if (both?.both.length !== 0) return;
+    goOn(both.draft);
+    setNote(w.joined(latest?.updatedBy, both.theirs.map(labelOf)));
+  });
   const put = useAct(
-    (over: Task | undefined) => {
+    ({ over, draft }: { over: Task | undefined; draft: Draft | undefined }) => {
       const task = draft as unknown as TaskInput;
       return over
         ? call("tasks.replace", { ...refOf(over), task, ifRevision: over.revision })
@@ -65,30 +77,37 @@ function Editor({ latest }: { latest?: Task }) {
   );
   const lost = put.error instanceof ApiError && put.error.field === "ifRevision";
   return (
-    <Form onSubmit={() => put.mutate(base)}>
+    <Form onSubmit={() => put.mutate({ over: base, draft })}>
       <PageHead title={base ? w.title(shortName(base)) : w.newTitle}>
         <Link className="button" href={base ? taskPath(base) : "/tasks"}>
           {words.cancel}
         </Link>
         {define ? (
-          <Button type="submit" look="main" disabled={draft === undefined || put.isPending || conflict}>
+          <Button type="submit" look="main" disabled={draft === undefined || put.isPending || isOld}>
             {w.save}
           </Button>
         ) : null}
       </PageHead>
       <div className="stack">
         {put.error && !lost ? <ErrorNote error={put.error} /> : null}
-        {conflict ? (
-          <Conflict
-            theirs={latest}
-            mine={text}
-            onMine={() => put.mutate(latest)}
-            onTheirs={() => {
-              forget();
-              setBase(latest);
-              setText(pretty(definitionOf(latest)));
-            }}
-          />
+        {note === undefined ? null : (
+          <p className="note" data-tone="warn" role="status">
+            {note}
+          </p>
+        )}
+        {latest && both && both.both.length > 0 ? (
+          <section className="note" data-tone="warn" role="alert">
+            <h2>{w.conflict(latest.updatedBy)}</h2>
+            <FieldTable
+              before={pick(definitionOf(latest), both.both)}
+              after={pick(both.draft, both.both)}
+              columns={w.conflictColumns}
+            />
+            <Button onClick={() => goOn({ ...both.draft, ...pick(definitionOf(latest), both.both) })}>
+              {w.takeTheirs}
+            </Button>
+            <Button onClick={() => put.mutate({ over: latest, draft: both.draft })}>{w.takeMine}</Button>
+          </section>
         ) : null}
         <div className="panels">
           <Panel
@@ -116,7 +135,12 @@ function Editor({ latest }: { latest?: Task }) {
                   onChange={(event) => setText(event.target.value)}
                 />
               ) : (
-                <EditForm draft={draft} isNew={!base} onEdit={(to) => setText(pretty(to))} />
+                <EditForm
+                  key={JSON.stringify(base?.payload)}
+                  draft={draft}
+                  isNew={!base}
+                  onEdit={(to) => setText(pretty(to))}
+                />
               )}
               {draft === undefined ? <p className="note">{w.noJson}</p> : null}
             </div>
@@ -127,49 +151,6 @@ function Editor({ latest }: { latest?: Task }) {
         </div>
       </div>
     </Form>
-  );
-}
-
-interface ConflictProps {
-  theirs: Task;
-  mine: string;
-  onMine: () => void;
-  onTheirs: () => void;
-}
-
-/** Shown if someone else changed the task meanwhile: both definitions, and a choice between them. */
-function Conflict({ theirs, mine, onMine, onTheirs }: ConflictProps) {
-  const stored = pretty(definitionOf(theirs));
-  return (
-    <section className="note" data-tone="warn" role="alert">
-      <h2>{w.conflict(theirs.updatedBy)}</h2>
-      <div className="panels">
-        <div className="stack">
-          <h3>{w.theirs}</h3>
-          <Marked text={stored} other={mine} />
-          <Button onClick={onTheirs}>{w.takeTheirs}</Button>
-        </div>
-        <div className="stack">
-          <h3>{w.mine}</h3>
-          <Marked text={mine} other={stored} />
-          <Button onClick={onMine}>{w.takeMine}</Button>
-        </div>
-      </div>
-    </section>
-  );
-}
-
-/** A text in which the lines that the other does not have stand out. */
-function Marked({ text, other }: { text: string; other: string }) {
-  const known = new Set(other.split("\n"));
-  return (
-    <pre>
-      {text.split("\n").map((line, i) => {
-        const Line = known.has(line) ? "span" : "mark";
-        // biome-ignore lint/suspicious/noArrayIndexKey: lines may repeat, and do not move
-        return <Line key={i}>{`${line}\n`}</Line>;
-      })}
-    </pre>
   );
 }
 

@@ -35,20 +35,26 @@ export function Changed({ of: { before, after, times } }: { of: Preview }) {
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Fields that differ, old and new. */
-export function FieldTable({ before, after }: { before?: Fields | undefined; after?: Fields | undefined }) {
+export function FieldTable(props: {
+  before?: Fields | undefined;
+  after?: Fields | undefined;
+  /** Heads: the field, before, after. */
+  columns?: readonly string[];
+}) {
+  const { before, after, columns = w.columns } = props;
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   if (fields.length === 0) return <p>{w.same}</p>;
   return (
     <table className="plain small stacks">
-      <TableHead of={w.columns} />
+      <TableHead of={columns} />
       <tbody>
         {fields.map((field) => (
           <tr key={field}>
             <td title={field}>{labelOf(field)}</td>
-            <td className="any mono" data-name={w.columns[1]}>
+            <td className="any mono" data-name={columns[1]}>
               {JSON.stringify(before?.[field]) ?? words.none}
             </td>
-            <td className="any mono" data-name={w.columns[2]}>
+            <td className="any mono" data-name={columns[2]}>
               {JSON.stringify(after?.[field]) ?? words.none}
             </td>
           </tr>
