@@ -43,4 +43,5 @@ export type {
   UnionSchedule,
   WholeSchedule,
 } from "./types.js";
+export { previewYear, type YearDay } from "./year.js";
 export { segmentAt, zoneOf } from "./zone/offsets.js";

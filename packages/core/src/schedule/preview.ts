@@ -76,8 +76,7 @@ const NAMED = 3;
 export function previewSchedule(schedule: Schedule, options: PreviewOptions): SchedulePreview {
   const { from, seed = "", context = {} } = options;
   const members = membersOf(schedule, { seed, context, lenient: false });
-  const zones = new Set(members.map(({ timetable }) => timetable.zone));
-  const shown = zones.size === 1 ? members[0]!.timetable.zone : "UTC";
+  const shown = zoneOfMembers(members);
   const timezone = options.timezone === undefined ? shown : requireZone(options.timezone, "timezone");
   const zone = zoneOf(timezone);
   const instant = (time: number) => ({ time, utc: formatInstant(time), local: localText(time, zone) });
@@ -107,12 +106,18 @@ export function previewSchedule(schedule: Schedule, options: PreviewOptions): Sc
   return { timezone, times, excluded, exhausted: time === undefined || spent, notes };
 }
 
-function nextOf(members: readonly Member[], after: number): number | undefined {
+/** UTC if they differ. */
+export function zoneOfMembers(members: readonly Member[]): string {
+  const zones = new Set(members.map(({ timetable }) => timetable.zone));
+  return zones.size === 1 ? members[0]!.timetable.zone : "UTC";
+}
+
+export function nextOf(members: readonly Member[], after: number): number | undefined {
   const found = members.map(({ compiled }) => compiled.next(after)).filter((time) => time !== undefined);
   return found.length === 0 ? undefined : Math.min(...found);
 }
 
-function takenBetween(members: readonly Member[], after: number, to: number): Taken[] {
+export function takenBetween(members: readonly Member[], after: number, to: number): Taken[] {
   const taken = new Map<number, string>();
   for (const { before, excluders } of members) {
     if (excluders.length === 0) continue;
@@ -129,7 +134,7 @@ function takenBetween(members: readonly Member[], after: number, to: number): Ta
 }
 
 /** Times that clock changes skip, and that are not made up for. */
-function lostBetween(members: readonly Member[], after: number, to: number): PreviewNote[] {
+export function lostBetween(members: readonly Member[], after: number, to: number): PreviewNote[] {
   const walls = new Set<string>();
   for (const { timetable, excluders } of members) {
     const { lostBefore } = timetable;
@@ -146,7 +151,11 @@ function lostBetween(members: readonly Member[], after: number, to: number): Pre
     : [{ code: "LOST", text: `the clock skips ${skipped} before it: no run then` }];
 }
 
-function notesOf(members: readonly Member[], time: number, taken: readonly ExcludedTime[]): PreviewNote[] {
+export function notesOf(
+  members: readonly Member[],
+  time: number,
+  taken: readonly ExcludedTime[],
+): PreviewNote[] {
   const notes: PreviewNote[] = [];
   const member = members.find(({ compiled }) => compiled.latest(time) === time) ?? members[0]!;
   const zone = zoneOf(member.timetable.zone);

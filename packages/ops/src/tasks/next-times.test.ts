@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { nextTimes } from "./next-times.js";
+import { nextTimes, yearOf } from "./next-times.js";
 
 const at = (minutes: number) => minutes * 60_000;
 const timesOf = (found: Awaited<ReturnType<typeof nextTimes>>) =>
@@ -49,4 +49,10 @@ describe("the next times", () => {
     expect(timesOf(found)).toEqual([1, 2, 3, 4, 5]);
     expect(found.exhausted).toBe(false);
   });
+});
+
+test("the days of a year stop at the time limit", async () => {
+  const schedule = { every: "1h" };
+  expect(await yearOf(schedule, { from: 0 }, UNHURRIED)).toHaveLength(366);
+  expect(await yearOf(schedule, { from: 0 }, 0)).toHaveLength(1);
 });

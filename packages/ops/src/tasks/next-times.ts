@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { previewSchedule, type Schedule } from "@carillon/core";
+import { previewYear, type YearDay } from "@carillon/core/internal";
 
 type Preview = ReturnType<typeof previewSchedule>;
 type Options = Parameters<typeof previewSchedule>[1];
@@ -36,4 +37,23 @@ export async function nextTimes(
   }
   const { timezone, exhausted } = slice;
   return { timezone, times, excluded: excluded.slice(0, MAX_EXCLUDED), exhausted };
+}
+
+/** The days of a year, or the first of them if that takes longer than `budget` ms. */
+export async function yearOf(
+  schedule: Schedule,
+  options: Parameters<typeof previewYear>[1],
+  budget = BUDGET_MS,
+): Promise<YearDay[]> {
+  const days: YearDay[] = [];
+  let worked = 0;
+  let begun = performance.now();
+  for (const day of previewYear(schedule, options)) {
+    days.push(day);
+    worked += performance.now() - begun;
+    if (worked >= budget) break;
+    if (days.length % SLICE === 0) await setImmediate();
+    begun = performance.now();
+  }
+  return days;
 }

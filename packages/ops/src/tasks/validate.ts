@@ -11,13 +11,15 @@ import { invalid } from "@carillon/core/internal";
 import type { Validation } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { type Call, operation } from "../operation.js";
-import { describedBy, given, time, warning } from "../shapes.js";
-import { nextTimes } from "./next-times.js";
+import { count, describedBy, flag, given, time, warning } from "../shapes.js";
+import { nextTimes, yearOf } from "./next-times.js";
 import { preview, putOutcome, taskInput } from "./task.js";
 
 const MAX_COUNT = 100;
 /** The last millisecond of the year 9999. */
 const MAX_TIME = 253_402_300_799_999;
+
+const notes = z.array(z.object({ code: z.string(), text: z.string() })).readonly();
 
 const input = z.strictObject({
   task: taskInput.optional(),
@@ -29,6 +31,7 @@ const input = z.strictObject({
     .min(1, "less than 1")
     .max(MAX_COUNT, `more than ${MAX_COUNT}`)
     .default(5),
+  year: flag.optional().describe("Also counts the times of each day of a year, for a picture of it."),
   from: z.int("not a whole number").min(0, "before 1970").max(MAX_TIME, "after 9999").optional(),
 });
 
@@ -51,10 +54,25 @@ export const validate = operation({
       z.object({
         nominal: time,
         due: time.optional().describe("Present if it is due later, because of jitter."),
-        notes: z.array(z.object({ code: z.string(), text: z.string() })).readonly(),
+        notes,
       }),
     ),
     excluded: z.array(z.object({ nominal: time, by: z.string() })),
+    year: z
+      .array(
+        z.object({
+          start: time.describe("Its first instant in the zone of the schedule; UTC if its members differ."),
+          times: count.describe("25: that or more."),
+          excluded: count.describe("Times that exclusions remove, at most 100."),
+          by: z.string().optional().describe("The exclusion of the first of these."),
+          notes: notes.describe(
+            "If a clock changes: the day's length, and times that are lost, moved or doubled.",
+          ),
+        }),
+      )
+      .readonly()
+      .optional()
+      .describe("Fewer days than 366 if they took too long."),
     exhausted: z.boolean().describe("Nothing follows these."),
     outcome: putOutcome.optional().describe("Of a put of the task."),
     preview: preview.optional(),
@@ -65,8 +83,8 @@ export const validate = operation({
     // With the calendars that the check has loaded.
     const { context } = call.store.calendars.schedules;
     const from = given.from ?? now;
-    const count = Math.min(given.count, schedule.maxRuns ?? given.count);
-    const found = await nextTimes(schedule, { from, count, seed, context });
+    const most = Math.min(given.count, schedule.maxRuns ?? given.count);
+    const found = await nextTimes(schedule, { from, count: most, seed, context });
     return {
       schedule,
       canonical: canonicalSchedule(schedule, seed),
@@ -75,6 +93,7 @@ export const validate = operation({
       timezone: found.timezone,
       next: found.times.map(({ time, due, notes }) => ({ nominal: time, due: due?.time, notes })),
       excluded: found.excluded.map(({ time, by }) => ({ nominal: time, by })),
+      ...(given.year && { year: await yearOf(schedule, { from, seed, context }) }),
       exhausted: found.exhausted || found.times.length === schedule.maxRuns,
       ...(outcome && { outcome, preview }),
     };
