@@ -1,4 +1,5 @@
 import { Client, defineTask, type LiveEvent } from "@carillon/sdk";
+import type { StreamEntry } from "@carillon/store";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
@@ -106,6 +107,29 @@ describe("live events", () => {
     await vi.waitFor(() => expect(resumed.seen[0]).toEqual(all.seen[at]));
     const lost = collect(kit.client, "elsewhere-3");
     await vi.waitFor(() => expect(kinds(lost.seen)).toEqual(["reset"]));
+  }, 60_000);
+
+  it("report an end once, also if the start is read when the run has ended", async () => {
+    const { events } = kit.store;
+    const read = events.queue.bind(events);
+    let held: StreamEntry[] = [];
+    const isEnd = ({ fields }: StreamEntry) => fields["event"] === "completed";
+    const spy = vi.spyOn(events, "queue").mockImplementation(async (...args) => {
+      const news = await read(...args);
+      const before = held;
+      held = news.jobs.filter(isEnd);
+      return { ...news, jobs: [...news.jobs.filter((one) => !isEnd(one)), ...before] };
+    });
+    const { seen } = collect(kit.client);
+    await kit.client.put(work, { id: "short", schedule: { every: "1h" }, payload: {} });
+    await kit.advance("2h");
+    await kit.client.pause("short");
+    const changes = () => seen.filter(({ kind }) => kind === "changed").length;
+    await vi.waitFor(() => expect(changes()).toBe(2), { timeout: 20_000 });
+    await vi.waitFor(() => expect(kinds(seen)).toContain("run-ended short"), { timeout: 20_000 });
+    const runs = seen.flatMap((event) => (event.kind === "run-ended" ? [event.run] : []));
+    expect(runs).toEqual([...new Set(runs)]);
+    spy.mockRestore();
   }, 60_000);
 
   it("refuse a position that is not an id", async () => {

@@ -199,7 +199,8 @@ class Feed {
     for (const run of await this.#store.events.runs(queue, ids)) {
       if (!run) continue;
       const { id, task, nominal, started, finished, outcome } = run;
-      const kind = seen.get(id) === "active" && run.state !== "final" ? "run-started" : "run-ended";
+      const kind = seen.get(id) === "active" ? "run-started" : "run-ended";
+      if (kind === "run-started" && run.state === "final") continue; // its end has an entry too, read next time
       this.#add({ kind, task, run: id, nominal, started, finished, outcome });
     }
     for (const { fields } of skips) {
