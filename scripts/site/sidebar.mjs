@@ -3,7 +3,6 @@ const SECTIONS = {
   Start: [
     ["In five minutes", "README.md"],
     ["Is it for you?", "docs/moving.md#is-it-for-you"],
-    ["How schedulers fail", "docs/how-schedulers-fail.md"],
     ["Examples", "examples/README.md"],
     ["Questions", "docs/questions.md"],
   ],
@@ -22,13 +21,11 @@ const SECTIONS = {
     ["Handlers in a route of your app", "docs/push.md"],
     ["Traces", "docs/tracing.md"],
   ],
-  "Moving and leaving": [
-    ["Moving", "docs/moving.md"],
-    ["From BullMQ", "docs/moving/from-bullmq.md"],
-    ["From crontab", "docs/moving/from-crontab.md"],
-    ["From Kubernetes", "docs/moving/from-kubernetes.md"],
-    ["Shadow and cut-over", "docs/moving/shadow.md"],
-    ["Leaving", "docs/moving/leaving.md"],
+  Concepts: [
+    ["How schedulers fail", "docs/how-schedulers-fail.md"],
+    ["How Carillon works", "README.md#how-it-works"],
+    ["Guarantees", "docs/guarantees.md"],
+    ["Benchmarks", "docs/benchmarks.md"],
   ],
   "Schedules and policies": [
     ["Schedules", "docs/schedules.md"],
@@ -51,11 +48,9 @@ const SECTIONS = {
     ["Managed Redis", "docs/managed-redis.md"],
     ["Upgrades", "docs/upgrading.md"],
     ["Runbook", "docs/runbook.md"],
-    ["Benchmarks", "docs/benchmarks.md"],
     ["Security", "SECURITY.md"],
   ],
   Reference: [
-    ["Guarantees", "docs/guarantees.md"],
     ["Job contract", "docs/job-contract.md"],
     ["SDK", "packages/sdk/README.md"],
     ["Operations of @carillon/ops", "packages/ops/README.md"],
@@ -69,6 +64,14 @@ const SECTIONS = {
     ["@carillon/nestjs", "packages/nestjs/README.md"],
     ["@carillon/core", "packages/core/README.md"],
     ["@carillon/store", "packages/store/README.md"],
+  ],
+  "Moving and leaving": [
+    ["Moving", "docs/moving.md"],
+    ["From BullMQ", "docs/moving/from-bullmq.md"],
+    ["From crontab", "docs/moving/from-crontab.md"],
+    ["From Kubernetes", "docs/moving/from-kubernetes.md"],
+    ["Shadow and cut-over", "docs/moving/shadow.md"],
+    ["Leaving", "docs/moving/leaving.md"],
   ],
   Contributing: [
     ["Contributing", "CONTRIBUTING.md"],
