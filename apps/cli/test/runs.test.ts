@@ -69,6 +69,26 @@ async function runOf(id: string, state: Run["state"] = "final"): Promise<string>
   return eventually(async () => (await bench.client.runs.get(run)).state === state && run);
 }
 
+describe("replay", () => {
+  it("says how many runs of a range it means and until when, starts them at a pace, and names its batch", async () => {
+    await put("replayed", { payload: { fails: true }, owner: "acme" });
+    const range = ["--failures", "--from", "1h", "--task", "acme/replayed"];
+    const triggered = await bench.client.trigger({ owner: "acme", id: "replayed" });
+    const run = "run" in triggered ? triggered.run : "";
+    await eventually(async () => (await bench.client.runs.get(run)).state === "final");
+    const dry = await cli(["replay", ...range, "--per-minute", "30", "--dry-run"]);
+    expect(dry.stdout).toMatch(/^replay means 1 run of 1 task again, 30 a minute, over by /);
+    const started = await cli(["replay", ...range, "--per-minute", "30"]);
+    expect(started.stdout).toMatch(/\nbatch b-[0-9a-f]{12}\n$/);
+    expect((await cli(["replay", ...range, "--per-minute", "30"])).stdout).toContain("1 left out");
+    expect(await cli(["replay", run, "none", "--dry-run"])).toMatchObject({ code: 5 });
+    expect(await refusal(["replay", "--from", "1h"])).toMatchObject({ field: "RUN" });
+    expect(await refusal(["replay", run, "--failures"])).toMatchObject({ field: "failures" });
+    expect(await refusal(["replay", ...range, "--force"])).toMatchObject({ field: "force" });
+    await bench.client.delete("acme/replayed");
+  });
+});
+
 describe("run", () => {
   it("shows the record, the attempts and the output", async () => {
     const run = await runOf("good");

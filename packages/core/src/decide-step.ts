@@ -1,5 +1,6 @@
 import type { Decision, DueTask, Enqueue } from "./decision.js";
-import { counted, type OverlapAnswer, overlapAnswer, skip } from "./overlap.js";
+import type { Json } from "./json.js";
+import { counted, forbidden, type OverlapAnswer, overlapAnswer, skip } from "./overlap.js";
 import type { OverlapPolicy } from "./policies.js";
 import type { TaskSchedule } from "./task-schedule.js";
 
@@ -18,6 +19,15 @@ export interface BackfillWalk {
   readonly overlap: OverlapPolicy;
   /** The name of the requester. */
   readonly by?: string | undefined;
+}
+
+/** A run that is run again. */
+export interface ReplayedRun {
+  /** The key of its occurrence. */
+  readonly key: string;
+  readonly nominal: number;
+  /** Its id, if its payload was not the task's. */
+  readonly payloadOf?: string;
 }
 
 /** The next nominal time of a walk. Undefined: none is left. */
@@ -58,4 +68,32 @@ export function decideStep(
     cancel: { ...kept, cancel: true },
   };
   return { nominal, decision: decisions[overlapAnswer(walk.overlap, task.running)] };
+}
+
+/**
+ * The next step of a replay: the occurrence of a run again, which counts towards no `maxRuns`. It waits for a run in its way.
+ *
+ * @param index the run's place in the replay
+ * @param payload `own` undefined: the task's; `gone`: it was deleted, so the run is passed over
+ */
+export function decideReplay(
+  task: Pick<DueTask, "overlap" | "running" | "pending">,
+  { key, nominal }: ReplayedRun,
+  asked: { id: string; index: number; by: string; payload: { own: Json | undefined } | "gone" },
+): Decision {
+  const { id, index, by, payload } = asked;
+  const kept: Decision = { skipped: [], next: "kept", pending: task.pending };
+  if (payload === "gone" || forbidden(task.overlap, task.running)) return kept;
+  const enqueue: Enqueue = {
+    key: `${originOf(key)}/${id}.${index}`,
+    ...{ nominal, due: nominal, trigger: "backfill" },
+    ...(by && { by }),
+    ...(payload.own !== undefined && { payload: payload.own }),
+  };
+  return { ...kept, enqueue, uncounted: true };
+}
+
+/** The key of the occurrence that a backfill or a replay ran again; other keys are returned as they are. */
+export function originOf(key: string): string {
+  return key.replace(/(\/[0-9a-z]{13}(\.\d+)?)+$/, "");
 }

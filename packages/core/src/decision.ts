@@ -116,6 +116,8 @@ export interface Decision {
   readonly next: Next | "kept" | undefined;
   /** Occurrences that wait from now on. */
   readonly pending: readonly Pending[];
+  /** The enqueued occurrence was counted towards `maxRuns` before. */
+  readonly uncounted?: true;
   /** Cancel the runs that block the occurrence. */
   readonly cancel?: true;
   /** A freeze holds due occurrences: they are checked again at its end, or when it is lifted. */

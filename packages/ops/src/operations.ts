@@ -53,6 +53,7 @@ import { journal } from "./runs/journal.js";
 import { ledger } from "./runs/ledger.js";
 import { listRuns } from "./runs/list.js";
 import { replayRun } from "./runs/replay.js";
+import { replayRuns } from "./runs/replay-many.js";
 import { retryItems } from "./runs/retry-items.js";
 import { stats } from "./runs/stats.js";
 import { statsOfAll } from "./runs/stats-of-all.js";
@@ -141,6 +142,7 @@ export const OPERATIONS = {
     items: listItems,
     retryItems,
     replay: replayRun,
+    replayMany: replayRuns,
     cancel: cancelRun,
     journal,
     summary,

@@ -182,6 +182,41 @@ describe("the backfiller", () => {
     expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 3 });
   });
 
+  it("replays each run once, even if the node dies after a step, and passes over one whose payload is deleted", async () => {
+    await put("t", { overlap: "allow", schedule: { at: START + MINUTE } });
+    await bench.clock.set(START + 10 * MINUTE);
+    const trigger = async (payload: string) => {
+      const by = { key: payload, token: payload, node: "test" };
+      const made = await bench.store.claims.trigger(bench.name("t"), by, "allow", { payload });
+      return (made as { run: string }).run;
+    };
+    const [kept, deleted] = [await trigger("kept"), await trigger("deleted")];
+    const { link, keys } = internalsOf(bench.store);
+    await link.client.del(keys.queue(QUEUE).run(deleted));
+    const before = new Set((await bench.jobs()).map(({ id }) => id));
+    const run = (n: number, payloadOf?: string) => ({
+      key: `${QUEUE}/system/t@${n}`,
+      nominal: START + n,
+      ...(payloadOf && { payloadOf }),
+    });
+    await backfill("a", "t", { at: -1, overlap: undefined, runs: [run(1), run(2, deleted), run(3, kept)] });
+    const { claims } = bench.store;
+    const { commitStep } = claims;
+    claims.commitStep = async (...step) => {
+      await commitStep.apply(claims, step);
+      throw new CarillonError("REDIS_UNAVAILABLE", "the node died.");
+    };
+    await expect(work()).rejects.toThrow("the node died");
+    claims.commitStep = commitStep;
+    await work();
+    const made = (await bench.jobs()).filter(({ id }) => !before.has(id)).map(({ data }) => data);
+    expect(made.map(({ occurrence, payload }) => [occurrence.nominal - START, payload]).sort()).toEqual([
+      [1, {}],
+      [3, "kept"],
+    ]);
+    expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 2, skipped: 1 });
+  });
+
   it("leaves a backfill of a task in a newer format to newer nodes, and drops one of a deleted task", async () => {
     for (const id of ["newer", "deleted", "t"]) await put(id);
     await bench.clock.set(START + 10 * MINUTE);

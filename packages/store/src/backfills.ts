@@ -1,5 +1,5 @@
 import { CarillonError, type OverlapPolicy, type TaskName } from "@carillon/core";
-import { localName, parseLocalName, type TimeRange } from "@carillon/core/internal";
+import { localName, parseLocalName, type ReplayedRun, type TimeRange } from "@carillon/core/internal";
 import { Repository } from "./repository.js";
 import { NEXT, TASK } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
@@ -15,7 +15,7 @@ export interface Backfill {
   /** The nominal times, both included. */
   readonly from: number;
   readonly to: number;
-  /** The last nominal time that is decided; before the first step, just before `from`. */
+  /** The last nominal time that is decided; before the first step, just before `from`. For a replay, an index of `runs`, from -1. */
   readonly at: number;
   /** Occurrences in the range when it was put. */
   readonly total: number;
@@ -27,6 +27,8 @@ export interface Backfill {
   readonly overlap: OverlapPolicy | undefined;
   /** Only these nominal times, both ends included; undefined: all from `from` to `to`. */
   readonly ranges?: readonly TimeRange[] | undefined;
+  /** These runs are run again, instead of nominal times. */
+  readonly runs?: readonly ReplayedRun[] | undefined;
   /** Id of the call that started it together with others. */
   readonly batch?: string | undefined;
   readonly by: string;
@@ -63,7 +65,8 @@ export class BackfillRepository extends Repository {
    * @throws `CONFLICT` if its task is held for a move; `TASK_NOT_FOUND` if its task was deleted
    */
   async put(backfill: NewBackfill, after = 0): Promise<void> {
-    const { id, task, overlap = "", ranges, batch, taskCreated, from, to, at, total, every, by } = backfill;
+    const { id, task, overlap = "", ranges, runs, batch, taskCreated, ...rest } = backfill;
+    const { from, to, at, total, every, by } = rest;
     const name = localName(task);
     const word = await this.#write(task.queue, name, id, "", after, {
       state: "running",
@@ -78,6 +81,7 @@ export class BackfillRepository extends Repository {
       enqueued: 0,
       skipped: 0,
       ...(ranges && { ranges: JSON.stringify(ranges) }),
+      ...(runs && { runs: JSON.stringify(runs) }),
       ...(batch !== undefined && { batch }),
       ...(taskCreated !== undefined && { taskCreated }),
     });
@@ -150,7 +154,7 @@ export class BackfillRepository extends Repository {
 
 function decode(queue: string, id: string, hash: Record<string, string>): Backfill | undefined {
   if (!hash.task) return undefined;
-  const { ranges, batch, taskCreated } = hash;
+  const { ranges, runs, batch, taskCreated } = hash;
   const number = (field: string) => Number(hash[field] ?? 0);
   return {
     id,
@@ -166,6 +170,7 @@ function decode(queue: string, id: string, hash: Record<string, string>): Backfi
     every: number("every"),
     overlap: (hash.overlap || undefined) as OverlapPolicy | undefined,
     ...(ranges !== undefined && { ranges: JSON.parse(ranges) as TimeRange[] }),
+    ...(runs !== undefined && { runs: JSON.parse(runs) as ReplayedRun[] }),
     ...(batch !== undefined && { batch }),
     by: hash.by ?? "",
     created: number("created"),

@@ -4,19 +4,12 @@ import { Option } from "commander";
 import { collect, type Globals, type Register, type Use, wholeNumber } from "../command.js";
 import { type Column, table } from "../table.js";
 import { cut, type Paint } from "../text.js";
-import { OVERLAPS, type Overlap } from "./overlaps.js";
 import { runCommand } from "./run.js";
 
 interface ItemsOptions extends Globals {
   status?: ItemState[];
   limit?: number;
   cursor?: string;
-}
-
-interface ReplayOptions extends Globals {
-  by?: string;
-  force?: boolean;
-  overlap?: Overlap;
 }
 
 /** Complete on purpose: a new status does not compile until it can be asked for. */
@@ -56,25 +49,9 @@ export const registerRetry: Register = (program) => {
     .requiredOption("--failed-items", "only these can be retried; needed, so that it is said")
     .option("--by <name>", "who")
     .answer(
-      ({ ops, options: { by } }: Use<ReplayOptions>, id: string) => ops.runs.retryItems({ id }, { by }),
+      ({ ops, options: { by } }: Use<Globals & { by?: string }>, id: string) =>
+        ops.runs.retryItems({ id }, { by }),
       ({ run }) => `enqueued the failed items: run ${run}\n`,
-    );
-};
-
-export const registerReplay: Register = (program) => {
-  runCommand(program, "replay", "run the task of a run again now, with the payload that the run had")
-    .description(
-      "Triggers the task of a run, with the run's own payload if it had one. To run all failed ones of a range\n" +
-        "of time again, at a pace: carillon backfill --only failed --per-minute.",
-    )
-    .addOption(new Option("--overlap <policy>", "policy while a run is open").choices(OVERLAPS))
-    .option("--force", "even if a freeze holds the task")
-    .option("--by <name>", "who")
-    .answer(
-      ({ ops, options: { by, force, overlap } }: Use<ReplayOptions>, id: string) =>
-        ops.runs.replay({ id, force, overlap }, { by }),
-      (result) =>
-        `${result.outcome}: ${result.outcome === "queued" ? "when the run in its way is over" : `run ${result.run}`}\n`,
     );
 };
 

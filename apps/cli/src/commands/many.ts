@@ -104,14 +104,18 @@ function sample<Row>(
   return `${table(columns ?? (TASKS as unknown as Column<Row>[]), sample, out)}${more}`;
 }
 
-function refusals({ refused: { count, sample } }: Pick<BulkResult, "refused">, out: Output): void {
+export function refusals(
+  { refused: { count, sample } }: Pick<BulkResult, "refused">,
+  out: Output,
+  noun?: string,
+): void {
   if (count === 0) return;
   const lines = sample.map(({ task, code, message }) => {
     const name = typeof task === "string" ? task : `${task.owner ?? ""}/${task.id}`.replace(/^\//, "");
     return `  ${name}: ${printable(message)} [${code}]\n`;
   });
   const more = count > sample.length ? `  … and ${count - sample.length} more\n` : "";
-  out.stderr.write(`${counted({}, count)} refused:\n${lines.join("")}${more}`);
+  out.stderr.write(`${counted({ noun }, count)} refused:\n${lines.join("")}${more}`);
 }
 
 function counted({ noun = "task" }: { readonly noun?: string | undefined }, count: number): string {

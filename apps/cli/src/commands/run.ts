@@ -73,7 +73,7 @@ function cancelMany(
   };
 }
 
-const RUN = "a run's id, as runs, journal and explain show it";
+export const RUN = "a run's id, as runs, journal and explain show it";
 
 /** A command about one run. */
 export function runCommand(program: Command, name: string, summary: string): Command {

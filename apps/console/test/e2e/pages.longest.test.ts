@@ -370,6 +370,22 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByText("5 of 5").waitFor();
   });
 
+  test("a selection of runs is run again at a pace, after its effect is said", async () => {
+    await put("again", { type: "bad" });
+    await world.client.trigger("again");
+    await settled("again");
+    const { page, go } = await world.as("operator");
+    await go("/runs?filter=failed&task=again");
+    await page.getByRole("checkbox", { name: "Select the run of again" }).check();
+    await page.getByRole("button", { name: "Run 1 run again", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Runs 1 run again").waitFor();
+    await dialog.getByRole("button", { name: "Run again", exact: true }).click();
+    await titleOf(page, "Backfills").waitFor();
+    await page.getByRole("progressbar", { name: "1 of 1", exact: true }).waitFor();
+    await world.client.delete("again");
+  });
+
   test("a plan counts the occurrences that paused tasks owe, and runs them at a rate", async () => {
     await put("owes", { owner: "initech", schedule: { every: "1s" } });
     await world.client.pause("initech/owes", { note: "INC-43" });

@@ -180,6 +180,11 @@ export const opsWords = {
     starts: (n: number) => `${count(n, "start", "starts")} until`,
     running: (n: number) => (n === 1 ? "1 runs and goes on" : `${n.toLocaleString("en")} run and go on`),
     times: (n: number) => `${count(n, "time", "times")} in this range.`,
+    again: (n: number) =>
+      n === 0 ? "This would run nothing again." : `Runs ${count(n, "run", "runs")} again`,
+    overBy: ", over by",
+    left: (n: number) =>
+      `${count(n, "failure is", "failures are")} left out: succeeded since, under way, or about to be run again.`,
     moved: (n: number) => `${count(n, "task gets", "tasks get")} another next time${n === 0 ? "." : ":"}`,
     concerns: (n: number) =>
       n === 0 ? "This would change no task." : `This concerns ${count(n, "task", "tasks")}:`,
@@ -262,6 +267,9 @@ export const opsWords = {
     none: "There is none. Start one on the page of a task.",
     states: { running: "running", done: "done", cancelled: "stopped" },
     stop: "Stop",
+    replay: "runs again",
+    stopAll: "Stop all of these",
+    all: "All backfills",
     progress: (done: number, total: number) =>
       `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`,
     parts: (enqueued: number, skipped: number) => `${enqueued} enqueued, ${skipped} skipped`,

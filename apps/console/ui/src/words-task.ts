@@ -1,6 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { Trigger } from "@carillon/sdk";
 import type { ItemState } from "@carillon/sdk/internal";
+import { count } from "./words-count.js";
 
 type TickKind = "succeeded" | "failed" | "skipped" | "other" | "open" | "planned";
 
@@ -202,6 +203,16 @@ export const taskWords = {
     } satisfies Record<ItemState, string>,
     retryItems: "Do the failed ones again",
     moreItems: "More items",
+  },
+  replay: {
+    act: "Run again",
+    all: "Run all failed of this range again",
+    some: (n: number) => `Run ${count(n, "run", "runs")} again`,
+    select: (task: string) => `Select the run of ${task}`,
+    clear: "Clear the selection",
+    hint: "Each keeps its nominal time and its payload. It waits for a run of its task that is in its way.",
+    perMinute: "Runs a minute, of all tasks together",
+    done: (n: number) => `${count(n, "run is", "runs are")} run again.`,
   },
   runs_: {
     title: "Runs",

@@ -189,6 +189,7 @@ export const words = {
     dragHint: "Drag over the board to choose a time.",
     untilNow: "now",
     wholePast: "Show all of the past",
+    replayFailed: "Failed runs, to run again",
     lists: {
       failed: (n: number) => `Failures (${n.toLocaleString("en")})`,
       skips: (n: number) => `Skips (${n.toLocaleString("en")})`,

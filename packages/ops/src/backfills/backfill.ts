@@ -15,7 +15,9 @@ export const backfill = z
     state: z.enum(STATES),
     from: time.describe("First nominal time."),
     to: time.describe("Last nominal time."),
-    at: time.describe("The last nominal time that is decided; before the first step, just before `from`."),
+    at: time.describe(
+      "The last nominal time that is decided; before the first step, just before `from`. Of a replay: the place of its last run, from -1.",
+    ),
     total: count.describe("Occurrences in the range when it was put."),
     enqueued: count,
     skipped: count,
@@ -25,11 +27,17 @@ export const backfill = z
       .array(z.tuple([time, time]).readonly())
       .readonly()
       .optional(),
+    replay: z.boolean().describe("It runs runs again, in order, and not all times of its range."),
     batch: z.string().optional().describe("Id of the call that started it together with others."),
     by: z.string(),
     created: time,
   })
   .meta({ id: "Backfill" });
+
+/** A backfill without the list of its runs, which may be long. */
+export function shown({ runs, ...rest }: Backfill): z.input<typeof backfill> {
+  return { ...rest, replay: runs !== undefined };
+}
 
 /** @throws `BACKFILL_NOT_FOUND` */
 export async function findBackfill({ store, owner }: Call, id: string): Promise<Backfill> {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { given } from "../shapes.js";
-import { backfill, findBackfill } from "./backfill.js";
+import { backfill, findBackfill, shown } from "./backfill.js";
 
 export const getBackfill = operation({
   http: "GET /backfills/:id",
@@ -10,5 +10,7 @@ export const getBackfill = operation({
   summary: "Reads the progress of a backfill.",
   input: z.strictObject({ id: given }),
   output: backfill,
-  run: (call, { id }) => findBackfill(call, id),
+  async run(call, { id }) {
+    return shown(await findBackfill(call, id));
+  },
 });

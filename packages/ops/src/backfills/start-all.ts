@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { CarillonError } from "@carillon/core";
 import { invalid, quote } from "@carillon/core/internal";
 import type { Scope } from "@carillon/sdk/internal";
@@ -83,7 +83,7 @@ export const startBackfills = operation({
     const answer = { count: found.length, total, sample, refused: refused.result };
     if (dryRun || perMinute === undefined || total === 0) return answer;
     const { from, to, overlap, only } = given;
-    const batch = newBatch();
+    const batch = batchId();
     const more = { overlap, by: by || scope.actor, batch };
     const all = paced(found, perMinute).map(
       ({ times: { name: task, taskCreated, ranges, total }, every, after }) => ({
@@ -133,7 +133,7 @@ export function paced<One extends Pick<Times, "total">>(
 
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
-async function putAll(
+export async function putAll(
   { store }: Scope,
   all: readonly { readonly backfill: NewBackfill; readonly after: number }[],
 ): Promise<void> {
@@ -143,8 +143,15 @@ async function putAll(
     );
 }
 
-export function newBatch(): string {
-  return `b-${randomBytes(6).toString("hex")}`;
+/** The id of a batch. @param text gives the same id each time; default: a new one */
+export function batchId(text?: string): string {
+  const bytes = text === undefined ? randomBytes(6) : createHash("sha256").update(text).digest();
+  return `b-${bytes.toString("hex").slice(0, 12)}`;
+}
+
+/** The id of a backfill that is put once, however often its call is repeated. @param text differs for each backfill */
+export function idFrom(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 13);
 }
 
 export function isBatch(id: unknown): id is string {

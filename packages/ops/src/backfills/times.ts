@@ -1,5 +1,5 @@
 import type { Run, TaskName } from "@carillon/core";
-import { invalid, isFailure, type TimeRange } from "@carillon/core/internal";
+import { invalid, isFailure, originOf, type TimeRange } from "@carillon/core/internal";
 import { instant as instantOf, type Scope } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import type { z } from "zod";
@@ -72,7 +72,9 @@ async function rangesOf(
 ): Promise<TimeRange[]> {
   const found =
     only === "failed"
-      ? await failedTimes(store.runs, task)
+      ? (await failedRuns(store.runs, task))
+          .filter(({ trigger }) => trigger !== "manual" && trigger !== "self")
+          .map(({ nominal }): TimeRange => [nominal, nominal])
       : (await store.runs.ledger(task.definition))
           .filter(({ reason }) => reason === only)
           .map((entry): TimeRange => [entry.from, entry.to]);
@@ -82,22 +84,26 @@ async function rangesOf(
   return merged(inside);
 }
 
-/** Times of the schedule with a failed run, without a successful or an open one, and without a pending retry. */
-async function failedTimes(
+/**
+ * The newest failed run of each occurrence that has no run of another outcome, no open run and no pending retry; as far as
+ * records are kept.
+ */
+export async function failedRuns(
   runs: Scope["store"]["runs"],
   { definition: name, pending }: StoredTask,
-): Promise<TimeRange[]> {
-  const failed = new Set<number>();
-  const others = new Set(pending.map(({ nominal }) => nominal));
+): Promise<Run[]> {
+  const failed = new Map<string, Run>();
+  const others = new Set(pending.map(({ key }) => originOf(key)));
   for (let offset = 0; offset < MOST_RUNS; offset += PAGE) {
     const page = await runs.list(name, PAGE, offset);
     for (const run of page) {
-      if (run.trigger === "manual" || run.trigger === "self") continue;
-      (hasFailed(run) ? failed : others).add(run.nominal);
+      const origin = originOf(run.key);
+      if (!hasFailed(run)) others.add(origin);
+      else if (!failed.has(origin)) failed.set(origin, run);
     }
     if (page.length < PAGE) break;
   }
-  return [...failed].filter((time) => !others.has(time)).map((time) => [time, time]);
+  return [...failed].filter(([origin]) => !others.has(origin)).map(([, run]) => run);
 }
 
 function hasFailed({ state, outcome }: Run): boolean {

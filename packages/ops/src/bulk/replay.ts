@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import { CarillonError, type TaskName } from "@carillon/core";
 import type { Scope } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
-import { paced } from "../backfills/start-all.js";
+import { idFrom, paced } from "../backfills/start-all.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { type BulkRefusal, nameOf, selected, Tally } from "./bulk.js";
 import type { Filter } from "./filter.js";
@@ -119,8 +118,5 @@ function keyOf({ queue, owner, id }: TaskName): string {
 
 /** Id of a backfill: the same for each call during one pause. */
 function idOf({ paused, nominal }: StoredTask, name: TaskName): string {
-  return createHash("sha256")
-    .update(`${keyOf(name)} ${paused?.at} ${nominal}`)
-    .digest("hex")
-    .slice(0, 16);
+  return idFrom(`${keyOf(name)} ${paused?.at} ${nominal}`);
 }

@@ -2,7 +2,7 @@ import { invalid } from "@carillon/core/internal";
 import { shortText } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
-import { assertRate, newBatch } from "../backfills/start-all.js";
+import { assertRate, batchId } from "../backfills/start-all.js";
 import { operation } from "../operation.js";
 import { dryRun, given, oneOf } from "../shapes.js";
 import { bulk, bulkResult } from "./bulk.js";
@@ -45,7 +45,7 @@ export const resumeMany = operation({
     shortText(pausedBy, "pausedBy");
     const isMeant = (task: StoredTask) => wasPaused(task, { note, pausedBy });
     const named = by.replace(/\s/g, "_");
-    const batch = replays && !dryRun ? newBatch() : undefined;
+    const batch = replays && !dryRun ? batchId() : undefined;
     const replay =
       batch === undefined || !replays
         ? undefined

@@ -1,3 +1,4 @@
+import type { Client, JournalFilter, JournalPage } from "@carillon/sdk";
 import { z } from "zod";
 import { conditions } from "../conditions.js";
 import { operation } from "../operation.js";
@@ -27,9 +28,14 @@ export const journal = operation({
     ...page,
   }),
   output: z.object({ runs: z.array(run), cursor: nextPage }),
-  run({ client }, { task: id, ...filter }) {
-    const { queue, owner } = filter;
-    const ref = owner === undefined && queue === undefined ? id : { id: id ?? "", owner, queue };
-    return client.runs.journal({ ...filter, task: id === undefined ? undefined : ref });
-  },
+  run: ({ client }, input) => readJournal(client, input),
 });
+
+export function readJournal(
+  client: Client,
+  { task: id, ...filter }: Omit<JournalFilter, "took"> & { task?: string | undefined; took?: unknown },
+): Promise<JournalPage> {
+  const { queue, owner } = filter;
+  const ref = owner === undefined && queue === undefined ? id : { id: id ?? "", owner, queue };
+  return client.runs.journal({ ...filter, task: id === undefined ? undefined : ref } as JournalFilter);
+}

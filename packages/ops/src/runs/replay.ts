@@ -1,4 +1,4 @@
-import type { Json, Run } from "@carillon/core";
+import type { CarillonError, Json } from "@carillon/core";
 import { conflict } from "@carillon/core/internal";
 import { findRun } from "@carillon/sdk/internal";
 import { z } from "zod";
@@ -21,14 +21,21 @@ export const replayRun = operation({
   status: [202],
   async run(call, { id, ...how }) {
     const { task, payload } = await findRun(call.scope, id);
-    if (isCut(payload))
-      throw conflict(`the payload of run ${id} was too long to keep.`, "Trigger its task with the payload.");
+    const fault = faultOf({ id, payload });
+    if (fault) throw fault;
     return triggerTask.run(call, { ...task, ...how, payload });
   },
 });
 
-/** Whether only the length of a payload was kept. */
-function isCut(payload: Run["payload"]): boolean {
+/** The reason why a run cannot be run again: only the length of its payload was kept. */
+export function faultOf({
+  id,
+  payload,
+}: {
+  id: string;
+  payload?: Json | undefined;
+}): CarillonError | undefined {
   const { cut, length, ...others } = Object(payload) as Record<string, Json>;
-  return cut === true && typeof length === "number" && Object.keys(others).length === 0;
+  if (cut !== true || typeof length !== "number" || Object.keys(others).length > 0) return undefined;
+  return conflict(`the payload of run ${id} was too long to keep.`, "Trigger its task with the payload.");
 }

@@ -1,4 +1,13 @@
-import { decideStep, frozenAt, localName, nextStep } from "@carillon/core/internal";
+import type { OverlapPolicy } from "@carillon/core";
+import {
+  type Decision,
+  type DueTask,
+  decideReplay,
+  decideStep,
+  frozenAt,
+  localName,
+  nextStep,
+} from "@carillon/core/internal";
 import { type Backfill, dueTask, failsForAll, newToken, redisError, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 
@@ -60,7 +69,7 @@ export class Backfiller {
 
   /** One occurrence. Returns the ms to wait before the next one, or undefined if the backfill has ended or was dropped. */
   async #step(backfill: Backfill): Promise<number | undefined> {
-    const { task: name, id, at, to, ranges, every, taskCreated } = backfill;
+    const { task: name, id, at, every, taskCreated } = backfill;
     const { backfills, calendars, claims } = this.#store;
     const look = await claims.look(name);
     const created = typeof look === "string" ? undefined : look.entry.task.created;
@@ -77,29 +86,28 @@ export class Backfiller {
     const task = dueTask(entry, calendars.schedules);
     const frozen = frozenAt(task.freezes ?? [], now);
     if (frozen) return Math.min(PUT_OFF, (frozen.until ?? Number.POSITIVE_INFINITY) - now);
-    const step = decideStep(task, { id, at, to, ranges, overlap, by: backfill.by });
+    const step = await this.#decide(task, backfill, overlap);
     if (step === undefined) {
       await backfills.end(name.queue, id, "done");
       return undefined;
     }
-    const { nominal, decision } = step;
+    const { decision, isDone, position } = step;
     const count = decision.enqueue ? "enqueued" : "skipped";
-    const done = decision.enqueue || decision.skipped.length > 0;
-    const set: [string, number][] = done
+    const set: [string, number][] = isDone
       ? [
-          ["at", nominal],
+          ["at", position],
           [count, backfill[count] + 1],
         ]
       : [];
     const { nodeId: node, telemetry: tracer } = this.#settings;
     const by = { token: newToken(), node, overlap, tracer };
-    if (!done && !decision.cancel) return WAIT;
+    if (!isDone && !decision.cancel) return WAIT;
     const status = await claims.commitStep(name, { entry, decision }, { id, at, set }, by, now);
     switch (status) {
       case "OK":
       case "DONE":
-        if (!done) return WAIT;
-        if (nextStep(task.schedule, { at: nominal, to, ranges }) !== undefined) return every;
+        if (!isDone) return WAIT;
+        if (step.isFollowed()) return every;
         // Ends it now, not when the next step would be due.
         await backfills.end(name.queue, id, "done");
         return undefined;
@@ -114,4 +122,35 @@ export class Backfiller {
         throw redisError(new Error(status.slice("ERROR ".length)));
     }
   }
+
+  /** Undefined: nothing is left. */
+  async #decide(task: DueTask, backfill: Backfill, overlap: OverlapPolicy): Promise<Step | undefined> {
+    const { id, at, to, ranges, runs, by } = backfill;
+    if (runs !== undefined) {
+      const [index, run] = [at + 1, runs[at + 1]];
+      if (run === undefined) return undefined;
+      const record = run.payloadOf && (await this.#store.runs.get(backfill.task.queue, run.payloadOf));
+      const isGone = run.payloadOf !== undefined && !record;
+      const payload = isGone ? "gone" : { own: record ? record.payload : undefined };
+      const decision = decideReplay(task, run, { id, index, by, payload });
+      const isDone = isGone || decision.enqueue !== undefined;
+      return { position: index, decision, isDone, isFollowed: () => index + 1 < runs.length };
+    }
+    const step = decideStep(task, { id, at, to, ranges, overlap, by });
+    if (step === undefined) return undefined;
+    const { nominal: position, decision } = step;
+    const isDone = decision.enqueue !== undefined || decision.skipped.length > 0;
+    const isFollowed = () => nextStep(task.schedule, { at: position, to, ranges }) !== undefined;
+    return { position, decision, isDone, isFollowed };
+  }
+}
+
+interface Step {
+  /** The backfill's `at` after it. */
+  readonly position: number;
+  readonly decision: Decision;
+  /** Whether the occurrence is decided; else the step is tried again. */
+  readonly isDone: boolean;
+  /** Whether another step follows it. */
+  readonly isFollowed: () => boolean;
 }

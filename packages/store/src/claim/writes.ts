@@ -71,7 +71,7 @@ export function writesOf(
     due: undefined,
     wait: undefined,
     pending: pending.length > 0 ? JSON.stringify(pending) : undefined,
-    fired: enqueue && counted([enqueue]) > 0 ? task.fired + 1 : undefined,
+    fired: enqueue && !decision.uncounted && counted([enqueue]) > 0 ? task.fired + 1 : undefined,
     state: undefined,
   };
   const remove: string[] = [];

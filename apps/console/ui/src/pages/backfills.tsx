@@ -17,11 +17,25 @@ const TONES: Record<Backfill["state"], Tone> = { running: "run", done: "ok", can
 /** Backfills that run, and those of the last days, with their progress. */
 export default function Backfills() {
   const [params] = useSearchParams();
-  const backfills = useCall("backfills.list", {}, { refresh: 2_000 });
+  const { act } = useMe();
+  const batch = params.get("batch") ?? undefined;
+  const backfills = useCall("backfills.list", { batch }, { refresh: 2_000 });
+  const isRunning = backfills.data?.backfills.some(({ state }) => state === "running");
+  const stop = useAct((id: string) => call("backfills.cancel", { id }));
   return (
     <>
       <PageHead title={w.title} />
-      <Panel title={w.list}>
+      <Panel
+        title={w.list}
+        end={
+          batch === undefined ? undefined : (
+            <div className="inline">
+              {act && isRunning ? <Button onClick={() => stop.mutate(batch)}>{w.stopAll}</Button> : null}
+              <Link href="/backfills">{w.all}</Link>
+            </div>
+          )
+        }
+      >
         <Loaded of={backfills}>
           {({ backfills }) => (
             <Rows of={backfills} none={w.none}>
@@ -38,7 +52,8 @@ export default function Backfills() {
 
 function Row({ backfill, chosen }: { backfill: Backfill; chosen: boolean }) {
   const { act } = useMe();
-  const { id, task, state, from, to, total, enqueued, skipped, every, overlap, by, created } = backfill;
+  const { id, task, state, from, to, total, enqueued, skipped, every, overlap, by, created, replay } =
+    backfill;
   const cancel = useAct(() => call("backfills.cancel", { id }));
   const done = enqueued + skipped;
   return (
@@ -47,6 +62,7 @@ function Row({ backfill, chosen }: { backfill: Backfill; chosen: boolean }) {
         {shortName(task)}
       </Link>
       <Badge tone={TONES[state]}>{w.states[state]}</Badge>
+      {replay ? <Badge>{w.replay}</Badge> : null}
       <span className="soft">
         <Time at={from} /> {words.task.until} <Time at={to} />
       </span>

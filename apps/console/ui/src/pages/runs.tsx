@@ -1,13 +1,16 @@
 import { duration, FAILURES } from "@carillon/ops/words";
 import type { Outcome } from "@carillon/sdk";
+import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
 import { useCall, usePages } from "../lib/query.js";
 import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
 import { Button, Chips } from "../parts/button.js";
 import { Check } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
+import { ReplayDialog } from "../parts/replay.js";
 import { RunRows } from "../parts/run-rows.js";
 import { words } from "../words.js";
 
@@ -32,6 +35,11 @@ export default function Runs() {
   const at = (name: "from" | "to") => Number(params.get(name)) || undefined;
   const [from, to] = [at("from"), at("to")];
   const isSlowest = params.get("sort") === "took";
+  const { act } = useMe();
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [replays, setReplays] = useState<"some" | "all" | undefined>();
+  const toggle = (id: string) =>
+    setSelected((was) => new Set(was.has(id) ? [...was].filter((one) => one !== id) : [...was, id]));
   const pages = usePages("runs.journal", {
     ...text,
     ...{ from, to, outcome: CHIPS[chip], limit: 50 },
@@ -84,13 +92,35 @@ export default function Runs() {
             {range("to", to)}
             <Filters names={FIELDS} labels={w.fields} act={words.changes.filter} />
             {params.size === 0 ? null : <Link href="/runs">{words.list.clear}</Link>}
+            {act ? <Button onClick={() => setReplays("all")}>{words.replay.all}</Button> : null}
+            {selected.size > 0 ? (
+              <>
+                <Button look="main" onClick={() => setReplays("some")}>
+                  {words.replay.some(selected.size)}
+                </Button>
+                <Button look="plain" onClick={() => setSelected(new Set())}>
+                  {words.replay.clear}
+                </Button>
+              </>
+            ) : null}
           </div>
+          {replays === undefined ? null : (
+            <ReplayDialog
+              title={replays === "all" ? words.replay.all : words.replay.some(selected.size)}
+              of={replays === "all" ? { ...text, from: from ?? 0, to } : { runs: [...selected] }}
+              onClose={() => setReplays(undefined)}
+            />
+          )}
           <Loaded of={pages}>
             {({ pages: read }) => {
               const runs = read.flatMap(({ runs }) => runs);
               return (
                 <>
-                  {runs.length === 0 ? <Empty>{w.none}</Empty> : <RunRows runs={runs} withTask />}
+                  {runs.length === 0 ? (
+                    <Empty>{w.none}</Empty>
+                  ) : (
+                    <RunRows runs={runs} withTask selected={act ? selected : undefined} onSelect={toggle} />
+                  )}
                   <More of={pages}>{w.more}</More>
                 </>
               );

@@ -17,6 +17,8 @@ interface Answer {
   readonly sample?: readonly Named[];
   readonly refused?: AnswerTo<"bulk.pause">["refused"];
   readonly total?: number;
+  readonly left?: number;
+  readonly until?: AnswerTo<"runs.replayMany">["until"];
 }
 
 /** The effect of a call before it is made: the same call as a dry run. @param input undefined: not complete yet */
@@ -37,7 +39,7 @@ export function isNothing({ count, total }: Answer): boolean {
 
 /** An effect in numbers, with the tasks that it concerns. */
 export function Effect({ of }: { of: Answer }) {
-  const { holds, preview, moved, count, total, sample = [], refused } = of;
+  const { holds, preview, moved, count, total, left, until, sample = [], refused } = of;
   // A preview has colours of its own.
   const plain = preview === undefined ? "ok" : undefined;
   const tone = isNothing(of) || (holds?.warnings.length ?? 0) > 0 ? "warn" : plain;
@@ -46,9 +48,19 @@ export function Effect({ of }: { of: Answer }) {
       {holds === undefined ? null : <Holds of={holds} />}
       {preview === undefined ? null : <Changed of={preview} />}
       {moved === undefined ? null : <Moved of={moved} />}
-      {total === undefined ? null : <strong>{w.times(total)}</strong>}
+      {total === undefined ? null : (
+        <strong>
+          {left === undefined ? w.times(total) : w.again(total)}
+          {until === undefined ? null : (
+            <>
+              {w.overBy} <Time at={until} />.
+            </>
+          )}
+        </strong>
+      )}
       {count === undefined ? null : <strong>{w.concerns(count)}</strong>}
       <Sample of={sample} count={count ?? 0} />
+      {left ? <span>{w.left(left)}</span> : null}
       {refused === undefined || refused.count === 0 ? null : (
         <span>{w.refused(refused.count, refused.sample[0]?.message ?? "")}</span>
       )}

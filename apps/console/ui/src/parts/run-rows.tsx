@@ -7,8 +7,16 @@ import { words } from "../words.js";
 import { Badge, RunBadge } from "./state.js";
 import { Relative, Time } from "./time.js";
 
+interface Props {
+  runs: readonly Run[];
+  withTask?: boolean;
+  /** Ids of the runs that are selected, and a change of one. Undefined: none can be. */
+  selected?: ReadonlySet<string> | undefined;
+  onSelect?: (id: string) => void;
+}
+
 /** Runs as rows: how each ended, when it was due, how long it took, and the first line of its error. */
-export function RunRows({ runs, withTask }: { runs: readonly Run[]; withTask?: boolean }) {
+export function RunRows({ runs, withTask, selected, onSelect }: Props) {
   const now = useNow();
   return (
     <ul className="rows">
@@ -16,6 +24,14 @@ export function RunRows({ runs, withTask }: { runs: readonly Run[]; withTask?: b
         const { id, task, nominal, started, finished, error, trigger, attempts } = run;
         return (
           <li key={id}>
+            {selected === undefined ? null : (
+              <input
+                type="checkbox"
+                aria-label={words.replay.select(shortName(task))}
+                checked={selected.has(id)}
+                onChange={() => onSelect?.(id)}
+              />
+            )}
             <RunBadge run={run} />
             <Link href={runPath(id)} data-row>
               {withTask ? shortName(task) : <Time at={nominal} />}

@@ -38,9 +38,12 @@ export function Within({
         {range === undefined ? (
           <span className="small soft">{w.dragHint}</span>
         ) : (
-          <Button look="plain" onClick={() => set({ from: undefined, to: undefined })}>
-            {w.wholePast}
-          </Button>
+          <>
+            <Button look="plain" onClick={() => set({ from: undefined, to: undefined })}>
+              {w.wholePast}
+            </Button>
+            <Link href={`/runs?filter=failed&from=${range.from}&to=${range.to}`}>{w.replayFailed}</Link>
+          </>
         )}
       </div>
       <Loaded of={shown}>

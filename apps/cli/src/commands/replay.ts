@@ -1,0 +1,104 @@
+import type { AnswerTo } from "@carillon/ops";
+import { Option } from "commander";
+import type { Globals, Register, Use } from "../command.js";
+import { EXIT } from "../exit-codes.js";
+import { misuse } from "../failure.js";
+import { momentsOf } from "../moment.js";
+import { when } from "../times.js";
+import { refusals } from "./many.js";
+import { OVERLAPS, type Overlap } from "./overlaps.js";
+import { RUN } from "./run.js";
+
+interface ReplayOptions extends Globals {
+  failures?: boolean;
+  task?: string;
+  queue?: string;
+  text?: string;
+  node?: string;
+  from?: string;
+  to?: string;
+  perMinute?: number;
+  key?: string;
+  dryRun?: boolean;
+  overlap?: Overlap;
+  force?: boolean;
+  by?: string;
+}
+
+/** Options that select failed runs, and those for one run alone. */
+const [SELECT, ONE] = [
+  ["task", "queue", "text", "node", "from", "to"],
+  ["overlap", "force"],
+] as const;
+
+export const registerReplay: Register = (program, out) => {
+  program
+    .verb(
+      "replay",
+      "run runs again with the payloads that they had: one now, or many at a pace",
+      "One run: triggers its task now, with the run's own payload if it had one. Several, or with --failures all that\n" +
+        "failed of a range: --per-minute spreads them, each with its nominal time; backfill-cancel ends them.",
+    )
+    .argument("[runs...]", RUN)
+    .option("--failures", "all that failed, timed out, crashed or were lost, and did not succeed since")
+    .option("--from <time>", "of these: that ended since then: 2h before now, or ISO 8601, 09:00, yesterday")
+    .option("--to <time>", "of these: that ended before this time, as --from")
+    .option("--task <task>", "of these: of this task, [owner/]id")
+    .option("-q, --queue <queue>", "of these: of this queue")
+    .option("--text <text>", "of these: with this in the task's name, its type or the error")
+    .option("--node <name>", "of these: that this node enqueued, or this worker ran")
+    .option("--per-minute <n>", "of many runs: this many a minute, of all tasks together", Number)
+    .option("--key <key>", "of many runs: a call with the same key starts nothing twice")
+    .option("--dry-run", "of many runs: change nothing, show how many are meant, and when they would be over")
+    .addOption(new Option("--overlap <policy>", "of one run: policy while a run is open").choices(OVERLAPS))
+    .option("--force", "of one run: even if a freeze holds the task")
+    .option("--by <name>", "who")
+    .answer(
+      async ({ client, ops, options }: Use<ReplayOptions>, runs: string[]) => {
+        const { failures, perMinute, key, dryRun, overlap, force, by } = options;
+        const [id] = runs;
+        const given = SELECT.find((name) => options[name] !== undefined);
+        if (id !== undefined && (failures || given))
+          throw misuse(given ?? "failures", "cannot be combined with runs.", "Leave one of the two out.");
+        if (id !== undefined && runs.length === 1 && perMinute === undefined && !dryRun)
+          return ops.runs.replay({ id, force, overlap }, { by });
+        const alone = ONE.find((name) => options[name] !== undefined);
+        if (alone) throw misuse(alone, "applies to one run only.", "Leave it out.");
+        if (id === undefined && !failures)
+          throw misuse(
+            "RUN",
+            "missing.",
+            "Give runs; or --failures and --from 2h for all that failed since.",
+          );
+        const { task, queue, text, node, owner, from, to } = options;
+        const range = id === undefined ? await momentsOf(client, { from, to }, "before") : {};
+        const which = id === undefined ? { task, queue, text, node, owner, ...range } : { runs };
+        const many = await ops.runs.replayMany({ ...which, perMinute, key, dryRun }, { by });
+        if (many.refused.count > 0) out.exitCode = EXIT.refused;
+        if (!options.json) refusals(many, out, "run");
+        return many;
+      },
+      (answer, _, { perMinute }) => ("total" in answer ? ofMany(answer, perMinute) : ofOne(answer)),
+    );
+};
+
+function ofOne(answer: AnswerTo<"runs.replay">): string {
+  const when = answer.outcome === "queued" ? "when the run in its way is over" : `run ${answer.run}`;
+  return `${answer.outcome}: ${when}\n`;
+}
+
+function ofMany(
+  { total, count, left, until, batch }: AnswerTo<"runs.replayMany">,
+  perMinute: number | undefined,
+): string {
+  const runs = `${total} ${total === 1 ? "run" : "runs"} of ${count === 1 ? "1 task" : `${count} tasks`}`;
+  const pace = until === undefined ? "" : `, ${perMinute} a minute, over by ${when(until)}`;
+  return [
+    `${batch === undefined ? "replay means" : "running"} ${runs} again${pace}`,
+    left === 0 ? [] : `${left} left out: succeeded since, under way, or about to be run again`,
+    batch === undefined ? [] : `batch ${batch}`,
+  ]
+    .flat()
+    .join("\n")
+    .concat("\n");
+}

@@ -1,0 +1,45 @@
+import type { InputTo } from "@carillon/ops";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { words } from "../words.js";
+import { Confirm, Field } from "./confirm.js";
+import { notify } from "./notices.js";
+
+const w = words.replay;
+type Runs = Omit<InputTo<"runs.replayMany">, "perMinute" | "key" | "dryRun">;
+
+/** Runs runs again at a pace, and shows before how many and until when. Leads to the progress. */
+export function ReplayDialog({ title, of, onClose }: { title: string; of: Runs; onClose: () => void }) {
+  const [, navigate] = useLocation();
+  const [pace, setPace] = useState("60");
+  // Sent twice, a call starts nothing twice.
+  const [key] = useState(() => Math.random().toString(36).slice(2));
+  const perMinute = Number(pace);
+  return (
+    <Confirm
+      title={title}
+      act={w.act}
+      does="runs.replayMany"
+      input={{ ...of, perMinute, key }}
+      shows={perMinute > 0 && "first"}
+      onDone={({ total, batch }) => {
+        notify("ok", w.done(total));
+        if (batch !== undefined) navigate(`/backfills?batch=${batch}`);
+      }}
+      onClose={onClose}
+    >
+      <p>{w.hint}</p>
+      <Field label={w.perMinute}>
+        <input
+          className="input"
+          type="number"
+          min="1"
+          max="60000"
+          required
+          value={pace}
+          onChange={({ target }) => setPace(target.value)}
+        />
+      </Field>
+    </Confirm>
+  );
+}

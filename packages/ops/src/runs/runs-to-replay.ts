@@ -1,0 +1,114 @@
+import { ALERTS_QUEUE, type Run } from "@carillon/core";
+import { FAILURES, grouped, invalid, isRunId, localName, originOf } from "@carillon/core/internal";
+import type { Scope } from "@carillon/sdk/internal";
+import type { Backfill, StoredTask } from "@carillon/store";
+import type { z } from "zod";
+import { failedRuns } from "../backfills/times.js";
+import { type BulkRefusal, refusalOf, type Tally } from "../bulk/bulk.js";
+import type { Call } from "../operation.js";
+import { journal, readJournal } from "./journal.js";
+import { faultOf } from "./replay.js";
+
+/** Limits beyond which a call is more likely a mistake: runs named, and runs found. */
+const [MOST_NAMED, MOST_FOUND] = [1_000, 10_000];
+const PAGE = 1_000;
+
+const { task, owner, queue, text, took, node, from, to } = journal.input.shape;
+/** Select failed runs as the journal does. */
+export const conditions = { task, owner, queue, text, took, node, from, to };
+type Conditions = z.output<z.ZodObject<typeof conditions>>;
+
+/** Runs of one task that are to be run again, in the order of their nominal times. */
+export interface TaskRuns {
+  readonly task: StoredTask;
+  readonly runs: readonly Run[];
+  readonly total: number;
+}
+
+/** @param taken origins of occurrences that other replays run again */
+export async function runsToReplay(
+  call: Call,
+  ids: readonly string[] | undefined,
+  filter: Conditions,
+  taken: ReadonlySet<string>,
+  refused: Tally<BulkRefusal>,
+): Promise<{ readonly found: TaskRuns[]; readonly left: number }> {
+  const { scope, store } = call;
+  const asked = ids ? await namedRuns(scope, ids, filter, refused) : await failures(call, filter);
+  const found: TaskRuns[] = [];
+  let left = 0;
+  for (const [, its] of grouped(asked, ({ task }) => `${task.queue}/${localName(task)}`)) {
+    const task = await store.tasks.get((its[0] as Run).task);
+    scope.progress(1);
+    // Its records are deleted with it.
+    if (!task) continue;
+    const byOrigin = new Map(its.map((run) => [originOf(run.key), run]));
+    const wanted = ids ? [...byOrigin.values()] : await failedRuns(store.runs, task);
+    const meant = wanted.filter(({ key }) => byOrigin.has(originOf(key)) && !taken.has(originOf(key)));
+    left += byOrigin.size - meant.length;
+    const runs = meant.filter((run) => isReplayable(run, refused)).sort((a, b) => a.nominal - b.nominal);
+    if (runs.length > 0) found.push({ task, runs, total: runs.length });
+  }
+  return { found, left };
+}
+
+/** The backfills that run runs again, of all tasks. */
+export async function replaysOf(scope: Scope): Promise<Backfill[]> {
+  const found: Backfill[] = [];
+  for (const queue of await scope.queues())
+    for await (const page of scope.store.backfills.all(queue)) found.push(...page.filter(({ runs }) => runs));
+  return found;
+}
+
+/** The failed runs that match. @throws `INVALID_OPTION` */
+async function failures({ client }: Call, filter: Conditions): Promise<Run[]> {
+  if (filter.from === undefined)
+    throw invalid("from", "missing.", "Give the time since which runs have ended, or the ids of runs.");
+  const found: Run[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await readJournal(client, { ...filter, outcome: [...FAILURES], limit: PAGE, cursor });
+    found.push(...page.runs.filter(({ task }) => task.queue !== ALERTS_QUEUE));
+    if (found.length > MOST_FOUND)
+      throw invalid("from", `more than ${MOST_FOUND} failed runs.`, "Give a shorter range, or a task.");
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
+}
+
+/** The runs of these ids. Others than final ones, and those of other owners, are refused. @throws `INVALID_OPTION` */
+async function namedRuns(
+  scope: Scope,
+  ids: readonly string[],
+  filter: Conditions,
+  refused: Tally<BulkRefusal>,
+): Promise<Run[]> {
+  const other = Object.entries(filter).find(([, value]) => value !== undefined)?.[0];
+  if (other !== undefined)
+    throw invalid(other, "cannot be combined with runs.", "Give ids, or conditions; not both.");
+  if (ids.length > MOST_NAMED) throw invalid("runs", `more than ${MOST_NAMED}.`, "Name fewer.");
+  const wanted = [...new Set(ids)];
+  const known = wanted.filter(isRunId);
+  const queues = await scope.queues();
+  const all = (await Promise.all(queues.map((queue) => scope.store.runs.many(queue, known)))).flat();
+  const byId = new Map(
+    all
+      .filter(({ task }) => scope.owner === undefined || task.owner === scope.owner)
+      .map((run) => [run.id, run]),
+  );
+  return wanted.flatMap((id) => {
+    const run = byId.get(id);
+    if (run?.state === "final") return [run];
+    const [code, message] = run
+      ? (["CONFLICT", "it has not ended."] as const)
+      : (["RUN_NOT_FOUND", "there is no such run, or no longer."] as const);
+    refused.add({ task: id, code, message });
+    return [];
+  });
+}
+
+function isReplayable(run: Run, refused: Tally<BulkRefusal>): boolean {
+  const fault = faultOf(run);
+  if (fault) refused.add(refusalOf(run.id, fault));
+  return !fault;
+}
