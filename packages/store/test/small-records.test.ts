@@ -77,7 +77,7 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
     });
   });
 
-  it("lists where each of its attempts ran", async () => {
+  it("lists where each of its attempts ran, and when it ended", async () => {
     await start();
     const one = { attempt: 1, started: START + 10_000, worker: BY.worker, pid: 17, host: HOST };
     const attempts = () => bench.store.runs.attempts(QUEUE, run);
@@ -92,8 +92,19 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
     await start({ attempt: 3 });
     // The wait after a second crash in a row is twice as long.
     await bench.clock.advance(600_000);
-    expect(await start({ attempt: 3 })).toMatchObject({ word: "OK", attempt: 3 });
-    expect(await attempts()).toEqual([one, two, { ...one, attempt: 3, started: START + 910_000 }]);
+    const third = await start({ attempt: 3 });
+    expect(third).toMatchObject({ word: "OK", attempt: 3 });
+    const three = { ...one, attempt: 3, started: START + 910_000 };
+    expect(await attempts()).toEqual([one, two, three]);
+    await bench.clock.advance(2_500);
+    const { fence } = third as { fence: number };
+    await bench.store.runs.settle(name(), run, { fence, made: 0, outcome: undefined, error: "no answer" });
+    await bench.clock.advance(10_000);
+    await start({ attempt: 4 });
+    expect(await attempts()).toEqual([
+      ...[one, two, { ...three, ended: START + 912_500 }],
+      { ...one, attempt: 4, started: START + 922_500 },
+    ]);
   });
 
   it("is read unchanged if it is stored in one piece", async () => {

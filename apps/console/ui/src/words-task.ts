@@ -182,7 +182,11 @@ export const taskWords = {
     job: "Its job in Bull Board",
     trace: "Its trace",
     waterfall: "Course",
-    phases: { due: "due, then enqueued", waited: "waited for a worker" },
+    phases: {
+      due: "due, then enqueued",
+      waited: "waited for a worker",
+      retry: "waited for the next attempt",
+    },
     error: "Error",
     output: "Output",
     live: "live",

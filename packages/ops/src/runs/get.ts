@@ -14,7 +14,13 @@ export const getRun = operation({
   output: as<RunDetails>(
     runShape.extend({
       attemptList: z.array(
-        z.object({ attempt: count, started: time, worker: z.string(), pid: count, host: z.string() }),
+        z.object({
+          ...{ attempt: count, started: time },
+          ended: time
+            .optional()
+            .describe("Missing: the run's own end is its end, it goes on, or its worker died."),
+          ...{ worker: z.string(), pid: count, host: z.string() },
+        }),
       ),
       output: z.array(z.object({ attempt: count, text: z.string(), cut: z.boolean() })),
     }),

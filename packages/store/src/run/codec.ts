@@ -146,9 +146,11 @@ export interface Attempt extends Runner {
   /** From 1. */
   readonly attempt: number;
   readonly started: number;
+  /** Missing: the run's own end is its end, it goes on, or its worker died. */
+  readonly ended?: number;
 }
 
-/** Start, worker and host of each attempt of a run. */
+/** Start, end, worker and host of each attempt of a run. */
 export function decodeAttempts(hash: Record<string, string>): Attempt[] {
   return Object.entries(hash)
     .filter(([field]) => field.startsWith("a:"))
@@ -156,7 +158,16 @@ export function decodeAttempts(hash: Record<string, string>): Attempt[] {
       // Then the worker's own number for it. The runner of the newest one is in fields of its own.
       const [started, ...by] = text.split(" ");
       const [worker = "", pid, host = ""] = by.length > 1 ? by : RUNNER.map((name) => hash[name]);
-      return { attempt: Number(field.slice(2)), started: Number(started), worker, pid: Number(pid), host };
+      const attempt = field.slice(2);
+      const ended = hash[`e:${attempt}`];
+      return {
+        attempt: Number(attempt),
+        started: Number(started),
+        ...(ended !== undefined && { ended: Number(ended) }),
+        worker,
+        pid: Number(pid),
+        host,
+      };
     })
     .sort((x, y) => x.attempt - y.attempt);
 }

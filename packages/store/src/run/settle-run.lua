@@ -10,7 +10,7 @@ local now = nowMs()
 
 local function settle(run)
   local fence, outcome, error = run.fence, run.outcome, run.error
-  local was = redis.call("HMGET", run.key, "state", "fence", "outcome", "cancel")
+  local was = redis.call("HMGET", run.key, "state", "fence", "outcome", "cancel", "attempts")
   if not was[1] then return "GONE" end
   -- A resend after a lost answer.
   if was[1] == "final" then
@@ -42,7 +42,7 @@ local function settle(run)
       redis.call("HSET", run.stats, "starts", attempts .. " " .. whole(crashes - 1) .. " 0" .. starts)
     end
     if error ~= "" then
-      redis.call("HSET", run.key, "state", "queued", "error", error)
+      redis.call("HSET", run.key, "state", "queued", "error", error, "e:" .. was[5], now)
     elseif was[1] ~= "queued" then
       -- Handed back, or waiting for its items: the next start continues this attempt.
       redis.call("HSET", run.key, "state", "queued", "again", "1")

@@ -164,14 +164,18 @@ interface Phase {
   readonly to: number;
 }
 
-/** Phases of the run (due, enqueued, waited, ran) as bars on one scale. */
+/** Phases of the run (due, enqueued, waited, ran, waited for the next attempt) as bars on one scale. */
 function Waterfall({ run }: { run: RunDetails }) {
   const now = useNow();
   const end = run.finished ?? Math.max(now, run.started ?? run.enqueued);
-  const attempts = run.attemptList.map(({ attempt, started, host }, i): Phase => {
+  const attempts = run.attemptList.flatMap(({ attempt, started, ended, host }, i): Phase[] => {
     const next = run.attemptList[i + 1]?.started;
-    const name = next === undefined ? w.attempt(attempt) : w.attemptAndWait(attempt);
-    return { name: `${name} · ${host}`, kind: "run", from: started, to: next ?? end };
+    const died = ended === undefined && next !== undefined;
+    const name = `${died ? w.attemptAndWait(attempt) : w.attempt(attempt)} · ${host}`;
+    const ran: Phase = { name, kind: "run", from: started, to: ended ?? next ?? end };
+    return ended === undefined
+      ? [ran]
+      : [ran, { name: w.phases.retry, kind: "wait", from: ended, to: next ?? end }];
   });
   const first = attempts[0]?.from ?? end;
   const late = run.lateMs ?? 0;

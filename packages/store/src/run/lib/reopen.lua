@@ -1,10 +1,11 @@
 -- Reopens a final run: removes its end and the fields that led to it. Its task must exist.
 local function reopen(run, outcome, now)
-  local finished, started, reopened = unpack(redis.call("HMGET", run.key, "finished", "started", "reopened"))
+  local finished, started, reopened, attempts =
+    unpack(redis.call("HMGET", run.key, "finished", "started", "reopened", "attempts"))
   local took = sumOf(outcome) and timeTaken(tonumber(finished) or now, started, reopened)
   local times, ms = readCount(redis.call("HGET", run.stats, outcome))
   redis.call("HSET", run.stats, outcome, whole(times - 1) .. " " .. whole(ms - (took or 0)))
-  redis.call("HSET", run.key, "reopened", now)
+  redis.call("HSET", run.key, "reopened", now, "e:" .. (attempts or ""), finished or now)
   redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "trace", "cancel", "crashed", "crashes",
     "again")
   for _, set in ipairs({ run.history, run.failures, K.journal }) do redis.call("ZREM", set, run.id) end
