@@ -5,3 +5,4 @@
 export { cutOver, goBack, operatorOf, resolveConfig } from "@carillon/ops";
 export { firedSince, importBullmq, readBullSchedulers, withBullmq } from "@carillon/ops/internal";
 export { Client, definitionOf, readEnvironment } from "@carillon/sdk";
+export { nearestRemedy } from "@carillon/sdk/internal";

@@ -5,6 +5,7 @@ import { registerAlerts } from "./commands/alerts.js";
 import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
 import { registerBackfills } from "./commands/backfills.js";
 import { registerCalendars } from "./commands/calendars.js";
+import { registerCall } from "./commands/call.js";
 import { registerChanges } from "./commands/changes.js";
 import { registerCompletion } from "./commands/completion.js";
 import { registerCutOver } from "./commands/cutover.js";
@@ -113,6 +114,7 @@ const COMMANDS: readonly Register[] = [
   registerCalendars,
   registerTokens,
   registerNext,
+  registerCall,
   registerCompletion,
 ];
 

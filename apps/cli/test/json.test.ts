@@ -86,6 +86,7 @@ const LINES: Record<string, readonly string[]> = {
   "tokens create": ["tokens", "create", "ann", "--role", "viewer"],
   "tokens revoke": ["tokens", "revoke", "ann"],
   next: ["next", "0 9 * * *"],
+  call: ["call", "queues.list"],
   completion: ["completion", "bash"],
   observe: ["observe", "a"],
   "shadow report": ["shadow", "report"],

@@ -212,6 +212,8 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     // The first field has the focus.
     await dialog.locator("input:focus").fill("the e2e says so");
     await dialog.getByLabel("Note", { exact: true }).waitFor();
+    await dialog.getByText("Copy as command, curl or code").click();
+    await dialog.getByText(/carillon .* call tasks\.pause .*"note":"the e2e says so"/).waitFor();
     await dialog.getByRole("button", { name: "Pause" }).click();
     await page.getByText("the e2e says so").waitFor();
     await go("/tasks?filter=paused");

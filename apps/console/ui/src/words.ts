@@ -91,6 +91,12 @@ export const words = {
     changes: "Changes",
     doctor: "Doctor",
   },
+  copyAs: {
+    title: "Copy as command, curl or code",
+    forms: { cli: "CLI", curl: "curl", sdk: "SDK" },
+    copy: "Copy",
+    done: "Copied.",
+  },
   palette: {
     title: "Go to, or do",
     label: "Task, owner, queue, page or action",

@@ -1,18 +1,16 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import { useSyncExternalStore } from "react";
 import { words } from "../words.js";
+import { inPath, type Query, type Route, requestOf, searchOf } from "./request.js";
 import { hasUnsaved } from "./unsaved.js";
 
-declare const OPERATION_ROUTES: Readonly<Record<OperationName, { http: string; body?: string }>>;
+declare const OPERATION_ROUTES: Readonly<Record<OperationName, Route>>;
 
 /** Method, path and body of each operation; `vite.config.ts` makes this from their list. */
 const ROUTES = OPERATION_ROUTES;
 
 /** Root of the console's addresses: `/`, or the base path it is mounted at. */
 export const ROOT = new URL(document.baseURI).pathname;
-
-/** Parameters of an address; a list repeats its parameter. */
-export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 /** A refusal by the API. `message` contains field and remedy. */
 export class ApiError extends Error {
@@ -90,18 +88,14 @@ export function call<Name extends OperationName>(
   input: InputTo<Name>,
   { signal, maxAge = SHARED }: Pick<Sent, "signal" | "maxAge"> = {},
 ): Promise<AnswerTo<Name>> {
-  const { http, body: whole } = ROUTES[name];
-  const [method, template] = http.split(" ") as [string, string];
-  const rest: Record<string, unknown> = { ...input };
-  const path = template.replace(/:(\w+)/g, (_, part: string) => {
-    const { [part]: value } = rest;
-    delete rest[part];
-    return inPath(String(value));
-  });
-  if (isGet(name)) return api(method, path, { query: rest as Query, maxAge, signal });
-  if (whole === undefined) return api(method, path, { body: rest, signal });
-  const { [whole]: body, ...query } = rest;
-  return api(method, path, { query: query as Query, body, signal });
+  const { method, path, ...sent } = requestOf(ROUTES[name], input as object);
+  return api(method, path, { ...sent, ...(method === "GET" && { maxAge }), signal });
+}
+
+/** An operation's call as others can make it. */
+export function madeBy<Name extends OperationName>(name: Name, input: InputTo<Name>) {
+  const { method, path, query, body } = requestOf(ROUTES[name], input as object);
+  return { name, input: input as object, method, body, url: location.origin + apiAddress(path, query) };
 }
 
 /** Calls the HTTP API. @throws `ApiError`, `Unreachable` */
@@ -144,13 +138,7 @@ export function bindTo(owner: string | undefined): void {
 }
 
 export function apiAddress(path: string, query: Query = {}): string {
-  const given = Object.entries({ ...query, owner: query["owner"] || bound }).filter(
-    ([, value]) => value !== undefined && value !== "",
-  );
-  const search = new URLSearchParams(
-    given.flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)])),
-  );
-  return `${ROOT}api/v1${path}${search.size > 0 ? `?${search}` : ""}`;
+  return `${ROOT}api/v1${path}${searchOf({ ...query, owner: query["owner"] || bound })}`;
 }
 
 /** An answer of a proxy in front of the console may be anything. */
@@ -180,11 +168,6 @@ export function taskPath({ queue, owner, id }: Named): string {
 
 export function runPath(id: string): string {
   return `/runs/${inPath(id)}`;
-}
-
-function inPath(part: string): string {
-  // The router reads the path like this: it decodes no `%40`.
-  return encodeURIComponent(part).replace("%40", "@");
 }
 
 /** `owner/id`, or the id alone for the default owner. */

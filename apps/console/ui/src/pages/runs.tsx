@@ -8,6 +8,7 @@ import { useCall, usePages } from "../lib/query.js";
 import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
 import { Button, Chips } from "../parts/button.js";
 import { Check } from "../parts/confirm.js";
+import { CopyAs } from "../parts/copy-as.js";
 import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { ReplayDialog } from "../parts/replay.js";
@@ -40,11 +41,12 @@ export default function Runs() {
   const [replays, setReplays] = useState<"some" | "all" | undefined>();
   const toggle = (id: string) =>
     setSelected((was) => new Set(was.has(id) ? [...was].filter((one) => one !== id) : [...was, id]));
-  const pages = usePages("runs.journal", {
+  const filter = {
     ...text,
     ...{ from, to, outcome: CHIPS[chip], limit: 50 },
     ...(isSlowest && { sort: "took" as const }),
-  });
+  };
+  const pages = usePages("runs.journal", filter);
   const set = (change: Readonly<Record<string, string | undefined>>) =>
     setParams((was) => {
       const now = new URLSearchParams(was);
@@ -126,6 +128,9 @@ export default function Runs() {
               );
             }}
           </Loaded>
+          <div className="body">
+            <CopyAs name="runs.journal" input={filter} />
+          </div>
         </Panel>
       </div>
     </>

@@ -8,6 +8,7 @@ import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
 import { useCall, usePages } from "../lib/query.js";
 import { Chips } from "../parts/button.js";
+import { CopyAs } from "../parts/copy-as.js";
 import { NameInput } from "../parts/name-input.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
 import { OutcomeBadge, TaskBadge, toneOf } from "../parts/state.js";
@@ -158,6 +159,7 @@ export default function Tasks() {
                 <p className="soft small" aria-live="polite">
                   {words.list.shown(rows.length, hasNextPage)}
                 </p>
+                <CopyAs name="tasks.list" input={filter} />
               </>
             );
           }}

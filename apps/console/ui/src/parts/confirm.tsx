@@ -6,6 +6,7 @@ import { useAct } from "../lib/query.js";
 import { forget } from "../lib/unsaved.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
+import { CopyAs } from "./copy-as.js";
 import { Dialog } from "./dialog.js";
 import { Effect, isNothing, useDry } from "./effect.js";
 import { Form } from "./form.js";
@@ -62,6 +63,7 @@ export function Confirm<Name extends OperationName>(props: Props<Name>) {
         {children}
         {dry.data === undefined ? null : <Effect of={dry.data} />}
         {failure ? <ErrorNote error={failure} /> : null}
+        <CopyAs name={does} input={input} />
         <div className="actions">
           <Button onClick={onClose}>{words.cancel}</Button>
           <Button
