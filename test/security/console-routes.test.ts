@@ -98,6 +98,7 @@ const OWNED = [
     "runs/replay",
     "runs/a",
     "runs/a/items",
+    "runs/a/compare",
     "runs/a/replay",
     "runs/a/retry-items",
   ],

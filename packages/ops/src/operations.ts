@@ -47,6 +47,7 @@ import { listQuotas } from "./quotas/list.js";
 import { setQuota } from "./quotas/set.js";
 import { activeRuns } from "./runs/active.js";
 import { cancelRun } from "./runs/cancel.js";
+import { compareRun } from "./runs/compare.js";
 import { getRun } from "./runs/get.js";
 import { listItems } from "./runs/items.js";
 import { journal } from "./runs/journal.js";
@@ -139,6 +140,7 @@ export const OPERATIONS = {
     list: listRuns,
     active: activeRuns,
     get: getRun,
+    compare: compareRun,
     items: listItems,
     retryItems,
     replay: replayRun,

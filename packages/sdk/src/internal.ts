@@ -29,7 +29,14 @@ export {
   type TokenRole,
 } from "@carillon/store";
 export { internalsOf, storeOf } from "@carillon/store/internal";
-export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope, shown } from "./client/change.js";
+export {
+  CHANGE_KINDS,
+  type ChangeFacts,
+  type ChangeKind,
+  type ChangeScope,
+  differenceOf,
+  shown,
+} from "./client/change.js";
 export {
   assertEntry,
   assertRef,

@@ -1,9 +1,9 @@
-import { CarillonError, isCarillonError } from "@carillon/core";
+import { isCarillonError } from "@carillon/core";
 import { wholeNumber as whole } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { dryRun, refOf, taskRef, wholeNumber } from "../shapes.js";
-import { locate, revisionsOf } from "./revisions.js";
+import { locate, revisionNamed, revisionsOf } from "./revisions.js";
 import { putResult } from "./task.js";
 
 /** The present definition becomes a revision. */
@@ -24,14 +24,7 @@ export const restoreTask = operation({
     if (number !== undefined) whole(number, "number", 1, Number.MAX_SAFE_INTEGER);
     const name = await locate(scope, refOf(ref));
     const revisions = await revisionsOf(scope, name);
-    const found = number === undefined ? revisions[0] : revisions.find((one) => one.number === number);
-    if (!found)
-      throw new CarillonError(
-        "REVISION_NOT_FOUND",
-        `the task has no ${number === undefined ? "earlier revision" : `revision ${number}`}.`,
-        { field: "number", remedy: "List its revisions: the last 20 are kept." },
-      );
-    const { definition, deleted } = found;
+    const { definition, deleted } = revisionNamed(revisions, number);
     // A task that was paused when it was deleted comes back paused.
     const task = deleted === undefined ? definition : { ...definition, enabled: deleted !== "paused" };
     if (dryRun) return client.put(task, { dryRun });

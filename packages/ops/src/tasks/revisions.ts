@@ -1,9 +1,10 @@
-import { isCarillonError, TASK_STATES, type TaskName, type TaskRef } from "@carillon/core";
+import { CarillonError, isCarillonError, TASK_STATES, type TaskName, type TaskRef } from "@carillon/core";
+import type { Preview } from "@carillon/sdk";
 import { revisionView, type Scope, type TaskRevision } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { as, count, refOf, taskRef, time } from "../shapes.js";
-import { taskInput } from "./task.js";
+import { as, count, refOf, taskRef, time, wholeNumber } from "../shapes.js";
+import { preview, taskInput } from "./task.js";
 
 export const listRevisions = operation({
   http: "GET /tasks/:queue/:owner/:id/revisions",
@@ -11,8 +12,11 @@ export const listRevisions = operation({
   reach: "owner",
   summary:
     "Lists the definitions of a task that others have replaced, newest first: the last 20, fewer if they are longer than 64 KiB together. For a deleted task, its last definition, for 7 days.",
-  input: z.strictObject(taskRef),
-  output: as<{ revisions: TaskRevision[] }>(
+  input: z.strictObject({
+    ...taskRef,
+    compare: wholeNumber.optional().describe("Also previews that this one is put again."),
+  }),
+  output: as<{ revisions: TaskRevision[]; preview?: Preview | undefined }>(
     z.object({
       revisions: z.array(
         z.object({
@@ -23,12 +27,27 @@ export const listRevisions = operation({
           definition: taskInput,
         }),
       ),
+      preview: preview.optional(),
     }),
   ),
-  async run({ scope }, input) {
-    return { revisions: await revisionsOf(scope, await locate(scope, refOf(input))) };
+  async run({ client, scope }, { compare, ...ref }) {
+    const revisions = await revisionsOf(scope, await locate(scope, refOf(ref)));
+    if (compare === undefined) return { revisions };
+    const { preview } = await client.put(revisionNamed(revisions, compare).definition, { dryRun: true });
+    return { revisions, preview };
   },
 });
+
+/** @param number undefined: the newest @throws `REVISION_NOT_FOUND` */
+export function revisionNamed(revisions: readonly TaskRevision[], number: number | undefined): TaskRevision {
+  const found = number === undefined ? revisions[0] : revisions.find((one) => one.number === number);
+  if (found) return found;
+  const which = number === undefined ? "earlier revision" : `revision ${number}`;
+  throw new CarillonError("REVISION_NOT_FOUND", `the task has no ${which}.`, {
+    field: "number",
+    remedy: "List its revisions: the last 20 are kept.",
+  });
+}
 
 export async function revisionsOf({ store }: Scope, name: TaskName): Promise<TaskRevision[]> {
   return (await store.tasks.revisions(name)).map(revisionView);

@@ -13,6 +13,7 @@ import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, RunBadge } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
+import { Compared } from "./run-compare.js";
 import { Items } from "./run-items.js";
 import "./run.css";
 import { Button } from "../parts/button.js";
@@ -49,6 +50,7 @@ export default function RunPage({ params }: PageProps) {
               </Panel>
             )}
             <Items run={run} />
+            {run.state === "final" ? <Compared id={id} /> : null}
             <Output run={run} />
             {(["payload", "result"] as const).map((name) =>
               run[name] === undefined ? null : (

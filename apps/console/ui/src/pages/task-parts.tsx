@@ -8,7 +8,7 @@ import { definitionOf } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
 import { Button } from "../parts/button.js";
-import { differing, FieldTable } from "../parts/changed.js";
+import { Changed } from "../parts/changed.js";
 import { Confirm } from "../parts/confirm.js";
 import { Answer } from "../parts/explain.js";
 import { Empty, Loaded, More, Panel } from "../parts/page.js";
@@ -191,8 +191,18 @@ export function Definition({ task }: Props) {
   );
 }
 
-/** Earlier definitions, each with a button that restores it. @param task undefined if it was deleted */
-export function Revisions({ name, task }: { name: Named; task?: Task }) {
+/** An earlier definition against the present one, with the next times of both. */
+function Preview({ name, number }: { name: Named; number: number }) {
+  const compared = useCall("tasks.revisions", { ...refOf(name), compare: number });
+  return (
+    <Loaded of={compared}>
+      {({ preview }) => (preview === undefined ? null : <Changed of={preview} />)}
+    </Loaded>
+  );
+}
+
+/** Earlier definitions, also of a deleted task, each with a button that restores it. */
+export function Revisions({ name }: { name: Named }) {
   const { define } = useMe();
   const [chosen, setChosen] = useState<TaskRevision | undefined>();
   const revisions = useCall("tasks.revisions", refOf(name));
@@ -226,7 +236,7 @@ export function Revisions({ name, task }: { name: Named; task?: Task }) {
           busy={!define}
           onClose={() => setChosen(undefined)}
         >
-          {define ? null : <FieldTable {...differing(task && definitionOf(task), chosen.definition)} />}
+          {define ? null : <Preview name={name} number={chosen.number} />}
         </Confirm>
       )}
     </Panel>

@@ -40,7 +40,7 @@ export default function TaskPage({ params }: PageProps) {
             </div>
             <Skips task={task} />
             <Definition task={task} />
-            <Revisions name={task} task={task} />
+            <Revisions name={task} />
           </div>
           {action ? <TaskDialog task={task} action={action} onClose={() => setAction(undefined)} /> : null}
         </>

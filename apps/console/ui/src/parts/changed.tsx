@@ -64,16 +64,6 @@ export function FieldTable(props: {
   );
 }
 
-/** The fields that differ. @param before undefined: there is none */
-export function differing(before: object | undefined, after: object): { before: Fields; after: Fields } {
-  const [old, now] = [before ?? {}, after] as [Fields, Fields];
-  const names = Object.keys({ ...old, ...now }).filter(
-    (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]),
-  );
-  const of = (fields: Fields) => Object.fromEntries(names.map((name) => [name, fields[name]]));
-  return { before: of(old), after: of(now) };
-}
-
 /** The label of a task's field in the form; the API's own name if the form has none. */
 export function labelOf(field: string): string {
   const { fields } = words.edit;
