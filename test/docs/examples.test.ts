@@ -39,6 +39,25 @@ function examplesOf(page: string): { name: string; code: string }[] {
   });
 }
 
+/** Names that only fragments may use without an import, as they go on from a longer example: "Imports" of preamble.ts. */
+const [, IMPORTS = ""] =
+  /Imports of[^\n]*\n([\s\S]*?)\n\n/.exec(readFileSync(new URL("preamble.ts", import.meta.url), "utf8")) ??
+  [];
+const IMPORTED = new Set([...IMPORTS.matchAll(/(?:const|type) (\w+)/g)].map(([, name = ""]) => name));
+
+it("examples that import something import all that they use", () => {
+  expect(IMPORTED.size).toBeGreaterThan(5);
+  const missing = pages.flatMap(examplesOf).flatMap(({ name, code }) => {
+    const rest = code.replace(/^(export \{\};\n*)?import [\s\S]*?;$|\/\/.*|"[^"\n]*"/gm, "");
+    if (!/^import /m.test(code)) return [];
+    const imports = [...code.matchAll(/^import [\s\S]*?;$/gm)].join();
+    const isMissing = (one: string) =>
+      new RegExp(`(?<![.\\w])${one}\\b(?!:)`).test(rest) && !new RegExp(`\\b${one}\\b`).test(imports);
+    return [...IMPORTED].filter(isMissing).map((one) => `${name}: ${one}`);
+  });
+  expect(missing).toEqual([]);
+});
+
 it("examples in TypeScript compile", async () => {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });

@@ -45,19 +45,6 @@ describe("the documentation", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("has no line over 260 characters on the site, outside of tables", () => {
-    const shown = new Set(
-      sections.flatMap(({ items }) => items.map(({ page }) => page.split("#", 1)[0] ?? "")),
-    );
-    const long = [...shown].flatMap((page) =>
-      proseOf(page)
-        .split("\n")
-        .filter((line) => line.length > 260 && !/^\||^ *<img /.test(line))
-        .map((line) => `${page}: ${line.slice(0, 60)}`),
-    );
-    expect(long).toEqual([]);
-  });
-
   it("is on the site: each page of docs/ once, and only pages that exist", () => {
     const shown = sections.flatMap(({ items }) => items.map(({ page }) => page));
     expect(shown.filter((page) => wrongLink("README.md", page))).toEqual([]);
