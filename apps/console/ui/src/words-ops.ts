@@ -96,7 +96,7 @@ export const opsWords = {
   },
   alerts: {
     title: "Alerts",
-    list: "Newest first",
+    list: "History",
     none: "No alert matches.",
     more: "Older alerts",
     kind: "Kind",
@@ -116,7 +116,7 @@ export const opsWords = {
     ends: (kinds: string) => `ends: ${kinds}`,
     run: "Run",
     sentTo: (to: string) => `To ${to}.`,
-    programs: "programs that listen; no address is set",
+    noAddress: "No address is set: alerts go to programs that listen.",
     silenced: "Not sent: silenced.",
     undelivered: "Not delivered",
     about: (kinds: string) => `alerts: ${kinds}`,

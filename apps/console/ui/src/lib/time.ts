@@ -100,11 +100,6 @@ export function startOf(day: string, timeZone: string): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** Minutes since the last full hour of the zone; full hours of some zones are half hours of UTC. */
-export function minuteOf(at: number, timeZone: string): number {
-  return Number(format(at, timeZone, { minute: "2-digit" }));
-}
-
 /** The time of a `datetime-local` input, UTC ms, in the viewer's zone or UTC. */
 export function typedTime(text: string, timeZone: string): number {
   return Date.parse(timeZone === "UTC" ? `${text}Z` : text);

@@ -131,15 +131,19 @@ function Log() {
       <Loaded of={pages}>
         {({ pages: read }) => (
           <>
+            {read[0]?.alerts.length &&
+            read.every(({ alerts }) => alerts.every(({ to }) => to.length === 0)) ? (
+              <p className="note">{w.noAddress}</p>
+            ) : null}
             <Rows of={read.flatMap(({ alerts }) => alerts)} none={w.none}>
               {(alert, i) => (
                 <li key={`${alert.recorded} ${i}`}>
                   <About alert={alert} />
-                  <span className="wide soft any">
-                    {alert.silenced === undefined
-                      ? w.sentTo(alert.to.length === 0 ? w.programs : alert.to.join(", "))
-                      : w.silenced}
-                  </span>
+                  {alert.silenced !== undefined ? (
+                    <span className="wide soft">{w.silenced}</span>
+                  ) : alert.to.length > 0 ? (
+                    <span className="wide soft any">{w.sentTo(alert.to.join(", "))}</span>
+                  ) : null}
                 </li>
               )}
             </Rows>

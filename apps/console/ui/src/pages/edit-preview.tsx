@@ -1,8 +1,9 @@
 import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
 import type { TaskInput } from "@carillon/sdk";
 import type { Draft } from "../lib/definition.js";
 import { useCall, useLater } from "../lib/query.js";
-import { fullTime, LOCAL_ZONE } from "../lib/time.js";
+import { LOCAL_ZONE, shortTime, useNow } from "../lib/time.js";
 import { ErrorNote, Panel, Scroll, TableHead } from "../parts/page.js";
 import { words } from "../words.js";
 
@@ -59,6 +60,7 @@ function unchecked(draft: Draft): TaskInput {
 
 /** The next times in the task's zone, the viewer's, and UTC. */
 function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
+  const now = useNow();
   const zones = [...new Set([timezone, LOCAL_ZONE, "UTC"])];
   return (
     <Scroll label={w.preview}>
@@ -69,8 +71,8 @@ function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
             <tr key={time.nominal} data-noted={time.notes.length > 0 || undefined}>
               {zones.map((zone, i) => (
                 <td key={zone}>
-                  {fullTime(time.nominal, zone, zone !== "UTC")}
-                  {i === 0 ? <Notes time={time} zone={zone} /> : null}
+                  {shortTime(time.nominal, zone, now)}
+                  {i === 0 ? <Notes time={time} /> : null}
                 </td>
               ))}
             </tr>
@@ -82,11 +84,11 @@ function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
 }
 
 /** Notes about clock changes at night, exclusions, and jitter. */
-function Notes({ time: { due, nominal, notes }, zone }: { time: Preview["next"][number]; zone: string }) {
+function Notes({ time: { due, nominal, notes } }: { time: Preview["next"][number] }) {
   return (
     <>
       {due === undefined || due === nominal ? null : (
-        <span className="block small soft">{w.due(fullTime(due, zone))}</span>
+        <span className="small soft"> {w.due(duration(due - nominal))}</span>
       )}
       {notes.map(({ code, text }) => (
         <span key={code} className="block small note" data-tone="warn">
@@ -104,13 +106,14 @@ function differ(before: Preview, after: Preview): boolean {
 
 /** Old and new times in two columns, equal ones in the same row. */
 function Diff({ before, after }: { before: Preview; after: Preview }) {
+  const now = useNow();
   const of = (preview: Preview) => new Map(preview.next.map((time) => [time.due ?? time.nominal, time]));
-  const [old, now] = [of(before), of(after)];
-  const all = [...new Set([...old.keys(), ...now.keys()])].sort((a, b) => a - b);
+  const [old, new_] = [of(before), of(after)];
+  const all = [...new Set([...old.keys(), ...new_.keys()])].sort((a, b) => a - b);
   return (
     <Scroll label={w.preview}>
       <table className="plain diff">
-        <caption>{w.diff([...old.keys()].filter((at) => now.has(at)).length)}</caption>
+        <caption>{w.diff([...old.keys()].filter((at) => new_.has(at)).length)}</caption>
         <thead>
           <tr>
             <th scope="col">
@@ -124,18 +127,18 @@ function Diff({ before, after }: { before: Preview; after: Preview }) {
         <tbody>
           {all.map((at) => {
             const kept = old.get(at);
-            const come = now.get(at);
+            const come = new_.get(at);
             return (
               <tr key={at}>
                 <td data-tone={kept && !come ? "bad" : undefined}>
-                  {kept ? `${come ? "" : "− "}${fullTime(at, before.timezone)}` : ""}
+                  {kept ? `${come ? "" : "− "}${shortTime(at, before.timezone, now)}` : ""}
                 </td>
                 <td data-tone={come && !kept ? "ok" : undefined}>
                   {come ? (
                     <>
                       {kept ? "" : "+ "}
-                      {fullTime(at, after.timezone)}
-                      <Notes time={come} zone={after.timezone} />
+                      {shortTime(at, after.timezone, now)}
+                      <Notes time={come} />
                     </>
                   ) : null}
                 </td>

@@ -30,9 +30,15 @@ const STEPS = [
   28 * 86_400,
   364 * 86_400,
 ];
+/** Lengths between two labels of a duration, in ms. */
+const DURATIONS = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800].map((seconds) => seconds * 1_000),
+  ...[1, 2, 6, 12, 24, 48, 168].map((hours) => hours * 3_600_000),
+];
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
-/** Durations of runs by their start, on a logarithmic scale. Failed runs are a series of their own. */
+/** Durations of runs by their start, from 0. Failed runs are a series of their own. */
 export default function DurationPlot({ runs, label }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const zone = useZone();
@@ -69,7 +75,7 @@ export default function DurationPlot({ runs, label }: Props) {
         width: parent.clientWidth,
         height: HEIGHT,
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), zone),
-        scales: { y: { distr: 3 } },
+        scales: { y: { range: (_, __, most) => [0, Math.max(1, 1.05 * most)] } },
         axes: [
           {
             ...axis,
@@ -77,7 +83,7 @@ export default function DurationPlot({ runs, label }: Props) {
             incrs: STEPS,
             values: (_, splits) => splits.map((at) => shortTime(at * 1_000, zone, today)),
           },
-          { ...axis, size: 80, values: (_, splits) => splits.map(labelOf) },
+          { ...axis, size: 80, incrs: DURATIONS, values: (_, splits) => splits.map((ms) => duration(ms)) },
         ],
         series: [
           {
@@ -105,10 +111,4 @@ export default function DurationPlot({ runs, label }: Props) {
     };
   }, [runs, zone]);
   return <div ref={place} role="img" aria-label={label} className="plot" />;
-}
-
-/** Labels of a logarithmic scale: powers of ten, or all if fewer than two of these fit. */
-function labelOf(ms: number, _: number, all: readonly number[]): string {
-  const isRound = (one: number) => Math.abs(Math.log10(one) - Math.round(Math.log10(one))) < 1e-6;
-  return isRound(ms) || all.filter(isRound).length < 2 ? duration(ms) : "";
 }

@@ -1,14 +1,12 @@
 import type { AnswerTo } from "@carillon/ops";
-import { minuteOf, shortTime, useNow, useZone } from "../lib/time.js";
+import { hoursOf, levelOf, limitsOf } from "../lib/heat.js";
+import { shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { Scroll } from "./page.js";
 import "./heat-map.css";
 
 const w = words.timeline;
 const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-/** Number of shades of a minute with starts; a minute without starts has none. */
-const LEVELS = 5;
 
 interface Props {
   /** Load in steps of a minute. */
@@ -22,16 +20,9 @@ interface Props {
 export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick, picked }: Props) {
   const zone = useZone();
   const now = useNow();
-  const first = (Math.floor(from / MINUTE) - minuteOf(from, zone)) * MINUTE;
-  const rows = Math.ceil((from + counts.length * MINUTE - first) / HOUR);
   const most = busiest[0];
-  const limits = limitsOf(most?.count ?? 0);
-  const cells = counts.map((count, i) => ({ at: from + i * MINUTE, count }));
-  const hours = Array.from({ length: rows }, (_, row) => {
-    const at = first + row * HOUR;
-    const within = cells.filter((cell) => cell.at >= at && cell.at < at + HOUR);
-    return { at, within, sum: within.reduce((sum, { count }) => sum + count, 0) };
-  });
+  const limits = limitsOf(counts);
+  const peaks = new Set(busiest.map(({ at }) => at));
   const text = [
     w.total(total, tasks),
     most && w.most(most.count, shortTime(most.at, zone, now), counts.filter((n) => n === most.count).length),
@@ -56,7 +47,7 @@ export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick,
             </tr>
           </thead>
           <tbody>
-            {hours.map(({ at, within, sum }) => (
+            {hoursOf(from, counts, zone).map(({ at, within, sum }) => (
               <tr key={at}>
                 <th scope="row" className="small nowrap">
                   {shortTime(at, zone, now).slice(-5)}
@@ -80,6 +71,7 @@ export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick,
                         key={cell.at}
                         data-level={levelOf(cell.count, limits)}
                         data-picked={cell.at === picked || undefined}
+                        data-peak={peaks.has(cell.at) || undefined}
                         x={(cell.at - at) / MINUTE}
                         y="0"
                         width="1"
@@ -115,22 +107,12 @@ function Scale({ limits }: { limits: readonly number[] }) {
             <svg className="heat-key" viewBox="0 0 1 1" aria-hidden="true">
               <rect data-level={level === 0 ? 0 : levelOf(limit, limits)} width="1" height="1" />
             </svg>
-            {least === limit ? limit : `${least}–${limit}`}
+            {least === limit
+              ? limit.toLocaleString("en")
+              : `${least.toLocaleString("en")}–${limit.toLocaleString("en")}`}
           </span>
         );
       })}
     </p>
   );
-}
-
-/** Largest count of each shade, on a logarithmic scale, so that a peak does not hide the rest. */
-function limitsOf(most: number): number[] {
-  const limits = Array.from({ length: LEVELS }, (_, i) => Math.round(most ** ((i + 1) / LEVELS)));
-  return [...new Set(limits)].filter((limit) => limit > 0);
-}
-
-/** The largest count has the darkest shade, however few shades there are. */
-function levelOf(count: number, limits: readonly number[]): number {
-  if (count === 0) return 0;
-  return LEVELS - (limits.length - 1 - limits.findIndex((limit) => count <= limit));
 }

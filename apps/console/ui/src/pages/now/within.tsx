@@ -48,7 +48,7 @@ export function Within({
       </div>
       <Loaded of={shown}>
         {({ runs, skips, sums }) => (
-          <div className="panels">
+          <div className="panels even">
             <Runs title={w.lists.failed(sums.failed)} of={runs.failed} none={w.none.failed} />
             <Panel title={w.lists.skips(sums.skipped + sums.missed)}>
               <Rows of={skips} none={w.none.skips}>
