@@ -1,23 +1,21 @@
 import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { Client, defineTask, Worker } from "@carillon/sdk";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { lastingKeys, SILENT } from "../helpers.js";
+import { lastingKeys, ownRedis, SILENT } from "../helpers.js";
 
 const anything = z.looseObject({});
 
-let redis: RedisServer;
+const redis = ownRedis({ appendonly: true });
 let admin: Redis;
 beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
   admin = new Redis(redis.url);
 });
 afterAll(async () => {
   admin.disconnect();
-  await redis.stop();
 });
 
 /** Keys that do not expire: some are kept for a while, to tell requests that arrive late from new ones. */

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { Client, readEnvironment } from "@carillon/sdk";
-import { eventually, type RedisServer, startRedis, tlsFiles } from "@carillon/testing";
+import { eventually, tlsFiles } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ownRedis } from "../helpers.js";
 import { PATIENCE, Program } from "../seeds/harness.js";
 import { openConsole, Site, TASK } from "./site.js";
 
@@ -10,7 +11,7 @@ const ACL = new URL("../../deploy/redis/carillon.acl", import.meta.url);
 const { ca, cert, key } = tlsFiles();
 const TLS = { REDIS_TLS_CA_FILE: ca, REDIS_TLS_CERT_FILE: cert, REDIS_TLS_KEY_FILE: key };
 
-let redis: RedisServer;
+const redis = ownRedis({ tls: true, appendonly: true, acl: await readFile(ACL, "utf8") });
 let admin: Redis;
 
 /** A connection as one of the users of the ACL file. */
@@ -39,13 +40,11 @@ async function refused(): Promise<unknown[]> {
 }
 
 beforeAll(async () => {
-  redis = await startRedis({ tls: true, appendonly: true, acl: await readFile(ACL, "utf8") });
   admin = as("admin");
 });
 beforeEach(() => admin.call("ACL", "LOG", "RESET"));
 afterAll(async () => {
   admin.disconnect();
-  await redis.stop();
 });
 
 test("TLS with a client certificate, and the users of the ACL file: no needed command is refused", async () => {

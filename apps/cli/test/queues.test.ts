@@ -4,6 +4,7 @@ import { Client } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { freePort } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
+import { nodeInfo } from "../../../test/helpers.js";
 import { harness, task } from "./harness.js";
 import { carillon, carillonOn } from "./helpers.js";
 
@@ -80,17 +81,8 @@ describe("queues", () => {
 describe("status", () => {
   const beat = async (ready: boolean) => {
     const { registry } = storeOf(bench.client);
-    const node = {
-      host: "h",
-      pid: 1,
-      version: "1",
-      started: 1,
-      every: 600_000,
-      tzdata: "t",
-      bullmq: "6.0.0",
-      clockOffset: 0,
-    };
-    await registry.beat({ ...node, id: "n", beat: await storeOf(bench.client).serverTime(), ready });
+    const beat = await storeOf(bench.client).serverTime();
+    await registry.beat(nodeInfo("n", { every: 600_000, beat, ready }));
   };
 
   it("prints one line and the reasons, with an exit code for each verdict", async () => {

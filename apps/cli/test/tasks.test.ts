@@ -5,6 +5,7 @@ import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
+import { nodeInfo } from "../../../test/helpers.js";
 import { harness } from "./harness.js";
 import { carillon, carillonOn, carillonProcess, jsonLines, MAIN, Sink } from "./helpers.js";
 
@@ -245,17 +246,7 @@ it("nodes lists each node's state, with the reason if it is not ready", async ()
   const client = new Redis(stage.redis.url);
   const [seconds = 0] = await client.time();
   const beat = async (id: string, more: object) => {
-    const node = {
-      id,
-      host: "h",
-      pid: 1,
-      version: "0",
-      started: 1,
-      every: 10_000,
-      tzdata: "2026a",
-      clockOffset: 0,
-    };
-    const text = JSON.stringify({ ...node, beat: Number(seconds) * 1000, ready: true, ...more });
+    const text = JSON.stringify(nodeInfo(id, { beat: Number(seconds) * 1000, ...more }));
     await client.hset(`{${stage.namespace}}:nodes`, id, text);
   };
   await beat("n1", {});

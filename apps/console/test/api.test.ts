@@ -3,6 +3,7 @@ import type { Run, Task, TaskInput } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { nodeInfo } from "../../../test/helpers.js";
 import { ADMIN, type Console, startConsole } from "./harness.js";
 
 const full = {
@@ -463,19 +464,7 @@ describe("verbs", () => {
 describe("the namespace", () => {
   test("lists its nodes", async () => {
     const now = await storeOf(console_.client).serverTime();
-    const node = {
-      id: "n1",
-      host: "h",
-      pid: 1,
-      version: "0",
-      started: now,
-      beat: now,
-      every: 5_000,
-      tzdata: "",
-      bullmq: "6.0.0",
-      clockOffset: 0,
-      ready: true,
-    };
+    const node = nodeInfo("n1", { beat: now });
     await storeOf(console_.client).registry.beat(node);
     const view = { ...node, alive: true, state: "ready" };
     expect((await api("GET", "/nodes")).body).toEqual({ nodes: [view] });

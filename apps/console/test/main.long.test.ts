@@ -3,22 +3,19 @@ import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Client } from "@carillon/sdk";
-import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { eventually, freePort, startRedis } from "@carillon/testing";
+import { afterEach, expect, test } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { Program } from "../../../test/program.js";
 
 /** The built program: `npm test` builds first. */
 const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 
-let redis: RedisServer;
+const redis = ownRedis();
 const running: Program[] = [];
-beforeAll(async () => {
-  redis = await startRedis();
-});
 afterEach(async () => {
   for (const program of running.splice(0)) await program.kill();
 });
-afterAll(() => redis.stop());
 
 function start(env: Record<string, string>): Program {
   const program = new Program("apps/console/dist/main.js", [], { CARILLON_CONSOLE_PORT: "0", ...env });

@@ -5,12 +5,13 @@ import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Client } from "@carillon/sdk";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually } from "@carillon/testing";
 import { serve } from "@hono/node-server";
 import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import {
   type Console,
   type ConsoleOptions,
@@ -23,12 +24,11 @@ import { SILENT } from "./harness.js";
 const TOKEN = "the-token-of-an-admin";
 const MOUNT = "/ops/carillon";
 
-let redis: RedisServer;
+const redis = ownRedis();
 let client: Client;
 /** Clean-up steps, in the order in which they run. */
 const ends: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
-  redis = await startRedis();
   client = new Client({ connection: redis.url });
   for (const owner of ["acme", "beta"]) {
     await client.put({ id: "a", owner, type: "t", queue: "q", schedule: { every: "1h" } });
@@ -40,7 +40,6 @@ afterEach(async () => {
 });
 afterAll(async () => {
   await client.close();
-  await redis.stop();
 });
 
 function create(options: Partial<ConsoleOptions> = {}): Console {

@@ -4,18 +4,15 @@ import { existsSync, openSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Client } from "@carillon/sdk";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { eventually } from "@carillon/testing";
+import { expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 
 const PROCESSES = new URL("../dist/processes.js", import.meta.url).href;
 
 const WORKER = fileURLToPath(new URL("../dist/worker.js", import.meta.url));
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
-});
-afterAll(() => redis.stop());
+const redis = ownRedis({ appendonly: true });
 
 it("a child ends by itself if the demo was killed", async () => {
   const script = `

@@ -1,18 +1,18 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, freePort } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 
 const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 const CLI = fileURLToPath(new URL("../../cli/bin/carillon.js", import.meta.url));
 
-let redis: RedisServer;
+const redis = ownRedis({ appendonly: true });
 let demo: ChildProcess;
 let output = "";
 
 beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
   demo = spawn(process.execPath, [MAIN], {
     env: {
       ...process.env,
@@ -29,7 +29,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   demo.kill("SIGKILL");
-  await redis.stop();
 });
 
 it("the demo shows claims and runs, and Ctrl-C ends all its processes", async () => {

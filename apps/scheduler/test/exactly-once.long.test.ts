@@ -1,17 +1,12 @@
 import { Client } from "@carillon/sdk";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "@carillon/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { killNodes, Node } from "./helpers.js";
 
 const TASKS = Array.from({ length: 12 }, (_, i) => `t${i}`);
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
-});
-afterAll(async () => {
-  await redis.stop();
-});
+const redis = ownRedis({ appendonly: true });
 afterEach(killNodes);
 
 async function putTasks(namespace: string): Promise<Client> {

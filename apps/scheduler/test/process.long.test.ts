@@ -5,17 +5,12 @@ import { createServer } from "node:net";
 import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
-import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { eventually, freePort, startRedis } from "@carillon/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { killNodes, MAIN, Node } from "./helpers.js";
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
-});
-afterAll(async () => {
-  await redis.stop();
-});
+const redis = ownRedis({ appendonly: true });
 afterEach(killNodes);
 
 describe("a node that cannot start", () => {

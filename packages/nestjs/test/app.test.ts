@@ -10,7 +10,7 @@ import {
 import { Cron, Timeout } from "@carillon/nestjs/schedule";
 import { operatorOf } from "@carillon/ops";
 import { Client, type Context, defineTask } from "@carillon/sdk";
-import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, freePort, startRedis } from "@carillon/testing";
 import {
   type INestApplication,
   Inject,
@@ -22,14 +22,11 @@ import {
 } from "@nestjs/common";
 import { NestFactory, REQUEST } from "@nestjs/core";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { ownRedis } from "../../../test/helpers.js";
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
-});
-afterAll(() => redis.stop());
+const redis = ownRedis({ appendonly: true });
 
 let namespace = 0;
 const apps: INestApplication[] = [];

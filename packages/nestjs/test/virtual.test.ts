@@ -4,7 +4,6 @@ import { Cron, CronExpression, Interval, Timeout } from "@carillon/nestjs/schedu
 import { CarillonTestingModule } from "@carillon/nestjs/testing";
 import { Client, type Context, defineTask } from "@carillon/sdk";
 import { parseTask } from "@carillon/sdk/schedule";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import {
   type ArgumentsHost,
   type CallHandler,
@@ -25,14 +24,11 @@ import {
 import { REQUEST } from "@nestjs/core";
 import { Test } from "@nestjs/testing";
 import { tap } from "rxjs";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
+import { ownRedis } from "../../../test/helpers.js";
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
+const redis = ownRedis();
 
 const closes: (() => Promise<void>)[] = [];
 afterEach(async () => {

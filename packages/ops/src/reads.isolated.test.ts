@@ -1,6 +1,6 @@
 import { Client } from "@carillon/sdk";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { HTTP_OPERATIONS } from "./http.js";
 import { operatorOf } from "./operator.js";
 
@@ -10,15 +10,13 @@ vi.mock("../../store/src/bull/bullmq.js", (original) => {
   return original();
 });
 
-let redis: RedisServer;
+const redis = ownRedis();
 let client: Client;
 beforeAll(async () => {
-  redis = await startRedis();
   client = new Client({ connection: redis.url });
 });
 afterAll(async () => {
   await client.close();
-  await redis.stop();
 });
 
 it("a read loads no BullMQ, and a put neither; a trigger does", async () => {

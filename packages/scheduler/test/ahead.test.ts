@@ -1,24 +1,18 @@
 import { parseTask, type TaskInput } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { SILENT } from "../../../test/helpers.js";
+import { eventually } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ownRedis, SILENT } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { type Claims, claimsOn, idsOf } from "./claiming.js";
 
 const AT = START + 10_000;
 
 describe("a claim that is decided ahead of its time", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let bench: Bench;
   let node: Claims;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
   beforeEach(async () => {
     bench = await Bench.open(redis.url);
     node = claimsOn(bench, () => 0);
@@ -294,14 +288,8 @@ describe("a claim that is decided ahead of its time", () => {
 
 /** These tests use real time. The order of claims is tested in virtual time, in simulation/shares.long.isolated.test.ts. */
 describe("nodes on real time", () => {
-  let redis: RedisServer;
+  const redis = ownRedis({ appendonly: true });
   const store = () => new Store({ connection: redis.url, namespace: "real" });
-  beforeAll(async () => {
-    redis = await startRedis({ appendonly: true });
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
 
   it.each([
     ["both live", 0],

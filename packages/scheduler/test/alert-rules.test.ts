@@ -2,28 +2,22 @@ import { parseTask } from "@carillon/core";
 import { messagesOf, parsePolicies } from "@carillon/core/internal";
 import { type Alert, Coverage, readStatus, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { SILENT } from "../../../test/helpers.js";
+import { eventually } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { nodeInfo, ownRedis, SILENT } from "../../../test/helpers.js";
 import { AlertWatch } from "../src/alerts/alert-watch.js";
 import { Alerter } from "../src/alerts/alerter.js";
 import { settle } from "../src/options.js";
-import { LEASE, nodeInfo } from "./claiming.js";
+import { LEASE } from "./claiming.js";
 
 const [QUEUE, DELIVERIES] = ["bells", "carillon-alerts"];
 const URL = "https://example.com/";
 let serial = 0;
 
 describe("alert rules", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let store: Store;
   let heard: Alert[];
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
   beforeEach(() => {
     serial += 1;
     heard = [];

@@ -4,31 +4,25 @@ import { messagesOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { type Alert, type Failpoint, type Lease, Store } from "@carillon/store";
 import { internalsOf, storeOf, withSeams } from "@carillon/store/internal";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { SILENT } from "../../../test/helpers.js";
+import { eventually } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { nodeInfo, ownRedis, SILENT } from "../../../test/helpers.js";
 import { AlertWatch } from "../src/alerts/alert-watch.js";
 import { Alerter } from "../src/alerts/alerter.js";
 import { type SchedulerOptions, settle } from "../src/options.js";
-import { LEASE, nodeInfo } from "./claiming.js";
+import { LEASE } from "./claiming.js";
 
 const QUEUE = "bells";
 const ALWAYS = () => true;
 let serial = 0;
 
 describe("the alerter", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let store: Store;
   let failpoint: Failpoint | undefined;
   /** Runs that were reported to the listener. */
   let heard: string[];
 
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
   beforeEach(() => {
     serial += 1;
     heard = [];

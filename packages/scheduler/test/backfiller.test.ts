@@ -2,9 +2,9 @@ import { CarillonError, type OverlapPolicy } from "@carillon/core";
 import { FORMAT_VERSION } from "@carillon/core/internal";
 import type { Backfill } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { SILENT } from "../../../test/helpers.js";
+import { eventually } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ownRedis, SILENT } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { settle } from "../src/options.js";
 import { Backfiller } from "../src/upkeep/backfiller.js";
@@ -12,16 +12,10 @@ import { Backfiller } from "../src/upkeep/backfiller.js";
 const MINUTE = 60_000;
 
 describe("the backfiller", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let bench: Bench;
   let backfiller: Backfiller;
   let logged: object[];
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
   beforeEach(async () => {
     bench = await Bench.open(redis.url);
     logged = [];

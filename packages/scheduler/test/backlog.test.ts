@@ -3,23 +3,17 @@ import { shardOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { eventually, type RedisServer, startRedis, virtualStore } from "@carillon/testing";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { SILENT } from "../../../test/helpers.js";
+import { eventually, virtualStore } from "@carillon/testing";
+import { beforeEach, describe, expect, it } from "vitest";
+import { ownRedis, SILENT } from "../../../test/helpers.js";
 import { Agenda } from "../src/loop/agenda.js";
 import { Round } from "../src/loop/round.js";
 import { Slots } from "../src/loop/slots.js";
 
 const QUEUE = "bells";
-let redis: RedisServer;
+const redis = ownRedis({ appendonly: true });
 let namespace: string;
 let serial = 0;
-beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
-});
-afterAll(async () => {
-  await redis.stop();
-});
 beforeEach(() => {
   serial += 1;
   namespace = `backlog${serial}`;

@@ -1,5 +1,5 @@
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { BatchSize } from "../src/claim/batch-size.js";
 import { type Claims, claimsOn, idsOf } from "./claiming.js";
@@ -8,18 +8,12 @@ import { type Claims, claimsOn, idsOf } from "./claiming.js";
 const [FIRST, FEWEST] = [40, 10];
 
 describe("the size of a batch", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let bench: Bench;
   /** Time for which a commit blocks Redis, in ms. */
   let took: number;
   let committed: number[];
   let node: Claims;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
   beforeEach(async () => {
     bench = await Bench.open(redis.url);
     committed = [];

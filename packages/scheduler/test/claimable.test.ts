@@ -1,16 +1,11 @@
 import { type Decided, Scheduler } from "@carillon/scheduler";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { SILENT } from "../../../test/helpers.js";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { ownRedis, SILENT } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 
-let redis: RedisServer;
+const redis = ownRedis();
 let bench: Bench;
 let node: Scheduler;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 beforeEach(async () => {
   bench = await Bench.open(redis.url);
   node = new Scheduler({ store: bench.store, logger: SILENT });

@@ -1,5 +1,5 @@
 import { shardOf } from "@carillon/core/internal";
-import type { Lease, NodeInfo } from "@carillon/store";
+import type { Lease } from "@carillon/store";
 import { SILENT } from "../../../test/helpers.js";
 import { type Bench, START } from "../../store/test/bench.js";
 import { Claimer } from "../src/claim/claimer.js";
@@ -24,12 +24,6 @@ export function idsOf(count: number): string[] {
   const ids: string[] = [];
   for (let i = 0; ids.length < count; i++) if (shardOf(`system/p${i}`) === SHARD) ids.push(`p${i}`);
   return ids;
-}
-
-/** A node's registry entry; its last heartbeat was at the epoch. */
-export function nodeInfo(id: string, more: Partial<NodeInfo> = {}): NodeInfo {
-  const running = { id, host: "h", pid: 1, version: "1", started: 0, beat: 0, every: 10_000, ready: true };
-  return { ...running, tzdata: "x", bullmq: "6.0.0", clockOffset: 0, ...more };
 }
 
 /** The parts of a node that claim. */

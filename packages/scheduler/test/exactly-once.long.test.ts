@@ -2,28 +2,16 @@ import { parseTask } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { bullPrefix, type Sabotage, type Store } from "@carillon/store";
 import { withSeams } from "@carillon/store/internal";
-import {
-  checkOccurrences,
-  type RedisServer,
-  startRedis,
-  type VirtualClock,
-  virtualStore,
-} from "@carillon/testing";
+import { checkOccurrences, type VirtualClock, virtualStore } from "@carillon/testing";
 import { Queue } from "bullmq";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SILENT } from "../../../test/helpers.js";
+import { describe, expect, it } from "vitest";
+import { ownRedis, SILENT } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 let serial = 0;
 
 describe("exactly-once with several nodes", () => {
-  let redis: RedisServer;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
+  const redis = ownRedis();
 
   /**
    * Runs five nodes on one virtual clock, all of which tick every second for a minute; 20 tasks, each due every second.

@@ -1,7 +1,8 @@
 import { type Heartbeat, type NodeInfo, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { nodeHeartbeat } from "../src/heartbeat.js";
 import { ServerClock } from "../src/loop/server-clock.js";
 import { settle } from "../src/options.js";
@@ -9,13 +10,7 @@ import { RoundTrips } from "../src/round-trips.js";
 
 const HOUR = 3_600_000;
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(async () => {
-  await redis.stop();
-});
+const redis = ownRedis();
 
 it("nodes that ended long ago leave the list, also if the clock of Redis went back since their last beat", async () => {
   const store = new Store({ connection: redis.url });

@@ -3,24 +3,18 @@ import { isCarillonError, parseTask, type TaskInput } from "@carillon/core";
 import { Scheduler, type SchedulerOptions } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { eventually, type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { SILENT } from "../../../test/helpers.js";
+import { eventually, startFaultProxy, startRedis } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ownRedis, SILENT } from "../../../test/helpers.js";
 
 let serial = 0;
 
 describe("a node on real time", () => {
-  let redis: RedisServer;
+  const redis = ownRedis({ appendonly: true });
   let store: Store;
   let namespace: string;
   const nodes: Scheduler[] = [];
 
-  beforeAll(async () => {
-    redis = await startRedis({ appendonly: true });
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
   beforeEach(() => {
     serial += 1;
     namespace = `real${serial}`;

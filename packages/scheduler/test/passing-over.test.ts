@@ -2,19 +2,14 @@ import { parseTask } from "@carillon/core";
 import { FORMAT_VERSION, localName, shardOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { internalsOf } from "@carillon/store/internal";
-import { type RedisServer, startRedis, virtualStore } from "@carillon/testing";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { virtualStore } from "@carillon/testing";
+import { expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { Bench, START } from "../../store/test/bench.js";
 import { claimsOn, SHARD } from "./claiming.js";
 
 const QUEUE = "bells";
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(async () => {
-  await redis.stop();
-});
+const redis = ownRedis();
 
 it("tasks of a newer format are left alone and do not block the others of their shard", async () => {
   const { store, clock } = await virtualStore({

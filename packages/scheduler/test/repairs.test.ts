@@ -3,12 +3,12 @@ import { shardOf } from "@carillon/core/internal";
 import { type Logger, Scheduler } from "@carillon/scheduler";
 import type { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { nodeInfo, ownRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { settle } from "../src/options.js";
 import { Repairs } from "../src/upkeep/repairs.js";
-import { claimsOn, nodeInfo } from "./claiming.js";
+import { claimsOn } from "./claiming.js";
 
 const HOUR = 3_600_000;
 const DAY = 86_400_000;
@@ -18,19 +18,13 @@ const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
 const daily = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
 
 describe("replanning", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   /** A client process, which puts tasks and calendars. */
   let bench: Bench;
   /** The node process, which knows only what it has read itself. */
   let node: Bench;
   let said: [level: string, message: string, details: object][];
   let logger: Logger;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
   beforeEach(async () => {
     const queues = [QUEUE, "other"];
     bench = await Bench.open(redis.url, { queues });

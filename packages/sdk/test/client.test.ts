@@ -3,6 +3,7 @@ import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { nodeInfo } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { onEveryEngine } from "../../store/test/engines.js";
 
@@ -707,17 +708,7 @@ onEveryEngine("the client", (connection) => {
 
   it("lists nodes with their state and their current work", async () => {
     const now = await bench.store.serverTime();
-    const node = {
-      host: "h",
-      pid: 1,
-      version: "1",
-      started: 1,
-      every: 5_000,
-      tzdata: "2026a",
-      bullmq: "6.0.0",
-      clockOffset: 0,
-      ready: true,
-    };
+    const node = nodeInfo("", { every: 5_000 });
     await bench.store.registry.beat({ ...node, id: "dead", beat: now - 15_001 });
     await bench.store.registry.beat({ ...node, id: "held", beat: now, ready: false, why: "held" });
     await bench.store.registry.beat({ ...node, id: "live", beat: now });

@@ -1,18 +1,14 @@
 import { parseTask } from "@carillon/core";
 import { Client } from "@carillon/sdk";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 
 const HOUR = 3_600_000;
 
-let redis: RedisServer;
+const redis = ownRedis();
 let bench: Bench;
 let client: Client;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(async () => redis.stop());
 beforeEach(async () => {
   bench = await Bench.open(redis.url);
   client = new Client({ store: bench.store });

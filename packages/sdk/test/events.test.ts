@@ -1,8 +1,9 @@
 import { Client, defineTask, type LiveEvent } from "@carillon/sdk";
 import type { StreamEntry } from "@carillon/store";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { type TestKit, testKit } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
+import { ownRedis } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -15,17 +16,15 @@ const work = defineTask("work", {
 });
 
 describe("live events", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let kit: TestKit;
   const ends = new AbortController();
   beforeAll(async () => {
-    redis = await startRedis();
     kit = await testKit({ types: [work], redis, start: START });
   });
   afterAll(async () => {
     ends.abort();
     await kit.close();
-    await redis.stop();
   });
 
   const collect = (client: Client, after?: string, signal = ends.signal) => {

@@ -1,17 +1,16 @@
 import { inspect } from "node:util";
 import { Client, defineTask, Worker } from "@carillon/sdk";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually } from "@carillon/testing";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { z } from "zod";
+import { ownRedis } from "../../../test/helpers.js";
 
-let redis: RedisServer;
+const redis = ownRedis({ password: "s3cret" });
 let connection: string;
 beforeAll(async () => {
-  redis = await startRedis({ password: "s3cret" });
   connection = redis.url.replace("s3cret", "hunter2");
 });
-afterAll(() => redis.stop());
 
 /** An error as logs and the console print it, with all its properties. */
 const printed = (error: unknown) => inspect(error, { depth: Number.POSITIVE_INFINITY });

@@ -1,8 +1,8 @@
 import { Client } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { examined } from "../../ops/test/in-words.js";
 
 const QUEUE = "bells";
@@ -15,18 +15,16 @@ const BROKEN = {
 const NAMES = ["due", "gen", "list", "newer", "schedule"];
 
 describe("tasks whose data cannot be read", () => {
-  let redis: RedisServer;
+  const redis = ownRedis({ appendonly: true, config: { "slowlog-log-slower-than": -1 } });
   let store: Store;
   let client: Client;
   const task = (id: string) => ({ id, type: "ring", queue: QUEUE, schedule: { every: "1d" as const } });
   beforeAll(async () => {
-    redis = await startRedis({ appendonly: true, config: { "slowlog-log-slower-than": -1 } });
     store = new Store({ connection: redis.url });
     client = new Client({ store });
   });
   afterAll(async () => {
     await store.close();
-    await redis.stop();
   });
   beforeEach(async () => {
     await store.serverTime();

@@ -2,14 +2,10 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Client } from "@carillon/sdk";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis({ password: "s3cret" });
-});
-afterAll(() => redis.stop());
+const redis = ownRedis({ password: "s3cret" });
 
 /** Runs a module in a process of its own, where this package is built. */
 async function run(code: string): Promise<string> {

@@ -10,30 +10,28 @@ import {
   type WorkerOptions,
 } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/store/internal";
-import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, freePort, startRedis } from "@carillon/testing";
 import { Worker as BullWorker, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { gate, SILENT } from "../../../test/helpers.js";
+import { gate, ownRedis, SILENT } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 const nothing = z.object({}).loose();
 let serial = 0;
 
 describe("the worker", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let admin: Redis;
   let client: Client;
   let namespace: string;
   const workers: Worker[] = [];
   beforeAll(async () => {
-    redis = await startRedis();
     admin = new Redis(redis.url);
   });
   afterAll(async () => {
     admin.disconnect();
-    await redis.stop();
   });
   beforeEach(() => {
     serial += 1;

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { REDIS_TIME, Store } from "@carillon/store";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { loadBull } from "../src/bull/load.js";
 import { assemble } from "../src/script/assemble.js";
 import { DECLARED } from "../src/script/script.js";
@@ -68,15 +68,13 @@ function sentBy(name: string): string[] {
 const sorted = (names: readonly string[]) => [...new Set(names)].sort();
 
 describe("deploy/redis/carillon.acl", () => {
-  let redis: RedisServer;
+  const redis = ownRedis({ acl: FILE });
   let admin: Redis;
   beforeAll(async () => {
-    redis = await startRedis({ acl: FILE });
     admin = new Redis(redis.port, { username: "carillon-admin", password: "change-me-admin" });
   });
   afterAll(async () => {
     admin.disconnect();
-    await redis.stop();
   });
 
   it("grants a node exactly the commands of our scripts", () => {

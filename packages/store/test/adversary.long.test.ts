@@ -1,6 +1,6 @@
 import type { TaskInput } from "@carillon/core";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { Bench, type Half, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -224,13 +224,7 @@ function random(seed: number): () => number {
 }
 
 describe("random orders of calls", () => {
-  let redis: RedisServer;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
+  const redis = ownRedis();
 
   /**
    * One task under random operations: claims whose halves are minutes apart and come twice, pauses, resumes, edits,

@@ -2,11 +2,12 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { internalsOf } from "@carillon/store/internal";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually } from "@carillon/testing";
 import { FlowProducer, type Job, raw2NextJobData, UnrecoverableError, Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { unpack } from "msgpackr";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { bullChildren, bullKeys, bullMeta } from "../src/bull/bull-keys.js";
 import { bullTakeLua, bullTurnKeys } from "../src/bull/bull-turn.js";
 import { bullAddLua, bullPromoteLua, bullScript, JobPacker, jobOptions } from "../src/bull/bullmq.js";
@@ -118,16 +119,14 @@ const MEMBERS: Record<string, { sha1: string; review: string }> = {
 };
 
 describe("the internals of BullMQ", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let client: Redis;
   let bench: Bench;
   beforeAll(async () => {
-    redis = await startRedis();
     client = new Redis(redis.url);
   });
   afterAll(async () => {
     client.disconnect();
-    await redis.stop();
   });
   beforeEach(async () => {
     bench = await Bench.open(redis.url);

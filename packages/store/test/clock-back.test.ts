@@ -1,14 +1,10 @@
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { Bench, START } from "./bench.js";
 
 describe("the clock of Redis goes back between a node's read and its commit", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let bench: Bench;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(() => redis.stop());
   beforeEach(async () => {
     bench = await Bench.open(redis.url);
   });

@@ -1,17 +1,16 @@
 import { parseTask } from "@carillon/core";
 import { Store } from "@carillon/store";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 
 const TASK = parseTask({ id: "t", type: "noop", queue: "bells", schedule: { every: "1h" } });
 
 describe("a database that cannot be selected", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let admin: Redis;
   const stores: Store[] = [];
   beforeAll(async () => {
-    redis = await startRedis();
     admin = new Redis(redis.url);
     await admin.call("ACL", "SETUSER", "bound", "on", ">secret", "~*", "&*", "+@all", "-select");
   });
@@ -21,7 +20,6 @@ describe("a database that cannot be selected", () => {
   });
   afterAll(async () => {
     admin.disconnect();
-    await redis.stop();
   });
 
   function open(url: string): Store {

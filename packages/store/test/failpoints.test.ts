@@ -1,14 +1,10 @@
 import { parseTask } from "@carillon/core";
 import { Store } from "@carillon/store";
 import { withSeams } from "@carillon/store/internal";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
+const redis = ownRedis();
 
 const task = (id: string) => parseTask({ id, type: "noop", queue: "bells", schedule: { every: "1m" } });
 

@@ -1,15 +1,12 @@
 import { bullPrefix } from "@carillon/store";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually } from "@carillon/testing";
 import { UnrecoverableError, Worker } from "bullmq";
 import { UnrecoverableError as Unrecoverable5, Worker as Worker5 } from "bullmq-5";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE } from "./bench.js";
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
+const redis = ownRedis();
 
 /** The signature that both versions share. */
 type Start = (

@@ -1,8 +1,8 @@
 import { redisError, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 
 /** Texts of Redis 6.2, 7.0, 7.4 and 8.0, and Valkey 8.0, for a plain command and one in a script. */
 const SAID: Record<string, string[]> = {
@@ -65,15 +65,13 @@ describe("the errors of an ACL", () => {
 });
 
 describe("a user of Redis that lacks a right", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let admin: Redis;
   beforeAll(async () => {
-    redis = await startRedis();
     admin = new Redis(redis.url);
   });
   afterAll(async () => {
     admin.disconnect();
-    await redis.stop();
   });
 
   it.each([

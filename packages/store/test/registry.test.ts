@@ -1,7 +1,8 @@
 import { shardOf } from "@carillon/core/internal";
-import { isAlive, isSilent, type NodeInfo } from "@carillon/store";
+import { isAlive, isSilent } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { nodeInfo } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -96,19 +97,7 @@ onEveryEngine("the registry of queues", (connection) => {
   });
 
   it("lists nodes while they beat", async () => {
-    const node = {
-      id: "n1",
-      host: "h",
-      pid: 1,
-      version: "1",
-      started: 1,
-      beat: 2,
-      every: 5_000,
-      tzdata: "2026a",
-      bullmq: "6.0.0",
-      clockOffset: 0,
-      ready: true,
-    };
+    const node = nodeInfo("n1", { beat: 2 });
     await bench.store.registry.beat({ ...node, id: "n2" });
     await bench.store.registry.beat(node);
     await bench.store.registry.beat({ ...node, beat: 3 });
@@ -128,7 +117,7 @@ onEveryEngine("the registry of queues", (connection) => {
     [-3 * 5_000, true],
     [-3 * 5_000 - 1, false],
   ])("reports a node whose last heartbeat was %i ms ago as alive: %s", (ago, alive) => {
-    expect(isAlive(nodeThatBeat(START - ago), START)).toBe(alive);
+    expect(isAlive(nodeInfo("n1", { every: 5_000, beat: START - ago }), START)).toBe(alive);
   });
 
   it.each([
@@ -136,22 +125,8 @@ onEveryEngine("the registry of queues", (connection) => {
     [1.5 * 5_000 + 1, true],
     [-1.5 * 5_000 - 1, true],
   ])("reports a node whose last heartbeat was %i ms ago as silent: %s", (ago, silent) => {
-    expect(isSilent(nodeThatBeat(START - ago), START)).toBe(silent);
+    expect(isSilent(nodeInfo("n1", { every: 5_000, beat: START - ago }), START)).toBe(silent);
   });
-
-  function nodeThatBeat(beat: number): NodeInfo {
-    const told = {
-      id: "n1",
-      host: "h",
-      pid: 1,
-      version: "1",
-      started: 1,
-      tzdata: "2026a",
-      bullmq: "6.0.0",
-      clockOffset: 0,
-    };
-    return { ...told, every: 5_000, ready: true, beat };
-  }
 
   it("tests whether Redis takes writes without leaving a key", async () => {
     const before = await bench.dump();

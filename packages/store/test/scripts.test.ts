@@ -1,7 +1,7 @@
 import "@carillon/store";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { TEXTS } from "../lua/texts.js";
 import { loadBull } from "../src/bull/load.js";
 import { assemble, librariesOf } from "../src/script/assemble.js";
@@ -77,15 +77,13 @@ describe.each(all.map((one) => [one.name, one] as const))("the script %s", (_, d
 });
 
 describe("scripts on Redis", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let client: Redis;
   beforeAll(async () => {
-    redis = await startRedis();
     client = new Redis(redis.url);
   });
   afterAll(async () => {
     client.disconnect();
-    await redis.stop();
   });
 
   it.each(all.map((one) => [one.name, one] as const))("%s compiles", async (_, declared) => {

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import type { StartResult } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
+import { startFaultProxy } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { attempt } from "../../../test/helpers.js";
+import { attempt, ownRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -207,15 +207,13 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
 });
 
 describe("runs that start or end at one moment, if Redis", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let admin: Redis;
   beforeAll(async () => {
-    redis = await startRedis();
     admin = new Redis(redis.url);
   });
   afterAll(async () => {
     admin.disconnect();
-    await redis.stop();
   });
 
   it("executed the script and its answer is lost, learn the result", async () => {

@@ -1,19 +1,18 @@
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { eventually, type FaultProxy, type RedisServer, startFaultProxy, startRedis } from "../src/index.js";
+import { ownRedis } from "../../../test/helpers.js";
+import { eventually, type FaultProxy, startFaultProxy } from "../src/index.js";
 
-let redis: RedisServer;
+const redis = ownRedis();
 let direct: Redis;
 let proxy: FaultProxy;
 const clients: Redis[] = [];
 
 beforeAll(async () => {
-  redis = await startRedis();
   direct = new Redis(redis.url);
 });
 afterAll(async () => {
   direct.disconnect();
-  await redis.stop();
 });
 beforeEach(async () => {
   await direct.flushall();

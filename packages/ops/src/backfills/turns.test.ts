@@ -1,19 +1,17 @@
 import { Client } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { ownRedis } from "../../../../test/helpers.js";
 import { operatorOf } from "../operator.js";
 
-let redis: RedisServer;
+const redis = ownRedis();
 let client: Client;
 beforeAll(async () => {
-  redis = await startRedis();
   client = new Client({ connection: redis.url });
 });
 afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {
   await client.close();
-  await redis.stop();
 });
 
 test("counting a backfill does not block the process", async () => {

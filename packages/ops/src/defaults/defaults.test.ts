@@ -1,21 +1,19 @@
 import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { ownRedis } from "../../../../test/helpers.js";
 
-let redis: RedisServer;
+const redis = ownRedis({ appendonly: true });
 let client: Client;
 let serial = 0;
 beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
   return () => redis.stop();
 });
 beforeEach(() => {
   client = new Client({ connection: redis.url, namespace: `defaults-${serial++}` });
   return () => client.close();
 });
-afterAll(() => redis.stop());
 
 const task = (rest: object = {}) => ({
   id: "a",

@@ -7,29 +7,15 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { z } from "zod";
+import { nodeInfo, workerInfo } from "../../../../test/helpers.js";
 import { examined } from "../../test/in-words.js";
 
 const QUEUE = "bells";
-const NODE = {
-  host: "h",
-  pid: 1,
-  version: VERSION,
-  started: 1,
+const NODE = nodeInfo("n", { version: VERSION, every: 600_000, bullmq: await bullVersion() });
+const WORKER = workerInfo("w", {
   every: 600_000,
-  tzdata: "2026a",
-  bullmq: await bullVersion(),
-  clockOffset: 0,
-};
-const WORKER = {
-  host: "h",
-  pid: 1,
-  started: 1,
-  every: 600_000,
-  stopping: false,
-  running: 0,
-  runs: [],
   versions: { carillon: VERSION, bullmq: await bullVersion(), node: "20" },
-};
+});
 
 let redis: RedisServer;
 let store: Store;

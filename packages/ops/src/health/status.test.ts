@@ -2,40 +2,19 @@ import { operatorOf } from "@carillon/ops";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { freePort } from "@carillon/testing";
 import { Queue } from "bullmq";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { nodeInfo, ownRedis, workerInfo } from "../../../../test/helpers.js";
 import { statusOf } from "../../test/in-words.js";
 
 const QUEUE = "bells";
-const NODE = {
-  host: "h",
-  pid: 1,
-  version: "1",
-  started: 1,
-  every: 600_000,
-  tzdata: "2026a",
-  bullmq: "6.0.0",
-  clockOffset: 0,
-};
-const WORKER = {
-  host: "h",
-  pid: 1,
-  started: 1,
-  every: 600_000,
-  stopping: false,
-  running: 0,
-  runs: [],
-  versions: { carillon: "1", bullmq: "1", node: "1" },
-};
+const NODE = nodeInfo("n", { every: 600_000 });
+const WORKER = workerInfo("w", { every: 600_000 });
 
-let redis: RedisServer;
+const redis = ownRedis();
 let store: Store;
 let client: Client;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(async () => redis.stop());
 beforeEach(async () => {
   store = new Store({ connection: redis.url });
   client = new Client({ store });

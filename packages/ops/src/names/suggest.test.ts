@@ -1,10 +1,10 @@
 import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { ownRedis } from "../../../../test/helpers.js";
 
-let redis: RedisServer;
+const redis = ownRedis();
 let client: Client;
 let bound: Client;
 const put = (id: string, more: object = {}) =>
@@ -13,7 +13,6 @@ const suggest = async (of: "queue" | "owner" | "tag" | "type", starts?: string, 
   (await operatorOf(from).names.suggest({ of, starts })).names;
 
 beforeAll(async () => {
-  redis = await startRedis();
   client = new Client({ connection: redis.url });
   bound = new Client({ connection: redis.url, owner: "acme" });
   await put("a", { owner: "acme", tags: ["nightly", "billing"] });
@@ -23,7 +22,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([client.close(), bound.close()]);
-  await redis.stop();
 });
 
 it("names that exist are suggested, by their beginning", async () => {

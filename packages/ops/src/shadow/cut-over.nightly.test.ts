@@ -1,22 +1,18 @@
 import { Scheduler } from "@carillon/scheduler";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { storeOf } from "@carillon/sdk/internal";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually } from "@carillon/testing";
 import { Worker as BullWorker, Queue } from "bullmq";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { z } from "zod";
-import { SILENT } from "../../../../test/helpers.js";
+import { ownRedis, SILENT } from "../../../../test/helpers.js";
 import { cutOver, goBack } from "../index.js";
 
 const QUEUE = "bells";
 const IDS = Array.from({ length: 50 }, (_, n) => `t${n}`);
 const INTERVAL = 2_000;
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis({ appendonly: true });
-});
-afterAll(async () => redis.stop());
+const redis = ownRedis({ appendonly: true });
 
 it("50 live schedulers under load are taken over one by one, and given back: 0 doubled, 0 missed", async () => {
   const connection = { host: "127.0.0.1", port: redis.port };

@@ -1,10 +1,11 @@
 import { defineTask, type TaskInput } from "@carillon/sdk";
 import { TAKE } from "@carillon/store/internal";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { type TestKit, testKit } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
 import * as bullmq5 from "bullmq-5";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { ownRedis } from "../../../../test/helpers.js";
 import { cutOver, goBack } from "../index.js";
 
 const QUEUE = "bells";
@@ -12,14 +13,10 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE = 60_000;
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
 
-let redis: RedisServer;
+const redis = ownRedis();
 let kit: TestKit;
 let theirs: Theirs;
 let redisOfTheirs: ReturnType<TestKit["store"]["connect"]>;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(async () => redis.stop());
 beforeEach(async () => {
   kit = await testKit({ types: [ring], redis, start: START });
   redisOfTheirs = kit.store.connect("patient");

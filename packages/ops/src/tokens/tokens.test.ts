@@ -1,14 +1,13 @@
 import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
-import { type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { ownRedis } from "../../../../test/helpers.js";
 
-let redis: RedisServer;
+const redis = ownRedis();
 let admin: Redis;
 let client: Client;
 beforeAll(async () => {
-  redis = await startRedis();
   admin = new Redis(redis.url);
   client = new Client({ connection: redis.url, by: "ann", origin: "test" });
 });
@@ -16,7 +15,6 @@ beforeEach(async () => void (await admin.flushall()));
 afterAll(async () => {
   await client.close();
   admin.disconnect();
-  await redis.stop();
 });
 
 const KEY = "{carillon}:tokens";

@@ -1,7 +1,7 @@
 import type { Sabotage } from "@carillon/store";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import fc from "../../../../test/fast-check.js";
+import { ownRedis } from "../../../../test/helpers.js";
 import { type Operation, operation, perform } from "./operations.js";
 import { World } from "./world.js";
 
@@ -61,13 +61,7 @@ const DELETED: Operation[] = [
 ];
 
 describe("random histories", () => {
-  let redis: RedisServer;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(async () => {
-    await redis.stop();
-  });
+  const redis = ownRedis();
 
   async function history(
     operations: readonly Operation[],

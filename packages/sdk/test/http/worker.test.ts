@@ -1,24 +1,22 @@
 import { Client, Worker } from "@carillon/sdk";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SILENT } from "../../../../test/helpers.js";
+import { ownRedis, SILENT } from "../../../../test/helpers.js";
 import { statusOf } from "../../../ops/test/in-words.js";
 import { alertWebhook, httpRequest } from "../../src/http/index.js";
 import { KEY, Target } from "./bench.js";
 
 describe("a task that is a stored request", () => {
-  let redis: RedisServer;
+  const redis = ownRedis();
   let target: Target;
   let client: Client;
   beforeAll(async () => {
-    redis = await startRedis();
     target = await Target.open();
     client = new Client({ connection: redis.url });
   });
   afterAll(async () => {
     await client.close();
     await target.close();
-    await redis.stop();
   });
 
   async function run(id: string, allow: string[]) {

@@ -5,6 +5,7 @@ import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { Worker as BullWorker } from "bullmq";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { nodeInfo } from "../../../../test/helpers.js";
 import { statusOf } from "../../../ops/test/in-words.js";
 import { Bench, nothing, QUEUE } from "./bench.js";
 
@@ -22,19 +23,9 @@ const codes = async (type: string, queue?: string) =>
   (await put(fresh(), type, queue)).warnings.map(({ code }) => code);
 
 /** Announces a node, so that puts warn only of workers. */
-const NODE = {
-  id: "n",
-  host: "h",
-  pid: 1,
-  version: "1",
-  started: 1,
-  every: 600_000,
-  ready: true,
-  tzdata: "2026a",
-  bullmq: "6.0.0",
-  clockOffset: 0,
-};
-beforeEach(async () => store().registry.beat({ ...NODE, beat: await store().serverTime() }));
+beforeEach(async () =>
+  store().registry.beat(nodeInfo("n", { every: 600_000, beat: await store().serverTime() })),
+);
 
 const HOUR = 3_600_000;
 const soon = { heartbeatEvery: 100 };
@@ -213,8 +204,8 @@ it("a put, a validation and a delayed enqueue warn that no node is alive; what i
     return answers.map((answer) => "warnings" in answer && answer.warnings.map(({ code }) => code));
   };
   expect(await asked()).toEqual([[], [], [], [], [], []]);
-  const dead = (await store().serverTime()) - 4 * NODE.every;
-  await store().registry.beat({ ...NODE, beat: dead });
+  const dead = (await store().serverTime()) - 4 * 600_000;
+  await store().registry.beat(nodeInfo("n", { every: 600_000, beat: dead }));
   expect(await asked()).toEqual([["NO_NODE"], ["NO_NODE"], ["NO_NODE"], ["NO_NODE"], [], []]);
   await store().registry.removeNode("n");
   expect((await put(fresh(), "ring")).warnings).toEqual([

@@ -1,18 +1,15 @@
 import { Client, type Context, defineTask } from "@carillon/sdk";
 import { bullPrefix } from "@carillon/store";
 import { DelayedError, Queue } from "bullmq";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { type RedisServer, startRedis, type TestKit, type TestKitOptions, testKit } from "../../src/index.js";
+import { ownRedis } from "../../../../test/helpers.js";
+import { type TestKit, type TestKitOptions, testKit } from "../../src/index.js";
 
 const nothing = z.object({}).loose();
-let redis: RedisServer;
+const redis = ownRedis();
 let kit: TestKit;
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 afterEach(() => kit?.close());
 
 /** A task type that takes `takes` of virtual time, and notes when it starts. */

@@ -1,15 +1,12 @@
 import { type Context, defineTask } from "@carillon/sdk";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { z } from "zod";
-import { type RedisServer, startRedis, type TestKit, testKit } from "../../src/index.js";
+import { ownRedis } from "../../../../test/helpers.js";
+import { type TestKit, testKit } from "../../src/index.js";
 
-let redis: RedisServer;
+const redis = ownRedis();
 let kit: TestKit;
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 afterEach(() => kit?.close());
 
 /**
