@@ -1,6 +1,6 @@
 import { SKIP_REASONS, type SkipReason, type TaskName } from "@carillon/core";
-import { parseLocalName } from "@carillon/core/internal";
-import type { ShortRun } from "@carillon/store";
+import { localName, parseLocalName } from "@carillon/core/internal";
+import type { ShortRun, Timing } from "@carillon/store";
 import type { Call } from "../operation.js";
 
 /** A run, and the number of runs that it stands for. */
@@ -24,6 +24,10 @@ interface Past {
   readonly step: number;
 }
 
+/** Runs, and tasks of all queues, that are read for one board. */
+const [MOST_RUNS, MOST_TASKS] = [1_000, 1_000];
+/** Entries of the change log that are read. */
+const CHANGES = 200;
 /** Open runs of a queue that are read. */
 const MOST_OPEN = 50;
 
@@ -77,7 +81,7 @@ export async function readRuns(
 const REASONS = new Set<string>(SKIP_REASONS);
 
 /** The newest skips that touch a time. */
-export async function readSkips(
+async function readSkips(
   { store }: Call,
   queues: readonly string[],
   { from, to }: Pick<Past, "from" | "to">,
@@ -92,4 +96,92 @@ export async function readSkips(
         ...times,
       })),
   );
+}
+
+/** Some tasks of a queue, which stand for all that match. */
+export interface Sample {
+  readonly queue: string;
+  readonly all: number;
+  readonly names: readonly TaskName[];
+  readonly timings: readonly Timing[];
+}
+
+/** What a board is narrowed to. */
+interface Only {
+  readonly owner?: string | undefined;
+  readonly tag?: string | undefined;
+}
+
+/** All that a board is made of, read at once. */
+export async function readBoard(
+  call: Call,
+  queues: readonly string[],
+  { owner, tag }: Only,
+  past: Past & { readonly now: number },
+) {
+  const { store } = call;
+  const each = Math.ceil(MOST_TASKS / Math.max(1, queues.length));
+  const ofEach = <Read>(read: (queue: string) => Promise<Read>) => Promise.all(queues.map(read));
+  const [runs, skips, samples, overdue, states, log, nodes, workers] = await Promise.all([
+    readRuns(call, queues, past, MOST_RUNS),
+    readSkips(call, queues, past),
+    ofEach(async (queue): Promise<Sample> => {
+      const { locals, ...rest } = await store.tasks.sample({ queue, owner, tag }, each);
+      return { queue, ...rest, names: locals.map((local) => ({ queue, ...parseLocalName(local) })) };
+    }),
+    ofEach(async (queue) => {
+      const due = await store.tasks.due(queue, past.to, MOST_TASKS);
+      const late = due.filter(({ at }) => at >= past.from && at < past.now - LATE_MS);
+      return late.map(({ local, at }) => ({ task: { queue, ...parseLocalName(local) }, at }));
+    }),
+    ofEach(async (queue) => ({ queue, paused: (await store.queues.state(queue))?.paused })),
+    call.owner === undefined ? store.changes.page(undefined, CHANGES) : [],
+    call.owner === undefined ? store.registry.nodes() : [],
+    call.owner === undefined ? store.registry.workers() : [],
+  ]);
+  return { runs, skips, samples, overdue: overdue.flat(), states, log, nodes, workers };
+}
+
+export type BoardReads = Awaited<ReturnType<typeof readBoard>>;
+
+/** The runs, skips and overdue occurrences of the tasks that are shown, and the tags of these. */
+export async function shownOf(
+  call: Call,
+  { runs, skips, overdue }: BoardReads,
+  { owner, tag }: Only,
+  withTags: boolean,
+) {
+  const tagsOf = await readTags(call, withTags || tag !== undefined, [
+    ...runs.map(({ run }) => run.task),
+    ...skips.map(({ task }) => task),
+    ...overdue.map(({ task }) => task),
+  ]);
+  const isShown = (task: TaskName) =>
+    (owner === undefined || task.owner === owner) && (tag === undefined || tagsOf(task).includes(tag));
+  return {
+    runs: runs.filter(({ run }) => isShown(run.task)),
+    skips: skips.filter(({ task }) => isShown(task)),
+    overdue: overdue.filter(({ task }) => isShown(task)),
+    tagsOf,
+  };
+}
+
+/** An occurrence that is due for longer than this is overdue. */
+const LATE_MS = 1_000;
+
+async function readTags(
+  { store }: Call,
+  isNeeded: boolean,
+  tasks: readonly TaskName[],
+): Promise<(task: TaskName) => readonly string[]> {
+  const found = new Map<string, readonly string[]>();
+  const queues = isNeeded ? new Set(tasks.map(({ queue }) => queue)) : [];
+  await Promise.all(
+    [...queues].map(async (queue) => {
+      const locals = [...new Set(tasks.filter((task) => task.queue === queue).map(localName))];
+      const tags = await store.tasks.tags(queue, locals);
+      for (const [i, local] of locals.entries()) found.set(`${queue} ${local}`, tags[i] ?? []);
+    }),
+  );
+  return (task) => found.get(`${task.queue} ${localName(task)}`) ?? [];
 }

@@ -1,24 +1,13 @@
-import { OUTCOMES, SKIP_REASONS, type TaskName } from "@carillon/core";
-import {
-  assertName,
-  durationOption,
-  FAILURES,
-  type Freeze,
-  frozenAt,
-  invalid,
-  localName,
-  nextFreeze,
-  parseLocalName,
-} from "@carillon/core/internal";
+import { type Duration, OUTCOMES, SKIP_REASONS } from "@carillon/core";
+import { assertName, durationOption, FAILURES, invalid } from "@carillon/core/internal";
 import { roundedInstant } from "@carillon/sdk/internal";
-import type { QueuePause, ShortRun, StoredChange } from "@carillon/store";
+import type { ShortRun } from "@carillon/store";
 import { z } from "zod";
-import { decodeChange } from "../changes/list.js";
-import { mayRead } from "../freezes/freeze.js";
 import { type Call, operation } from "../operation.js";
 import { count, duration, given, instant, oneOf, taskName, time } from "../shapes.js";
+import { band, boardEvent, eventsOf, freezesOf, MOST_CELLS, pausesOf, taskPauses } from "./board-bands.js";
 import { BoardGrid, MARKS } from "./board-grid.js";
-import { readRuns, readSkips } from "./board-reads.js";
+import { readBoard, type Sample, shownOf } from "./board-reads.js";
 import { emptyLoad } from "./load.js";
 import { TimeSlice } from "./time-slice.js";
 
@@ -58,26 +47,9 @@ const board = z.object({
     ),
   hidden: count.describe("Number of further rows."),
   bands: z
-    .array(
-      z.object({
-        kind: z.enum(["freeze", "queue-paused", "task-paused"]),
-        from: time,
-        to: time.optional().describe("Missing: until somebody ends it."),
-        ...{ queue: z.string().optional(), owner: z.string().optional(), tag: z.string().optional() },
-        ...{ id: z.string().optional(), by: z.string().optional(), note: z.string().optional() },
-      }),
-    )
+    .array(band)
     .describe("Times in which a freeze or a pause holds; it concerns all tasks with these fields."),
-  events: z
-    .array(
-      z.object({
-        kind: z.enum(["deploy", "node", "worker"]),
-        at: time,
-        name: z.string().describe("The set of tasks that was applied, or the process that started."),
-        by: z.string().optional(),
-      }),
-    )
-    .describe("Sets of tasks that were applied, and starts of nodes and workers."),
+  events: z.array(boardEvent).describe("Sets of tasks that were applied, and starts of nodes and workers."),
   ended: z.array(count).describe("Runs that ended in each cell."),
   lateMs: z
     .array(count)
@@ -104,18 +76,23 @@ const board = z.object({
 });
 
 const HOUR = 3_600_000;
-const MOST_CELLS = 300;
 const MOST_ROWS = 30;
 /** Up to this many tasks, a row is a task. */
 const FEW = 24;
-/** Runs, and tasks of all queues, that are read for one answer. */
-const [MOST_RUNS, MOST_TASKS] = [1_000, 1_000];
 /** Steps of schedules for one answer. */
 const MOST_STEPS = 300_000;
 /** Length of each list. */
 const LISTED = 8;
-/** Entries of the change log that are read. */
-const CHANGES = 200;
+
+const input = z.strictObject({
+  from: instant.optional().describe("Default: 6 hours ago."),
+  to: instant.optional().describe("Default: 12 hours after `from`."),
+  step: duration.optional().describe("Length of a cell, at least 1 s; at most 300 cells. Default: 5m."),
+  by: oneOf(["queue", "owner", "tag", "task"])
+    .optional()
+    .describe("The rows. Default: tasks if there are at most 24, or queues if there are several, or owners."),
+  ...{ queue: given.optional(), owner: given.optional(), tag: given.optional() },
+});
 
 /**
  * Runs are those whose records are kept. If there are more than 1,000 in the time, as many are read, evenly over it, and stand for all. Skips
@@ -128,203 +105,88 @@ export const boardOf = operation({
   cost: "computes",
   summary:
     "Shows groups of tasks over time: planned and actual occurrences in each cell, before and after now, and what held them.",
-  input: z.strictObject({
-    from: instant.optional().describe("Default: 6 hours ago."),
-    to: instant.optional().describe("Default: 12 hours after `from`."),
-    step: duration.optional().describe("Length of a cell, at least 1 s; at most 300 cells. Default: 5m."),
-    by: oneOf(["queue", "owner", "tag", "task"])
-      .optional()
-      .describe(
-        "The rows. Default: tasks if there are at most 24, or queues if there are several, or owners.",
-      ),
-    ...{ queue: given.optional(), owner: given.optional(), tag: given.optional() },
-  }),
+  input,
   output: board,
   async run(call, input) {
     const { scope, store } = call;
-    const { queue, owner, tag } = scope.bind(input);
-    for (const [field, value] of Object.entries({ queue, owner, tag })) {
-      if (value !== undefined) assertName(value, field);
-    }
-    const step = durationOption((input.step ?? "5m") as never, "step", 1_000, 24 * HOUR) as number;
-    const queues = await scope.queuesOf(queue);
+    const only = scope.bind(input);
+    for (const field of ["queue", "owner", "tag"] as const)
+      if (only[field] !== undefined) assertName(only[field], field);
+    const queues = await scope.queuesOf(only.queue);
     const [now, freezes] = await Promise.all([
       queues[0] === undefined ? store.serverTime() : store.tasks.time(queues[0]),
       store.freezes.list(),
       store.calendars.refresh(),
     ]);
-    const start = input.from === undefined ? now - 6 * HOUR : roundedInstant(input.from, "from");
-    const end = input.to === undefined ? start + 12 * HOUR : roundedInstant(input.to, "to");
-    if (end <= start) throw invalid("to", "not after from.", "Give a later time.");
-    const from = Math.floor(start / step) * step;
-    const size = Math.ceil((end - from) / step);
-    if (size > MOST_CELLS)
-      throw invalid("step", `more than ${MOST_CELLS} cells.`, "Give a longer step, or a shorter time.");
-    const range = { from, to: from + size * step, step, size };
-    const past = { from, to: Math.min(now, range.to - 1) };
-    const each = Math.ceil(MOST_TASKS / Math.max(1, queues.length));
-    const [runs, skips, samples, dues, log, states, processes] = await Promise.all([
-      readRuns(call, queues, { ...past, step }, MOST_RUNS),
-      readSkips(call, queues, past),
-      Promise.all(queues.map((name) => store.tasks.sample({ queue: name, owner, tag }, each))),
-      Promise.all(queues.map((name) => store.tasks.due(name, past.to, MOST_TASKS))),
-      store.changes.page(undefined, CHANGES),
-      Promise.all(queues.map((name) => store.queues.state(name))),
-      call.owner === undefined ? Promise.all([store.registry.nodes(), store.registry.workers()]) : undefined,
-    ]);
+    const range = rangeOf(input, now);
+    const past = { ...range, to: Math.min(now, range.to - 1), now };
+    const read = await readBoard(call, queues, only, past);
+    const { samples } = read;
     const tasks = samples.reduce((sum, { all }) => sum + all, 0);
     const by = input.by ?? (tasks <= FEW ? "task" : queues.length > 1 ? "queue" : "owner");
-
-    const overdue = dues.flatMap((found, i) =>
-      found
-        .filter(({ at }) => at >= from && at < now - LATE_MS)
-        .map(({ local, at }) => ({ task: { queue: queues[i] as string, ...parseLocalName(local) }, at })),
-    );
-    const tagsOf = await readTags(call, by === "tag" || tag !== undefined, [
-      ...runs.map(({ run }) => run.task),
-      ...skips.map(({ task }) => task),
-      ...overdue.map(({ task }) => task),
-    ]);
-    const isShown = (task: TaskName) =>
-      (owner === undefined || task.owner === owner) && (tag === undefined || tagsOf(task).includes(tag));
-    const shown = runs.filter(({ run }) => isShown(run.task));
+    const { runs, skips, overdue, tagsOf } = await shownOf(call, read, only, by === "tag");
     const grid = new BoardGrid(range, by, tagsOf);
-    for (const { run, stands } of shown) grid.addRun(run, stands);
-    const shownSkips = skips.filter(({ task }) => isShown(task));
-    for (const skip of shownSkips) grid.addSkip(skip);
-    for (const { task, at } of overdue) if (isShown(task)) grid.add(task, at, "overdue", 1);
-    if (range.to > now) {
-      const slice = new TimeSlice(MOST_STEPS);
-      const coming = { from: Math.max(now + 1, from), to: range.to, step };
-      for (const [i, { all, locals, timings }] of samples.entries()) {
-        const name = queues[i] as string;
-        const loads = new Map<string, ReturnType<typeof emptyLoad>>();
-        for (const timing of timings)
-          for (const row of grid.rowsOf({ queue: name, ...timing }, timing.tags)) {
-            const load = loads.get(row) ?? emptyLoad(store, [], coming, slice);
-            loads.set(row, load);
-            load.add(name, [timing]);
-          }
-        for (const [row, load] of loads)
-          grid.addPlanned(row, coming.from, await load.counts().catch(() => []), all / locals.length);
-      }
-    }
+    for (const { run, stands } of runs) grid.addRun(run, stands);
+    for (const skip of skips) grid.addSkip(skip);
+    for (const { task, at } of overdue) grid.add(task, at, "overdue", 1);
+    await addComing(call, grid, samples, { ...range, from: Math.max(now + 1, range.from) });
     // Groups without an occurrence have a row too.
-    if (by !== "tag")
-      for (const [i, { locals }] of samples.entries())
-        for (const local of locals) grid.rowsOf({ queue: queues[i] as string, ...parseLocalName(local) });
-
+    if (by !== "tag") for (const { names } of samples) for (const name of names) grid.rowsOf(name);
     const { rows, hidden } = grid.shown(MOST_ROWS);
+    const { from, to, step } = range;
     return {
-      ...{
-        now,
-        from,
-        to: range.to,
-        step,
-        by,
-        tasks,
-        rows,
-        hidden: by === "task" ? Math.max(0, tasks - rows.length) : hidden,
-      },
+      ...{ now, from, to, step, by, tasks, rows },
+      hidden: by === "task" ? Math.max(0, tasks - rows.length) : hidden,
       bands: [
-        ...freezes
-          .filter((freeze) => mayRead(call, freeze))
-          .flatMap((freeze) => windowsOf(freeze, range, call.owner)),
-        ...queues.flatMap((queue, i) => queuePause(queue, states[i]?.paused)),
+        ...freezesOf(call, freezes, range),
+        ...pausesOf(read.states),
         ...(await taskPauses(call, rows)),
       ],
-      events: processes === undefined ? [] : eventsOf(processes, log, past),
+      events: eventsOf(read, past),
       ...grid.charts(),
-      sums: { ...grid.sums(), read: shown.length, doubled: doubledOf(shown.map(({ run }) => run)) },
-      runs: listsOf(shown.map(({ run }) => run)),
-      skips: shownSkips.sort((a, b) => b.at - a.at).slice(0, LISTED),
+      sums: { ...grid.sums(), read: runs.length, doubled: doubledOf(runs.map(({ run }) => run)) },
+      runs: listsOf(runs.map(({ run }) => run)),
+      skips: skips.sort((a, b) => b.at - a.at).slice(0, LISTED),
     };
   },
 });
 
-/** An occurrence that is due for longer than this is overdue. */
-const LATE_MS = 1_000;
-
-async function readTags(
-  { store }: Call,
-  isNeeded: boolean,
-  tasks: readonly TaskName[],
-): Promise<(task: TaskName) => readonly string[]> {
-  const found = new Map<string, readonly string[]>();
-  const queues = isNeeded ? new Set(tasks.map(({ queue }) => queue)) : [];
-  await Promise.all(
-    [...queues].map(async (queue) => {
-      const locals = [...new Set(tasks.filter((task) => task.queue === queue).map(localName))];
-      const tags = await store.tasks.tags(queue, locals);
-      for (const [i, local] of locals.entries()) found.set(`${queue} ${local}`, tags[i] ?? []);
-    }),
-  );
-  return (task) => found.get(`${task.queue} ${localName(task)}`) ?? [];
+/** Whole cells. @throws `INVALID_OPTION` */
+function rangeOf(
+  { from: first, to: last, step: length = "5m" }: Pick<z.output<typeof input>, "from" | "to" | "step">,
+  now: number,
+): { from: number; to: number; step: number; size: number } {
+  const step = durationOption(length as Duration, "step", 1_000, 24 * HOUR);
+  const start = first === undefined ? now - 6 * HOUR : roundedInstant(first, "from");
+  const end = last === undefined ? start + 12 * HOUR : roundedInstant(last, "to");
+  if (end <= start) throw invalid("to", "not after from.", "Give a later time.");
+  const from = Math.floor(start / step) * step;
+  const size = Math.ceil((end - from) / step);
+  if (size > MOST_CELLS)
+    throw invalid("step", `more than ${MOST_CELLS} cells.`, "Give a longer step, or a shorter time.");
+  return { from, to: from + size * step, step, size };
 }
 
-/** The times in a range in which a freeze holds. */
-function windowsOf(
-  freeze: Freeze,
-  { from, to }: { from: number; to: number },
-  bound: string | undefined,
-): z.output<typeof board>["bands"] {
-  const { queue, owner, tag, tasks, by, note } = freeze;
-  const held = tasks?.filter((task) => bound === undefined || task.owner === bound) ?? [
-    { queue, owner, tag },
-  ];
-  const bands: z.output<typeof board>["bands"] = [];
-  let at: number | undefined = frozenAt([freeze], from) ? from : nextFreeze([freeze], from);
-  while (at !== undefined && at < to && bands.length < MOST_CELLS) {
-    const until = frozenAt([freeze], at)?.until;
-    for (const scope of held) bands.push({ kind: "freeze", from: at, to: until, ...scope, by, note });
-    at = until === undefined ? undefined : nextFreeze([freeze], until - 1);
+/** Adds the planned occurrences of the sampled tasks, each for as many as it stands for. */
+async function addComing(
+  { store }: Call,
+  grid: BoardGrid,
+  samples: readonly Sample[],
+  coming: { readonly from: number; readonly to: number; readonly step: number },
+): Promise<void> {
+  if (coming.from >= coming.to) return;
+  const slice = new TimeSlice(MOST_STEPS);
+  for (const { queue, all, names, timings } of samples) {
+    const loads = new Map<string, ReturnType<typeof emptyLoad>>();
+    for (const timing of timings)
+      for (const row of grid.rowsOf({ queue, ...timing }, timing.tags)) {
+        const load = loads.get(row) ?? emptyLoad(store, [], coming, slice);
+        loads.set(row, load);
+        load.add(queue, [timing]);
+      }
+    for (const [row, load] of loads)
+      grid.addPlanned(row, coming.from, await load.counts().catch(() => []), all / names.length);
   }
-  return bands;
-}
-
-function queuePause(queue: string, paused: QueuePause | undefined): z.output<typeof board>["bands"] {
-  if (paused?.at === undefined) return [];
-  const { at, by, note } = paused;
-  return [{ kind: "queue-paused", from: at, queue, by, note }];
-}
-
-async function taskPauses(
-  { store }: Call,
-  rows: readonly { task?: TaskName | undefined }[],
-): Promise<z.output<typeof board>["bands"]> {
-  const names = rows.flatMap(({ task }) => task ?? []);
-  const tasks = await Promise.all(names.map((name) => store.tasks.get(name).catch(() => undefined)));
-  return tasks.flatMap((task) => {
-    if (task?.state !== "paused" || task.paused === undefined) return [];
-    const { queue, owner, id } = task.definition;
-    const { at, by, note } = task.paused;
-    return [{ kind: "task-paused" as const, from: at, queue, owner, id, by, note }];
-  });
-}
-
-interface Started {
-  readonly id: string;
-  readonly started: number;
-}
-
-/** Deploys: sets of tasks that were applied, and processes that started. */
-function eventsOf(
-  [nodes, workers]: readonly [readonly Started[], readonly Started[]],
-  log: readonly StoredChange[],
-  { from, to }: { from: number; to: number },
-): z.output<typeof board>["events"] {
-  const applied = log.flatMap((stored) => {
-    const { kind, at, scope, by } = decodeChange(stored) ?? {};
-    return kind === "apply" && at !== undefined
-      ? [{ kind: "deploy" as const, at, name: scope?.set ?? "", by }]
-      : [];
-  });
-  const started = (kind: "node" | "worker", all: readonly Started[]) =>
-    all.map(({ id, started: at }) => ({ kind, at, name: id }));
-  return [...applied, ...started("node", nodes), ...started("worker", workers)]
-    .filter(({ at }) => at >= from && at <= to)
-    .sort((a, b) => b.at - a.at)
-    .slice(0, 50);
 }
 
 /** Occurrences of schedules with a second run that is not a retry. */

@@ -45,53 +45,20 @@ export function Truth() {
   const status = useCall("health.status", {}, { every: OFTEN });
   return (
     <Loaded of={status}>
-      {({ state, behind, nodes, workers, reasons, notes }) => {
-        const causes = foldedOf(reasons);
-        return (
-          <div className="stack">
-            <div className="note" data-tone={TONES[state]}>
-              <p>
-                <strong>
-                  {state === "on-time"
-                    ? w.onTime
-                    : state === "behind"
-                      ? w.behind(duration(behind))
-                      : w.stopped}
-                </strong>{" "}
-                <span className="soft">{w.counts(nodes.alive, nodes.ready, workers.alive)}</span>
-              </p>
-              {causes.length === 0 ? null : (
-                <ul className="stack">
-                  {causes.map(({ cause, symptoms }) => (
-                    <li key={JSON.stringify(cause)}>
-                      <Reason of={cause} />
-                      {symptoms.length === 0 ? null : (
-                        <details>
-                          <summary className="small soft">{w.symptoms(symptoms.length)}</summary>
-                          {symptoms.map((one) => (
-                            <p key={JSON.stringify(one)}>
-                              <Reason of={one} />
-                            </p>
-                          ))}
-                        </details>
-                      )}
-                    </li>
-                  ))}
-                </ul>
-              )}
-            </div>
-            {notes.length === 0 ? null : (
-              <ul className="note">
-                {notes.map((note) => (
-                  <li key={JSON.stringify(note)}>
-                    <Reason of={note} />
-                  </li>
-                ))}
-              </ul>
-            )}
+      {({ state, behind, nodes, workers, reasons, notes }) => (
+        <div className="stack">
+          <div className="note" data-tone={TONES[state]}>
+            <p>
+              <strong>
+                {state === "on-time" ? w.onTime : state === "behind" ? w.behind(duration(behind)) : w.stopped}
+              </strong>{" "}
+              <span className="soft">{w.counts(nodes.alive, nodes.ready, workers.alive)}</span>
+            </p>
+            <Causes of={foldedOf(reasons)} look="stack" />
           </div>
-        );
-      }}
+          <Causes of={notes.map((cause) => ({ cause, symptoms: [] }))} look="note" />
+        </div>
+      )}
     </Loaded>
   );
 }
@@ -113,6 +80,29 @@ function foldedOf(reasons: readonly StatusReason[]): Cause[] {
     else causes.push({ cause: reason, symptoms: [] });
   }
   return causes;
+}
+
+function Causes({ of, look }: { of: readonly Cause[]; look: string }) {
+  if (of.length === 0) return null;
+  return (
+    <ul className={look}>
+      {of.map(({ cause, symptoms }) => (
+        <li key={JSON.stringify(cause)}>
+          <Reason of={cause} />
+          {symptoms.length === 0 ? null : (
+            <details>
+              <summary className="small soft">{w.symptoms(symptoms.length)}</summary>
+              {symptoms.map((one) => (
+                <p key={JSON.stringify(one)}>
+                  <Reason of={one} />
+                </p>
+              ))}
+            </details>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function Reason({ of }: { of: StatusReason }) {
