@@ -41,6 +41,12 @@ describe("upnext", () => {
     expect((await cli(["upnext", "-q", "foo"])).stdout).toMatch(/^DUE +NOMINAL +QUEUE +TASK\n/);
   });
 
+  it("says which freeze skips or holds an occurrence, and why", async () => {
+    await json(["freeze", "first", "--owner", "acme", "--note", "INC-43", "--by", "ann"]);
+    const { stdout } = await cli(["upnext", "-n", "1"]);
+    expect(stdout).toMatch(/ FROZEN\n.* acme\/first +until lifted by ann: INC-43\n$/);
+  });
+
   it("reports an empty list", async () => {
     expect((await cli(["upnext", "--namespace", "empty"])).stdout).toBe("Nothing is due.\n");
     expect(await json(["upnext", "-q", "none"])).toEqual({ upcoming: [] });

@@ -1,3 +1,15 @@
+/** Codes of errors of Redis and of the connection to it. */
+export const REDIS_CODES = [
+  "REDIS_UNAVAILABLE",
+  "REDIS_AUTH",
+  "REDIS_READ_ONLY",
+  "REDIS_OUT_OF_MEMORY",
+  "REDIS_UNSAFE",
+  "REDIS_ERROR",
+] as const;
+
+export type RedisCode = (typeof REDIS_CODES)[number];
+
 /**
  * Stable codes of all errors that Carillon raises on purpose. Codes are public: scripts, tests and
  * the HTTP API compare them, so they are never renamed.
@@ -38,12 +50,7 @@ export const ERROR_CODES = [
   "STALE_PLAN",
   "PLAN_REFUSED",
   // environment
-  "REDIS_UNAVAILABLE",
-  "REDIS_AUTH",
-  "REDIS_READ_ONLY",
-  "REDIS_OUT_OF_MEMORY",
-  "REDIS_UNSAFE",
-  "REDIS_ERROR",
+  ...REDIS_CODES,
   "UNAUTHORIZED",
   "TOKEN_EXPIRED",
   "FORBIDDEN",

@@ -28,6 +28,7 @@ export * from "./retry.js";
 export * from "./run.js";
 export * from "./schedule/index.js";
 export * from "./schedule-cache.js";
+export * from "./shapes.js";
 export * from "./shard.js";
 export * from "./status-reason.js";
 export * from "./task.js";

@@ -1,94 +1,98 @@
-import type { ErrorCode } from "./errors.js";
+import { z } from "zod";
+import { REDIS_CODES } from "./errors.js";
 import type { FreezeScope, Frozen } from "./freeze.js";
+import { count, time } from "./shapes.js";
 
-/** A task type in a queue. */
-export interface Work {
-  readonly queue: string;
-  readonly type: string;
-}
+/* The facts of each reason of the status, by code: `words/reasons.ts` makes sentences of them. */
 
+const text = z.string();
+
+export const gapShape = z
+  .object({ queue: text, type: text, workers: count })
+  .meta({ id: "Gap", description: "A task type that no live worker of its queue handles." });
 /** A task type that no live worker of its queue handles. `workers`: number of live workers of the queue. */
-export interface Gap extends Work {
-  readonly workers: number;
-}
-
-/** Jobs of a queue that wait for longer than they should. Numbers that are not known, or not the reader's, are absent. */
-export interface WaitingJobs {
-  readonly queue: string;
-  /** Number of jobs that wait. */
-  readonly jobs?: number;
-  /** Age of the oldest run that waits for its first attempt, in ms. */
-  readonly waitedMs: number;
-  /** Connected workers of the queue. */
-  readonly workers?: number;
-  /** Jobs that they hold. */
-  readonly active?: number;
-  /** Time since the start of the run that has been under way longest, in ms. */
-  readonly longestMs?: number;
-}
-
-type RedisCode = Extract<ErrorCode, `REDIS_${string}`>;
+export type Gap = Readonly<z.output<typeof gapShape>>;
+/** A task type in a queue. */
+export type Work = Pick<Gap, "queue" | "type">;
 
 /** Reason why a node does not claim: its own, or the time in ms since its last heartbeat; negative: the clock of Redis went back. */
-export interface NotReady {
-  readonly why?: string | undefined;
-  readonly silentMs?: number | undefined;
+export const notReadyFields = { why: text.optional(), silentMs: count.optional() };
+export type NotReady = Readonly<z.output<z.ZodObject<typeof notReadyFields>>>;
+
+const waitingFields = {
+  queue: text,
+  jobs: count.exactOptional().describe("Number of jobs that wait."),
+  waitedMs: count.describe("Age of the oldest run that waits for its first attempt."),
+  workers: count.exactOptional().describe("Connected workers of the queue."),
+  active: count.exactOptional().describe("Jobs that they hold."),
+  longestMs: count
+    .exactOptional()
+    .describe("Time since the start of the run that has been under way longest."),
+};
+/** Jobs of a queue that wait for longer than they should. Numbers that are not known, or not the reader's, are absent. */
+export type WaitingJobs = Readonly<z.output<z.ZodObject<typeof waitingFields>>>;
+
+export const pauseShape = z.object({
+  at: time.exactOptional(),
+  by: text.exactOptional(),
+  note: text.exactOptional(),
+});
+/** Author, time (UTC ms) and reason of a pause, as far as they are recorded. */
+export type PauseFacts = Readonly<z.output<typeof pauseShape>>;
+
+export const frozenShape = z
+  .object({ id: text, by: text.optional(), note: text.optional(), until: time.optional() })
+  .meta({ id: "FrozenBy" }) as unknown as z.ZodType<Frozen, Frozen>;
+const scopeShape = z.object({
+  owner: text.optional(),
+  tag: text.optional(),
+  queue: text.optional(),
+  all: z.boolean().optional(),
+}) as unknown as z.ZodType<FreezeScope, FreezeScope>;
+
+const concerned = z.object({
+  queue: text.exactOptional(),
+  type: text.exactOptional().describe("The task type that no worker handles."),
+  owner: text.exactOptional().describe("The owner, if the caller is bound to one."),
+  since: time.exactOptional(),
+  until: time.exactOptional().describe("When it ends by itself, if that is known."),
+});
+
+/** A shape for each code of the status, most severe first. @param more fields that all of them have */
+export function reasonShapes<const More extends z.ZodRawShape>(more: More) {
+  const all = concerned.extend(more);
+  const of = <const Code extends string, const Shape extends z.ZodRawShape>(code: Code, shape: Shape) =>
+    all.extend({ code: z.literal(code) }).extend(shape);
+  return [
+    all.extend({ code: z.enum(REDIS_CODES), text, hint: text.optional() }),
+    // The namespace has no task, and Redis lost writes under its nodes.
+    of("EMPTY", {}),
+    of("NO_NODE", {}),
+    of("NODES_NOT_READY", { nodes: z.array(z.object(notReadyFields)).readonly() }),
+    // Occurrences until then were decided before; none is decided again.
+    of("CLOCK_WENT_BACK", { until: time, backMs: count }),
+    of("FROZEN", { scope: scopeShape, frozen: frozenShape }),
+    of("QUEUE_PAUSED", { queue: text, pause: pauseShape }),
+    of("NO_WORKER", { gap: gapShape }),
+    // A worker takes runs of a type that it does not have, and fails them.
+    of("NO_WORKER", { worker: text, queue: text, type: text }),
+    of("JOBS_NOT_TAKEN", waitingFields),
+    of("ALERTS_UNDELIVERED", { gap: gapShape.optional() }),
+    // Deliveries that failed, or wait for another try, and some of their hosts and addresses.
+    of("ALERTS_FAIL", { deliveries: count, to: z.array(text).readonly(), error: text.exactOptional() }),
+    // A move that was interrupted, or waits for runs. `held`: owner and id.
+    of("TASK_HELD", { queue: text, held: text, from: text, to: text }),
+    of("OVERDUE", { queue: text }),
+    of("JOBS_WAIT", waitingFields),
+  ] as const;
 }
 
+export const statusReason = z.union(reasonShapes({})).meta({ id: "StatusReason" });
 /** The facts of one reason why a namespace is not on time, or of a note beside them. Times in UTC ms of Redis time. */
-export type StatusReasonFacts = {
-  /** Absent: not known. */
-  readonly since?: number;
-  /** When it ends by itself, if that is known. */
-  readonly until?: number;
-  /** The queue, the task type and the owner that it concerns, if it does not concern all. */
-  readonly queue?: string;
-  readonly type?: string;
-  readonly owner?: string;
-} & (
-  | { readonly code: RedisCode; readonly text: string; readonly hint?: string | undefined }
-  /** The namespace has no task, and Redis lost writes under its nodes. */
-  | { readonly code: "EMPTY" }
-  | { readonly code: "NO_NODE" }
-  /** Each node that is alive. */
-  | { readonly code: "NODES_NOT_READY"; readonly nodes: readonly NotReady[] }
-  /** Occurrences until then were decided before; none is decided again. */
-  | { readonly code: "CLOCK_WENT_BACK"; readonly until: number; readonly backMs: number }
-  | { readonly code: "FROZEN"; readonly scope: FreezeScope; readonly frozen: Frozen }
-  | { readonly code: "QUEUE_PAUSED"; readonly queue: string; readonly pause: PauseFacts }
-  | { readonly code: "NO_WORKER"; readonly gap: Gap }
-  /** A worker takes runs of a type that it does not have, and fails them. */
-  | { readonly code: "NO_WORKER"; readonly worker: string; readonly queue: string; readonly type: string }
-  | ({ readonly code: "JOBS_NOT_TAKEN" } & WaitingJobs)
-  | { readonly code: "ALERTS_UNDELIVERED"; readonly gap?: Gap | undefined }
-  /** Deliveries that failed, or wait for another try. `to`: some of their hosts and addresses. */
-  | {
-      readonly code: "ALERTS_FAIL";
-      readonly deliveries: number;
-      readonly to: readonly string[];
-      readonly error?: string;
-    }
-  /** A move that was interrupted, or waits for runs. `held`: owner and id. */
-  | {
-      readonly code: "TASK_HELD";
-      readonly queue: string;
-      readonly held: string;
-      readonly from: string;
-      readonly to: string;
-    }
-  | { readonly code: "OVERDUE"; readonly queue: string }
-  | ({ readonly code: "JOBS_WAIT" } & WaitingJobs)
-);
+export type StatusReasonFacts = z.output<typeof statusReason>;
 
 /** Reasons why a namespace is not on time, most severe first; the codes of Redis errors come before all others. */
 export type StatusCode = StatusReasonFacts["code"];
-
-/** Author, time (UTC ms) and reason of a pause, as far as they are recorded. */
-export interface PauseFacts {
-  readonly at?: number;
-  readonly by?: string;
-  readonly note?: string;
-}
 
 /** A setting of Redis with which it may lose tasks, or one that it does not show. */
 export type UnsafeSetting =

@@ -1,5 +1,8 @@
 import { OUTCOMES, TASK_STATES, type TaskRef, taskSchema } from "@carillon/core";
+import { count, time } from "@carillon/core/internal";
 import { z } from "zod";
+
+export { count, time };
 
 /** Shapes that several operations share. An `id` names a schema in the API's description. */
 
@@ -39,8 +42,9 @@ export const outcome = z.enum(OUTCOMES).meta({ id: "Outcome" });
 export const taskState = z.enum(TASK_STATES).meta({ id: "TaskState" });
 export const runState = z.enum(["queued", "running", "terminating", "final"]).meta({ id: "RunState" });
 
-export const count = z.number().meta({ type: "integer" });
-export const time = z.number().meta({ id: "Time", type: "integer", description: "UTC milliseconds." });
+export const pause = z
+  .object({ at: time, by: z.string().optional(), note: z.string().optional() })
+  .meta({ id: "Pause" });
 export const taskName = z
   .object({ queue: z.string(), owner: z.string(), id: z.string() })
   .meta({ id: "TaskName" });

@@ -66,7 +66,7 @@ function columnsOf(found: readonly Upcoming[]): Column<Upcoming>[] {
       if (!frozen) return "";
       const who = frozen.by === undefined ? "" : ` by ${frozen.by}`;
       const end = frozen.until === undefined ? "lifted" : when(frozen.until);
-      return `until ${end}${who}${frozen.reason === undefined ? "" : `: ${frozen.reason}`}`;
+      return `until ${end}${who}${frozen.note === undefined ? "" : `: ${frozen.note}`}`;
     },
     colour: () => "yellow" as const,
     least: 12,

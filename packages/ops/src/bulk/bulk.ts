@@ -3,7 +3,7 @@ import { type ChangeFacts, notFound, type Scope, storedFilter } from "@carillon/
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import type { Call } from "../operation.js";
-import { count, taskName, time } from "../shapes.js";
+import { count, pause, taskName } from "../shapes.js";
 import type { Filter } from "./filter.js";
 
 const refusal = z.object({
@@ -24,10 +24,7 @@ export const refused = z
   .meta({ id: "Refused" });
 
 const sampled = taskName.extend({
-  paused: z
-    .object({ at: time, by: z.string().optional(), note: z.string().optional() })
-    .optional()
-    .describe("Time, author and reason of its pause, if it was paused."),
+  paused: pause.optional().describe("Time, author and reason of its pause, if it was paused."),
 });
 type BulkSample = z.output<typeof sampled>;
 

@@ -1,7 +1,13 @@
-import { ALERT_FORMATS, CARRIERS, type Carrier } from "@carillon/core/internal";
+import {
+  ALERT_FORMATS,
+  CARRIERS,
+  type Carrier,
+  gapShape,
+  notReadyFields,
+  reasonShapes,
+} from "@carillon/core/internal";
 import { z } from "zod";
 import { count, taskName, time } from "../shapes.js";
-import { gap, notReady, reasonShapes } from "./reason.js";
 
 /* The facts of findings, by code: `words/finding.ts` makes sentences of them. */
 
@@ -56,13 +62,13 @@ export const finding = z
     of("CLOCK", { node: z.string(), aheadMs: count }),
     of("NODE_DEAD", { processes: z.array(process.extend({ agoMs: count })).readonly(), others: count }),
     of("WORKER_DEAD", { processes: z.array(process.extend({ agoMs: count })).readonly(), others: count }),
-    of("NODE_NOT_READY", { node: process, ...notReady }),
-    of("TYPE_UNHANDLED", { gap }),
+    of("NODE_NOT_READY", { node: process, ...notReadyFields }),
+    of("TYPE_UNHANDLED", { gap: gapShape }),
     of("NO_DELIVERER", {
       ...concerned,
       carrier: z.enum(Object.keys(CARRIERS) as Carrier[]),
       deliverer: z.string(),
-      gap,
+      gap: gapShape,
     }),
     of("ALERT_FORMAT", {
       ...concerned,

@@ -1,15 +1,12 @@
+import { pauseShape, statusReason } from "@carillon/core/internal";
 import { readStatus } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { count, time } from "../shapes.js";
-import { reason } from "./reason.js";
 
 const queue = z.object({
   name: z.string(),
-  paused: z
-    .object({ at: time.optional(), by: z.string().optional(), note: z.string().optional() })
-    .optional()
-    .describe("Workers take no jobs; as far as the pause recorded it."),
+  paused: pauseShape.optional().describe("Workers take no jobs; as far as the pause recorded it."),
   workers: count.optional().describe("Connected BullMQ workers, plain ones included, if Redis tells."),
   behind: count.describe("Age of the oldest due occurrence that no node has claimed, in ms; 0: none."),
   waiting: count.optional(),
@@ -31,9 +28,9 @@ export const status = operation({
       behind: count,
       since: time.optional().describe("Time from which it is behind."),
       at: time.optional().describe("Redis time. Missing: Redis does not answer."),
-      reasons: z.array(reason).readonly().describe("Most severe first; empty if it is on time."),
+      reasons: z.array(statusReason).readonly().describe("Most severe first; empty if it is on time."),
       notes: z
-        .array(reason)
+        .array(statusReason)
         .readonly()
         .describe(
           "Facts that do not change the state: freezes, pauses of queues that recorded their time, and receivers that do not take their alerts.",

@@ -1,5 +1,5 @@
 import { OUTCOMES } from "@carillon/core";
-import { SKIP_REASONS } from "@carillon/core/internal";
+import { frozenShape, pauseShape, SKIP_REASONS } from "@carillon/core/internal";
 import { z } from "zod";
 import { count, runState, taskName, time } from "../shapes.js";
 
@@ -9,16 +9,9 @@ const text = z.string();
 const outcome = z.enum(OUTCOMES);
 const reason = z.enum(SKIP_REASONS).or(text).describe("As in the ledger.");
 
-const frozen = z.object({ id: text, until: time.optional(), by: text.optional(), note: text.optional() });
-
 const hold = z
   .discriminatedUnion("code", [
-    z.object({
-      code: z.literal("queue-paused"),
-      at: time.optional(),
-      by: text.optional(),
-      note: text.optional(),
-    }),
+    pauseShape.extend({ code: z.literal("queue-paused") }),
     z.object({ code: z.literal("no-worker"), queue: text, type: text, workers: count }),
   ])
   .describe("Reason why no worker takes a run that waits: this one, or the one in its way.");
@@ -112,7 +105,7 @@ const why = z
     note: text.optional(),
     held: count.optional().describe("Runs of its owner, as many as it may have."),
     isBounded: z.boolean().optional().describe("`maxRuns` may be reached before."),
-    frozen: frozen.optional(),
+    frozen: frozenShape.optional(),
   })
   .meta({ id: "ExplainedReason" });
 export type ExplainedReason = z.output<typeof why>;

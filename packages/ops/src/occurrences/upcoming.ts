@@ -1,5 +1,5 @@
 import { isCarillonError, type TaskName } from "@carillon/core";
-import { parseLocalName } from "@carillon/core/internal";
+import { frozenShape, parseLocalName } from "@carillon/core/internal";
 import { nextOf, type Store, type StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { given, taskName, time, wholeNumber } from "../shapes.js";
@@ -8,13 +8,7 @@ export const upcoming = z.object({
   task: taskName,
   nominal: time,
   due: time,
-  frozen: z
-    .object({
-      id: z.string(),
-      until: time.optional(),
-      by: z.string().optional(),
-      reason: z.string().optional(),
-    })
+  frozen: frozenShape
     .optional()
     .describe(
       "The freeze that skips it at its due time, or holds it beyond. Missing: none, as far as is known now.",

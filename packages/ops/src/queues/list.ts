@@ -1,15 +1,15 @@
 import { OUTCOMES } from "@carillon/core";
+import { pauseShape } from "@carillon/core/internal";
 import type { QueueState } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { count, time } from "../shapes.js";
+import { count } from "../shapes.js";
 import { namesOf } from "./queue.js";
 
 const queue = z.object({
   name: z.string(),
   tasks: count.describe("For a caller that is bound to an owner, those of the owner."),
-  paused: z
-    .object({ at: time.optional(), by: z.string().optional(), note: z.string().optional() })
+  paused: pauseShape
     .optional()
     .describe("Workers take no jobs. A pause by plain BullMQ records no time, name and note."),
   workers: count.optional().describe("Connected BullMQ workers. Missing: Redis does not say."),

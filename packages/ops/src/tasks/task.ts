@@ -1,15 +1,11 @@
 import { type TaskInput, taskSchema } from "@carillon/core";
 import type { Preview, PutResult, Task } from "@carillon/sdk";
 import { z } from "zod";
-import { as, count, describedBy, outcome, taskName, taskState, time, warning } from "../shapes.js";
+import { as, count, describedBy, outcome, pause, taskName, taskState, time, warning } from "../shapes.js";
 
 const json = z.unknown();
 const asked = taskSchema.pick({ id: true, queue: true, type: true, schedule: true });
 const policies = taskSchema.omit({ ...asked.keyof().enum, owner: true, enabled: true } as never);
-
-const pause = z
-  .object({ at: time, by: z.string().optional(), note: z.string().optional() })
-  .meta({ id: "Pause" });
 
 export const task = as<Task>(
   z
