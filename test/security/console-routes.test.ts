@@ -118,6 +118,7 @@ const OWNED = [
     "journal",
     "status",
     "changes",
+    "changes/a/undo",
   ],
   ...PAGES,
 ].map((path) => (path.startsWith("/") ? path : `/api/v1/${path}`));

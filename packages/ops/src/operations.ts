@@ -12,6 +12,7 @@ import { deleteMany } from "./bulk/delete.js";
 import { pauseMany } from "./bulk/pause.js";
 import { resumeMany } from "./bulk/resume.js";
 import { planResume } from "./bulk/resume-plan.js";
+import { spreadMany } from "./bulk/spread.js";
 import { tagMany } from "./bulk/tag.js";
 import { triggerMany } from "./bulk/trigger.js";
 import { deleteCalendar } from "./calendars/delete.js";
@@ -19,6 +20,7 @@ import { getCalendar } from "./calendars/get.js";
 import { listCalendars } from "./calendars/list.js";
 import { putCalendar } from "./calendars/put.js";
 import { listChanges } from "./changes/list.js";
+import { undoChange } from "./changes/undo.js";
 import { listDefaults } from "./defaults/list.js";
 import { setDefaults } from "./defaults/set.js";
 import { listDeleted } from "./deleted/list.js";
@@ -104,12 +106,13 @@ export const OPERATIONS = {
     resume: resumeMany,
     resumePlan: planResume,
     trigger: triggerMany,
+    spread: spreadMany,
     tag: tagMany,
     delete: deleteMany,
     cancel: cancelMany,
   },
   calendars: { list: listCalendars, get: getCalendar, put: putCalendar, delete: deleteCalendar },
-  changes: { list: listChanges },
+  changes: { list: listChanges, undo: undoChange },
   defaults: { list: listDefaults, set: setDefaults },
   deleted: { list: listDeleted },
   freezes: { list: listFreezes, put: putFreeze, delete: deleteFreeze },

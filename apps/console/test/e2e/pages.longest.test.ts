@@ -388,6 +388,28 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.delete("again");
   });
 
+  test("a herd is spread with one click, and one undo restores its schedules", async () => {
+    const schedule = { cron: "0 12 1 1 *", timezone: "UTC" };
+    for (const id of ["herd-1", "herd-2"]) await put(id, { tags: ["herd"], schedule });
+    const { page, go } = await world.as("admin");
+    await go(`/timeline?tag=herd&day=${new Date().getUTCFullYear() + 1}-01-01`);
+    await page.getByLabel("A minute (UTC)").fill(`${new Date().getUTCFullYear() + 1}-01-01T12:00`);
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    await page.getByRole("button", { name: "Spread them" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("img").waitFor();
+    await dialog.getByRole("button", { name: "Spread", exact: true }).click();
+    await page.getByText("2 tasks spread.", { exact: false }).waitFor();
+    expect((await world.client.get("herd-1")).schedule).toEqual({ ...schedule, jitter: "5m" });
+    await go("/changes");
+    await page.getByRole("button", { name: "Undo", exact: true }).click();
+    await dialog.getByText("This concerns 2 tasks:").waitFor();
+    await dialog.getByRole("button", { name: "Undo", exact: true }).click();
+    await page.getByText("2 tasks restored.").waitFor();
+    expect((await world.client.get("herd-1")).schedule).toEqual(schedule);
+    for (const id of ["herd-1", "herd-2"]) await world.client.delete(id);
+  });
+
   test("a plan counts the occurrences that paused tasks owe, and runs them at a rate", async () => {
     await put("owes", { owner: "initech", schedule: { every: "1s" } });
     await world.client.pause("initech/owes", { note: "INC-43" });

@@ -86,6 +86,8 @@ export const editWords = {
       resume: (n: number) => `${count(n, "task", "tasks")} resumed.`,
       trigger: (n: number) => `${count(n, "task", "tasks")} triggered.`,
       tag: (n: number) => `${count(n, "task", "tasks")} changed.`,
+      spread: (n: number) => `${count(n, "task", "tasks")} spread. To undo it, see Changes.`,
+      undo: (n: number) => `${count(n, "task", "tasks")} restored.`,
       delete: (n: number) => `${count(n, "task", "tasks")} deleted.`,
     },
     noteHint: "With it, the same tasks can be resumed later.",

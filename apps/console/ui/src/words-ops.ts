@@ -37,8 +37,17 @@ export const opsWords = {
     meet: (n: number) => `${count(n, "task", "tasks")} at once`,
     apart: "No two of these tasks start at the same instant.",
     jitter: (jitter: string) => `A jitter of ${jitter} would spread them.`,
-    withJitter: (name: string, jitter: string) => `Edit ${name} with a jitter of ${jitter}`,
     others: (n: number) => `and ${count(n, "other", "others")}`,
+  },
+  spread: {
+    title: "Spread the starts of this minute",
+    open: "Spread them",
+    act: "Spread",
+    jitter: "Jitter",
+    hint: "Each of these tasks starts up to this time later, by its name. Those that have a jitter, or start again within twice this time, stay as they are.",
+    most: (was: number, is: number, step: string) =>
+      `At most ${count(was, "start", "starts")} in ${step}, then ${is.toLocaleString("en")}.`,
+    legend: "Pale: as it is. Solid: with the jitter. All tasks that the filter matches.",
   },
   resumePage: {
     title: "Resume with a plan",
@@ -228,6 +237,9 @@ export const opsWords = {
     list: "Newest first",
     none: "No change matches.",
     more: "Older changes",
+    undo: "Undo",
+    undoHint:
+      "Each of these tasks gets its former definition again. Those that were changed since are left as they are.",
     nobody: "no name given",
     filter: "Filter",
     filters: { task: "Task id", owner: "Owner", queue: "Queue", by: "By" },

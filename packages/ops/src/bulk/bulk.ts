@@ -53,6 +53,8 @@ interface Change {
   readonly state?: TaskState | undefined;
   /** Only tasks for which this is true. Default: all. */
   readonly isMeant?: (task: StoredTask) => boolean;
+  /** Finds the refusals of a dry run. */
+  readonly check?: (name: TaskName) => Promise<unknown>;
   /** Returns false if there was nothing to change. Its errors are counted as refusals, but for those of Redis. */
   readonly act: (task: StoredTask, name: TaskName) => Promise<boolean>;
   /** For the change log. */
@@ -62,12 +64,12 @@ interface Change {
 /** Changes each task that matches, in chunks, and logs one change. */
 export async function bulk(
   { scope, log }: Call,
-  { act, isMeant, dryRun = false, filter, state, details }: Change,
+  { act, check, isMeant, dryRun = false, filter, state, details }: Change,
 ): Promise<z.output<typeof bulkResult>> {
   const [done, refused] = [new Tally<BulkSample>(SAMPLE), new Tally<BulkRefusal>(SAMPLE)];
   const change = async (task: StoredTask, name: TaskName) => {
-    if (dryRun) return true;
-    return act(task, name).catch((error: unknown) => refusalOf(name, error));
+    const doing = dryRun ? Promise.resolve(check?.(name)).then(() => true) : act(task, name);
+    return doing.catch((error: unknown) => refusalOf(name, error));
   };
   try {
     for await (const page of selected(scope, filter, state, refused)) {

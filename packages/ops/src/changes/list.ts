@@ -4,6 +4,7 @@ import { invalid } from "@carillon/core/internal";
 import {
   assertEntry,
   CHANGE_KINDS,
+  type ChangeFacts,
   type ChangeScope,
   roundedInstant,
   shortText,
@@ -45,6 +46,7 @@ const change = z.object({
     ),
   count: count.optional().describe("Number of tasks, if many were changed together."),
   sample: z.array(taskName).readonly().optional().describe("The first ten of them."),
+  undo: count.optional().describe("Number of tasks whose former definitions `changes.undo` puts again."),
   before: fields.describe(
     "The fields that were replaced or deleted. A value of more than 1,000 characters of JSON is replaced by its size.",
   ),
@@ -52,6 +54,8 @@ const change = z.object({
   details: fields.describe("Options of the call, such as `note`, `run` or `missed`."),
 });
 type Change = z.output<typeof change>;
+/** As it is stored. */
+type Entry = Omit<Change, "undo"> & Pick<ChangeFacts, "undo">;
 
 /**
  * An entry is written right after its change: it is missing if the process died between the two, and may be listed twice if the connection was
@@ -96,7 +100,7 @@ export const listChanges = operation({
         if (!change || (bound !== undefined && change.scope.owner !== bound)) continue;
         if (by !== undefined && change.by !== by) continue;
         if (task !== undefined && !concerns(change, task)) continue;
-        changes.push(change);
+        changes.push({ ...change, undo: change.undo?.length });
         if (changes.length === limit) return { changes, cursor: stored.id };
       }
       if (found.length < STEP) return { changes };
@@ -105,7 +109,7 @@ export const listChanges = operation({
 });
 
 /** A change of many tasks concerns those that it names, if it names all; else each that it may contain. */
-function concerns({ scope, count, sample = [] }: Change, task: ResolvedRef): boolean {
+function concerns({ scope, count, sample = [] }: Entry, task: ResolvedRef): boolean {
   const matches = (name: ChangeScope | TaskName) =>
     (["queue", "owner", "id"] as const).every(
       (part) => name[part] === undefined || task[part] === undefined || name[part] === task[part],
@@ -115,9 +119,9 @@ function concerns({ scope, count, sample = [] }: Change, task: ResolvedRef): boo
 }
 
 /** An entry of the log; undefined: it is corrupt or foreign. */
-export function decodeChange({ id, at, entry }: StoredChange): Change | undefined {
+export function decodeChange({ id, at, entry }: StoredChange): Entry | undefined {
   try {
-    const { kind, by, origin, scope, ...facts } = JSON.parse(entry) as Omit<Change, "id" | "at">;
+    const { kind, by, origin, scope, ...facts } = JSON.parse(entry) as Omit<Entry, "id" | "at">;
     return { id, at, kind, by, origin, scope: { ...scope }, ...facts };
   } catch {
     return undefined;

@@ -54,6 +54,8 @@ export interface ChangeFacts {
   readonly count?: number | undefined;
   /** The first ten of them. */
   readonly sample?: readonly TaskName[] | undefined;
+  /** Those that can be undone: `queue/owner/id#` and the number of the definition that was replaced. */
+  readonly undo?: readonly string[] | undefined;
   /**
    * The fields that were replaced or deleted, and their new values: of a task's definition, a calendar or policies. A
    * value of more than 1,000 characters of JSON is replaced by its size.

@@ -1,9 +1,14 @@
 import type { AnswerTo } from "@carillon/ops";
+import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
 import { usePages } from "../lib/query.js";
+import { Button } from "../parts/button.js";
 import { FieldTable, labelOf } from "../parts/changed.js";
+import { Confirm } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
+import { notifyOfMany } from "../parts/notices.js";
 import { Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
@@ -13,7 +18,7 @@ const w = words.changes;
 const NAMES = ["task", "owner", "queue", "by"] as const;
 
 /** Details that are UTC ms. */
-const TIMES: ReadonlySet<string> = new Set(["from", "to", "until"]);
+const TIMES: ReadonlySet<string> = new Set(["at", "from", "to", "until"]);
 
 type Page = AnswerTo<"changes.list">;
 type Change = Page["changes"][number];
@@ -42,7 +47,13 @@ export default function Changes() {
   );
 }
 
-function Row({ change: { at, kind, by, origin, scope, count, before, after, details } }: { change: Change }) {
+function Row({
+  change: { id, at, kind, by, origin, scope, count, before, after, details, undo },
+}: {
+  change: Change;
+}) {
+  const { define } = useMe();
+  const [isUndoing, setUndoing] = useState(false);
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   return (
     <li>
@@ -55,6 +66,20 @@ function Row({ change: { at, kind, by, origin, scope, count, before, after, deta
       <span className="end soft">
         <Relative at={at} /> · <Time at={at} />
       </span>
+      {define && undo ? <Button onClick={() => setUndoing(true)}>{w.undo}</Button> : null}
+      {isUndoing ? (
+        <Confirm
+          title={w.undo}
+          act={w.undo}
+          does="changes.undo"
+          input={{ id }}
+          shows="first"
+          onDone={(done) => notifyOfMany("undo", done)}
+          onClose={() => setUndoing(false)}
+        >
+          <p>{w.undoHint}</p>
+        </Confirm>
+      ) : null}
       {details === undefined ? null : <Details of={details} />}
       {fields.length === 0 ? null : (
         <details className="wide" open={before !== undefined && after !== undefined}>

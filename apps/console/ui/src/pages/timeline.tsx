@@ -9,6 +9,7 @@ import { Button } from "../parts/button.js";
 import { Filters } from "../parts/filters.js";
 import { HeatMap } from "../parts/heat-map.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { SpreadDialog } from "../parts/spread.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 
@@ -118,9 +119,25 @@ function Picker({ onPick }: { onPick: (at: number) => void }) {
 function Minute({ at, filter }: { at: number; filter: Record<string, string | undefined> }) {
   const query = { ...filter, from: at, to: at + MINUTE, step: "1m" };
   const load = useCall("occurrences.load", query, { refresh: false });
+  const { define } = useMe();
+  const [isSpreading, setSpreading] = useState(false);
+  const herd = load.data?.busiest[0]?.collisions[0]?.schedules[0];
   return (
     <section aria-live="polite">
-      <Panel title={<Time at={at} />}>
+      <Panel
+        title={<Time at={at} />}
+        end={
+          define && herd ? <Button onClick={() => setSpreading(true)}>{words.spread.open}</Button> : undefined
+        }
+      >
+        {isSpreading ? (
+          <SpreadDialog
+            at={at}
+            filter={filter}
+            jitter={herd?.jitter ?? "5m"}
+            onClose={() => setSpreading(false)}
+          />
+        ) : null}
         <Loaded of={load}>
           {({ busiest }) => (busiest.length === 0 ? <Empty>{w.starts(0)}</Empty> : <Steps steps={busiest} />)}
         </Loaded>
@@ -177,8 +194,6 @@ function Steps({ steps }: { steps: readonly BusyStep[] }) {
 
 /** Tasks with one schedule, and the jitter that would spread them. */
 function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }) {
-  const { define } = useMe();
-  const offered = define && jitter !== undefined ? jitter : undefined;
   return (
     <li className="inline">
       <span className="soft">
@@ -187,15 +202,7 @@ function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }
       <ul className="inline">
         {sample.map((task) => (
           <li key={taskPath(task)} className="any">
-            <Link
-              href={
-                offered === undefined
-                  ? taskPath(task)
-                  : `${taskPath(task)}/edit?jitter=${encodeURIComponent(offered)}`
-              }
-              data-row
-              {...(offered === undefined ? {} : { "aria-label": w.withJitter(shortName(task), offered) })}
-            >
+            <Link href={taskPath(task)} data-row>
               {shortName(task)}
             </Link>
           </li>

@@ -4,6 +4,7 @@ import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useCall, useLater } from "../lib/query.js";
 import { words } from "../words.js";
 import { Changed } from "./changed.js";
+import { Curve } from "./curve.js";
 import { Time } from "./time.js";
 
 const w = words.effect;
@@ -18,6 +19,7 @@ interface Answer {
   readonly refused?: AnswerTo<"bulk.pause">["refused"];
   readonly total?: number;
   readonly left?: number;
+  readonly curve?: AnswerTo<"bulk.spread">["curve"];
   readonly until?: AnswerTo<"runs.replayMany">["until"];
 }
 
@@ -39,7 +41,7 @@ export function isNothing({ count, total }: Answer): boolean {
 
 /** An effect in numbers, with the tasks that it concerns. */
 export function Effect({ of }: { of: Answer }) {
-  const { holds, preview, moved, count, total, left, until, sample = [], refused } = of;
+  const { holds, preview, moved, count, total, left, until, curve, sample = [], refused } = of;
   // A preview has colours of its own.
   const plain = preview === undefined ? "ok" : undefined;
   const tone = isNothing(of) || (holds?.warnings.length ?? 0) > 0 ? "warn" : plain;
@@ -60,6 +62,7 @@ export function Effect({ of }: { of: Answer }) {
       )}
       {count === undefined ? null : <strong>{w.concerns(count)}</strong>}
       <Sample of={sample} count={count ?? 0} />
+      {curve === undefined || count === 0 ? null : <Curve of={curve} />}
       {left ? <span>{w.left(left)}</span> : null}
       {refused === undefined || refused.count === 0 ? null : (
         <span>{w.refused(refused.count, refused.sample[0]?.message ?? "")}</span>

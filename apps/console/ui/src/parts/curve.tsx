@@ -1,0 +1,36 @@
+import type { AnswerTo } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
+import { words } from "../words.js";
+import "./curve.css";
+
+const w = words.spread;
+
+/** The load as it is, and as it would be over it. */
+export function Curve({ of: { step, before, after } }: { of: AnswerTo<"bulk.spread">["curve"] }) {
+  const [was, is] = [Math.max(0, ...before), Math.max(0, ...after)];
+  const most = Math.max(1, was, is);
+  const bars = (name: string, counts: readonly number[]) =>
+    counts.map((count, i) =>
+      count === 0 ? null : (
+        // biome-ignore lint/suspicious/noArrayIndexKey: its place is what it is
+        <rect key={i} data-of={name} x={i} y={most - count} width="1" height={count} />
+      ),
+    );
+  const text = w.most(was, is, duration(step));
+  return (
+    <>
+      <span>{text}</span>
+      <svg
+        className="curve"
+        viewBox={`0 0 ${before.length} ${most}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={text}
+      >
+        {bars("before", before)}
+        {bars("after", after)}
+      </svg>
+      <span className="small soft">{w.legend}</span>
+    </>
+  );
+}
