@@ -3,7 +3,7 @@ import { CarillonError, type Logger } from "@carillon/sdk";
 import { TOKEN_ROLES, type TokenRole } from "@carillon/sdk/internal";
 import { type Ctx, clientAddress, type Middleware } from "./context.js";
 import { refuse } from "./errors.js";
-import { API_PATH, isApi, isOwned, isRead, onlyActs, onlyAsks } from "./paths.js";
+import { API_PATH, isApi, isBadge, isOwned, isRead, onlyActs, onlyAsks } from "./paths.js";
 
 /** Refuses requests that the sender's role or owners do not allow. */
 export const roleAllows: Middleware = async (c, next) => {
@@ -11,24 +11,32 @@ export const roleAllows: Middleware = async (c, next) => {
   return error ? refuse(c, error) : next();
 };
 
+const WHOSE: Readonly<Record<TokenRole, string>> = {
+  badge: "a badge",
+  viewer: "a viewer, an operator or an admin",
+  operator: "an operator or an admin",
+  admin: "an admin",
+};
+
 function refusal(c: Ctx): CarillonError | undefined {
   const { role, owners } = c.var.identity;
-  const { least, owned, noun } = needs(c);
+  const { least, owned, noun = "this" } = needs(c);
   if (owners && !owned) {
     const what = `this token is bound to the owner ${owners.join(", ")}, and this concerns the whole namespace.`;
     return new CarillonError("FORBIDDEN", what, { remedy: "Use a token without owners." });
   }
   if (TOKEN_ROLES.indexOf(role) >= TOKEN_ROLES.indexOf(least)) return undefined;
-  const whose = least === "admin" ? "an admin" : "an operator or an admin";
+  const { [least]: whose } = WHOSE;
   const remedy = `Sign in with the token of ${whose}.`;
   if (isRead(c)) return new CarillonError("FORBIDDEN", `only ${whose} may see ${noun}.`, { remedy });
   const what =
-    role === "operator" ? "an operator may not define, edit or remove anything" : "a viewer may only read";
+    role === "operator" ? "an operator may not define, edit or remove anything" : `a ${role} may only read`;
   return new CarillonError("FORBIDDEN", `${what}.`, { remedy });
 }
 
 /** The least role that a request needs, and whether a caller that is bound to owners may send it. */
 function needs(c: Ctx): { least: TokenRole; owned: boolean; noun?: string } {
+  if (isBadge(c)) return { least: "badge", owned: true };
   const rights = isApi(c) ? rightsAt(c.req.method, c.req.path.slice(API_PATH.length)) : undefined;
   if (rights) return { least: rights.role, owned: rights.reach === "owner", noun: rights.noun };
   return { least: onlyAsks(c) ? "viewer" : onlyActs(c) ? "operator" : "admin", owned: isOwned(c) };

@@ -1,13 +1,13 @@
 import { createHash, createHmac, randomBytes, scryptSync, timingSafeEqual } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { CarillonError } from "@carillon/sdk";
-import { type Store, type StoredToken, TOKEN_ROLES, type TokenRole } from "@carillon/sdk/internal";
+import type { Store, StoredToken, TokenRole } from "@carillon/sdk/internal";
 import { unreachable } from "./errors.js";
 
-/** Each role may do everything that the previous ones may. */
-export const ROLES = TOKEN_ROLES;
+/** Roles of people and of the environment's tokens. Each may do everything that the previous ones may. */
+export const ROLES = ["viewer", "operator", "admin"] as const satisfies readonly TokenRole[];
 
-export type Role = TokenRole;
+export type Role = (typeof ROLES)[number];
 
 /** The tokens of the environment by role; several during a rotation. */
 export type Tokens = Readonly<Partial<Record<Role, readonly string[]>>>;
@@ -26,7 +26,7 @@ export const SESSION_MS = 12 * 3_600_000;
 
 /** A token as the console stores it. */
 export interface Credential {
-  readonly role: Role;
+  readonly role: TokenRole;
   /** The author of all changes made with it: the token's name; for a token of the environment, its role. */
   readonly name: string;
   /** The owners whose tasks it may see and touch; absent: all. */

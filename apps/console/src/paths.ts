@@ -3,6 +3,7 @@ import type { Ctx } from "./context.js";
 
 export const BOARD_PATH = "/queues";
 export const API_PATH = "/api/v1";
+export const BADGE_PATH = "/badges";
 
 /** Addresses of the pages, all answered with one document; the page decides what to show. As in `ui/src/pages.ts`. */
 export const PAGE_PATHS = [
@@ -24,12 +25,14 @@ export const PAGE_PATHS = [
   "/backfills",
   "/changes",
   "/doctor",
+  "/access",
 ];
 
 /** Paths that the console answers itself: a base path must differ from them, so that the two can be distinguished. */
 export const OWN_PATHS = [
   "/api",
   API_PATH,
+  BADGE_PATH,
   BOARD_PATH,
   `${BOARD_PATH}/api`,
   "/assets",
@@ -43,6 +46,11 @@ export const OWN_PATHS = [
 /** Bull Board's page, its calls, or its files. */
 export function isBoard({ req }: Ctx): boolean {
   return req.path === BOARD_PATH || req.path.startsWith(`${BOARD_PATH}/`);
+}
+
+/** Whether it is a picture of a task's state, which other sites show. */
+export function isBadge({ req }: Ctx): boolean {
+  return req.path.startsWith(`${BADGE_PATH}/`) && (req.method === "GET" || req.method === "HEAD");
 }
 
 /** Whether it is a path of our API, in any case of letters. */

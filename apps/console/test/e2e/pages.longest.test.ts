@@ -28,9 +28,10 @@ const PAGES = {
   system: "/system",
   doctor: "/doctor",
   changes: "/changes",
+  access: "/access",
 };
 /** Pages that show no text of users. */
-const WITHOUT = ["task", "durations", "set", "edit", "new", "timeline", "resume", "backfills"];
+const WITHOUT = ["task", "durations", "set", "edit", "new", "timeline", "resume", "backfills", "access"];
 
 describe.skipIf(!binary)("the pages in a browser", () => {
   let world: World;
@@ -528,6 +529,41 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     expect(await page.locator("main [data-row]").count()).toBe(1);
     await world.client.delete("umbrella/theirs");
     await page.getByText("There are no tasks yet", { exact: false }).waitFor();
+  });
+
+  test("a link for support is made, opens its owners' tasks for reading, and is revoked", async () => {
+    const { page, go } = await world.as("admin");
+    await go("/access");
+    await page.getByRole("button", { name: "New link" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name", { exact: true }).fill("support");
+    await dialog.getByLabel("Owners").fill("acme");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    const link = (await dialog.locator("pre", { hasText: "token=" }).textContent()) ?? "";
+    await page.keyboard.press("Escape");
+    const [{ expires = 0 } = {}] = (await operatorOf(world.client).tokens.list()).tokens.filter(
+      ({ name }) => name === "support",
+    );
+    expect(expires).toBeGreaterThan(Date.now());
+    const context = await page.context().browser()!.newContext();
+    const theirs = await context.newPage();
+    await theirs.goto(link);
+    expect(theirs.url()).not.toContain("token");
+    await theirs.goto(`${world.url}/tasks?owner=acme`);
+    await theirs.getByRole("link", { name: "acme/paused" }).waitFor();
+    expect(await theirs.getByRole("link", { name: "fails", exact: true }).count()).toBe(0);
+    // The navigation has no page that it may not see.
+    expect(await theirs.getByRole("link", { name: "Access", exact: true }).count()).toBe(0);
+    await theirs.locator("main").getByText("Saved views").click();
+    await theirs.getByLabel("Name of this view").fill("Acme");
+    await theirs.getByRole("button", { name: "Save" }).click();
+    await theirs.getByRole("link", { name: "Acme", exact: true }).waitFor();
+    const row = page.locator("main li", { hasText: "support" });
+    await row.getByRole("button", { name: "Revoke" }).click();
+    await dialog.getByRole("button", { name: "Revoke" }).click();
+    await row.waitFor({ state: "detached" });
+    expect((await theirs.request.get(`${world.url}/api/v1/tasks`)).status()).toBe(401);
+    await context.close();
   });
 
   test("a task names its set, the last apply of it, and who has changed it since", async () => {

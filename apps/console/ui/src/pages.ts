@@ -13,7 +13,16 @@ interface Page {
   readonly gap?: boolean;
   /** Whether it concerns the whole namespace: hidden from a token that is bound to owners. */
   readonly namespace?: boolean;
+  /** Whether only admins may see what it shows. */
+  readonly admin?: boolean;
   readonly Page: ComponentType<PageProps>;
+}
+
+/** The pages that the navigation shows to a person. */
+export function navOf({ wide, define }: { wide: boolean; define: boolean }): readonly Page[] {
+  return PAGES.filter(
+    ({ nav, namespace, admin }) => nav !== undefined && (wide || !namespace) && (define || !admin),
+  );
 }
 
 const Edit = later(() => import("./pages/edit.js"));
@@ -44,6 +53,10 @@ export const PAGES: readonly Page[] = [
   {
     ...{ path: "/doctor", nav: words.nav.doctor, namespace: true },
     Page: later(() => import("./pages/doctor.js")),
+  },
+  {
+    ...{ path: "/access", nav: words.nav.access, namespace: true, admin: true },
+    Page: later(() => import("./pages/access.js")),
   },
   { path: "/changes", nav: words.nav.changes, Page: later(() => import("./pages/changes.js")) },
 ];

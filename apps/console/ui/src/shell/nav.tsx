@@ -1,19 +1,18 @@
 import { Link, useLocation } from "wouter";
 import { ROOT } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { PAGES } from "../pages.js";
+import { navOf } from "../pages.js";
 import { words } from "../words.js";
 
 /** The pages, and Bull Board. */
 export function Nav({ onGo }: { onGo: () => void }) {
   const me = useMe();
   const [location] = useLocation();
-  const shown = PAGES.filter(({ nav, namespace }) => nav !== undefined && (me.wide || !namespace));
   const isCurrent = (path: string) => (path === "/" ? location === "/" : location.startsWith(path));
   return (
     <nav className="nav" aria-label={words.shell.navigation}>
       <ul>
-        {shown.map(({ path, nav, gap }) => (
+        {navOf(me).map(({ path, nav, gap }) => (
           <li key={path} className={gap ? "gap" : undefined}>
             <Link href={path} onClick={onGo} aria-current={isCurrent(path) ? "page" : undefined}>
               {nav}

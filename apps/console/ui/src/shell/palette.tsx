@@ -3,9 +3,10 @@ import { useLocation } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall, useLater } from "../lib/query.js";
-import { PAGES } from "../pages.js";
+import { navOf } from "../pages.js";
 import { Dialog } from "../parts/dialog.js";
 import { useSuggestions } from "../parts/name-input.js";
+import { savedViews } from "../parts/views.js";
 import { words } from "../words.js";
 
 const w = words.palette;
@@ -98,11 +99,10 @@ function readActions(): Entry[] {
 }
 
 function useEntries(text: string, actions: readonly Entry[]): Entry[] {
-  const { wide, define } = useMe();
+  const me = useMe();
   const calm = useLater(text);
   const tasks = useCall("tasks.list", calm === "" ? undefined : { search: calm, limit: MOST });
   const isNew = calm === text && !tasks.isPlaceholderData;
-  const pages = PAGES.filter(({ nav, namespace }) => nav !== undefined && (wide || !namespace));
   const filters = (kind: "owner" | "queue", names: readonly string[]) =>
     names
       .filter((name) => text !== "" && name.startsWith(text))
@@ -112,8 +112,9 @@ function useEntries(text: string, actions: readonly Entry[]): Entry[] {
   const queues = useSuggestions("queue", text);
   const fixed: Entry[] = [
     ...actions,
-    ...pages.map(({ path, nav = "" }): Entry => ({ kind: "page", text: nav, to: path })),
-    ...(define ? [{ kind: "page", text: words.edit.newTitle, to: "/tasks/new" } as const] : []),
+    ...savedViews().map(({ name, to }): Entry => ({ kind: "view", text: name, to })),
+    ...navOf(me).map(({ path, nav = "" }): Entry => ({ kind: "page", text: nav, to: path })),
+    ...(me.define ? [{ kind: "page", text: words.edit.newTitle, to: "/tasks/new" } as const] : []),
   ];
   return [
     ...fixed.filter((entry) => entry.text.toLowerCase().includes(text.toLowerCase())),

@@ -1,0 +1,110 @@
+import type { AnswerTo } from "@carillon/ops";
+import { useState } from "react";
+import { ROOT } from "../lib/api.js";
+import { useCall } from "../lib/query.js";
+import { fieldTime, isoTime, typedTime, useNow, useZone } from "../lib/time.js";
+import { Button } from "../parts/button.js";
+import { Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
+import { Dialog } from "../parts/dialog.js";
+import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
+import { Badge } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.access;
+const WEEK = 7 * 24 * 3_600_000;
+const MINUTE = 60_000;
+type Made = AnswerTo<"tokens.create">;
+
+/** Named tokens, and links that open the console for reading until an end. */
+export default function Access() {
+  const tokens = useCall("tokens.list", {});
+  const [isNew, setNew] = useState(false);
+  const [made, setMade] = useState<Made>();
+  const [name, setName] = useState<string>();
+  return (
+    <>
+      <PageHead title={w.title}>
+        <Button onClick={() => setNew(true)}>{w.add}</Button>
+      </PageHead>
+      <Panel title={w.list}>
+        <Loaded of={tokens}>
+          {({ tokens }) => (
+            <Rows of={tokens} none={w.none}>
+              {({ name, role, owners, expires, expired, createdBy }) => (
+                <li key={name}>
+                  <strong className="any">{name}</strong>
+                  <Badge tone={expired ? "bad" : "none"}>{expired ? w.expired : role}</Badge>
+                  <span>{owners ? owners.join(", ") : w.everything}</span>
+                  <span className="soft">
+                    {expires === undefined ? w.never : w.until}{" "}
+                    {expires === undefined ? "" : <Time at={expires} />}
+                    {createdBy === undefined ? "" : `, ${words.now.pausedBy(createdBy)}`}
+                  </span>
+                  <Button look="end" onClick={() => setName(name)}>
+                    {w.revoke}
+                  </Button>
+                </li>
+              )}
+            </Rows>
+          )}
+        </Loaded>
+      </Panel>
+      {isNew ? <NewLink onDone={setMade} onClose={() => setNew(false)} /> : null}
+      {made ? (
+        <Dialog title={w.made[made.token.role as keyof typeof w.made]} onClose={() => setMade(undefined)}>
+          <p>{w.once}</p>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long one is scrolled with the keyboard */}
+          <pre tabIndex={0}>{addressOf(made)}</pre>
+        </Dialog>
+      ) : null}
+      {name === undefined ? null : (
+        <Confirm
+          title={w.revokeTitle(name)}
+          act={w.revoke}
+          danger
+          does="tokens.revoke"
+          input={{ name }}
+          onClose={() => setName(undefined)}
+        >
+          <p>{w.revokeHint}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function addressOf({ token, secret }: Made): string {
+  const path = token.role === "badge" ? `badges/QUEUE/${token.owners?.[0] ?? "OWNER"}/ID.svg` : "";
+  return `${location.origin}${ROOT}${path}?token=${secret}`;
+}
+
+function NewLink({ onDone, onClose }: { onDone: (made: Made) => void; onClose: () => void }) {
+  const zone = useZone();
+  const now = useNow();
+  const [role, setRole] = useState<keyof typeof w.roles>("viewer");
+  const [name, setName] = useState("");
+  const [owners, setOwners] = useState("");
+  const [expires, setExpires] = useState(() => fieldTime(Math.ceil((now + WEEK) / MINUTE) * MINUTE, zone));
+  const named = owners.split(/[\s,]+/).filter(Boolean);
+  return (
+    <Confirm
+      title={w.add}
+      act={w.create}
+      does="tokens.create"
+      input={{
+        ...{ name, role, expires: expires && isoTime(typedTime(expires, zone)) },
+        ...(named.length > 0 && { owners: named }),
+      }}
+      onDone={onDone}
+      onClose={onClose}
+    >
+      <Field label={w.role}>
+        <Select value={role} options={w.roles} onSet={setRole} />
+      </Field>
+      <TextField label={w.name} hint={w.nameHint} required most={128} value={name} onSet={setName} />
+      <TextField label={w.owners} hint={w.ownersHint} of="owner" many value={owners} onSet={setOwners} />
+      <TimeField label={w.end(zone)} required value={expires} onSet={setExpires} />
+    </Confirm>
+  );
+}
