@@ -69,7 +69,7 @@ const NAMES_NOTHING = new Set(
 );
 /** Paths for a token that is bound to owners. It is refused everywhere else, including Bull Board and future paths. */
 const OWNED = [
-  ...["", "/counts", "/pause", "/resume", "/resume/plan", "/trigger", "/tag", "/delete"].map(
+  ...["", "/counts", "/pause", "/resume", "/resume/plan", "/trigger", "/tag", "/spread", "/delete"].map(
     (rest) => `/api/v1/tasks${rest}`,
   ),
   ...[
@@ -96,6 +96,7 @@ const OWNED = [
     "runs",
     "runs/cancel",
     "runs/replay",
+    "names",
     "runs/a",
     "runs/a/items",
     "runs/a/compare",
