@@ -187,10 +187,10 @@ describe("the worker", () => {
         called = true;
       },
     });
+    // Stored before the worker published its schema.
+    await put("t", "strict", { n: "five" });
     const worker = await work([strict]);
     const end = settled(worker);
-    // Stored by a client that does not know the schema.
-    await put("t", "strict", { n: "five" });
     await client.trigger("t");
     expect(await end).toMatchObject({ outcome: "failed", error: expect.stringContaining("payload.n") });
     expect(called).toBe(false);
