@@ -286,6 +286,32 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.delete("waits");
   });
 
+  test("a schedule is built of days, times and a shared calendar, and its year shows the lost night", async () => {
+    const { page, go } = await world.as("admin");
+    const timezone = "Europe/Berlin";
+    await operatorOf(world.client).calendars.put({ name: "built", entries: ["*-12-25"] });
+    await put("built", { schedule: { calendar: "Mon..Fri *-*-* 02:30", timezone } });
+    await go("/tasks/q/system/built/edit");
+    const form = page.getByRole("group", { name: "Schedule", exact: true });
+    await form.getByRole("button", { name: "Sun", exact: true }).click();
+    await page.locator(".year li", { hasText: "no time; this day has 23 h; the clock skips" }).waitFor();
+    await form.getByRole("button", { name: "built", exact: true }).click();
+    await page.locator(".year li", { hasText: "by built" }).waitFor();
+    await form.getByRole("textbox", { name: "Times" }).fill("2:30, 10:00, 17:45");
+    await page.getByRole("button", { name: "Save" }).click();
+    await titleOf(page, "built").waitFor();
+    const days = "Mon..Fri,Sun *-*-*";
+    expect((await world.client.get("built")).schedule).toMatchObject({
+      any: ["02:30", "10:00", "17:45"].map((time) => ({
+        calendar: expect.stringContaining(`${days} ${time}`),
+        timezone,
+      })),
+      except: [{ named: "built" }],
+    });
+    await world.client.delete("built");
+    await operatorOf(world.client).calendars.delete({ name: "built" });
+  });
+
   test("a payload is edited in the form of its type's schema, or as JSON, and a wrong one is refused", async () => {
     const { page, go } = await world.as("admin");
     await put("letter", {

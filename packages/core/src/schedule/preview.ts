@@ -90,7 +90,7 @@ export function previewSchedule(schedule: Schedule, options: PreviewOptions): Sc
     const taken = takenBetween(members, before, time).map((one) => ({ ...instant(one.time), by: one.by }));
     excluded.push(...taken.slice(0, MAX_EXCLUDED - excluded.length));
     const due = schedule.jitter === undefined ? {} : { due: instant(dueOf(schedule, seed, compiled, time)) };
-    const lost = lostBetween(members, before, time);
+    const lost = lostBetween(members, before, time, " before it");
     times.push({ ...instant(time), ...due, notes: [...lost, ...notesOf(members, time, taken)] });
     before = time;
   }
@@ -134,7 +134,12 @@ export function takenBetween(members: readonly Member[], after: number, to: numb
 }
 
 /** Times that clock changes skip, and that are not made up for. */
-export function lostBetween(members: readonly Member[], after: number, to: number): PreviewNote[] {
+export function lostBetween(
+  members: readonly Member[],
+  after: number,
+  to: number,
+  where = "",
+): PreviewNote[] {
   const walls = new Set<string>();
   for (const { timetable, excluders } of members) {
     const { lostBefore } = timetable;
@@ -146,9 +151,7 @@ export function lostBetween(members: readonly Member[], after: number, to: numbe
     }
   }
   const skipped = [...walls].slice(0, NAMED).join(", ");
-  return walls.size === 0
-    ? []
-    : [{ code: "LOST", text: `the clock skips ${skipped} before it: no run then` }];
+  return walls.size === 0 ? [] : [{ code: "LOST", text: `the clock skips ${skipped}${where}: no run then` }];
 }
 
 export function notesOf(

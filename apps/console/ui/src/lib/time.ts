@@ -89,6 +89,11 @@ export function useVoice(): Voice {
   return { surface: "pages", time: (at) => shortTime(at, timeZone, today) };
 }
 
+/** A date of the zone, or a part of one. */
+export function dateText(at: number, timeZone: string, parts: Intl.DateTimeFormatOptions): string {
+  return format(at, timeZone, parts);
+}
+
 /** `2026-11-24`, by the calendar of the zone. */
 export function dayOf(at: number, timeZone: string): string {
   return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);

@@ -6,6 +6,7 @@ import { useCall, useLater } from "../lib/query.js";
 import { LOCAL_ZONE, shortTime, useNow } from "../lib/time.js";
 import { ErrorNote, Panel, Scroll, TableHead } from "../parts/page.js";
 import { words } from "../words.js";
+import { Year } from "./edit-year.js";
 
 const w = words.edit;
 const COUNT = 10;
@@ -22,6 +23,7 @@ export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | u
   const preview = useCall("tasks.validate", {
     ...(named ? { task: unchecked(asked) } : part),
     count: COUNT,
+    year: true,
   });
   const before = useCall("tasks.validate", stored && { task: unchecked(stored), count: COUNT });
   const { data, error } = preview;
@@ -39,6 +41,7 @@ export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | u
                 <span>{message}</span> <span className="soft">{remedy}</span>
               </p>
             ))}
+            {data.year ? <Year days={data.year} timezone={data.timezone} /> : null}
             {stored !== undefined && before.data && differ(before.data, data) ? (
               <Diff before={before.data} after={data} />
             ) : (

@@ -1,0 +1,298 @@
+import { useState } from "react";
+import type { Draft } from "../lib/definition.js";
+import { useCall } from "../lib/query.js";
+import {
+  canJoin,
+  daysIn,
+  exceptionsOf,
+  type Kind,
+  kindOf,
+  namedIn,
+  type Pattern,
+  patternOf,
+  rowsOf,
+  timesIn,
+  withExceptions,
+  withPattern,
+  withRows,
+} from "../lib/schedule-form.js";
+import { Button } from "../parts/button.js";
+import { Field, Select } from "../parts/confirm.js";
+import { words } from "../words.js";
+
+const w = words.edit;
+const EXAMPLES: Record<Exclude<Kind, "manual">, string> = {
+  cron: "0 9 * * 1-5",
+  calendar: "Mon..Fri *-*-* 09:00",
+  every: "10m",
+  at: "2030-01-01T09:00:00+01:00",
+};
+/** Kinds that have a clock. */
+const OF_ZONES = new Set<Kind>(["cron", "calendar"]);
+
+interface Props {
+  schedule: Draft;
+  onEdit: (to: Draft) => void;
+}
+
+/** A schedule as rows of text, days and times, and its exceptions. All are views of its JSON. */
+export function ScheduleFields({ schedule, onEdit }: Props) {
+  const rows = rowsOf(schedule);
+  if (rows === undefined) return <p className="note">{w.otherKind}</p>;
+  const [first = {}] = rows;
+  const isUnion = schedule["any"] !== undefined;
+  const put = (i: number, to: readonly Draft[]) => onEdit(withRows(schedule, rows.toSpliced(i, 1, ...to)));
+  return (
+    <fieldset className="schedule">
+      <legend>{w.fields.schedule}</legend>
+      {rows.map((row, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows have no names
+        <fieldset key={i} className={isUnion ? "schedule" : "schedule bare"}>
+          {isUnion ? <legend>{w.row(i + 1)}</legend> : null}
+          <Row row={row} isMember={isUnion} onEdit={(to) => put(i, to)} />
+          {rows.length > 1 ? (
+            <Button look="plain" onClick={() => put(i, [])}>
+              {w.removeRow(i + 1)}
+            </Button>
+          ) : null}
+        </fieldset>
+      ))}
+      <datalist id="zones">
+        {Intl.supportedValuesOf("timeZone").map((zone) => (
+          <option key={zone} value={zone} />
+        ))}
+      </datalist>
+      {canJoin(first) ? (
+        <>
+          <Button onClick={() => put(rows.length - 1, [rows.at(-1) ?? first, another(first)])}>
+            {w.addRow}
+          </Button>
+          <Exceptions schedule={schedule} onEdit={onEdit} />
+        </>
+      ) : null}
+      {Object.hasOwn(first, "manual") ? null : (
+        <Field label={w.jitter} hint={w.jitterHint}>
+          <input
+            className="input"
+            value={String(schedule["jitter"] ?? "")}
+            onChange={({ target }) => onEdit(withField(schedule, "jitter", target.value))}
+          />
+        </Field>
+      )}
+    </fieldset>
+  );
+}
+
+/** A row that is not there yet, on the clock of another. */
+function another(row: Draft): Draft {
+  return withField({ calendar: "Sat *-*-* 10:00" }, "timezone", String(row["timezone"] ?? ""));
+}
+
+/** With a text of a field; "": without it. */
+function withField(of: Draft, field: string, text: string): Draft {
+  const { [field]: _, ...rest } = of;
+  return text === "" ? rest : { ...of, [field]: text };
+}
+
+interface RowProps {
+  row: Draft;
+  isMember: boolean;
+  onEdit: (to: readonly Draft[]) => void;
+}
+
+function Row({ row, isMember, onEdit }: RowProps) {
+  const kind = kindOf(row) as Kind;
+  const pattern = patternOf(row);
+  const change = (to: Kind) => {
+    const { cron: _c, calendar: _l, every: _e, at: _a, manual: _m, timezone, ...rest } = row;
+    if (to === "manual") return onEdit([{ manual: true }]);
+    const next = { ...rest, [to]: EXAMPLES[to], ...(OF_ZONES.has(to) && timezone ? { timezone } : {}) };
+    onEdit(pattern && OF_ZONES.has(to) ? withPattern(next, pattern) : [next]);
+  };
+  const { manual: _, ...joining } = w.kinds;
+  return (
+    <>
+      <div className="pair">
+        <Field label={w.kind}>
+          <Select value={kind} options={(isMember ? joining : w.kinds) as typeof w.kinds} onSet={change} />
+        </Field>
+        {OF_ZONES.has(kind) ? (
+          <Field label={w.timezone}>
+            <input
+              className="input"
+              list="zones"
+              placeholder="UTC"
+              value={String(row["timezone"] ?? "")}
+              onChange={({ target }) => onEdit([withField(row, "timezone", target.value)])}
+            />
+          </Field>
+        ) : null}
+      </div>
+      {kind === "manual" ? null : (
+        <Field label={w.kinds[kind]} hint={w.example(EXAMPLES[kind])}>
+          <input
+            className="input mono"
+            required
+            value={String(row[kind])}
+            onChange={({ target }) => onEdit([{ ...row, [kind]: target.value }])}
+          />
+        </Field>
+      )}
+      {pattern ? <Days pattern={pattern} onEdit={(to) => onEdit(withPattern(row, to))} /> : null}
+    </>
+  );
+}
+
+/** Days and times, for people who know neither cron nor systemd. */
+function Days({ pattern, onEdit }: { pattern: Pattern; onEdit: (to: Pattern) => void }) {
+  const { week, month, times } = pattern;
+  const toggled = (day: number) =>
+    week.includes(day) ? week.filter((one) => one !== day) : [...week, day].sort((a, b) => a - b);
+  return (
+    <>
+      <fieldset className="chips">
+        <legend className="small">{week.length + month.length === 0 ? w.eachDay : w.onDays}</legend>
+        {w.weekdays.map((name, day) => (
+          <Chip
+            key={name}
+            isOn={week.includes(day)}
+            onPick={() => onEdit({ week: toggled(day).length === 7 ? [] : toggled(day), month: [], times })}
+          >
+            {name}
+          </Chip>
+        ))}
+      </fieldset>
+      <div className="pair">
+        <Typed
+          label={w.monthDays}
+          hint={w.monthDaysHint}
+          value={month.join(", ")}
+          read={daysIn}
+          onEdit={(to) => onEdit({ week: to.length > 0 ? [] : week, month: to, times })}
+        />
+        <Typed
+          label={w.times}
+          hint={w.timesHint}
+          value={times.join(", ")}
+          read={timesIn}
+          waits={(to) => withPattern({ cron: "" }, { week, month, times: to }).length > 1}
+          onEdit={(to) => onEdit({ week, month, times: to })}
+        />
+      </div>
+    </>
+  );
+}
+
+interface TypedProps<Value> {
+  label: string;
+  hint: string;
+  value: string;
+  /** Undefined: the text is not complete yet. */
+  read: (text: string) => Value | undefined;
+  /** Whether a value is not taken before the field is left, because it changes more than this field. */
+  waits?: (to: Value) => boolean;
+  onEdit: (to: Value) => void;
+}
+
+/** A list as text. What is typed stays as it is until the value changes elsewhere. */
+function Typed<Value>({ label, hint, value, read, waits, onEdit }: TypedProps<Value>) {
+  const [typed, setTyped] = useState({ text: value, of: value });
+  const text = typed.of === value || same(read(typed.text), read(value)) ? typed.text : value;
+  const leave = () => {
+    const to = read(text);
+    if (to !== undefined && !same(to, read(value))) onEdit(to);
+    setTyped({ text: value, of: value });
+  };
+  return (
+    <Field label={label} hint={hint}>
+      <input
+        className="input"
+        aria-invalid={read(text) === undefined}
+        value={text}
+        onChange={({ target }) => {
+          setTyped({ text: target.value, of: value });
+          const to = read(target.value);
+          if (to !== undefined && !waits?.(to)) onEdit(to);
+        }}
+        onBlur={leave}
+        onKeyDown={({ key }) => key === "Enter" && leave()}
+      />
+    </Field>
+  );
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+interface ChipProps {
+  isOn: boolean;
+  onPick: () => void;
+  children: string;
+}
+
+function Chip({ isOn, onPick, children }: ChipProps) {
+  return (
+    <button type="button" className="chip" aria-pressed={isOn} onClick={onPick}>
+      {children}
+    </button>
+  );
+}
+
+/** Shared calendars to switch on and off, and other exceptions as rows. */
+function Exceptions({ schedule, onEdit }: Props) {
+  const { data } = useCall("calendars.list", {}, { refresh: false });
+  const all = exceptionsOf(schedule);
+  const put = (to: readonly unknown[]) => onEdit(withExceptions(schedule, to));
+  const named = all.map(namedIn).filter((name) => name !== undefined);
+  const names = [...new Set([...(data?.calendars ?? []).map(({ name }) => name), ...named])];
+  return (
+    <>
+      {names.length === 0 ? null : (
+        <fieldset className="chips">
+          <legend className="small">{w.exceptCalendars}</legend>
+          {names.map((name) => (
+            <Chip
+              key={name}
+              isOn={named.includes(name)}
+              onPick={() =>
+                put(
+                  named.includes(name)
+                    ? all.filter((one) => namedIn(one) !== name)
+                    : [...all, { named: name }],
+                )
+              }
+            >
+              {name}
+            </Chip>
+          ))}
+        </fieldset>
+      )}
+      {all.map((one, i) => {
+        if (namedIn(one) !== undefined) return null;
+        const { calendar } = Object(one) as Draft;
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: exceptions have no names
+          <div key={i} className="excepted">
+            {typeof calendar === "string" ? (
+              <Field label={w.exceptOn} hint={w.exceptHint}>
+                <input
+                  className="input mono"
+                  required
+                  value={calendar}
+                  onChange={({ target }) => put(all.with(i, { ...Object(one), calendar: target.value }))}
+                />
+              </Field>
+            ) : (
+              <code>{JSON.stringify(one)}</code>
+            )}
+            <Button look="plain" onClick={() => put(all.toSpliced(i, 1))}>
+              {w.remove}
+            </Button>
+          </div>
+        );
+      })}
+      <Button onClick={() => put([...all, { calendar: "*-12-24" }])}>{w.addException}</Button>
+    </>
+  );
+}

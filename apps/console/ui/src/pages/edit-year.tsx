@@ -1,0 +1,86 @@
+import type { AnswerTo } from "@carillon/ops";
+import { dateText, dayOf } from "../lib/time.js";
+import { words } from "../words.js";
+
+const w = words.edit;
+
+type Day = NonNullable<AnswerTo<"tasks.validate">["year"]>[number];
+
+interface Props {
+  days: readonly Day[];
+  timezone: string;
+}
+
+/** A year of a schedule, a row each month: days with times, days that exceptions take, and those on which a clock changes. */
+export function Year({ days, timezone }: Props) {
+  const months = new Map<string, { day: Day; date: number }[]>();
+  for (const day of days) {
+    const [year, month, date] = dayOf(day.start, timezone).split("-");
+    const name = `${year}-${month}`;
+    months.set(name, [...(months.get(name) ?? []), { day, date: Number(date) }]);
+  }
+  const taken = new Map<string, number>();
+  for (const { excluded, by = "" } of days) if (excluded > 0) taken.set(by, (taken.get(by) ?? 0) + 1);
+  const on = days.filter(({ times }) => times > 0).length;
+  if (on + taken.size === 0) return null;
+  return (
+    <figure className="year">
+      <figcaption>
+        {w.year(on)} <span className="soft">{w.yearLegend}</span>
+      </figcaption>
+      {[...months].map(([month, days]) => (
+        <div key={month} className="month" aria-hidden="true">
+          <span className="small soft">
+            {dateText(days[0]?.day.start ?? 0, timezone, { month: "short" })}
+          </span>
+          {Array.from({ length: (days[0]?.date ?? 1) - 1 }, (_, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: days before the first
+            <i key={i} />
+          ))}
+          {days.map(({ day, date }) => (
+            <b
+              key={date}
+              data-is={markOf(day)}
+              data-clock={day.notes.length > 0 || undefined}
+              title={titleOf(day, timezone)}
+            />
+          ))}
+        </div>
+      ))}
+      <ul className="small">
+        {days.map((day) =>
+          day.notes.length === 0 ? null : (
+            <li key={day.start} data-tone={day.notes.some(({ code }) => code === "LOST") ? "bad" : undefined}>
+              {titleOf(day, timezone)}
+            </li>
+          ),
+        )}
+        {[...taken].map(([by, n]) => (
+          <li key={by}>{w.yearExcluded(n, by)}</li>
+        ))}
+        {days.length < 366 ? <li>{w.yearCut}</li> : null}
+      </ul>
+    </figure>
+  );
+}
+
+/** A day's mark: many times, some, none because of an exception, or none. */
+function markOf({ times, excluded }: Day): string | undefined {
+  if (times > 1) return "many";
+  return times === 1 ? "one" : excluded > 0 ? "taken" : undefined;
+}
+
+function titleOf({ start, times, excluded, by = "", notes }: Day, timezone: string): string {
+  const date = dateText(start, timezone, {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+  });
+  const parts = [
+    w.yearTimes(times),
+    ...(excluded > 0 ? [w.yearTaken(excluded, by)] : []),
+    ...notes.map(({ text }) => text),
+  ];
+  return `${date}: ${parts.join("; ")}`;
+}
