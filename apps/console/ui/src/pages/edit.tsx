@@ -1,6 +1,6 @@
 import type { Task, TaskInput } from "@carillon/sdk";
 import { useEffect, useState } from "react";
-import { Link, useLocation, useSearchParams } from "wouter";
+import { Link, useLocation } from "wouter";
 import { ApiError, call, type Named, refOf, shortName, taskPath } from "../lib/api.js";
 import { type Draft, definitionOf, joined, pick } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
@@ -41,8 +41,7 @@ function EditStored({ name }: { name: Named }) {
 function Editor({ latest }: { latest?: Task }) {
   const { define } = useMe();
   const [base, setBase] = useState(latest);
-  const jitter = useSearchParams()[0].get("jitter");
-  const [text, setText] = useState(() => pretty(latest ? proposed(definitionOf(latest), jitter) : NEW));
+  const [text, setText] = useState(() => pretty(latest ? definitionOf(latest) : NEW));
   const [asJson, setAsJson] = useState(false);
   const [, navigate] = useLocation();
   const draft = parse(text);
@@ -152,11 +151,6 @@ function Editor({ latest }: { latest?: Task }) {
       </div>
     </Form>
   );
-}
-
-/** The definition with the jitter that the address proposes; it is stored only when saved. */
-function proposed(draft: Draft, jitter: string | null): Draft {
-  return jitter === null ? draft : { ...draft, schedule: { ...(draft["schedule"] as Draft), jitter } };
 }
 
 function pretty(draft: Draft): string {
