@@ -192,7 +192,9 @@ end
 -- Lists each of these tags (comma-separated) as long as a task has it. Corrupt data in place of that list costs suggestions only.
 local function noteTags(tags)
   for tag in string.gmatch(tags or "", "[^,]+") do
-    if redis.call("EXISTS", ours(F.keys.tagged, tag)) == 1 then
+    -- An error is a table: foreign data in place of the tasks of a tag.
+    local count = redis.pcall("ZCARD", ours(F.keys.tagged, tag))
+    if type(count) == "number" and count > 0 then
       redis.pcall("ZADD", ours(F.keys.tags, ""), 0, tag)
     else
       redis.pcall("ZREM", ours(F.keys.tags, ""), tag)
