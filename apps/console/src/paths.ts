@@ -26,6 +26,8 @@ export const PAGE_PATHS = [
   "/changes",
   "/doctor",
   "/access",
+  "/rules",
+  "/owners/:owner",
 ];
 
 /** Paths that the console answers itself: a base path must differ from them, so that the two can be distinguished. */

@@ -27,6 +27,8 @@ const PAGES = {
   sets: "/sets",
   system: "/system",
   doctor: "/doctor",
+  rules: "/rules",
+  owner: "/owners/in-disguise",
   // Those of one task: other tests make more than fit on the page.
   changes: "/changes?task=in-disguise/in-disguise",
   access: "/access",
@@ -678,6 +680,29 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByRole("button", { name: "Save" }).click();
     await titleOf(page, "fine").waitFor();
     expect((await world.client.get("fine")).description).toBe("whole");
+  });
+
+  test("a quota that is set shows at its owner, whose own token sees neither quotas nor other owners", async () => {
+    const { page, go } = await world.as("admin");
+    await go("/rules");
+    await page.getByRole("button", { name: "Set a quota" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Scope", { exact: true }).fill("owner:acme");
+    await dialog.getByLabel("Most tasks", { exact: true }).fill("100");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("at most 100 tasks", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "owner:acme", exact: true }).click();
+    await page.getByText(/^\d of 100 used$/).waitFor();
+    const ops = operatorOf(world.client);
+    await ops.quotas.set({ scope: "owner:acme" });
+    const { secret } = await ops.tokens.create({ name: "tenant", role: "admin", owners: ["acme"] });
+    const bound = await world.as({ secret });
+    await bound.go("/owners/acme");
+    await bound.page.getByRole("heading", { name: "Newest failures", exact: true }).waitFor();
+    expect(await bound.page.getByRole("heading", { name: /^(Quotas|Named tokens)$/ }).count()).toBe(0);
+    expect(await bound.page.getByRole("link", { name: "Rules", exact: true }).count()).toBe(0);
+    await bound.go("/owners/system");
+    await bound.page.getByRole("alert").first().waitFor();
   });
 
   test("no page has serious axe findings in either theme, is too wide, or has texts that overlap", async () => {

@@ -58,5 +58,10 @@ export const PAGES: readonly Page[] = [
     ...{ path: "/access", nav: words.nav.access, namespace: true, admin: true },
     Page: later(() => import("./pages/access.js")),
   },
+  {
+    ...{ path: "/rules", nav: words.nav.rules, namespace: true },
+    Page: later(() => import("./pages/rules.js")),
+  },
+  { path: "/owners/:owner", Page: later(() => import("./pages/owner.js")) },
   { path: "/changes", nav: words.nav.changes, Page: later(() => import("./pages/changes.js")) },
 ];

@@ -91,6 +91,7 @@ export const words = {
     changes: "Changes",
     doctor: "Doctor",
     access: "Access",
+    rules: "Rules",
   },
   views: {
     title: "Saved views",

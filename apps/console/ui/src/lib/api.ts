@@ -166,6 +166,10 @@ export function taskPath({ queue, owner, id }: Named): string {
   return `/tasks/${[queue, owner, id].map(encodeURIComponent).join("/")}`;
 }
 
+export function ownerPath(owner: string): string {
+  return `/owners/${encodeURIComponent(owner)}`;
+}
+
 export function runPath(id: string): string {
   return `/runs/${inPath(id)}`;
 }

@@ -1,7 +1,7 @@
 import type { Task } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
-import { call, type Named, refOf, shortName, taskPath } from "../lib/api.js";
+import { call, type Named, ownerPath, refOf, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
@@ -154,8 +154,7 @@ function Facts({ task }: { task: Task }) {
         <p className="small soft">
           {words.task.type(task.type)} · {words.list.queue.toLowerCase()}{" "}
           <Link href={`/tasks?queue=${encodeURIComponent(task.queue)}`}>{task.queue}</Link> ·{" "}
-          {words.list.owner.toLowerCase()}{" "}
-          <Link href={`/tasks?owner=${encodeURIComponent(task.owner)}`}>{task.owner}</Link>{" "}
+          {words.list.owner.toLowerCase()} <Link href={ownerPath(task.owner)}>{task.owner}</Link>{" "}
           {task.tags.map((tag) => (
             <Link key={tag} href={`/tasks?tag=${encodeURIComponent(tag)}`}>
               <Badge>{tag}</Badge>

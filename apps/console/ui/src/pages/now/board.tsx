@@ -1,7 +1,7 @@
 import { duration } from "@carillon/ops/words";
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 import { Link } from "wouter";
-import { taskPath } from "../../lib/api.js";
+import { ownerPath, taskPath } from "../../lib/api.js";
 import { shortTime, useNow, useZone } from "../../lib/time.js";
 import { Empty } from "../../parts/page.js";
 import { words } from "../../words.js";
@@ -201,7 +201,8 @@ function placeText(
 
 function Name({ row: { name, task }, by }: { row: BoardRow; by: BoardData["by"] }) {
   const text = name === "" ? w.untagged : task?.owner === "system" ? task.id : name;
-  const href = task ? taskPath(task) : name === "" ? undefined : `/tasks?${by}=${encodeURIComponent(name)}`;
+  const list = by === "owner" ? ownerPath(name) : `/tasks?${by}=${encodeURIComponent(name)}`;
+  const href = task ? taskPath(task) : name === "" ? undefined : list;
   return (
     <div className="name">
       {href === undefined ? (

@@ -1,0 +1,195 @@
+import { FAILURES, scopeText } from "@carillon/ops/words";
+import { Link } from "wouter";
+import { useMe } from "../lib/me.js";
+import type { PageProps } from "../lib/page-props.js";
+import { useCall } from "../lib/query.js";
+import { When } from "../parts/freeze.js";
+import { Empty, Loaded, PageHead, Panel, Rows } from "../parts/page.js";
+import { RunRows } from "../parts/run-rows.js";
+import { Badge } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+import { words } from "../words.js";
+import { quotaText } from "./rules.js";
+
+const w = words.owner;
+/** Failures that are listed. */
+const LISTED = 8;
+
+/** All about one owner: its tasks and their load, its failures, freezes, quota and tokens. */
+export default function Owner({ params }: PageProps) {
+  const owner = params["owner"]!;
+  const { wide, define } = useMe();
+  return (
+    <>
+      <PageHead title={w.title(owner)} />
+      <div className="stack">
+        <div className="panels">
+          <Tasks owner={owner} />
+          <Load owner={owner} />
+          <Freezes owner={owner} />
+          {wide ? <Quota owner={owner} /> : null}
+        </div>
+        <Failures owner={owner} />
+        {wide && define ? <Tokens owner={owner} /> : null}
+      </div>
+    </>
+  );
+}
+
+interface Props {
+  owner: string;
+}
+
+function Tasks({ owner }: Props) {
+  const counts = useCall("tasks.counts", { owner });
+  const href = (more: string) => `/tasks?owner=${encodeURIComponent(owner)}${more}`;
+  return (
+    <Panel title={words.nav.tasks} end={<Link href={href("")}>{words.more}</Link>}>
+      <Loaded of={counts}>
+        {({ all, failing, overdue, neverRan, states }) => (
+          <dl className="figures body">
+            {(
+              [
+                [words.all, all, ""],
+                [w.failing, failing, "&filter=failing"],
+                [w.overdue, overdue, "&filter=overdue"],
+                [w.neverRan, neverRan, "&filter=neverRan"],
+                [w.paused, states.paused, "&filter=paused"],
+              ] as const
+            ).map(([name, n, more]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{n === 0 ? 0 : <Link href={href(more)}>{n.toLocaleString("en")}</Link>}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Load({ owner }: Props) {
+  const load = useCall("occurrences.load", { owner, step: "1m" }, { refresh: 60_000, maxAge: 20 });
+  return (
+    <Panel
+      title={w.load}
+      end={<Link href={`/timeline?owner=${encodeURIComponent(owner)}`}>{words.nav.timeline}</Link>}
+    >
+      <Loaded of={load}>
+        {({ total, busiest: [most], frozen }) => (
+          <p className="body">
+            {words.timeline.starts(total)}
+            {most === undefined ? null : (
+              <>
+                ; {w.most(most.count)} <Time at={most.at} />
+              </>
+            )}
+            {frozen === 0 ? "" : `; ${w.frozen(frozen)}`}
+          </p>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Freezes({ owner }: Props) {
+  const { data, ...rest } = useCall("freezes.list", {});
+  const freezes = data?.freezes.filter(
+    (one) =>
+      (one.owner ?? owner) === owner &&
+      (one.tasks === undefined || one.tasks.some((task) => task.owner === owner)),
+  );
+  return (
+    <Panel title={words.nav.freezes} end={<Link href="/freezes">{words.more}</Link>}>
+      <Loaded of={{ data: freezes, ...rest }}>
+        {(freezes) => (
+          <Rows of={freezes} none={words.freezes.none}>
+            {(freeze) => (
+              <li key={freeze.id}>
+                <strong className="any">{scopeText(freeze)}</strong>
+                <Badge tone={freeze.active ? "warn" : "none"}>
+                  {freeze.active ? words.freezes.holds : words.freezes.later}
+                </Badge>
+                <span className="soft">
+                  <When freeze={freeze} />
+                </span>
+              </li>
+            )}
+          </Rows>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** The quotas that an owner obeys: its own or that of each owner, and that of the namespace. */
+function Quota({ owner }: Props) {
+  const { data, ...rest } = useCall("quotas.list", {});
+  const counts = useCall("tasks.counts", { owner });
+  const own = data?.quotas.find(({ scope }) => scope === `owner:${owner}`);
+  const quotas = data?.quotas.filter(
+    (one) => one === own || one.scope === "all" || (own === undefined && one.scope === "owner:*"),
+  );
+  return (
+    <Panel title={words.rules.quotas} end={<Link href="/rules">{words.more}</Link>}>
+      <Loaded of={{ data: quotas, ...rest }}>
+        {(quotas) => (
+          <Rows of={quotas} none={words.rules.noQuotas}>
+            {(quota) => (
+              <li key={quota.scope}>
+                <strong>{quota.scope}</strong>
+                <span>{quotaText(quota)}</span>
+                {quota.scope === "all" || quota.tasks === undefined || counts.data === undefined ? null : (
+                  <span className="soft end">{w.used(counts.data.all, quota.tasks)}</span>
+                )}
+              </li>
+            )}
+          </Rows>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Failures({ owner }: Props) {
+  const runs = useCall("runs.journal", { owner, outcome: [...FAILURES], limit: LISTED });
+  return (
+    <Panel
+      title={w.failures}
+      end={<Link href={`/runs?filter=failed&owner=${encodeURIComponent(owner)}`}>{words.more}</Link>}
+    >
+      <Loaded of={runs}>
+        {({ runs }) => (runs.length === 0 ? <Empty>{w.noFailure}</Empty> : <RunRows runs={runs} withTask />)}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** The tokens that are bound to an owner. */
+function Tokens({ owner }: Props) {
+  const { data, ...rest } = useCall("tokens.list", {});
+  const tokens = data?.tokens.filter(({ owners }) => owners?.includes(owner));
+  return (
+    <Panel title={words.access.list} end={<Link href="/access">{words.more}</Link>}>
+      <Loaded of={{ data: tokens, ...rest }}>
+        {(tokens) => (
+          <Rows of={tokens} none={w.noTokens}>
+            {({ name, role, expires, expired }) => (
+              <li key={name}>
+                <strong className="any">{name}</strong>
+                <Badge>{role}</Badge>
+                {expired ? <Badge tone="warn">{words.access.expired}</Badge> : null}
+                {expires === undefined ? null : (
+                  <span className="soft end">
+                    {words.access.until} <Time at={expires} />
+                  </span>
+                )}
+              </li>
+            )}
+          </Rows>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}

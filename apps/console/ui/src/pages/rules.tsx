@@ -1,0 +1,240 @@
+import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
+import { duration } from "@carillon/ops/words";
+import { type ReactNode, useState } from "react";
+import { Link } from "wouter";
+import { ownerPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useCall } from "../lib/query.js";
+import { Button } from "../parts/button.js";
+import { Confirm, TextField } from "../parts/confirm.js";
+import { JsonField } from "../parts/json-field.js";
+import { Empty, Loaded, PageHead, Panel, Rows } from "../parts/page.js";
+import { words } from "../words.js";
+
+const w = words.rules;
+type Typed = Readonly<Record<string, string>>;
+
+/** The rules of the namespace: default policies, quotas, limits by owner, and task types. */
+export default function Rules() {
+  return (
+    <>
+      <PageHead title={w.title} />
+      <div className="stack">
+        <Defaults />
+        <Quotas />
+        <Limits />
+        <Types />
+      </div>
+    </>
+  );
+}
+
+function Defaults() {
+  const { data, ...rest } = useCall("defaults.list", {});
+  const [policies, setPolicies] = useState<unknown>({});
+  return (
+    <Panel
+      title={w.defaults}
+      end={
+        <Change
+          title={w.setDefaults}
+          fields={["scope"]}
+          does="defaults.set"
+          input={({ scope = "" }) =>
+            ({ scope, policies: Object.keys(Object(policies)).length === 0 ? null : policies }) as never
+          }
+        >
+          <JsonField label={w.policies} hint={w.policiesHint} value={policies} onEdit={setPolicies} />
+        </Change>
+      }
+    >
+      <Loaded of={{ data: data && Object.entries(data.defaults), ...rest }}>
+        {(all) => (
+          <Rows of={all} none={w.noDefaults}>
+            {([scope, policies]) => (
+              <li key={scope}>
+                <strong className="any">{scope}</strong>
+                <code className="any">{JSON.stringify(policies)}</code>
+              </li>
+            )}
+          </Rows>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Quotas() {
+  const quotas = useCall("quotas.list", {});
+  return (
+    <Panel
+      title={w.quotas}
+      end={
+        <Change
+          title={w.setQuota}
+          fields={["scope", "tasks", "interval", "waiting"]}
+          hint={w.quotaHint}
+          does="quotas.set"
+          input={({ scope = "", tasks, interval, waiting }) =>
+            ({
+              scope,
+              ...(tasks && { tasks: Number(tasks) }),
+              ...(interval && { interval }),
+              ...(waiting && { waiting: Number(waiting) }),
+            }) as never
+          }
+        />
+      }
+    >
+      <Loaded of={quotas}>
+        {({ quotas }) => (
+          <Rows of={quotas} none={w.noQuotas}>
+            {(quota) => (
+              <li key={quota.scope}>
+                <strong className="any">
+                  <Scope of={quota.scope} />
+                </strong>
+                <span>{quotaText(quota)}</span>
+              </li>
+            )}
+          </Rows>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+export function quotaText({ tasks, interval, waiting }: AnswerTo<"quotas.list">["quotas"][number]): string {
+  return [
+    tasks === undefined ? "" : w.mostTasks(tasks),
+    interval === undefined ? "" : w.leastInterval(duration(interval)),
+    waiting === undefined ? "" : w.mostWaiting(waiting),
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+/** A scope of a quota; an owner's leads to its page. */
+function Scope({ of }: { of: string }) {
+  const owner = /^owner:([^*]+)$/.exec(of)?.[1];
+  return owner === undefined ? of : <Link href={ownerPath(owner)}>{of}</Link>;
+}
+
+function Limits() {
+  const queues = useCall("queues.names", {});
+  return (
+    <Panel
+      title={w.limits}
+      end={
+        <Change
+          title={w.setLimit}
+          fields={["queue", "owner", "runs"]}
+          hint={w.limitHint}
+          does="queues.setLimit"
+          input={({ queue = "", owner = "", runs }) => ({ queue, owner, runs: runs ? Number(runs) : null })}
+        />
+      }
+    >
+      <Loaded of={queues}>
+        {({ names }) =>
+          names.length === 0 ? (
+            <Empty>{words.now.noQueues}</Empty>
+          ) : (
+            <ul className="rows">
+              {names.map((queue) => (
+                <LimitsOf key={queue} queue={queue} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+function LimitsOf({ queue }: { queue: string }) {
+  const { data, error } = useCall("queues.limits", { queue });
+  const limits = Object.entries(data?.limits ?? {});
+  return (
+    <li>
+      <strong className="any">{queue}</strong>
+      {limits.length === 0 && !error ? <span className="soft">{w.noLimit}</span> : null}
+      {error ? <span className="bad">{error.message}</span> : null}
+      {limits.map(([owner, runs]) => (
+        <span key={owner} className="any">
+          {owner === "*" ? w.eachOwner : <Link href={ownerPath(owner)}>{owner}</Link>}: {words.runs(runs)}
+        </span>
+      ))}
+    </li>
+  );
+}
+
+function Types() {
+  const types = useCall("types.list", {});
+  return (
+    <Panel
+      title={w.types}
+      end={
+        <Change
+          title={w.setTypes}
+          fields={["types"]}
+          optional
+          hint={w.typesHint}
+          does="types.allow"
+          input={({ types = "" }) => ({ types: namesIn(types) })}
+        />
+      }
+    >
+      <Loaded of={types}>
+        {({ types }) => <p className="body any">{types.length === 0 ? w.anyType : types.join(", ")}</p>}
+      </Loaded>
+    </Panel>
+  );
+}
+
+interface ChangeProps<Name extends OperationName> {
+  title: string;
+  /** Names of the texts that it asks for; the first one is required. */
+  fields: readonly (keyof typeof w.fields)[];
+  optional?: boolean;
+  hint?: string;
+  does: Name;
+  input: (typed: Typed) => InputTo<Name>;
+  children?: ReactNode;
+}
+
+/** A button for those who define, and its dialog. */
+function Change<Name extends OperationName>(props: ChangeProps<Name>) {
+  const { title, fields, optional = false, hint, does, input, children } = props;
+  const { define } = useMe();
+  const [typed, setTyped] = useState<Typed>();
+  if (!define) return null;
+  if (typed === undefined) return <Button onClick={() => setTyped({})}>{title}</Button>;
+  return (
+    <Confirm
+      title={title}
+      act={words.edit.save}
+      does={does}
+      input={input(typed)}
+      says={w.stored}
+      onClose={() => setTyped(undefined)}
+    >
+      {hint === undefined ? null : <p>{hint}</p>}
+      {fields.map((field, i) => (
+        <TextField
+          key={field}
+          label={w.fields[field]}
+          of={field}
+          required={i === 0 && !optional}
+          value={typed[field] ?? ""}
+          onSet={(to) => setTyped({ ...typed, [field]: to })}
+        />
+      ))}
+      {children}
+    </Confirm>
+  );
+}
+
+function namesIn(text: string): string[] {
+  return text.split(/[\s,]+/).filter(Boolean);
+}
