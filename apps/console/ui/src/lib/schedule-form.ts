@@ -5,7 +5,7 @@ import type { Draft } from "./definition.js";
  * view cannot show, it does not change; only what is edited is written anew.
  */
 
-export const KINDS = ["cron", "calendar", "every", "at", "manual"] as const;
+const KINDS = ["cron", "calendar", "every", "at", "manual"] as const;
 export type Kind = (typeof KINDS)[number];
 /** Fields of a member of a union, besides its limits. */
 const OWN = new Set<string>([...KINDS, "timezone", "dst", "dialect", "origin", "anchor"]);
