@@ -87,9 +87,9 @@ describe("the documentation", () => {
   });
 
   it("names existing tests", () => {
-    const named = ["docs/guarantees.md", "docs/chaos.md", "docs/simulation.md"].flatMap((page) => [
-      ...textOf(page).matchAll(/`((?:packages|apps|test)\/[^`\s]+\.test\.ts)`/g),
-    ]);
+    const named = ["SECURITY.md", "docs/guarantees.md", "docs/chaos.md", "docs/simulation.md"].flatMap(
+      (page) => [...textOf(page).matchAll(/`((?:packages|apps|test)\/[^`\s]+\.test\.ts)`/g)],
+    );
     expect(named.length).toBeGreaterThan(20);
     for (const [, path = ""] of named) expect(existsSync(join(root, path)), path).toBe(true);
   });
