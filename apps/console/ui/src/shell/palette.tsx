@@ -20,6 +20,8 @@ interface Entry {
   readonly to: string | (() => void);
 }
 
+const keyOf = ({ kind, text }: Entry) => `${kind} ${text}`;
+
 /**
  * Goes to a task, an owner, a queue or a page, or does what the buttons at the head of the open page do: an action that the role may
  * not take has none.
@@ -28,10 +30,14 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const id = useId();
   const [, navigate] = useLocation();
   const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
+  const [picked, pick] = useState<string>();
   const [actions] = useState(readActions);
   const entries = useEntries(text.trim(), actions);
-  const chosen = Math.min(at, entries.length - 1);
+  // By its text: entries that the server sends later do not take its place.
+  const chosen = Math.max(
+    0,
+    entries.findIndex((entry) => keyOf(entry) === picked),
+  );
   const open = (entry = entries[chosen]) => {
     if (!entry) return;
     onClose();
@@ -55,21 +61,22 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         value={text}
         onChange={(event) => {
           setText(event.target.value);
-          setAt(0);
+          pick(undefined);
         }}
         onKeyDown={(event) => {
           const { [event.key]: to } = move;
           if (to === undefined && event.key !== "Enter") return;
           event.preventDefault();
-          if (to === undefined) open();
-          else setAt((to + entries.length) % Math.max(1, entries.length));
+          if (to === undefined) return open();
+          const entry = entries.at(to % entries.length);
+          if (entry) pick(keyOf(entry));
         }}
       />
       <div role="listbox" id={id} aria-label={w.title} className="palette">
         {entries.map((entry, i) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field, which keeps the focus
           <div
-            key={`${entry.text} ${entry.to}`}
+            key={keyOf(entry)}
             id={id + i}
             role="option"
             tabIndex={-1}
