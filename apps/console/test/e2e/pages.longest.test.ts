@@ -300,6 +300,13 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.locator(".year li", { hasText: "no time; this day has 23 h; the clock skips" }).waitFor();
     await form.getByRole("button", { name: "built", exact: true }).click();
     await page.locator(".year li", { hasText: "by built" }).waitFor();
+    const zone = form.getByRole("combobox", { name: "Time zone" });
+    await zone.fill("Europe/Berlim");
+    await form
+      .locator(".field", { hasText: "Time zone" })
+      .getByText('"Europe/Berlim" is not a timezone')
+      .waitFor();
+    await zone.fill(timezone);
     await form.getByRole("textbox", { name: "Times" }).fill("2:30, 10:00, 17:45");
     await page.getByRole("button", { name: "Save" }).click();
     await titleOf(page, "built").waitFor();
@@ -332,6 +339,8 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await json.fill(JSON.stringify({ ...stored, paper: "a5" }));
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("payload.paper").first().waitFor();
+    // The field that is wrong says so, and has the focus.
+    await form.locator("textarea[aria-invalid=true]:focus").waitFor();
     expect(await form.getByRole("combobox", { name: "paper" }).count()).toBe(0);
     await json.fill(JSON.stringify(stored));
     await form.getByRole("combobox", { name: "paper" }).selectOption("a3");

@@ -102,9 +102,25 @@ function NewLink({ onDone, onClose }: { onDone: (made: Made) => void; onClose: (
       <Field label={w.role}>
         <Select value={role} options={w.roles} onSet={setRole} />
       </Field>
-      <TextField label={w.name} hint={w.nameHint} required most={128} value={name} onSet={setName} />
-      <TextField label={w.owners} hint={w.ownersHint} of="owner" many value={owners} onSet={setOwners} />
-      <TimeField label={w.end(zone)} required value={expires} onSet={setExpires} />
+      <TextField
+        label={w.name}
+        hint={w.nameHint}
+        path="name"
+        required
+        most={128}
+        value={name}
+        onSet={setName}
+      />
+      <TextField
+        label={w.owners}
+        hint={w.ownersHint}
+        path="owners"
+        of="owner"
+        many
+        value={owners}
+        onSet={setOwners}
+      />
+      <TimeField label={w.end(zone)} path="expires" required value={expires} onSet={setExpires} />
     </Confirm>
   );
 }

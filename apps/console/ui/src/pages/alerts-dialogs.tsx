@@ -44,7 +44,7 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
       <p>{w.silenceHint}</p>
       <ScopeField label={w.scope} scopes={w.scopes} value={scope} onSet={setScope} />
       {scope === "task" ? (
-        <TextField label={w.scopes.owner} of="owner" most={128} value={owner} onSet={setOwner} />
+        <TextField label={w.scopes.owner} path="owner" of="owner" most={128} value={owner} onSet={setOwner} />
       ) : null}
       {scope === "kind" ? (
         <Field label={w.kind}>
@@ -52,9 +52,17 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
         </Field>
       ) : null}
       {scope === "all" || scope === "kind" ? null : (
-        <TextField label={w.scopes[scope]} of={scope} required most={128} value={name} onSet={setName} />
+        <TextField
+          label={w.scopes[scope]}
+          path={scope}
+          of={scope}
+          required
+          most={128}
+          value={name}
+          onSet={setName}
+        />
       )}
-      <TimeField label={w.untilField(zone)} required value={until} onSet={setUntil} />
+      <TimeField label={w.untilField(zone)} path="until" required value={until} onSet={setUntil} />
       <TextField label={w.note} value={note} onSet={setNote} />
     </Confirm>
   );

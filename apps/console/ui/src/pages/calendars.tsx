@@ -95,8 +95,10 @@ function Form({ name, entries, onClose }: FormProps) {
       busy={!define}
       onClose={onClose}
     >
-      {name === "" ? <TextField label={w.name} required most={128} value={id} onSet={setId} /> : null}
-      <Field label={w.entriesField} hint={w.entriesHint}>
+      {name === "" ? (
+        <TextField label={w.name} path="name" required most={128} value={id} onSet={setId} />
+      ) : null}
+      <Field label={w.entriesField} hint={w.entriesHint} path="entries">
         <textarea
           className="input"
           readOnly={!define}

@@ -19,7 +19,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
     onEdit(value === undefined ? rest : { ...draft, [field]: value });
   };
   const text = (field: string, more: { required?: boolean; readOnly?: boolean } = {}) => (
-    <Field key={field} label={w.fields[field as keyof typeof w.fields]}>
+    <Field key={field} label={w.fields[field as keyof typeof w.fields]} path={field}>
       <NameInput
         of={field}
         maxLength={500}
@@ -65,7 +65,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
           />
         </Field>
       ) : null}
-      <Field label={w.fields.tags} hint={w.tagsHint}>
+      <Field label={w.fields.tags} hint={w.tagsHint} path="tags">
         <NameInput
           of="tag"
           many

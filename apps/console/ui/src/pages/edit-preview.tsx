@@ -13,18 +13,30 @@ const COUNT = 10;
 
 type Preview = AnswerTo<"tasks.validate">;
 
-/** The server's answer to a put of the draft, and its next times, next to those of the stored definition. */
-export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | undefined }) {
-  const asked = useLater(draft);
+/** The server's answer to a put of the draft. */
+export function usePreview(draft: Draft | undefined) {
+  const asked = useLater(draft) ?? {};
   const { id, owner, schedule } = asked as { id?: string; owner?: string; schedule?: unknown };
   // Shows times even before all names are filled in.
   const named = [id, asked["queue"], asked["type"]].every(Boolean);
   const part = { schedule, ...(id ? { id, ...(owner ? { owner } : {}) } : {}) };
-  const preview = useCall("tasks.validate", {
-    ...(named ? { task: unchecked(asked) } : part),
-    count: COUNT,
-    year: true,
-  });
+  return useCall(
+    "tasks.validate",
+    draft && {
+      ...(named ? { task: unchecked(asked) } : part),
+      count: COUNT,
+      year: true,
+    },
+  );
+}
+
+interface Props {
+  preview: ReturnType<typeof usePreview>;
+  stored: Draft | undefined;
+}
+
+/** The preview of a draft, and its next times, next to those of the stored definition. */
+export function EditPreview({ preview, stored }: Props) {
   const before = useCall("tasks.validate", stored && { task: unchecked(stored), count: COUNT });
   const { data, error } = preview;
   return (

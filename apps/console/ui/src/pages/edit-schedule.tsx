@@ -49,7 +49,12 @@ export function ScheduleFields({ schedule, onEdit }: Props) {
         // biome-ignore lint/suspicious/noArrayIndexKey: rows have no names
         <fieldset key={i} className={isUnion ? "schedule" : "schedule bare"}>
           {isUnion ? <legend>{w.row(i + 1)}</legend> : null}
-          <Row row={row} isMember={isUnion} onEdit={(to) => put(i, to)} />
+          <Row
+            row={row}
+            path={isUnion ? `schedule.any[${i}]` : "schedule"}
+            isMember={isUnion}
+            onEdit={(to) => put(i, to)}
+          />
           {rows.length > 1 ? (
             <Button look="plain" onClick={() => put(i, [])}>
               {w.removeRow(i + 1)}
@@ -71,7 +76,7 @@ export function ScheduleFields({ schedule, onEdit }: Props) {
         </>
       ) : null}
       {Object.hasOwn(first, "manual") ? null : (
-        <Field label={w.jitter} hint={w.jitterHint}>
+        <Field label={w.jitter} hint={w.jitterHint} path="schedule.jitter">
           <input
             className="input"
             value={String(schedule["jitter"] ?? "")}
@@ -96,11 +101,12 @@ function withField(of: Draft, field: string, text: string): Draft {
 
 interface RowProps {
   row: Draft;
+  path: string;
   isMember: boolean;
   onEdit: (to: readonly Draft[]) => void;
 }
 
-function Row({ row, isMember, onEdit }: RowProps) {
+function Row({ row, path, isMember, onEdit }: RowProps) {
   const kind = kindOf(row) as Kind;
   const pattern = patternOf(row);
   const change = (to: Kind) => {
@@ -117,7 +123,7 @@ function Row({ row, isMember, onEdit }: RowProps) {
           <Select value={kind} options={(isMember ? joining : w.kinds) as typeof w.kinds} onSet={change} />
         </Field>
         {OF_ZONES.has(kind) ? (
-          <Field label={w.timezone}>
+          <Field label={w.timezone} path={`${path}.timezone`}>
             <input
               className="input"
               list="zones"
@@ -129,7 +135,7 @@ function Row({ row, isMember, onEdit }: RowProps) {
         ) : null}
       </div>
       {kind === "manual" ? null : (
-        <Field label={w.kinds[kind]} hint={w.example(EXAMPLES[kind])}>
+        <Field label={w.kinds[kind]} hint={w.example(EXAMPLES[kind])} path={`${path}.${kind}`}>
           <input
             className="input mono"
             required
@@ -275,7 +281,7 @@ function Exceptions({ schedule, onEdit }: Props) {
           // biome-ignore lint/suspicious/noArrayIndexKey: exceptions have no names
           <div key={i} className="excepted">
             {typeof calendar === "string" ? (
-              <Field label={w.exceptOn} hint={w.exceptHint}>
+              <Field label={w.exceptOn} hint={w.exceptHint} path={`schedule.except[${i}]`}>
                 <input
                   className="input mono"
                   required

@@ -13,7 +13,7 @@ import { notify } from "../parts/notices.js";
 import { ErrorNote, Loaded, PageHead, Panel } from "../parts/page.js";
 import { words } from "../words.js";
 import { EditForm } from "./edit-form.js";
-import { EditPreview } from "./edit-preview.js";
+import { EditPreview, usePreview } from "./edit-preview.js";
 import "./edit.css";
 import { Button, Chips } from "../parts/button.js";
 
@@ -46,6 +46,7 @@ function Editor({ latest }: { latest?: Task }) {
   const [, navigate] = useLocation();
   const draft = parse(text);
   const isOld = latest !== undefined && base !== undefined && latest.revision !== base.revision;
+  const preview = usePreview(draft);
   const both = isOld && draft ? joined(definitionOf(base), definitionOf(latest), draft) : undefined;
   const [note, setNote] = useState<string>();
   const goOn = (to: Draft) => {
@@ -76,7 +77,7 @@ function Editor({ latest }: { latest?: Task }) {
   );
   const lost = put.error instanceof ApiError && put.error.field === "ifRevision";
   return (
-    <Form onSubmit={() => put.mutate({ over: base, draft })}>
+    <Form onSubmit={() => put.mutate({ over: base, draft })} refused={put.error ?? preview.error}>
       <PageHead title={base ? w.title(shortName(base)) : w.newTitle}>
         <Link className="button" href={base ? taskPath(base) : "/tasks"}>
           {words.cancel}
@@ -138,14 +139,17 @@ function Editor({ latest }: { latest?: Task }) {
                   key={JSON.stringify(base?.payload)}
                   draft={draft}
                   isNew={!base}
-                  onEdit={(to) => setText(pretty(to))}
+                  onEdit={(to) => {
+                    put.reset();
+                    setText(pretty(to));
+                  }}
                 />
               )}
               {draft === undefined ? <p className="note">{w.noJson}</p> : null}
             </div>
           </Panel>
           {draft === undefined ? null : (
-            <EditPreview draft={draft} stored={base ? definitionOf(base) : undefined} />
+            <EditPreview preview={preview} stored={base ? definitionOf(base) : undefined} />
           )}
         </div>
       </div>

@@ -87,7 +87,13 @@ function Pause({ task, onClose }: Props) {
       onClose={onClose}
     >
       <TextField label={w.note} hint={w.noteHint} value={note} onSet={setNote} />
-      <TimeField label={w.pauseUntil(zone)} hint={w.pauseUntilHint} value={until} onSet={setUntil} />
+      <TimeField
+        label={w.pauseUntil(zone)}
+        hint={w.pauseUntilHint}
+        path="until"
+        value={until}
+        onSet={setUntil}
+      />
       {until === "" ? <Check label={w.cancelQueued} checked={cancelQueued} onSet={setCancelQueued} /> : null}
     </Confirm>
   );
@@ -125,6 +131,7 @@ function Backfill({ task, onClose }: Props) {
   const field = (name: "from" | "to") => (
     <TimeField
       label={w[name](zone)}
+      path={name}
       required
       value={range[name]}
       onSet={(to) => setRange({ ...range, [name]: to })}
@@ -151,7 +158,7 @@ function Backfill({ task, onClose }: Props) {
       <Field label={w.overlap} hint={w.overlapHint}>
         <Select value={overlap} options={w.overlaps} onSet={setOverlap} />
       </Field>
-      <Field label={w.every} hint={w.everyHint}>
+      <Field label={w.every} hint={w.everyHint} path="every">
         <input
           className="input"
           placeholder="10s"

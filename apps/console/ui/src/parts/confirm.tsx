@@ -9,7 +9,7 @@ import { Button } from "./button.js";
 import { CopyAs } from "./copy-as.js";
 import { Dialog } from "./dialog.js";
 import { Effect, isNothing, useDry } from "./effect.js";
-import { Form } from "./form.js";
+import { Form, useRefusal } from "./form.js";
 import { NameInput } from "./name-input.js";
 import { notify } from "./notices.js";
 import { ErrorNote } from "./page.js";
@@ -59,7 +59,7 @@ export function Confirm<Name extends OperationName>(props: Props<Name>) {
   const failure = error ?? by.error ?? dry.error;
   return (
     <Dialog title={title} onClose={onClose} {...(wide ? { wide } : {})}>
-      <Form className="form" onSubmit={submit}>
+      <Form className="form" onSubmit={submit} refused={failure}>
         {children}
         {dry.data === undefined ? null : <Effect of={dry.data} />}
         {failure ? <ErrorNote error={failure} /> : null}
@@ -81,38 +81,41 @@ export function Confirm<Name extends OperationName>(props: Props<Name>) {
   );
 }
 
-type Described = { "aria-describedby"?: string };
+type Described = { "aria-describedby"?: string; "aria-invalid"?: boolean };
 
-/** A control with its label. The hint describes the control; it is no part of its name. */
-export function Field({
-  label,
-  hint,
-  children,
-}: {
+interface Labelled {
   label: string;
-  hint?: string;
-  children: ReactElement<Described>;
-}) {
+  hint?: string | undefined;
+  /** Path in the input of the operation, as its errors name it: a refusal of it is shown here. */
+  path?: string | undefined;
+}
+
+/** A control with its label. The hint, and what is wrong, describe the control; they are no part of its name. */
+export function Field({ label, hint, path, children }: Labelled & { children: ReactElement<Described> }) {
   const id = useId();
+  const refusal = useRefusal(path);
+  const isDescribed = refusal !== undefined || hint !== undefined;
   return (
     <div className="field">
       {/* biome-ignore lint/a11y/noLabelWithoutControl: the control is the child */}
       <label>
         <span>{label}</span>
-        {hint === undefined ? children : cloneElement(children, { "aria-describedby": id })}
+        {cloneElement(children, {
+          ...(isDescribed && { "aria-describedby": id }),
+          ...(refusal !== undefined && { "aria-invalid": true }),
+        })}
       </label>
-      {hint === undefined ? null : (
-        <span id={id} className="small soft">
-          {hint}
+      {isDescribed ? (
+        <span id={id} className="small">
+          {refusal === undefined ? null : <span className="refusal">{refusal}</span>}
+          {hint === undefined ? null : <span className="soft">{hint}</span>}
         </span>
-      )}
+      ) : null}
     </div>
   );
 }
 
-interface TextProps {
-  label: string;
-  hint?: string;
+interface TextProps extends Labelled {
   value: string;
   /** Most characters. Default: those of a note. */
   most?: number;
@@ -124,17 +127,15 @@ interface TextProps {
 }
 
 /** A line of text with its label. */
-export function TextField({ label, hint, most = 500, of = "", onSet, ...input }: TextProps) {
+export function TextField({ label, hint, path, most = 500, of = "", onSet, ...input }: TextProps) {
   return (
-    <Field label={label} {...(hint === undefined ? {} : { hint })}>
+    <Field label={label} hint={hint} path={path}>
       <NameInput of={of} maxLength={most} onChange={(event) => onSet(event.target.value)} {...input} />
     </Field>
   );
 }
 
-interface TimeProps {
-  label: string;
-  hint?: string;
+interface TimeProps extends Labelled {
   /** As of an input: without a zone. */
   value: string;
   required?: boolean;
@@ -142,9 +143,9 @@ interface TimeProps {
 }
 
 /** A time with its label. */
-export function TimeField({ label, hint, onSet, ...input }: TimeProps) {
+export function TimeField({ label, hint, path, onSet, ...input }: TimeProps) {
   return (
-    <Field label={label} {...(hint === undefined ? {} : { hint })}>
+    <Field label={label} hint={hint} path={path}>
       <input
         className="input"
         type="datetime-local"

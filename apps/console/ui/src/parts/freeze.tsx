@@ -89,6 +89,7 @@ export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClos
     <TimeField
       label={w.timeFields[field](zone)}
       hint={w.timeHints[field]}
+      path={field}
       value={times[field]}
       onSet={(to) => setTimes({ ...times, [field]: to })}
     />
@@ -97,6 +98,7 @@ export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClos
     <TextField
       label={w.windowFields[field](zone)}
       hint={w.windowHints[field]}
+      path={field === "cron" ? "schedule" : field}
       required
       value={windows[field]}
       onSet={(to) => setWindows({ ...windows, [field]: to })}
@@ -116,7 +118,15 @@ export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClos
       <p>{w.hint}</p>
       {tasks ? null : <ScopeField label={w.scope} scopes={w.scopes} value={scope} onSet={setScope} />}
       {tasks || scope === "all" ? null : (
-        <TextField label={w.scopes[scope]} of={scope} required most={128} value={name} onSet={setName} />
+        <TextField
+          label={w.scopes[scope]}
+          path={scope}
+          of={scope}
+          required
+          most={128}
+          value={name}
+          onSet={setName}
+        />
       )}
       <Field label={w.kind}>
         <Select value={kind} options={w.kinds} onSet={setKind} />

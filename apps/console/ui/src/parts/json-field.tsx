@@ -4,7 +4,9 @@ import { Field } from "./confirm.js";
 
 interface Props {
   label: string;
-  hint?: string;
+  hint?: string | undefined;
+  /** As of a `Field`. */
+  path?: string | undefined;
   /** Undefined: the field is empty. */
   value: unknown;
   onEdit: (to: unknown) => void;
@@ -14,13 +16,13 @@ interface Props {
  * Any JSON. What is typed may be invalid meanwhile: `onEdit` gets valid values only, and the form is not submitted. A value that comes from
  * elsewhere replaces what was typed.
  */
-export function JsonField({ label, hint, value, onEdit }: Props) {
+export function JsonField({ label, hint, path, value, onEdit }: Props) {
   const [typed, setTyped] = useState({ text: "", of: "" });
   const text = typed.of === JSON.stringify(value) ? typed.text : (JSON.stringify(value, null, 2) ?? "");
   const isWrong = text !== "" && parsed(text) === undefined;
   const shown = isWrong ? words.notJson : hint;
   return (
-    <Field label={label} {...(shown === undefined ? {} : { hint: shown })}>
+    <Field label={label} hint={shown} path={path}>
       <textarea
         className="input"
         spellCheck={false}

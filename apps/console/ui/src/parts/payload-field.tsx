@@ -37,12 +37,7 @@ export function PayloadField({ queue, type, hint, value, onEdit }: Props) {
       {schema && "maxProperties" in schema && schema.maxProperties === 0 ? (
         <p className="small soft">{w.noPayload}</p>
       ) : null}
-      <JsonField
-        label={w.payloadJson}
-        {...(hint === undefined ? {} : { hint })}
-        value={value}
-        onEdit={onEdit}
-      />
+      <JsonField label={w.payloadJson} hint={hint} path="payload" value={value} onEdit={onEdit} />
     </fieldset>
   );
 }
@@ -78,7 +73,7 @@ function One({ field, payload, onEdit }: Omit<FieldsProps, "of"> & { field: Form
     onChange: ({ target }: { target: { value: string } }) => set(target.value),
   };
   return (
-    <Field label={required ? name : w.optional(name)} {...(hint === undefined ? {} : { hint })}>
+    <Field label={required ? name : w.optional(name)} hint={hint} path={["payload", ...path].join(".")}>
       {kind === "choice" ? (
         <select {...props}>
           {required && value !== undefined ? null : <option value="" />}

@@ -29,7 +29,7 @@ export function ReplayDialog({ title, of, onClose }: { title: string; of: Runs; 
       onClose={onClose}
     >
       <p>{w.hint}</p>
-      <Field label={w.perMinute}>
+      <Field label={w.perMinute} path="perMinute">
         <input
           className="input"
           type="number"

@@ -27,7 +27,7 @@ export function SpreadDialog({ at, filter, jitter: proposed, onClose }: Props) {
       onDone={(done) => notifyOfMany("spread", done)}
       onClose={onClose}
     >
-      <TextField label={w.jitter} hint={w.hint} value={jitter} required onSet={setJitter} />
+      <TextField label={w.jitter} hint={w.hint} path="jitter" value={jitter} required onSet={setJitter} />
     </Confirm>
   );
 }
