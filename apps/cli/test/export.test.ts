@@ -157,6 +157,7 @@ describe("export crontab", () => {
 
 it("export json is what put reads", async () => {
   await bench.client.put(task("a"));
+  await bench.client.pause("a");
   const file = join(folder, "tasks.json");
   await cli(["export", "json", "--out", file]);
   expect(await json(["put", file])).toMatchObject({ results: [{ outcome: "unchanged" }] });

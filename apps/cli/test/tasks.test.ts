@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { closeSync, createWriteStream, existsSync, openSync, readFileSync } from "node:fs";
+import { closeSync, createWriteStream, existsSync, openSync } from "node:fs";
 import { Readable } from "node:stream";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { startRedis } from "@carillon/testing";
@@ -73,18 +73,6 @@ describe("one task", () => {
     expect(await refusal(on(revision), `[${task("a")}]`)).toMatchObject(misuse);
     expect(await refusal([...on(revision), "--batch"], a(3))).toMatchObject(misuse);
     expect(await json(["show", "a"])).toMatchObject({ priority: 2 });
-  });
-
-  it("is exported as documented, and can be put again", async () => {
-    const docs = readFileSync(new URL("../../../docs/deployment.md", import.meta.url), "utf8");
-    const computed: string[] = docs.match(/del\(([^)]*)\)/)?.[1]?.match(/\w+/g) ?? [];
-    await json(["put"], task("a", { tags: ["x"], retry: { attempts: 2 } }));
-    await json(["pause", "a"]);
-    const exported = await json(["list", "--all"]);
-    const left = Object.entries(exported).filter(([field]) => !computed.includes(field));
-    expect(await json(["put"], JSON.stringify(Object.fromEntries(left)))).toMatchObject({
-      outcome: "unchanged",
-    });
   });
 
   it("is shown as aligned text, with control characters made visible", async () => {

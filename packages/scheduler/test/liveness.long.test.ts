@@ -321,6 +321,7 @@ describe("the liveness of a node", () => {
   it.concurrent("tries again after a failure while messages keep arriving", async ({ node, put, soon }) => {
     const { scheduler, own } = node();
     await put("q", { id: "t", schedule: await soon(1_000) });
+    const decided = once(scheduler, "decided", soonEnough());
     await scheduler.start();
     await pause(200);
     // After two failing rounds the next attempt comes 200 ms later.
@@ -332,7 +333,6 @@ describe("the liveness of a node", () => {
       }
       return next.call(own.claims, queue);
     })(own.claims.next);
-    const decided = once(scheduler, "decided", soonEnough());
     let at = Date.now() + 3_600_000;
     const noise = setInterval(() => {
       at -= 1_000;
@@ -340,8 +340,8 @@ describe("the liveness of a node", () => {
     }, 20);
     try {
       await decided;
-      await put("q", { id: "u", schedule: await soon(2_000) });
       const again = once(scheduler, "decided", soonEnough());
+      await put("q", { id: "u", schedule: await soon(2_000) });
       expect((await again)[0].task).toBe("system/u");
     } finally {
       clearInterval(noise);
