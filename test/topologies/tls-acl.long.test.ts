@@ -52,7 +52,8 @@ test("TLS with a client certificate, and the users of the ACL file: no needed co
   const board = openConsole(env("viewer"));
   try {
     await site.story(async () => {
-      await site.client.put({ id: "seen", type: "ring", queue: "bells", schedule: { every: "1h" } });
+      const { type, payload } = TASK;
+      await site.client.put({ id: "seen", type, queue: "bells", schedule: { every: "1h" }, payload });
       // A user with read access can read.
       expect(await site.cli(["list"], "", env("viewer"))).toMatchObject({
         tasks: [{ id: "bell" }, { id: "seen" }],
