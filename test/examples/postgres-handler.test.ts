@@ -23,7 +23,7 @@ let database: PGlite;
 beforeAll(async () => {
   database = new PGlite();
   await database.exec(SCHEMA);
-}, 60_000);
+});
 afterAll(() => database?.close());
 beforeEach(() => database.exec("TRUNCATE charge, statement"));
 

@@ -164,7 +164,7 @@ describe("C11 plain words and the next execution are in the answers of validate,
     expect(await json(["validate"], JSON.stringify(task))).toMatchObject(valid);
     expect(await json(["put"], JSON.stringify(task))).toMatchObject(told);
     expect(await json(["list"])).toMatchObject({ tasks: [told] });
-  }, 120_000);
+  });
 });
 
 describe("C4 the last status of a task is reported and cannot be written", () => {

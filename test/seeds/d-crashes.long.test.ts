@@ -265,5 +265,5 @@ describe("D16 a pause holds a crashed run in its wait", () => {
     await next.says({ attempt: 2, run });
     await next.says({ settled: run, outcome: "succeeded" });
     expect(await client.runs.stats(NAME)).toMatchObject({ attempts: 2, crashes: 1 });
-  }, 60_000);
+  });
 });

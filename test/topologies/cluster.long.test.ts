@@ -31,7 +31,7 @@ test("a cluster, by one address in REDIS_URL and with its ACL; a slot moves whil
     await site.close();
     await cluster.stop();
   }
-}, 180_000);
+});
 
 /**
  * Whether a refusal is about ioredis' own subscriber in a cluster: it sends its version whatever its options, and

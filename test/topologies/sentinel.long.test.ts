@@ -12,4 +12,4 @@ test("Sentinels, by REDIS_URL alone; they fail over while a task rings", async (
     await site.close();
     await group.stop();
   }
-}, 180_000);
+});

@@ -14,4 +14,4 @@ test("one server, by REDIS_URL alone", async () => {
     await site.close();
     await redis.stop();
   }
-}, 180_000);
+});

@@ -82,7 +82,7 @@ test("TLS with a client certificate, and the users of the ACL file: no needed co
     await board.kill();
     await site.close();
   }
-}, 180_000);
+});
 
 describe.each(["node", "app", "viewer"])("carillon-%s", (user) => {
   let client: Redis;
@@ -158,4 +158,4 @@ test("a wrong password is reported, and never printed", async () => {
   const all = [stderr, ...ends.flatMap((end) => [end.stdout, end.stderr])].join("\n");
   expect(all).not.toContain("hunter2");
   expect(node.said.length).toBeGreaterThan(0);
-}, 180_000);
+});

@@ -57,4 +57,4 @@ it("the demo shows claims and runs, and Ctrl-C ends all its processes", async ()
     .split("\n").length;
   admin.disconnect();
   expect(clients).toBe(1);
-}, 240_000);
+});

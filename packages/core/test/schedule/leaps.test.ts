@@ -124,7 +124,7 @@ test("leaps find the same times as a search time by time", () => {
     }),
     { numRuns: 1_000 },
   );
-}, 60_000);
+});
 
 describe("no leap skips times around a change of the clock", () => {
   const paris = { timezone: "Europe/Paris" };

@@ -317,5 +317,5 @@ describe("an apply", () => {
     }
     expect(at).toBeGreaterThan(5);
     expect([...ends].slice(1)).toEqual([]);
-  }, 120_000);
+  });
 });

@@ -85,4 +85,4 @@ it("50 live schedulers under load are taken over one by one, and given back: 0 d
     await Promise.all([old.close(), theirs.close(), worker.stop(), node.stop()]);
     await client.close();
   }
-}, 300_000);
+});
