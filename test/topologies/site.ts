@@ -130,7 +130,10 @@ export class Site {
   async console(path: string, console = this.#console): Promise<unknown> {
     const { url } = await console.says({ msg: "listening" });
     return eventually(async () => {
-      const answer = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+      const answer = await fetch(`${url}${path}`, {
+        headers: { authorization: `Bearer ${TOKEN}` },
+        signal: AbortSignal.timeout(60_000),
+      });
       expect(answer.status).toBe(200);
       return answer.json();
     }, PATIENCE);
