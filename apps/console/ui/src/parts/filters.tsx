@@ -35,7 +35,7 @@ export function Filters<Name extends string>({ names, labels, act }: Props<Name>
             key={name}
             of={name}
             name={name}
-            size={9}
+            size={Math.max(9, labels[name].length)}
             maxLength={500}
             aria-label={labels[name]}
             placeholder={labels[name]}
