@@ -112,7 +112,7 @@ export function withValue(payload: Payload, [name = "", ...below]: Path, value: 
   );
 }
 
-/** What a control shows of a value. */
+/** A value as a control shows it. */
 export function shownIn({ kind }: FormField, value: unknown): string {
   if (value === undefined) return "";
   if (kind === "choice") return JSON.stringify(value);

@@ -12,7 +12,7 @@ interface Props {
 
 const Refused = createContext<unknown>(undefined);
 
-/** What the server says against the field with this path of the input, or a part of it; undefined: nothing. */
+/** Refusal by the server of the field with this path of the input, or of a part of it; undefined: there is none. */
 export function useRefusal(path: string | undefined): string | undefined {
   const error = useContext(Refused);
   if (!(error instanceof ApiError) || path === undefined || error.field === undefined) return undefined;
