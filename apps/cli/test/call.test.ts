@@ -10,7 +10,7 @@ import { harness, task } from "./harness.js";
 const bench = harness("call", { shared: true });
 const TOKEN = "the-token-of-an-admin";
 const URL_ = "http://console.test/ops/api/v1";
-/** What a shell would change. */
+/** Characters that a shell would change. */
 const NASTY = `it's "5 $HOME" \`id\` \\ ! \n%40 ${TOKEN.slice(0, 3)}`;
 let console_: ReturnType<typeof createConsole>;
 

@@ -19,7 +19,7 @@ const linesOf = (page: string) =>
 const knows = (command: Command, option: string) =>
   [command, program].some(({ options }) => options.some(({ long, short }) => [long, short].includes(option)));
 
-/** What is wrong with a command line: a command or an option that does not exist. */
+/** Fault of a command line: a command or an option that does not exist. */
 function problemOf(line: string): string | undefined {
   const words = line.match(/'[^']*'|"[^"]*"|\S+/g) ?? [];
   let command: Command = program;

@@ -106,7 +106,7 @@ export interface Sample {
   readonly timings: readonly Timing[];
 }
 
-/** What a board is narrowed to. */
+/** Tasks that a board is narrowed to. */
 interface Only {
   readonly owner?: string | undefined;
   readonly tag?: string | undefined;

@@ -1,4 +1,5 @@
 import type { Task, TaskInput } from "@carillon/sdk";
+import { same } from "./values.js";
 
 /** Fields of an answer that a put refuses. A new computed field does not compile until it is listed here. */
 const COMPUTED: Record<Exclude<keyof Task, keyof TaskInput>, true> = {
@@ -43,8 +44,7 @@ export function joined(
   theirs: Draft,
   mine: Draft,
 ): { draft: Draft; theirs: string[]; both: string[] } {
-  const differ = (one: Draft, other: Draft) => (field: string) =>
-    JSON.stringify(one[field]) !== JSON.stringify(other[field]);
+  const differ = (one: Draft, other: Draft) => (field: string) => !same(one[field], other[field]);
   const changed = Object.keys({ ...base, ...theirs }).filter(differ(base, theirs));
   const isMine = differ(base, mine);
   const taken = changed.filter((field) => !isMine(field));

@@ -1,3 +1,5 @@
+import { isObject, same } from "./values.js";
+
 /*
  * A form for the simple parts of a JSON Schema. The payload is the only state: fields read from it and write to it, and what the form
  * cannot show stays as it is.
@@ -129,12 +131,4 @@ export function typedIn({ kind, required }: FormField, text: string): unknown {
 
 function isLines(value: unknown): boolean {
   return Array.isArray(value) && value.every((one) => typeof one === "string" && !one.includes("\n"));
-}
-
-function isObject(value: unknown): value is Payload {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

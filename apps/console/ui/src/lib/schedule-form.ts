@@ -1,4 +1,5 @@
 import type { Draft } from "./definition.js";
+import { isObject, same, wordsIn } from "./values.js";
 
 /*
  * A form for schedules. The schedule's JSON is the only state: rows, days, times and exceptions are read from it and written to it. What a
@@ -175,7 +176,7 @@ function ranges(values: readonly number[], to: string, text: (value: number) => 
 
 /** Times as typed: `9:00, 17:30`. Undefined: there is none, or something else. */
 export function timesIn(text: string): string[] | undefined {
-  const words = text.split(/[\s,]+/).filter(Boolean);
+  const words = wordsIn(text);
   const isTime = (word: string) => /^([01]?\d|2[0-3]):[0-5]\d$/.test(word);
   if (words.length === 0 || words.length > MOST || !words.every(isTime)) return undefined;
   return sortedTexts(words.map((word) => word.padStart(5, "0")));
@@ -183,10 +184,7 @@ export function timesIn(text: string): string[] | undefined {
 
 /** Days of the month as typed: `1, 15`; none: each day. Undefined: something else. */
 export function daysIn(text: string): number[] | undefined {
-  const days = text
-    .split(/[\s,]+/)
-    .filter(Boolean)
-    .map((word) => numberOf(word, 1, 31));
+  const days = wordsIn(text).map((word) => numberOf(word, 1, 31));
   return days.every((day): day is number => day !== undefined) ? sorted(days) : undefined;
 }
 
@@ -219,12 +217,4 @@ function sortedTexts(texts: readonly string[]): string[] {
 
 function two(value: number): string {
   return String(value).padStart(2, "0");
-}
-
-function isObject(value: unknown): value is Draft {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { ROOT } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
 import { fieldTime, isoTime, typedTime, useNow, useZone } from "../lib/time.js";
+import { wordsIn } from "../lib/values.js";
 import { Button } from "../parts/button.js";
 import { Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
 import { Dialog } from "../parts/dialog.js";
@@ -86,7 +87,7 @@ function NewLink({ onDone, onClose }: { onDone: (made: Made) => void; onClose: (
   const [name, setName] = useState("");
   const [owners, setOwners] = useState("");
   const [expires, setExpires] = useState(() => fieldTime(Math.ceil((now + WEEK) / MINUTE) * MINUTE, zone));
-  const named = owners.split(/[\s,]+/).filter(Boolean);
+  const named = wordsIn(owners);
   return (
     <Confirm
       title={w.add}

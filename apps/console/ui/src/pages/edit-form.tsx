@@ -1,4 +1,5 @@
 import type { Draft } from "../lib/definition.js";
+import { wordsIn } from "../lib/values.js";
 import { Field, Select } from "../parts/confirm.js";
 import { NameInput } from "../parts/name-input.js";
 import { PayloadField } from "../parts/payload-field.js";
@@ -76,7 +77,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
               event.target.value.split(/[\s,]/).filter((tag, i, all) => tag !== "" || i === all.length - 1),
             )
           }
-          onBlur={(event) => set("tags", event.target.value.split(/[\s,]+/).filter(Boolean))}
+          onBlur={(event) => set("tags", wordsIn(event.target.value))}
         />
       </Field>
       <p className="small soft">{w.formHint}</p>

@@ -16,6 +16,7 @@ import {
   withPattern,
   withRows,
 } from "../lib/schedule-form.js";
+import { same } from "../lib/values.js";
 import { Button } from "../parts/button.js";
 import { Field, Select } from "../parts/confirm.js";
 import { words } from "../words.js";
@@ -225,10 +226,6 @@ function Typed<Value>({ label, hint, value, read, waits, onEdit }: TypedProps<Va
       />
     </Field>
   );
-}
-
-function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 interface ChipProps {

@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { ownerPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
+import { wordsIn } from "../lib/values.js";
 import { Button } from "../parts/button.js";
 import { Confirm, TextField } from "../parts/confirm.js";
 import { JsonField } from "../parts/json-field.js";
@@ -181,7 +182,7 @@ function Types() {
           optional
           hint={w.typesHint}
           does="types.allow"
-          input={({ types = "" }) => ({ types: namesIn(types) })}
+          input={({ types = "" }) => ({ types: wordsIn(types) })}
         />
       }
     >
@@ -233,8 +234,4 @@ function Change<Name extends OperationName>(props: ChangeProps<Name>) {
       {children}
     </Confirm>
   );
-}
-
-function namesIn(text: string): string[] {
-  return text.split(/[\s,]+/).filter(Boolean);
 }

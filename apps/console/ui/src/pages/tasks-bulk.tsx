@@ -2,6 +2,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import type { Named } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
+import { wordsIn } from "../lib/values.js";
 import { Button } from "../parts/button.js";
 import { Check, Confirm, Field, Select, TextField } from "../parts/confirm.js";
 import { NewFreeze } from "../parts/freeze.js";
@@ -89,15 +90,14 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const search = new URLSearchParams(
     Object.entries(plan).filter((entry): entry is [string, string] => !!entry[1]),
   );
-  const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
   const given = {
     pause: note === "" ? {} : { note },
     resume: { missed },
     trigger: {},
-    tag: { add: list(tags.add), remove: list(tags.remove) },
+    tag: { add: wordsIn(tags.add), remove: wordsIn(tags.remove) },
     delete: {},
   }[verb];
-  const ready = verb !== "tag" || list(`${tags.add} ${tags.remove}`).length > 0;
+  const ready = verb !== "tag" || wordsIn(`${tags.add} ${tags.remove}`).length > 0;
   const unsure = verb === "delete" && !sure;
   return (
     <Confirm
