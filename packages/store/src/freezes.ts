@@ -10,7 +10,7 @@ import { answers, script } from "./script/script.js";
 
 const CHANGE_FREEZES = script("change-freezes", {
   once: "mark",
-  keys: ["freezes", "marks"],
+  keys: ["freezes", "thawed", "marks"],
   args: [...ONCE_ARGS, "id", "freeze", "lifted[]"],
   uses: [ONCE],
   answer: answers<"OK" | "DONE" | "STALE">(),
@@ -35,6 +35,18 @@ export class FreezeRepository extends Repository {
   /** All freezes as stored, including expired ones. */
   async list(): Promise<Freeze[]> {
     return (await this.#read()).list;
+  }
+
+  /** The newest freezes that ended or were lifted within about a day, and their ends, UTC ms. */
+  async ended(): Promise<(Freeze & { readonly ended: number })[]> {
+    const found = await this.link.ask((client) => client.lrange(this.keys.thawed, 0, -1));
+    return found.flatMap((text) => {
+      const at = text.indexOf(" ");
+      const deleted = Number(text.slice(0, at));
+      return decode(text.slice(at + 1))
+        .filter(isFreeze)
+        .map((freeze) => ({ ...freeze, ended: Math.min(deleted, freeze.until ?? deleted) }));
+    });
   }
 
   /** The time of Redis, UTC ms. */
@@ -144,12 +156,7 @@ export class FreezeRepository extends Repository {
   }
 
   #send(change: Once & { id?: string; freeze?: string; lifted?: readonly string[] }) {
-    const { freezes, marks } = this.keys;
-    return this.scripts.run(
-      CHANGE_FREEZES,
-      { freezes, marks },
-      { id: "", freeze: "", lifted: [], ...change },
-    );
+    return this.scripts.run(CHANGE_FREEZES, this.keys, { id: "", freeze: "", lifted: [], ...change });
   }
 
   async #read(): Promise<{ revision: string; list: Freeze[]; quotas: Quotas }> {

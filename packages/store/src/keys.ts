@@ -39,6 +39,8 @@ export function namespaceKeys(namespace: string) {
     silences: `{${namespace}}:silences`,
     /** Hash: freezes by id and quotas by `~` and scope, as JSON; `~revision` counts their changes. */
     freezes: `{${namespace}}:freezes`,
+    /** List: the newest freezes that ended, each as its end and its JSON, newest first. */
+    thawed: `{${namespace}}:thawed`,
     /** Hash: named tokens of the HTTP API and the console by name, as JSON with a hash of their secret. */
     tokens: `{${namespace}}:tokens`,
     /** Sorted set: `beats`, how many heartbeats nodes have counted; `clock`, the latest time of Redis that one of them saw. */

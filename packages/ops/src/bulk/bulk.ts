@@ -86,8 +86,7 @@ export async function bulk(
     // Also if Redis failed halfway.
     if (!dryRun && done.count > 0) {
       const { owner, tag, queue } = filter;
-      const sample = done.sample.map(({ queue, owner, id }) => ({ queue, owner, id }));
-      log({ owner, tag, queue }, { count: done.count, sample, details });
+      log({ owner: owner ?? scope.owner, tag, queue }, { count: done.count, sample: done.sample, details });
     }
   }
   return { ...done.result, refused: refused.result };

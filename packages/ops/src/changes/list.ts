@@ -13,7 +13,7 @@ import {
 import type { StoredChange } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { count, given, instant, nextPage, page, taskName, time } from "../shapes.js";
+import { count, given, instant, nextPage, page, pause, taskName, time } from "../shapes.js";
 
 /** Entries read at once. */
 const STEP = 500;
@@ -45,7 +45,11 @@ const change = z.object({
       "A task if `id` is there; the tasks of a queue, an owner or a tag if `count` is. Empty: the namespace.",
     ),
   count: count.optional().describe("Number of tasks, if many were changed together."),
-  sample: z.array(taskName).readonly().optional().describe("The first ten of them."),
+  sample: z
+    .array(taskName.extend({ paused: pause.optional() }))
+    .readonly()
+    .optional()
+    .describe("The first ten of them, with the pauses that the change ended."),
   undo: count.optional().describe("Number of tasks whose former definitions `changes.undo` puts again."),
   before: fields.describe(
     "The fields that were replaced or deleted. A value of more than 1,000 characters of JSON is replaced by its size.",

@@ -1,10 +1,9 @@
 import type { TaskName } from "@carillon/core";
 import { type Freeze, frozenAt, nextFreeze } from "@carillon/core/internal";
 import { z } from "zod";
-import { decodeChange } from "../changes/list.js";
 import { mayRead } from "../freezes/freeze.js";
 import type { Call } from "../operation.js";
-import { time } from "../shapes.js";
+import { pause, time } from "../shapes.js";
 import type { BoardReads } from "./board-reads.js";
 
 const text = z.string();
@@ -25,15 +24,19 @@ export const boardEvent = z.object({
 /** Cells of a board, and windows of a recurring freeze. */
 export const MOST_CELLS = 300;
 
-/** The times of a range in which freezes hold. */
+/** The times of a range in which freezes hold, or held until they ended. */
 export function freezesOf(
   call: Call,
-  freezes: readonly Freeze[],
+  freezes: readonly (Freeze & { readonly ended?: number })[],
   range: { readonly from: number; readonly to: number },
 ): Band[] {
   return freezes
     .filter((freeze) => mayRead(call, freeze))
-    .flatMap((freeze) => windowsOf(freeze, range, call.owner));
+    .flatMap(({ ended = Number.POSITIVE_INFINITY, ...freeze }) =>
+      windowsOf(freeze, { ...range, to: Math.min(range.to, ended) }, call.owner).map((band) =>
+        (band.to ?? Number.POSITIVE_INFINITY) <= ended ? band : { ...band, to: ended },
+      ),
+    );
 }
 
 /** The times in a range in which a freeze holds. */
@@ -54,6 +57,29 @@ function windowsOf(
     at = until === undefined ? undefined : nextFreeze([freeze], until - 1);
   }
   return bands;
+}
+
+/** Pauses that somebody ended: entries of the change log name them, those of many tasks some of them. */
+export function endedPauses(log: BoardReads["log"]): Band[] {
+  return log.flatMap(({ kind, at: to, scope: { queue, owner, id }, before, sample = [] }) => {
+    const isQueue = kind === "queue.resume";
+    if (!isQueue && kind !== "resume") return [];
+    const ended = [...sample, { queue, owner, id, paused: before?.paused }];
+    return ended.flatMap(({ paused, ...scope }) => {
+      const { success, data } = pause.safeParse(paused);
+      if (!success) return [];
+      const { at: from, ...about } = data;
+      return [
+        {
+          kind: isQueue ? ("queue-paused" as const) : ("task-paused" as const),
+          from,
+          to,
+          ...scope,
+          ...about,
+        },
+      ];
+    });
+  });
 }
 
 /** Pauses of queues that recorded their time. */
@@ -82,12 +108,9 @@ export function eventsOf(
   { log, nodes, workers }: BoardReads,
   { from, to }: { readonly from: number; readonly to: number },
 ): z.output<typeof boardEvent>[] {
-  const applied = log.flatMap((stored) => {
-    const { kind, at, scope, by } = decodeChange(stored) ?? {};
-    return kind === "apply" && at !== undefined
-      ? [{ kind: "deploy" as const, at, name: scope?.set ?? "", by }]
-      : [];
-  });
+  const applied = log.flatMap(({ kind, at, scope, by }) =>
+    kind === "apply" ? [{ kind: "deploy" as const, at, name: scope.set ?? "", by }] : [],
+  );
   const started = (
     kind: "node" | "worker",
     all: readonly { readonly id: string; readonly started: number }[],

@@ -1,6 +1,7 @@
 import { SKIP_REASONS, type SkipReason, type TaskName } from "@carillon/core";
 import { localName, parseLocalName } from "@carillon/core/internal";
 import type { ShortRun, Timing } from "@carillon/store";
+import { decodeChange } from "../changes/list.js";
 import type { Call } from "../operation.js";
 
 /** A run, and the number of runs that it stands for. */
@@ -112,6 +113,16 @@ interface Only {
   readonly tag?: string | undefined;
 }
 
+/** The newest changes that a caller may see: one that is bound to an owner, those of the owner, and of queues. */
+async function readLog({ store, owner }: Call, queues: readonly string[]) {
+  const found = (await store.changes.page(undefined, CHANGES)).flatMap((one) => decodeChange(one) ?? []);
+  if (owner === undefined) return found;
+  return found.filter(
+    ({ kind, scope }) =>
+      scope.owner === owner || (kind === "queue.resume" && queues.includes(scope.queue ?? "")),
+  );
+}
+
 /** All that a board is made of, read at once. */
 export async function readBoard(
   call: Call,
@@ -135,7 +146,7 @@ export async function readBoard(
       return late.map(({ local, at }) => ({ task: { queue, ...parseLocalName(local) }, at }));
     }),
     ofEach(async (queue) => ({ queue, paused: (await store.queues.state(queue))?.paused })),
-    call.owner === undefined ? store.changes.page(undefined, CHANGES) : [],
+    readLog(call, queues),
     call.owner === undefined ? store.registry.nodes() : [],
     call.owner === undefined ? store.registry.workers() : [],
   ]);

@@ -87,6 +87,47 @@ describe("the board", () => {
     ]);
   });
 
+  it("keeps the bands of freezes and pauses that ended, for those who may see their tasks", async () => {
+    for (const owner of ["acme", "globex"]) await put("t", "fine", { owner });
+    const { freezes, queues, bulk } = operatorOf(kit.client);
+    const later = (minutes: number) => new Date(START + minutes * MINUTE).toISOString();
+    await freezes.put({ owner: "acme", until: later(10), note: "planned" });
+    for (const note of ["first", "second"]) {
+      const { id } = await freezes.put({ owner: "globex", note }, { by: "ann" });
+      await kit.client.pause({ owner: "acme", id: "t" }, { note: `${note} pause` });
+      await kit.advance("5m");
+      await freezes.delete({ id });
+      await kit.client.resume({ owner: "acme", id: "t" });
+    }
+    // A node has deleted the one that is over.
+    await kit.advance("10m");
+    expect((await kit.store.freezes.list()).length).toBe(0);
+    const { id } = await freezes.put({ all: true, from: later(60) });
+    await freezes.delete({ id });
+    await queues.pause({ queue: QUEUE, note: "a queue" });
+    await kit.client.pause({ owner: "globex", id: "t" }, { note: "many" });
+    await kit.advance("5m");
+    await queues.resume({ queue: QUEUE });
+    await bulk.resume({ owner: "globex" });
+    const texts = async (client = kit.client, over = {}) =>
+      (await board({ by: "task", ...over }, client)).bands
+        .map(({ kind, from, to = 0, owner, note }) =>
+          [kind, (from - START) / MINUTE, (to - START) / MINUTE, owner, note].join(" "),
+        )
+        .sort();
+    const acme = [
+      "freeze 0 10 acme planned",
+      "queue-paused 20 25  a queue",
+      "task-paused 0 5 acme first pause",
+      "task-paused 5 10 acme second pause",
+    ];
+    const globex = ["freeze 0 5 globex first", "freeze 5 10 globex second", "task-paused 20 25 globex many"];
+    expect(await texts()).toEqual([...acme, ...globex].sort());
+    expect(await texts(new Client({ store: kit.store, owner: "acme" }))).toEqual(acme);
+    const since = { from: START + 20 * MINUTE };
+    expect(await texts(kit.client, since)).toEqual([acme[1], globex[2]]);
+  });
+
   it("reads a bounded number of runs, evenly over the time, that stand for all", async () => {
     for (const id of ["a", "b", "c"]) await put(id, "fine");
     await kit.advance("60m");

@@ -5,7 +5,16 @@ import type { ShortRun } from "@carillon/store";
 import { z } from "zod";
 import { type Call, operation } from "../operation.js";
 import { count, duration, given, instant, oneOf, taskName, time } from "../shapes.js";
-import { band, boardEvent, eventsOf, freezesOf, MOST_CELLS, pausesOf, taskPauses } from "./board-bands.js";
+import {
+  band,
+  boardEvent,
+  endedPauses,
+  eventsOf,
+  freezesOf,
+  MOST_CELLS,
+  pausesOf,
+  taskPauses,
+} from "./board-bands.js";
 import { BoardGrid, MARKS } from "./board-grid.js";
 import { readBoard, type Sample, shownOf } from "./board-reads.js";
 import { emptyLoad } from "./load.js";
@@ -48,7 +57,9 @@ const board = z.object({
   hidden: count.describe("Number of further rows."),
   bands: z
     .array(band)
-    .describe("Times in which a freeze or a pause holds; it concerns all tasks with these fields."),
+    .describe(
+      "Times in which a freeze or a pause holds or held; it concerns all tasks with these fields. Ended ones: the newest freezes, and what the newest changes name.",
+    ),
   events: z.array(boardEvent).describe("Sets of tasks that were applied, and starts of nodes and workers."),
   ended: z.array(count).describe("Runs that ended in each cell."),
   lateMs: z
@@ -113,9 +124,10 @@ export const boardOf = operation({
     for (const field of ["queue", "owner", "tag"] as const)
       if (only[field] !== undefined) assertName(only[field], field);
     const queues = await scope.queuesOf(only.queue);
-    const [now, freezes] = await Promise.all([
+    const [now, freezes, ended] = await Promise.all([
       queues[0] === undefined ? store.serverTime() : store.tasks.time(queues[0]),
       store.freezes.list(),
+      store.freezes.ended(),
       store.calendars.refresh(),
     ]);
     const range = rangeOf(input, now);
@@ -138,8 +150,9 @@ export const boardOf = operation({
       ...{ now, from, to, step, by, tasks, rows },
       hidden: by === "task" ? Math.max(0, tasks - rows.length) : hidden,
       bands: [
-        ...freezesOf(call, freezes, range),
+        ...freezesOf(call, [...freezes, ...ended], range),
         ...pausesOf(read.states),
+        ...endedPauses(read.log).filter(({ from, to = from }) => from < range.to && to > range.from),
         ...(await taskPauses(call, rows)),
       ],
       events: eventsOf(read, past),

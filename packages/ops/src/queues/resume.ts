@@ -1,4 +1,5 @@
 import { assertName } from "@carillon/core/internal";
+import { shown } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { changed, given } from "../shapes.js";
@@ -14,8 +15,9 @@ export const resumeQueue = operation({
   output: changed,
   async run({ store, log }, { queue }) {
     // A pause outlives the last task.
-    const changed = await store.queues.resume(assertName(queue, "queue"));
-    if (changed) log({ queue });
+    const before = await store.queues.state(assertName(queue, "queue"));
+    const changed = await store.queues.resume(queue);
+    if (changed) log({ queue }, before?.paused && { before: shown({ paused: before.paused }) });
     else await assertQueue(store, queue);
     return { changed };
   },

@@ -48,12 +48,18 @@ export interface ChangeScope {
   readonly set?: string | undefined;
 }
 
+interface Pause {
+  readonly at: number;
+  readonly by?: string | undefined;
+  readonly note?: string | undefined;
+}
+
 /** More about a change. */
 export interface ChangeFacts {
   /** Number of tasks, if many were changed together. */
   readonly count?: number | undefined;
-  /** The first ten of them. */
-  readonly sample?: readonly TaskName[] | undefined;
+  /** The first ten of them, with the pauses that the change ended. */
+  readonly sample?: readonly (TaskName & { readonly paused?: Pause | undefined })[] | undefined;
   /** Those that can be undone: `queue/owner/id#` and the number of the definition that was replaced. */
   readonly undo?: readonly string[] | undefined;
   /**

@@ -1,7 +1,7 @@
 import { CarillonError, type Json, type TaskName, type TaskRef, type TriggerOptions } from "@carillon/core";
 import { assertName, assertOptions, assertOverlap, triggerKey } from "@carillon/core/internal";
 import type { TriggerResult as StoredTrigger } from "@carillon/store";
-import { differenceOf } from "./change.js";
+import { differenceOf, shown } from "./change.js";
 import { missedRule, modeOf, notFound, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { TaskWriter } from "./task-writer.js";
@@ -46,9 +46,17 @@ export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions)
   const mode = modeOf(options.mode);
   const by = scope.author(options.by);
   const name = await scope.locate(ref);
-  const answer = await scope.store.tasks.resume(name, missed, by.replace(/\s/g, "_"), { mode });
+  const { tasks } = scope.store;
+  const [stored, answer] = await Promise.all([
+    tasks.get(name).catch(() => undefined),
+    tasks.resume(name, missed, by.replace(/\s/g, "_"), { mode }),
+  ]);
   if (answer === "MISSING") throw notFound(name);
-  if (answer === "OK") scope.log("resume", name, by, { details: { missed, mode } });
+  if (answer === "OK")
+    scope.log("resume", name, by, {
+      before: stored?.paused && shown({ paused: stored.paused }),
+      details: { missed, mode },
+    });
   return answer === "OK";
 }
 

@@ -81,7 +81,7 @@ export function Bands({
         const right = Math.min(width, x(band.to ?? to));
         const kind = band.kind === "freeze" ? "freeze" : "pause";
         return right <= left ? null : (
-          <g key={`${band.kind} ${band.from}`} className="band" data-kind={kind}>
+          <g key={`${band.kind} ${band.from} ${band.to}`} className="band" data-kind={kind}>
             <title>{w.bands[band.kind](band.by, band.note)}</title>
             <rect x={left} width={right - left} height={HEIGHT} />
             {right - left > 70 ? (
