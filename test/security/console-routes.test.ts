@@ -81,7 +81,7 @@ const OWNED = [
     "/runs",
     "/revisions",
     "/restore",
-    "/ledger",
+    "/skips",
     "/stats",
   ].map((rest) => `/api/v1/tasks/q/system/a${rest}`),
   ...["explain", "ticks", "backfills", "observed", "shadow"].map(

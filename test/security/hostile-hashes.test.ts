@@ -202,7 +202,9 @@ async function isSeen(at: World): Promise<void> {
   expect(others(tasks)).toEqual([...GOOD].sort());
   expect(tasks.filter(({ owner, queue }) => owner !== "system" || queue !== QUEUE)).toEqual([]);
   expect(
-    others((await operatorOf(at.client).occurrences.upNext({ limit: 100 })).upcoming.map(({ task }) => task)),
+    others(
+      (await operatorOf(at.client).occurrences.upcoming({ limit: 100 })).upcoming.map(({ task }) => task),
+    ),
   ).toEqual([...GOOD].sort());
   const forecast = (await operatorOf(at.client).occurrences.forecast({ within: "10s", limit: 1_000 }))
     .upcoming;
@@ -216,7 +218,7 @@ async function answersOf(at: World, id = "m"): Promise<void> {
     () => at.client.get(id),
     () => at.client.runs.list(id),
     () => at.client.runs.stats(id),
-    () => at.client.runs.ledger(id),
+    () => at.client.runs.skips(id),
     () => explained(at.client, id, "2026-01-01T00:00:10Z"),
     () => at.client.pause(id),
     () => at.client.resume(id),

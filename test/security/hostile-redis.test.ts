@@ -188,7 +188,7 @@ describe("corrupt data alongside the tasks", () => {
       0,
     );
     (await operatorOf(client).calendars.list()).calendars;
-    await operatorOf(client).occurrences.upNext();
+    await operatorOf(client).occurrences.upcoming();
     await client.runs.journal();
     await client.trigger("a", { overlap: "allow" });
   });

@@ -257,7 +257,7 @@ describe("too much data", () => {
     await cheaply(() => client.runs.list("a", { limit: 1e9 }));
     await cheaply(() =>
       operatorOf(client)
-        .occurrences.upNext({ limit: 1e9 })
+        .occurrences.upcoming({ limit: 1e9 })
         .then(({ upcoming }) => upcoming),
     );
     await cheaply(() =>

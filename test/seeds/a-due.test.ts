@@ -67,11 +67,9 @@ describe("A2 due tasks fire, the earliest first", () => {
     for (const [id, seconds] of due) {
       await kit.client.put({ ...bell, id, schedule: { at: at(seconds) }, enabled: id !== "off" });
     }
-    expect((await operatorOf(kit.client).occurrences.upNext()).upcoming.map(({ task }) => task.id)).toEqual([
-      "a",
-      "b",
-      "c",
-    ]);
+    expect((await operatorOf(kit.client).occurrences.upcoming()).upcoming.map(({ task }) => task.id)).toEqual(
+      ["a", "b", "c"],
+    );
     await kit.advance("1m");
     const jobs = await stand.queue("bells").getWaiting();
     expect(jobs.map(({ data }) => data.occurrence.task)).toEqual(["a", "b", "c"]);
@@ -114,9 +112,7 @@ describe("A4 a run still going skips the next occurrence, and due moves on", () 
       due: at(30),
       nextExecution: at(30),
     });
-    expect(await kit.client.runs.ledger("t")).toMatchObject([
-      { reason: "overlap", from: at(20), to: at(20) },
-    ]);
+    expect(await kit.client.runs.skips("t")).toMatchObject([{ reason: "overlap", from: at(20), to: at(20) }]);
     await kit.advanceTo("02:00");
     await kit
       .expect("t")
@@ -196,7 +192,7 @@ describe("A5 times missed while every node was down collapse into one", () => {
       { nominal: at(360), trigger: "catch-up", missed: { from: at(120), to: at(300) } },
       { nominal: at(60), trigger: "schedule", missed: undefined },
     ]);
-    expect(await client.runs.ledger("t")).toMatchObject([{ reason: "missed", from: at(120), to: at(300) }]);
+    expect(await client.runs.skips("t")).toMatchObject([{ reason: "missed", from: at(120), to: at(300) }]);
     expect(await client.get("t")).toMatchObject({ cursor: at(360), nextExecution: at(420) });
 
     await clock.set(at(420));
@@ -297,7 +293,7 @@ describe("A14 a finished one-off never fires again", () => {
     for (const id of Object.keys(past))
       await kit.expect(id).fired(0).skipped(0).state("finished").nextAt(undefined);
     expect(await stand.queue("bells").getJobCountByTypes()).toBe(0);
-    expect((await operatorOf(kit.client).occurrences.upNext()).upcoming).toEqual([]);
+    expect((await operatorOf(kit.client).occurrences.upcoming()).upcoming).toEqual([]);
   });
 
   test("a task that has fired stays finished, even if it is put again", async () => {
@@ -328,7 +324,7 @@ describe("A18 a manual run still going skips the next occurrence", () => {
       ["schedule", "30"],
       ["manual", "05"],
     ]);
-    expect(await kit.client.runs.ledger("t")).toMatchObject([{ reason: "overlap", decisions: 2 }]);
+    expect(await kit.client.runs.skips("t")).toMatchObject([{ reason: "overlap", decisions: 2 }]);
   });
 });
 

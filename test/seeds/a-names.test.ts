@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { explained } from "../../packages/ops/test/in-words.js";
 import { anything, Stand } from "./harness.js";
 
-type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
+type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
 
 const stand = Stand.use();
 const bell = { id: "t", type: "ring", queue: "bells", schedule: { every: "1h" } };
@@ -34,7 +34,7 @@ describe("A10 owners are isolated from each other", () => {
     expect(await names(beta)).toEqual(["beta/only", "beta/t"]);
     expect(await names(all)).toEqual(["acme/t", "beta/only", "beta/t"]);
     expect((await acme.list({ owner: "beta" })).tasks).toEqual([]);
-    expect((await operatorOf(acme).occurrences.upNext()).upcoming.map(({ task }) => task.owner)).toEqual([
+    expect((await operatorOf(acme).occurrences.upcoming()).upcoming.map(({ task }) => task.owner)).toEqual([
       "acme",
     ]);
     expect(
@@ -56,7 +56,7 @@ describe("A10 owners are isolated from each other", () => {
     for (const owner of owners) await kit.expect(`${owner}/t`).firedAt(["01:00"]);
   });
 
-  test("many tasks of another owner do not hide one's own from upnext", async () => {
+  test("many tasks of another owner do not hide one's own from upcoming", async () => {
     const [acme, all] = [stand.client({ owner: "acme" }), stand.client()];
     const now = await stand.time();
     await acme.put({ ...bell, id: "own", schedule: { at: now + 3_600_000 } });
@@ -69,7 +69,7 @@ describe("A10 owners are isolated from each other", () => {
     }));
     await all.putMany(crowd);
     const names = (upcoming: Upcoming[]) => upcoming.map(({ task }) => `${task.owner}/${task.id}`);
-    expect(names((await operatorOf(acme).occurrences.upNext()).upcoming)).toEqual(["acme/own"]);
+    expect(names((await operatorOf(acme).occurrences.upcoming()).upcoming)).toEqual(["acme/own"]);
     expect(
       names((await operatorOf(acme).occurrences.forecast({ within: "2h", limit: 20 })).upcoming),
     ).toEqual(["acme/own"]);
@@ -86,7 +86,7 @@ describe("A10 owners are isolated from each other", () => {
       (ref) => acme.resume(ref),
       (ref) => acme.trigger(ref),
       (ref) => acme.runs.list(ref),
-      (ref) => acme.runs.ledger(ref),
+      (ref) => acme.runs.skips(ref),
       (ref) => acme.runs.stats(ref),
       (ref) => acme.runs.journal({ task: ref }),
       (ref) => explained(acme, ref, before.nextExecution ?? 0),
@@ -203,7 +203,7 @@ describe("A11 one task per owner and id, put atomically", () => {
     expect(await clients[0]?.count()).toBe(1);
     expect(
       await operatorOf(clients[0] as Client)
-        .occurrences.upNext()
+        .occurrences.upcoming()
         .then(({ upcoming }) => upcoming),
     ).toHaveLength(1);
   });
@@ -231,7 +231,7 @@ describe("A11 one task per owner and id, put atomically", () => {
     expect(task).toMatchObject(versions[won] as object);
     const hours = (won + 2) * 3_600_000;
     expect(task.nextExecution).toBe(Math.floor(task.updated / hours + 1) * hours);
-    expect((await operatorOf(client).occurrences.upNext()).upcoming).toMatchObject([
+    expect((await operatorOf(client).occurrences.upcoming()).upcoming).toMatchObject([
       { task: { id: "t" }, due: task.nextExecution },
     ]);
     // The task is not found by the tag of a rejected version either.

@@ -142,7 +142,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
         ["schedule", 1],
         ...given.runs,
       ]);
-      const skips = (await client.runs.ledger("t")).reverse();
+      const skips = (await client.runs.skips("t")).reverse();
       expect(skips.map(({ reason, from, to }) => [reason, inHours(from), inHours(to)])).toEqual([
         ...(given.missed ? [["missed", ...given.missed]] : []),
         ["retry-superseded", 1, 1],

@@ -210,7 +210,7 @@ describe("D12 a handler may say when its task runs next", () => {
     expect(new Set(keys).size).toBe(3 * ids.length);
   });
 
-  it("if concurrent runs ask, the last request counts; the other time is in the ledger", async () => {
+  it("if concurrent runs ask, the last request counts; the other time is in the skips", async () => {
     const type = task(async ({ runNextAt, occurrence: { trigger, nominal } }) => {
       if (trigger !== "schedule") return;
       const minute = (nominal - Date.parse("2026-01-01T00:00:00Z")) / 60_000;
@@ -224,7 +224,7 @@ describe("D12 a handler may say when its task runs next", () => {
     await kit.advanceTo("30:00");
     await kit.expect("t").ranAt(["1:00", "2:00", "3:00", "20:00"]).state("finished");
     const at = Date.parse("2026-01-01T00:10:00Z");
-    expect(await kit.client.runs.ledger("t")).toMatchObject([{ reason: "superseded", from: at, to: at }]);
+    expect(await kit.client.runs.skips("t")).toMatchObject([{ reason: "superseded", from: at, to: at }]);
     expect(await explained(kit.client, "t", at)).toMatchObject({ verdict: "skipped" });
   });
 });

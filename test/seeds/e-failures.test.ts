@@ -270,7 +270,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, rerun, payload: {} });
     await kit.advanceTo("2:30:00");
     await kit.expect("t").ranAt(["1:00:00", "2:00:00"]).outcomes(["failed", "succeeded"]);
-    expect(await kit.client.runs.ledger("t")).toMatchObject([
+    expect(await kit.client.runs.skips("t")).toMatchObject([
       { reason: "retry-superseded", from: at("01:00:00"), to: at("01:00:00"), decisions: 1 },
     ]);
     const { runs } = await kit.history("t");
@@ -296,7 +296,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
       ["manual", at("01:29:30")],
       ["schedule", at("02:00:00")],
     ]);
-    expect(await kit.client.runs.ledger("t")).toMatchObject([
+    expect(await kit.client.runs.skips("t")).toMatchObject([
       { reason: "retry-superseded", from: at("01:00:00"), to: at("01:00:00"), decisions: 1 },
     ]);
   });
@@ -312,6 +312,6 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     await kit.expect("t").fired(1).skipped("overlap", 1);
     await kit.advanceTo("1:40:00");
     await kit.expect("t").ranAt(["45:00"]).finishedAt(["1:35:00"]).outcomes(["succeeded"]);
-    expect((await kit.client.runs.ledger("t"))[0]).toMatchObject({ reason: "overlap", from: at("01:00:00") });
+    expect((await kit.client.runs.skips("t"))[0]).toMatchObject({ reason: "overlap", from: at("01:00:00") });
   });
 });

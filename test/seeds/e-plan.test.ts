@@ -4,7 +4,7 @@ import { storeOf } from "@carillon/store/internal";
 import { describe, expect, it } from "vitest";
 import { anything, Stand } from "./harness.js";
 
-type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
+type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
 
 const stand = Stand.use();
 
@@ -30,7 +30,7 @@ const TASKS: TaskInput[] = [
   inQueue("never", { every: "5m" }, { enabled: false }),
 ];
 
-describe("E9 forecast and up-next list equal the later runs", () => {
+describe("E9 forecast and upcoming list equal the later runs", () => {
   const named = ({ task, nominal, due }: Upcoming) => `${due} ${task.id} of ${nominal}`;
 
   it("the forecast of the next hours equals the later runs", async () => {
@@ -57,7 +57,7 @@ describe("E9 forecast and up-next list equal the later runs", () => {
     expect(happened.map(named).sort()).toEqual(forecast.map(named).sort());
   });
 
-  it("the up-next list equals the later runs, in order", async () => {
+  it("the upcoming list equals the later runs, in order", async () => {
     const started: string[] = [];
     const type = defineTask("work", {
       queue: "bells",
@@ -66,22 +66,22 @@ describe("E9 forecast and up-next list equal the later runs", () => {
     });
     const kit = await stand.kit({ types: [type], queues: ["bells", "gongs"], start: "2026-01-01T00:00:30Z" });
     await kit.client.putMany(TASKS);
-    const upNext = (await operatorOf(kit.client).occurrences.upNext()).upcoming;
+    const upcoming = (await operatorOf(kit.client).occurrences.upcoming()).upcoming;
     // All tasks but the disabled one, each with its next time.
-    expect(upNext.map(({ task }) => task.id).sort()).toEqual(
+    expect(upcoming.map(({ task }) => task.id).sort()).toEqual(
       TASKS.map(({ id }) => id)
         .filter((id) => id !== "never")
         .sort(),
     );
-    for (const { task, due } of upNext) expect((await kit.client.get(task)).nextExecution).toBe(due);
-    expect((await operatorOf(kit.client).occurrences.upNext({ limit: 3 })).upcoming.map(named)).toEqual(
-      upNext.slice(0, 3).map(named),
+    for (const { task, due } of upcoming) expect((await kit.client.get(task)).nextExecution).toBe(due);
+    expect((await operatorOf(kit.client).occurrences.upcoming({ limit: 3 })).upcoming.map(named)).toEqual(
+      upcoming.slice(0, 3).map(named),
     );
     await kit.advanceTo("2026-01-01T08:00:00Z");
-    const firsts = new Set(upNext.map(({ task, due }) => `${due} ${task.id}`));
+    const firsts = new Set(upcoming.map(({ task, due }) => `${due} ${task.id}`));
     expect(started.filter((start) => firsts.has(start))).toEqual([...firsts]);
     // Nothing ran before the first of the list.
-    expect(started[0]).toBe(`${upNext[0]?.due} ${upNext[0]?.task.id}`);
+    expect(started[0]).toBe(`${upcoming[0]?.due} ${upcoming[0]?.task.id}`);
   });
 });
 

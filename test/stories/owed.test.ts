@@ -42,23 +42,23 @@ describe("past occurrences", () => {
       expect(await fired()).toEqual([]);
       await kit.client.resume("t", { missed: "catch-up" });
       await kit.advance("2m");
-      return { runs: await fired(), ledger: await kit.client.runs.ledger("t") };
+      return { runs: await fired(), skips: await kit.client.runs.skips("t") };
     }
 
     it("skip: none of them", async () => {
-      const { runs, ledger } = await resumed("skip");
+      const { runs, skips } = await resumed("skip");
       expect(runs.map(({ nominal }) => nominal)).toEqual([11, 12]);
-      expect(ledger).toMatchObject([{ reason: "missed", from: START + 60_000, to: START + 600_000 }]);
+      expect(skips).toMatchObject([{ reason: "missed", from: START + 60_000, to: START + 600_000 }]);
     });
 
     it("one: the latest, for all", async () => {
-      const { runs, ledger } = await resumed("one");
+      const { runs, skips } = await resumed("one");
       expect(runs.map(({ nominal, trigger }) => [nominal, trigger])).toEqual([
         [10, "catch-up"],
         [11, "schedule"],
         [12, "schedule"],
       ]);
-      expect(ledger).toMatchObject([{ reason: "missed", from: START + 60_000, to: START + 540_000 }]);
+      expect(skips).toMatchObject([{ reason: "missed", from: START + 60_000, to: START + 540_000 }]);
     });
 
     it("all: one after another", async () => {
@@ -85,8 +85,8 @@ describe("past occurrences", () => {
     });
 
     it("all within a window", async () => {
-      const { ledger } = await resumed("all", { window: "3m" });
-      expect(ledger.at(-1)).toMatchObject({ reason: "missed", from: START + 60_000, to: START + 420_000 });
+      const { skips } = await resumed("all", { window: "3m" });
+      expect(skips.at(-1)).toMatchObject({ reason: "missed", from: START + 60_000, to: START + 420_000 });
     });
 
     it("at most the given number", async () => {
@@ -96,7 +96,7 @@ describe("past occurrences", () => {
       await kit.client.resume("t", { missed: "catch-up" });
       await kit.advance("1s");
       expect((await fired()).map(({ nominal }) => nominal)).toEqual([7, 8, 9, 10]);
-      expect(await kit.client.runs.ledger("t")).toMatchObject([
+      expect(await kit.client.runs.skips("t")).toMatchObject([
         { reason: "missed", from: START + 60_000, to: START + 360_000 },
       ]);
     });
@@ -120,7 +120,7 @@ describe("past occurrences", () => {
       await kit.client.resume("t", { by: "eve" });
       await kit.advance("1m");
       expect((await fired()).map(({ nominal }) => nominal)).toEqual([11]);
-      expect(await kit.client.runs.ledger("t")).toMatchObject([
+      expect(await kit.client.runs.skips("t")).toMatchObject([
         { reason: "paused", from: START + 60_000, to: START + 600_000, by: "eve" },
       ]);
     });

@@ -23,15 +23,15 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
     return runs.sort((a, b) => a.enqueued - b.enqueued);
   }
 
-  /** Checks run records, ledger and task: each time decided once, none missing, no two runs at once. */
+  /** Checks run records, skips and task: each time decided once, none missing, no two runs at once. */
   async function promisesHold(overlap: OverlapPolicy): Promise<void> {
-    const [runs, ledger, stored] = await Promise.all([
+    const [runs, skips, stored] = await Promise.all([
       kit.client.runs.list("t", { limit: 1_000 }),
-      kit.client.runs.ledger("t"),
+      kit.client.runs.skips("t"),
       kit.store.tasks.get({ queue: QUEUE, owner: "system", id: "t" }),
     ]);
     const decided = [...runs, ...(stored?.pending ?? [])].map(({ nominal }) => nominal);
-    for (const { from, to } of ledger) for (let at = from; at <= to; at += 10_000) decided.push(at);
+    for (const { from, to } of skips) for (let at = from; at <= to; at += 10_000) decided.push(at);
     const schedule = compileSchedule(SCHEDULE);
     const due: number[] = [];
     const start = Date.parse("2026-01-01T00:00:00Z");

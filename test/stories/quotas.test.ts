@@ -17,7 +17,7 @@ describe("a quota", () => {
 
   const put = (owner: string, id: string, every = "10m") =>
     kit.client.put(ring, { id, owner, schedule: { every }, payload: {}, overlap: "allow" });
-  const ledger = async (owner: string, id: string) => (await kit.client.runs.ledger({ owner, id })).reverse();
+  const skipsOf = async (owner: string, id: string) => (await kit.client.runs.skips({ owner, id })).reverse();
 
   it("of tasks refuses one more, by owner or in all; stored tasks stay and can be changed", async () => {
     await operatorOf(kit.client).quotas.set({ scope: "owner:*", tasks: 1 });
@@ -47,7 +47,7 @@ describe("a quota", () => {
     expect(await kit.client.count()).toBe(3);
   });
 
-  it("of the interval refuses a shorter one, and thins out a stored schedule with each skip in the ledger", async () => {
+  it("of the interval refuses a shorter one, and thins out a stored schedule with each skip on record", async () => {
     await put("acme", "fast", "10s");
     await operatorOf(kit.client).quotas.set({ scope: "all", interval: "1m" });
     await expect(put("acme", "other", "30s")).rejects.toMatchObject({
@@ -64,7 +64,7 @@ describe("a quota", () => {
     expect(runs.length).toBeLessThanOrEqual(6);
     expect(runs.length).toBeGreaterThanOrEqual(5);
     // Each time is a run or in a range, never both.
-    const skips = await ledger("acme", "fast");
+    const skips = await skipsOf("acme", "fast");
     expect(new Set(skips.map(({ reason }) => reason))).toEqual(new Set(["quota"]));
     for (let time = Math.ceil((start + 1) / 10_000) * 10_000; time <= kit.now; time += 10_000) {
       const ways = [
@@ -86,7 +86,7 @@ describe("a quota", () => {
     await kit.advance("10m");
     expect(await kit.client.runs.list({ owner: "acme", id: "a" })).toHaveLength(3);
     expect(await kit.client.runs.list({ owner: "beta", id: "b" })).toHaveLength(10);
-    const [skip, ...others] = await ledger("acme", "a");
+    const [skip, ...others] = await skipsOf("acme", "a");
     expect(others).toEqual([]);
     expect(skip).toMatchObject({ reason: "quota", to: (skip?.from ?? 0) + 6 * 60_000 });
     const refused = kit.client.trigger({ owner: "acme", id: "a" });

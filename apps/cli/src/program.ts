@@ -45,7 +45,7 @@ import { registerPause, registerRm, registerTag, registerTrigger } from "./comma
 import { registerTicks } from "./commands/ticks.js";
 import { registerTokens } from "./commands/tokens.js";
 import { registerTypes } from "./commands/types.js";
-import { registerForecast, registerUpNext } from "./commands/upcoming.js";
+import { registerForecast, registerUpcoming } from "./commands/upcoming.js";
 import { registerValidate } from "./commands/validate.js";
 import { registerWorkers } from "./commands/workers.js";
 import { EXIT, EXIT_HELP, type ExitCode } from "./exit-codes.js";
@@ -93,7 +93,7 @@ const COMMANDS: readonly Register[] = [
   registerRestore,
   registerDeleted,
   registerStats,
-  registerUpNext,
+  registerUpcoming,
   registerForecast,
   registerLoad,
   registerBackfill,

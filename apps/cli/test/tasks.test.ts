@@ -41,7 +41,7 @@ describe("one task", () => {
 
     expect(await json(["pause", "a", "--note", "broken", "--by", "eve"])).toMatchObject({ changed: true });
     const paused = await json(["show", "system/a", "--queue", "bar"]);
-    expect(paused).toMatchObject({ state: "paused", paused: { by: "eve", note: "broken" }, ledger: [] });
+    expect(paused).toMatchObject({ state: "paused", paused: { by: "eve", note: "broken" }, skips: [] });
     expect(paused.displayState).toBe("DISABLED");
     expect((await cli(["show", "a"])).stdout).toMatch(/\nstate +paused \(DISABLED\)\n(.*\n)*enqueued +0\n/);
     expect(await json(["list", "--state", "paused"])).toMatchObject({ tasks: [{ id: "a" }] });

@@ -18,19 +18,19 @@ beforeEach(async () => {
 
 const ids = ({ upcoming }: { upcoming: { task: { id: string } }[] }) => upcoming.map((one) => one.task.id);
 
-describe("upnext", () => {
+describe("upcoming", () => {
   it("lists the next due times, earliest first", async () => {
-    const found = await json(["upnext"]);
+    const found = await json(["upcoming"]);
     expect(ids(found)).toEqual(["first", "other", "later"]);
     expect(found.upcoming[0]).toEqual({
       task: { queue: "bar", owner: "acme", id: "first" },
       nominal: at(0),
       due: at(0),
     });
-    expect(ids(await json(["upnext", "-n", "1"]))).toEqual(["first"]);
-    expect(ids(await json(["upnext", "-q", "foo"]))).toEqual(["other"]);
-    expect(ids(await json(["upnext", "--owner", "acme"]))).toEqual(["first"]);
-    const { stdout } = await cli(["upnext", "-n", "2"]);
+    expect(ids(await json(["upcoming", "-n", "1"]))).toEqual(["first"]);
+    expect(ids(await json(["upcoming", "-q", "foo"]))).toEqual(["other"]);
+    expect(ids(await json(["upcoming", "--owner", "acme"]))).toEqual(["first"]);
+    const { stdout } = await cli(["upcoming", "-n", "2"]);
     expect(stdout).toMatch(
       /^DUE +QUEUE +TASK\n\S+ \(in .*\) +bar +acme\/first\n\S+ \(in .*\) +foo +system\/other\n$/,
     );
@@ -38,18 +38,18 @@ describe("upnext", () => {
 
   it("shows nominal times that differ", async () => {
     await bench.client.put(task("spread", { queue: "foo", schedule: { every: "5m", jitter: "2m" } }));
-    expect((await cli(["upnext", "-q", "foo"])).stdout).toMatch(/^DUE +NOMINAL +QUEUE +TASK\n/);
+    expect((await cli(["upcoming", "-q", "foo"])).stdout).toMatch(/^DUE +NOMINAL +QUEUE +TASK\n/);
   });
 
   it("says which freeze skips or holds an occurrence, and why", async () => {
     await json(["freeze", "first", "--owner", "acme", "--note", "INC-43", "--by", "ann"]);
-    const { stdout } = await cli(["upnext", "-n", "1"]);
+    const { stdout } = await cli(["upcoming", "-n", "1"]);
     expect(stdout).toMatch(/ FROZEN\n.* acme\/first +until lifted by ann: INC-43\n$/);
   });
 
   it("reports an empty list", async () => {
-    expect((await cli(["upnext", "--namespace", "empty"])).stdout).toBe("Nothing is due.\n");
-    expect(await json(["upnext", "-q", "none"])).toEqual({ upcoming: [] });
+    expect((await cli(["upcoming", "--namespace", "empty"])).stdout).toBe("Nothing is due.\n");
+    expect(await json(["upcoming", "-q", "none"])).toEqual({ upcoming: [] });
   });
 
   it.each([
@@ -58,7 +58,7 @@ describe("upnext", () => {
     ["-n", "x"],
     ["-q", "a b"],
   ])("refuses %s %s with 2", async (...args) => {
-    expect(await cli(["upnext", ...args])).toMatchObject({ code: 2, stdout: "" });
+    expect(await cli(["upcoming", ...args])).toMatchObject({ code: 2, stdout: "" });
   });
 });
 
@@ -92,10 +92,10 @@ describe("forecast", () => {
 
   it("names the invalid argument", async () => {
     for (const [command, most] of [
-      ["upnext", 1_000],
+      ["upcoming", 1_000],
       ["forecast", 100_000],
     ] as const) {
-      const args = command === "upnext" ? [command] : [command, "1h"];
+      const args = command === "upcoming" ? [command] : [command, "1h"];
       expect(await refusal([...args, "--limit", "0"])).toMatchObject({
         exit: 2,
         field: "limit",

@@ -223,7 +223,7 @@ describe("parameters", () => {
     ["/tasks/q/system/a?full=1", "full"],
     ["/tasks/q/system/a/runs?limit=x", "limit"],
     ["/tasks/q/system/a/runs?offset=9999999", "offset"],
-    ["/tasks/q/system/a/ledger?limit=1", "limit"],
+    ["/tasks/q/system/a/skips?limit=1", "limit"],
     ["/nodes?x", "x"],
     ["/queues?x", "x"],
     ["/calendars?x", "x"],

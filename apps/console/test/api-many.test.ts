@@ -4,7 +4,7 @@ import type { ConditionName } from "@carillon/sdk/conditions";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Console, OPERATOR, startConsole, VIEWER } from "./harness.js";
 
-type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
+type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
 
 let console_: Console;
 beforeAll(async () => {
@@ -275,7 +275,7 @@ describe("upcoming occurrences", () => {
   const upcoming = async (path: string) => (await api("GET", path)).body["upcoming"] as Upcoming[];
   const ids = (found: Upcoming[]) => found.map((one) => one.task.id);
 
-  test("upnext lists each task once, earliest first", async () => {
+  test("upcoming lists each task once, earliest first", async () => {
     const found = await upcoming("/upcoming");
     expect(ids(found)).toEqual(["often", "first", "later"]);
     expect(found[1]).toEqual({

@@ -441,17 +441,17 @@ describe("verbs", () => {
     });
   });
 
-  test("the ledger lists skipped occurrences with their reasons", async () => {
+  test("the skips have their reasons", async () => {
     const put = await api("POST", "/tasks", minimal("a", { schedule: { every: "500ms" } }));
     const due = put.body["nextExecution"] as number;
-    expect((await api("GET", "/tasks/q/system/a/ledger")).body).toEqual({ ledger: [] });
+    expect((await api("GET", "/tasks/q/system/a/skips")).body).toEqual({ skips: [] });
     await eventually(async () => (await storeOf(console_.client).serverTime()) > due);
     await api("PUT", "/tasks/q/system/a", minimal("a"));
-    const { body } = await api("GET", "/tasks/q/system/a/ledger");
-    expect(body["ledger"]).toMatchObject([{ reason: "superseded", from: expect.any(Number) }]);
+    const { body } = await api("GET", "/tasks/q/system/a/skips");
+    expect(body["skips"]).toMatchObject([{ reason: "superseded", from: expect.any(Number) }]);
   });
 
-  test.each(["POST /pause", "POST /resume", "POST /trigger", "GET /runs", "GET /ledger"])(
+  test.each(["POST /pause", "POST /resume", "POST /trigger", "GET /runs", "GET /skips"])(
     "%s of a task that is not there",
     async (asked) => {
       const [method = "", verb] = asked.split(" ");

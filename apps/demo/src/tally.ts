@@ -1,4 +1,4 @@
-import type { Client, LedgerEntry, Run, Task } from "@carillon/sdk";
+import type { Client, Run, Skip, Task } from "@carillon/sdk";
 import { compileSchedule, seedOf } from "@carillon/sdk/schedule";
 
 /** Nominal times remembered of each task. */
@@ -7,15 +7,15 @@ const MEMORY = 500;
 interface History {
   /** By nominal time: the runs that were enqueued for it. */
   readonly runs: Map<number, Set<string>>;
-  /** Entries of the ledger by their begin; itself it keeps the newest 50 only. */
-  readonly skips: Map<number, LedgerEntry>;
+  /** Skips by their begin; itself it keeps the newest 50 only. */
+  readonly skips: Map<number, Skip>;
   /** Times before this are not checked: their entries may have been lost before the tally began. */
   readonly since: number;
   missed: Set<number>;
 }
 
 /**
- * Checks the promise while the demo runs, from records alone: each nominal time has one run, a ledger entry that says
+ * Checks the promise while the demo runs, from records alone: each nominal time has one run, a skip that says
  * why not, or it waits for another run to end.
  */
 export class Tally {
@@ -45,17 +45,17 @@ export class Tally {
     const { tasks } = await client.list({ limit: 1_000 });
     for (const task of tasks) {
       const ref = { queue: task.queue, owner: task.owner, id: task.id };
-      const [runs, ledger] = await Promise.all([
+      const [runs, skips] = await Promise.all([
         client.runs.list(ref, { limit: 100 }),
-        client.runs.ledger(ref),
+        client.runs.skips(ref),
       ]);
-      this.learn(task, runs, ledger);
+      this.learn(task, runs, skips);
     }
   }
 
-  learn(task: Task, runs: readonly Run[], ledger: readonly LedgerEntry[]): void {
+  learn(task: Task, runs: readonly Run[], skips: readonly Skip[]): void {
     const key = `${task.queue} ${task.owner}/${task.id}`;
-    const since = Math.min(...ledger.map(({ from }) => from));
+    const since = Math.min(...skips.map(({ from }) => from));
     const history = this.#tasks.get(key) ?? {
       runs: new Map(),
       skips: new Map(),
@@ -69,7 +69,7 @@ export class Tally {
       known.add(run.id);
       history.runs.set(run.nominal, known);
     }
-    for (const entry of ledger) history.skips.set(entry.from, entry);
+    for (const entry of skips) history.skips.set(entry.from, entry);
     if (history.runs.size === 0 || task.cursor === undefined) return;
 
     const schedule = compileSchedule(task.schedule, seedOf(task));

@@ -1,4 +1,4 @@
-import type { LedgerEntry, Run, Task } from "@carillon/sdk";
+import type { Run, Skip, Task } from "@carillon/sdk";
 import { describe, expect, it } from "vitest";
 import { Tally } from "../src/tally.js";
 
@@ -12,10 +12,10 @@ const task = (cursor: number, ...pending: number[]) =>
     pending: pending.map((nominal) => ({ nominal })),
   }) as unknown as Task;
 const run = (nominal: number, id = `r${nominal}`) => ({ id, nominal, trigger: "schedule" }) as Run;
-const skip = (from: number, to: number) => ({ reason: "overlap", from, to, decisions: 2 }) as LedgerEntry;
+const skip = (from: number, to: number) => ({ reason: "overlap", from, to, decisions: 2 }) as Skip;
 
 describe("the demo's tally, from records alone", () => {
-  it("finds nothing wrong if each time has a run or a ledger entry", () => {
+  it("finds nothing wrong if each time has a run or a skip", () => {
     const tally = new Tally();
     tally.learn(task(40_000), [run(40_000), run(10_000)], [skip(20_000, 30_000)]);
     expect([tally.enqueued, tally.skipped, tally.missed, tally.doubled]).toEqual([2, 2, 0, 0]);
@@ -40,7 +40,7 @@ describe("the demo's tally, from records alone", () => {
     expect([tally.enqueued, tally.missed]).toEqual([2, 0]);
   });
 
-  it("checks nothing from before the oldest entry that the ledger had when the tally began", () => {
+  it("checks nothing from before the oldest entry that the skips had when the tally began", () => {
     const tally = new Tally();
     tally.learn(task(50_000), [run(50_000), run(10_000)], [skip(40_000, 40_000)]);
     expect(tally.missed).toBe(0);

@@ -52,7 +52,7 @@ it("a heartbeat goes to the watchdog as long as a node enqueues and a worker han
   await worker.stop();
   const sent = received.length;
   await eventually(async () => {
-    const skipped = await client.runs.ledger({ id: "watchdog", queue: "carillon-alerts" });
+    const skipped = await client.runs.skips({ id: "watchdog", queue: "carillon-alerts" });
     expect(skipped).toMatchObject([{ reason: "behind" }]);
   });
   expect(received).toHaveLength(sent);

@@ -91,7 +91,7 @@ export interface Skipped {
   readonly reason: SkipReason;
   readonly from: number;
   readonly to: number;
-  /** Text that the ledger keeps with it. */
+  /** Text that is kept with the skip. */
   readonly note?: string;
 }
 

@@ -41,7 +41,7 @@ export interface Freeze extends FreezeScope {
   readonly created: number;
 }
 
-/** A freeze that holds at some time, as the ledger and errors describe it. */
+/** A freeze that holds at some time, as skips and errors describe it. */
 export interface Frozen extends Pick<Freeze, "id" | "by" | "note"> {
   /** End of this freeze or window, UTC ms. Undefined: until it is lifted. */
   readonly until: number | undefined;

@@ -37,7 +37,7 @@ import { explain } from "./occurrences/explain.js";
 import { forecast } from "./occurrences/forecast.js";
 import { plannedLoad } from "./occurrences/load.js";
 import { listTicks, tickStrips } from "./occurrences/ticks.js";
-import { upNext } from "./occurrences/up-next.js";
+import { listUpcoming } from "./occurrences/upcoming.js";
 import { deleteQueue } from "./queues/delete.js";
 import { queueLimits } from "./queues/limits.js";
 import { listQueues } from "./queues/list.js";
@@ -53,11 +53,11 @@ import { compareRun } from "./runs/compare.js";
 import { getRun } from "./runs/get.js";
 import { listItems } from "./runs/items.js";
 import { journal } from "./runs/journal.js";
-import { ledger } from "./runs/ledger.js";
 import { listRuns } from "./runs/list.js";
 import { replayRun } from "./runs/replay.js";
 import { replayRuns } from "./runs/replay-many.js";
 import { retryItems } from "./runs/retry-items.js";
+import { listSkips } from "./runs/skips.js";
 import { stats } from "./runs/stats.js";
 import { statsOfAll } from "./runs/stats-of-all.js";
 import { summary } from "./runs/summary.js";
@@ -122,7 +122,7 @@ export const OPERATIONS = {
   nodes: { list: listNodes },
   occurrences: {
     board: boardOf,
-    upNext,
+    upcoming: listUpcoming,
     forecast,
     load: plannedLoad,
     ticks: listTicks,
@@ -153,7 +153,7 @@ export const OPERATIONS = {
     summary,
     stats,
     statsOfAll,
-    ledger,
+    skips: listSkips,
   },
   sets: { list: listSets, get: getSet, plan: planSet, apply: applySet },
   shadow: { observe, report: shadowReport },

@@ -41,7 +41,7 @@ export interface Context extends AttemptContext {
   /**
    * Asks for one more run at this time, recorded with this run's end; the last call counts. A time that is past means
    * at once. Of a task one such run waits: one that another run asked for before, for another time, is given up
-   * (`superseded` in the ledger).
+   * (`superseded` in the skips).
    * @param time epoch ms, a Date, or ISO 8601 with an offset
    * @throws `INVALID_OPTION`
    */

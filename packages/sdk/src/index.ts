@@ -23,8 +23,8 @@ export {
   bullPrefix,
   type ConnectionSpec,
   type IoredisClient,
-  type LedgerEntry,
   type Logger,
+  type Skip,
 } from "@carillon/store";
 export type { EventsOptions, LiveEvent } from "./client/events.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";

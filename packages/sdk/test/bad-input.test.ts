@@ -196,10 +196,10 @@ onEveryEngine("bad input", (connection) => {
     ["runs.journal", (o) => client.runs.journal(o), { since: 0 }, "since"],
     ["runs.statsOfAll", (o) => operatorOf(client).runs.statsOfAll(o), { outcomes: [] }, "outcomes"],
     [
-      "upNext",
+      "upcoming",
       (o) =>
         operatorOf(client)
-          .occurrences.upNext(o)
+          .occurrences.upcoming(o)
           .then(({ upcoming }) => upcoming),
       { within: "1h" },
       "within",

@@ -188,7 +188,7 @@ onEveryEngine("the client", (connection) => {
     expect(await client.runs.list("r", { limit: number, offset: number })).toHaveLength(1);
     expect(await client.runs.cancel(run, { by: text })).toBe(true);
     expect(
-      (await operatorOf(client).occurrences.upNext({ queue: text, limit: number })).upcoming,
+      (await operatorOf(client).occurrences.upcoming({ queue: text, limit: number })).upcoming,
     ).toHaveLength(1);
     expect(
       (await operatorOf(client).occurrences.forecast({ within: "2h", queue: text, limit: number })).upcoming,
@@ -411,7 +411,7 @@ onEveryEngine("the client", (connection) => {
     await bench.clock.advance(25_000);
     expect(await client.resume("t", { by: "ann b" })).toBe(true);
     expect(await client.resume("t")).toBe(false);
-    expect(await client.runs.ledger("t")).toEqual([
+    expect(await client.runs.skips("t")).toEqual([
       {
         reason: "paused",
         from: START + 10_000,
@@ -443,7 +443,7 @@ onEveryEngine("the client", (connection) => {
       () => client.resume("t"),
       () => client.trigger("t"),
       () => client.runs.list("t"),
-      () => client.runs.ledger("t"),
+      () => client.runs.skips("t"),
     ]) {
       await expect(act()).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
     }
@@ -660,7 +660,7 @@ onEveryEngine("the client", (connection) => {
             () => bound.trigger(form),
             () => bound.delete(form),
             () => bound.runs.list(form),
-            () => bound.runs.ledger(form),
+            () => bound.runs.skips(form),
           ]) {
             await expect(act()).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
           }

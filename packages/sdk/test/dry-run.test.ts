@@ -89,7 +89,7 @@ describe("a dry run of a put", () => {
       outcome: "updated",
       nextExecution: planned.nextExecution,
     });
-    expect((await client.runs.ledger("t"))[0]).toMatchObject({
+    expect((await client.runs.skips("t"))[0]).toMatchObject({
       reason: "superseded",
       ...planned.preview?.givenUp,
     });

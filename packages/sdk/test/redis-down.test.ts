@@ -61,11 +61,11 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ["limits", "INVALID_NAME", (c) => operatorOf(c).queues.limits({ queue: "a b" })],
   ["explain", "INVALID_OPTION", (c) => explained(c, "t", "soon")],
   [
-    "upNext",
+    "upcoming",
     "INVALID_OPTION",
     (c) =>
       operatorOf(c)
-        .occurrences.upNext({ limit: 0 })
+        .occurrences.upcoming({ limit: 0 })
         .then(({ upcoming }) => upcoming),
   ],
   [
@@ -133,7 +133,7 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
         .then(({ backfills }) => backfills),
   ],
   ["runs.cancelAll", "INVALID_OPTION", (c) => operatorOf(c).bulk.cancel()],
-  ["ledger", "INVALID_NAME", (c) => c.runs.ledger("a:b")],
+  ["skips", "INVALID_NAME", (c) => c.runs.skips("a:b")],
   ["putCalendar", "INVALID_NAME", (c) => operatorOf(c).calendars.put({ name: "a b", entries: [] })],
   [
     "putCalendar entries",

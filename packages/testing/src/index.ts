@@ -6,7 +6,7 @@ export type { SlotMove } from "./cluster-slots.js";
 export { type EventuallyOptions, eventually } from "./eventually.js";
 export { FaultProxy, type LateCopies, type SlowLink, startFaultProxy } from "./fault-proxy.js";
 export type { Expectation } from "./kit/expectation.js";
-export type { History, Skip } from "./kit/history.js";
+export type { CountedSkip, History } from "./kit/history.js";
 export { type PlainWorkerOptions, type TestKit, testKit } from "./kit/kit.js";
 export type { KitWorker } from "./kit/kit-worker.js";
 export type { Moment, Span } from "./kit/moment.js";

@@ -86,7 +86,7 @@ async function skipsOf({ url }, queues, tasks, from, to) {
   const client = new Client({ connection: url, namespace: NAMESPACE });
   const found = {};
   for (let i = 0; i < tasks; i++) {
-    for (const entry of await client.runs.ledger({ id: `t${i}`, queue: queues[i % queues.length] })) {
+    for (const entry of await client.runs.skips({ id: `t${i}`, queue: queues[i % queues.length] })) {
       const times = (Math.min(entry.to, to - 1) - Math.max(entry.from, from)) / 1000;
       if (times >= 0) found[entry.reason] = (found[entry.reason] ?? 0) + Math.floor(times) + 1;
     }

@@ -9,7 +9,7 @@ interface MoveOptions extends Globals {
 export const registerMove: Register = (program) => {
   taskCommand(program, "move", "move a task to another queue")
     .description(
-      "Moves a task to another queue, with its times, pause, counters and ledger; records of its runs are deleted. Nothing is\n" +
+      "Moves a task to another queue, with its times, pause, counters and skips; records of its runs are deleted. Nothing is\n" +
         "claimed meanwhile. Refused, and undone, if its open runs do not end. If it is interrupted, repeat it.",
     )
     .argument("<to>", "the other queue")

@@ -14,7 +14,7 @@ export const registerQuotas: Register = (program, out) => {
     .verb(
       "quotas",
       "most tasks, shortest interval and most waiting jobs",
-      "Lists the quotas of the namespace and of owners. Puts beyond them are refused; times beyond them are skipped, and are in the ledger.",
+      "Lists the quotas of the namespace and of owners. Puts beyond them are refused; times beyond them are skipped, with the reason quota.",
     )
     .answer(
       ({ ops }) => ops.quotas.list(),

@@ -147,7 +147,7 @@ function choices({ starts, policies }: ResumePlan, perMinute: number | undefined
     .filter((policy) => policies[policy].tasks > 0)
     .map((policy) => `${policy} ${policies[policy].tasks}`);
   return [
-    { name: "skip", starts: starts.skip, how: "drops them, as skipped in the ledger" },
+    { name: "skip", starts: starts.skip, how: "drops them, as skips" },
     { name: "latest", starts: starts.latest, how: pace(starts.latest) },
     { name: "catch-up", starts: starts["catch-up"], how: `at once; tasks by policy: ${which.join(", ")}` },
     { name: "all", starts: starts.all, how: pace(starts.all) },

@@ -1,6 +1,6 @@
 import type { Operator } from "@carillon/ops";
 import { duration, relative } from "@carillon/ops/words";
-import type { Client, LedgerEntry, Task, TaskStats } from "@carillon/sdk";
+import type { Client, Skip, Task, TaskStats } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
@@ -20,7 +20,7 @@ type Pending = Task["pending"][number];
 interface Whole {
   readonly task: Task;
   readonly stats: TaskStats;
-  readonly ledger: readonly LedgerEntry[];
+  readonly skips: readonly Skip[];
   readonly freeze: FreezeView | undefined;
 }
 
@@ -34,8 +34,8 @@ export const registerShow: Register = (program, out) => {
         const { policyFacts } = await import("./policies-text.js");
         return out.write(describe(whole, policyFacts(whole.task), out));
       }
-      const { task: found, stats, ledger } = whole;
-      await out.json({ ...found, stats, ledger });
+      const { task: found, stats, skips } = whole;
+      await out.json({ ...found, stats, skips });
     },
   );
 };
@@ -48,15 +48,15 @@ async function ask(
 ): Promise<Whole> {
   const task = await client.get(taskRef(text, queue, owner));
   const name = { queue: task.queue, owner: task.owner, id: task.id };
-  const [stats, ledger, { freezes }] = await Promise.all([
+  const [stats, skips, { freezes }] = await Promise.all([
     client.runs.stats(name),
-    client.runs.ledger(name),
+    client.runs.skips(name),
     ops.freezes.list(),
   ]);
-  return { task, stats, ledger, freeze: freezeOf(freezes, task) };
+  return { task, stats, skips, freeze: freezeOf(freezes, task) };
 }
 
-function describe({ task, stats, ledger, freeze }: Whole, policies: readonly Fact[], out: Output): string {
+function describe({ task, stats, skips, freeze }: Whole, policies: readonly Fact[], out: Output): string {
   const { paused, pending } = task;
   const note = paused?.note ? `: ${paused.note}` : "";
   const head = facts(
@@ -93,7 +93,7 @@ function describe({ task, stats, ledger, freeze }: Whole, policies: readonly Fac
     out.paint,
   );
   const waiting = pending.length > 0 ? `\nWaiting:\n${table(PENDING, pending, out)}` : "";
-  return `${head}${waiting}${skipped(ledger, out)}`;
+  return `${head}${waiting}${skipped(skips, out)}`;
 }
 
 function byText(name: string | undefined): string {
@@ -119,10 +119,10 @@ function lastRun({ lastStatus }: Task): string | undefined {
   return `${outcome}${ago}${took}${node === undefined ? "" : ` on ${node}`}: ${run}`;
 }
 
-function skipped(ledger: readonly LedgerEntry[], out: Output): string {
-  if (ledger.length === 0) return "";
-  const more = ledger.length > SHOWN ? `… and ${ledger.length - SHOWN} more; --json shows them\n` : "";
-  return `\nNot enqueued:\n${table(LEDGER, ledger.slice(0, SHOWN), out)}${more}`;
+function skipped(skips: readonly Skip[], out: Output): string {
+  if (skips.length === 0) return "";
+  const more = skips.length > SHOWN ? `… and ${skips.length - SHOWN} more; --json shows them\n` : "";
+  return `\nSkips:\n${table(SKIPS, skips.slice(0, SHOWN), out)}${more}`;
 }
 
 const PENDING: Column<Pending>[] = [
@@ -131,7 +131,7 @@ const PENDING: Column<Pending>[] = [
   { title: "UNTIL", value: ({ at }, { when }) => (at === undefined ? "no run is in its way" : when(at)) },
 ];
 
-const LEDGER: Column<LedgerEntry>[] = [
+const SKIPS: Column<Skip>[] = [
   { title: "REASON", value: (entry) => entry.reason },
   { title: "FROM", value: (entry, { when }) => when(entry.from) },
   { title: "TO", value: (entry, { when }) => (entry.to === entry.from ? "" : when(entry.to)) },

@@ -4,7 +4,7 @@ import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import type { TimeTexts } from "../times.js";
 
-type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
+type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
 
 interface UpcomingOptions extends Globals {
   queue?: string;
@@ -14,10 +14,10 @@ interface UpcomingOptions extends Globals {
 /** Default limit of a forecast. */
 const MOST = 1_000;
 
-export const registerUpNext: Register = (program, out) => {
+export const registerUpcoming: Register = (program, out) => {
   program
     .verb(
-      "upnext",
+      "upcoming",
       "the tasks that are due next",
       "Lists the tasks that are due next, earliest first, each once.",
     )
@@ -25,7 +25,7 @@ export const registerUpNext: Register = (program, out) => {
     .option("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
     .answer(
       async ({ ops, options: { queue, limit } }: Use<UpcomingOptions>) =>
-        ops.occurrences.upNext({ queue, limit: limitOf(limit, 1_000) }),
+        ops.occurrences.upcoming({ queue, limit: limitOf(limit, 1_000) }),
       ({ upcoming }) => shown(upcoming, out) ?? "Nothing is due.\n",
     );
 };

@@ -191,7 +191,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.trigger("slow");
     const { page, go } = await world.as("operator");
     await go("/tasks/q/system/slow");
-    const skips = page.locator("section", { has: page.getByRole("heading", { name: "Not enqueued" }) });
+    const skips = page.locator("section", { has: page.getByRole("heading", { name: "Skips", exact: true }) });
     await skips.getByRole("button", { name: "Why?" }).first().click();
     await skips.getByText("an earlier run was not over", { exact: false }).waitFor();
     const box = await skips.locator("[aria-live]").boundingBox();
@@ -393,8 +393,8 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByRole("button", { name: "Show or restore" }).first().click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText("by one").first().waitFor();
-    await dialog.getByRole("button", { name: "Put it in force again" }).click();
-    await page.getByText("The revision is in force again.").waitFor();
+    await dialog.getByRole("button", { name: "Restore", exact: true }).click();
+    await page.getByText("The revision is restored.").waitFor();
     expect((await world.client.get("fine")).description).toBe("by one");
   });
 

@@ -115,6 +115,6 @@ export const editWords = {
     noteHint: "With it, the same tasks can be resumed later.",
     plan: "See what was missed, and run it at a rate",
     tags: { add: "Tags to add", remove: "Tags to remove" },
-    sure: "Yes, with their runs and ledgers",
+    sure: "Yes, with their runs and skips",
   },
 };

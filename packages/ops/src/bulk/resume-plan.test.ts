@@ -103,7 +103,7 @@ describe("a resume with a plan", () => {
     expect((await nominals("drifting")).length).toBeLessThanOrEqual(2);
     expect(await nominals("daily")).toEqual([]);
     expect(await kit.client.get("retired")).toMatchObject({ state: "paused" });
-    expect((await kit.client.runs.ledger("one"))[0]).toMatchObject({
+    expect((await kit.client.runs.skips("one"))[0]).toMatchObject({
       reason: "paused",
       from: START + 10 * MINUTE,
       to: START + 60 * MINUTE,

@@ -77,11 +77,11 @@ export const planResume = operation({
     const refused = new Tally<BulkRefusal>(SAMPLE);
     const sums = new Sums();
     for await (const page of selected(scope, checked, undefined, refused)) {
-      const ledgers = await Promise.all(page.map(({ definition }) => store.runs.ledger(definition)));
+      const skips = await Promise.all(page.map(({ definition }) => store.runs.ledger(definition)));
       for (const [i, task] of page.entries()) {
         const schedule = store.calendars.schedules.get(task.definition);
         if (isFrozen(freezes, task, now)) sums.held += 1;
-        for (const { reason, at, from, to } of ledgers[i] ?? []) {
+        for (const { reason, at, from, to } of skips[i] ?? []) {
           if (reason !== "frozen" || at < now - DAY) continue;
           const skipped = await countTimes(task, schedule, [[from, to]], MOST_OWED, slice);
           sums.addFrozen(skipped, from, to, task);

@@ -47,7 +47,7 @@ export const freezeInput = z.strictObject({
   for: duration
     .optional()
     .describe("Length of each recurring window, at least 1 s. Required with `schedule`, and only there."),
-  note: given.optional().describe("Shown by ledger, explain and errors; at most 500 characters."),
+  note: given.optional().describe("Shown by skips, explain and errors; at most 500 characters."),
 });
 
 export const freeze = z

@@ -176,7 +176,7 @@ describe("a freeze", () => {
     expect(await nominals("t")).toEqual([1, 5, 6]);
     expect(await nominals("acme/other")).toEqual([1, 2, 3, 4, 5, 6]);
     const note = "frozen by ann until 2026-01-01T00:04:30Z: INC-43";
-    expect(await kit.client.runs.ledger("t")).toMatchObject([
+    expect(await kit.client.runs.skips("t")).toMatchObject([
       { reason: "frozen", from: START + 2 * MINUTE, to: START + 4 * MINUTE, decisions: 3, note },
     ]);
     expect(await explained(kit.client, "t", START + 3 * MINUTE)).toMatchObject({
@@ -195,7 +195,7 @@ describe("a freeze", () => {
       });
     await kit.advance("130s");
     const note = expect.stringContaining("until 2026-01-01T00:09:00Z: for 9");
-    expect(await kit.client.runs.ledger("t")).toMatchObject([{ reason: "frozen", note }]);
+    expect(await kit.client.runs.skips("t")).toMatchObject([{ reason: "frozen", note }]);
     await expect(kit.client.trigger("t")).rejects.toMatchObject({ message: note });
   });
 

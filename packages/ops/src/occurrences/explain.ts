@@ -9,14 +9,7 @@ import {
   scheduleSteps,
 } from "@carillon/core/internal";
 import { notFound, roundedInstant, type Scope } from "@carillon/sdk/internal";
-import {
-  type Attempt,
-  Coverage,
-  isAlive,
-  type LedgerEntry,
-  type NodeInfo,
-  type StoredTask,
-} from "@carillon/store";
+import { type Attempt, Coverage, isAlive, type NodeInfo, type Skip, type StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { instant, taskRef } from "../shapes.js";
@@ -201,7 +194,7 @@ class Explainer {
 
   async #events(
     runs: readonly Run[],
-    skips: readonly LedgerEntry[],
+    skips: readonly Skip[],
     pending: Pending | undefined,
   ): Promise<ExplainedEvent[]> {
     const { queue } = this.#stored.definition;
@@ -274,7 +267,7 @@ class Explainer {
       .sort((a, b) => b.enqueued - a.enqueued)[0];
   }
 
-  #skip({ reason, from, to, at, by, run, note }: LedgerEntry, way: Run | undefined): ExplainedEvent {
+  #skip({ reason, from, to, at, by, run, note }: Skip, way: Run | undefined): ExplainedEvent {
     const range = from === to ? {} : { from, to };
     // A run in place of the author: its end decided, that of this occurrence or of the last one in the range.
     if (reason === RETRY && by.includes("@")) return { code: RETRY, at, reason, ...range };
@@ -288,7 +281,7 @@ const RETRY = "retry-superseded";
 interface Found {
   readonly isOccurrence: boolean;
   readonly last: Run | undefined;
-  readonly skips: readonly LedgerEntry[];
+  readonly skips: readonly Skip[];
   readonly pending: Pending | undefined;
 }
 

@@ -7,7 +7,7 @@ import { count, runState, taskName, time } from "../shapes.js";
 
 const text = z.string();
 const outcome = z.enum(OUTCOMES);
-const reason = z.enum(SKIP_REASONS).or(text).describe("As in the ledger.");
+const reason = z.enum(SKIP_REASONS).or(text).describe("As in `runs.skips`.");
 
 const hold = z
   .discriminatedUnion("code", [

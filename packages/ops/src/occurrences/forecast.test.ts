@@ -7,7 +7,7 @@ import { z } from "zod";
 import { eachKit } from "../../../../test/helpers.js";
 import { SlowSchedules } from "../../test/slow-schedules.js";
 
-type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
+type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -143,7 +143,7 @@ describe("the forecast", () => {
     await operatorOf(kit.client).freezes.put({ all: true, note: "INC-43" }, { by: "ann" });
     const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: "1h" })).upcoming;
     expect(named(forecast)).toEqual(["again of 5 at 15", "once of 25 at 25"]);
-    const next = (await operatorOf(kit.client).occurrences.upNext()).upcoming;
+    const next = (await operatorOf(kit.client).occurrences.upcoming()).upcoming;
     expect(named(next)).toEqual(named(forecast));
     for (const { frozen } of [...forecast, ...next])
       expect(frozen).toMatchObject({ by: "ann", note: "INC-43", until: undefined });
@@ -161,7 +161,7 @@ describe("the forecast", () => {
     // The time is minute 45: all ten are asked at once.
     const acme = new Client({ store: kit.store, owner: "system" });
     for (const client of [kit.client, acme]) {
-      expect(named((await operatorOf(client).occurrences.upNext({ limit: 6 })).upcoming).at(-1)).toBe(
+      expect(named((await operatorOf(client).occurrences.upcoming({ limit: 6 })).upcoming).at(-1)).toBe(
         "plain of 50 at 50",
       );
       expect(

@@ -4,8 +4,8 @@ import { wholeNumber } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { duration } from "../shapes.js";
+import { dueTasks, pick, upcoming as shape, type Upcoming, widening } from "./due-tasks.js";
 import { TimeSlice } from "./time-slice.js";
-import { dueTasks, pick, upcoming as shape, type Upcoming, widening } from "./upcoming.js";
 import { foresee } from "./walk.js";
 
 /**

@@ -7,7 +7,7 @@ import { eachBells, MINUTE, putBell, QUEUE, START } from "../../../../test/bells
 import { explained } from "../../test/in-words.js";
 import { SlowSchedules } from "../../test/slow-schedules.js";
 
-type Upcoming = AnswerTo<"occurrences.upNext">["upcoming"][number];
+type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
 
 describe("the occurrences of tasks", () => {
   let kit: TestKit;
@@ -43,7 +43,7 @@ describe("the occurrences of tasks", () => {
       }
       expect(dues.size).toBe(owners.length);
       const expected = [...dues].sort((a, b) => a - b);
-      expect((await operatorOf(kit.client).occurrences.upNext()).upcoming.map(({ due }) => due)).toEqual(
+      expect((await operatorOf(kit.client).occurrences.upcoming()).upcoming.map(({ due }) => due)).toEqual(
         expected,
       );
       const times = (await operatorOf(kit.client).occurrences.forecast({ within: "1d", limit: 1_000 }))
@@ -65,18 +65,18 @@ describe("the occurrences of tasks", () => {
     await put("again", "failing", { rerun: { delay: "20m", jitter: 0 } });
     await put("plain", "fine", { schedule: { at: START + 90 * MINUTE } });
     await kit.advance("1m");
-    expect(named((await operatorOf(kit.client).occurrences.upNext()).upcoming)).toEqual([
+    expect(named((await operatorOf(kit.client).occurrences.upcoming()).upcoming)).toEqual([
       ["once", 11],
       ["again", 60],
       ["plain", 90],
     ]);
-    expect(named((await operatorOf(kit.client).occurrences.upNext({ limit: 1 })).upcoming)).toEqual([
+    expect(named((await operatorOf(kit.client).occurrences.upcoming({ limit: 1 })).upcoming)).toEqual([
       ["once", 11],
     ]);
     expect((await kit.client.get("once")).nextExecution).toBe(START + 11 * MINUTE);
 
     await kit.advance("1h");
-    expect(named((await operatorOf(kit.client).occurrences.upNext()).upcoming)).toEqual([
+    expect(named((await operatorOf(kit.client).occurrences.upcoming()).upcoming)).toEqual([
       ["again", 80],
       ["plain", 90],
     ]);
@@ -99,7 +99,7 @@ describe("the occurrences of tasks", () => {
     await put("once", "asking", { schedule: { at: START + MINUTE }, owner: "acme" });
     await kit.advance("1m");
     const acme = new Client({ store: kit.store, owner: "acme" });
-    expect(named((await operatorOf(acme).occurrences.upNext()).upcoming)).toEqual([["once", 11]]);
+    expect(named((await operatorOf(acme).occurrences.upcoming()).upcoming)).toEqual([["once", 11]]);
     expect(named((await operatorOf(acme).occurrences.forecast({ within: "1h" })).upcoming)).toEqual([
       ["once", 11],
     ]);
@@ -449,12 +449,12 @@ describe("the occurrences of tasks", () => {
     });
   });
 
-  it("keeps the note of a pause after its resume, in the ledger and in explain", async () => {
+  it("keeps the note of a pause after its resume, in the skips and in explain", async () => {
     await put("held", "fine", {});
     await kit.client.pause("held", { note: "INC-43: upstream  is down", by: "ann" });
     await kit.advance("3h");
     await kit.client.resume("held", { by: "eve" });
-    expect(await kit.client.runs.ledger("held")).toMatchObject([
+    expect(await kit.client.runs.skips("held")).toMatchObject([
       { reason: "paused", by: "eve", note: "INC-43: upstream  is down" },
     ]);
     const { events } = await explained(kit.client, "held", START + 60 * MINUTE);
@@ -463,6 +463,6 @@ describe("the occurrences of tasks", () => {
     await kit.client.pause("held");
     await kit.advance("2h");
     await kit.client.resume("held");
-    expect((await kit.client.runs.ledger("held"))[0]).not.toHaveProperty("note");
+    expect((await kit.client.runs.skips("held"))[0]).not.toHaveProperty("note");
   });
 });

@@ -1,7 +1,7 @@
 import { OUTCOMES, type TaskName } from "@carillon/core";
 import { assertName, frozenText, invalid, scheduleSteps } from "@carillon/core/internal";
 import { notFound, roundedInstant, wholeNumber as wholeOption } from "@carillon/sdk/internal";
-import type { LedgerEntry, Recent, ShortRun, Store, StoredTask } from "@carillon/store";
+import type { Recent, ShortRun, Skip, Store, StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { count, instant, runState, taskName, taskRef, time, wholeNumber } from "../shapes.js";
@@ -19,7 +19,7 @@ const tick = z
     until: time.optional().describe("Last nominal time of a range of skips that is not listed time by time."),
     decisions: count.optional().describe("Number of decisions that a range stands for."),
     due: time.optional().describe("Later than `nominal` by the jitter. Missing: unknown."),
-    reason: z.string().optional().describe("Reason of a skip, as in the ledger."),
+    reason: z.string().optional().describe("Reason of a skip, as in `runs.skips`."),
     note: z.string().optional().describe("The note of the pause or freeze that skips or holds it."),
     run: z.string().optional().describe("The run; of a skip, the run in its way."),
     trigger: z.string().optional(),
@@ -39,7 +39,7 @@ const MOST_STRIPS = 200;
 /** Most records of each kind that are read for one list of ticks. */
 const MOST_RECORDS = 1_000;
 
-/** The past comes from run records and the ledger, as far as these are kept; what is to come, from the schedule as it is now. */
+/** The past comes from run records and the skips, as far as these are kept; what is to come, from the schedule as it is now. */
 export const listTicks = operation({
   http: "GET /tasks/:queue/:owner/:id/ticks",
   role: "viewer",
@@ -140,7 +140,7 @@ function pastTicks(
  * The times of a range of skips, by the present schedule; the range itself if there are too many, or if the schedule
  * does not contain its ends.
  */
-function expanded(store: Store, task: StoredTask, entry: LedgerEntry, { from, to, most }: Window): Tick[] {
+function expanded(store: Store, task: StoredTask, entry: Skip, { from, to, most }: Window): Tick[] {
   const whole = skipTick(entry);
   if (entry.from === entry.to) return [whole];
   const found: Tick[] = [];
@@ -163,7 +163,7 @@ function expanded(store: Store, task: StoredTask, entry: LedgerEntry, { from, to
 /** Times of a range that are listed one by one. */
 const MOST_OF_RANGE = 200;
 
-function skipTick({ reason, from, to, decisions, run, note }: LedgerEntry): Tick {
+function skipTick({ reason, from, to, decisions, run, note }: Skip): Tick {
   return { nominal: from, state: "skipped", ...(to !== from && { until: to, decisions }), reason, note, run };
 }
 

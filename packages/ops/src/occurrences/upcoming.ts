@@ -1,98 +1,39 @@
-import { isCarillonError, type TaskName } from "@carillon/core";
-import { frozenShape, parseLocalName } from "@carillon/core/internal";
-import { nextOf, type Store, type StoredTask } from "@carillon/store";
+import { covers, type Freeze, type Frozen, frozenAt } from "@carillon/core/internal";
+import { wholeNumber } from "@carillon/sdk/internal";
+import { nextOf, type StoredTask } from "@carillon/store";
 import { z } from "zod";
-import { given, taskName, time, wholeNumber } from "../shapes.js";
+import { operation } from "../operation.js";
+import { dueTasks, pick, upcoming, widening } from "./due-tasks.js";
 
-export const upcoming = z.object({
-  task: taskName,
-  nominal: time,
-  due: time,
-  frozen: frozenShape
-    .optional()
-    .describe(
-      "The freeze that skips it at its due time, or holds it beyond. Missing: none, as far as is known now.",
-    ),
+export const listUpcoming = operation({
+  http: "GET /upcoming",
+  role: "viewer",
+  reach: "owner",
+  summary:
+    "Lists the tasks that are acted on next, each once, earliest first: 20 unless `limit` (at most 1,000) says otherwise.",
+  input: z.strictObject(pick),
+  output: z.object({ upcoming: z.array(upcoming) }),
+  async run({ scope, store, owner }, { queue, limit: most = 20 }) {
+    const limit = wholeNumber(most, "limit", 1, 1_000);
+    const queues = await scope.queuesOf(queue);
+    const freezes = await store.freezes.list();
+    const now = freezes.length === 0 ? 0 : await store.freezes.time();
+    const found = await widening(limit, async (most) => {
+      const { tasks, horizon } = await dueTasks(store, queues, Number.POSITIVE_INFINITY, most, owner);
+      const found = tasks.flatMap(({ name, task }) => {
+        const next = nextOf(task);
+        return next ? [{ task: name, ...next, ...frozenBy(freezes, task, Math.max(now, next.due)) }] : [];
+      });
+      return { found: found.sort((a, b) => a.due - b.due).slice(0, limit), horizon };
+    });
+    return { upcoming: found };
+  },
 });
-export type Upcoming = z.output<typeof upcoming>;
 
-/** The occurrences that are listed. */
-export const pick = { queue: given.optional(), limit: wholeNumber.optional() };
-
-/** Tasks read at a time. */
-const PAGE = 500;
-/** Tasks of a queue that are read for one answer. */
-const MOST_READ = 100_000;
-
-/**
- * Tasks are read in the order of their next checks, but the resulting times may be later, or there may be none. So it
- * reads on until no unread task can come before the last one found.
- */
-export async function widening(
-  limit: number,
-  look: (most: number) => Promise<{ found: Upcoming[]; horizon: number }>,
-): Promise<Upcoming[]> {
-  for (let most = limit; ; most = Math.min(2 * most, MOST_READ)) {
-    const { found, horizon } = await look(most);
-    const last = found[limit - 1]?.due ?? Number.POSITIVE_INFINITY;
-    if (last <= horizon || most >= MOST_READ) return found;
-  }
-}
-
-interface DueTasks {
-  readonly tasks: { name: TaskName; task: StoredTask }[];
-  /** Unread tasks are checked at this time or later. UTC ms; infinite: all were read. */
-  readonly horizon: number;
-}
-
-export async function dueTasks(
-  store: Store,
-  queues: readonly string[],
-  until: number,
-  most: number,
-  owner: string | undefined,
-): Promise<DueTasks> {
-  if (owner !== undefined)
-    return { tasks: await ownedTasks(store, queues, until, owner), horizon: Number.POSITIVE_INFINITY };
-  const found = await Promise.all(queues.map((queue) => store.tasks.due(queue, until, most)));
-  const ends = found.flatMap((names) => (names.length < most ? [] : [names.at(-1)?.at ?? 0]));
-  const tasks = await Promise.all(
-    queues.flatMap((queue, i) =>
-      (found[i] ?? []).map(async ({ local }) => {
-        const name = { queue, ...parseLocalName(local) };
-        return { name, task: await store.tasks.get(name).catch(unlessUnsupported) };
-      }),
-    ),
+function frozenBy(freezes: readonly Freeze[], { definition }: StoredTask, at: number): { frozen?: Frozen } {
+  const frozen = frozenAt(
+    freezes.filter((one) => covers(one, definition)),
+    at,
   );
-  return {
-    tasks: tasks.flatMap(({ name, task }) => (task ? [{ name, task }] : [])),
-    horizon: Math.min(...ends),
-  };
-}
-
-/** Skips tasks that this version cannot read. */
-function unlessUnsupported(error: unknown): undefined {
-  if (!isCarillonError(error, "UNSUPPORTED_FORMAT")) throw error;
-}
-
-/** Reads through the owner's tasks only: those of others would crowd them out. */
-async function ownedTasks(
-  store: Store,
-  queues: readonly string[],
-  until: number,
-  owner: string,
-): Promise<{ name: TaskName; task: StoredTask }[]> {
-  const found: { name: TaskName; task: StoredTask }[] = [];
-  for (const queue of queues) {
-    let cursor: string | undefined;
-    do {
-      const page = await store.tasks.list({ queue, owner, state: "scheduled" }, PAGE, cursor);
-      for (const task of page.tasks) {
-        if ((nextOf(task)?.due ?? Number.POSITIVE_INFINITY) <= until)
-          found.push({ name: { queue, owner, id: task.definition.id }, task });
-      }
-      cursor = page.cursor;
-    } while (cursor !== undefined);
-  }
-  return found;
+  return frozen ? { frozen } : {};
 }

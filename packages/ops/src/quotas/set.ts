@@ -9,7 +9,7 @@ import { changed, duration, wholeNumber } from "../shapes.js";
  * Sets the quota of the namespace (`all`), of an owner (`owner:acme`), or of each owner without an own one (`owner:*`). A task obeys its
  * owner's and the namespace's. Puts beyond `tasks` or `interval` are refused with `QUOTA_TASKS` and `QUOTA_INTERVAL`; stored tasks stay,
  * and their times that are too close are skipped. While `waiting` jobs wait in a queue, due times of its tasks are skipped, and triggers
- * refused with `QUOTA_WAITING`. The ledger gives `quota` as the reason of a skip.
+ * refused with `QUOTA_WAITING`. The skips give `quota` as the reason of a skip.
  */
 export const setQuota = operation({
   http: "PUT /quotas/:scope",

@@ -1,6 +1,6 @@
 import { parseDuration, scheduleSteps, segmentAt, zoneOf } from "@carillon/core/internal";
 import { notFound, roundedInstant } from "@carillon/sdk/internal";
-import type { LedgerEntry, Store, StoredTask } from "@carillon/store";
+import type { Skip, Store, StoredTask } from "@carillon/store";
 import { LEDGER_MOST } from "@carillon/store/internal";
 import { z } from "zod";
 import { TimeSlice } from "../occurrences/time-slice.js";
@@ -16,7 +16,7 @@ const SETTLED = 60_000;
 const MOST_TIMES = 20_000;
 const MOST_DIFFERENCES = 100;
 
-/** The ledger has what would have been enqueued; the marks, what was. Times before the first mark, or before the last edit, are left out. */
+/** The skips have what would have been enqueued; the marks, what was. Times before the first mark, or before the last edit, are left out. */
 export const shadowReport = operation({
   http: "GET /tasks/:queue/:owner/:id/shadow",
   role: "viewer",
@@ -61,8 +61,8 @@ export const shadowReport = operation({
     if (!stored) throw notFound(name);
     const asked = since === undefined ? now - WEEK : roundedInstant(since, "since");
     const to = Math.min(now - SETTLED, stored.cursor ?? 0);
-    // A full ledger may have forgotten earlier ones.
-    const known = ledger.length < LEDGER_MOST ? 0 : (ledger.at(-1) as LedgerEntry).from;
+    // A full list of skips may have forgotten earlier ones.
+    const known = ledger.length < LEDGER_MOST ? 0 : (ledger.at(-1) as Skip).from;
     const earliest = Math.max(asked, stored.updated, known);
     const marks = await store.observations.list(name, earliest, to + tolerance);
     const from = Math.max(earliest, (marks[0]?.nominal ?? to) - tolerance);
@@ -78,11 +78,11 @@ export const shadowReport = operation({
   },
 });
 
-/** Expands the entries of the ledger by the schedule. */
+/** Expands the skips by the schedule. */
 async function decidedTimes(
   store: Store,
   { definition }: StoredTask,
-  ledger: readonly LedgerEntry[],
+  ledger: readonly Skip[],
   window: { from: number; to: number },
 ): Promise<Decided[]> {
   const schedule = store.calendars.schedules.get(definition);

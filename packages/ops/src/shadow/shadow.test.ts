@@ -33,7 +33,7 @@ describe("a shadow", () => {
   it("records what it would enqueue, as one range, and enqueues nothing", async () => {
     await put({ schedule: { every: "1m", maxRuns: 5 } });
     await kit.advance("3m");
-    expect(await kit.client.runs.ledger("t")).toMatchObject([
+    expect(await kit.client.runs.skips("t")).toMatchObject([
       { reason: "shadow", from: START + MINUTE, to: START + 3 * MINUTE, decisions: 3 },
     ]);
     expect(await kit.client.get("t")).toMatchObject({ mode: "shadow", fired: 3, cursor: START + 3 * MINUTE });

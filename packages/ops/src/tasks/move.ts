@@ -13,7 +13,7 @@ const POLL = 100;
 const TRIES = 10;
 
 /**
- * Takes its times, pause, waiting occurrences, counters, checkpoint, ledger and revisions along; records of its runs are deleted. No
+ * Takes its times, pause, waiting occurrences, counters, checkpoint, skips and revisions along; records of its runs are deleted. No
  * occurrence is lost or enqueued twice. If the call dies, repeat it: the task is held until then. `CONFLICT`, and nothing changed, if the
  * other queue has such a task, its runs do not end within `wait`, or a backfill of it is running.
  */

@@ -1,6 +1,6 @@
 import { compileSchedule, OUTCOMES, type Outcome, type Run, type Schedule } from "@carillon/core";
 import type { Pending } from "@carillon/core/internal";
-import type { LedgerEntry, RedisClient, Store, StoredTask } from "@carillon/store";
+import type { RedisClient, Skip, Store, StoredTask } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 
 /** Facts about a task that the checks need and Redis does not hold. */
@@ -82,7 +82,7 @@ export class Progress {
 function decidedOnce(
   id: string,
   runs: readonly Run[],
-  ledger: readonly LedgerEntry[],
+  ledger: readonly Skip[],
   pending: readonly Pending[],
 ): void {
   const seen = new Set<string>();
@@ -122,7 +122,7 @@ function nothingMissing(
   born: number,
   cursor: number,
   runs: readonly Run[],
-  ledger: readonly LedgerEntry[],
+  ledger: readonly Skip[],
   pending: readonly Pending[],
 ): void {
   if ("anchor" in stored) return;

@@ -7,7 +7,7 @@ import {
   MAX_DURATION,
   quote,
 } from "@carillon/core/internal";
-import type { Attempt, LedgerEntry } from "@carillon/store";
+import type { Attempt, Skip } from "@carillon/store";
 import { shortText, wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";
 import { assertRunning, type RunningFilter, type RunningRun, running } from "./running.js";
@@ -109,7 +109,7 @@ export class Runs {
   }
 
   /** The occurrences of a task that were not enqueued, and why; newest first. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
-  async ledger(ref: TaskRef): Promise<LedgerEntry[]> {
+  async skips(ref: TaskRef): Promise<Skip[]> {
     return this.#scope.store.runs.ledger(await this.#scope.locate(ref));
   }
 

@@ -1,5 +1,5 @@
 /** A skip, or several alike in a row. Times in UTC ms; `from` and `to` are nominal, both included. */
-export interface LedgerEntry {
+export interface Skip {
   reason: string;
   from: number;
   to: number;
@@ -15,7 +15,7 @@ export interface LedgerEntry {
 }
 
 /** @param lines as lib/ledger.lua writes them */
-export function decodeLedger(lines: readonly string[]): LedgerEntry[] {
+export function decodeLedger(lines: readonly string[]): Skip[] {
   return lines.map((line) => {
     const [reason = "", from, to, count, at, by = "", run = "-", ...note] = line.split(" ");
     return {

@@ -5,7 +5,7 @@ import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeRun } from "./codec.js";
-import { decodeLedger, type LedgerEntry } from "./ledger.js";
+import { decodeLedger, type Skip } from "./ledger.js";
 
 /** Fields of a run's record that say what became of its occurrence; without results and output, which may be large. */
 const FIELDS = ["info", "of", "type", "node", "state", "outcome", "started", "finished", "attempts"] as const;
@@ -21,7 +21,7 @@ export interface Recent {
   /** In no order. */
   readonly runs: ShortRun[];
   /** Newest first. */
-  readonly ledger: LedgerEntry[];
+  readonly ledger: Skip[];
 }
 
 type Reply = [error: Error | null, reply: unknown];

@@ -5,7 +5,7 @@ import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import { noHash } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun, decodeStats } from "./codec.js";
-import { decodeLedger, type LedgerEntry } from "./ledger.js";
+import { decodeLedger, type Skip } from "./ledger.js";
 import { type Recent, readRecent, readShort, type ShortRun } from "./recent.js";
 
 /** Runs read, or cancelled, at once. */
@@ -179,9 +179,7 @@ export class RunReads extends Repository {
   }
 
   /** Reads the newest skips of a queue's tasks, newest first; how many are kept: lib/ledger.lua. */
-  async skips(
-    queue: string,
-  ): Promise<(Pick<LedgerEntry, "reason" | "from" | "to" | "at"> & { local: string })[]> {
+  async skips(queue: string): Promise<(Pick<Skip, "reason" | "from" | "to" | "at"> & { local: string })[]> {
     const found = await this.link.ask((client) => client.xrevrange(this.keys.queue(queue).skips, "+", "-"));
     return found.map(([id, [, text = ""]]) => {
       const [local = "", reason = "", from, to] = text.split(" ");
@@ -254,7 +252,7 @@ export class RunReads extends Repository {
   }
 
   /** Occurrences of a task that were not enqueued, and why; newest first. */
-  async ledger(name: TaskName): Promise<LedgerEntry[]> {
+  async ledger(name: TaskName): Promise<Skip[]> {
     const key = this.keys.queue(name.queue).ledger(localName(name));
     const lines = await this.link.ask((client) => client.lrange(key, 0, -1));
     return decodeLedger(lines);

@@ -17,7 +17,7 @@ import { type Moment, timeOf, timeText } from "./moment.js";
 type Check = (history: History) => { what: string; actual: unknown; expected: unknown };
 
 /**
- * An expectation of a task, checked against its records in Redis: run records and ledger. Await it; if you do not, it
+ * An expectation of a task, checked against its records in Redis: runs and skips. Await it; if you do not, it
  * is checked too, and the next `advance` or `close` throws.
  *
  * @example await kit.expect("r").fired(3).skipped("overlap", 2).outcome("succeeded");
@@ -95,7 +95,7 @@ export class Expectation implements PromiseLike<void> {
       const actual = counted.reduce((sum, { occurrences }) => sum + occurrences, 0);
       return {
         what: `occurrences skipped${reason === undefined ? "" : ` (${reason})`}`,
-        actual: cut ? `${actual} or more: the ledger is full, assert more often` : actual,
+        actual: cut ? `${actual} or more: the list of skips is full, assert more often` : actual,
         expected: times,
       };
     });

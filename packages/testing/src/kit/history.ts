@@ -1,12 +1,12 @@
 import { compileSchedule, type Run, seedOf, type TaskName, type TaskRef } from "@carillon/core";
 import { localName, parseRef } from "@carillon/core/internal";
-import type { LedgerEntry, Store, StoredTask } from "@carillon/store";
+import type { Skip, Store, StoredTask } from "@carillon/store";
 import { timeText } from "./moment.js";
 
 /** Number of runs in one page. */
 const PAGE = 1_000;
-/** Number of ledger entries of a task that the store keeps. */
-const LEDGER_KEPT = 50;
+/** Number of skips of a task that the store keeps. */
+const SKIPS_KEPT = 50;
 /** Number of rows that a failure shows at each end. */
 const ROWS_AT_EACH_END = 20;
 
@@ -17,24 +17,20 @@ export interface History {
   /** In the order in which they were enqueued. */
   readonly runs: readonly Run[];
   /** In the order in which they were decided. */
-  readonly skips: readonly Skip[];
-  /** Whether older skips may be missing because the ledger is full. */
+  readonly skips: readonly CountedSkip[];
+  /** Whether older skips may be missing because the list of skips is full. */
   readonly cut: boolean;
 }
 
 /** Occurrences that were skipped: one, or several consecutive ones for the same reason. */
-export interface Skip {
-  readonly reason: string;
-  readonly from: number;
-  readonly to: number;
-  readonly at: number;
+export interface CountedSkip extends Skip {
   readonly occurrences: number;
 }
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
 export async function historyOf(store: Store, ref: TaskRef): Promise<History> {
   const task = await store.tasks.locate(parseRef(ref));
-  const [stored, ledger, runs] = await Promise.all([
+  const [stored, skips, runs] = await Promise.all([
     store.tasks.get(task),
     store.runs.ledger(task),
     allRuns(store, task),
@@ -43,8 +39,8 @@ export async function historyOf(store: Store, ref: TaskRef): Promise<History> {
     task,
     stored,
     runs: runs.sort((a, b) => a.enqueued - b.enqueued || a.nominal - b.nominal || (a.id < b.id ? -1 : 1)),
-    skips: ledger.map((entry) => ({ ...entry, occurrences: countOf(entry, stored) })).reverse(),
-    cut: ledger.length >= LEDGER_KEPT,
+    skips: skips.map((entry) => ({ ...entry, occurrences: countOf(entry, stored) })).reverse(),
+    cut: skips.length >= SKIPS_KEPT,
   };
 }
 
@@ -58,7 +54,7 @@ async function allRuns(store: Store, task: TaskName): Promise<Run[]> {
 }
 
 /** Number of skipped times of an entry: it may hold consecutive decisions, and one decision may skip many times. */
-function countOf({ from, to, decisions }: LedgerEntry, stored: StoredTask | undefined): number {
+function countOf({ from, to, decisions }: Skip, stored: StoredTask | undefined): number {
   if (from === to || !stored) return decisions;
   try {
     const schedule = compileSchedule(stored.definition.schedule, seedOf(stored.definition));
@@ -86,13 +82,7 @@ export function tableOf({ task, runs, skips, cut }: History): string {
     left <= 0
       ? body
       : [...body.slice(0, ROWS_AT_EACH_END), `… ${left} more …`, ...body.slice(-ROWS_AT_EACH_END)];
-  return [
-    `${title}:`,
-    "",
-    head,
-    ...(cut ? ["(older skips are no longer in the ledger)"] : []),
-    ...shown,
-  ].join("\n");
+  return [`${title}:`, "", head, ...(cut ? ["(older skips are no longer kept)"] : []), ...shown].join("\n");
 }
 
 function runRow(run: Run): string[] {
@@ -108,7 +98,7 @@ function runRow(run: Run): string[] {
   return [timeText(enqueued), "enqueued", why, parts.filter(Boolean).join(" ")];
 }
 
-function skipRow({ at, reason, from, to, occurrences }: Skip): string[] {
+function skipRow({ at, reason, from, to, occurrences }: CountedSkip): string[] {
   const range =
     from === to ? shortly(from, at) : `${shortly(from, at)} to ${shortly(to, at)}, ${occurrences} times`;
   return [timeText(at), "skipped", from === at && to === at ? reason : `${reason} of ${range}`, ""];

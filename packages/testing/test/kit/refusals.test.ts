@@ -109,7 +109,7 @@ time                  decision  reason    run
     expect(new Date().getFullYear()).toBe(new Date(performance.timeOrigin).getFullYear());
   });
 
-  it("does not count skips that may be missing from the ledger", async () => {
+  it("does not count skips that may be forgotten", async () => {
     await open({ types: [type(() => kit.sleep("90s"))] });
     await kit.advance("2h");
     await expect(kit.expect("r").skipped("overlap", 60)).rejects.toThrow("assert more often");

@@ -105,9 +105,9 @@ function Figure({ name, value, as }: FigureProps) {
 
 /** Occurrences that were not enqueued, with reasons. */
 export function Skips({ task }: Props) {
-  const ledger = useCall("runs.ledger", refOf(task));
+  const skips = useCall("runs.skips", refOf(task));
   const [asked, setAsked] = useState<{ row: string; at: number }>();
-  const entries = ledger.data?.ledger ?? [];
+  const entries = skips.data?.skips ?? [];
   if (entries.length === 0) return null;
   return (
     <Panel title={w.skips}>

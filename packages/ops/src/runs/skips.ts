@@ -1,17 +1,17 @@
-import type { LedgerEntry } from "@carillon/sdk";
+import type { Skip } from "@carillon/sdk";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { as, count, refOf, taskRef, time } from "../shapes.js";
 
-export const ledger = operation({
-  http: "GET /tasks/:queue/:owner/:id/ledger",
+export const listSkips = operation({
+  http: "GET /tasks/:queue/:owner/:id/skips",
   role: "viewer",
   reach: "owner",
   summary: "Lists the occurrences of a task that were not enqueued, and why; newest first.",
   input: z.strictObject(taskRef),
-  output: as<{ ledger: LedgerEntry[] }>(
+  output: as<{ skips: Skip[] }>(
     z.object({
-      ledger: z.array(
+      skips: z.array(
         z.object({
           reason: z.string(),
           from: time,
@@ -26,6 +26,6 @@ export const ledger = operation({
     }),
   ),
   async run({ client }, input) {
-    return { ledger: await client.runs.ledger(refOf(input)) };
+    return { skips: await client.runs.skips(refOf(input)) };
   },
 });
