@@ -257,6 +257,8 @@ describe("the change log", () => {
       ["put", "ann", "a"],
     ]);
     expect(await listed(kit.client, { from: START + 60_000 })).toHaveLength(2);
+    const before = { to: START + 60_000, limit: 1 };
+    expect((await operatorOf(kit.client).changes.list(before)).changes[0]?.at).toBe(START);
     expect(await listed(clientOf("eve", "acme"))).toEqual([["put", "ann", "a"]]);
     const first = await operatorOf(kit.client).changes.list({ limit: 3 });
     const rest = await operatorOf(kit.client).changes.list({ cursor: first.cursor });

@@ -81,12 +81,14 @@ export const listChanges = operation({
     queue: given.optional().describe("Of the task; needed if it is deleted."),
     by: given.optional().describe("Only changes by this author."),
     from: instant.optional(),
+    to: instant.optional().describe("Only changes before this time."),
     ...page,
   }),
   output: z.object({ changes: z.array(change), cursor: nextPage }),
   async run({ scope, store, owner: bound }, { task: id, owner, queue, ...filter }) {
     const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
     const from = filter.from === undefined ? 0 : roundedInstant(filter.from, "from");
+    const to = filter.to === undefined ? Number.POSITIVE_INFINITY : roundedInstant(filter.to, "to");
     const by = filter.by === undefined ? undefined : shortText(filter.by, "by");
     if (id === undefined && owner !== undefined)
       throw invalid("owner", "given without task.", "Give the task's id as well.");
@@ -101,7 +103,7 @@ export const listChanges = operation({
         before = stored.id;
         if (stored.at < from) return { changes };
         const change = decodeChange(stored);
-        if (!change || (bound !== undefined && change.scope.owner !== bound)) continue;
+        if (!change || stored.at >= to || (bound !== undefined && change.scope.owner !== bound)) continue;
         if (by !== undefined && change.by !== by) continue;
         if (task !== undefined && !concerns(change, task)) continue;
         changes.push({ ...change, undo: change.undo?.length });

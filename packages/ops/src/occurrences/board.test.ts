@@ -43,6 +43,8 @@ describe("the board", () => {
     expect(found.sums).toMatchObject({ ended: 12, failed: 6, missed: 0, doubled: 0, read: 12 });
     expect(found.ended.slice(0, 8)).toEqual([0, 2, 2, 2, 2, 2, 2, 0]);
     expect(found.runs.failed.map(({ task }) => task.id)).toEqual(new Array(6).fill("bad"));
+    const part = { from: START + 11 * MINUTE, to: START + 19 * MINUTE, step: 4 * MINUTE };
+    expect((await board(part)).sums).toMatchObject({ ended: 0, failed: 0 });
     expect(found.skips[0]).toMatchObject({ reason: "paused", task: { id: "held" } });
     const byTag = await board({ by: "tag" });
     expect(byTag.rows.map(({ name }) => name)).toEqual(["", "old"]);

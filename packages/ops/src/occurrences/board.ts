@@ -164,7 +164,7 @@ export const boardOf = operation({
   },
 });
 
-/** Whole cells. @throws `INVALID_OPTION` */
+/** Whole cells, from the time that is given. @throws `INVALID_OPTION` */
 function rangeOf(
   { from: first, to: last, step: length = "5m" }: Pick<z.output<typeof input>, "from" | "to" | "step">,
   now: number,
@@ -173,7 +173,7 @@ function rangeOf(
   const start = first === undefined ? now - 6 * HOUR : roundedInstant(first, "from");
   const end = last === undefined ? start + 12 * HOUR : roundedInstant(last, "to");
   if (end <= start) throw invalid("to", "not after from.", "Give a later time.");
-  const from = Math.floor(start / step) * step;
+  const from = first === undefined ? Math.floor(start / step) * step : start;
   const size = Math.ceil((end - from) / step);
   if (size > MOST_CELLS)
     throw invalid("step", `more than ${MOST_CELLS} cells.`, "Give a longer step, or a shorter time.");

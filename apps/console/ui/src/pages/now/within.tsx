@@ -10,7 +10,8 @@ import { words } from "../../words.js";
 import type { BoardData, BoardView, SetView } from "./scale.js";
 
 const w = words.now;
-const CELLS = 60;
+/** Cells of the range, all whole: those of the board are of whole 10 s. */
+const CELLS = 10;
 
 type OnBoard = BoardData["runs"]["newest"][number];
 
@@ -74,7 +75,7 @@ export function Within({
             </Panel>
             <Runs title={w.lists.slowest} of={runs.slowest} none={w.none.runs} />
             <Runs title={w.lists.newest(sums.ended)} of={runs.newest} none={w.none.runs} />
-            <Changes from={start} to={end} />
+            <Changes from={start} to={range?.to} />
           </div>
         )}
       </Loaded>
@@ -100,13 +101,13 @@ function Runs({ title, of, none }: { title: string; of: readonly OnBoard[]; none
   );
 }
 
-function Changes({ from, to }: { from: number; to: number }) {
-  const changes = useCall("changes.list", { from, limit: 100 });
+function Changes(range: { from: number; to: number | undefined }) {
+  const changes = useCall("changes.list", { ...range, limit: 8 });
   return (
     <Panel title={w.lists.changes} end={<Link href="/changes">{words.more}</Link>}>
       <Loaded of={changes}>
         {({ changes }) => (
-          <Rows of={changes.filter(({ at }) => at < to).slice(0, 8)} none={w.none.changes}>
+          <Rows of={changes} none={w.none.changes}>
             {({ id, at, kind, by, scope, count }) => (
               <li key={id}>
                 <Badge>{kind}</Badge>
