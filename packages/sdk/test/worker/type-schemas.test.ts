@@ -39,6 +39,22 @@ it("a put and a trigger with a payload that no worker's schema accepts are refus
   await expect(puts(client, { loud: true }, "ring")).rejects.toMatchObject({ code: "INVALID_PAYLOAD" });
 });
 
+it.each([
+  ["a pattern that takes hours", { properties: { a: { type: "string", pattern: "^(a+)+$" } } }],
+  [
+    "a reference to itself",
+    { properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: { $ref: "#/$defs/a" } } },
+  ],
+])("a schema with %s refuses nothing, and stops no put", async (_, schema) => {
+  const validate = (value: unknown) => ({ value });
+  const jsonSchema = { input: () => ({ type: "object", ...schema }), output: () => ({}) };
+  const payload = { "~standard": { version: 1, vendor: "own", validate, jsonSchema } } as const;
+  await bench.work([defineTask("print", { queue: QUEUE, payload, handler })]);
+  const client = fresh();
+  await expect(puts(client, "no object")).rejects.toMatchObject({ code: "INVALID_PAYLOAD" });
+  expect(await puts(client, { a: `${"a".repeat(40)}!` })).toMatchObject({ outcome: "created" });
+});
+
 it("a stored payload that no longer fits does not stop a change of something else", async () => {
   await puts(fresh(), wrong);
   await bench.work([print]);
