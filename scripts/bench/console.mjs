@@ -126,8 +126,7 @@ async function ranTasks() {
 }
 
 async function startConsole() {
-  const flags = ["--max-old-space-size=256", "--max-semi-space-size=4"];
-  const child = spawn(process.execPath, [...flags, MAIN], {
+  const child = spawn(process.execPath, [MAIN], {
     env: { ...process.env, ...env, CARILLON_CONSOLE_PORT: "0", CARILLON_TOKEN: TOKEN },
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -1,4 +1,6 @@
 #!/usr/bin/env node
+import "./small-heap.js";
+
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CarillonError, Client, isCarillonError } from "@carillon/sdk";
