@@ -1,7 +1,14 @@
-import type { NodeInfo, Worked, WorkerInfo } from "@carillon/store";
-import { type RedisServer, startRedis, type TestKit, type TestKitOptions, testKit } from "@carillon/testing";
-import type { Redis } from "ioredis";
-import { beforeAll, beforeEach } from "vitest";
+import type { ConnectionSpec, NodeInfo, Worked, WorkerInfo } from "@carillon/store";
+import {
+  type RedisServer,
+  startCluster,
+  startRedis,
+  type TestKit,
+  type TestKitOptions,
+  testKit,
+} from "@carillon/testing";
+import { Redis } from "ioredis";
+import { beforeAll, beforeEach, describe } from "vitest";
 
 /** A logger for nodes and workers that discards everything. */
 export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -45,12 +52,74 @@ export async function lastingKeys(redis: Redis, pattern = "*"): Promise<string[]
   return keys.filter((_, i) => expiry[i] === -1).sort();
 }
 
-/** A Redis server of a file or group of tests: it is started before the first of them, and stopped after the last. */
+function refuse(): never {
+  throw new Error("Other files share this Redis server. Start one with ownRedis().");
+}
+
+const ENGINES = {
+  single: async () => {
+    // A node requires a Redis that persists its data.
+    const server = await startRedis({ appendonly: true });
+    return Object.assign(server, { stop: refuse, kill: refuse, restart: refuse, pause: refuse });
+  },
+  cluster: () => startCluster({ masters: 3 }),
+};
+type Engines = typeof ENGINES;
+
+/** Started by the first test file of this process that needs them, used by all, and stopped when the process ends. */
+const shared: { [Name in keyof Engines]?: ReturnType<Engines[Name]> } = {};
+
+/** Empties the server, or the cluster, that the test files of this process share. Tests that configure, freeze or stop one start their own. */
+export async function emptied<Name extends keyof Engines>(
+  name: Name,
+): Promise<Awaited<ReturnType<Engines[Name]>>> {
+  shared[name] ??= ENGINES[name]() as (typeof shared)[Name];
+  const engine = await (shared[name] as ReturnType<Engines[Name]>);
+  for (const { url } of "nodes" in engine ? engine.nodes : [engine]) {
+    const redis = new Redis(url);
+    await redis.flushall();
+    redis.disconnect();
+  }
+  return engine as Awaited<ReturnType<Engines[Name]>>;
+}
+
+/** The cluster is the stricter one, and most other tests use a single server: `npm run test:engines` runs these on it too. */
+const WANTED = (process.env["CARILLON_ENGINES"] ?? "cluster").split(",") as (keyof Engines)[];
+
+/** Runs a suite on a shared cluster of three masters, or on what `CARILLON_ENGINES` names: `single`, `cluster`. */
+export function onEveryEngine(name: string, suite: (connection: () => ConnectionSpec) => void): void {
+  for (const engine of WANTED) {
+    describe(`${name} (${engine})`, () => {
+      let url: string;
+      beforeAll(async () => {
+        url = (await emptied(engine)).url;
+      });
+      suite(() => url);
+    });
+  }
+}
+
+/** The Redis server that the test files of this process share, empty when the file or group of tests begins. */
+export function sharedRedis(): RedisServer {
+  return redisOf(() => emptied("single"));
+}
+
+/** A Redis server of a file or group of tests that configure, freeze or stop it. */
 export function ownRedis(options?: Parameters<typeof startRedis>[0]): RedisServer {
+  return redisOf(
+    () => startRedis(options),
+    (server) => server.stop(),
+  );
+}
+
+function redisOf(
+  open: () => Promise<RedisServer>,
+  close?: (server: RedisServer) => Promise<void>,
+): RedisServer {
   let server: RedisServer;
   beforeAll(async () => {
-    server = await startRedis(options);
-    return () => server.stop();
+    server = await open();
+    return () => close?.(server);
   });
   return new Proxy({} as RedisServer, {
     get(_, name) {
@@ -65,12 +134,12 @@ export function ownRedis(options?: Parameters<typeof startRedis>[0]): RedisServe
   });
 }
 
-/** Gives each test of a file or group a kit of its own; all use one Redis server. */
+/** Gives each test of a file or group a kit of its own, on the shared Redis server. */
 export function eachKit(
   options: Omit<TestKitOptions, "redis">,
   use: (kit: TestKit, redis: RedisServer) => void,
 ): void {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   beforeEach(async () => {
     const kit = await testKit({ ...options, redis });
     use(kit, redis);

@@ -9,7 +9,7 @@ import { deleteReminder, reminder, saveReminder } from "../../examples/task-per-
 import { SILENT } from "../helpers.js";
 import { Stand } from "../seeds/harness.js";
 
-const stand = Stand.use({ appendonly: true });
+const stand = Stand.use();
 
 it("task-per-user: each user is reminded at their own hour, until they leave", async () => {
   const kit = await stand.kit({ types: [reminder], start: "2026-01-01T00:00:00Z" });

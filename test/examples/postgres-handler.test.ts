@@ -92,7 +92,7 @@ describe("with workers", () => {
     vi.unstubAllEnvs();
     vi.restoreAllMocks();
   });
-  const stand = Stand.use({ appendonly: true });
+  const stand = Stand.use();
   const pool: Database = { query: (sql, values) => database.query(sql, values) };
 
   /** A worker with the `collect` of the test. */

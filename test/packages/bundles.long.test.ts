@@ -9,7 +9,7 @@ import { build } from "esbuild";
 import { expect, test } from "vitest";
 import { PATIENCE, type Program, Stand } from "../seeds/harness.js";
 
-const stand = Stand.use({ appendonly: true });
+const stand = Stand.use();
 const entry = (name: string) => fileURLToPath(new URL(`bundles/${name}.ts`, import.meta.url));
 
 /** The banner from docs/bundlers.md. */

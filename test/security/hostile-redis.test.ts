@@ -13,7 +13,7 @@ import { anything, PATIENCE, Stand } from "../seeds/harness.js";
  */
 
 const QUEUE = "bells";
-const stand = Stand.use({ appendonly: true });
+const stand = Stand.use();
 const DEEP = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
 const ODD = ["a:b", "}:x{", "", "x".repeat(1_000), "new\nline", "\u0000", "a/b/c", "../..", "__proto__/x"];
 

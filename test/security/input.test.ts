@@ -14,7 +14,7 @@ import { anything, PATIENCE, Stand } from "../seeds/harness.js";
  */
 
 const QUEUE = "bells";
-const stand = Stand.use({ appendonly: true });
+const stand = Stand.use();
 // Deletes keys of earlier tests, which would expire between two dumps.
 beforeEach(async () => void (await stand.admin.flushall()));
 

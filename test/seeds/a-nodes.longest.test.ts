@@ -3,7 +3,7 @@ import { checkOccurrences, eventually } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
 import { COMMIT, PATIENCE, type Program, Stand } from "./harness.js";
 
-const stand = Stand.use({ appendonly: true });
+const stand = Stand.use();
 const bell = { id: "t", type: "ring", queue: "bells" };
 
 describe("A3 five nodes share the work", () => {

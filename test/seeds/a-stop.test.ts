@@ -2,7 +2,7 @@ import { eventually } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
 import { PATIENCE, Stand } from "./harness.js";
 
-const stand = Stand.use({ appendonly: true });
+const stand = Stand.use();
 const bell = { type: "ring", queue: "bells", schedule: { every: "1h" } };
 
 describe("A16 a worker told to stop lets the running job end well", () => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { SILENT } from "../helpers.js";
 import { anything, COMMIT, PATIENCE, type Program, Stand } from "./harness.js";
 
-const stand = Stand.use({ appendonly: true });
+const stand = Stand.use();
 
 const DAY = 86_400_000;
 

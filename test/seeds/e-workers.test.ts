@@ -3,7 +3,7 @@ import { eventually } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
 import { PATIENCE, Stand } from "./harness.js";
 
-const stand = Stand.use({ appendonly: true });
+const stand = Stand.use();
 const bell = { type: "ring", queue: "bells", schedule: { every: "1h" }, payload: { n: 1 } };
 
 describe("E12 workers are tracked: a killed one is shown as dead, and a type that none handles is named", () => {

@@ -4,7 +4,6 @@ import {
   type RedisServer,
   type RedisServerOptions,
   startFaultProxy,
-  startRedis,
   type TestKit,
   type TestKitOptions,
   testKit,
@@ -14,6 +13,7 @@ import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
 import { carillon } from "../../apps/cli/test/helpers.js";
+import { ownRedis, sharedRedis } from "../helpers.js";
 import { Program } from "../program.js";
 
 export { type Ended, type Line, PATIENCE, Program } from "../program.js";
@@ -31,24 +31,25 @@ export const COMMIT = '"removeOnComplete":';
  * its test, even if that fails.
  */
 export class Stand {
-  redis!: RedisServer;
+  readonly redis: RedisServer;
   /** A connection that inspects Redis. */
   admin!: Redis;
   namespace = "";
   readonly #ends: (() => unknown)[] = [];
   static #serial = 0;
 
-  static use(options: RedisServerOptions = {}): Stand {
-    const stand = new Stand();
-    beforeAll(async () => {
-      stand.redis = await startRedis(options);
+  private constructor(redis: RedisServer) {
+    this.redis = redis;
+  }
+
+  /** @param options of a server of its own; default: the shared one */
+  static use(options?: RedisServerOptions): Stand {
+    const stand = new Stand(options ? ownRedis(options) : sharedRedis());
+    beforeAll(() => {
       stand.admin = new Redis(stand.redis.url);
       stand.admin.on("error", () => {}); // tests take the server away
     });
-    afterAll(async () => {
-      stand.admin?.disconnect();
-      await stand.redis?.stop();
-    });
+    afterAll(() => stand.admin?.disconnect());
     beforeEach(() => {
       Stand.#serial += 1;
       stand.namespace = `seed${Stand.#serial}`;

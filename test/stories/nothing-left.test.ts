@@ -5,11 +5,11 @@ import { eventually } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { z } from "zod";
-import { lastingKeys, ownRedis, SILENT } from "../helpers.js";
+import { lastingKeys, SILENT, sharedRedis } from "../helpers.js";
 
 const anything = z.looseObject({});
 
-const redis = ownRedis({ appendonly: true });
+const redis = sharedRedis();
 let admin: Redis;
 beforeAll(async () => {
   admin = new Redis(redis.url);

@@ -1,6 +1,7 @@
 import { Client, type TaskInput } from "@carillon/sdk";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, beforeAll, beforeEach, expect } from "vitest";
+import type { RedisServer } from "@carillon/testing";
+import { afterAll, beforeEach, expect } from "vitest";
+import { sharedRedis } from "../../../test/helpers.js";
 import { carillon, type Ended, type RunOptions } from "./helpers.js";
 
 type Input = NonNullable<RunOptions["input"]>;
@@ -21,17 +22,10 @@ export interface Harness {
 
 /** Runs the program on this file's Redis, in a namespace for each test, or one for all of them. */
 export function harness(name: string, { shared = false } = {}): Harness {
-  let redis: RedisServer;
+  const redis = sharedRedis();
   let serial = 0;
   let client: Client | undefined;
-  beforeAll(async () => {
-    // A node requires a Redis that persists its data.
-    redis = await startRedis({ appendonly: true });
-  });
-  afterAll(async () => {
-    await client?.close();
-    await redis.stop();
-  });
+  afterAll(() => client?.close());
   beforeEach(async () => {
     if (shared) return;
     serial += 1;
@@ -40,9 +34,7 @@ export function harness(name: string, { shared = false } = {}): Harness {
   });
   const cli = (args: string[], input: Input = "") => carillon(args, { env: self.env, input });
   const self: Harness = {
-    get redis() {
-      return redis;
-    },
+    redis,
     get namespace() {
       return `${name}-${serial}`;
     },

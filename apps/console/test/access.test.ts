@@ -2,6 +2,7 @@ import { request } from "node:http";
 import { connect } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { FailureLimiter } from "../src/auth.js";
 import { ADMIN, type Answer, type Console, OPERATOR, sessionOf, startConsole, VIEWER } from "./harness.js";
 
@@ -9,6 +10,7 @@ const HTML = { accept: "text/html" };
 const JOBS = "/queues/api/queues";
 const PAUSE = "/queues/api/queues/pause";
 
+const own = ownRedis({ appendonly: true });
 let console_: Console;
 let now = 0;
 /** Ends the delays of wrong tokens. */
@@ -18,7 +20,7 @@ const WAITING = 5;
 beforeAll(async () => {
   const sleep = () => new Promise<void>((resolve) => void endDelays.push(resolve));
   const limiter = new FailureLimiter({ failures: FAILURES, waiting: WAITING, now: () => now, sleep });
-  console_ = await startConsole({ limiter });
+  console_ = await startConsole({ limiter }, own);
   await console_.board.refresh();
 });
 afterEach(() => {
@@ -336,14 +338,14 @@ describe("wrong tokens", () => {
       const headers = { ...bearer("wrong"), "x-forwarded-for": forwarded };
       return (await to.ask(JOBS, { headers })).status;
     };
-    const behind = await startConsole({ limiter, trustedProxies: 1 });
+    const behind = await startConsole({ limiter, trustedProxies: 1 }, console_.redis);
     // A client can forge all entries but the last, which the proxy adds.
     expect(await send(behind, "10.0.0.1")).toBe(401);
     expect(await send(behind, "10.9.9.9, 10.0.0.1")).toBe(429);
     expect(await send(behind, "10.0.0.1, 10.0.0.2")).toBe(401);
     expect(behind.log()).toContain('"from":"10.0.0.2","msg":"sign-in failed"');
     await behind.stop();
-    const direct = await startConsole({ limiter });
+    const direct = await startConsole({ limiter }, console_.redis);
     expect([await send(direct, "10.0.0.3"), await send(direct, "10.0.0.4")]).toEqual([401, 429]);
     await direct.stop();
   });
@@ -450,7 +452,7 @@ describe("an operator", () => {
   });
 
   test("needs a token of its own", async () => {
-    const alone = await startConsole({ auth: { admin: [ADMIN] } });
+    const alone = await startConsole({ auth: { admin: [ADMIN] } }, console_.redis);
     const answer = await alone.ask(JOBS, { headers: bearer(OPERATOR) });
     expect(answer.status).toBe(401);
     await alone.stop();

@@ -3,13 +3,15 @@ import { CarillonError } from "@carillon/sdk";
 import { ERROR_CODES, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { ADMIN, type Console, startConsole } from "./harness.js";
 
 const task = { id: "a", type: "t", queue: "q", schedule: { every: "1h" } };
 
+const own = ownRedis({ appendonly: true });
 let console_: Console;
 beforeAll(async () => {
-  console_ = await startConsole();
+  console_ = await startConsole({}, own);
   await console_.client.put(task);
 });
 afterAll(() => console_.stop());

@@ -3,14 +3,16 @@ import { connect, Store } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { Board } from "../src/board.js";
 import { Redactor } from "../src/redact.js";
 import { type Console, startConsole } from "./harness.js";
 
+const own = ownRedis({ appendonly: true });
 let console_: Console;
 let redis: ReturnType<typeof connect>;
 beforeAll(async () => {
-  console_ = await startConsole();
+  console_ = await startConsole({}, own);
   redis = connect(console_.redis.url, "safe");
   redis.on("error", () => {});
   await console_.client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });

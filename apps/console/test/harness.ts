@@ -3,8 +3,9 @@ import type { AddressInfo } from "node:net";
 import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { Store } from "@carillon/sdk/internal";
-import { eventually, type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
+import { eventually, type RedisServer } from "@carillon/testing";
 import { pino } from "pino";
+import { emptied } from "../../../test/helpers.js";
 import { openApi } from "../src/api/openapi.js";
 import { apiRouter } from "../src/api/router.js";
 import { type AppOptions, createApp } from "../src/app.js";
@@ -52,26 +53,18 @@ export interface Answer {
   job?: { id: string; name: string; data: { payload: unknown; occurrence: Record<string, unknown> } };
 }
 
-/** @param beside a console whose Redis is shared, and stays when this one stops; default: a Redis of its own */
-export async function startConsole(
-  options: Partial<AppOptions> = {},
-  beside?: RedisServer,
-): Promise<Console> {
-  const redis = beside ?? (await startRedis({ appendonly: true }));
-  return { redis, ...(await startOn(redis.url, beside ? undefined : redis, options)) };
+/** @param redis default: the one that test files share, empty */
+export async function startConsole(options: Partial<AppOptions> = {}, redis?: RedisServer): Promise<Console> {
+  const server = redis ?? (await emptied("single"));
+  return { redis: server, ...(await startOn(server.url, options)) };
 }
 
 /** A console on three masters. */
 export async function startOnCluster(): Promise<Omit<Console, "redis">> {
-  const cluster = await startCluster();
-  return startOn(cluster.nodes.map(({ url }) => url).join(","), cluster, {});
+  return startOn((await emptied("cluster")).url, {});
 }
 
-async function startOn(
-  redisUrl: string,
-  engine: RedisServer | RedisCluster | undefined,
-  options: Partial<AppOptions>,
-): Promise<Omit<Console, "redis">> {
+async function startOn(redisUrl: string, options: Partial<AppOptions>): Promise<Omit<Console, "redis">> {
   const store = new Store({ connection: redisUrl, namespace: "console-test", readyTimeout: 500 });
   const client = new Client({ store, maxPayloadBytes: Number.MAX_SAFE_INTEGER }); // as the program sets it
   const lines: string[] = [];
@@ -132,7 +125,6 @@ async function startOn(
       server.close();
       await board.close();
       await store.close();
-      await engine?.stop();
     },
   };
 }

@@ -5,13 +5,13 @@ import { fileURLToPath } from "node:url";
 import { Client } from "@carillon/sdk";
 import { eventually, freePort, startRedis } from "@carillon/testing";
 import { afterEach, expect, test } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { Program } from "../../../test/program.js";
 
 /** The built program: `npm test` builds first. */
 const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 
-const redis = ownRedis();
+const redis = sharedRedis();
 const running: Program[] = [];
 afterEach(async () => {
   for (const program of running.splice(0)) await program.kill();

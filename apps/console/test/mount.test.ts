@@ -11,7 +11,7 @@ import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import {
   type Console,
   type ConsoleOptions,
@@ -24,7 +24,7 @@ import { SILENT } from "./harness.js";
 const TOKEN = "the-token-of-an-admin";
 const MOUNT = "/ops/carillon";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let client: Client;
 /** Clean-up steps, in the order in which they run. */
 const ends: (() => Promise<unknown>)[] = [];

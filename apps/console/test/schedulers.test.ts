@@ -3,7 +3,7 @@ import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { attempt } from "../../../test/helpers.js";
+import { attempt, ownRedis } from "../../../test/helpers.js";
 import { type Answer, type Console, startConsole } from "./harness.js";
 
 const full: TaskInput = {
@@ -23,9 +23,10 @@ const full: TaskInput = {
   group: "g",
 };
 
+const own = ownRedis({ appendonly: true });
 let console_: Console;
 beforeAll(async () => {
-  console_ = await startConsole();
+  console_ = await startConsole({}, own);
 });
 afterAll(() => console_.stop());
 beforeEach(async () => {

@@ -6,13 +6,13 @@ import { fileURLToPath } from "node:url";
 import { Client } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 
 const PROCESSES = new URL("../dist/processes.js", import.meta.url).href;
 
 const WORKER = fileURLToPath(new URL("../dist/worker.js", import.meta.url));
 
-const redis = ownRedis({ appendonly: true });
+const redis = sharedRedis();
 
 it("a child ends by itself if the demo was killed", async () => {
   const script = `

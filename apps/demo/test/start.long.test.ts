@@ -3,12 +3,12 @@ import { fileURLToPath } from "node:url";
 import { eventually, freePort } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 
 const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 const CLI = fileURLToPath(new URL("../../cli/bin/carillon.js", import.meta.url));
 
-const redis = ownRedis({ appendonly: true });
+const redis = sharedRedis();
 let demo: ChildProcess;
 let output = "";
 

@@ -1,12 +1,12 @@
 import { Client } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { killNodes, Node } from "./helpers.js";
 
 const TASKS = Array.from({ length: 12 }, (_, i) => `t${i}`);
 
-const redis = ownRedis({ appendonly: true });
+const redis = sharedRedis();
 afterEach(killNodes);
 
 async function putTasks(namespace: string): Promise<Client> {

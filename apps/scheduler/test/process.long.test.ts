@@ -7,10 +7,10 @@ import { Client } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually, freePort, startRedis } from "@carillon/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { killNodes, MAIN, Node } from "./helpers.js";
 
-const redis = ownRedis({ appendonly: true });
+const redis = sharedRedis();
 afterEach(killNodes);
 
 describe("a node that cannot start", () => {

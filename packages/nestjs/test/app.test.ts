@@ -24,9 +24,9 @@ import { NestFactory, REQUEST } from "@nestjs/core";
 import { Redis } from "ioredis";
 import { afterEach, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 
-const redis = ownRedis({ appendonly: true });
+const redis = sharedRedis();
 
 let namespace = 0;
 const apps: INestApplication[] = [];

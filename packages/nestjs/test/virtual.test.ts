@@ -26,9 +26,9 @@ import { Test } from "@nestjs/testing";
 import { tap } from "rxjs";
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 
 const closes: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -1,6 +1,6 @@
 import { Client } from "@carillon/sdk";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { HTTP_OPERATIONS } from "./http.js";
 import { operatorOf } from "./operator.js";
 
@@ -10,7 +10,7 @@ vi.mock("../../store/src/bull/bullmq.js", (original) => {
   return original();
 });
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let client: Client;
 beforeAll(async () => {
   client = new Client({ connection: redis.url });

@@ -3,14 +3,14 @@ import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ownRedis, SILENT } from "../../../test/helpers.js";
+import { SILENT, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { type Claims, claimsOn, idsOf } from "./claiming.js";
 
 const AT = START + 10_000;
 
 describe("a claim that is decided ahead of its time", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let bench: Bench;
   let node: Claims;
   beforeEach(async () => {
@@ -288,7 +288,7 @@ describe("a claim that is decided ahead of its time", () => {
 
 /** These tests use real time. The order of claims is tested in virtual time, in simulation/shares.long.isolated.test.ts. */
 describe("nodes on real time", () => {
-  const redis = ownRedis({ appendonly: true });
+  const redis = sharedRedis();
   const store = () => new Store({ connection: redis.url, namespace: "real" });
 
   it.each([

@@ -4,7 +4,7 @@ import { type Alert, Coverage, readStatus, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { nodeInfo, ownRedis, SILENT } from "../../../test/helpers.js";
+import { nodeInfo, SILENT, sharedRedis } from "../../../test/helpers.js";
 import { AlertWatch } from "../src/alerts/alert-watch.js";
 import { Alerter } from "../src/alerts/alerter.js";
 import { settle } from "../src/options.js";
@@ -15,7 +15,7 @@ const URL = "https://example.com/";
 let serial = 0;
 
 describe("alert rules", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let store: Store;
   let heard: Alert[];
   beforeEach(() => {

@@ -6,7 +6,7 @@ import { type Alert, type Failpoint, type Lease, Store } from "@carillon/store";
 import { internalsOf, storeOf, withSeams } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { nodeInfo, ownRedis, SILENT } from "../../../test/helpers.js";
+import { nodeInfo, SILENT, sharedRedis } from "../../../test/helpers.js";
 import { AlertWatch } from "../src/alerts/alert-watch.js";
 import { Alerter } from "../src/alerts/alerter.js";
 import { type SchedulerOptions, settle } from "../src/options.js";
@@ -17,7 +17,7 @@ const ALWAYS = () => true;
 let serial = 0;
 
 describe("the alerter", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let store: Store;
   let failpoint: Failpoint | undefined;
   /** Runs that were reported to the listener. */

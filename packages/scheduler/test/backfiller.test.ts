@@ -4,7 +4,7 @@ import type { Backfill } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ownRedis, SILENT } from "../../../test/helpers.js";
+import { SILENT, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { settle } from "../src/options.js";
 import { Backfiller } from "../src/upkeep/backfiller.js";
@@ -12,7 +12,7 @@ import { Backfiller } from "../src/upkeep/backfiller.js";
 const MINUTE = 60_000;
 
 describe("the backfiller", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let bench: Bench;
   let backfiller: Backfiller;
   let logged: object[];

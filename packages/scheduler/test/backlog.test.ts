@@ -5,13 +5,13 @@ import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, virtualStore } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
-import { ownRedis, SILENT } from "../../../test/helpers.js";
+import { SILENT, sharedRedis } from "../../../test/helpers.js";
 import { Agenda } from "../src/loop/agenda.js";
 import { Round } from "../src/loop/round.js";
 import { Slots } from "../src/loop/slots.js";
 
 const QUEUE = "bells";
-const redis = ownRedis({ appendonly: true });
+const redis = sharedRedis();
 let namespace: string;
 let serial = 0;
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { BatchSize } from "../src/claim/batch-size.js";
 import { type Claims, claimsOn, idsOf } from "./claiming.js";
@@ -8,7 +8,7 @@ import { type Claims, claimsOn, idsOf } from "./claiming.js";
 const [FIRST, FEWEST] = [40, 10];
 
 describe("the size of a batch", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let bench: Bench;
   /** Time for which a commit blocks Redis, in ms. */
   let took: number;

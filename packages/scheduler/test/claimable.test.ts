@@ -1,9 +1,9 @@
 import { type Decided, Scheduler } from "@carillon/scheduler";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { ownRedis, SILENT } from "../../../test/helpers.js";
+import { SILENT, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let bench: Bench;
 let node: Scheduler;
 beforeEach(async () => {

@@ -5,13 +5,13 @@ import { withSeams } from "@carillon/store/internal";
 import { checkOccurrences, type VirtualClock, virtualStore } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { describe, expect, it } from "vitest";
-import { ownRedis, SILENT } from "../../../test/helpers.js";
+import { SILENT, sharedRedis } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 let serial = 0;
 
 describe("exactly-once with several nodes", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
 
   /**
    * Runs five nodes on one virtual clock, all of which tick every second for a minute; 20 tasks, each due every second.

@@ -5,12 +5,12 @@ import { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, startFaultProxy, startRedis } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ownRedis, SILENT } from "../../../test/helpers.js";
+import { SILENT, sharedRedis } from "../../../test/helpers.js";
 
 let serial = 0;
 
 describe("a node on real time", () => {
-  const redis = ownRedis({ appendonly: true });
+  const redis = sharedRedis();
   let store: Store;
   let namespace: string;
   const nodes: Scheduler[] = [];

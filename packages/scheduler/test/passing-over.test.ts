@@ -4,12 +4,12 @@ import { Scheduler } from "@carillon/scheduler";
 import { internalsOf } from "@carillon/store/internal";
 import { virtualStore } from "@carillon/testing";
 import { expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, START } from "../../store/test/bench.js";
 import { claimsOn, SHARD } from "./claiming.js";
 
 const QUEUE = "bells";
-const redis = ownRedis();
+const redis = sharedRedis();
 
 it("tasks of a newer format are left alone and do not block the others of their shard", async () => {
   const { store, clock } = await virtualStore({

@@ -4,7 +4,7 @@ import { type Logger, Scheduler } from "@carillon/scheduler";
 import type { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { nodeInfo, ownRedis } from "../../../test/helpers.js";
+import { nodeInfo, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { settle } from "../src/options.js";
 import { Repairs } from "../src/upkeep/repairs.js";
@@ -18,7 +18,7 @@ const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
 const daily = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
 
 describe("replanning", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   /** A client process, which puts tasks and calendars. */
   let bench: Bench;
   /** The node process, which knows only what it has read itself. */

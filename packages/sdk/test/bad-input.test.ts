@@ -2,10 +2,9 @@ import { operatorOf } from "@carillon/ops";
 import { CarillonError, Client, defineTask, readEnvironment, type TaskInput, Worker } from "@carillon/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { attempt } from "../../../test/helpers.js";
+import { attempt, onEveryEngine } from "../../../test/helpers.js";
 import { explained } from "../../ops/test/in-words.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { onEveryEngine } from "../../store/test/engines.js";
 
 const typed = defineTask("typed", { queue: QUEUE, payload: z.object({ n: z.number() }), handler: () => {} });
 const THERE = { queue: QUEUE, owner: "system", id: "there" };

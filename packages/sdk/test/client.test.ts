@@ -3,9 +3,8 @@ import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { nodeInfo } from "../../../test/helpers.js";
+import { nodeInfo, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { onEveryEngine } from "../../store/test/engines.js";
 
 const report = defineTask("report", {
   queue: QUEUE,

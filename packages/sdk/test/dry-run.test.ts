@@ -1,12 +1,12 @@
 import { parseTask } from "@carillon/core";
 import { Client } from "@carillon/sdk";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 
 const HOUR = 3_600_000;
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let bench: Bench;
 let client: Client;
 beforeEach(async () => {

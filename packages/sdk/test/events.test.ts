@@ -3,7 +3,7 @@ import type { StreamEntry } from "@carillon/store";
 import { type TestKit, testKit } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -16,7 +16,7 @@ const work = defineTask("work", {
 });
 
 describe("live events", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let kit: TestKit;
   const ends = new AbortController();
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { parseTask } from "@carillon/core";
-import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { type TestKit, testKit } from "@carillon/testing";
 import {
   context,
   ProxyTracerProvider,
@@ -16,6 +16,7 @@ import {
 } from "@opentelemetry/sdk-trace-node";
 import { BullMQOtel } from "bullmq-otel";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { sharedRedis } from "../../../test/helpers.js";
 import { Client, defineTask, task, Worker } from "../src/index.js";
 import { openTelemetry } from "../src/otel.js";
 
@@ -23,16 +24,14 @@ const QUEUE = "payments";
 const MINUTE = 60_000;
 const SINCE = Date.UTC(2026, 0, 1);
 const exporter = new InMemorySpanExporter();
-let redis: RedisServer;
+const redis = sharedRedis();
 let kit: TestKit;
 
-beforeAll(async () => {
+beforeAll(() => {
   new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).register();
-  redis = await startRedis();
 });
-afterAll(async () => {
+afterAll(() => {
   for (const api of [trace, context, propagation]) api.disable();
-  await redis.stop();
 });
 beforeEach(() => exporter.reset());
 afterEach(() => kit?.close());

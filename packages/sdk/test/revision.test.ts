@@ -2,8 +2,8 @@ import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it, test } from "vitest";
 import { z } from "zod";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { onEveryEngine } from "../../store/test/engines.js";
 
 const count = defineTask("count", {
   queue: QUEUE,

@@ -1,8 +1,8 @@
 import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE } from "../../store/test/bench.js";
-import { onEveryEngine } from "../../store/test/engines.js";
 
 let serial = 0;
 

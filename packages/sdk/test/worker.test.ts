@@ -15,14 +15,14 @@ import { Worker as BullWorker, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { gate, ownRedis, SILENT } from "../../../test/helpers.js";
+import { gate, SILENT, sharedRedis } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 const nothing = z.object({}).loose();
 let serial = 0;
 
 describe("the worker", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let admin: Redis;
   let client: Client;
   let namespace: string;

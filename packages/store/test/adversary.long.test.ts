@@ -1,8 +1,7 @@
 import type { TaskInput } from "@carillon/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { onEveryEngine, sharedRedis } from "../../../test/helpers.js";
 import { Bench, type Half, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 /** Every decided nominal time, from jobs or the ledger, as often as it was decided. Seconds from START. */
 async function decided(bench: Bench, id: string, period: number): Promise<number[]> {
@@ -224,7 +223,7 @@ function random(seed: number): () => number {
 }
 
 describe("random orders of calls", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
 
   /**
    * One task under random operations: claims whose halves are minutes apart and come twice, pauses, resumes, edits,

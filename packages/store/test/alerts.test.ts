@@ -1,8 +1,8 @@
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const MINUTE = 60_000;
 

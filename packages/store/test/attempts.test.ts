@@ -2,10 +2,9 @@ import type { Worked } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { LANE } from "../../../test/helpers.js";
+import { LANE, onEveryEngine } from "../../../test/helpers.js";
 import { FACTS } from "../src/script/facts.js";
 import { Bench, QUEUE } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const HOUR = 3_600_000;
 

@@ -3,8 +3,8 @@ import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import { Cluster } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 onEveryEngine("the indexes", (connection) => {
   let bench: Bench;

@@ -7,7 +7,7 @@ import { FlowProducer, type Job, raw2NextJobData, UnrecoverableError, Worker } f
 import { Redis } from "ioredis";
 import { unpack } from "msgpackr";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { bullChildren, bullKeys, bullMeta } from "../src/bull/bull-keys.js";
 import { bullTakeLua, bullTurnKeys } from "../src/bull/bull-turn.js";
 import { bullAddLua, bullPromoteLua, bullScript, JobPacker, jobOptions } from "../src/bull/bullmq.js";
@@ -119,7 +119,7 @@ const MEMBERS: Record<string, { sha1: string; review: string }> = {
 };
 
 describe("the internals of BullMQ", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let client: Redis;
   let bench: Bench;
   beforeAll(async () => {

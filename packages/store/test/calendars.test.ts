@@ -4,8 +4,8 @@ import { type ClaimItem, dueTask, isForeign, type SharedCalendar, Store } from "
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, type Half, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const HOUR = 3_600_000;
 const DAY = 86_400_000;

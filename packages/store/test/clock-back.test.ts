@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, START } from "./bench.js";
 
 describe("the clock of Redis goes back between a node's read and its commit", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.open(redis.url);

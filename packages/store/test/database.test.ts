@@ -2,12 +2,12 @@ import { parseTask } from "@carillon/core";
 import { Store } from "@carillon/store";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 
 const TASK = parseTask({ id: "t", type: "noop", queue: "bells", schedule: { every: "1h" } });
 
 describe("a database that cannot be selected", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let admin: Redis;
   const stores: Store[] = [];
   beforeAll(async () => {

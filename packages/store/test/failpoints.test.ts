@@ -2,9 +2,9 @@ import { parseTask } from "@carillon/core";
 import { Store } from "@carillon/store";
 import { withSeams } from "@carillon/store/internal";
 import { expect, test, vi } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 
 const task = (id: string) => parseTask({ id, type: "noop", queue: "bells", schedule: { every: "1m" } });
 

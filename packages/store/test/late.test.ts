@@ -1,11 +1,10 @@
 import { internalsOf } from "@carillon/store/internal";
 import { startFaultProxy, startRedis } from "@carillon/testing";
 import { expect, it } from "vitest";
-import { gate, LANE } from "../../../test/helpers.js";
+import { gate, LANE, onEveryEngine } from "../../../test/helpers.js";
 import type { TurnLane } from "../src/run/turns.js";
 import { DECLARED } from "../src/script/script.js";
 import { Bench, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 import { QUEUES, SCENARIOS, type Scenario, type Sent, sending } from "./writing.js";
 
 const writing = [...DECLARED.values()].filter(({ once }) => once !== "reads");

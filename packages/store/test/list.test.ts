@@ -2,9 +2,8 @@ import type { TaskName } from "@carillon/core";
 import type { TaskFilter } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { attempt } from "../../../test/helpers.js";
+import { attempt, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const QUEUES = ["alpha", "beta", "gamma"];
 const OWNERS = ["a", "a-", "a-b", "a.b", "aa", "b", "system"];

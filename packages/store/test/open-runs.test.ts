@@ -1,9 +1,8 @@
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { attempt } from "../../../test/helpers.js";
+import { attempt, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const HOUR = 3_600_000;
 

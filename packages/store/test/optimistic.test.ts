@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 // Concurrent decisions about one task: one is committed, all others are made again, and none is given up.
 onEveryEngine("concurrent calls for one task", (connection) => {

@@ -3,10 +3,10 @@ import { eventually } from "@carillon/testing";
 import { UnrecoverableError, Worker } from "bullmq";
 import { UnrecoverableError as Unrecoverable5, Worker as Worker5 } from "bullmq-5";
 import { describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE } from "./bench.js";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 
 /** The signature that both versions share. */
 type Start = (

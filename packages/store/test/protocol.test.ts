@@ -4,9 +4,8 @@ import { internalsOf } from "@carillon/store/internal";
 import type { VirtualClock } from "@carillon/testing";
 import type { Queue } from "bullmq";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { attempt } from "../../../test/helpers.js";
+import { attempt, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 onEveryEngine("the claim protocol", (connection) => {
   let bench: Bench;

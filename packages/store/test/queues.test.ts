@@ -2,9 +2,9 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { Queue, Worker } from "bullmq";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { bullPrefix } from "../src/keys.js";
 import { Bench, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 onEveryEngine("queues", (connection) => {
   let bench: Bench;

@@ -4,8 +4,8 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const RETENTION = { successes: 3, failures: 3, completedJobs: { for: 60_000 }, failedJobs: { for: 600_000 } };
 

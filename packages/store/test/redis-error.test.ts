@@ -2,7 +2,7 @@ import { redisError, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 
 /** Texts of Redis 6.2, 7.0, 7.4 and 8.0, and Valkey 8.0, for a plain command and one in a script. */
 const SAID: Record<string, string[]> = {
@@ -65,7 +65,7 @@ describe("the errors of an ACL", () => {
 });
 
 describe("a user of Redis that lacks a right", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let admin: Redis;
   beforeAll(async () => {
     admin = new Redis(redis.url);

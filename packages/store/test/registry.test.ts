@@ -2,9 +2,8 @@ import { shardOf } from "@carillon/core/internal";
 import { isAlive, isSilent } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { nodeInfo } from "../../../test/helpers.js";
+import { nodeInfo, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 onEveryEngine("the registry of queues", (connection) => {
   let bench: Bench;

@@ -3,8 +3,8 @@ import type { Worked } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

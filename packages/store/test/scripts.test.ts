@@ -1,7 +1,7 @@
 import "@carillon/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { TEXTS } from "../lua/texts.js";
 import { loadBull } from "../src/bull/load.js";
 import { assemble, librariesOf } from "../src/script/assemble.js";
@@ -77,7 +77,7 @@ describe.each(all.map((one) => [one.name, one] as const))("the script %s", (_, d
 });
 
 describe("scripts on Redis", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let client: Redis;
   beforeAll(async () => {
     client = new Redis(redis.url);

@@ -1,9 +1,8 @@
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { attempt } from "../../../test/helpers.js";
+import { attempt, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 /** A node name such as Kubernetes assigns. */
 const NODE = "scheduler-6f7c9d8b7d-q8w2z-1";

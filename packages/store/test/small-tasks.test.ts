@@ -2,8 +2,8 @@ import { parseTask, type TaskInput } from "@carillon/core";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 /** Schedule, payload, policies and description are each longer than 64 bytes. */
 const TASK = {

@@ -2,8 +2,8 @@ import type { RedisClient } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { Cluster } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const RETENTION = { completedJobs: { for: 60_000 }, failedJobs: { for: 60_000 } };
 const MANY = 40;

@@ -5,8 +5,8 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const SECOND = 1_000;
 const MINUTE = 60_000;

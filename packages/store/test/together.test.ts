@@ -4,9 +4,8 @@ import { internalsOf } from "@carillon/store/internal";
 import { startFaultProxy } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { attempt, ownRedis } from "../../../test/helpers.js";
+import { attempt, onEveryEngine, ownRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 /** Runs that start or end at the same moment. */
 class Crowd {

@@ -2,8 +2,8 @@ import { parseTask } from "@carillon/core";
 import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { onEveryEngine } from "../../../test/helpers.js";
 import { Bench, ENTERED, QUEUE, START } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -3,13 +3,12 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { FlowProducer, type Job, type Queue, Worker } from "bullmq";
 import { expect, it, vi } from "vitest";
-import { LANE } from "../../../test/helpers.js";
+import { LANE, onEveryEngine } from "../../../test/helpers.js";
 import { TurnWorker } from "../src/bull/turn-worker.js";
 import { bullPrefix } from "../src/keys.js";
 import { begunOf } from "../src/run/run-scripts.js";
 import type { TurnAnswer, TurnEnd, TurnLane } from "../src/run/turns.js";
 import { Bench, QUEUE } from "./bench.js";
-import { onEveryEngine } from "./engines.js";
 
 /** A worker of the queue, by kind, with its concurrency. */
 interface Crew {

@@ -1,9 +1,9 @@
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { ownRedis } from "../../../test/helpers.js";
+import { sharedRedis } from "../../../test/helpers.js";
 import { eventually, type FaultProxy, startFaultProxy } from "../src/index.js";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let direct: Redis;
 let proxy: FaultProxy;
 const clients: Redis[] = [];

@@ -1,10 +1,10 @@
 import { Client } from "@carillon/sdk";
 import { storeOf } from "@carillon/store/internal";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { ownRedis } from "../../../../test/helpers.js";
+import { sharedRedis } from "../../../../test/helpers.js";
 import { operatorOf } from "../operator.js";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let client: Client;
 beforeAll(async () => {
   client = new Client({ connection: redis.url });

@@ -3,8 +3,8 @@ import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { onEveryEngine } from "../../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../../store/test/bench.js";
-import { onEveryEngine } from "../../../store/test/engines.js";
 
 const HOUR = 3_600_000;
 const DAY = 86_400_000;

@@ -1,15 +1,12 @@
 import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
-import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { ownRedis } from "../../../../test/helpers.js";
+import { sharedRedis } from "../../../../test/helpers.js";
 
-const redis = ownRedis({ appendonly: true });
+const redis = sharedRedis();
 let client: Client;
 let serial = 0;
-beforeAll(async () => {
-  return () => redis.stop();
-});
 beforeEach(() => {
   client = new Client({ connection: redis.url, namespace: `defaults-${serial++}` });
   return () => client.close();

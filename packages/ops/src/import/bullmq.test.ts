@@ -1,28 +1,25 @@
 import { compileSchedule, type Schedule } from "@carillon/core";
 import { scheduleSchema } from "@carillon/core/internal";
 import { type BullScheduler, readBullSchedulers } from "@carillon/store/internal";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually } from "@carillon/testing";
 import { defaultRepeatStrategy as next6, Queue as Queue6 } from "bullmq";
 import { defaultRepeatStrategy as next5, Queue as Queue5, Worker as Worker5 } from "bullmq-5";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { sharedRedis } from "../../../../test/helpers.js";
 import { convertBullmq, importBullmq } from "./bullmq.js";
 
 const HOUR = 3_600_000;
 /** BullMQ computes here, in the zone of this process. */
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
-let server: RedisServer;
+const server = sharedRedis();
 let redis: Redis;
 const open: { close(): Promise<unknown> }[] = [];
-beforeAll(async () => {
-  server = await startRedis();
+beforeAll(() => {
   redis = new Redis(server.url);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
-});
+afterAll(() => redis.disconnect());
 afterEach(async () => {
   await Promise.all(open.splice(0).map((one) => one.close()));
 });

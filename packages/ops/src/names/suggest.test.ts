@@ -2,9 +2,9 @@ import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ownRedis } from "../../../../test/helpers.js";
+import { sharedRedis } from "../../../../test/helpers.js";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let client: Client;
 let bound: Client;
 const put = (id: string, more: object = {}) =>

@@ -5,14 +5,14 @@ import { eventually } from "@carillon/testing";
 import { Worker as BullWorker, Queue } from "bullmq";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { ownRedis, SILENT } from "../../../../test/helpers.js";
+import { SILENT, sharedRedis } from "../../../../test/helpers.js";
 import { cutOver, goBack } from "../index.js";
 
 const QUEUE = "bells";
 const IDS = Array.from({ length: 50 }, (_, n) => `t${n}`);
 const INTERVAL = 2_000;
 
-const redis = ownRedis({ appendonly: true });
+const redis = sharedRedis();
 
 it("50 live schedulers under load are taken over one by one, and given back: 0 doubled, 0 missed", async () => {
   const connection = { host: "127.0.0.1", port: redis.port };

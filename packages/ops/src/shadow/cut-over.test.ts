@@ -5,7 +5,7 @@ import { type Job, Queue, Worker } from "bullmq";
 import * as bullmq5 from "bullmq-5";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { ownRedis } from "../../../../test/helpers.js";
+import { sharedRedis } from "../../../../test/helpers.js";
 import { cutOver, goBack } from "../index.js";
 
 const QUEUE = "bells";
@@ -13,7 +13,7 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE = 60_000;
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let kit: TestKit;
 let theirs: Theirs;
 let redisOfTheirs: ReturnType<TestKit["store"]["connect"]>;

@@ -2,9 +2,9 @@ import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { ownRedis } from "../../../../test/helpers.js";
+import { sharedRedis } from "../../../../test/helpers.js";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let admin: Redis;
 let client: Client;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import type { Sabotage } from "@carillon/store";
 import { describe, expect, it } from "vitest";
 import fc from "../../../../test/fast-check.js";
-import { ownRedis } from "../../../../test/helpers.js";
+import { sharedRedis } from "../../../../test/helpers.js";
 import { type Operation, operation, perform } from "./operations.js";
 import { World } from "./world.js";
 
@@ -61,7 +61,7 @@ const DELETED: Operation[] = [
 ];
 
 describe("random histories", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
 
   async function history(
     operations: readonly Operation[],

@@ -99,11 +99,10 @@ export class TaskWriter {
 
   /** @param type of the task; default: the one of the client's types that it names */
   async put(task: TaskInput, type?: TaskContract, options: PutOptions = {}): Promise<PutResult> {
-    const checked = await this.#check(task, type);
     assertPutOptions(options);
     const { dryRun, ...how } = options;
     const by = this.#scope.author(how.by);
-    const admitted = await this.#admit(checked);
+    const admitted = await this.#admit(await this.#check(task, type));
     if (!dryRun) return (await this.#put(admitted, { ...how, by })).done;
     const [[planned], warnings] = await Promise.all([
       this.#scope.store.tasks.plan(admitted.definition.queue, [admitted], how),
@@ -419,8 +418,6 @@ export class TaskWriter {
         remedy: `Known: ${[...this.#types.keys()].join(", ") || "none"}.`,
       });
     }
-    if (kept === undefined || !isDeepStrictEqual(kept, parsed.definition.payload))
-      await this.#assertFits(parsed.definition, given);
     const { never, warnings } = reviewOf(schedule);
     if (never !== undefined) {
       throw new CarillonError("NEVER_FIRES", never, {
@@ -429,6 +426,8 @@ export class TaskWriter {
           "Check its dates and exclusions; `carillon next` shows what an expression means. For a task that is only triggered, give { manual: true }.",
       });
     }
+    if (kept === undefined || !isDeepStrictEqual(kept, parsed.definition.payload))
+      await this.#assertFits(parsed.definition, given);
     return { ...parsed, warnings: [...warnings, ...urlWarnings(parsed.definition)] };
   }
 }

@@ -1,10 +1,9 @@
 import type { RequestListener } from "node:http";
 import { Client, defineTask, implement, type TaskType, Worker } from "@carillon/sdk";
 import { PermanentError, serve } from "@carillon/sdk/serve";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { SILENT } from "../../../../test/helpers.js";
+import { SILENT, sharedRedis } from "../../../../test/helpers.js";
 import { deliver, httpRequest } from "../../src/http/index.js";
 import { contextOf, failure, KEY, perform, Target } from "./bench.js";
 
@@ -126,11 +125,7 @@ describe("a task type that is delivered", () => {
   });
 
   describe("by a worker", () => {
-    let redis: RedisServer;
-    beforeAll(async () => {
-      redis = await startRedis();
-    });
-    afterAll(() => redis.stop());
+    const redis = sharedRedis();
 
     it("is retried, with another fence and the same key, and recorded like other runs", async () => {
       const seen: { idempotencyKey: string; fence: number }[] = [];

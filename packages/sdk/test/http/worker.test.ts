@@ -1,13 +1,13 @@
 import { Client, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ownRedis, SILENT } from "../../../../test/helpers.js";
+import { SILENT, sharedRedis } from "../../../../test/helpers.js";
 import { statusOf } from "../../../ops/test/in-words.js";
 import { alertWebhook, httpRequest } from "../../src/http/index.js";
 import { KEY, Target } from "./bench.js";
 
 describe("a task that is a stored request", () => {
-  const redis = ownRedis();
+  const redis = sharedRedis();
   let target: Target;
   let client: Client;
   beforeAll(async () => {

@@ -11,12 +11,12 @@ import {
 import { type WorkerClock, type WorkerSeams, withWorkerSeams } from "@carillon/sdk/internal";
 import { dueTask, isForeign } from "@carillon/store";
 import { internalsOf, storeOf } from "@carillon/store/internal";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
-import { gate, SILENT } from "../../../../test/helpers.js";
+import { gate, SILENT, sharedRedis } from "../../../../test/helpers.js";
 
 export const QUEUE = "bells";
 export const nothing = z.object({}).loose();
@@ -67,7 +67,7 @@ let serial = 0;
 
 /** A Redis for the file; a namespace, a client and workers for each test. */
 export class Bench {
-  redis!: RedisServer;
+  readonly redis = sharedRedis();
   admin!: Redis;
   client!: Client;
   namespace!: string;
@@ -77,14 +77,10 @@ export class Bench {
 
   static use(name: string): Bench {
     const bench = new Bench();
-    beforeAll(async () => {
-      bench.redis = await startRedis();
+    beforeAll(() => {
       bench.admin = new Redis(bench.redis.url);
     });
-    afterAll(async () => {
-      bench.admin.disconnect();
-      await bench.redis.stop();
-    });
+    afterAll(() => bench.admin.disconnect());
     beforeEach(() => {
       serial += 1;
       bench.namespace = `${name}${serial}`;

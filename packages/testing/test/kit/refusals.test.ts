@@ -3,11 +3,11 @@ import { defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { ownRedis } from "../../../../test/helpers.js";
+import { sharedRedis } from "../../../../test/helpers.js";
 import { type TestKit, type TestKitOptions, testKit } from "../../src/index.js";
 
 const nothing = z.object({}).loose();
-const redis = ownRedis();
+const redis = sharedRedis();
 let kit: TestKit;
 
 afterEach(() => kit?.close().catch(() => {}));

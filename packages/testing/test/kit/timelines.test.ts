@@ -1,10 +1,10 @@
 import { type Context, defineTask } from "@carillon/sdk";
 import { afterEach, expect, it } from "vitest";
 import { z } from "zod";
-import { ownRedis } from "../../../../test/helpers.js";
+import { sharedRedis } from "../../../../test/helpers.js";
 import { type TestKit, testKit } from "../../src/index.js";
 
-const redis = ownRedis();
+const redis = sharedRedis();
 let kit: TestKit;
 
 afterEach(() => kit?.close());
