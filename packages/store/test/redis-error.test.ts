@@ -98,7 +98,7 @@ describe("a user of Redis that lacks a right", () => {
     await store.close();
   });
 
-  it.each<[string, () => string, RegExp, RegExp]>([
+  it.concurrent.each<[string, () => string, RegExp, RegExp]>([
     [
       "TLS to a plain port",
       () => redis.url.replace("redis:", "rediss:"),
