@@ -41,7 +41,6 @@ function isCoded(error: unknown): error is CarillonError {
   return error instanceof Error && error.name === "CarillonError" && "code" in error;
 }
 
-/** Prints the error and returns the exit code. */
 export function fail(error: unknown, json: boolean, stderr: Writable): ExitCode {
   const report = reportOf(error);
   const text = json

@@ -21,7 +21,6 @@ export interface AuthOptions {
   now?: (() => number) | undefined;
 }
 
-/** Duration of a session, in ms. */
 export const SESSION_MS = 12 * 3_600_000;
 
 /** A token as the console stores it. */

@@ -35,7 +35,6 @@ const MAX_TOKENS = 10;
 const TOKEN = /^[\x21-\x7e]{16,512}$/;
 const WANTED = "a token must be 16 to 512 visible ASCII characters without spaces";
 
-/** Tokens of one role. */
 export const tokensOfRole = z
   .array(z.string("not a text"), "not a list of tokens")
   .max(MAX_TOKENS, `more than ${MAX_TOKENS} tokens`)

@@ -8,7 +8,6 @@ import type { TaskDefinition } from "./task.js";
 /** A place that gets alerts, the kinds that it gets, and its quiet times. */
 export type AlertDestination = NonNullable<Policies["alerts"]>[number];
 
-/** A destination of an alert. */
 export type RoutedDestination = AlertDestination & {
   /** It comes from the defaults of all tasks: one receiver for the alerts of all owners. */
   readonly shared: boolean;

@@ -21,7 +21,6 @@ export interface BackfillWalk {
   readonly by?: string | undefined;
 }
 
-/** A run that is run again. */
 export interface ReplayedRun {
   /** The key of its occurrence. */
   readonly key: string;

@@ -42,7 +42,6 @@ export function tokenOf(run: string): string {
   return run.slice(run.indexOf(".", run.indexOf("@")) + 1);
 }
 
-/** The id of an item's job. */
 export function itemId(run: string, index: number): string {
   return `${run}_${index}`;
 }

@@ -15,7 +15,6 @@ export function isShard(part: Part): boolean {
   return /^\d$/.test(part);
 }
 
-/** Key of a part in a map of all queues' parts. */
 export function keyOf(queue: string, part: Part): string {
   return `${queue} ${part}`;
 }

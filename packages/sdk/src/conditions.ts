@@ -45,7 +45,6 @@ export type Conditions = Pick<ListOptions, ConditionName>;
 
 export const CONDITION_NAMES = Object.keys(CONDITIONS) as readonly ConditionName[];
 
-/** Names of the conditions of one kind. */
 export function conditionsOfKind(kind: ConditionKind): readonly ConditionName[] {
   return CONDITION_NAMES.filter((name) => CONDITIONS[name].kind === kind);
 }

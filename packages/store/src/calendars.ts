@@ -137,7 +137,6 @@ export class CalendarRepository extends Repository {
     });
   }
 
-  /** Number of tasks of a queue that name the calendar. */
   async users(queue: string, name: string): Promise<number> {
     return this.link.ask((client) => client.zcard(this.keys.queue(queue).planned(name)));
   }

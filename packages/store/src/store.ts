@@ -59,7 +59,6 @@ const [SCANNED, SCANS] = [5_000, 200];
 /** Entries of a server's log of slow commands that are read: all that it keeps by default. */
 const SLOWLOG = 128;
 
-/** One server of Redis. */
 type Server = Pick<RedisClient, "info" | "scan" | "slowlog">;
 
 /** All of Carillon's data in Redis, by subject. Uses one connection. */

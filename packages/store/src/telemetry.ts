@@ -2,7 +2,6 @@ import type { TaskDefinition } from "@carillon/core";
 import type { Enqueue } from "@carillon/core/internal";
 import { invalid } from "@carillon/core/internal";
 
-/** The span of a claim, begun. */
 export interface ClaimSpan {
   /** Its context, as a W3C `traceparent`; undefined: the process traces nothing. */
   readonly trace: string | undefined;

@@ -95,7 +95,6 @@ const ERROR: Column<Run> = {
 /** A run that takes this many times its usual duration stands out. */
 const LONG = 2;
 
-/** Columns for the runs of one task. */
 export const RUN_COLUMNS: readonly Column<Run>[] = [
   { title: "RUN", value: (run) => run.id },
   { title: "NOMINAL", value: (run, { at }) => at(run.nominal) },

@@ -75,7 +75,6 @@ function cancelMany(
 
 export const RUN = "a run's id, as runs, journal and explain show it";
 
-/** A command about one run. */
 export function runCommand(program: Command, name: string, summary: string): Command {
   return program.verb(name, summary).argument("<run>", RUN);
 }

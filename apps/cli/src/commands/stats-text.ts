@@ -52,7 +52,6 @@ function short(ms: number | undefined): string {
   return ms === undefined ? "-" : duration(ms, 1);
 }
 
-/** A task's statistics in one line. */
 export function statsLine(stats: TaskStats): string | undefined {
   if (stats.runs === 0) return undefined;
   const share = shareOf(stats);

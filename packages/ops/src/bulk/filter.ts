@@ -19,7 +19,6 @@ export const filter = {
 /** The fields of a filter that is checked. */
 export type Filter = z.output<z.ZodObject<typeof filter>>;
 
-/** Most names in one call. */
 const MOST_NAMED = 1_000;
 
 /**

@@ -32,7 +32,6 @@ export function calendarNotFound(name: string): CarillonError {
   });
 }
 
-/** Number of tasks that name a calendar. */
 export async function countUsers({ calendars, registry }: Store, name: string): Promise<number> {
   const queues = await registry.queues();
   const counts = await Promise.all(queues.map((queue) => calendars.users(queue, name)));

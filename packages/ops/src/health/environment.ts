@@ -18,7 +18,6 @@ const SLOW = { roundTrip: 100, command: 1_000 };
 /** Age in ms up to which a slow command counts. */
 const RECENT = 600_000;
 
-/** Faults of one Redis server. */
 export function redisFindings(info: ServerInfo): Finding[] {
   const { failing, memory, role, replicas } = info;
   const { used, most } = memory;

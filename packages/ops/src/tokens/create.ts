@@ -7,7 +7,6 @@ import { operation } from "../operation.js";
 import { given, instant } from "../shapes.js";
 import { token } from "./token.js";
 
-/** Most owners of a token. */
 const MOST_OWNERS = 100;
 
 /** Creates a token for the HTTP API and the console. Its secret is returned here and never again: only a hash is stored. */

@@ -1,7 +1,6 @@
 import { reasonText as factText, type StatusReasonFacts } from "@carillon/core/internal";
 import type { Voice } from "./voice.js";
 
-/** A reason of the status in one sentence. */
 export function reasonText(reason: StatusReasonFacts, { time }: Voice): string {
   return factText(reason, time);
 }

@@ -13,7 +13,6 @@ export interface RunData extends JobData {
   };
 }
 
-/** `job.data` of an item. */
 export interface ItemData {
   /** Distinguishes an item from a run. */
   readonly child: true;

@@ -33,7 +33,6 @@ export function cutJson(value: Json | undefined, most: number): Json | undefined
   return length > most ? { cut: true, length } : value;
 }
 
-/** A message of a log with its details, in one line. */
 export function lineOf(message: string, details: object | undefined): string {
   if (!details) return message;
   try {

@@ -346,7 +346,6 @@ export class ClaimRepository extends DueReads {
     return isForeign(task) ? "foreign" : { now, entry: { ...entry, task } };
   }
 
-  /** Commits one step of a backfill. */
   async commitStep(
     name: TaskName,
     item: ClaimItem,

@@ -46,7 +46,6 @@ const READ_DUE = script("read-due", {
     >(),
 });
 
-/** Reads due tasks. */
 export class DueReads {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;

@@ -22,7 +22,6 @@ export interface Template {
   json(): Promise<string>;
 }
 
-/** Most templates that are remembered. */
 const TEMPLATES_AT_MOST = 500;
 
 /** Texts of jobs and run records. */

@@ -18,7 +18,6 @@ export interface LastRun {
   readonly checked: number | undefined;
 }
 
-/** Reads runs. */
 export class RunReads extends Repository {
   /** Filters the runs for which a cancel was requested. */
   async cancelRequests(queue: string, runs: readonly string[]): Promise<string[]> {

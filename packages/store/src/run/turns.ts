@@ -8,7 +8,6 @@ import { type endingArgs, type StartReply, TURN, type TurnWord } from "./run-scr
 
 /** Turns that a worker has under way at a queue: Redis works on one while the worker works on the jobs of others. */
 export const LANES = 4;
-/** Most ends in one turn. */
 export const MOST_ENDS = 16;
 /** Most jobs that one turn takes: each, with its end, takes Redis some tens of microseconds. */
 export const MOST_TAKEN = 32;

@@ -47,7 +47,6 @@ const MOST_READ_FOR_TEXT = 1_000;
 const MOST_INSTEAD_OF_SEARCH = 500;
 const SEARCHED_AT_ONCE = 4_000;
 
-/** Tasks to count. */
 export type CountFilter = Pick<TaskFilter, "queue" | "owner" | "tag" | "except">;
 
 /** May be short, even empty, before the last page: a filter reads a bounded number of tasks per page. */

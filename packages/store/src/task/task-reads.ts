@@ -35,7 +35,6 @@ export interface TaskSample {
   readonly timings: readonly Timing[];
 }
 
-/** Reads tasks. */
 export class TaskReads extends Repository {
   readonly #registry: Registry;
   readonly #listing: TaskListing;

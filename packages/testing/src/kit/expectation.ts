@@ -168,7 +168,6 @@ export class Expectation implements PromiseLike<void> {
   }
 }
 
-/** The first run of each occurrence. */
 function firsts({ runs }: History): Run[] {
   const seen = new Set<string>();
   return runs.filter(({ key }) => !seen.has(key) && seen.add(key));

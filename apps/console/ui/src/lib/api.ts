@@ -161,7 +161,6 @@ export function refOf({ queue, owner, id }: Named): Named {
   return { queue, owner, id };
 }
 
-/** Path of the page of a task. */
 export function taskPath({ queue, owner, id }: Named): string {
   return `/tasks/${[queue, owner, id].map(encodeURIComponent).join("/")}`;
 }

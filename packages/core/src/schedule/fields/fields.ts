@@ -97,7 +97,6 @@ export function matchesLocal(fields: Fields, local: number): boolean {
   return matchesDay(fields, local);
 }
 
-/** Whether the day of a local time matches. */
 export function matchesDay(fields: Fields, local: number): boolean {
   const date = civilFromDays(Math.floor(local / DAY));
   return hasBit(daysOf(fields, Math.floor(date / 512), (date >> 5) & 15), (date & 31) - 1);
