@@ -108,7 +108,7 @@ export const editWords = {
       resume: (n: number) => `${count(n, "task", "tasks")} resumed.`,
       trigger: (n: number) => `${count(n, "task", "tasks")} triggered.`,
       tag: (n: number) => `${count(n, "task", "tasks")} changed.`,
-      spread: (n: number) => `${count(n, "task", "tasks")} spread. To undo it, see Changes.`,
+      spread: (n: number) => `${count(n, "task", "tasks")} spread.`,
       undo: (n: number) => `${count(n, "task", "tasks")} restored.`,
       delete: (n: number) => `${count(n, "task", "tasks")} deleted.`,
     },

@@ -53,6 +53,7 @@ export const taskWords = {
   },
   task: {
     schedule: "Schedule",
+    calendar: (name: string) => `Calendar ${name}`,
     next: "Next",
     type: (name: string) => `type ${name}`,
     nominal: "planned for",
@@ -249,7 +250,7 @@ export const taskWords = {
     usually: (time: string) => `usually ${time}`,
     chips: { all: "All", failed: "Failed", succeeded: "Succeeded", others: "Cancelled, dropped" },
     slowest: "Slowest first",
-    slowestOfWeek: "Slowest of 7 days",
+    ranges: { day: "24 hours", night: "Last night", yesterday: "Yesterday", week: "7 days" },
     range: {
       from: (zone: string) => `Ended from (${zone})`,
       to: (zone: string) => `Ended until (${zone})`,

@@ -26,6 +26,7 @@ export const words = {
   once: "once,",
   /** Part of a schedule's words that its title has too. */
   fromEpoch: ", counted from the Unix epoch",
+  ahead: { hour: "In 1 h", evening: "18:00", morning: "Tomorrow 08:00", monday: "Monday 08:00" },
   tasks: (n: number) => count(n, "task", "tasks"),
   runs: (n: number) => count(n, "run", "runs"),
   all: "All",
@@ -136,7 +137,7 @@ export const words = {
       view: "saved view",
       page: "page",
       task: "task",
-      owner: "tasks of the owner",
+      owner: "owner",
       queue: "tasks of the queue",
     },
     found: (n: number) => (n === 0 ? "Nothing has this in its name." : count(n, "entry", "entries")),

@@ -195,6 +195,18 @@ export function namedIn(exception: unknown): string | undefined {
     : undefined;
 }
 
+/** The shared calendars that a schedule names, in its members too. */
+export function namesIn(schedule: unknown): string[] {
+  if (!isObject(schedule)) return [];
+  const members = Array.isArray(schedule["any"]) ? schedule["any"] : [];
+  return [
+    ...exceptionsOf(schedule).flatMap((one) =>
+      isObject(one) && typeof one["named"] === "string" ? [one["named"]] : [],
+    ),
+    ...members.flatMap(namesIn),
+  ];
+}
+
 export function exceptionsOf({ except }: Draft): readonly unknown[] {
   return Array.isArray(except) ? except : [];
 }

@@ -20,13 +20,11 @@ type Made = AnswerTo<"tokens.create">;
 /** Named tokens, and links that open the console for reading until an end. */
 export default function Access() {
   const tokens = useCall("tokens.list", {});
-  const [isNew, setNew] = useState(false);
-  const [made, setMade] = useState<Made>();
   const [name, setName] = useState<string>();
   return (
     <>
       <PageHead title={w.title}>
-        <Button onClick={() => setNew(true)}>{w.add}</Button>
+        <NewLink />
       </PageHead>
       <Panel title={w.list}>
         <Loaded of={tokens}>
@@ -51,14 +49,6 @@ export default function Access() {
           )}
         </Loaded>
       </Panel>
-      {isNew ? <NewLink onDone={setMade} onClose={() => setNew(false)} /> : null}
-      {made ? (
-        <Dialog title={w.made[made.token.role as keyof typeof w.made]} onClose={() => setMade(undefined)}>
-          <p>{w.once}</p>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long one is scrolled with the keyboard */}
-          <pre tabIndex={0}>{addressOf(made)}</pre>
-        </Dialog>
-      ) : null}
       {name === undefined ? null : (
         <Confirm
           title={w.revokeTitle(name)}
@@ -80,12 +70,37 @@ function addressOf({ token, secret }: Made): string {
   return `${location.origin}${ROOT}${path}?token=${secret}`;
 }
 
-function NewLink({ onDone, onClose }: { onDone: (made: Made) => void; onClose: () => void }) {
+/** A button that makes a link, and shows it once. @param owner the owner that is proposed */
+export function NewLink({ owner }: { owner?: string }) {
+  const [isNew, setNew] = useState(false);
+  const [made, setMade] = useState<Made>();
+  return (
+    <>
+      <Button onClick={() => setNew(true)}>{w.add}</Button>
+      {isNew ? <AskLink owner={owner} onDone={setMade} onClose={() => setNew(false)} /> : null}
+      {made ? (
+        <Dialog title={w.made[made.token.role as keyof typeof w.made]} onClose={() => setMade(undefined)}>
+          <p>{w.once}</p>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long one is scrolled with the keyboard */}
+          <pre tabIndex={0}>{addressOf(made)}</pre>
+        </Dialog>
+      ) : null}
+    </>
+  );
+}
+
+interface AskProps {
+  owner: string | undefined;
+  onDone: (made: Made) => void;
+  onClose: () => void;
+}
+
+function AskLink({ owner = "", onDone, onClose }: AskProps) {
   const zone = useZone();
   const now = useNow();
   const [role, setRole] = useState<keyof typeof w.roles>("viewer");
   const [name, setName] = useState("");
-  const [owners, setOwners] = useState("");
+  const [owners, setOwners] = useState(owner);
   const [expires, setExpires] = useState(() => fieldTime(Math.ceil((now + WEEK) / MINUTE) * MINUTE, zone));
   const named = wordsIn(owners);
   return (
@@ -100,9 +115,6 @@ function NewLink({ onDone, onClose }: { onDone: (made: Made) => void; onClose: (
       onDone={onDone}
       onClose={onClose}
     >
-      <Field label={w.role}>
-        <Select value={role} options={w.roles} onSet={setRole} />
-      </Field>
       <TextField
         label={w.name}
         hint={w.nameHint}
@@ -121,7 +133,10 @@ function NewLink({ onDone, onClose }: { onDone: (made: Made) => void; onClose: (
         value={owners}
         onSet={setOwners}
       />
-      <TimeField label={w.end(zone)} path="expires" required value={expires} onSet={setExpires} />
+      <Field label={w.role}>
+        <Select value={role} options={w.roles} onSet={setRole} />
+      </Field>
+      <TimeField label={w.end(zone)} path="expires" required isAhead value={expires} onSet={setExpires} />
     </Confirm>
   );
 }

@@ -62,7 +62,7 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
           onSet={setName}
         />
       )}
-      <TimeField label={w.untilField(zone)} path="until" required value={until} onSet={setUntil} />
+      <TimeField label={w.untilField(zone)} path="until" required isAhead value={until} onSet={setUntil} />
       <TextField label={w.note} value={note} onSet={setNote} />
     </Confirm>
   );
@@ -71,23 +71,23 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
 /** Sends a test alert to a destination; its run shows whether it arrived. */
 export function TestAlert({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
-  const [format, setFormat] = useState<AlertFormat>("json");
+  const [format, setFormat] = useState<AlertFormat | "">("");
   const [target, setTarget] = useState("");
   return (
     <Confirm
       title={w.testTitle}
       act={w.test}
       does="alerts.test"
-      input={{ format, target }}
+      input={{ target, ...(format && { format }) }}
       says={w.tested}
       onDone={({ run }) => navigate(runPath(run))}
       onClose={onClose}
     >
       <p>{w.testHint}</p>
-      <Field label={w.format}>
-        <Select value={format} options={w.formats} onSet={setFormat} />
-      </Field>
       <TextField label={w.target} required most={2_048} value={target} onSet={setTarget} />
+      <Field label={w.format}>
+        <Select value={format} options={{ "": w.byTarget, ...w.formats }} onSet={setFormat} />
+      </Field>
     </Confirm>
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { useSearchParams } from "wouter";
 import { call } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
@@ -16,7 +17,8 @@ const w = words.calendars;
 export default function Calendars() {
   const { define } = useMe();
   const calendars = useCall("calendars.list", {});
-  const [open, setOpen] = useState<string | undefined>();
+  const [params] = useSearchParams();
+  const [open, setOpen] = useState(params.get("open") ?? undefined);
   return (
     <>
       <PageHead title={w.title}>

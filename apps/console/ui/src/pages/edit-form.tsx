@@ -1,4 +1,6 @@
+import { useEffect } from "react";
 import type { Draft } from "../lib/definition.js";
+import { useCall, useLater } from "../lib/query.js";
 import { wordsIn } from "../lib/values.js";
 import { Field, Select } from "../parts/confirm.js";
 import { NameInput } from "../parts/name-input.js";
@@ -19,7 +21,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
     const { [field]: _, ...rest } = draft;
     onEdit(value === undefined ? rest : { ...draft, [field]: value });
   };
-  const text = (field: string, more: { required?: boolean; readOnly?: boolean } = {}) => (
+  const text = (field: string, more: { required?: boolean; autoFocus?: boolean } = {}) => (
     <Field key={field} label={w.fields[field as keyof typeof w.fields]} path={field}>
       <NameInput
         of={field}
@@ -32,16 +34,21 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
       />
     </Field>
   );
+  const queue = useQueueOf(isNew ? String(draft["type"] ?? "") : "");
+  // biome-ignore lint/correctness/useExhaustiveDependencies: proposes it once for each type
+  useEffect(() => {
+    if (queue !== undefined && !draft["queue"]) set("queue", queue);
+  }, [queue]);
   return (
     <div className="form">
       {isNew ? (
         <>
-          {text("id", { required: true })}
+          {text("id", { required: true, autoFocus: true })}
           {text("owner")}
-          {text("queue", { required: true })}
         </>
       ) : null}
       {text("type", { required: true })}
+      {isNew ? text("queue", { required: true }) : null}
       {text("description")}
       <ScheduleFields schedule={(draft["schedule"] ?? {}) as Draft} onEdit={(to) => set("schedule", to)} />
       <PayloadField
@@ -83,4 +90,13 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
       <p className="small soft">{w.formHint}</p>
     </div>
   );
+}
+
+/** The queue of stored tasks of a type. */
+function useQueueOf(type: string): string | undefined {
+  const search = useLater(type);
+  const { data } = useCall("tasks.list", search === "" ? undefined : { search, limit: 50 }, {
+    refresh: false,
+  });
+  return data?.tasks.find((task) => task.type === type)?.queue;
 }

@@ -1,24 +1,20 @@
-import { useState } from "react";
 import type { Draft } from "../lib/definition.js";
 import { useCall } from "../lib/query.js";
 import {
   canJoin,
-  daysIn,
   exceptionsOf,
   type Kind,
   kindOf,
   namedIn,
-  type Pattern,
   patternOf,
   rowsOf,
-  timesIn,
   withExceptions,
   withPattern,
   withRows,
 } from "../lib/schedule-form.js";
-import { same } from "../lib/values.js";
 import { Button } from "../parts/button.js";
 import { Field, Select } from "../parts/confirm.js";
+import { Chip, Days } from "../parts/days.js";
 import { words } from "../words.js";
 
 const w = words.edit;
@@ -91,7 +87,7 @@ export function ScheduleFields({ schedule, onEdit }: Props) {
 
 /** A row that is not there yet, on the clock of another. */
 function another(row: Draft): Draft {
-  return withField({ calendar: "Sat *-*-* 10:00" }, "timezone", String(row["timezone"] ?? ""));
+  return withField({ calendar: "*-*-01 12:00" }, "timezone", String(row["timezone"] ?? ""));
 }
 
 /** With a text of a field; "": without it. */
@@ -147,98 +143,6 @@ function Row({ row, path, isMember, onEdit }: RowProps) {
       )}
       {pattern ? <Days pattern={pattern} onEdit={(to) => onEdit(withPattern(row, to))} /> : null}
     </>
-  );
-}
-
-/** Days and times, for people who know neither cron nor systemd. */
-function Days({ pattern, onEdit }: { pattern: Pattern; onEdit: (to: Pattern) => void }) {
-  const { week, month, times } = pattern;
-  const toggled = (day: number) =>
-    week.includes(day) ? week.filter((one) => one !== day) : [...week, day].sort((a, b) => a - b);
-  return (
-    <>
-      <fieldset className="chips">
-        <legend className="small">{week.length + month.length === 0 ? w.eachDay : w.onDays}</legend>
-        {w.weekdays.map((name, day) => (
-          <Chip
-            key={name}
-            isOn={week.includes(day)}
-            onPick={() => onEdit({ week: toggled(day).length === 7 ? [] : toggled(day), month: [], times })}
-          >
-            {name}
-          </Chip>
-        ))}
-      </fieldset>
-      <div className="pair">
-        <Typed
-          label={w.monthDays}
-          hint={w.monthDaysHint}
-          value={month.join(", ")}
-          read={daysIn}
-          onEdit={(to) => onEdit({ week: to.length > 0 ? [] : week, month: to, times })}
-        />
-        <Typed
-          label={w.times}
-          hint={w.timesHint}
-          value={times.join(", ")}
-          read={timesIn}
-          waits={(to) => withPattern({ cron: "" }, { week, month, times: to }).length > 1}
-          onEdit={(to) => onEdit({ week, month, times: to })}
-        />
-      </div>
-    </>
-  );
-}
-
-interface TypedProps<Value> {
-  label: string;
-  hint: string;
-  value: string;
-  /** Undefined: the text is not complete yet. */
-  read: (text: string) => Value | undefined;
-  /** Whether a value is not taken before the field is left, because it changes more than this field. */
-  waits?: (to: Value) => boolean;
-  onEdit: (to: Value) => void;
-}
-
-/** A list as text. What is typed stays as it is until the value changes elsewhere. */
-function Typed<Value>({ label, hint, value, read, waits, onEdit }: TypedProps<Value>) {
-  const [typed, setTyped] = useState({ text: value, of: value });
-  const text = typed.of === value || same(read(typed.text), read(value)) ? typed.text : value;
-  const leave = () => {
-    const to = read(text);
-    if (to !== undefined && !same(to, read(value))) onEdit(to);
-    setTyped({ text: value, of: value });
-  };
-  return (
-    <Field label={label} hint={hint}>
-      <input
-        className="input"
-        aria-invalid={read(text) === undefined}
-        value={text}
-        onChange={({ target }) => {
-          setTyped({ text: target.value, of: value });
-          const to = read(target.value);
-          if (to !== undefined && !waits?.(to)) onEdit(to);
-        }}
-        onBlur={leave}
-        onKeyDown={({ key }) => key === "Enter" && leave()}
-      />
-    </Field>
-  );
-}
-
-interface ChipProps {
-  isOn: boolean;
-  onPick: () => void;
-  children: string;
-}
-
-function Chip({ isOn, onPick, children }: ChipProps) {
-  return (
-    <button type="button" className="chip" aria-pressed={isOn} onClick={onPick}>
-      {children}
-    </button>
   );
 }
 

@@ -1,15 +1,18 @@
-import { FAILURES, scopeText } from "@carillon/ops/words";
+import { FAILURES } from "@carillon/ops/words";
+import { useState } from "react";
 import { Link } from "wouter";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useCall } from "../lib/query.js";
-import { When } from "../parts/freeze.js";
+import { Button } from "../parts/button.js";
+import { FreezeRows, NewFreeze } from "../parts/freeze.js";
 import { Empty, Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
-import { quotaText } from "./rules.js";
+import { NewLink } from "./access.js";
+import { quotaText, SetLimit, SetQuota } from "./rules.js";
 
 const w = words.owner;
 /** Failures that are listed. */
@@ -18,10 +21,15 @@ const LISTED = 8;
 /** All about one owner: its tasks and their load, its failures, freezes, quota and tokens. */
 export default function Owner({ params }: PageProps) {
   const owner = params["owner"]!;
-  const { wide, define } = useMe();
+  const { wide, act, define } = useMe();
+  const [isFreezing, setFreezing] = useState(false);
   return (
     <>
-      <PageHead title={w.title(owner)} />
+      <PageHead title={w.title(owner)}>
+        {act ? <Button onClick={() => setFreezing(true)}>{words.freezes.freeze}</Button> : null}
+        {wide && define ? <NewLink owner={owner} /> : null}
+      </PageHead>
+      {isFreezing ? <NewFreeze owner={owner} onClose={() => setFreezing(false)} /> : null}
       <div className="stack">
         <div className="panels">
           <Tasks owner={owner} />
@@ -102,23 +110,7 @@ function Freezes({ owner }: Props) {
   );
   return (
     <Panel title={words.nav.freezes} end={<Link href="/freezes">{words.more}</Link>}>
-      <Loaded of={{ data: freezes, ...rest }}>
-        {(freezes) => (
-          <Rows of={freezes} none={words.freezes.none}>
-            {(freeze) => (
-              <li key={freeze.id}>
-                <strong className="any">{scopeText(freeze)}</strong>
-                <Badge tone={freeze.active ? "warn" : "none"}>
-                  {freeze.active ? words.freezes.holds : words.freezes.later}
-                </Badge>
-                <span className="soft">
-                  <When freeze={freeze} />
-                </span>
-              </li>
-            )}
-          </Rows>
-        )}
-      </Loaded>
+      <Loaded of={{ data: freezes, ...rest }}>{(freezes) => <FreezeRows of={freezes} />}</Loaded>
     </Panel>
   );
 }
@@ -132,7 +124,15 @@ function Quota({ owner }: Props) {
     (one) => one === own || one.scope === "all" || (own === undefined && one.scope === "owner:*"),
   );
   return (
-    <Panel title={words.rules.quotas} end={<Link href="/rules">{words.more}</Link>}>
+    <Panel
+      title={words.rules.quotas}
+      end={
+        <>
+          <Link href="/rules">{words.more}</Link> <SetQuota scope={`owner:${owner}`} />{" "}
+          <SetLimit owner={owner} />
+        </>
+      }
+    >
       <Loaded of={{ data: quotas, ...rest }}>
         {(quotas) => (
           <Rows of={quotas} none={words.rules.noQuotas}>

@@ -68,25 +68,7 @@ function Defaults() {
 function Quotas() {
   const quotas = useCall("quotas.list", {});
   return (
-    <Panel
-      title={w.quotas}
-      end={
-        <Change
-          title={w.setQuota}
-          fields={["scope", "tasks", "interval", "waiting"]}
-          hint={w.quotaHint}
-          does="quotas.set"
-          input={({ scope = "", tasks, interval, waiting }) =>
-            ({
-              scope,
-              ...(tasks && { tasks: Number(tasks) }),
-              ...(interval && { interval }),
-              ...(waiting && { waiting: Number(waiting) }),
-            }) as never
-          }
-        />
-      }
-    >
+    <Panel title={w.quotas} end={<SetQuota />}>
       <Loaded of={quotas}>
         {({ quotas }) => (
           <Rows of={quotas} none={w.noQuotas}>
@@ -102,6 +84,27 @@ function Quotas() {
         )}
       </Loaded>
     </Panel>
+  );
+}
+
+/** A button that asks for a quota. @param preset the scope that is proposed */
+export function SetQuota(preset: { scope?: string }) {
+  return (
+    <Change
+      title={w.setQuota}
+      fields={["scope", "tasks", "interval", "waiting"]}
+      preset={preset}
+      hint={w.quotaHint}
+      does="quotas.set"
+      input={({ scope = "", tasks, interval, waiting }) =>
+        ({
+          scope,
+          ...(tasks && { tasks: Number(tasks) }),
+          ...(interval && { interval }),
+          ...(waiting && { waiting: Number(waiting) }),
+        }) as never
+      }
+    />
   );
 }
 
@@ -124,18 +127,7 @@ function Scope({ of }: { of: string }) {
 function Limits() {
   const queues = useCall("queues.names", {});
   return (
-    <Panel
-      title={w.limits}
-      end={
-        <Change
-          title={w.setLimit}
-          fields={["queue", "owner", "runs"]}
-          hint={w.limitHint}
-          does="queues.setLimit"
-          input={({ queue = "", owner = "", runs }) => ({ queue, owner, runs: runs ? Number(runs) : null })}
-        />
-      }
-    >
+    <Panel title={w.limits} end={<SetLimit />}>
       <Loaded of={queues}>
         {({ names }) =>
           names.length === 0 ? (
@@ -150,6 +142,20 @@ function Limits() {
         }
       </Loaded>
     </Panel>
+  );
+}
+
+/** A button that asks for a limit. @param preset the owner that is proposed */
+export function SetLimit(preset: { owner?: string }) {
+  return (
+    <Change
+      title={w.setLimit}
+      fields={["queue", "owner", "runs"]}
+      preset={preset}
+      hint={w.limitHint}
+      does="queues.setLimit"
+      input={({ queue = "", owner = "", runs }) => ({ queue, owner, runs: runs ? Number(runs) : null })}
+    />
   );
 }
 
@@ -198,6 +204,7 @@ interface ChangeProps<Name extends OperationName> {
   /** Names of the texts that it asks for; the first one is required. */
   fields: readonly (keyof typeof w.fields)[];
   optional?: boolean;
+  preset?: Typed;
   hint?: string;
   does: Name;
   input: (typed: Typed) => InputTo<Name>;
@@ -206,11 +213,11 @@ interface ChangeProps<Name extends OperationName> {
 
 /** A button for those who define, and its dialog. */
 function Change<Name extends OperationName>(props: ChangeProps<Name>) {
-  const { title, fields, optional = false, hint, does, input, children } = props;
+  const { title, fields, optional = false, preset = {}, hint, does, input, children } = props;
   const { define } = useMe();
   const [typed, setTyped] = useState<Typed>();
   if (!define) return null;
-  if (typed === undefined) return <Button onClick={() => setTyped({})}>{title}</Button>;
+  if (typed === undefined) return <Button onClick={() => setTyped(preset)}>{title}</Button>;
   return (
     <Confirm
       title={title}

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
+import { back } from "../lib/meant.js";
 import { useCall, usePages } from "../lib/query.js";
 import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
 import { Button, Chips } from "../parts/button.js";
@@ -25,8 +26,6 @@ const CHIPS = {
 } as const satisfies Record<string, readonly Outcome[] | undefined>;
 type Chip = keyof typeof CHIPS;
 const FIELDS = ["task", "owner", "queue", "text", "took"] as const;
-const MINUTE = 60_000;
-const WEEK = 7 * 24 * 60 * MINUTE;
 
 /** Runs under way, and ended runs: those of a range of time, newest or slowest first. */
 export default function Runs() {
@@ -85,7 +84,7 @@ export default function Runs() {
                 onPick={(name) => set({ filter: name === "all" ? undefined : name })}
               />
             </div>
-            <SlowestOfWeek onPick={(from) => set({ sort: "took", from: String(from), to: undefined })} />
+            <Ranges onPick={(range) => set({ to: undefined, ...asTexts(range, zone) })} />
             <Check
               label={w.slowest}
               checked={isSlowest}
@@ -139,11 +138,24 @@ export default function Runs() {
   );
 }
 
-function SlowestOfWeek({ onPick }: { onPick: (from: number) => void }) {
-  const now = useNow();
+/** Ranges of time to pick. */
+function Ranges({ onPick }: { onPick: (range: object) => void }) {
+  const ranges = back(fieldTime(useNow(), useZone()));
   return (
-    <Button onClick={() => onPick(Math.floor((now - WEEK) / MINUTE) * MINUTE)}>{w.slowestOfWeek}</Button>
+    <div className="chips">
+      <Chips
+        names={Object.keys(ranges) as (keyof typeof ranges)[]}
+        text={(name) => w.ranges[name]}
+        chosen={undefined}
+        onPick={(name) => onPick(ranges[name])}
+      />
+    </div>
   );
+}
+
+/** Bounds as the address keeps them. */
+function asTexts(range: object, zone: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(range).map(([name, at]) => [name, String(typedTime(at, zone))]));
 }
 
 function UnderWay() {

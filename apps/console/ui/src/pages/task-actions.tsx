@@ -91,6 +91,7 @@ function Pause({ task, onClose }: Props) {
         label={w.pauseUntil(zone)}
         hint={w.pauseUntilHint}
         path="until"
+        isAhead
         value={until}
         onSet={setUntil}
       />

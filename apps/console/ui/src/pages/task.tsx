@@ -5,6 +5,7 @@ import { call, type Named, ownerPath, refOf, shortName, taskPath } from "../lib/
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
+import { namesIn } from "../lib/schedule-form.js";
 import { FrozenNotes } from "../parts/freeze.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead } from "../parts/page.js";
@@ -104,6 +105,11 @@ function Facts({ task }: { task: Task }) {
             <dt>{words.task.schedule}</dt>
             <dd className="words" title={humanized}>
               <ScheduleText of={task} />
+              {[...new Set(namesIn(task.schedule))].map((name) => (
+                <Link key={name} className="block small" href={`/calendars?open=${encodeURIComponent(name)}`}>
+                  {words.task.calendar(name)}
+                </Link>
+              ))}
             </dd>
           </div>
           <div>

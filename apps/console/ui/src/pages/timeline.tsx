@@ -17,6 +17,7 @@ const w = words.timeline;
 type Load = AnswerTo<"occurrences.load">;
 type BusyStep = Load["busiest"][number];
 type Contributor = BusyStep["collisions"][number]["schedules"][number];
+type Filter = Readonly<Record<string, string | undefined>>;
 const NAMES = ["owner", "queue", "tag"] as const;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -62,7 +63,7 @@ export default function Timeline() {
         {picked === undefined ? null : <Minute at={picked} filter={given} />}
         {load.data && load.data.total > 0 ? (
           <Panel title={w.busiest}>
-            <Steps steps={load.data.busiest} />
+            <Steps steps={load.data.busiest} filter={given} />
           </Panel>
         ) : null}
       </div>
@@ -116,79 +117,77 @@ function Picker({ onPick }: { onPick: (at: number) => void }) {
 }
 
 /** The minute that was picked. */
-function Minute({ at, filter }: { at: number; filter: Record<string, string | undefined> }) {
+function Minute({ at, filter }: { at: number; filter: Filter }) {
   const query = { ...filter, from: at, to: at + MINUTE, step: "1m" };
   const load = useCall("occurrences.load", query, { refresh: false });
-  const { define } = useMe();
-  const [isSpreading, setSpreading] = useState(false);
-  const herd = load.data?.busiest[0]?.collisions[0]?.schedules[0];
   return (
     <section aria-live="polite">
-      <Panel
-        title={<Time at={at} />}
-        end={
-          define && herd ? <Button onClick={() => setSpreading(true)}>{words.spread.open}</Button> : undefined
-        }
-      >
-        {isSpreading ? (
-          <SpreadDialog
-            at={at}
-            filter={filter}
-            jitter={herd?.jitter ?? "5m"}
-            onClose={() => setSpreading(false)}
-          />
-        ) : null}
+      <Panel title={<Time at={at} />}>
         <Loaded of={load}>
-          {({ busiest }) => (busiest.length === 0 ? <Empty>{w.starts(0)}</Empty> : <Steps steps={busiest} />)}
+          {({ busiest }) =>
+            busiest.length === 0 ? <Empty>{w.starts(0)}</Empty> : <Steps steps={busiest} filter={filter} />
+          }
         </Loaded>
       </Panel>
     </section>
   );
 }
 
-/** Minutes with the instants at which most of their tasks meet. */
-function Steps({ steps }: { steps: readonly BusyStep[] }) {
+/** Minutes with the instants at which most of their tasks meet, each with a button that spreads them. */
+function Steps({ steps, filter }: { steps: readonly BusyStep[]; filter: Filter }) {
+  const { define } = useMe();
+  const [herd, setHerd] = useState<{ at: number; jitter: string }>();
   return (
-    <ul className="rows">
-      {steps.map(({ at, count, collisions }) => (
-        <li key={at}>
-          <strong>
-            <Time at={at} />
-          </strong>
-          <span>{w.starts(count)}</span>
-          <span className="end soft">
-            <Relative at={at} />
-          </span>
-          {collisions.length === 0 ? (
-            <p className="wide soft">{w.apart}</p>
-          ) : (
-            <details className="wide stack" open={steps.length === 1}>
-              <summary>
-                {w.meet(collisions[0]!.count)}:{" "}
-                {collisions[0]!.schedules[0]?.humanized.replace(words.fromEpoch, "")}
-              </summary>
-              {collisions.map((collision) => (
-                <div key={collision.at}>
-                  <h3>
-                    {collision.at === at ? null : (
-                      <>
-                        <Time at={collision.at} />:{" "}
-                      </>
-                    )}
-                    {w.meet(collision.count)}
-                  </h3>
-                  <ul>
-                    {collision.schedules.map((one) => (
-                      <Crowd key={`${one.humanized} ${taskPath(one.sample[0] as Named)}`} of={one} />
-                    ))}
-                  </ul>
-                </div>
-              ))}
-            </details>
-          )}
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul className="rows">
+        {steps.map(({ at, count, collisions }) => (
+          <li key={at}>
+            <strong>
+              <Time at={at} />
+            </strong>
+            <span>{w.starts(count)}</span>
+            <span className="end soft">
+              <Relative at={at} />
+            </span>
+            {define && collisions[0] ? (
+              <Button onClick={() => setHerd({ at, jitter: collisions[0]?.schedules[0]?.jitter ?? "5m" })}>
+                {words.spread.open}
+              </Button>
+            ) : null}
+            {collisions.length === 0 ? (
+              <p className="wide soft">{w.apart}</p>
+            ) : (
+              <details className="wide stack" open={steps.length === 1}>
+                <summary>
+                  {w.meet(collisions[0]!.count)}:{" "}
+                  {collisions[0]!.schedules[0]?.humanized.replace(words.fromEpoch, "")}
+                </summary>
+                {collisions.map((collision) => (
+                  <div key={collision.at}>
+                    <h3>
+                      {collision.at === at ? null : (
+                        <>
+                          <Time at={collision.at} />:{" "}
+                        </>
+                      )}
+                      {w.meet(collision.count)}
+                    </h3>
+                    <ul>
+                      {collision.schedules.map((one) => (
+                        <Crowd key={`${one.humanized} ${taskPath(one.sample[0] as Named)}`} of={one} />
+                      ))}
+                    </ul>
+                  </div>
+                ))}
+              </details>
+            )}
+          </li>
+        ))}
+      </ul>
+      {herd === undefined ? null : (
+        <SpreadDialog {...herd} filter={filter} onClose={() => setHerd(undefined)} />
+      )}
+    </>
   );
 }
 

@@ -12,7 +12,8 @@ export function Button({ look, ...props }: Props) {
 interface ChipsProps<Name extends string> {
   names: readonly Name[];
   text: (name: Name) => string;
-  chosen: Name;
+  /** Undefined: none is pressed. */
+  chosen: Name | undefined;
   disabled?: readonly Name[];
   onPick: (name: Name) => void;
 }

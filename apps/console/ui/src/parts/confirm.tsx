@@ -2,10 +2,12 @@ import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import { cloneElement, type ReactElement, type ReactNode, useId } from "react";
 import { call } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
+import { ahead } from "../lib/meant.js";
 import { useAct } from "../lib/query.js";
+import { fieldTime, useNow, useZone } from "../lib/time.js";
 import { forget } from "../lib/unsaved.js";
 import { words } from "../words.js";
-import { Button } from "./button.js";
+import { Button, Chips } from "./button.js";
 import { CopyAs } from "./copy-as.js";
 import { Dialog } from "./dialog.js";
 import { Effect, isNothing, useDry } from "./effect.js";
@@ -139,21 +141,41 @@ interface TimeProps extends Labelled {
   /** As of an input: without a zone. */
   value: string;
   required?: boolean;
+  /** Whether it is to come: some times are offered. */
+  isAhead?: boolean;
   onSet: (to: string) => void;
 }
 
 /** A time with its label. */
-export function TimeField({ label, hint, path, onSet, ...input }: TimeProps) {
+export function TimeField({ label, hint, path, isAhead, onSet, ...input }: TimeProps) {
   return (
-    <Field label={label} hint={hint} path={path}>
-      <input
-        className="input"
-        type="datetime-local"
-        step="1"
-        onChange={(event) => onSet(event.target.value)}
-        {...input}
+    <>
+      <Field label={label} hint={hint} path={path}>
+        <input
+          className="input"
+          type="datetime-local"
+          onChange={(event) => onSet(event.target.value)}
+          {...input}
+        />
+      </Field>
+      {isAhead ? <Ahead value={input.value} onSet={onSet} /> : null}
+    </>
+  );
+}
+
+function Ahead({ value, onSet }: Pick<TimeProps, "value" | "onSet">) {
+  const [zone, now] = [useZone(), useNow()];
+  const times = ahead(fieldTime(now, zone), fieldTime(now + 3_600_000, zone));
+  const names = Object.keys(times) as (keyof typeof times)[];
+  return (
+    <div className="chips">
+      <Chips
+        names={names}
+        text={(name) => words.ahead[name]}
+        chosen={names.find((name) => times[name] === value)}
+        onPick={(name) => onSet(times[name])}
       />
-    </Field>
+    </div>
   );
 }
 

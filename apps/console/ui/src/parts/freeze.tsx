@@ -6,11 +6,15 @@ import { Link } from "wouter";
 import { call, type Named, refOf } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
+import { type Pattern, withPattern, withRows } from "../lib/schedule-form.js";
 import { isoTime, typedTime, useZone } from "../lib/time.js";
 import { words } from "../words.js";
-import { Button } from "./button.js";
-import { Confirm, Field, ScopeField, Select, TextField, TimeField } from "./confirm.js";
+import { Button, Chips } from "./button.js";
+import { Confirm, ScopeField, TextField, TimeField } from "./confirm.js";
+import { Days } from "./days.js";
 import { notify } from "./notices.js";
+import { Rows } from "./page.js";
+import { Badge } from "./state.js";
 import { Relative, Time } from "./time.js";
 
 const w = words.freezes;
@@ -45,6 +49,46 @@ export function When({
   );
 }
 
+/** Freezes as rows, each with a button that lifts it. */
+export function FreezeRows({ of }: { of: readonly FreezeView[] }) {
+  const { act } = useMe();
+  const [lifting, setLifting] = useState<FreezeView | undefined>();
+  return (
+    <>
+      <Rows of={of} none={w.none}>
+        {(freeze) => (
+          <li key={freeze.id}>
+            <strong className="any">{scopeText(freeze)}</strong>
+            <Badge tone={freeze.active ? "warn" : "none"}>{freeze.active ? w.holds : w.later}</Badge>
+            <span className="soft">
+              <When freeze={freeze} />
+              {freeze.by === undefined ? "" : ` · ${freeze.by}`}
+            </span>
+            {act ? (
+              <Button look="end" onClick={() => setLifting(freeze)}>
+                {w.lift}
+              </Button>
+            ) : null}
+            {freeze.note === undefined ? null : <span className="wide any">{freeze.note}</span>}
+          </li>
+        )}
+      </Rows>
+      {lifting === undefined ? null : (
+        <Confirm
+          title={w.liftTitle(scopeText(lifting))}
+          act={w.lift}
+          does="freezes.delete"
+          input={{ id: lifting.id }}
+          says={w.lifted}
+          onClose={() => setLifting(undefined)}
+        >
+          <p>{w.liftHint}</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
 /** The freezes that hold a task, or will. */
 export function FrozenNotes({ task }: { task: Task }) {
   const { act } = useMe();
@@ -70,38 +114,37 @@ export function FrozenNotes({ task }: { task: Task }) {
   ));
 }
 
+interface NewProps {
+  tasks?: readonly Named[];
+  /** The owner that is proposed. */
+  owner?: string;
+  onClose: () => void;
+}
+
 /** Freezes a scope, or the tasks that are given: now or from a time, until a time, or in recurring windows. */
-export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClose: () => void }) {
+export function NewFreeze({ tasks, owner = "", onClose }: NewProps) {
   const zone = useZone();
   const [scope, setScope] = useState<keyof typeof w.scopes>("owner");
-  const [name, setName] = useState("");
+  const [name, setName] = useState(owner);
   const [kind, setKind] = useState<keyof typeof w.kinds>("once");
   const [times, setTimes] = useState({ from: "", until: "" });
-  const [windows, setWindows] = useState({ cron: "", for: "" });
+  const [begins, setBegins] = useState<Pattern>({ week: [], month: [], times: ["18:00"] });
+  const [length, setLength] = useState("2h");
   const [note, setNote] = useState("");
   const what = tasks ? { tasks: tasks.map(refOf) } : scope === "all" ? { all: true } : { [scope]: name };
   const at = (field: "from" | "until") => times[field] && { [field]: isoTime(typedTime(times[field], zone)) };
   const when =
     kind === "once"
       ? { ...at("from"), ...at("until") }
-      : { schedule: { cron: windows.cron, timezone: zone }, for: windows.for };
+      : { schedule: withRows({}, withPattern({ cron: "", timezone: zone }, begins)) as never, for: length };
   const time = (field: "from" | "until") => (
     <TimeField
       label={w.timeFields[field](zone)}
       hint={w.timeHints[field]}
       path={field}
+      isAhead
       value={times[field]}
       onSet={(to) => setTimes({ ...times, [field]: to })}
-    />
-  );
-  const text = (field: "cron" | "for") => (
-    <TextField
-      label={w.windowFields[field](zone)}
-      hint={w.windowHints[field]}
-      path={field === "cron" ? "schedule" : field}
-      required
-      value={windows[field]}
-      onSet={(to) => setWindows({ ...windows, [field]: to })}
     />
   );
   const isNamed = tasks !== undefined || scope === "all" || name !== "";
@@ -111,7 +154,7 @@ export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClos
       act={w.freeze}
       does="freezes.put"
       input={{ ...what, ...when, ...(note && { note }) }}
-      shows={isNamed && (kind === "once" || (windows.cron !== "" && windows.for !== ""))}
+      shows={isNamed && (kind === "once" || length !== "")}
       says={w.frozen}
       onClose={onClose}
     >
@@ -128,9 +171,14 @@ export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClos
           onSet={setName}
         />
       )}
-      <Field label={w.kind}>
-        <Select value={kind} options={w.kinds} onSet={setKind} />
-      </Field>
+      <div className="chips">
+        <Chips
+          names={Object.keys(w.kinds) as (keyof typeof w.kinds)[]}
+          text={(name) => w.kinds[name]}
+          chosen={kind}
+          onPick={setKind}
+        />
+      </div>
       {kind === "once" ? (
         <>
           {time("from")}
@@ -138,8 +186,15 @@ export function NewFreeze({ tasks, onClose }: { tasks?: readonly Named[]; onClos
         </>
       ) : (
         <>
-          {text("cron")}
-          {text("for")}
+          <Days pattern={begins} onEdit={setBegins} />
+          <TextField
+            label={w.length}
+            hint={w.lengthHint(zone)}
+            path="for"
+            required
+            value={length}
+            onSet={setLength}
+          />
         </>
       )}
       <TextField label={w.note} value={note} onSet={setNote} />

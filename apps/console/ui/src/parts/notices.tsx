@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { Link } from "wouter";
 import { words } from "../words.js";
 import { Button } from "./button.js";
 import type { Tone } from "./state.js";
@@ -7,10 +8,12 @@ interface Notice {
   readonly id: number;
   readonly tone: Tone;
   readonly text: string;
+  /** What to do next: the text of a link and its address. */
+  readonly next?: readonly [text: string, to: string] | undefined;
 }
 
 /** Time in ms for which a notice of success is shown. Errors stay until they are closed. */
-const SHOWN_MS = 5_000;
+const SHOWN_MS = 8_000;
 let notices: readonly Notice[] = [];
 let nextId = 1;
 const listeners = new Set<() => void>();
@@ -21,9 +24,9 @@ function set(to: readonly Notice[]): void {
 }
 
 /** Shows a text in the corner of the page; screen readers read it out. */
-export function notify(tone: Tone, text: string): void {
+export function notify(tone: Tone, text: string, next?: Notice["next"]): void {
   const id = nextId++;
-  set([...notices.slice(-3), { id, tone, text }]);
+  set([...notices.slice(-3), { id, tone, text, next }]);
   if (tone !== "bad") setTimeout(() => close(id), SHOWN_MS);
 }
 
@@ -34,7 +37,11 @@ interface DoneToMany {
 
 /** Tells what became of a change of many tasks. */
 export function notifyOfMany(verb: keyof typeof words.bulk.done, { count, refused }: DoneToMany): void {
-  notify("ok", words.bulk.done[verb](count));
+  notify(
+    "ok",
+    words.bulk.done[verb](count),
+    verb === "spread" ? [words.changes.undo, "/changes"] : undefined,
+  );
   if (refused.count > 0) notify("bad", words.effect.refused(refused.count, refused.sample[0]?.message ?? ""));
 }
 
@@ -52,9 +59,10 @@ export function Notices() {
   );
   return (
     <ul className="notices" aria-live="polite">
-      {shown.map(({ id, tone, text }) => (
+      {shown.map(({ id, tone, text, next }) => (
         <li key={id} className="note" data-tone={tone}>
           <span>{text}</span>
+          {next === undefined ? null : <Link href={next[1]}>{next[0]}</Link>}
           <Button look="plain" onClick={() => close(id)}>
             {words.close}
           </Button>

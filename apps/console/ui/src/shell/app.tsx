@@ -79,8 +79,8 @@ function Shell({ me }: { me: Me }) {
   const first = useRef(true);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the page changes
   useEffect(() => {
-    // After a link, screen readers and the keyboard continue in the new page.
-    if (!first.current) main.current?.focus();
+    // After a link, screen readers and the keyboard continue in the new page, unless a field of it has the focus.
+    if (!first.current && !main.current?.contains(document.activeElement)) main.current?.focus();
     first.current = false;
     window.scrollTo(0, 0);
   }, [location]);

@@ -1,6 +1,6 @@
 import { useId, useState } from "react";
 import { useLocation } from "wouter";
-import { shortName, taskPath } from "../lib/api.js";
+import { ownerPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall, useLater } from "../lib/query.js";
 import { navOf } from "../pages.js";
@@ -40,10 +40,10 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   );
   const open = (entry = entries[chosen]) => {
     if (!entry) return;
+    const { to } = entry;
     onClose();
     // After the dialog has given back the focus.
-    if (typeof entry.to === "string") navigate(entry.to);
-    else setTimeout(entry.to);
+    setTimeout(() => (typeof to === "string" ? navigate(to) : to()));
   };
   const move: Readonly<Record<string, number>> = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 };
   return (
@@ -110,11 +110,11 @@ function useEntries(text: string, actions: readonly Entry[]): Entry[] {
   const calm = useLater(text);
   const tasks = useCall("tasks.list", calm === "" ? undefined : { search: calm, limit: MOST });
   const isNew = calm === text && !tasks.isPlaceholderData;
-  const filters = (kind: "owner" | "queue", names: readonly string[]) =>
+  const named = (kind: "owner" | "queue", names: readonly string[], pathOf: (name: string) => string) =>
     names
       .filter((name) => text !== "" && name.startsWith(text))
       .slice(0, MOST)
-      .map((name): Entry => ({ kind, text: name, to: `/tasks?${new URLSearchParams({ [kind]: name })}` }));
+      .map((name): Entry => ({ kind, text: name, to: pathOf(name) }));
   const owners = useSuggestions("owner", text);
   const queues = useSuggestions("queue", text);
   const fixed: Entry[] = [
@@ -128,7 +128,7 @@ function useEntries(text: string, actions: readonly Entry[]): Entry[] {
     ...((isNew && tasks.data?.tasks) || []).map(
       (task): Entry => ({ kind: "task", text: shortName(task), to: taskPath(task) }),
     ),
-    ...filters("owner", owners),
-    ...filters("queue", queues),
+    ...named("owner", owners, ownerPath),
+    ...named("queue", queues, (name) => `/tasks?queue=${encodeURIComponent(name)}`),
   ];
 }
