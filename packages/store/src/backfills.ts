@@ -1,6 +1,14 @@
 import { CarillonError, type OverlapPolicy, type TaskName } from "@carillon/core";
-import { localName, parseLocalName, type ReplayedRun, type TimeRange } from "@carillon/core/internal";
+import {
+  conflict,
+  localName,
+  parseLocalName,
+  type ReplayedRun,
+  type TimeRange,
+} from "@carillon/core/internal";
+import { newToken } from "./ids.js";
 import { Repository } from "./repository.js";
+import { FACTS } from "./script/facts.js";
 import { NEXT, TASK } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import { isMoving, noHash } from "./task/errors.js";
@@ -45,10 +53,10 @@ const KEPT = 7 * 86_400_000;
 
 const PUT_BACKFILL = script("put-backfill", {
   once: "value",
-  keys: ["task", "backfill", "backfills", "next"],
-  args: ["id", "created", "state", "after", "fields[]"],
+  keys: ["task", "backfill", "backfills", "next", "replaying"],
+  args: ["id", "created", "state", "after", "turn", "fields[]"],
   uses: [TASK],
-  answer: answers<"OK" | "MISSING" | "STALE" | `MOVING ${string}`>(),
+  answer: answers<"OK" | "MISSING" | "STALE" | "OUTRUN" | `MOVING ${string}`>(),
 });
 
 const DROP_BACKFILL = script("drop-backfill", {
@@ -62,13 +70,14 @@ export class BackfillRepository extends Repository {
   /**
    * Stores a backfill, unless there is one with its id.
    * @param after delay before its first step, in ms
-   * @throws `CONFLICT` if its task is held for a move; `TASK_NOT_FOUND` if its task was deleted
+   * @param turn that the call has taken, if it has read what others replay
+   * @throws `CONFLICT` if its task is held for a move, or another call took the turn; `TASK_NOT_FOUND` if its task was deleted
    */
-  async put(backfill: NewBackfill, after = 0): Promise<void> {
+  async put(backfill: NewBackfill, after = 0, turn = ""): Promise<void> {
     const { id, task, overlap = "", ranges, runs, batch, taskCreated, ...rest } = backfill;
     const { from, to, at, total, every, by } = rest;
     const name = localName(task);
-    const word = await this.#write(task.queue, name, id, "", after, {
+    const word = await this.#write({ queue: task.queue, local: name, id, after, turn }, "", {
       state: "running",
       task: name,
       from,
@@ -85,39 +94,50 @@ export class BackfillRepository extends Repository {
       ...(batch !== undefined && { batch }),
       ...(taskCreated !== undefined && { taskCreated }),
     });
+    if (word === "OUTRUN")
+      throw conflict("another replay has begun meanwhile.", "See what it runs, then call again.");
     if (word === "MISSING") throw new CarillonError("TASK_NOT_FOUND", `the task ${name} was deleted.`);
     if (word.startsWith("MOVING ")) throw isMoving(word.slice("MOVING ".length), name);
   }
 
+  /** Takes the turn in queues: calls that took it before put nothing more there, and what they have put can be read. */
+  async takeTurn(queues: readonly string[]): Promise<string> {
+    const turn = newToken();
+    await this.link.ask((client) =>
+      Promise.all(
+        queues.map((queue) => client.set(this.keys.queue(queue).replaying, turn, "PX", FACTS.late)),
+      ),
+    );
+    return turn;
+  }
+
   /** Marks a backfill as done or cancelled. Returns whether it was running. */
   async end(queue: string, id: string, state: "done" | "cancelled"): Promise<boolean> {
-    return (await this.#write(queue, "", id, "running", KEPT, { state })) === "OK";
+    return (await this.#write({ queue, id, after: KEPT }, "running", { state })) === "OK";
   }
 
   /** Postpones the next check of a backfill by `ms`. */
   async later(queue: string, id: string, ms: number): Promise<void> {
-    await this.#write(queue, "", id, "running", ms, { state: "running" });
+    await this.#write({ queue, id, after: ms }, "running", { state: "running" });
   }
 
+  /** @param local name of the task within its queue, if the backfill is new @param state that it must be in */
   async #write(
-    queue: string,
-    /** Name of the task within its queue if the backfill is new, else "". */
-    local: string,
-    id: string,
+    {
+      queue,
+      local = "",
+      id,
+      after,
+      turn = "",
+    }: { queue: string; local?: string; id: string; after: number; turn?: string },
     state: string,
-    after: number,
     fields: Record<string, string | number>,
   ): Promise<string> {
-    const { backfill, backfills, next, task } = this.keys.queue(queue);
-    const keys = { backfill: backfill(id), backfills, next, task: task(local) };
+    const { backfill, backfills, next, task, replaying } = this.keys.queue(queue);
+    const keys = { backfill: backfill(id), backfills, next, task: task(local), replaying };
     const created = fields["taskCreated"];
-    return this.scripts.run(PUT_BACKFILL, keys, {
-      id,
-      created,
-      state,
-      after,
-      fields: Object.entries(fields).flat(),
-    });
+    const args = { id, created, state, after, turn, fields: Object.entries(fields).flat() };
+    return this.scripts.run(PUT_BACKFILL, keys, args);
   }
 
   async drop(queue: string, id: string): Promise<void> {

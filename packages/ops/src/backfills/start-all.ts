@@ -136,10 +136,11 @@ const GOLDEN = (Math.sqrt(5) - 1) / 2;
 export async function putAll(
   { store }: Scope,
   all: readonly { readonly backfill: NewBackfill; readonly after: number }[],
+  turn?: string,
 ): Promise<void> {
   for (let at = 0; at < all.length; at += CHUNK)
     await Promise.all(
-      all.slice(at, at + CHUNK).map(({ backfill, after }) => store.backfills.put(backfill, after)),
+      all.slice(at, at + CHUNK).map(({ backfill, after }) => store.backfills.put(backfill, after, turn)),
     );
 }
 

@@ -106,6 +106,20 @@ describe("replays", () => {
     expect(times()).toBe(6);
   });
 
+  it("are not doubled by a call at the same time", async () => {
+    await put("t");
+    await kit.advance("3m");
+    const calls = [all, all, { ...all, text: "down" }].map((asked) => ops().runs.replayMany(asked));
+    const ended = await Promise.allSettled(calls);
+    const refused = ended.filter(({ status }) => status === "rejected");
+    for (const one of refused)
+      expect(one).toMatchObject({
+        reason: { code: "CONFLICT", message: expect.stringContaining("another replay") },
+      });
+    await kit.advance("20s");
+    expect(got.filter((one) => JSON.stringify(one).includes("backfill"))).toHaveLength(3);
+  });
+
   it("leave out occurrences with a retry to come, and wait for a run in their way", async () => {
     await put("retried", { schedule: { at: START + MINUTE }, rerun: { delay: "1h" } });
     await put("t", { schedule: { every: "1m", maxRuns: 1 } });

@@ -47,8 +47,10 @@ export const replayRuns = operation({
     if (perMinute !== undefined || !dryRun) assertRate(perMinute);
     if (key !== undefined) assertName(key, "key");
     const batch = batchId(key && `${scope.owner ?? ""} ${key}`);
-    // Read before the runs: one that is enqueued meanwhile is in either.
-    const replays = await replaysOf(scope);
+    // Taken before all that decides: of two calls at once, one is refused. Replays are read before runs: one that is enqueued meanwhile is in either.
+    const queues = await scope.queues();
+    const turn = dryRun ? undefined : await store.backfills.takeTurn(queues);
+    const replays = await replaysOf(scope, queues);
     const own = replays.filter((one) => one.batch === batch);
     const others = replays.filter((one) => one.batch !== batch && one.state === "running");
     const taken = [own.map(({ runs = [] }) => runs), others.map(({ runs = [], at }) => runs.slice(at + 1))];
@@ -74,7 +76,7 @@ export const replayRuns = operation({
       return { backfill: { id: idFrom(`${batch} ${first.id}`), ...name, ...what, ...how }, after };
     });
     try {
-      await putAll(scope, backfills);
+      await putAll(scope, backfills, turn);
     } finally {
       // Also if Redis failed halfway: the batch can be cancelled.
       const { owner, queue } = filter;

@@ -53,9 +53,9 @@ export async function runsToReplay(
 }
 
 /** The backfills that run runs again, of all tasks. */
-export async function replaysOf(scope: Scope): Promise<Backfill[]> {
+export async function replaysOf(scope: Scope, queues: readonly string[]): Promise<Backfill[]> {
   const found: Backfill[] = [];
-  for (const queue of await scope.queues())
+  for (const queue of queues)
     for await (const page of scope.store.backfills.all(queue)) found.push(...page.filter(({ runs }) => runs));
   return found;
 }
