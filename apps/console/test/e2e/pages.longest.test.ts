@@ -495,9 +495,24 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.keyboard.press("Enter");
     await titleOf(page, "Owner acme").waitFor();
     const viewer = await world.as("viewer");
+    let arrive = () => {};
+    const arrived = new Promise<void>((done) => {
+      arrive = done;
+    });
+    await viewer.page.route("**/assets/palette-*", async (route) => {
+      await arrived;
+      await route.continue();
+    });
     await viewer.go("/tasks/q/system/fine");
     await viewer.page.keyboard.press("Meta+k");
+    // Keys that are typed before the code of the palette has arrived.
+    for (const key of ["r", "j", "Backspace", "u", "n", "s"]) await viewer.page.keyboard.press(key);
+    arrive();
     await viewer.page.getByRole("option", { name: "Runs page", exact: true }).waitFor();
+    expect(
+      await viewer.page.getByRole("dialog", { name: "Go to, or do" }).getByRole("combobox").inputValue(),
+    ).toBe("runs");
+    await viewer.page.unroute("**/assets/palette-*");
     expect(await viewer.page.getByRole("option", { name: "action" }).count()).toBe(0);
     await viewer.page.keyboard.press("Escape");
   });

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 
 type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
 
@@ -24,6 +24,31 @@ export function useKeys(keys: Keys): void {
     document.addEventListener("keydown", listen);
     return () => document.removeEventListener("keydown", listen);
   }, []);
+}
+
+/**
+ * Keeps what is typed while a dialog opens whose field is not there yet: without it, it would be lost, or taken for the keys of the page.
+ * @param opens whether the dialog is open, or about to be
+ */
+export function useTypedAhead(opens: boolean): RefObject<string> {
+  const typed = useRef("");
+  // At once: the next key may already come before the browser paints.
+  useLayoutEffect(() => {
+    typed.current = "";
+    if (!opens) return;
+    const listen = (event: KeyboardEvent) => {
+      const { key, target, ctrlKey, metaKey, altKey } = event;
+      if (ctrlKey || metaKey || altKey || (target as HTMLElement).closest("[role=dialog]")) return;
+      if (key === "Backspace") typed.current = typed.current.slice(0, -1);
+      else if (key.length === 1) typed.current += key;
+      else if (key !== "Enter") return;
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    document.addEventListener("keydown", listen, true);
+    return () => document.removeEventListener("keydown", listen, true);
+  }, [opens]);
+  return typed;
 }
 
 /** Moves the focus among the rows of a page: the links with `data-row`. */

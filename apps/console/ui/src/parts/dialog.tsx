@@ -1,4 +1,4 @@
-import type { ComponentProps } from "react";
+import type { ComponentProps, ReactNode } from "react";
 import { later } from "../lib/later.js";
 import { words } from "../words.js";
 import { Boundary } from "./boundary.js";
@@ -6,15 +6,20 @@ import { notify } from "./notices.js";
 
 const Body = later(() => import("./dialog-body.js"));
 
-/** A modal dialog: it takes the focus and gives it back, and Escape closes it. If it cannot be loaded, a notice says so. */
+/** A modal dialog: it takes the focus and gives it back, and Escape closes it. */
 export function Dialog(props: ComponentProps<typeof Body>) {
+  return (
+    <Opens onClose={props.onClose}>
+      <Body {...props} />
+    </Opens>
+  );
+}
+
+/** A dialog whose code is loaded when it opens. If that fails, a notice says so. */
+export function Opens({ onClose, children }: { onClose: () => void; children: ReactNode }) {
   const fail = () => {
     notify("bad", words.shell.unreachable);
-    props.onClose();
+    onClose();
   };
-  return (
-    <Boundary onError={fail}>
-      <Body {...props} />
-    </Boundary>
-  );
+  return <Boundary onError={fail}>{children}</Boundary>;
 }

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { api, bindTo, ROOT, useContact } from "../lib/api.js";
-import { moveRow, useKeys } from "../lib/keys.js";
+import { moveRow, useKeys, useTypedAhead } from "../lib/keys.js";
 import { later } from "../lib/later.js";
 import { startLive, useLive } from "../lib/live.js";
 import { type Me, MeContext } from "../lib/me.js";
@@ -10,6 +10,7 @@ import { setServerTime } from "../lib/time.js";
 import { PAGES } from "../pages.js";
 import { Boundary } from "../parts/boundary.js";
 import { Button } from "../parts/button.js";
+import { Opens } from "../parts/dialog.js";
 import { Notices } from "../parts/notices.js";
 import { Empty, Loaded } from "../parts/page.js";
 import { words } from "../words.js";
@@ -54,6 +55,7 @@ function Shell({ me }: { me: Me }) {
   const [helps, setHelps] = useState(false);
   const [menu, setMenu] = useState(false);
   const [palette, setPalette] = useState(false);
+  const typed = useTypedAhead(palette);
   const [location, navigate] = useLocation();
   const live = useLive();
   const contact = useContact();
@@ -165,7 +167,11 @@ function Shell({ me }: { me: Me }) {
           </Boundary>
         </main>
       </div>
-      {palette ? <Palette onClose={() => setPalette(false)} /> : null}
+      {palette ? (
+        <Opens onClose={() => setPalette(false)}>
+          <Palette typed={typed} onClose={() => setPalette(false)} />
+        </Opens>
+      ) : null}
       {helps ? <Help onClose={() => setHelps(false)} /> : null}
       <Notices />
     </div>

@@ -1,4 +1,4 @@
-import { useId, useState } from "react";
+import { type RefObject, useId, useState } from "react";
 import { useLocation } from "wouter";
 import { ownerPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
@@ -25,8 +25,10 @@ const keyOf = ({ kind, text }: Entry) => `${kind} ${text}`;
 /**
  * Goes to a task, an owner, a queue or a page, or does what the buttons at the head of the open page do: an action that the role may
  * not take has none.
+ *
+ * @param typed text that was typed before the field was there
  */
-export default function Palette({ onClose }: { onClose: () => void }) {
+export default function Palette({ typed, onClose }: { typed: RefObject<string>; onClose: () => void }) {
   const id = useId();
   const [, navigate] = useLocation();
   const [text, setText] = useState("");
@@ -59,6 +61,10 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         placeholder={w.label}
         maxLength={128}
         value={text}
+        onFocus={() => {
+          setText(text + typed.current);
+          typed.current = "";
+        }}
         onChange={(event) => {
           setText(event.target.value);
           pick(undefined);
