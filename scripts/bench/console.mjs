@@ -294,7 +294,7 @@ async function viewersMemory() {
     while (Date.now() < end) {
       const paths = ["/status", "/tasks/counts", boardPath(await server.time()), "/changes?limit=100"];
       if (n % 10 === 0) paths.push("/load?step=1m");
-      for (const path of [...paths, "/journal?limit=50", "/tasks?limit=100&sort=next"])
+      for (const path of [...paths, "/runs/journal?limit=50", "/tasks?limit=100&sort=next"])
         await call(path, path.startsWith("/load") ? 20 : 1);
       await pause(5_000);
     }

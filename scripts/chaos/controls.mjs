@@ -255,7 +255,7 @@ class Stage {
   }
 
   async limit(runs) {
-    await operatorOf(this.client).queues.setLimit({ queue: QUEUE, owner: "system", runs });
+    await operatorOf(this.client).queues.limit({ queue: QUEUE, owner: "system", runs });
     this.#limits = { [QUEUE]: { system: runs } };
   }
 

@@ -224,7 +224,7 @@ export async function putAll(client, tasks) {
   await operatorOf(client).calendars.put({ name: CALENDAR, entries: ["2030-01-01"] });
   await client.putMany(tasks.map(inputOf));
   for (const [owner, runs] of Object.entries(LIMITS[LIMITED]))
-    await operatorOf(client).queues.setLimit({ queue: LIMITED, owner, runs });
+    await operatorOf(client).queues.limit({ queue: LIMITED, owner, runs });
 }
 
 /** After a pause or a delete, nothing is enqueued. */
@@ -250,7 +250,7 @@ const EDITS = {
   },
   async limit(client, { queue, owner }, dice) {
     const runs = 1 + Math.floor(dice() * LIMITS[queue][owner]);
-    await operatorOf(client).queues.setLimit({ queue, owner, runs });
+    await operatorOf(client).queues.limit({ queue, owner, runs });
   },
   async trigger(client, task) {
     await client.trigger(task);

@@ -42,14 +42,14 @@ const ACTS = [
   "POST /api/v1/tasks/q/system/a/resume",
   "POST /api/v1/tasks/q/system/a/trigger",
   "POST /api/v1/tasks/q/system/a/backfills",
-  "POST /api/v1/tasks/q/system/a/observed",
+  "POST /api/v1/tasks/q/system/a/observe",
   "POST /api/v1/freezes",
   "DELETE /api/v1/freezes/a",
   "POST /api/v1/alerts/test",
-  "POST /api/v1/alerts/silences",
-  "DELETE /api/v1/alerts/silences/a",
+  "POST /api/v1/silences",
+  "DELETE /api/v1/silences/a",
   "POST /api/v1/backfills",
-  "DELETE /api/v1/backfills/a",
+  "POST /api/v1/backfills/a/cancel",
   "POST /api/v1/runs/a/cancel",
   "POST /api/v1/runs/a/replay",
   "POST /api/v1/runs/a/retry-items",
@@ -69,9 +69,18 @@ const NAMES_NOTHING = new Set(
 );
 /** Paths for a token that is bound to owners. It is refused everywhere else, including Bull Board and future paths. */
 const OWNED = [
-  ...["", "/counts", "/pause", "/resume", "/resume/plan", "/trigger", "/tag", "/spread", "/delete"].map(
-    (rest) => `/api/v1/tasks${rest}`,
-  ),
+  ...[
+    "",
+    "/counts",
+    "/pause",
+    "/resume",
+    "/resume-plan",
+    "/validate",
+    "/trigger",
+    "/tag",
+    "/spread",
+    "/delete",
+  ].map((rest) => `/api/v1/tasks${rest}`),
   ...[
     "",
     "/pause",
@@ -84,17 +93,17 @@ const OWNED = [
     "/skips",
     "/stats",
   ].map((rest) => `/api/v1/tasks/q/system/a${rest}`),
-  ...["explain", "ticks", "backfills", "observed", "shadow"].map(
+  ...["explain", "ticks", "backfills", "observe", "shadow/report"].map(
     (rest) => `/api/v1/tasks/q/system/a/${rest}`,
   ),
   ...[
     "backfills",
     "backfills/a",
+    "backfills/a/cancel",
     "freezes",
     ...["freezes/a"],
-    ...["alerts", "alerts/undelivered", "alerts/test", "alerts/silences", "alerts/silences/a", "deleted"],
-    "runs",
-    "runs/cancel",
+    ...["alerts", "alerts/undelivered", "alerts/test", "silences", "silences/a", "deleted"],
+    ...["running", "journal", "stats", "cancel"].map((verb) => `runs/${verb}`),
     "runs/replay",
     "names",
     "runs/a",
@@ -111,25 +120,14 @@ const OWNED = [
   // Calendars can be read by all, and changed only by tokens without owners.
   ...["calendars", "calendars/a"],
   ...["board", "ticks", "load", "events"],
-  ...[
-    "runs/summary",
-    "runs/a/cancel",
-    "stats",
-    "upcoming",
-    "forecast",
-    "validate",
-    "journal",
-    "status",
-    "changes",
-    "changes/a/undo",
-  ],
+  ...["runs/summary", "runs/a/cancel", "upcoming", "forecast", "status", "changes", "changes/a/undo"],
   ...PAGES,
 ].map((path) => (path.startsWith("/") ? path : `/api/v1/${path}`));
 /** Paths that only an admin may read or write. */
 const FOR_ADMINS = ["/api/v1/namespaces", "/api/v1/tokens", "/api/v1/tokens/a"];
 const isForAdmins = (what: string) => FOR_ADMINS.includes(what.split(" ")[1] as string);
 /** Requests with a body that change nothing. */
-const ASKS = ["POST /api/v1/validate", "POST /api/v1/tasks/resume/plan"];
+const ASKS = ["POST /api/v1/tasks/validate", "POST /api/v1/tasks/resume-plan"];
 
 let console_: Console;
 let routes: { before: string[]; behind: string[]; guards: string[]; mounted: string[] };

@@ -183,7 +183,7 @@ describe("corrupt data alongside the tasks", () => {
     await write(); // written while a node runs
     await fires(client, IDS, 3);
     expect((await client.list()).tasks.map(({ id }) => id)).toEqual(expect.arrayContaining(IDS));
-    expect((await operatorOf(client).queues.names()).names).toEqual([QUEUE]);
+    expect((await operatorOf(client).names.list({ of: "queue" })).names).toEqual([QUEUE]);
     expect((await operatorOf(client).nodes.list()).nodes.filter(({ alive }) => alive).length).toBeGreaterThan(
       0,
     );

@@ -118,7 +118,7 @@ describe("text that is not a name", () => {
       ],
       ["a type that is allowed", () => operatorOf(client).types.allow({ types: [name] })],
       ["a filter", () => client.list({ tag: name })],
-      ["many", () => operatorOf(client).bulk.pause({ owner: name })],
+      ["many", () => operatorOf(client).tasks.pauseMany({ owner: name })],
       ["a task", () => client.get({ id: name, queue: QUEUE })],
       ["a task to run", () => client.trigger({ id: "a", queue: name })],
       ["a task to delete", () => client.delete({ id: "a", owner: name, queue: QUEUE })],

@@ -104,10 +104,10 @@ describe("A10 owners are isolated from each other", () => {
       code: "FORBIDDEN",
       field: "owner",
     });
-    await expect(operatorOf(acme).bulk.delete({ owner: "beta" })).rejects.toMatchObject({
+    await expect(operatorOf(acme).tasks.deleteMany({ owner: "beta" })).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
-    expect(await operatorOf(acme).bulk.delete({ queue: "bells" })).toMatchObject({ count: 1 });
+    expect(await operatorOf(acme).tasks.deleteMany({ queue: "bells" })).toMatchObject({ count: 1 });
     expect(await all.get("beta/only")).toEqual(before);
     expect((await all.list({ owner: "beta" })).tasks).toHaveLength(2);
   });
@@ -128,7 +128,7 @@ describe("A10 owners are isolated from each other", () => {
       code: "FORBIDDEN",
       field: "owner",
     });
-    await expect(operatorOf(acme).bulk.pause({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
+    await expect(operatorOf(acme).tasks.pauseMany({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
     expect(await operatorOf(beta).backfills.get({ id: id as string })).toMatchObject({
@@ -162,11 +162,11 @@ describe("A10 owners are isolated from each other", () => {
     expect([await all.count(), await acme.count(), await beta.count()]).toEqual([39, 31, 3]);
     expect([await acme.count({ queue: "gongs" }), await beta.count({ queue: "gongs" })]).toEqual([0, 1]);
     expect([
-      (await operatorOf(all).queues.names()).names,
-      (await operatorOf(acme).queues.names()).names,
-      (await operatorOf(beta).queues.names()).names,
+      (await operatorOf(all).names.list({ of: "queue" })).names,
+      (await operatorOf(acme).names.list({ of: "queue" })).names,
+      (await operatorOf(beta).names.list({ of: "queue" })).names,
     ]).toEqual([["bells", "gongs"], ["bells"], ["bells", "gongs"]]);
-    expect((await operatorOf(stand.client({ owner: "none" })).queues.names()).names).toEqual([]);
+    expect((await operatorOf(stand.client({ owner: "none" })).names.list({ of: "queue" })).names).toEqual([]);
   });
 
   test("namespaces share nothing", async () => {

@@ -238,7 +238,7 @@ describe("A13 a schedule is checked without storing it", () => {
     });
     const { url } = await console.says({ msg: "listening" });
     const validate = async (body: unknown) => {
-      const response = await fetch(`${url}/api/v1/validate`, {
+      const response = await fetch(`${url}/api/v1/tasks/validate`, {
         method: "POST",
         headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
         body: JSON.stringify(body),

@@ -186,14 +186,14 @@ describe("B5 an owner's tasks go with the owner", () => {
   test("they are paused and resumed together", async () => {
     const { kit } = await twoOwners();
     expect(
-      await operatorOf(kit.client).bulk.pause({ owner: "acme", note: "moving" }, { by: "ops" }),
+      await operatorOf(kit.client).tasks.pauseMany({ owner: "acme", note: "moving" }, { by: "ops" }),
     ).toMatchObject({
       count: 3,
     });
     await kit.advance("2m");
     for (const id of ["a", "b", "c"]) await kit.expect(`acme/${id}`).fired(0).state("paused");
     await kit.expect("beta/a").fired(2).state("scheduled");
-    expect(await operatorOf(kit.client).bulk.resume({ owner: "acme" })).toMatchObject({ count: 3 });
+    expect(await operatorOf(kit.client).tasks.resumeMany({ owner: "acme" })).toMatchObject({ count: 3 });
     await kit.advance("1m");
     for (const id of ["a", "b", "c"]) await kit.expect(`acme/${id}`).firedFor(["03:00"]).state("scheduled");
   });
@@ -206,7 +206,7 @@ describe("B5 an owner's tasks go with the owner", () => {
     const ours = queued.filter(({ data }) => data.occurrence.owner === "acme");
     expect([queued.length, ours.length, await mail.getWaitingCount()]).toEqual([3, 2, 1]);
 
-    expect(await operatorOf(kit.client).bulk.delete({ owner: "acme" })).toMatchObject({ count: 3 });
+    expect(await operatorOf(kit.client).tasks.deleteMany({ owner: "acme" })).toMatchObject({ count: 3 });
     expect((await kit.client.list({ owner: "acme" })).tasks).toEqual([]);
     expect(await kit.client.count()).toBe(1);
     await expect(kit.client.get("acme/a")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
@@ -235,7 +235,7 @@ describe("B5 an owner's tasks go with the owner", () => {
         (key) => !key.endsWith("~clock"),
       );
     expect(await ours()).not.toEqual([]);
-    expect(await operatorOf(kit.client).bulk.delete({ owner: "acme" })).toMatchObject({ count: 1 });
+    expect(await operatorOf(kit.client).tasks.deleteMany({ owner: "acme" })).toMatchObject({ count: 1 });
     await kit.advance("1h");
     await vi.waitFor(async () => expect(await ours()).toEqual([]), { timeout: 60_000 });
     expect(await stand.queue("bells").getJobCounts("waiting", "active", "delayed", "failed")).toEqual({

@@ -54,7 +54,7 @@ describe("C1 tasks are added, listed, updated, removed, validated and journalled
     const { api, client, redis, stop } = await startConsole();
     stand.later(stop);
     const path = "/tasks/reports/system/nightly";
-    const checked = await api("POST", "/validate", { task: { ...TASK, schedule: NIGHTLY }, count: 2 });
+    const checked = await api("POST", "/tasks/validate", { task: { ...TASK, schedule: NIGHTLY }, count: 2 });
     expect(checked).toMatchObject({ status: 200, body: { canonical: "0 3 * * *" } });
     expect(checked.body.next).toHaveLength(2);
     expect((await api("GET", "/tasks")).body.tasks).toEqual([]);
@@ -66,7 +66,7 @@ describe("C1 tasks are added, listed, updated, removed, validated and journalled
     expect(updated).toMatchObject({ status: 200, body: { outcome: "updated" } });
     expect((await api("GET", path)).body).toMatchObject({ schedule: { every: "1h" } });
     const run = await runOnce(client, redis.url);
-    expect((await api("GET", "/journal?task=nightly")).body.runs).toMatchObject([
+    expect((await api("GET", "/runs/journal?task=nightly")).body.runs).toMatchObject([
       { id: run, outcome: "succeeded", result: "printed" },
     ]);
     expect(await api("DELETE", path)).toMatchObject({ status: 204 });
@@ -153,7 +153,7 @@ describe("C11 plain words and the next execution are in the answers of validate,
   it("HTTP API", async () => {
     const { api, stop } = await startConsole();
     stand.later(stop);
-    expect((await api("POST", "/validate", { task })).body).toMatchObject(valid);
+    expect((await api("POST", "/tasks/validate", { task })).body).toMatchObject(valid);
     expect((await api("POST", "/tasks", task)).body).toMatchObject(told);
     expect((await api("GET", "/tasks")).body.tasks).toMatchObject([told]);
   });

@@ -156,7 +156,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     for (const from of ["catch-up", "skip"] as const)
       await kit.client.put(failsAtOne, { ...hourly, id: from });
     await kit.advanceTo(START + HOUR + 60_000);
-    await operatorOf(kit.client).bulk.pause({ queue: "bells" });
+    await operatorOf(kit.client).tasks.pauseMany({ queue: "bells" });
     await kit.advanceTo(START + 4 * HOUR + 60_000);
     for (const from of ["catch-up", "skip"] as const) await kit.client.resume(from, { missed: from });
     await kit.advanceTo(START + 5 * HOUR);
@@ -331,7 +331,7 @@ describe("D19 the table of all tasks has their crashes", () => {
       Object.fromEntries(
         rows.map(({ task: { id }, crashes, consecutiveCrashes }) => [id, [crashes, consecutiveCrashes]]),
       );
-    expect(of((await operatorOf(kit.client).runs.statsOfAll()).tasks)).toEqual(counts);
+    expect(of((await operatorOf(kit.client).runs.statsMany()).tasks)).toEqual(counts);
     expect(await kit.client.runs.stats("t")).toMatchObject({ crashes: 2, consecutiveCrashes: 2 });
     const { stdout } = await stand.carillon(["stats", "--json"]);
     expect(of(JSON.parse(stdout).tasks)).toEqual(counts);
@@ -352,7 +352,7 @@ describe("D15 the table's rates and next times", () => {
     await kit.worker.resume();
     await kit.client.pause("t");
     await kit.advance("10s");
-    const { tasks } = await operatorOf(kit.client).runs.statsOfAll();
+    const { tasks } = await operatorOf(kit.client).runs.statsMany();
     expect(tasks).toMatchObject([
       { task: { id: "once" }, state: "finished", nextExecution: undefined, successRate: 1 },
       {
@@ -384,11 +384,11 @@ describe("D15 the table's rates and next times", () => {
     await client.put({ ...given, id: "held", enabled: false });
     await Promise.all(Array.from({ length: ENDS }, () => client.trigger("t")));
     await all.promise;
-    const table = JSON.parse(JSON.stringify(await operatorOf(client).runs.statsOfAll()));
+    const table = JSON.parse(JSON.stringify(await operatorOf(client).runs.statsMany()));
     expect(table.tasks).toMatchObject([{ state: "paused" }, { failures: ENDS, successRate: 0 }]);
     expect(table.tasks[0].nextExecution).toBeUndefined();
-    expect((await api("GET", "/stats")).body).toEqual(table);
-    const { runs } = (await api("GET", "/journal?outcome=failed&limit=1000")).body as { runs: Run[] };
+    expect((await api("GET", "/runs/stats")).body).toEqual(table);
+    const { runs } = (await api("GET", "/runs/journal?outcome=failed&limit=1000")).body as { runs: Run[] };
     expect(new Set(runs.map(({ id }) => id))).toEqual(ended);
     const ends = runs.map(({ finished = 0 }) => finished);
     expect(ends).toEqual(ends.toSorted((a, b) => b - a));

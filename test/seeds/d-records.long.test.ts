@@ -310,7 +310,7 @@ describe("D15 one call returns the statistics of all tasks, and one all failures
     kit.at("15:30", () => kit.worker.resume());
     await kit.advanceTo("20:30");
 
-    const { tasks, cursor } = await operatorOf(kit.client).runs.statsOfAll();
+    const { tasks, cursor } = await operatorOf(kit.client).runs.statsMany();
     const shown = tasks.map(
       ({ task, lastOutcome, lastMs, successRate, consecutiveFailures, runs, nextExecution }) => [
         `${task.queue} ${task.owner}/${task.id}`,
@@ -336,18 +336,18 @@ describe("D15 one call returns the statistics of all tasks, and one all failures
       expect(await kit.client.get(task)).toMatchObject({ state, nextExecution });
     }
 
-    const ids = ({ tasks: found }: AnswerTo<"runs.statsOfAll">) => found.map(({ task }) => task.id);
+    const ids = ({ tasks: found }: AnswerTo<"runs.statsMany">) => found.map(({ task }) => task.id);
     const { runs: all } = operatorOf(kit.client);
-    expect(ids(await all.statsOfAll({ sort: "next" }))).toEqual(["good", "fails", "slow", "dies", "gone"]);
-    expect(ids(await all.statsOfAll({ outcome: [...FAILURES], sort: "next", queue: "y" }))).toEqual([
+    expect(ids(await all.statsMany({ sort: "next" }))).toEqual(["good", "fails", "slow", "dies", "gone"]);
+    expect(ids(await all.statsMany({ outcome: [...FAILURES], sort: "next", queue: "y" }))).toEqual([
       "slow",
       "dies",
     ]);
-    expect(ids(await all.statsOfAll({ outcome: ["lost", "crashed"] }))).toEqual(["dies", "gone"]);
-    expect(ids(await all.statsOfAll({ tag: "nightly", outcome: "failed" }))).toEqual(["fails"]);
-    expect(ids(await all.statsOfAll({ owner: "acme" }))).toEqual(["slow"]);
-    const first = await all.statsOfAll({ sort: "next", limit: 3 });
-    const second = await all.statsOfAll({ sort: "next", limit: 3, cursor: first.cursor });
+    expect(ids(await all.statsMany({ outcome: ["lost", "crashed"] }))).toEqual(["dies", "gone"]);
+    expect(ids(await all.statsMany({ tag: "nightly", outcome: "failed" }))).toEqual(["fails"]);
+    expect(ids(await all.statsMany({ owner: "acme" }))).toEqual(["slow"]);
+    const first = await all.statsMany({ sort: "next", limit: 3 });
+    const second = await all.statsMany({ sort: "next", limit: 3, cursor: first.cursor });
     expect([...ids(first), ...ids(second)]).toEqual(["good", "fails", "slow", "dies", "gone"]);
     const listed = await kit.client.list({ sort: "next", outcome: FAILURES });
     expect(listed.tasks.map(({ id }) => id)).toEqual(["fails", "slow", "dies", "gone"]);

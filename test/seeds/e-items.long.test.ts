@@ -95,7 +95,7 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
     await final(open);
     // The items of a paused task are retried too.
     await client.pause("t");
-    const again = await stand.carillon(["retry", run, "--failed-items", "--json"]);
+    const again = await stand.carillon(["retry-items", run, "--json"]);
     const { run: retried } = JSON.parse(again.stdout) as { run: string };
     // A second request does not start a second run.
     expect(await operatorOf(client).runs.retryItems({ id: run })).toMatchObject({ run: retried });
@@ -211,7 +211,7 @@ describe("E17 a retry of failed items is a retry", () => {
     await kit.advance("4h");
     const [failed] = await kit.client.runs.list("t");
     broken = false;
-    const retry = ["retry", failed?.id ?? "", "--failed-items", "--by", "ann", "--json"];
+    const retry = ["retry-items", failed?.id ?? "", "--by", "ann", "--json"];
     const { stdout } = await stand.carillon(retry);
     const { run } = JSON.parse(stdout) as { run: string };
     await kit.advance("10m");

@@ -42,10 +42,10 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
         node: process.versions.node,
       },
     });
-    expect(await client.runs.list({ state: "running" })).toMatchObject([
+    expect(await client.runs.running()).toMatchObject([
       { id: triggered.run, worker: worker.id, host: worker.host, started: expect.any(Number) },
     ]);
-    expect((await stand.carillon(["runs", "--state", "running"])).stdout).toContain(worker.id);
+    expect((await stand.carillon(["running"])).stdout).toContain(worker.id);
 
     await first.kill();
     const dead = await eventually(async () => {

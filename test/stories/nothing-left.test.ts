@@ -79,8 +79,8 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   });
   await eventually(() => expect(runs).toBeGreaterThan(60));
 
-  for (const queue of (await operatorOf(client).queues.names()).names)
-    await operatorOf(client).bulk.delete({ queue });
+  for (const queue of (await operatorOf(client).names.list({ of: "queue" })).names)
+    await operatorOf(client).tasks.deleteMany({ queue });
   await worker.stop();
   await operatorOf(client).calendars.delete({ name: "holidays" });
   await operatorOf(client).tokens.revoke({ name: "ci" });
@@ -88,8 +88,8 @@ it("no key of ours or of BullMQ is left that does not expire when all tasks are 
   // Runs in progress, and webhooks of failures until the end, are deleted while a node runs.
   await eventually(
     async () => {
-      for (const queue of (await operatorOf(client).queues.names()).names)
-        await operatorOf(client).bulk.delete({ queue });
+      for (const queue of (await operatorOf(client).names.list({ of: "queue" })).names)
+        await operatorOf(client).tasks.deleteMany({ queue });
       expect((await lastingKeys(admin)).filter(ours)).toEqual([
         "{carillon}:alerts",
         "{carillon}:changes",

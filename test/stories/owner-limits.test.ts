@@ -33,7 +33,7 @@ describe("a limit by owner", () => {
     kit = await testKit({ types: [ring], queues: [QUEUE], nodes: 2 });
     acme = new Client({ store: kit.store, owner: "acme" });
     await put("beta", "only");
-    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 2 });
+    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "acme", runs: 2 });
   });
   afterEach(async () => {
     await kit.close();
@@ -118,26 +118,26 @@ describe("a limit by owner", () => {
 
   it("applies to each owner without a limit of its own, until it is removed", async () => {
     const { queues } = operatorOf(kit.client);
-    expect(await queues.setLimit({ queue: QUEUE, owner: "*", runs: 1 })).toEqual({ changed: true });
-    expect(await queues.setLimit({ queue: QUEUE, owner: "*", runs: 1 })).toEqual({ changed: false });
+    expect(await queues.limit({ queue: QUEUE, owner: "*", runs: 1 })).toEqual({ changed: true });
+    expect(await queues.limit({ queue: QUEUE, owner: "*", runs: 1 })).toEqual({ changed: false });
     expect(await queues.limits({ queue: QUEUE })).toEqual({ limits: { "*": 1, acme: 2 } });
     for (const n of [1, 2, 3]) await put("beta", `t${n}`);
     await kit.advance("10m");
     expect(started).toHaveLength(1);
-    expect(await queues.setLimit({ queue: QUEUE, owner: "*", runs: null })).toEqual({ changed: true });
+    expect(await queues.limit({ queue: QUEUE, owner: "*", runs: null })).toEqual({ changed: true });
     await kit.advance("30s");
     expect(started).toHaveLength(4);
   });
 
   it("gives an owner its own limit before the one of all, whichever is larger", async () => {
-    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "*", runs: 1 });
+    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "*", runs: 1 });
     for (const n of [1, 2, 3]) await put("acme", `t${n}`);
     await kit.advance("10m1s");
     expect(most).toEqual({ acme: 2, beta: 1 });
   });
 
   it("gives its places to scheduled tasks only: paused ones that wait are passed over", async () => {
-    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 1 });
+    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "acme", runs: 1 });
     const ids = Array.from({ length: 220 }, (_, n) => `t${n}`);
     const of = { type: "ring", queue: QUEUE, owner: "acme", schedule: { every: "1h" }, payload: {} };
     await kit.client.putMany(ids.map((id) => ({ id, ...of })));
@@ -157,7 +157,7 @@ describe("a limit by owner", () => {
   });
 
   it("passes a place on that the woken task does not use", async () => {
-    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 1 });
+    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "acme", runs: 1 });
     const at = (seconds: number) => ({ at: kit.now + seconds * 1_000 });
     const putAt = (id: string, seconds: number, tags: string[] = []) =>
       kit.client.put(ring, { id, owner: "acme", schedule: at(seconds), tags, payload: {} });
@@ -171,7 +171,7 @@ describe("a limit by owner", () => {
   });
 
   it("wakes the task with the oldest nominal time", async () => {
-    await operatorOf(kit.client).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 1 });
+    await operatorOf(kit.client).queues.limit({ queue: QUEUE, owner: "acme", runs: 1 });
     const times = { x: 60, c: 61, b: 62, a: 63 };
     for (const [id, seconds] of Object.entries(times)) {
       const schedule = { at: kit.now + seconds * 1_000 };
@@ -211,20 +211,20 @@ describe("a limit by owner", () => {
 
   it("is refused with invalid values", async () => {
     const { queues } = operatorOf(kit.client);
-    await expect(queues.setLimit({ queue: QUEUE, owner: "acme", runs: 0 })).rejects.toMatchObject({
+    await expect(queues.limit({ queue: QUEUE, owner: "acme", runs: 0 })).rejects.toMatchObject({
       code: "INVALID_OPTION",
     });
-    await expect(queues.setLimit({ queue: QUEUE, owner: "a b", runs: 1 })).rejects.toMatchObject({
+    await expect(queues.limit({ queue: QUEUE, owner: "a b", runs: 1 })).rejects.toMatchObject({
       code: "INVALID_NAME",
     });
-    await expect(queues.setLimit({ queue: "none", owner: "acme", runs: 1 })).rejects.toMatchObject({
+    await expect(queues.limit({ queue: "none", owner: "acme", runs: 1 })).rejects.toMatchObject({
       code: "QUEUE_NOT_FOUND",
     });
-    await expect(queues.setLimit({ queue: "carillon-alerts", owner: "*", runs: 1 })).rejects.toMatchObject({
+    await expect(queues.limit({ queue: "carillon-alerts", owner: "*", runs: 1 })).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
     await expect(
-      operatorOf(acme).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 9 }),
+      operatorOf(acme).queues.limit({ queue: QUEUE, owner: "acme", runs: 9 }),
     ).rejects.toMatchObject({ code: "FORBIDDEN" });
   });
 });

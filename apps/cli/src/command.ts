@@ -112,7 +112,7 @@ export class Command extends Base {
 /** If the namespace is empty, says so and names the others of this Redis, because its name may be misspelt. */
 export async function noteIfEmpty(client: Client, out: Output): Promise<void> {
   const ops = (await import("./load.js")).operatorOf(client);
-  if (client.owner !== undefined || (await ops.queues.names()).names.length > 0) return;
+  if (client.owner !== undefined || (await ops.names.list({ of: "queue" })).names.length > 0) return;
   // A user of the shipped ACL may not read other namespaces.
   const others = await ops.namespaces.list().then(
     ({ namespaces }) => namespaces,

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { CommanderError } from "commander";
 import { Command, type Globals, type Register } from "./command.js";
-import { registerAlerts } from "./commands/alerts.js";
-import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
+import { registerAlerts, registerSilence, registerUnsilence } from "./commands/alerts.js";
+import { registerBackfill } from "./commands/backfill.js";
 import { registerBackfills } from "./commands/backfills.js";
 import { registerCalendars } from "./commands/calendars.js";
 import { registerCall } from "./commands/call.js";
@@ -18,7 +18,7 @@ import { registerExport } from "./commands/export.js";
 import { registerFreeze, registerFreezes, registerUnfreeze } from "./commands/freeze.js";
 import { registerImport } from "./commands/import.js";
 import { registerInit } from "./commands/init.js";
-import { registerItems, registerRetry } from "./commands/items.js";
+import { registerItems, registerRetryItems } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
 import { registerLoad } from "./commands/load.js";
@@ -28,14 +28,13 @@ import { registerNodes } from "./commands/nodes.js";
 import { registerApply, registerDrift, registerPlan } from "./commands/plan.js";
 import { registerPull } from "./commands/pull.js";
 import { registerPut } from "./commands/put.js";
-import { registerQueue } from "./commands/queue.js";
 import { registerQueues } from "./commands/queues.js";
 import { registerQuotas } from "./commands/quotas.js";
 import { registerReplay } from "./commands/replay.js";
 import { registerResume } from "./commands/resume.js";
 import { registerDeleted, registerRestore, registerRevisions } from "./commands/revisions.js";
 import { registerCancel, registerRun } from "./commands/run.js";
-import { registerRuns } from "./commands/runs.js";
+import { registerRunning, registerRuns } from "./commands/runs.js";
 import { registerSets } from "./commands/sets.js";
 import { registerObserve, registerShadow } from "./commands/shadow.js";
 import { registerShow } from "./commands/show.js";
@@ -79,12 +78,15 @@ const COMMANDS: readonly Register[] = [
   registerFreezes,
   registerUnfreeze,
   registerAlerts,
+  registerSilence,
+  registerUnsilence,
   registerExplain,
   registerTicks,
   registerRuns,
+  registerRunning,
   registerRun,
   registerItems,
-  registerRetry,
+  registerRetryItems,
   registerReplay,
   registerCancel,
   registerJournal,
@@ -98,8 +100,6 @@ const COMMANDS: readonly Register[] = [
   registerLoad,
   registerBackfill,
   registerBackfills,
-  registerBackfillStatus,
-  registerBackfillCancel,
   registerStatus,
   registerDoctor,
   registerDev,
@@ -107,7 +107,6 @@ const COMMANDS: readonly Register[] = [
   registerNodes,
   registerWorkers,
   registerQueues,
-  registerQueue,
   registerDefaults,
   registerQuotas,
   registerTypes,

@@ -74,7 +74,7 @@ describe("alerts", () => {
     ]);
     await eventually(() => expect(received).toMatchObject([{ kind: "failed" }]));
     const args = ["--task", "acme/quiet", "--until", "2100-01-01", "--note", "INC-43", "--by", "ann"];
-    const { stdout } = await cli(["alerts", "silence", ...args]);
+    const { stdout } = await cli(["silence", ...args]);
     const [, id = ""] = /^silence (\w+): owner acme, task quiet, until 2100-01-01T/.exec(stdout) ?? [];
     await fail("quiet");
     await eventually(async () => expect(await alertsOf("-n", "1")).toMatchObject([{ silenced: id, to: [] }]));
@@ -85,8 +85,8 @@ describe("alerts", () => {
     expect(page).toMatch(
       new RegExp(`\nSILENCE +ALERTS +UNTIL +BY +NOTE\n${id} +owner acme, task quiet .* ann +INC-43\n`),
     );
-    expect((await cli(["alerts", "unsilence", id])).stdout).toBe(`ended ${id}\n`);
-    expect(await refusal(["alerts", "unsilence", id])).toMatchObject({ exit: 3, code: "SILENCE_NOT_FOUND" });
+    expect((await cli(["unsilence", id])).stdout).toBe(`ended ${id}\n`);
+    expect(await refusal(["unsilence", id])).toMatchObject({ exit: 3, code: "SILENCE_NOT_FOUND" });
   });
 
   it("sends a test alert, and reports whether it was delivered", async () => {
@@ -111,17 +111,17 @@ describe("alerts", () => {
     const [{ task }] = await alertsOf("--owner", "acme");
     expect(task.owner).toBe("acme");
     expect(await alertsOf("--owner", "beta")).toEqual([]);
-    const made = await json(["alerts", "silence", "--owner", "beta", "--until", "2100-01-01"]);
+    const made = await json(["silence", "--owner", "beta", "--until", "2100-01-01"]);
     expect(made).toMatchObject({ owner: "beta" });
     expect((await json(["alerts", "--owner", "acme"])).silences).toEqual([]);
-    expect(await refusal(["alerts", "unsilence", made.id, "--owner", "acme"])).toMatchObject({ exit: 3 });
-    const other = ["alerts", "silence", "--owner", "acme", "--task", "beta/t", "--until", "2100-01-01"];
+    expect(await refusal(["unsilence", made.id, "--owner", "acme"])).toMatchObject({ exit: 3 });
+    const other = ["silence", "--owner", "acme", "--task", "beta/t", "--until", "2100-01-01"];
     expect(await refusal(other)).toMatchObject({ exit: 2, field: "task" });
-    expect(await refusal(["alerts", "silence", "--until", "2100-01-01"])).toMatchObject({ exit: 2 });
-    expect(await refusal(["alerts", "silence", "--all", "--until", "2001-01-01"])).toMatchObject({
+    expect(await refusal(["silence", "--until", "2100-01-01"])).toMatchObject({ exit: 2 });
+    expect(await refusal(["silence", "--all", "--until", "2001-01-01"])).toMatchObject({
       field: "until",
     });
-    const kind = ["alerts", "silence", "--kind", "loud", "--until", "2100-01-01"];
+    const kind = ["silence", "--kind", "loud", "--until", "2100-01-01"];
     expect(await refusal(kind)).toMatchObject({ exit: 2, field: "kind" });
   });
 });

@@ -45,7 +45,7 @@ describe("a backfill without a node", () => {
     expect((await cli(["backfills", "-n", "1", "--state", "running"])).stdout).toMatch(
       /^ID +TASK +QUEUE +STATE +PROGRESS .*\n\w{13} +\S+ +bar +running +0\/3 /,
     );
-    expect((await cli(["backfill-cancel", batch])).stdout).toBe(`stopped backfill ${batch}\n`);
+    expect((await cli(["backfills", "cancel", batch])).stdout).toBe(`stopped backfill ${batch}\n`);
     expect(await json(["backfills", "--batch", batch, "--state", "running"])).toEqual({ backfills: [] });
     expect((await json(["backfill", "m1", ...range, "--only", "failed", "--dry-run"])).total).toBe(0);
   });
@@ -67,7 +67,7 @@ describe("a backfill without a node", () => {
       "ann",
     ]);
     expect(total).toBe(3);
-    expect(await json(["backfill-status", id])).toMatchObject({
+    expect(await json(["backfills", "show", id])).toMatchObject({
       id,
       task: { queue: "bar", owner: "system", id: "a" },
       state: "running",
@@ -80,12 +80,12 @@ describe("a backfill without a node", () => {
       by: "ann",
       overlap: "queue-all",
     });
-    const { stdout } = await cli(["backfill-status", id]);
+    const { stdout } = await cli(["backfills", "show", id]);
     expect(stdout).toContain("\nprogress  0 of 3 (0%): 0 enqueued, 0 skipped\n");
     expect(stdout).toMatch(/\nevery +10 s\noverlap +queue-all\ncreated +.* by ann\n$/);
-    expect((await cli(["backfill-cancel", id])).stdout).toBe(`stopped backfill ${id}\n`);
-    expect(await json(["backfill-cancel", id])).toEqual({ id, changed: false });
-    expect(await json(["backfill-status", id])).toMatchObject({ state: "cancelled" });
+    expect((await cli(["backfills", "cancel", id])).stdout).toBe(`stopped backfill ${id}\n`);
+    expect(await json(["backfills", "cancel", id])).toEqual({ id, changed: false });
+    expect(await json(["backfills", "show", id])).toMatchObject({ state: "cancelled" });
   });
 
   it("uses the schedule's time zone", async () => {
@@ -150,8 +150,8 @@ describe("a backfill without a node", () => {
 
   it("ends with 3 if the task or backfill does not exist", async () => {
     expect(await refusal(["backfill", "none", ...range])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
-    for (const verb of ["backfill-status", "backfill-cancel"]) {
-      expect(await refusal([verb, "0123456789abcdef"])).toMatchObject({
+    for (const verb of ["show", "cancel"]) {
+      expect(await refusal(["backfills", verb, "0123456789abcdef"])).toMatchObject({
         exit: 3,
         code: "BACKFILL_NOT_FOUND",
       });

@@ -72,7 +72,7 @@ const CALLS: { [Name in OperationName]?: InputTo<Name> } = {
   "tasks.list": { owner: "acme", tag: "t", sort: "next", limit: 5 },
   "tasks.get": { queue: "bar", owner: "acme", id: "a" },
   "runs.journal": { outcome: ["failed", "crashed"], text: NASTY },
-  "names.suggest": { of: "owner", starts: "ac" },
+  "names.list": { of: "owner", starts: "ac" },
   "tasks.pause": { queue: "bar", owner: "acme", id: "a", note: NASTY },
   "tasks.resume": { queue: "bar", owner: "acme", id: "a", missed: "skip" },
   "tasks.replace": {
@@ -80,7 +80,7 @@ const CALLS: { [Name in OperationName]?: InputTo<Name> } = {
     task: task("b", { payload: { text: NASTY } }),
   } as never,
   "freezes.put": { owner: "acme", note: NASTY, dryRun: true },
-  "bulk.tag": { tasks: ["acme/a", "b"], add: ["x", "y"], dryRun: true },
+  "tasks.tagMany": { tasks: ["acme/a", "b"], add: ["x", "y"], dryRun: true },
   "queues.pause": { queue: "bar", note: NASTY },
   "calendars.put": { name: "holidays", entries: ["2030-12-25"] },
 };

@@ -93,7 +93,7 @@ test.each(BULK.map((command) => command.name()))("%s obeys each condition", asyn
   const dry = async (options: readonly string[]) =>
     json([command, ...options, ...(NEEDS[command] ?? []), "--dry-run"]);
   const state = command === "pause" ? "scheduled" : command === "resume" ? "paused" : undefined;
-  if (command === "cancel") await operatorOf(bench.client).bulk.trigger({ search: "/" });
+  if (command === "cancel") await operatorOf(bench.client).tasks.triggerMany({ search: "/" });
   for (const name of CONDITION_NAMES) {
     if ("needsOther" in CONDITIONS[name]) {
       expect([

@@ -33,9 +33,10 @@ const LINES: Record<string, readonly string[]> = {
   ticks: ["ticks", "a"],
   tag: ["tag", "a", "--add", "blue"],
   runs: ["runs", "a"],
+  running: ["running"],
   run: ["run", "R"],
   items: ["items", "R"],
-  retry: ["retry", "R", "--failed-items"],
+  "retry-items": ["retry-items", "R"],
   replay: ["replay", "R", "--overlap", "allow"],
   cancel: ["cancel", "R"],
   journal: ["journal"],
@@ -49,24 +50,24 @@ const LINES: Record<string, readonly string[]> = {
   load: ["load"],
   backfill: ["backfill", "a", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T02:00:00Z"],
   backfills: ["backfills"],
-  "backfill-status": ["backfill-status", "B"],
-  "backfill-cancel": ["backfill-cancel", "B"],
+  "backfills show": ["backfills", "show", "B"],
+  "backfills cancel": ["backfills", "cancel", "B"],
   freeze: ["freeze", "--queue", "bar", "--until", "2100-01-01"],
   freezes: ["freezes"],
   unfreeze: ["unfreeze", "F"],
   alerts: ["alerts"],
   "alerts test": ["alerts", "test", "https://hooks.example.com/", "--wait", "1ms"],
-  "alerts silence": ["alerts", "silence", "--kind", "slow", "--until", "2100-01-01"],
-  "alerts unsilence": ["alerts", "unsilence", "S"],
+  silence: ["silence", "--kind", "slow", "--until", "2100-01-01"],
+  unsilence: ["unsilence", "S"],
   status: ["status"],
   doctor: ["doctor"],
   nodes: ["nodes"],
   workers: ["workers"],
   queues: ["queues"],
-  "queue pause": ["queue", "pause", "bar"],
-  "queue resume": ["queue", "resume", "bar"],
-  "queue limit": ["queue", "limit", "bar", "acme", "3"],
-  "queue limits": ["queue", "limits", "bar"],
+  "queues pause": ["queues", "pause", "bar"],
+  "queues resume": ["queues", "resume", "bar"],
+  "queues limit": ["queues", "limit", "bar", "acme", "3"],
+  "queues limits": ["queues", "limits", "bar"],
   defaults: ["defaults"],
   "defaults set": ["defaults", "set", "all", '{"timeLimit":"50%"}'],
   "defaults rm": ["defaults", "rm", "all"],
@@ -96,7 +97,7 @@ const LINES: Record<string, readonly string[]> = {
   resume: ["resume", "a"],
   move: ["move", "a", "foo", "--wait", "1ms"],
   rm: ["rm", "a"],
-  "queue rm": ["queue", "rm", "bar", "--all"],
+  "queues rm": ["queues", "rm", "bar", "--all"],
 };
 
 /** Commands that list: the field that holds the list, named as in the HTTP API. */
@@ -104,6 +105,7 @@ const LISTS: Record<string, string> = {
   list: "tasks",
   stats: "tasks",
   runs: "runs",
+  running: "runs",
   journal: "runs",
   items: "items",
   changes: "changes",
@@ -139,7 +141,7 @@ const INPUTS: Record<string, string> = {
 };
 
 /** Commands that are refused here, because no run has failed items, one run is open, and BullMQ has no scheduler. */
-const REFUSED = new Set(["retry", "move", "cutover"]);
+const REFUSED = new Set(["retry-items", "move", "cutover"]);
 
 describe("--json", () => {
   const ids: Record<string, string> = {};
@@ -164,7 +166,7 @@ describe("--json", () => {
         ...paths(one, [...path, one.name()]),
       ]);
     // A group, and commands for developers at a terminal.
-    const others = ["queue", "shadow", "dev", "init"];
+    const others = ["shadow", "dev", "init"];
     expect(Object.keys(LINES).sort()).toEqual(
       paths(program, [])
         .filter((path) => !others.includes(path))
@@ -183,7 +185,7 @@ describe("--json", () => {
     const list = LISTS[name];
     if (list !== undefined) expect(document).toMatchObject({ [list]: expect.any(Array) });
     if (name === "backfill") ids["B"] = document["id"] as string;
-    if (name === "alerts silence") ids["S"] = document["id"] as string;
+    if (name === "silence") ids["S"] = document["id"] as string;
     if (name === "freeze") ids["F"] = document["id"] as string;
   });
 });

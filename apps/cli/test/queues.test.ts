@@ -154,7 +154,7 @@ describe("a queue", () => {
   beforeEach(() => bench.client.put(task("a")));
 
   it("is paused with reason and author, and resumed", async () => {
-    const pause = ["queue", "pause", "bar", "--note", "deploy", "--by", "ann"];
+    const pause = ["queues", "pause", "bar", "--note", "deploy", "--by", "ann"];
     const dry = await json([...pause, "--dry-run"]);
     expect(dry).toMatchObject({ queue: "bar", holds: { tasks: 1 } });
     expect(dry).not.toHaveProperty("state");
@@ -165,45 +165,45 @@ describe("a queue", () => {
       note: "deploy",
       by: "ann",
     });
-    expect((await cli(["queue", "resume", "bar"])).stdout).toBe("resumed bar\n");
-    expect((await cli(["queue", "resume", "bar"])).stdout).toBe("was not paused: bar\n");
-    expect(await json(["queue", "resume", "bar"])).toEqual({ queue: "bar", changed: false });
+    expect((await cli(["queues", "resume", "bar"])).stdout).toBe("resumed bar\n");
+    expect((await cli(["queues", "resume", "bar"])).stdout).toBe("was not paused: bar\n");
+    expect(await json(["queues", "resume", "bar"])).toEqual({ queue: "bar", changed: false });
   });
 
   it("limits the runs of each owner", async () => {
-    expect((await cli(["queue", "limits", "bar"])).stdout).toBe("No limits.\n");
-    expect((await cli(["queue", "limit", "bar", "acme", "1"])).stdout).toBe("bar: 1 run for acme\n");
-    expect(await json(["queue", "limit", "bar", "*", "50"])).toMatchObject({ runs: 50, changed: true });
-    expect((await cli(["queue", "limits", "bar"])).stdout).toMatch(/^acme: 1$/m);
-    expect(await json(["queue", "limits", "bar"])).toEqual({ queue: "bar", limits: { acme: 1, "*": 50 } });
-    expect(await refusal(["queue", "limit", "bar", "acme", "many"])).toMatchObject({ exit: 2 });
-    expect((await cli(["queue", "limit", "bar", "acme", "none"])).stdout).toBe("bar: no limit for acme\n");
-    expect(await json(["queue", "limits", "bar"])).toEqual({ queue: "bar", limits: { "*": 50 } });
+    expect((await cli(["queues", "limits", "bar"])).stdout).toBe("No limits.\n");
+    expect((await cli(["queues", "limit", "bar", "acme", "1"])).stdout).toBe("bar: 1 run for acme\n");
+    expect(await json(["queues", "limit", "bar", "*", "50"])).toMatchObject({ runs: 50, changed: true });
+    expect((await cli(["queues", "limits", "bar"])).stdout).toMatch(/^acme: 1$/m);
+    expect(await json(["queues", "limits", "bar"])).toEqual({ queue: "bar", limits: { acme: 1, "*": 50 } });
+    expect(await refusal(["queues", "limit", "bar", "acme", "many"])).toMatchObject({ exit: 2 });
+    expect((await cli(["queues", "limit", "bar", "acme", "none"])).stdout).toBe("bar: no limit for acme\n");
+    expect(await json(["queues", "limits", "bar"])).toEqual({ queue: "bar", limits: { "*": 50 } });
   });
 
   it("cannot be paused or resumed if it is missing, or is the queue of the alerts", async () => {
-    expect(await refusal(["queue", "pause", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
-    expect(await refusal(["queue", "resume", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
-    expect(await refusal(["queue", "pause", "carillon-alerts"])).toMatchObject({
+    expect(await refusal(["queues", "pause", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
+    expect(await refusal(["queues", "resume", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
+    expect(await refusal(["queues", "pause", "carillon-alerts"])).toMatchObject({
       exit: 2,
       code: "FORBIDDEN",
     });
-    expect(await refusal(["queue", "pause", "bar", "--owner", "acme"])).toMatchObject({ code: "FORBIDDEN" });
+    expect(await refusal(["queues", "pause", "bar", "--owner", "acme"])).toMatchObject({ code: "FORBIDDEN" });
   });
 
   it("is deleted with its content, only with --all", async () => {
     await bench.client.trigger("a");
-    const { message, ...rest } = await refusal(["queue", "rm", "bar"]);
+    const { message, ...rest } = await refusal(["queues", "rm", "bar"]);
     expect(rest).toMatchObject({ exit: 2, code: "INVALID_OPTION", field: "all" });
     expect(message).toBe(
-      "all: missing. queue rm means all of bar: 1 task, 1 waiting and 0 active jobs. Add --all to go on.",
+      "all: missing. queues rm means all of bar: 1 task, 1 waiting and 0 active jobs. Add --all to go on.",
     );
-    expect((await refusal(["queue", "rm", "baz"])).message).toContain("all of baz: no tasks.");
-    expect((await operatorOf(bench.client).queues.names()).names).toEqual(["bar"]);
-    expect((await cli(["queue", "rm", "bar", "--all"])).stdout).toBe("deleted bar with 1 task\n");
-    expect((await operatorOf(bench.client).queues.names()).names).toEqual([]);
-    expect(await json(["queue", "rm", "bar", "--all"])).toEqual({ queue: "bar", deleted: true, count: 0 });
-    expect(await refusal(["queue", "rm", "bar", "--all", "--owner", "acme"])).toMatchObject({
+    expect((await refusal(["queues", "rm", "baz"])).message).toContain("all of baz: no tasks.");
+    expect((await operatorOf(bench.client).names.list({ of: "queue" })).names).toEqual(["bar"]);
+    expect((await cli(["queues", "rm", "bar", "--all"])).stdout).toBe("deleted bar with 1 task\n");
+    expect((await operatorOf(bench.client).names.list({ of: "queue" })).names).toEqual([]);
+    expect(await json(["queues", "rm", "bar", "--all"])).toEqual({ queue: "bar", deleted: true, count: 0 });
+    expect(await refusal(["queues", "rm", "bar", "--all", "--owner", "acme"])).toMatchObject({
       code: "FORBIDDEN",
     });
   });

@@ -156,14 +156,14 @@ describe("run", () => {
 describe("the list of running runs", () => {
   it("has the worker of each, over all tasks", async () => {
     const run = await runOf("long", "running");
-    const { runs: found } = await json(["runs", "--state", "running"]);
+    const { runs: found } = await json(["running"]);
     const { id } = worker;
     expect(found).toMatchObject([{ id: run, state: "running", worker: id, host: expect.any(String) }]);
     expect(found[0].runningMs).toBeGreaterThanOrEqual(0);
-    const { stdout } = await cli(["runs", "long", "--longest"]);
+    const { stdout } = await cli(["running", "long"]);
     expect(stdout).toMatch(/^ *FOR +USUAL +STARTED +QUEUE +TASK +TYPE +STATE +TRIES +WORKER +HOST +RUN\n/);
     expect(stdout).toMatch(new RegExp(` reports +system/long +report +running +1 +${id} .* ${run}\n$`));
-    expect((await cli(["runs", "good", "--state", "running"])).stdout).toBe("Nothing runs.\n");
+    expect((await cli(["running", "good"])).stdout).toBe("Nothing runs.\n");
     expect(await json(["workers"])).toMatchObject({
       workers: [{ id, types: ["report", "mails"], alive: true }],
     });
@@ -176,12 +176,6 @@ describe("the list of running runs", () => {
     expect(hers).toMatchObject({ id, runs: [] });
     await bench.client.runs.cancel(run);
     await eventually(async () => (await bench.client.runs.get(run)).state === "final");
-  });
-
-  it("is selected by --state or a task", async () => {
-    expect(await refusal(["runs"])).toMatchObject({ exit: 2, code: "INVALID_OPTION", field: "task" });
-    expect(await cli(["runs", "--state", "queued"])).toMatchObject({ code: 2, stdout: "" });
-    expect(await refusal(["runs", "--state", "running", "--offset", "1"])).toMatchObject({ field: "offset" });
   });
 });
 
@@ -319,7 +313,7 @@ describe("stats", () => {
   it("are a table for all tasks, or for failing ones", async () => {
     await Promise.all([runOf("good"), runOf("bad"), runOf("acme/good")]);
     const { tasks } = await json(["stats"]);
-    const page = await operatorOf(bench.client).runs.statsOfAll();
+    const page = await operatorOf(bench.client).runs.statsMany();
     expect(tasks).toEqual(JSON.parse(JSON.stringify(page.tasks)));
     const names = (found: typeof page) => found.tasks.map(({ task }) => `${task.owner}/${task.id}`);
     expect(names(await json(["stats", "--failing", "-q", "reports"]))).toEqual(["system/bad"]);
@@ -501,10 +495,9 @@ describe("items", () => {
     expect(stderr).toBe("There may be more: --cursor 2\n");
     expect(await json(["items", run, "--status", "failed"])).toMatchObject({ items: [{ index: 1 }] });
     expect(await refusal(["items", run, "--status", "broken"])).toMatchObject({ exit: 2 });
-    expect(await refusal(["retry", run])).toMatchObject({ exit: 2 });
-    const again = await cli(["retry", run, "--failed-items"]);
+    const again = await cli(["retry-items", run]);
     expect(again.stdout).toMatch(/^enqueued the failed items: run mails@\S+\n$/);
-    expect(await refusal(["retry", await runOf("good"), "--failed-items"])).toMatchObject({
+    expect(await refusal(["retry-items", await runOf("good")])).toMatchObject({
       exit: 5,
       code: "CONFLICT",
     });

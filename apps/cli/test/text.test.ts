@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration, relative } from "@carillon/ops/words";
 import { describe, expect, it } from "vitest";
-import { behindPace } from "../src/commands/backfills.js";
+import { behindPace } from "../src/commands/backfill.js";
 import { EXIT_HELP } from "../src/exit-codes.js";
 import { type Layout, table } from "../src/table.js";
 import { painter, paragraphs, printable, wrap } from "../src/text.js";

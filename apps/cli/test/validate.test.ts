@@ -33,7 +33,7 @@ describe("validate", () => {
       /^task {6}system\/a in queue bar\nschedule {2}0 3 \* \* \*\nmeans {5}at 03:00, every day/,
     );
     expect(stdout).toContain("\n2026-01-01T02:00:00Z  ");
-    expect((await operatorOf(bench.client).queues.names()).names).toEqual([]);
+    expect((await operatorOf(bench.client).names.list({ of: "queue" })).names).toEqual([]);
   });
 
   it("names the task as a put for an owner would", async () => {

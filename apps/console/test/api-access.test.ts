@@ -30,7 +30,7 @@ const read = (headers: Headers) => ask(TASK, { headers });
 const write = (headers: Headers) =>
   ask(TASK, { method: "PUT", body: BODY, headers: { "content-type": "application/json", ...headers } });
 const validate = (headers: Headers) =>
-  ask("/api/v1/validate", {
+  ask("/api/v1/tasks/validate", {
     method: "POST",
     body: '{"schedule":{"every":"1h"}}',
     headers: { "content-type": "application/json", ...headers },
@@ -86,8 +86,8 @@ describe("rights to read, write and validate", () => {
     ["DELETE", "/freezes/f"],
     ["PUT", "/calendars/c"],
     ["DELETE", "/calendars/c"],
-    ["DELETE", "/validate"],
-    ["PUT", "/validate"],
+    ["DELETE", "/tasks/validate"],
+    ["PUT", "/tasks/validate"],
     ["OPTIONS", "/tasks"],
   ])("a viewer's %s %s is refused", async (method, path) => {
     const { status, body } = await console_.api(method, path, {}, bearer(VIEWER));
@@ -146,7 +146,7 @@ test("writes are logged with who and what, and without tokens or payloads", asyn
   await console_.api("POST", "/tasks", body);
   await write({ ...(await cookie(ADMIN)), ...ours() });
   await console_.api("POST", "/tasks", `{"${secret}`);
-  await console_.api("POST", "/validate", { task: { ...body, id: "asked" } });
+  await console_.api("POST", "/tasks/validate", { task: { ...body, id: "asked" } });
   await read(bearer(`${ADMIN}x`));
   const lines = console_.log().split("\n");
   const writes = lines.filter((line) => line.includes('"msg":"write"')).map((line) => JSON.parse(line));

@@ -133,7 +133,7 @@ describe("bodies", () => {
   test.each(["{", '{"id":"a"', "null", "1", '"text"', "{'id':1}", "[1,]"])(
     "that are not JSON objects are refused: %s",
     async (text) => {
-      for (const path of ["/tasks", "/validate", "/tasks/q/system/a/trigger"]) {
+      for (const path of ["/tasks", "/tasks/validate", "/tasks/q/system/a/trigger"]) {
         const { status, body } = await api("POST", path, text);
         expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", "body"]);
       }
@@ -165,7 +165,7 @@ describe("bodies", () => {
     ]) {
       for (const [path, text] of [
         ["/tasks", body],
-        ["/validate", `{"task":${body}}`],
+        ["/tasks/validate", `{"task":${body}}`],
       ] as const) {
         const answer = await api("POST", path, text);
         expect([body.slice(0, 60), answer.status]).toEqual([body.slice(0, 60), 400]);
@@ -241,20 +241,20 @@ describe("parameters", () => {
     ["/tasks?neverRan=true&failing=true", "neverRan"],
     ["/tasks/counts?state=paused", "state"],
     ["/tasks?sort=next&state=paused", "state"],
-    ["/stats?outcome=fine", "outcome"],
-    ["/stats?limit=1001", "limit"],
-    ["/stats?task=a", "task"],
-    ["/journal?outcome=fine", "outcome"],
-    ["/journal?outcome=", "outcome"],
-    ["/journal?outcome=failed,fine", "outcome"],
-    ["/journal?outcome=failed&outcome=fine", "outcome"],
-    ["/journal?sort=size", "sort"],
-    ["/journal?took=soon", "took"],
-    ["/journal?queue=a%20b", "queue"],
-    ["/journal?task=a%2Fb%2Fc", "id"],
-    ["/journal?limit=0", "limit"],
-    ["/journal?cursor=x", "cursor"],
-    ["/journal?from=2026-01-01", "from"],
+    ["/runs/stats?outcome=fine", "outcome"],
+    ["/runs/stats?limit=1001", "limit"],
+    ["/runs/stats?task=a", "task"],
+    ["/runs/journal?outcome=fine", "outcome"],
+    ["/runs/journal?outcome=", "outcome"],
+    ["/runs/journal?outcome=failed,fine", "outcome"],
+    ["/runs/journal?outcome=failed&outcome=fine", "outcome"],
+    ["/runs/journal?sort=size", "sort"],
+    ["/runs/journal?took=soon", "took"],
+    ["/runs/journal?queue=a%20b", "queue"],
+    ["/runs/journal?task=a%2Fb%2Fc", "id"],
+    ["/runs/journal?limit=0", "limit"],
+    ["/runs/journal?cursor=x", "cursor"],
+    ["/runs/journal?from=2026-01-01", "from"],
   ])("%s is refused", async (path, field) => {
     const { status, body } = await api("GET", path);
     expect([status, body.error?.field]).toEqual([400, field]);
@@ -283,13 +283,13 @@ describe("parameters", () => {
     ["/tasks/q/system/a/trigger", { overlap: "always" }, "overlap"],
     ["/tasks/q/system/a/trigger", { data: {} }, "data"],
     ["/tasks/trigger", { queue: "q", payload: {} }, "payload"],
-    ["/validate", {}, "task"],
-    ["/validate", { task, schedule: task.schedule }, "schedule"],
-    ["/validate", { task, id: "b" }, "id"],
-    ["/validate", { schedule: task.schedule, count: 101 }, "count"],
-    ["/validate", { schedule: task.schedule, count: 0 }, "count"],
-    ["/validate", { schedule: task.schedule, from: "now" }, "from"],
-    ["/validate", { schedule: task.schedule, from: 1e15 }, "from"],
+    ["/tasks/validate", {}, "task"],
+    ["/tasks/validate", { task, schedule: task.schedule }, "schedule"],
+    ["/tasks/validate", { task, id: "b" }, "id"],
+    ["/tasks/validate", { schedule: task.schedule, count: 101 }, "count"],
+    ["/tasks/validate", { schedule: task.schedule, count: 0 }, "count"],
+    ["/tasks/validate", { schedule: task.schedule, from: "now" }, "from"],
+    ["/tasks/validate", { schedule: task.schedule, from: 1e15 }, "from"],
   ])("of a body are refused: %s %j", async (path, sent, field) => {
     const { status, body } = await api("POST", path, sent);
     expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", field]);
@@ -373,8 +373,8 @@ describe("paths and methods", () => {
     ["GET", "/tasks/q/system/a/pause", "POST"],
     ["HEAD", "/tasks/q/system/a/trigger", "POST"],
     ["POST", "/tasks/q/system/a/runs", "GET, HEAD"],
-    ["GET", "/validate", "POST"],
-    ["PUT", "/journal", "GET, HEAD"],
+    ["GET", "/tasks/validate", "POST"],
+    ["PUT", "/runs/journal", "GET, HEAD"],
     ["PATCH", "/calendars/x", "GET, HEAD, PUT, DELETE"],
     ["GET", "/queues/q", "DELETE"],
     ["OPTIONS", "/tasks", "GET, HEAD, POST"],

@@ -31,7 +31,7 @@ function holdCalls(): void {
 }
 
 const by = (token: string) => ({ authorization: `Bearer ${token}` });
-const validate = (token: string) => console_.api("POST", "/validate", SCHEDULE, by(token));
+const validate = (token: string) => console_.api("POST", "/tasks/validate", SCHEDULE, by(token));
 const forecast = (token: string) => console_.api("GET", "/forecast?within=1m", undefined, by(token));
 const past = { from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", dryRun: true };
 const dryRun = (token: string) => console_.api("POST", "/tasks/q/system/a/backfills", past, by(token));
@@ -64,7 +64,7 @@ test("expensive calls run one at a time for each token; all but a few that wait 
 
 test("a call that fails does not hold up the next", async () => {
   const answers = await Promise.all([
-    console_.api("POST", "/validate", {}, by(VIEWER)),
+    console_.api("POST", "/tasks/validate", {}, by(VIEWER)),
     console_.api("GET", "/forecast?within=soon", undefined, by(VIEWER)),
     validate(VIEWER),
   ]);
@@ -76,7 +76,7 @@ test("people who signed in with one token do not wait for each other", async () 
   const cookies = [await signIn(), await signIn()];
   holdCalls();
   const asked = cookies.map((cookie) =>
-    console_.ask("/api/v1/validate", {
+    console_.ask("/api/v1/tasks/validate", {
       method: "POST",
       headers: { cookie, origin: console_.url, "content-type": "application/json" },
       body: JSON.stringify(SCHEDULE),

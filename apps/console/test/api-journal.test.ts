@@ -51,14 +51,14 @@ afterAll(async () => {
 });
 
 async function journal(query = ""): Promise<Run[]> {
-  const { body } = await console_.api("GET", `/journal${query}`);
+  const { body } = await console_.api("GET", `/runs/journal${query}`);
   return body["runs"] as Run[];
 }
 
 const named = (found: Run[]) => found.map(({ task }) => `${task.owner}/${task.id}`);
 
 test("the journal lists runs, newest first", async () => {
-  const { status, body } = await console_.api("GET", "/journal");
+  const { status, body } = await console_.api("GET", "/runs/journal");
   expect([status, body]).toEqual([200, { runs }]);
   expect(named(runs)).toEqual(["acme/good", "system/bad", "system/good"]);
   expect(runs[1]).toMatchObject({
@@ -77,10 +77,10 @@ test("the journal of a task, an owner and a queue", async () => {
   expect(named(await journal("?task=good&queue=reports"))).toEqual(["system/good"]);
   expect(await journal("?queue=reports")).toHaveLength(3);
   expect(await journal("?queue=other")).toEqual([]);
-  const { status, body } = await console_.api("GET", "/journal?task=none");
+  const { status, body } = await console_.api("GET", "/runs/journal?task=none");
   expect([status, body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
   await console_.client.put({ id: "good", type: "report", queue: "other", schedule: { every: "1h" } });
-  const either = await console_.api("GET", "/journal?task=good");
+  const either = await console_.api("GET", "/runs/journal?task=good");
   expect([either.status, either.body.error?.code]).toEqual([409, "AMBIGUOUS_TASK"]);
   await console_.client.delete({ id: "good", queue: "other" });
 });
@@ -97,27 +97,27 @@ test("the journal filters by outcome, node and time", async () => {
   expect(named(await journal(`?from=${middle}`))).toEqual(["acme/good", "system/bad"]);
   expect(named(await journal(`?from=${first}&to=${middle}`))).toEqual(["system/bad", "system/good"]);
   expect(await journal(`?from=${Number(last) + 1}`)).toEqual([]);
-  const turned = await console_.api("GET", `/journal?from=${middle}&to=${first}`);
+  const turned = await console_.api("GET", `/runs/journal?from=${middle}&to=${first}`);
   expect(turned.status).toBe(400);
   expect(turned.body["error"]).toMatchObject({ code: "INVALID_OPTION", field: "from" });
 });
 
 test("the journal has pages", async () => {
-  const first = (await console_.api("GET", "/journal?limit=2")).body;
+  const first = (await console_.api("GET", "/runs/journal?limit=2")).body;
   expect(named(first["runs"] as Run[])).toEqual(["acme/good", "system/bad"]);
-  const second = (await console_.api("GET", `/journal?limit=2&cursor=${first["cursor"]}`)).body;
+  const second = (await console_.api("GET", `/runs/journal?limit=2&cursor=${first["cursor"]}`)).body;
   expect(named(second["runs"] as Run[])).toEqual(["system/good"]);
   expect(second).not.toHaveProperty("cursor");
 });
 
 test("the statistics of all tasks, and of some", async () => {
   const stats = async (query = "") => {
-    const { status, body } = await console_.api("GET", `/stats${query}`);
+    const { status, body } = await console_.api("GET", `/runs/stats${query}`);
     expect(status).toBe(200);
     return body as { tasks: { task: Run["task"] }[]; cursor?: string };
   };
   const all = await stats();
-  expect(all).toEqual(JSON.parse(JSON.stringify(await operatorOf(console_.client).runs.statsOfAll())));
+  expect(all).toEqual(JSON.parse(JSON.stringify(await operatorOf(console_.client).runs.statsMany())));
   expect(named(all.tasks as Run[])).toEqual(["acme/good", "system/bad", "system/good"]);
   expect(all.tasks[1]).toMatchObject({ lastOutcome: "failed", consecutiveFailures: 1, successRate: 0 });
   expect(named((await stats("?outcome=failed,crashed&sort=next")).tasks as Run[])).toEqual(["system/bad"]);

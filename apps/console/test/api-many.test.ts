@@ -126,9 +126,9 @@ describe("many tasks at once", () => {
 
   test("are planned before they are resumed", async () => {
     await api("POST", "/tasks/pause", { tag: "ops" });
-    const { status, body } = await api("POST", "/tasks/resume/plan", { tag: "ops" });
+    const { status, body } = await api("POST", "/tasks/resume-plan", { tag: "ops" });
     expect([status, body]).toMatchObject([200, { tasks: 2, owed: { tasks: 0, count: 0, exact: true } }]);
-    const wrong = await api("POST", "/tasks/resume/plan", { tag: "ops", missed: "all" });
+    const wrong = await api("POST", "/tasks/resume-plan", { tag: "ops", missed: "all" });
     expect([wrong.status, wrong.body.error?.field]).toEqual([400, "missed"]);
     for (const [more, field] of [
       [{ missed: "all" }, "perMinute"],
@@ -139,7 +139,7 @@ describe("many tasks at once", () => {
     }
     expect(await named("paused")).toBe("ab");
     const viewer = { authorization: `Bearer ${VIEWER}` };
-    const plan = await api("POST", "/tasks/resume/plan", { tag: "ops" }, viewer);
+    const plan = await api("POST", "/tasks/resume-plan", { tag: "ops" }, viewer);
     expect([plan.status, plan.body]).toMatchObject([200, { tasks: 2 }]);
     for (const more of [{}, { dryRun: true }]) {
       expect((await api("POST", "/tasks/resume", { tag: "ops", ...more }, viewer)).status).toBe(403);
@@ -339,8 +339,8 @@ describe("backfills", () => {
       task: { queue: "q", owner: "system", id: "a" },
       state: "running",
     });
-    expect((await api("DELETE", `/backfills/${id}`)).body).toEqual({ changed: true });
-    expect((await api("DELETE", `/backfills/${id}`)).body).toEqual({ changed: false });
+    expect((await api("POST", `/backfills/${id}/cancel`)).body).toEqual({ changed: true });
+    expect((await api("POST", `/backfills/${id}/cancel`)).body).toEqual({ changed: false });
     expect((await api("GET", `/backfills/${id}`)).body["state"]).toBe("cancelled");
   });
 
@@ -361,7 +361,7 @@ describe("backfills", () => {
       { overlap: "queue-all" },
     ]);
     expect(await list(`batch=${batch}&owner=acme`)).toMatchObject([{ task: { id: "b" } }]);
-    expect((await api("DELETE", `/backfills/${batch}`)).body).toEqual({ changed: true });
+    expect((await api("POST", `/backfills/${batch}/cancel`)).body).toEqual({ changed: true });
     expect(await list("state=running")).toEqual([]);
     for (const [body, field] of [
       [{ queue: "q", from, to }, "perMinute"],
@@ -411,8 +411,11 @@ describe("backfills", () => {
   test("that do not exist are refused", async () => {
     const missing = await api("POST", "/tasks/q/system/none/backfills", { from, to });
     expect([missing.status, missing.body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
-    for (const method of ["GET", "DELETE"]) {
-      const { status, body } = await api(method, "/backfills/0123456789abcdef");
+    for (const [method, verb] of [
+      ["GET", ""],
+      ["POST", "/cancel"],
+    ] as const) {
+      const { status, body } = await api(method, `/backfills/0123456789abcdef${verb}`);
       expect([status, body.error?.code]).toEqual([404, "BACKFILL_NOT_FOUND"]);
     }
   });
@@ -425,7 +428,7 @@ describe("backfills", () => {
     expect((await api("GET", "/backfills", undefined, viewer)).status).toBe(200);
     expect((await api("POST", BACKFILLS, { from, to, dryRun: true }, viewer)).status).toBe(403);
     const { id } = await operatorOf(console_.client).backfills.start({ id: "a", from, to });
-    expect((await api("DELETE", `/backfills/${id}`, undefined, viewer)).status).toBe(403);
+    expect((await api("POST", `/backfills/${id}/cancel`, undefined, viewer)).status).toBe(403);
     expect((await api("GET", `/backfills/${id}`, undefined, viewer)).body["state"]).toBe("running");
   });
 });
@@ -440,12 +443,12 @@ describe("task types", () => {
     const unknown = task("b", { type: "other" });
     const [refused, asked] = await Promise.all([
       api("POST", "/tasks", unknown),
-      api("POST", "/validate", { task: unknown }),
+      api("POST", "/tasks/validate", { task: unknown }),
     ]);
     expect([refused.status, refused.body.error?.code]).toEqual([400, "UNKNOWN_TASK_TYPE"]);
     expect([asked.status, asked.body]).toEqual([refused.status, refused.body]);
     // A schedule without a task has no type.
-    expect((await api("POST", "/validate", { schedule: { every: "1h" } })).status).toBe(200);
+    expect((await api("POST", "/tasks/validate", { schedule: { every: "1h" } })).status).toBe(200);
     expect((await api("PUT", "/types", { types: [] })).body).toEqual({ types: [] });
   });
 
@@ -511,7 +514,7 @@ test.each([
   ["GET", "/tasks/delete", "POST"],
   ["DELETE", "/runs/a@b.c", "GET, HEAD"],
   ["GET", "/runs/a@b.c/cancel", "POST"],
-  ["POST", "/backfills/x", "GET, HEAD, DELETE"],
+  ["POST", "/backfills/x", "GET, HEAD"],
   ["POST", "/types", "GET, HEAD, PUT"],
   ["POST", "/forecast", "GET, HEAD"],
 ])("%s %s gets the allowed methods %s", async (method, path, allow) => {
@@ -521,7 +524,7 @@ test.each([
 
 test("validate shows the due time if a jitter changes it", async () => {
   const schedule = { every: "1h", jitter: "10m" };
-  const { body } = await api("POST", "/validate", { schedule, id: "a", count: 1 });
+  const { body } = await api("POST", "/tasks/validate", { schedule, id: "a", count: 1 });
   const [next] = body["next"] as { nominal: number; due: number }[];
   const put = await api("POST", "/tasks", task("a", { schedule }));
   expect(put.body["nextExecution"]).toBe(next?.due);

@@ -17,7 +17,7 @@ beforeEach(() =>
   ),
 );
 afterEach(async () => {
-  for (const queue of (await operatorOf(console_.client).queues.names()).names)
+  for (const queue of (await operatorOf(console_.client).names.list({ of: "queue" })).names)
     await operatorOf(console_.client).queues.delete({ queue });
 });
 
@@ -79,7 +79,7 @@ describe("the API's queues", () => {
       const answer = await api(method, path);
       expect([method, path, answer.status, answer.body]).toEqual([method, path, 200, body]);
     }
-    expect((await operatorOf(console_.client).queues.names()).names).toEqual([ALERTS, "r"]);
+    expect((await operatorOf(console_.client).names.list({ of: "queue" })).names).toEqual([ALERTS, "r"]);
   });
 
   test.each([

@@ -113,13 +113,13 @@ describe("a run", () => {
   test("is listed while it runs, with the workers", async () => {
     const run = await reached(await trigger("long"), "running");
     const { id } = worker;
-    const listed = await api("GET", "/runs?queue=reports&limit=5");
+    const listed = await api("GET", "/runs/running?queue=reports&limit=5");
     expect(listed).toMatchObject({ status: 200, body: { runs: [{ id: run, worker: id }] } });
     expect(await api("GET", "/workers")).toMatchObject({
       status: 200,
       body: { workers: [{ id, types: ["report", "mails"], state: "ready" }] },
     });
-    expect(await api("GET", "/runs?limit=0")).toMatchObject({ status: 400 });
+    expect(await api("GET", "/runs/running?limit=0")).toMatchObject({ status: 400 });
     await console_.client.runs.cancel(run);
     await reached(run, "final");
   });

@@ -174,7 +174,7 @@ describe("the calls of the API", () => {
   });
 
   test("validates a task and shows its times, and stores nothing", async () => {
-    const { status, body } = await api("POST", "/validate", {
+    const { status, body } = await api("POST", "/tasks/validate", {
       task: { ...full, schedule: { ...full.schedule, cron: " 0  3 * * *" } },
       from: Date.parse("2026-03-28T00:00:00Z"),
       count: 2,
@@ -202,7 +202,7 @@ describe("the calls of the API", () => {
       preview: { after: expect.objectContaining({ schedule: full.schedule }), times: expect.anything() },
     });
     expect(await listed()).toEqual([]);
-    expect((await operatorOf(console_.client).queues.names()).names).toEqual([]);
+    expect((await operatorOf(console_.client).names.list({ of: "queue" })).names).toEqual([]);
   });
 });
 
@@ -268,7 +268,7 @@ describe("tasks", () => {
 
 describe("validate", () => {
   test("a schedule alone", async () => {
-    const { body } = await api("POST", "/validate", { schedule: { every: "10s" }, from: 1, count: 3 });
+    const { body } = await api("POST", "/tasks/validate", { schedule: { every: "10s" }, from: 1, count: 3 });
     expect(body).toMatchObject({ schedule: { every: "10s" }, timezone: "UTC", exhausted: false });
     expect(body["next"]).toEqual([10_000, 20_000, 30_000].map((nominal) => ({ nominal, notes: [] })));
   });
@@ -276,7 +276,7 @@ describe("validate", () => {
   test("spreads H by owner and id, as the task does", async () => {
     const schedule = { cron: "H H * * *" };
     const nextOf = async (question: object) => {
-      const { body } = await api("POST", "/validate", { ...question, count: 1 });
+      const { body } = await api("POST", "/tasks/validate", { ...question, count: 1 });
       return (body["next"] as { nominal: number }[])[0]?.nominal;
     };
     const alone = await nextOf({ schedule, id: "spread" });
@@ -286,7 +286,7 @@ describe("validate", () => {
     const owned = await nextOf({ schedule, id: "spread", owner: "acme" });
     expect(owned).not.toBe(alone);
     expect(owned).toBe(await nextOf({ task: minimal("spread", { schedule, owner: "acme" }) }));
-    const beside = await api("POST", "/validate", { task: minimal("spread"), owner: "acme" });
+    const beside = await api("POST", "/tasks/validate", { task: minimal("spread"), owner: "acme" });
     expect([beside.status, beside.body.error?.field]).toEqual([400, "owner"]);
   });
 
@@ -294,11 +294,11 @@ describe("validate", () => {
     await api("PUT", "/calendars/holidays", { entries: ["2026-12-25"] });
     const schedule = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
     const from = Date.parse("2026-12-24T12:00:00Z");
-    const { body } = await api("POST", "/validate", { schedule, from, count: 1 });
+    const { body } = await api("POST", "/tasks/validate", { schedule, from, count: 1 });
     expect(body["next"]).toMatchObject([{ nominal: Date.parse("2026-12-26T09:00:00Z") }]);
     expect(body["excluded"]).toEqual([{ nominal: Date.parse("2026-12-25T09:00:00Z"), by: "holidays" }]);
     await api("DELETE", "/calendars/holidays");
-    const without = await api("POST", "/validate", { schedule });
+    const without = await api("POST", "/tasks/validate", { schedule });
     expect([without.status, without.body.error?.code]).toEqual([400, "INVALID_SCHEDULE"]);
   });
 
@@ -306,23 +306,23 @@ describe("validate", () => {
     const { calendars } = storeOf(console_.client);
     const schedule = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
     await api("PUT", "/calendars/holidays", { entries: ["2026-12-25"] });
-    await api("POST", "/validate", { schedule });
+    await api("POST", "/tasks/validate", { schedule });
     const read = vi.spyOn(calendars, "list");
-    expect((await api("POST", "/validate", { schedule })).status).toBe(200);
-    expect((await api("POST", "/validate", { schedule: { every: "1h" } })).status).toBe(200);
+    expect((await api("POST", "/tasks/validate", { schedule })).status).toBe(200);
+    expect((await api("POST", "/tasks/validate", { schedule: { every: "1h" } })).status).toBe(200);
     expect(read).not.toHaveBeenCalled();
     read.mockRestore();
     await api("DELETE", "/calendars/holidays");
   });
 
   test("reports that no time is left", async () => {
-    const over = (await api("POST", "/validate", { schedule: { at: 0 } })).body;
+    const over = (await api("POST", "/tasks/validate", { schedule: { at: 0 } })).body;
     expect(over).toMatchObject({ next: [], exhausted: true, warnings: [{ code: "NO_NEXT" }] });
-    const twice = (await api("POST", "/validate", { schedule: { every: "1m", maxRuns: 2 } })).body;
+    const twice = (await api("POST", "/tasks/validate", { schedule: { every: "1m", maxRuns: 2 } })).body;
     expect(twice["next"]).toHaveLength(2);
     expect(twice["exhausted"]).toBe(true);
     const schedule = { every: "1m", maxRuns: 7 };
-    const seven = (await api("POST", "/validate", { schedule, count: 10 })).body;
+    const seven = (await api("POST", "/tasks/validate", { schedule, count: 10 })).body;
     expect([(seven["next"] as unknown[]).length, seven["exhausted"]]).toEqual([7, true]);
   });
 
@@ -338,7 +338,10 @@ describe("validate", () => {
     ["a payload's size", "PAYLOAD_TOO_LARGE", minimal("a", { payload: "x".repeat(300_000) })],
     ["no object", "INVALID_TASK", []],
   ])("answers as a put does: %s", async (_, code, task) => {
-    const [asked, put] = await Promise.all([api("POST", "/validate", { task }), api("POST", "/tasks", task)]);
+    const [asked, put] = await Promise.all([
+      api("POST", "/tasks/validate", { task }),
+      api("POST", "/tasks", task),
+    ]);
     expect([put.status, put.body.error?.code]).toEqual([code === "PAYLOAD_TOO_LARGE" ? 413 : 400, code]);
     expect([asked.status, asked.body]).toEqual([put.status, put.body]);
   });
@@ -497,17 +500,17 @@ describe("the namespace", () => {
     expect((await api("GET", "/alerts?kind=loud")).status).toBe(400);
     expect((await api("GET", "/alerts/undelivered")).body).toEqual({ alerts: [], deliveries: [] });
     const silence = { kind: "slow", owner: "acme", until: "2100-01-01T00:00:00Z", note: "INC-43" };
-    const added = await api("POST", "/alerts/silences", silence);
+    const added = await api("POST", "/silences", silence);
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", by: "admin", note: "INC-43" } });
-    const counted = await api("POST", "/alerts/silences", { ...silence, dryRun: true });
+    const counted = await api("POST", "/silences", { ...silence, dryRun: true });
     expect(counted).toMatchObject({ status: 200, body: { holds: { tasks: 0 } } });
     const id = String(added.body["id"]);
-    expect((await api("GET", "/alerts/silences")).body["silences"]).toMatchObject([{ id, kind: "slow" }]);
-    const refused = async (body: object) => (await api("POST", "/alerts/silences", body)).status;
+    expect((await api("GET", "/silences")).body["silences"]).toMatchObject([{ id, kind: "slow" }]);
+    const refused = async (body: object) => (await api("POST", "/silences", body)).status;
     expect(await refused({ all: true })).toBe(400);
     expect(await refused({ all: true, until: "2020-01-01T00:00:00Z" })).toBe(400);
-    expect((await api("DELETE", `/alerts/silences/${id}`)).status).toBe(204);
-    expect((await api("DELETE", `/alerts/silences/${id}`)).body.error?.code).toBe("SILENCE_NOT_FOUND");
+    expect((await api("DELETE", `/silences/${id}`)).status).toBe(204);
+    expect((await api("DELETE", `/silences/${id}`)).body.error?.code).toBe("SILENCE_NOT_FOUND");
     const secret = "https://hooks.example.com/secret";
     const sent = await api("POST", "/alerts/test", { target: secret });
     expect(sent).toMatchObject({ status: 202, body: { run: expect.stringMatching(/^test-/) } });

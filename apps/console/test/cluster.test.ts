@@ -39,8 +39,8 @@ test("the HTTP API works over a Redis Cluster", async () => {
     expect(put.status).toBe(201);
   }
   expect((await console_.api("POST", "/tasks/g/system/of-g/trigger")).status).toBe(202);
-  for (const path of ["/tasks?limit=1", "/journal", "/nodes", "/queues", "/calendars"]) {
+  for (const path of ["/tasks?limit=1", "/runs/journal", "/nodes", "/queues", "/calendars"]) {
     expect((await console_.api("GET", path)).status).toBe(200);
   }
-  expect((await console_.api("POST", "/validate", { schedule })).status).toBe(200);
+  expect((await console_.api("POST", "/tasks/validate", { schedule })).status).toBe(200);
 });

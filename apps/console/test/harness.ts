@@ -85,7 +85,7 @@ async function startOn(redisUrl: string, options: Partial<AppOptions>): Promise<
   });
   await eventually(() =>
     operatorOf(client)
-      .queues.names()
+      .names.list({ of: "queue" })
       .then(({ names }) => names),
   );
   const incoming = { socket: { remoteAddress: "127.0.0.1" } } as IncomingMessage;

@@ -59,7 +59,7 @@ test("parameters, bodies and errors are those that the API checks", async () => 
       responses: { "4XX": { $ref: "#/components/responses/Error" } },
     },
   });
-  expect(paths?.["/journal"]).toMatchObject({
+  expect(paths?.["/runs/journal"]).toMatchObject({
     get: {
       parameters: expect.arrayContaining([
         expect.objectContaining({

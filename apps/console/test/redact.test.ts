@@ -218,8 +218,8 @@ describe("a console that hides fields", () => {
         "/api/v1/tasks/q/system/a/stats",
         `/api/v1/tasks/q/system/a/explain?time=${Date.now()}`,
         `/api/v1/runs/${run}`,
-        "/api/v1/stats",
-        "/api/v1/journal",
+        "/api/v1/runs/stats",
+        "/api/v1/runs/journal",
         "/queues/api/queues?activeQueue=q",
         "/queues/api/job-schedulers",
         `/queues/api/queues/q/${run}`,
@@ -250,7 +250,7 @@ describe("a console that hides fields", () => {
       schedule: { cron: "0 3 * * *" },
       overlap: "allow",
     };
-    const checked = await console_.api("POST", "/validate", { task: edit });
+    const checked = await console_.api("POST", "/tasks/validate", { task: edit });
     expect([checked.status, checked.body["humanized"]]).toEqual([200, expect.stringContaining("03:00")]);
     const put = await console_.api("PUT", `/tasks/q/system/a?ifRevision=${String(read["revision"])}`, edit);
     expect([put.status, put.body]).toMatchObject([200, { outcome: "updated" }]);
@@ -278,7 +278,7 @@ describe("a console that hides fields", () => {
     for (const { status, body } of [
       await console_.api("PUT", "/tasks/q/system/a", edit),
       await console_.api("POST", "/tasks", edit),
-      await console_.api("POST", "/validate", { task: edit }),
+      await console_.api("POST", "/tasks/validate", { task: edit }),
       await console_.api("POST", "/tasks/q/system/a/trigger", { payload: edit.payload }),
     ]) {
       expect([status, body.error]).toEqual([400, expect.objectContaining(refusal)]);

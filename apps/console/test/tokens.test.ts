@@ -239,9 +239,9 @@ describe("a token that is bound to owners", () => {
       ["POST", "/tasks/pause", { owner: "beta" }],
       ["POST", "/tasks/delete?owner=acme", { owner: "beta" }],
       ["POST", "/freezes", { owner: "beta" }],
-      ["GET", "/journal?task=of-beta&owner=beta", undefined],
+      ["GET", "/runs/journal?task=of-beta&owner=beta", undefined],
       ["GET", "/changes?task=of-beta&owner=beta", undefined],
-      ["POST", "/validate", { task: { ...task, owner: "beta" } }],
+      ["POST", "/tasks/validate", { task: { ...task, owner: "beta" } }],
       ["GET", "/queues", undefined],
     ] as const) {
       expect([path, ...(await codeOf(secret, method, path, given))]).toEqual([path, 403, "FORBIDDEN"]);
@@ -310,15 +310,15 @@ describe("a token that is bound to owners", () => {
       expect(listed.body["tasks"]).toMatchObject([{ id: `of-${owner}` }]);
       for (const path of [
         "/status",
-        "/journal",
-        "/stats",
+        "/runs/journal",
+        "/runs/stats",
         "/changes",
         "/upcoming",
         "/freezes",
         "/runs/a@b.c",
       ]) {
         const answer = await call(secret, "GET", `${path}?owner=${owner}`);
-        expect([path, answer.status]).toEqual([path, path.startsWith("/runs") ? 404 : 200]);
+        expect([path, answer.status]).toEqual([path, path.endsWith("@b.c") ? 404 : 200]);
         expect(JSON.stringify(answer.body)).not.toContain("of-gamma");
       }
       expect((await call(secret, "GET", `/tasks/q/${owner}/of-${owner}`)).status).toBe(200);

@@ -1,7 +1,9 @@
+import type { Client, Runs } from "@carillon/sdk";
 import { CHANGE_KINDS } from "@carillon/sdk/internal";
-import { describe, expect, it } from "vitest";
+import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { HTTP_OPERATIONS, rightsAt } from "./http.js";
+import type { OPERATIONS } from "./operations.js";
 
 describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("operation %s", (_, one) => {
   const { method, operation, parts, statuses } = one;
@@ -28,6 +30,52 @@ describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("operation
     expect(operation.summary).toMatch(/^[A-Z].*\.$/);
     expect(statuses).toEqual(operation.output ? expect.not.arrayContaining([204]) : [204]);
   });
+});
+
+/** Path of the resource of one task, below which the noun may be left out. */
+const TASK = "/tasks/:queue/:owner/:id";
+/** Nouns that only group operations: no resources, so paths leave them out. */
+const GROUPS = ["health", "occurrences"];
+/** Verbs that a method says already. */
+const IMPLIED = {
+  GET: ["list", "get"],
+  POST: ["put", "create", "start"],
+  PUT: ["put", "set", "replace", "allow"],
+  DELETE: ["delete", "revoke"],
+};
+
+/** Its words without plurals: `queues.limit` is `PUT /queues/:queue/limits/:owner`, and `pauseMany` acts on `/tasks`. */
+const wordsOf = (text: string) =>
+  text
+    .replace(/Many$/, "")
+    .split(/[./-]|(?=[A-Z])/)
+    .map((word) => word.toLowerCase().replace(/s$/, ""))
+    .filter((word) => word !== "")
+    .join(" ");
+
+/** The paths that an operation's name allows. */
+function pathsOf({ name, noun, method, path }: (typeof HTTP_OPERATIONS)[number]): string[] {
+  const verb = name.slice(noun.length + 1);
+  const isImplied = IMPLIED[method].includes(verb.replace(/Many$/, ""));
+  const nouns = path.startsWith(TASK) ? [noun, ""] : [GROUPS.includes(noun) ? "" : noun];
+  return [...nouns.map((noun) => `${noun}.${verb}`), ...(isImplied ? [noun] : [])].map(wordsOf);
+}
+
+it.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("%s has the path of its name", (_, one) => {
+  const rest = one.noun === "tasks" ? one.path : one.path.replace(TASK, "");
+  expect(pathsOf(one)).toContain(wordsOf(rest.replace(/:\w+/g, "")));
+});
+
+/** What only programs do: they hold the connection, read as a stream, or put code's own types. */
+type OfPrograms = "namespace" | "owner" | "forOwner" | "serverTime" | "close" | "events" | "enqueue" | "runs";
+/** Computed from `tasks.list`, or made of several puts. */
+type OfSeveral = "count" | "putMany" | "update";
+
+it("the client's methods are called as the operations for runs and tasks", () => {
+  expectTypeOf<keyof Runs>().toExtend<keyof typeof OPERATIONS.runs>();
+  expectTypeOf<Exclude<keyof Client & string, OfPrograms | OfSeveral>>().toExtend<
+    keyof typeof OPERATIONS.tasks
+  >();
 });
 
 it("no two operations share a method and a path", () => {

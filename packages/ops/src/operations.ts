@@ -6,15 +6,7 @@ import { cancelBackfill } from "./backfills/cancel.js";
 import { getBackfill } from "./backfills/get.js";
 import { listBackfills } from "./backfills/list.js";
 import { startBackfill } from "./backfills/start.js";
-import { startBackfills } from "./backfills/start-all.js";
-import { cancelMany } from "./bulk/cancel.js";
-import { deleteMany } from "./bulk/delete.js";
-import { pauseMany } from "./bulk/pause.js";
-import { resumeMany } from "./bulk/resume.js";
-import { planResume } from "./bulk/resume-plan.js";
-import { spreadMany } from "./bulk/spread.js";
-import { tagMany } from "./bulk/tag.js";
-import { triggerMany } from "./bulk/trigger.js";
+import { startBackfills } from "./backfills/start-many.js";
 import { deleteCalendar } from "./calendars/delete.js";
 import { getCalendar } from "./calendars/get.js";
 import { listCalendars } from "./calendars/list.js";
@@ -29,7 +21,7 @@ import { listFreezes } from "./freezes/list.js";
 import { putFreeze } from "./freezes/put.js";
 import { doctor } from "./health/doctor.js";
 import { status } from "./health/status.js";
-import { suggestNames } from "./names/suggest.js";
+import { listNames } from "./names/list.js";
 import { listNamespaces } from "./namespaces/list.js";
 import { listNodes } from "./nodes/list.js";
 import { boardOf } from "./occurrences/board.js";
@@ -39,16 +31,15 @@ import { plannedLoad } from "./occurrences/load.js";
 import { listTicks, tickStrips } from "./occurrences/ticks.js";
 import { listUpcoming } from "./occurrences/upcoming.js";
 import { deleteQueue } from "./queues/delete.js";
+import { limitQueue } from "./queues/limit.js";
 import { queueLimits } from "./queues/limits.js";
 import { listQueues } from "./queues/list.js";
-import { queueNames } from "./queues/names.js";
 import { pauseQueue } from "./queues/pause.js";
 import { resumeQueue } from "./queues/resume.js";
-import { setQueueLimit } from "./queues/set-limit.js";
 import { listQuotas } from "./quotas/list.js";
 import { setQuota } from "./quotas/set.js";
-import { activeRuns } from "./runs/active.js";
 import { cancelRun } from "./runs/cancel.js";
+import { cancelMany } from "./runs/cancel-many.js";
 import { compareRun } from "./runs/compare.js";
 import { getRun } from "./runs/get.js";
 import { listItems } from "./runs/items.js";
@@ -57,12 +48,13 @@ import { listRuns } from "./runs/list.js";
 import { replayRun } from "./runs/replay.js";
 import { replayRuns } from "./runs/replay-many.js";
 import { retryItems } from "./runs/retry-items.js";
+import { runningRuns } from "./runs/running.js";
 import { listSkips } from "./runs/skips.js";
 import { stats } from "./runs/stats.js";
-import { statsOfAll } from "./runs/stats-of-all.js";
+import { statsMany } from "./runs/stats-many.js";
 import { summary } from "./runs/summary.js";
 import { applySet } from "./sets/apply.js";
-import { getSet } from "./sets/get.js";
+import { driftOfSet } from "./sets/drift.js";
 import { listSets } from "./sets/list.js";
 import { planSet } from "./sets/plan.js";
 import { observe } from "./shadow/observe.js";
@@ -72,16 +64,23 @@ import { listSilences } from "./silences/list.js";
 import { putSilence } from "./silences/put.js";
 import { countTasks } from "./tasks/counts.js";
 import { deleteTask } from "./tasks/delete.js";
+import { deleteMany } from "./tasks/delete-many.js";
 import { getTask } from "./tasks/get.js";
 import { listTasks } from "./tasks/list.js";
 import { moveTask } from "./tasks/move.js";
 import { pauseTask } from "./tasks/pause.js";
+import { pauseMany } from "./tasks/pause-many.js";
 import { putTask } from "./tasks/put.js";
 import { replaceTask } from "./tasks/replace.js";
 import { restoreTask } from "./tasks/restore.js";
 import { resumeTask } from "./tasks/resume.js";
+import { resumeMany } from "./tasks/resume-many.js";
+import { planResume } from "./tasks/resume-plan.js";
 import { listRevisions } from "./tasks/revisions.js";
+import { spreadTasks } from "./tasks/spread.js";
+import { tagMany } from "./tasks/tag-many.js";
 import { triggerTask } from "./tasks/trigger.js";
+import { triggerMany } from "./tasks/trigger-many.js";
 import { validate } from "./tasks/validate.js";
 import { createToken } from "./tokens/create.js";
 import { listTokens } from "./tokens/list.js";
@@ -96,20 +95,10 @@ export const OPERATIONS = {
   alerts: { list: listAlerts, undelivered: undeliveredAlerts, incidents: alertIncidents, test: testAlert },
   backfills: {
     start: startBackfill,
-    startAll: startBackfills,
+    startMany: startBackfills,
     list: listBackfills,
     get: getBackfill,
     cancel: cancelBackfill,
-  },
-  bulk: {
-    pause: pauseMany,
-    resume: resumeMany,
-    resumePlan: planResume,
-    trigger: triggerMany,
-    spread: spreadMany,
-    tag: tagMany,
-    delete: deleteMany,
-    cancel: cancelMany,
   },
   calendars: { list: listCalendars, get: getCalendar, put: putCalendar, delete: deleteCalendar },
   changes: { list: listChanges, undo: undoChange },
@@ -117,7 +106,7 @@ export const OPERATIONS = {
   deleted: { list: listDeleted },
   freezes: { list: listFreezes, put: putFreeze, delete: deleteFreeze },
   health: { status, doctor },
-  names: { suggest: suggestNames },
+  names: { list: listNames },
   namespaces: { list: listNamespaces },
   nodes: { list: listNodes },
   occurrences: {
@@ -126,22 +115,21 @@ export const OPERATIONS = {
     forecast,
     load: plannedLoad,
     ticks: listTicks,
-    strips: tickStrips,
+    ticksMany: tickStrips,
     explain,
   },
   queues: {
     list: listQueues,
-    names: queueNames,
     pause: pauseQueue,
     resume: resumeQueue,
     limits: queueLimits,
-    setLimit: setQueueLimit,
+    limit: limitQueue,
     delete: deleteQueue,
   },
   quotas: { list: listQuotas, set: setQuota },
   runs: {
     list: listRuns,
-    active: activeRuns,
+    running: runningRuns,
     get: getRun,
     compare: compareRun,
     items: listItems,
@@ -149,13 +137,14 @@ export const OPERATIONS = {
     replay: replayRun,
     replayMany: replayRuns,
     cancel: cancelRun,
+    cancelMany,
     journal,
     summary,
     stats,
-    statsOfAll,
+    statsMany,
     skips: listSkips,
   },
-  sets: { list: listSets, get: getSet, plan: planSet, apply: applySet },
+  sets: { list: listSets, drift: driftOfSet, plan: planSet, apply: applySet },
   shadow: { observe, report: shadowReport },
   silences: { list: listSilences, put: putSilence, delete: deleteSilence },
   tasks: {
@@ -172,6 +161,13 @@ export const OPERATIONS = {
     move: moveTask,
     revisions: listRevisions,
     restore: restoreTask,
+    pauseMany,
+    resumeMany,
+    resumePlan: planResume,
+    triggerMany,
+    spread: spreadTasks,
+    tagMany,
+    deleteMany,
   },
   tokens: { list: listTokens, create: createToken, revoke: revokeToken },
   types: { list: listTypes, get: getType, allow: allowTypes },

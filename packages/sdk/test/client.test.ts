@@ -138,7 +138,7 @@ onEveryEngine("the client", (connection) => {
     expect(await ids({ deliveries: true })).toEqual(["t", "alert-1"]);
     expect(await ids({ queue: "carillon-alerts" })).toEqual(["alert-1"]);
     // Deliveries belong to the owner and are deleted with the owner's tasks.
-    expect(await operatorOf(client).bulk.delete({ owner: "acme" })).toMatchObject({ count: 2 });
+    expect(await operatorOf(client).tasks.deleteMany({ owner: "acme" })).toMatchObject({ count: 2 });
   });
 
   it("puts a typed task: the type names queue and handler, its schema checks the payload", async () => {
@@ -193,12 +193,12 @@ onEveryEngine("the client", (connection) => {
       (await operatorOf(client).occurrences.forecast({ within: "2h", queue: text, limit: number })).upcoming,
     ).not.toHaveLength(0);
     expect(
-      await operatorOf(client).bulk.pause({ queue: name.queue, tag: text, note: text }, { by: text }),
+      await operatorOf(client).tasks.pauseMany({ queue: name.queue, tag: text, note: text }, { by: text }),
     ).toMatchObject({
       count: 1,
     });
     expect(
-      await operatorOf(client).bulk.resume({ queue: name.queue, missed: undefined }, { by: text }),
+      await operatorOf(client).tasks.resumeMany({ queue: name.queue, missed: undefined }, { by: text }),
     ).toMatchObject({
       count: 1,
     });
@@ -394,7 +394,7 @@ onEveryEngine("the client", (connection) => {
     });
     expect((await bench.jobs()).map(({ data }) => data.payload)).toEqual([{ tenant: "globex" }]);
     expect(await client.get("t")).toMatchObject({ payload: { tenant: "acme" } });
-    const none = operatorOf(client).bulk.trigger({ queue: QUEUE, ...({ payload: {} } as object) });
+    const none = operatorOf(client).tasks.triggerMany({ queue: QUEUE, ...({ payload: {} } as object) });
     await expect(none).rejects.toMatchObject({ code: "INVALID_OPTION", field: "payload" });
   });
 

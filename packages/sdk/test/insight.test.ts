@@ -17,7 +17,7 @@ describe("what runs tell", () => {
     await put("t", "fine", {});
     const shown = async () => {
       const [run] = await kit.client.runs.list("t", { limit: 1 });
-      const { tasks } = await operatorOf(kit.client).runs.statsOfAll();
+      const { tasks } = await operatorOf(kit.client).runs.statsMany();
       const stats = [await kit.client.runs.stats("t"), ...tasks];
       return [run, ...stats.map(({ lastLateMs: lateMs, lastWaitMs: waitMs }) => ({ lateMs, waitMs }))];
     };

@@ -74,8 +74,8 @@ onEveryEngine("a key of a trigger", (connection) => {
     await bench.put({ id: "t", overlap: "allow" });
     await bench.put({ id: "u", overlap: "allow" });
     await client.trigger("t", { key });
-    expect(await operatorOf(client).bulk.trigger({ queue: QUEUE, key })).toMatchObject({ count: 1 });
-    expect(await operatorOf(client).bulk.trigger({ queue: QUEUE, key })).toMatchObject({
+    expect(await operatorOf(client).tasks.triggerMany({ queue: QUEUE, key })).toMatchObject({ count: 1 });
+    expect(await operatorOf(client).tasks.triggerMany({ queue: QUEUE, key })).toMatchObject({
       count: 0,
       refused: { count: 0 },
     });
@@ -112,7 +112,7 @@ onEveryEngine("a key of a trigger", (connection) => {
   it.each(["", "a b", "ümlaut", "x".repeat(129)])("is refused as %j", async (wrong) => {
     const refused = { code: "INVALID_NAME", field: "key" };
     await expect(client.trigger("t", { key: wrong })).rejects.toMatchObject(refused);
-    await expect(operatorOf(client).bulk.trigger({ queue: QUEUE, key: wrong })).rejects.toMatchObject(
+    await expect(operatorOf(client).tasks.triggerMany({ queue: QUEUE, key: wrong })).rejects.toMatchObject(
       refused,
     );
   });

@@ -32,8 +32,8 @@ export const registerAlerts: Register = (program, out) => {
   const alerts = program
     .verb(
       "alerts",
-      "the last alerts, what is undelivered, tests and silences",
-      "Lists the last alerts, and the deliveries that wait or failed; tests a destination; silences alerts.",
+      "the last alerts, what is undelivered, and silences; tests of destinations",
+      "Lists the last alerts, the deliveries that wait or failed, and the silences; tests a destination.",
     )
     .option("--kind <kind>", "only alerts of this kind: failed, slow, stopped, …")
     .option("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
@@ -91,7 +91,10 @@ export const registerAlerts: Register = (program, out) => {
         run.state === "final" ? cut((run.error ?? run.outcome ?? "").split("\n")[0] ?? "", 300) : WAITS;
       await out.write(arrived ? "it arrived\n" : `it did not arrive: ${printable(why)}\n`);
     });
-  alerts
+};
+
+export const registerSilence: Register = (program, out) => {
+  program
     .verb(
       "silence",
       "deliver no alerts of an owner, a task, a queue or a kind until a time",
@@ -123,7 +126,10 @@ export const registerAlerts: Register = (program, out) => {
         holdsText(out, put.holds, dryRun ? "would silence" : "silences"),
       { unbound: true },
     );
-  alerts
+};
+
+export const registerUnsilence: Register = (program) => {
+  program
     .verb("unsilence", "end a silence", "Ends a silence.")
     .argument("<id>", "as alerts lists it")
     .answer(

@@ -10,7 +10,6 @@ import { readMoment, zoneOfSchedule } from "../moment.js";
 import type { Output } from "../output.js";
 import { facts } from "../text.js";
 import { when } from "../times.js";
-import { behindPace } from "./backfills.js";
 import { doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
@@ -73,34 +72,32 @@ export const registerBackfill: Register = (program, out) => {
     });
 };
 
-export const registerBackfillStatus: Register = (program, out) => {
+/** Adds the commands about one backfill to those that list them. */
+export function registerOne(backfills: Command, out: Output): void {
   let now = 0;
-  backfillCommand(program, "backfill-status", "how far a backfill is").answer(
-    async ({ ops, client }, id: string) => {
-      now = await client.serverTime();
-      return ops.backfills.get({ id });
-    },
-    (found) => describe(found, now, out),
-  );
-};
-
-export const registerBackfillCancel: Register = (program) => {
-  backfillCommand(
-    program,
-    "backfill-cancel",
-    "stop a backfill, or all of a batch; what it has enqueued goes on",
-  ).answer(
-    async ({ ops }, id: string) => ({ id, ...(await ops.backfills.cancel({ id })) }),
-    ({ id, changed }) => `${changed ? "stopped" : "was over already:"} backfill ${id}\n`,
-  );
-};
-
-function backfillCommand(program: Command, name: string, summary: string): Command {
-  return program.verb(name, summary).argument("<id>", "a backfill's id, as backfill shows it");
+  backfills
+    .verb("show", "how far a backfill is")
+    .argument("<id>", ID)
+    .answer(
+      async ({ ops, client }, id: string) => {
+        now = await client.serverTime();
+        return ops.backfills.get({ id });
+      },
+      (found) => describe(found, now, out),
+    );
+  backfills
+    .verb("cancel", "stop a backfill, or all of a batch; what it has enqueued goes on")
+    .argument("<id>", ID)
+    .answer(
+      async ({ ops }, id: string) => ({ id, ...(await ops.backfills.cancel({ id })) }),
+      ({ id, changed }) => `${changed ? "stopped" : "was over already:"} backfill ${id}\n`,
+    );
 }
 
+const ID = "a backfill's id, as backfill shows it";
+
 type Backfill = AnswerTo<"backfills.get">;
-type Started = AnswerTo<"backfills.startAll">;
+type Started = AnswerTo<"backfills.startMany">;
 
 async function begin(
   client: Client,
@@ -157,7 +154,7 @@ async function beginMany(tasks: readonly string[], options: BackfillOptions, out
       past: "backfilling",
       act: async (ops, input, client) => {
         const range = await rangeOf(client, options, out);
-        return ops.backfills.startAll({ ...input, ...range, overlap, perMinute, only }, { by });
+        return ops.backfills.startMany({ ...input, ...range, overlap, perMinute, only }, { by });
       },
       columns: [
         { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
@@ -251,4 +248,18 @@ function describe(backfill: Backfill, now: number, out: Output): string {
     ],
     out.paint,
   );
+}
+
+/**
+ * Occurrences that the pace of a running backfill asks for by now, and that are not decided yet: its runs, or the round trips of its steps, take
+ * longer than the pace allows.
+ */
+export function behindPace(
+  { state, every, created, total, enqueued, skipped }: Backfill,
+  now: number,
+): number {
+  if (state !== "running" || every === 0) return 0;
+  // Its first step may come up to `every` after its start.
+  const asked = Math.min(total, Math.floor((now - created) / every) - 1);
+  return Math.max(0, asked - enqueued - skipped);
 }

@@ -2,6 +2,7 @@ import type { AnswerTo } from "@carillon/ops";
 import { Option } from "commander";
 import { type Globals, limitOf, type Register, type Use, wholeNumber } from "../command.js";
 import { type Column, table } from "../table.js";
+import { behindPace, registerOne } from "./backfill.js";
 
 type Backfill = AnswerTo<"backfills.list">["backfills"][number];
 
@@ -14,7 +15,7 @@ interface ListOptions extends Globals {
 
 export const registerBackfills: Register = (program, out) => {
   let now = 0;
-  program
+  const backfills = program
     .verb(
       "backfills",
       "the backfills, newest first",
@@ -32,21 +33,8 @@ export const registerBackfills: Register = (program, out) => {
       },
       ({ backfills }) => (backfills.length ? table(columns(now), backfills, out) : "No backfills.\n"),
     );
+  registerOne(backfills, out);
 };
-
-/**
- * Occurrences that the pace of a running backfill asks for by now, and that are not decided yet: its runs, or the round trips of its steps, take
- * longer than the pace allows.
- */
-export function behindPace(
-  { state, every, created, total, enqueued, skipped }: Backfill,
-  now: number,
-): number {
-  if (state !== "running" || every === 0) return 0;
-  // Its first step may come up to `every` after its start.
-  const asked = Math.min(total, Math.floor((now - created) / every) - 1);
-  return Math.max(0, asked - enqueued - skipped);
-}
 
 const columns = (now: number): Column<Backfill>[] => [
   { title: "ID", value: ({ id }) => id },

@@ -19,7 +19,7 @@ export const registerCompletion: Register = (program, out) => {
     });
 };
 
-/** A command with its full name, such as `queue pause`. */
+/** A command with its full name, such as `queues pause`. */
 interface Entry {
   readonly name: string;
   readonly command: Command;

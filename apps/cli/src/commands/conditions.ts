@@ -12,7 +12,7 @@ import { misuse } from "../failure.js";
 import { outcomeOption } from "./outcomes.js";
 
 /** Options that select tasks. */
-export type Conditions = { [Name in ConditionName]?: NonNullable<InputTo<"bulk.delete">[Name]> };
+export type Conditions = { [Name in ConditionName]?: NonNullable<InputTo<"tasks.deleteMany">[Name]> };
 
 /** `[owner/]id` names a task, so --queue and --owner are no options of a list: each command words them. */
 const OPTIONS = CONDITION_NAMES.filter((name) => !("ofName" in CONDITIONS[name]));
@@ -39,7 +39,7 @@ function optionOf(name: ConditionName): Option {
 }
 
 /** The conditions that are given. `--owner` too: a bound client shows its owner's tasks only. */
-export function conditionsOf(options: Conditions): InputTo<"bulk.delete"> {
+export function conditionsOf(options: Conditions): InputTo<"tasks.deleteMany"> {
   return conditionsIn(options);
 }
 

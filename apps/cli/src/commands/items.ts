@@ -40,13 +40,12 @@ export const registerItems: Register = (program, out) => {
     );
 };
 
-export const registerRetry: Register = (program) => {
-  runCommand(program, "retry", "do the failed items of a fan-out run again")
+export const registerRetryItems: Register = (program) => {
+  runCommand(program, "retry-items", "do the failed items of a fan-out run again")
     .description(
       "Starts a new run of the failed items of this one, and no others. Idempotent: given again,\n" +
         "it names the same new run. Refused if the run is not over or has no failed items.",
     )
-    .requiredOption("--failed-items", "only these can be retried; needed, so that it is said")
     .option("--by <name>", "who")
     .answer(
       ({ ops, options: { by } }: Use<Globals & { by?: string }>, id: string) =>

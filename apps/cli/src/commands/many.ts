@@ -15,8 +15,8 @@ export interface Named extends Globals, Conditions {
 }
 
 /** Selects many tasks; `dryRun` changes nothing. */
-export type Filter = InputTo<"bulk.delete">;
-type BulkResult = AnswerTo<"bulk.delete">;
+export type Filter = InputTo<"tasks.deleteMany">;
+type BulkResult = AnswerTo<"tasks.deleteMany">;
 type BulkSample = BulkResult["sample"][number];
 
 /** An answer about many tasks, or about many of their runs. */

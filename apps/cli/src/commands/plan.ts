@@ -103,7 +103,7 @@ export const registerDrift: Register = (program, out) => {
     .answer(
       async ({ ops, options }: Use<PlanOptions>, name?: string) => {
         const set = name ?? (await readConfig(options.io, options.config)).config.set;
-        const found = await ops.sets.get({ set });
+        const found = await ops.sets.drift({ set });
         const differs = found.drift.length > 0 || found.found < found.set.members;
         if (options.exitCode && differs) out.exitCode = EXIT.attention;
         return found;
@@ -186,7 +186,7 @@ async function confirm({ stdin, stderr }: Io): Promise<void> {
   throw misuse("apply", "not confirmed.", "Nothing was written.");
 }
 
-const DRIFT: Column<AnswerTo<"sets.get">["drift"][number]>[] = [
+const DRIFT: Column<AnswerTo<"sets.drift">["drift"][number]>[] = [
   { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
   { title: "QUEUE", value: ({ queue }) => queue, rank: 1, least: 8 },
   { title: "CHANGED", value: ({ at }, { when }) => when(at) },

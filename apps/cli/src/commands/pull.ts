@@ -32,7 +32,7 @@ export const registerPull: Register = (program, out) => {
     const loose = all || Object.values(conditions).some((value) => value !== undefined);
     const { definitionOf } = await import("../load.js");
     const { head, tasks } = await withClient(options, async (client, ops) => {
-      const found = loose ? undefined : (await ops.sets.get({ set })).set;
+      const found = loose ? undefined : (await ops.sets.drift({ set })).set;
       const all = await tasksOf(client, loose ? conditions : { set }, out);
       return {
         head: { set, version: found?.version, protect: found?.protect.length ? found.protect : undefined },

@@ -1,9 +1,9 @@
-import type { Command, Globals, Register, Use } from "../command.js";
+import type { AnswerTo } from "@carillon/ops";
+import type { Command, Globals, Use } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { counted } from "../text.js";
 import { holdsText } from "./holds-text.js";
-import { jobs } from "./queues.js";
 
 interface QueueOptions extends Globals {
   note?: string;
@@ -12,21 +12,17 @@ interface QueueOptions extends Globals {
   dryRun?: boolean;
 }
 
-export const registerQueue: Register = (program, out) => {
-  const queue = program.verb(
-    "queue",
-    "pause, resume, limit or delete a queue",
-    "Acts on a queue as a whole. `carillon queues` lists them.",
-  );
-  registerPause(queue, out);
-  registerResume(queue);
-  registerLimit(queue);
-  registerLimits(queue);
-  registerRm(queue);
-};
+/** Adds the commands that act on one queue to those that list them. */
+export function registerQueue(queues: Command, out: Output): void {
+  registerPause(queues, out);
+  registerResume(queues);
+  registerLimit(queues);
+  registerLimits(queues);
+  registerRm(queues);
+}
 
-function registerPause(queue: Command, out: Output): void {
-  queue
+function registerPause(queues: Command, out: Output): void {
+  queues
     .verb(
       "pause",
       "let the workers of a queue take no more jobs",
@@ -48,8 +44,8 @@ function registerPause(queue: Command, out: Output): void {
     );
 }
 
-function registerResume(queue: Command): void {
-  queue
+function registerResume(queues: Command): void {
+  queues
     .verb(
       "resume",
       "let the workers of a queue take jobs again",
@@ -62,8 +58,8 @@ function registerResume(queue: Command): void {
     );
 }
 
-function registerLimit(queue: Command): void {
-  queue
+function registerLimit(queues: Command): void {
+  queues
     .verb(
       "limit",
       "limit the runs that one owner may have open in a queue",
@@ -76,7 +72,7 @@ function registerLimit(queue: Command): void {
     .answer(
       async ({ ops }, queue: string, owner: string, runs: number | null) => {
         const input = { queue, owner, runs };
-        return { ...input, ...(await ops.queues.setLimit(input)) };
+        return { ...input, ...(await ops.queues.limit(input)) };
       },
       ({ queue, owner, runs, changed }) => {
         const limit = runs === null ? "no limit" : counted(runs, "run");
@@ -85,8 +81,8 @@ function registerLimit(queue: Command): void {
     );
 }
 
-function registerLimits(queue: Command): void {
-  queue
+function registerLimits(queues: Command): void {
+  queues
     .verb(
       "limits",
       "the limits of a queue by owner",
@@ -110,8 +106,8 @@ function runsOf(text: string): number | null {
   throw misuse("runs", `got ${text}.`, "Give a whole number from 1 to 100000, or none.");
 }
 
-function registerRm(queue: Command): void {
-  queue
+function registerRm(queues: Command): void {
+  queues
     .verb(
       "rm",
       "delete a queue with its tasks and jobs",
@@ -125,8 +121,12 @@ function registerRm(queue: Command): void {
         if (all) return { queue, deleted: true, ...(await ops.queues.delete({ queue })) };
         const found = (await ops.queues.list()).queues.find((one) => one.name === queue);
         const what = found ? jobs(found) : "no tasks";
-        throw misuse("all", `missing. queue rm means all of ${queue}: ${what}.`, "Add --all to go on.");
+        throw misuse("all", `missing. queues rm means all of ${queue}: ${what}.`, "Add --all to go on.");
       },
       ({ queue, count }) => `deleted ${queue} with ${counted(count, "task")}\n`,
     );
+}
+
+function jobs({ tasks, waiting = 0, active = 0 }: AnswerTo<"queues.list">["queues"][number]): string {
+  return `${counted(tasks, "task")}, ${waiting} waiting and ${active} active jobs`;
 }

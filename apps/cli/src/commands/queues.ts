@@ -4,13 +4,14 @@ import { noteIfEmpty, type Register } from "../command.js";
 import { type Column, table } from "../table.js";
 import { counted, printable } from "../text.js";
 import { when } from "../times.js";
+import { registerQueue } from "./queue.js";
 import { ended } from "./stats-text.js";
 
 export const registerQueues: Register = (program, out) => {
-  program
+  const queues = program
     .verb(
       "queues",
-      "queues: state, waiting jobs, workers, and outcomes of runs",
+      "queues: state, waiting jobs, workers, and outcomes of runs; pause, resume, limit or delete one",
       "Lists the queues that hold tasks: whether each is paused, how many jobs wait in it and for how long, how many\n" +
         "workers it has, and how many runs ended how, deleted tasks included. With --owner: only that owner's tasks, and\n" +
         "no jobs and runs.",
@@ -28,14 +29,10 @@ export const registerQueues: Register = (program, out) => {
         return [table(COLUMNS, queues, out), ...paused, ...stuck].join("");
       },
     );
+  registerQueue(queues, out);
 };
 
 type QueueView = AnswerTo<"queues.list">["queues"][number];
-
-/** The content of a queue, in a sentence. */
-export function jobs({ tasks, waiting = 0, active = 0 }: QueueView): string {
-  return `${counted(tasks, "task")}, ${waiting} waiting and ${active} active jobs`;
-}
 
 function aboutPause({ name, paused }: QueueView): string {
   const { at, by, note } = paused ?? {};

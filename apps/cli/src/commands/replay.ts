@@ -37,7 +37,7 @@ export const registerReplay: Register = (program, out) => {
       "replay",
       "run runs again with the payloads that they had: one now, or many at a pace",
       "One run: triggers its task now, with the run's own payload if it had one. Several, or with --failures all that\n" +
-        "failed of a range: --per-minute spreads them, each with its nominal time; backfill-cancel ends them.",
+        "failed of a range: --per-minute spreads them, each with its nominal time; backfills cancel ends them.",
     )
     .argument("[runs...]", RUN)
     .option("--failures", "all that failed, timed out, crashed or were lost, and did not succeed since")

@@ -10,8 +10,8 @@ import { utcIso } from "../times.js";
 import { type Conditions, conditionsOf } from "./conditions.js";
 import { doToMany, type Named, onlyTask, selectionOf } from "./many.js";
 
-type Resumed = AnswerTo<"bulk.resume">;
-type ResumePlan = AnswerTo<"bulk.resumePlan">;
+type Resumed = AnswerTo<"tasks.resumeMany">;
+type ResumePlan = AnswerTo<"tasks.resumePlan">;
 type Counted = ResumePlan["starts"]["all"];
 
 interface ResumeOptions extends Named {
@@ -71,7 +71,7 @@ export const registerResume: Register = (program, out) => {
             past: "resumed",
             conditions: paused,
             act: (ops, input) =>
-              ops.bulk.resume({ ...input, ...paused, missed, perMinute }, { by: options.by }),
+              ops.tasks.resumeMany({ ...input, ...paused, missed, perMinute }, { by: options.by }),
             more: ({ batch }) =>
               batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,
           },
@@ -98,11 +98,11 @@ export const registerResume: Register = (program, out) => {
 };
 
 async function showPlan(
-  filter: InputTo<"bulk.resumePlan">,
+  filter: InputTo<"tasks.resumePlan">,
   options: ResumeOptions,
   out: Output,
 ): Promise<void> {
-  const plan = await withClient(options, (_client, ops) => ops.bulk.resumePlan(filter));
+  const plan = await withClient(options, (_client, ops) => ops.tasks.resumePlan(filter));
   if (options.json) return out.json(plan);
   const { tasks, owed, most, unpaused, frozen, held } = plan;
   const lines = [`${counted(tasks, "paused task")}; ${owed.tasks} of them owe ${occurrences(owed)}\n`];

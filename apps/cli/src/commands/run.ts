@@ -58,12 +58,12 @@ export const registerCancel: Register = (program, out) => {
 
 function cancelMany(
   by: string | undefined,
-): Deed<AnswerTo<"bulk.cancel">["sample"][number], AnswerTo<"bulk.cancel">> {
+): Deed<AnswerTo<"runs.cancelMany">["sample"][number], AnswerTo<"runs.cancelMany">> {
   return {
     verb: "cancel",
     past: "asked for the end of",
     noun: "run",
-    act: (ops, input) => ops.bulk.cancel(input, { by }),
+    act: (ops, input) => ops.runs.cancelMany(input, { by }),
     columns: [
       { title: "RUN", value: ({ run }) => run },
       { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },

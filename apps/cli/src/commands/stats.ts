@@ -16,7 +16,7 @@ export const registerStats: Register = (program, out) => {
   pageOptions(command).action(async (task: string | undefined, _: unknown, command) => {
     const options: PageOptions = command.optsWithGlobals();
     if (task === undefined)
-      return printPages(options, STATS_COLUMNS, (_, filter, ops) => ops.runs.statsOfAll(filter), out);
+      return printPages(options, STATS_COLUMNS, (_, filter, ops) => ops.runs.statsMany(filter), out);
     refuseBesideTask(options, PAGING);
     const stats = await withClient(options, (client) =>
       client.runs.stats(taskRef(task, options.queue, options.owner)),

@@ -35,7 +35,7 @@ export const registerRm: Register = (program, out) => {
         const deed: Deed = {
           verb: "rm",
           past: "deleted",
-          act: (ops, input) => ops.bulk.delete(input, { by: options.by }),
+          act: (ops, input) => ops.tasks.deleteMany(input, { by: options.by }),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -66,7 +66,7 @@ export const registerPause: Register = (program, out) => {
         const deed: Deed = {
           verb: "pause",
           past: "paused",
-          act: (ops, input) => ops.bulk.pause({ ...input, note: options.note }, { by: options.by }),
+          act: (ops, input) => ops.tasks.pauseMany({ ...input, note: options.note }, { by: options.by }),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -117,7 +117,7 @@ export const registerTrigger: Register = (program, out) => {
         const deed: Deed = {
           verb: "trigger",
           past: "triggered",
-          act: (ops, input) => ops.bulk.trigger({ ...input, key, overlap, force }, { by }),
+          act: (ops, input) => ops.tasks.triggerMany({ ...input, key, overlap, force }, { by }),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -149,7 +149,7 @@ export const registerTag: Register = (program, out) => {
       const deed: Deed = {
         verb: "tag",
         past: "tagged",
-        act: (ops, input) => ops.bulk.tag({ ...input, add, remove }, { by }),
+        act: (ops, input) => ops.tasks.tagMany({ ...input, add, remove }, { by }),
       };
       await doToMany(deed, tasks, options, out);
     });

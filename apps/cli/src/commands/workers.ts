@@ -11,7 +11,7 @@ export const registerWorkers: Register = (program, out) => {
       [
         "Lists the worker processes of the namespace. STATE is ready; stopping: it takes no more jobs, and waits for its runs; silent: it",
         "missed a heartbeat, because it hangs or is cut off; or dead: it missed three. A dead worker stays listed for an hour. Plain BullMQ",
-        "workers are not listed; `carillon queues` counts them. --json shows the first 20 runs of each; `carillon runs --state running`",
+        "workers are not listed; `carillon queues` counts them. --json shows the first 20 runs of each; `carillon running`",
         "shows all.",
       ].join(" "),
     )

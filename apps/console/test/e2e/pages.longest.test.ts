@@ -451,7 +451,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await put("owes", { owner: "initech", schedule: { every: "1s" } });
     await world.client.pause("initech/owes", { note: "INC-43" });
     await eventually(
-      async () => (await operatorOf(world.client).bulk.resumePlan({ owner: "initech" })).owed.count > 2,
+      async () => (await operatorOf(world.client).tasks.resumePlan({ owner: "initech" })).owed.count > 2,
     );
     const viewer = await world.as("viewer");
     await viewer.go("/resume?owner=initech&note=INC-43");

@@ -45,14 +45,14 @@ describe("backfills", () => {
     for (let n = 0; n < 12; n++) await put(`daily-${n}`, { tags: ["x"], schedule: { cron: "0 3 * * *" } });
     await put("drifting", { tags: ["x"], schedule: { every: "1h", anchor: "finish" } });
     await put("other");
-    const dry = await operatorOf(kit.client).backfills.startAll({ tag: "x", ...day, dryRun: true });
+    const dry = await operatorOf(kit.client).backfills.startMany({ tag: "x", ...day, dryRun: true });
     expect(dry).toMatchObject({
       count: 14,
       total: 24 + 72 + 12,
       sample: [{ id: "daily-0", total: 1 }, ...Array.from({ length: 9 }, () => ({ total: 1 }))],
       refused: { count: 1, sample: [{ task: { id: "drifting" }, code: "INVALID_OPTION" }] },
     });
-    const started = await operatorOf(kit.client).backfills.startAll({
+    const started = await operatorOf(kit.client).backfills.startMany({
       tag: "x",
       ...day,
       perMinute: 10,
@@ -95,7 +95,7 @@ describe("backfills", () => {
     });
     const nominals = (await backfilled("t")).map(({ nominal }) => (nominal - START) / MINUTE);
     expect(nominals).toEqual([2, 4, 6]);
-    const many = await operatorOf(kit.client).backfills.startAll({ queue: QUEUE, ...range, dryRun: true });
+    const many = await operatorOf(kit.client).backfills.startMany({ queue: QUEUE, ...range, dryRun: true });
     expect(many).toMatchObject({ count: 0, total: 0, refused: { count: 0 } });
   });
 
@@ -106,7 +106,7 @@ describe("backfills", () => {
     await operatorOf(kit.client).freezes.put(freeze);
     await kit.advance("6m");
     const range = { from: START, to: kit.now, only: "frozen", perMinute: 60 } as const;
-    expect(await operatorOf(kit.client).backfills.startAll({ queue: QUEUE, ...range })).toMatchObject({
+    expect(await operatorOf(kit.client).backfills.startMany({ queue: QUEUE, ...range })).toMatchObject({
       count: 2,
       total: 4,
     });
@@ -120,7 +120,7 @@ describe("backfills", () => {
     await put("b", { owner: "acme", queue: "other" });
     const { id } = await operatorOf(kit.client).backfills.start({ id: "a", ...PAST, every: "1h" });
     await kit.advance("1s");
-    const { batch } = await operatorOf(kit.client).backfills.startAll(
+    const { batch } = await operatorOf(kit.client).backfills.startMany(
       { tasks: ["a", "acme/b"], ...PAST, perMinute: 1 },
       { by: "ann" },
     );
@@ -207,14 +207,14 @@ describe("backfills", () => {
   ])("of many tasks are refused with %j", async (more, field) => {
     for (let n = 0; n < 11; n++)
       await put(`t${n}`, { schedule: { every: "5m", origin: new Date(START).toISOString() } });
-    const call = operatorOf(kit.client).backfills.startAll({
+    const call = operatorOf(kit.client).backfills.startMany({
       queue: QUEUE,
       ...PAST,
       ...(more as object),
     });
     if (field === undefined) await expect(call).resolves.toMatchObject({ count: 0 });
     else await expect(call).rejects.toMatchObject({ code: "INVALID_OPTION", field });
-    await expect(operatorOf(kit.client).backfills.startAll({ ...PAST, perMinute: 1 })).rejects.toThrow();
+    await expect(operatorOf(kit.client).backfills.startMany({ ...PAST, perMinute: 1 })).rejects.toThrow();
     await expect(
       operatorOf(kit.client)
         .backfills.list({ state: "over" as never })

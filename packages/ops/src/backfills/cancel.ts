@@ -2,10 +2,10 @@ import { z } from "zod";
 import { type Call, operation } from "../operation.js";
 import { changed as changedShape, given } from "../shapes.js";
 import { backfillNotFound, findBackfill } from "./backfill.js";
-import { isBatch } from "./start-all.js";
+import { isBatch } from "./start-many.js";
 
 export const cancelBackfill = operation({
-  http: "DELETE /backfills/:id",
+  http: "POST /backfills/:id/cancel",
   role: "operator",
   reach: "owner",
   logs: "backfill.cancel",

@@ -33,18 +33,18 @@ describe("bulk calls", () => {
     for (const id of "abc") await put(id);
     await put("d", { owner: "acme", queue: "other" });
     const tasks = ["a", "acme/d", "none", { queue: QUEUE, id: "c" }];
-    const paused = await operatorOf(kit.client).bulk.pause({ tasks, note: "x" });
+    const paused = await operatorOf(kit.client).tasks.pauseMany({ tasks, note: "x" });
     expect(paused).toMatchObject({
       count: 3,
       sample: [{ id: "a" }, { id: "d", owner: "acme" }, { id: "c" }],
       refused: { count: 1, sample: [{ task: "none", code: "TASK_NOT_FOUND" }] },
     });
     expect(ids((await kit.client.list({ state: "paused" })).tasks)).toBe("acd");
-    expect(await operatorOf(kit.client).bulk.resume({ tasks: ["b", "c"], note: "x" })).toMatchObject({
+    expect(await operatorOf(kit.client).tasks.resumeMany({ tasks: ["b", "c"], note: "x" })).toMatchObject({
       count: 1,
     });
     const bound = new Client({ store: kit.store, owner: "acme" });
-    expect(await operatorOf(bound).bulk.delete({ tasks: ["d", "system/a"] })).toMatchObject({
+    expect(await operatorOf(bound).tasks.deleteMany({ tasks: ["d", "system/a"] })).toMatchObject({
       count: 1,
       refused: { count: 1, sample: [{ task: "system/a", code: "TASK_NOT_FOUND" }] },
     });
@@ -56,18 +56,20 @@ describe("bulk calls", () => {
     for (const id of ["bad", "worse"]) await put(id, { type: "fail", schedule: { at: START + 3_600_000 } });
     await put("later", { schedule: { at: START + 7_200_000 } });
     await kit.advance("1h");
-    expect(await operatorOf(kit.client).bulk.pause({ outcome: "succeeded", dryRun: true })).toMatchObject({
+    expect(
+      await operatorOf(kit.client).tasks.pauseMany({ outcome: "succeeded", dryRun: true }),
+    ).toMatchObject({
       count: 1,
       sample: [{ id: "good" }],
       refused: none,
     });
     expect(
-      await operatorOf(kit.client).bulk.delete({ queue: QUEUE, state: "finished", dryRun: true }),
+      await operatorOf(kit.client).tasks.deleteMany({ queue: QUEUE, state: "finished", dryRun: true }),
     ).toMatchObject({ count: 2, sample: [{ id: "bad" }, { id: "worse" }] });
-    expect(await operatorOf(kit.client).bulk.pause({ queue: QUEUE, state: "finished" })).toMatchObject({
+    expect(await operatorOf(kit.client).tasks.pauseMany({ queue: QUEUE, state: "finished" })).toMatchObject({
       count: 0,
     });
-    expect(await operatorOf(kit.client).bulk.delete({ outcome: ["failed", "crashed"] })).toMatchObject({
+    expect(await operatorOf(kit.client).tasks.deleteMany({ outcome: ["failed", "crashed"] })).toMatchObject({
       count: 2,
     });
     expect(await kit.client.count()).toBe(2);
@@ -78,10 +80,10 @@ describe("bulk calls", () => {
     await kit.worker.pause();
     await kit.client.trigger("busy");
     await operatorOf(kit.client).freezes.put({ tag: "held" });
-    const dry = await operatorOf(kit.client).bulk.trigger({ queue: QUEUE, dryRun: true }, { by: "ann" });
+    const dry = await operatorOf(kit.client).tasks.triggerMany({ queue: QUEUE, dryRun: true }, { by: "ann" });
     expect(dry).toMatchObject({ count: 3, refused: none });
     expect(await kit.client.runs.list("free")).toEqual([]);
-    expect(await operatorOf(kit.client).bulk.trigger({ queue: QUEUE }, { by: "ann" })).toMatchObject({
+    expect(await operatorOf(kit.client).tasks.triggerMany({ queue: QUEUE }, { by: "ann" })).toMatchObject({
       count: 1,
       sample: [{ id: "free" }],
       refused: {
@@ -93,7 +95,7 @@ describe("bulk calls", () => {
       },
     });
     expect(
-      await operatorOf(kit.client).bulk.trigger({ queue: QUEUE, overlap: "allow", force: true }),
+      await operatorOf(kit.client).tasks.triggerMany({ queue: QUEUE, overlap: "allow", force: true }),
     ).toMatchObject({ count: 3, refused: none });
     const { changes } = await operatorOf(kit.client).changes.list();
     expect(changes[0]).toMatchObject({ kind: "trigger", scope: { queue: QUEUE }, count: 3 });
@@ -106,13 +108,15 @@ describe("bulk calls", () => {
     await kit.advance("1h");
     const delivery = { owner: "acme", deliveries: true };
     expect((await kit.client.list(delivery)).tasks).toHaveLength(2);
-    expect(await operatorOf(kit.client).bulk.trigger({ owner: "acme", dryRun: true })).toMatchObject({
+    expect(await operatorOf(kit.client).tasks.triggerMany({ owner: "acme", dryRun: true })).toMatchObject({
       count: 1,
     });
-    expect(await operatorOf(kit.client).bulk.tag({ owner: "acme", add: ["x"], dryRun: true })).toMatchObject({
+    expect(
+      await operatorOf(kit.client).tasks.tagMany({ owner: "acme", add: ["x"], dryRun: true }),
+    ).toMatchObject({
       count: 1,
     });
-    expect(await operatorOf(kit.client).bulk.delete({ owner: "acme" })).toMatchObject({ count: 2 });
+    expect(await operatorOf(kit.client).tasks.deleteMany({ owner: "acme" })).toMatchObject({ count: 2 });
     expect((await kit.client.list(delivery)).tasks).toEqual([]);
   });
 
@@ -121,11 +125,15 @@ describe("bulk calls", () => {
     await put("b", { tags: ["ops", "new"] });
     await kit.client.enqueue(ring, {}, { id: "c", delay: "1h" });
     const change = { add: ["new"], remove: ["old"] };
-    const dry = await operatorOf(kit.client).bulk.tag({ queue: QUEUE, ...change, dryRun: true });
+    const dry = await operatorOf(kit.client).tasks.tagMany({ queue: QUEUE, ...change, dryRun: true });
     expect([dry.count, ids(dry.sample)]).toEqual([2, "ac"]);
     const due = (await kit.client.get("a")).due;
-    expect(await operatorOf(kit.client).bulk.tag({ queue: QUEUE, ...change }, { by: "ann" })).toEqual(dry);
-    expect(await operatorOf(kit.client).bulk.tag({ queue: QUEUE, ...change })).toMatchObject({ count: 0 });
+    expect(await operatorOf(kit.client).tasks.tagMany({ queue: QUEUE, ...change }, { by: "ann" })).toEqual(
+      dry,
+    );
+    expect(await operatorOf(kit.client).tasks.tagMany({ queue: QUEUE, ...change })).toMatchObject({
+      count: 0,
+    });
     expect(await kit.client.get("a")).toMatchObject({ tags: ["new", "ops"], due, updatedBy: "ann" });
     expect(ids((await kit.client.list({ tag: "new" })).tasks)).toBe("abc");
     expect((await operatorOf(kit.client).changes.list()).changes[0]).toMatchObject({
@@ -135,7 +143,7 @@ describe("bulk calls", () => {
       details: { add: ["new"], remove: ["old"] },
     });
     const many = Array.from({ length: 31 }, (_, n) => `t${n}`);
-    expect(await operatorOf(kit.client).bulk.tag({ tasks: ["a", "c"], add: many })).toMatchObject({
+    expect(await operatorOf(kit.client).tasks.tagMany({ tasks: ["a", "c"], add: many })).toMatchObject({
       count: 1,
       sample: [{ id: "c" }],
       refused: { count: 1, sample: [{ code: "INVALID_NAME" }] },
@@ -150,11 +158,16 @@ describe("bulk calls", () => {
     const [first] = [await kit.client.trigger("a"), await kit.client.trigger("a")];
     await kit.client.trigger("acme/b");
     await kit.client.runs.cancel((first as { run: string }).run);
-    const dry = await operatorOf(kit.client).bulk.cancel({ queue: QUEUE, dryRun: true });
+    const dry = await operatorOf(kit.client).runs.cancelMany({ queue: QUEUE, dryRun: true });
     expect(dry).toMatchObject({ count: 2, tasks: 2, sample: [{ state: "queued" }, { state: "queued" }] });
     const acme = { count: 1, tasks: 1, sample: [{ task: { owner: "acme", id: "b" } }] };
-    expect(await operatorOf(kit.client).bulk.cancel({ owner: "acme" }, { by: "ann" })).toMatchObject(acme);
-    expect(await operatorOf(kit.client).bulk.cancel({ owner: "acme" })).toMatchObject({ count: 0, tasks: 0 });
+    expect(await operatorOf(kit.client).runs.cancelMany({ owner: "acme" }, { by: "ann" })).toMatchObject(
+      acme,
+    );
+    expect(await operatorOf(kit.client).runs.cancelMany({ owner: "acme" })).toMatchObject({
+      count: 0,
+      tasks: 0,
+    });
     await kit.worker.resume();
     await kit.advance(0);
     await kit.expect("acme/b").outcome("cancelled");
@@ -177,9 +190,11 @@ describe("bulk calls", () => {
       if (name.id === "b") throw Object.assign(new Error("down"), { code: "DOWN" });
       return pause.call(tasks, name, ...rest);
     };
-    await expect(operatorOf(kit.client).bulk.pause({ tasks: ["a"] })).resolves.toMatchObject({ count: 1 });
+    await expect(operatorOf(kit.client).tasks.pauseMany({ tasks: ["a"] })).resolves.toMatchObject({
+      count: 1,
+    });
     await kit.client.resume("a");
-    const first = operatorOf(kit.client).bulk.pause({
+    const first = operatorOf(kit.client).tasks.pauseMany({
       tasks: [...Array.from({ length: 100 }, () => "a"), "b"],
     });
     await expect(first).rejects.toThrow("down");
@@ -201,20 +216,20 @@ describe("bulk calls", () => {
   ])("refuse %j", async (filter, field) => {
     await put("a");
     for (const call of [
-      operatorOf(kit.client).bulk.pause({ ...(filter as object) }),
-      operatorOf(kit.client).bulk.trigger({ ...(filter as object) }),
-      operatorOf(kit.client).bulk.tag({ ...(filter as object), add: ["x"] }),
-      operatorOf(kit.client).bulk.cancel({ ...(filter as object) }),
+      operatorOf(kit.client).tasks.pauseMany({ ...(filter as object) }),
+      operatorOf(kit.client).tasks.triggerMany({ ...(filter as object) }),
+      operatorOf(kit.client).tasks.tagMany({ ...(filter as object), add: ["x"] }),
+      operatorOf(kit.client).runs.cancelMany({ ...(filter as object) }),
     ])
       await expect(call).rejects.toMatchObject({
         code: expect.stringMatching(/^INVALID_(OPTION|NAME)$/),
         ...(field && { field }),
       });
     const tasks = Array.from({ length: 1_001 }, () => "a");
-    await expect(operatorOf(kit.client).bulk.pause({ tasks })).rejects.toMatchObject({ field: "tasks" });
+    await expect(operatorOf(kit.client).tasks.pauseMany({ tasks })).rejects.toMatchObject({ field: "tasks" });
     for (const change of [{}, { add: "x" }, { add: ["a b"] }, { plus: ["x"] }])
       await expect(
-        operatorOf(kit.client).bulk.tag({ queue: QUEUE, ...(change as object) }),
+        operatorOf(kit.client).tasks.tagMany({ queue: QUEUE, ...(change as object) }),
       ).rejects.toThrow();
     expect(await kit.client.get("a")).toMatchObject({ state: "scheduled", tags: [] });
     expect(await kit.client.runs.list("a")).toEqual([]);

@@ -1,7 +1,7 @@
 import { CarillonError, type TaskName } from "@carillon/core";
 import type { Scope } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
-import { idFrom, paced } from "../backfills/start-all.js";
+import { idFrom, paced } from "../backfills/start-many.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { type BulkRefusal, nameOf, selected, Tally } from "./bulk.js";
 import type { Filter } from "./filter.js";

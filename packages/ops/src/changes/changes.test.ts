@@ -119,7 +119,7 @@ describe("the change log", () => {
     await client.put(task("b"));
     await client.put(task("b", { owner: "other" }));
     await client.pause("a");
-    await operatorOf(client).bulk.delete({ queue });
+    await operatorOf(client).tasks.deleteMany({ queue });
     expect(await kit.store.registry.queues()).toEqual([]);
 
     const deletedOf = async (one = client, filter = {}) =>
@@ -199,7 +199,7 @@ describe("the change log", () => {
     for (let i = 0; i < 2; i++) {
       await ann.pause("a", { note: "why" });
       await operatorOf(ann).queues.pause({ queue: QUEUE });
-      await operatorOf(ann).queues.setLimit({ queue: QUEUE, owner: "acme", runs: 3 });
+      await operatorOf(ann).queues.limit({ queue: QUEUE, owner: "acme", runs: 3 });
       await operatorOf(ann).calendars.put({ name: "feast", entries: ["2026-12-25"] });
       await operatorOf(ann).defaults.set({ scope: "all", policies: { timeLimit: "1m" } });
       await operatorOf(ann).types.allow({ types: ["ring"] });
@@ -223,8 +223,8 @@ describe("the change log", () => {
     const many = Array.from({ length: 30 }, (_, i) => task(`t${i}`, { owner: "acme" }));
     await ann.putMany(many);
     await ann.putMany(many);
-    await operatorOf(ann).bulk.pause({ owner: "acme", note: "incident", dryRun: true });
-    await operatorOf(ann).bulk.pause({ owner: "acme", note: "incident" });
+    await operatorOf(ann).tasks.pauseMany({ owner: "acme", note: "incident", dryRun: true });
+    await operatorOf(ann).tasks.pauseMany({ owner: "acme", note: "incident" });
     const { changes } = await operatorOf(kit.client).changes.list({ task: "acme/t29" });
     expect(changes).toMatchObject([
       { kind: "pause", by: "ann", scope: { owner: "acme" }, count: 30, details: { note: "incident" } },
@@ -237,7 +237,7 @@ describe("the change log", () => {
     ]);
     expect(changes.map(({ sample }) => sample?.length)).toEqual([10, 10]);
     // A change that names all its tasks is not listed for others.
-    await operatorOf(ann).bulk.resume({ tasks: ["acme/t3", "acme/t4"] });
+    await operatorOf(ann).tasks.resumeMany({ tasks: ["acme/t3", "acme/t4"] });
     const kinds = async (id: string) =>
       (await operatorOf(kit.client).changes.list({ task: `acme/${id}` })).changes.map((one) => one.kind);
     expect(await kinds("t4")).toEqual(["resume", "pause", "put"]);

@@ -3,9 +3,9 @@ import { conflict } from "@carillon/core/internal";
 import { assertEntry, revisionView, TaskWriter } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { bulk, bulkResult } from "../bulk/bulk.js";
-import { undoOf } from "../bulk/spread.js";
 import { operation } from "../operation.js";
 import { dryRun, given } from "../shapes.js";
+import { undoOf } from "../tasks/spread.js";
 import { decodeChange } from "./list.js";
 
 export const undoChange = operation({

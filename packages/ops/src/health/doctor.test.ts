@@ -298,7 +298,7 @@ it("finds a run that goes on for longer than the interval of its task", async ()
   });
   await worker.start();
   const [run] = await eventually(async () => {
-    const runs = await client.runs.list({ state: "running" });
+    const runs = await client.runs.running();
     expect(runs).toHaveLength(1);
     return runs;
   });

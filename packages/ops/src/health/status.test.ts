@@ -339,7 +339,7 @@ it("is `behind` while runs wait for busy workers for a minute, with the longest 
     message: expect.stringMatching(
       /^the queue bells: 2 jobs wait, the oldest for 1 min \d+ s; its worker has 1 run under way for 1 min \d+ s\.$/,
     ),
-    remedy: expect.stringContaining("carillon runs --longest"),
+    remedy: expect.stringContaining("carillon running"),
   });
 });
 

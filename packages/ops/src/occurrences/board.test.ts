@@ -91,7 +91,7 @@ describe("the board", () => {
 
   it("keeps the bands of freezes and pauses that ended, for those who may see their tasks", async () => {
     for (const owner of ["acme", "globex"]) await put("t", "fine", { owner });
-    const { freezes, queues, bulk } = operatorOf(kit.client);
+    const { freezes, queues, tasks } = operatorOf(kit.client);
     const later = (minutes: number) => new Date(START + minutes * MINUTE).toISOString();
     await freezes.put({ owner: "acme", until: later(10), note: "planned" });
     for (const note of ["first", "second"]) {
@@ -110,7 +110,7 @@ describe("the board", () => {
     await kit.client.pause({ owner: "globex", id: "t" }, { note: "many" });
     await kit.advance("5m");
     await queues.resume({ queue: QUEUE });
-    await bulk.resume({ owner: "globex" });
+    await tasks.resumeMany({ owner: "globex" });
     const texts = async (client = kit.client, over = {}) =>
       (await board({ by: "task", ...over }, client)).bands
         .map(({ kind, from, to = 0, owner, note }) =>

@@ -37,9 +37,9 @@ describe("the forecast", () => {
     list.map(({ task, nominal, due }) => `${task.id} of ${minutes(nominal)} at ${minutes(due)}`);
   /** Leaves occurrences undecided, and so owed, as if no node had been running. */
   async function owing(during: string): Promise<void> {
-    await operatorOf(kit.client).bulk.pause({ queue: QUEUE });
+    await operatorOf(kit.client).tasks.pauseMany({ queue: QUEUE });
     await kit.advance(during);
-    await operatorOf(kit.client).bulk.resume({ queue: QUEUE, missed: "catch-up" });
+    await operatorOf(kit.client).tasks.resumeMany({ queue: QUEUE, missed: "catch-up" });
   }
   async function happened(within: string): Promise<string[]> {
     const since = kit.now;

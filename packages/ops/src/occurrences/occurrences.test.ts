@@ -215,9 +215,9 @@ describe("the occurrences of tasks", () => {
   ];
   it.each(BACKLOG)("counts %s of a backlog towards maxRuns", async (_what, rest, maxRuns, last) => {
     await put("t", "fine", { overlap: "allow", schedule: { every: "10m", maxRuns }, ...rest });
-    await operatorOf(kit.client).bulk.pause({ queue: QUEUE });
+    await operatorOf(kit.client).tasks.pauseMany({ queue: QUEUE });
     await kit.advance("45m");
-    await operatorOf(kit.client).bulk.resume({ queue: QUEUE, missed: "catch-up" });
+    await operatorOf(kit.client).tasks.resumeMany({ queue: QUEUE, missed: "catch-up" });
     expect([await verdict(10), await verdict(20), await verdict(40)]).toEqual(["due", "due", "due"]);
     expect([await verdict(last), await verdict(last + 10)]).toEqual(["planned", "no-occurrence"]);
     await kit.advance("2h");
@@ -429,7 +429,7 @@ describe("the occurrences of tasks", () => {
       await kit.advance("45m");
       const names = ["acme/b", "system/none", "system/a"].map((name) => `${QUEUE}/${name}`);
       const told = async (client: Client) =>
-        (await operatorOf(client).occurrences.strips({ tasks: names, limit: 3 })).tasks.map(
+        (await operatorOf(client).occurrences.ticksMany({ tasks: names, limit: 3 })).tasks.map(
           ({ task, ticks }) => [
             task.id,
             ...ticks.map(({ nominal, outcome }) => [(nominal - START) / MINUTE, outcome]),
@@ -443,7 +443,7 @@ describe("the occurrences of tasks", () => {
       const bound = new Client({ store: kit.store, owner: "acme" });
       expect(await told(bound)).toEqual([["b", [20, "failed"], [40, "failed"]]]);
       const many = Array.from({ length: 201 }, () => `${QUEUE}/acme/b`);
-      await expect(operatorOf(kit.client).occurrences.strips({ tasks: many })).rejects.toMatchObject({
+      await expect(operatorOf(kit.client).occurrences.ticksMany({ tasks: many })).rejects.toMatchObject({
         field: "tasks",
       });
     });

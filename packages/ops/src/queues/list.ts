@@ -25,7 +25,7 @@ const queue = z.object({
     ),
 });
 
-/** Counting workers takes a `CLIENT LIST`; for names alone use `queues.names`. */
+/** Counting workers takes a `CLIENT LIST`; for names alone use `names.list`. */
 export const listQueues = operation({
   http: "GET /queues",
   role: "viewer",

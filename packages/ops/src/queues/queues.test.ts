@@ -62,7 +62,7 @@ describe("queues", () => {
         outcomes: NONE,
       },
     ]);
-    expect((await operatorOf(kit.client).queues.names()).names).toEqual([QUEUE, "nobody"]);
+    expect((await operatorOf(kit.client).names.list({ of: "queue" })).names).toEqual([QUEUE, "nobody"]);
   });
 
   it("report only the owner's tasks to a bound client", async () => {

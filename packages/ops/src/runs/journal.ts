@@ -6,7 +6,7 @@ import { duration, given, instant, nextPage, oneOf, page } from "../shapes.js";
 import { run } from "./run.js";
 
 export const journal = operation({
-  http: "GET /journal",
+  http: "GET /runs/journal",
   role: "viewer",
   reach: "owner",
   summary: "Lists final runs of all queues by their end, newest first; or the slowest.",

@@ -1,7 +1,7 @@
 import type { Run } from "@carillon/core";
 import { assertName, originOf, type ReplayedRun } from "@carillon/core/internal";
 import { z } from "zod";
-import { assertRate, batchId, idFrom, paced, putAll, startBackfills } from "../backfills/start-all.js";
+import { assertRate, batchId, idFrom, paced, putAll, startBackfills } from "../backfills/start-many.js";
 import { type BulkRefusal, nameOf, Tally } from "../bulk/bulk.js";
 import { operation } from "../operation.js";
 import { count, dryRun, given, time } from "../shapes.js";

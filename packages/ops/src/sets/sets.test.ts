@@ -181,11 +181,11 @@ describe("the rules of a set", () => {
     const { id } = await sets().plan(given);
     await kit.client.update("a", (stored) => ({ ...stored, tags: ["hand"] }));
     await expect(sets().apply({ ...given, plan: id })).rejects.toEqual(stale);
-    expect((await sets().get({ set: "billing" })).drift).toMatchObject([{ id: "a" }]);
+    expect((await sets().drift({ set: "billing" })).drift).toMatchObject([{ id: "a" }]);
     const { counts, items } = await sets().plan(given);
     expect([counts.drift, items[0]?.drift]).toMatchObject([1, { at: START }]);
     await sets().apply(given);
-    expect((await sets().get({ set: "billing" })).drift).toEqual([]);
+    expect((await sets().drift({ set: "billing" })).drift).toEqual([]);
   });
 });
 
@@ -210,7 +210,7 @@ describe("an apply", () => {
     await sets().apply(input(["t0", "fresh"], { keep: true }));
     expect((await kit.client.list({ set: "billing" })).tasks).toHaveLength(13);
     await sets().apply(input([], { keep: true }));
-    expect((await sets().get({ set: "billing" })).set.members).toBe(13);
+    expect((await sets().drift({ set: "billing" })).set.members).toBe(13);
     expect(await refused(input(["t0", "fresh"]))).toEqual(["TOO_MANY_REMOVALS"]);
   });
 
@@ -306,7 +306,7 @@ describe("an apply", () => {
       }
       expect((await sets.plan(given)).items, `killed at ${at}`).toEqual([]);
       const { tasks } = await client.list();
-      const { set } = await sets.get({ set: "billing" });
+      const { set } = await sets.drift({ set: "billing" });
       ends.add(
         JSON.stringify([
           tasks.map(({ id, state, priority, nextExecution }) => [id, state, priority, nextExecution]),

@@ -8,7 +8,7 @@ import { instant, refOf, taskRef } from "../shapes.js";
 const MOST = 10_000;
 
 export const observe = operation({
-  http: "POST /tasks/:queue/:owner/:id/observed",
+  http: "POST /tasks/:queue/:owner/:id/observe",
   role: "operator",
   reach: "owner",
   logs: false,

@@ -18,7 +18,7 @@ const MOST_DIFFERENCES = 100;
 
 /** The skips have what would have been enqueued; the marks, what was. Times before the first mark, or before the last edit, are left out. */
 export const shadowReport = operation({
-  http: "GET /tasks/:queue/:owner/:id/shadow",
+  http: "GET /tasks/:queue/:owner/:id/shadow/report",
   role: "viewer",
   reach: "owner",
   cost: "computes",

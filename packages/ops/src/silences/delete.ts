@@ -6,7 +6,7 @@ import { given } from "../shapes.js";
 import { silencesOf } from "./silence.js";
 
 export const deleteSilence = operation({
-  http: "DELETE /alerts/silences/:id",
+  http: "DELETE /silences/:id",
   role: "operator",
   reach: "owner",
   logs: "unsilence",

@@ -3,7 +3,7 @@ import { operation } from "../operation.js";
 import { silence, silencesOf } from "./silence.js";
 
 export const listSilences = operation({
-  http: "GET /alerts/silences",
+  http: "GET /silences",
   role: "viewer",
   reach: "owner",
   summary: "Lists the current silences, the first to end first.",

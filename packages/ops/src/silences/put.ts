@@ -4,7 +4,7 @@ import { dryRun } from "../shapes.js";
 import { silence, silenceInput, silenceOf } from "./silence.js";
 
 export const putSilence = operation({
-  http: "POST /alerts/silences",
+  http: "POST /silences",
   role: "operator",
   reach: "owner",
   logs: "silence",

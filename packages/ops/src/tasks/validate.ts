@@ -36,7 +36,7 @@ const input = z.strictObject({
 });
 
 export const validate = operation({
-  http: "POST /validate",
+  http: "POST /tasks/validate",
   role: "viewer",
   reach: "owner",
   cost: "computes",

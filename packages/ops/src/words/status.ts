@@ -22,7 +22,7 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
         ? `To lift it now: carillon unfreeze ${reason.frozen.id}`
         : "Lift it on the page of freezes.";
     case "QUEUE_PAUSED":
-      return cli ? `Resume it: carillon queue resume ${reason.queue}` : "Resume it on the page of queues.";
+      return cli ? `Resume it: carillon queues resume ${reason.queue}` : "Resume it on the page of queues.";
     case "NO_WORKER":
       if (!("gap" in reason))
         return `Give the type ${reason.type} to all workers of the queue ${reason.queue}, stop those that lack it, or delete the tasks of that type.`;
@@ -42,7 +42,7 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
     case "OVERDUE":
       return `While a backlog is drained, this shrinks by itself. If it grows: ${cli ? "carillon list --overdue, carillon doctor," : "see the overdue tasks, the doctor"} and the logs of the nodes.`;
     case "JOBS_WAIT":
-      return `If runs hang: ${cli ? "carillon runs --longest, then carillon cancel RUN, or cancel --all --owner OWNER" : "cancel them on the page of runs"}. If they only take long: more workers, or a higher concurrency.`;
+      return `If runs hang: ${cli ? "carillon running, then carillon cancel RUN, or cancel --all --owner OWNER" : "cancel them on the page of runs"}. If they only take long: more workers, or a higher concurrency.`;
     default:
       return reason.hint ?? "See the log of Redis.";
   }

@@ -1,15 +1,9 @@
 import type { Run, TaskName, TaskRef } from "@carillon/core";
-import { assertName, invalid, quote } from "@carillon/core/internal";
 import type { Scope } from "./scope.js";
 import { statsView } from "./stats.js";
 
 /** Runs under way that are to be listed: those of all tasks, or of one task or queue. */
 export interface RunningFilter {
-  /**
-   * The only state that can be listed. It includes runs that are `terminating`, and fan-outs whose items are not done
-   * (`queued`).
-   */
-  readonly state: "running";
   readonly task?: TaskRef | undefined;
   readonly queue?: string | undefined;
   /** At most this many; default 100, at most 1,000. */
@@ -29,13 +23,6 @@ export interface RunningRun extends Run {
  * concurrent items.
  */
 const MOST_JOBS = 1_000;
-
-/** @throws `INVALID_OPTION`, `INVALID_NAME` */
-export function assertRunning({ state, queue }: RunningFilter): void {
-  if (state !== "running")
-    throw invalid("state", `got ${quote(state)}.`, "Use running. For runs that are over, use runs.journal.");
-  if (queue !== undefined) assertName(queue, "queue");
-}
 
 /** The runs that are under way, by their start, longest first. */
 export async function running(

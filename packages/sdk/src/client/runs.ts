@@ -10,7 +10,7 @@ import {
 import type { Attempt, Skip } from "@carillon/store";
 import { shortText, wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";
-import { assertRunning, type RunningFilter, type RunningRun, running } from "./running.js";
+import { type RunningFilter, type RunningRun, running } from "./running.js";
 import type { Scope } from "./scope.js";
 import { statsView, type TaskStats } from "./stats.js";
 
@@ -36,23 +36,30 @@ export class Runs {
    * @param options `limit` default 20, at most 1,000; `offset` default 0
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
    */
-  list(ref: TaskRef, options?: { limit?: number | undefined; offset?: number | undefined }): Promise<Run[]>;
-  /**
-   * The runs that workers have under way now, of all tasks, longest first, each with the usual duration of its task. A run whose worker died stays listed
-   * until BullMQ notices.
-   *
-   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_NAME`
-   */
-  list(filter: RunningFilter): Promise<RunningRun[]>;
   async list(
-    ref: TaskRef | RunningFilter,
+    ref: TaskRef,
     options: { limit?: number | undefined; offset?: number | undefined } = {},
   ): Promise<Run[]> {
-    if (typeof ref === "object" && ref !== null && "state" in ref) return this.#running(ref);
     assertOptions(options, ["limit", "offset"]);
     const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
     const offset = wholeNumber(options.offset ?? 0, "offset", 0, 1_000_000);
     return this.#scope.store.runs.list(await this.#scope.locate(ref), limit, offset);
+  }
+
+  /**
+   * The runs that workers have under way now, of all tasks, longest first, each with the usual duration of its task. Includes runs that are
+   * `terminating`, and fan-outs whose items are not done (`queued`). A run whose worker died stays listed until BullMQ notices.
+   *
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_NAME`
+   */
+  async running(filter: RunningFilter = {}): Promise<RunningRun[]> {
+    assertOptions(filter, ["task", "queue", "limit"]);
+    if (filter.queue !== undefined) assertName(filter.queue, "queue");
+    const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
+    const { store, owner } = this.#scope;
+    const task = filter.task === undefined ? undefined : await this.#scope.locate(filter.task);
+    const queues = await this.#scope.queuesOf(filter.queue ?? task?.queue);
+    return running({ store, owner, queues }, task, limit);
   }
 
   /** One run, with the workers and the output of its attempts. @throws `RUN_NOT_FOUND` */
@@ -122,16 +129,6 @@ export class Runs {
     const running = found.filter(({ state }) => state === "running" || state === "terminating").length;
     const [last] = stored.lastRun ? await runs.delays(name.queue, [stored.lastRun]) : [];
     return statsView(stored, open.length, running, last);
-  }
-
-  async #running(filter: RunningFilter): Promise<RunningRun[]> {
-    assertOptions(filter, ["state", "task", "queue", "limit"]);
-    assertRunning(filter);
-    const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
-    const { store, owner } = this.#scope;
-    const task = filter.task === undefined ? undefined : await this.#scope.locate(filter.task);
-    const queues = await this.#scope.queuesOf(filter.queue ?? task?.queue);
-    return running({ store, owner, queues }, task, limit);
   }
 }
 

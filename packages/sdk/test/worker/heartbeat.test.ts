@@ -124,23 +124,22 @@ it("a worker names at most 20 of its runs", async () => {
     return one?.running === 30 && one;
   });
   expect(busy.runs).toHaveLength(20);
-  const running = await bench.client.runs.list({ state: "running" });
+  const running = await bench.client.runs.running();
   expect(running).toHaveLength(30);
   expect(running).toMatchObject(Array.from({ length: 30 }, () => ({ worker: worker.id, type: "ring" })));
   const times = running.map(({ started = 0 }) => started);
   expect(times).toEqual([...times].sort((a, b) => a - b));
   const { runs } = bench.client;
-  const first = await runs.list({ state: "running", limit: 5 });
+  const first = await runs.running({ limit: 5 });
   expect(first.map(({ id }) => id)).toEqual(running.slice(0, 5).map(({ id }) => id));
-  expect(await runs.list({ state: "running", task: "t" })).toHaveLength(30);
-  expect(await runs.list({ state: "running", queue: "other" })).toEqual([]);
-  expect(await new Client({ store: store(), owner: "acme" }).runs.list({ state: "running" })).toEqual([]);
+  expect(await runs.running({ task: "t" })).toHaveLength(30);
+  expect(await runs.running({ queue: "other" })).toEqual([]);
+  expect(await new Client({ store: store(), owner: "acme" }).runs.running()).toEqual([]);
   for (const [wrong, field] of [
-    [{ state: "queued" }, "state"],
-    [{ state: "running", limit: 0 }, "limit"],
-    [{ state: "running", offset: 1 }, "offset"],
+    [{ limit: 0 }, "limit"],
+    [{ offset: 1 }, "offset"],
   ] as const) {
-    await expect(runs.list(wrong as never)).rejects.toMatchObject({ code: "INVALID_OPTION", field });
+    await expect(runs.running(wrong as never)).rejects.toMatchObject({ code: "INVALID_OPTION", field });
   }
 });
 
@@ -155,7 +154,7 @@ it("a run counts as running while its items run, whatever the state of its job",
   const run = await bench.run("m", "many");
   const items = () => bench.queue().getActiveCount();
   await eventually(async () => expect(await items()).toBe(2));
-  expect(await bench.client.runs.list({ state: "running" })).toMatchObject([{ id: run }]);
+  expect(await bench.client.runs.running()).toMatchObject([{ id: run }]);
   await eventually(async () => expect(await list()).toMatchObject([{ running: 1, runs: [{ run }] }]));
 });
 

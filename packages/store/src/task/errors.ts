@@ -76,7 +76,7 @@ export function tooManyWait({ owner, queue }: Pick<TaskName, "owner" | "queue">)
 
 export function ownerLimit({ owner, queue }: TaskName): CarillonError {
   return new CarillonError("OWNER_LIMIT", `${owner} has reached its limit of runs in queue ${queue}.`, {
-    remedy: "Try again when one of them has ended, or raise the limit: `carillon queue limit`.",
+    remedy: "Try again when one of them has ended, or raise the limit: `carillon queues limit`.",
   });
 }
 

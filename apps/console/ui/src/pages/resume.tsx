@@ -14,7 +14,7 @@ import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
 
-type ResumePlan = AnswerTo<"bulk.resumePlan">;
+type ResumePlan = AnswerTo<"tasks.resumePlan">;
 const w = words.resumePage;
 const NAMES = ["owner", "tag", "queue", "note"] as const;
 const POLICIES = ["all", "one", "skip"] as const;
@@ -51,7 +51,7 @@ export default function Resume() {
 
 function Plan({ scope }: { scope: Scope }) {
   const { act } = useMe();
-  const plan = useCall("bulk.resumePlan", scope);
+  const plan = useCall("tasks.resumePlan", scope);
   return (
     <Loaded of={plan}>
       {(plan) =>
@@ -173,7 +173,7 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
         <Confirm
           title={w.go(plan.tasks)}
           act={words.task.resume}
-          does="bulk.resume"
+          does="tasks.resumeMany"
           input={{ ...scope, missed, ...(paced ? { perMinute } : {}) }}
           onDone={(done) => notifyOfMany("resume", done)}
           onClose={() => setAsks(false)}

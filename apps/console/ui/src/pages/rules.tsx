@@ -125,7 +125,7 @@ function Scope({ of }: { of: string }) {
 }
 
 function Limits() {
-  const queues = useCall("queues.names", {});
+  const queues = useCall("names.list", { of: "queue" });
   return (
     <Panel title={w.limits} end={<SetLimit />}>
       <Loaded of={queues}>
@@ -153,7 +153,7 @@ export function SetLimit(preset: { owner?: string }) {
       fields={["queue", "owner", "runs"]}
       preset={preset}
       hint={w.limitHint}
-      does="queues.setLimit"
+      does="queues.limit"
       input={({ queue = "", owner = "", runs }) => ({ queue, owner, runs: runs ? Number(runs) : null })}
     />
   );

@@ -159,7 +159,7 @@ function asTexts(range: object, zone: string): Readonly<Record<string, string>> 
 }
 
 function UnderWay() {
-  const runs = useCall("runs.active", { limit: 50 });
+  const runs = useCall("runs.running", { limit: 50 });
   return (
     <Panel title={words.now.running}>
       <Loaded of={runs}>

@@ -56,7 +56,7 @@ function Row({ set: { name, members, version, at, by, applying } }: { set: TaskS
 
 /** Tasks that others have changed or deleted since the last apply. */
 function Drift({ name }: { name: string }) {
-  const { data } = useCall("sets.get", { set: name });
+  const { data } = useCall("sets.drift", { set: name });
   if (data === undefined) return null;
   const { drift, found, set } = data;
   const lost = Math.max(0, set.members - found);

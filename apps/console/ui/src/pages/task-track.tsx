@@ -114,7 +114,7 @@ function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
 function useAround(task: Task): Range | undefined {
   const { queue, owner, id, nextExecution } = task;
   const now = useNow();
-  const strip = useCall("occurrences.strips", {
+  const strip = useCall("occurrences.ticksMany", {
     tasks: [`${queue}/${owner}/${id}`],
     limit: TICKS.first,
   });

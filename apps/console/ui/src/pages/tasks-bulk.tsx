@@ -86,7 +86,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
   const [missed, setMissed] = useState<keyof typeof words.task.missedRules>("skip");
   const [tags, setTags] = useState({ add: "", remove: "" });
   const [sure, setSure] = useState(false);
-  const name = `bulk.${verb}` as const;
+  const name = `tasks.${verb}Many` as const;
   const search = new URLSearchParams(
     Object.entries(plan).filter((entry): entry is [string, string] => !!entry[1]),
   );

@@ -6,7 +6,7 @@ import "./curve.css";
 const w = words.spread;
 
 /** The load as it is, and as it would be over it. */
-export function Curve({ of: { step, before, after } }: { of: AnswerTo<"bulk.spread">["curve"] }) {
+export function Curve({ of: { step, before, after } }: { of: AnswerTo<"tasks.spread">["curve"] }) {
   const [was, is] = [Math.max(0, ...before), Math.max(0, ...after)];
   const most = Math.max(1, was, is);
   const bars = (name: string, counts: readonly number[]) =>

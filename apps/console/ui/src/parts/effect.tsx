@@ -16,10 +16,10 @@ interface Answer {
   readonly moved?: AnswerTo<"calendars.put">["moved"];
   readonly count?: number;
   readonly sample?: readonly Named[];
-  readonly refused?: AnswerTo<"bulk.pause">["refused"];
+  readonly refused?: AnswerTo<"tasks.pauseMany">["refused"];
   readonly total?: number;
   readonly left?: number;
-  readonly curve?: AnswerTo<"bulk.spread">["curve"];
+  readonly curve?: AnswerTo<"tasks.spread">["curve"];
   readonly until?: AnswerTo<"runs.replayMany">["until"];
 }
 

@@ -2,7 +2,7 @@ import type { InputTo } from "@carillon/ops";
 import { type ComponentProps, useId, useState } from "react";
 import { useCall, useLater } from "../lib/query.js";
 
-type Kind = InputTo<"names.suggest">["of"];
+type Kind = InputTo<"names.list">["of"];
 
 interface Props extends ComponentProps<"input"> {
   /** Name of the field. Queues, owners, tags and types that exist are suggested; nothing for other fields. */
@@ -43,7 +43,7 @@ export function NameInput({ of, many = false, ...input }: Props) {
 export function useSuggestions(of: string, starts: string | undefined): readonly string[] {
   const calm = useLater(starts);
   const input = isKind(of) && calm !== undefined ? { of, starts: calm } : undefined;
-  return useCall("names.suggest", input, { refresh: false, maxAge: 30 }).data?.names ?? [];
+  return useCall("names.list", input, { refresh: false, maxAge: 30 }).data?.names ?? [];
 }
 
 function isKind(of: string): of is Kind {

@@ -21,7 +21,7 @@ export function SpreadDialog({ at, filter, jitter: proposed, onClose }: Props) {
     <Confirm
       title={w.title}
       act={w.act}
-      does="bulk.spread"
+      does="tasks.spread"
       input={{ ...filter, at, jitter }}
       shows={jitter !== "" && "first"}
       onDone={(done) => notifyOfMany("spread", done)}

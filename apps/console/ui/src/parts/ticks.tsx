@@ -16,7 +16,7 @@ const CHUNK = 50;
 export function RowStrip({ rows, index }: { rows: readonly Named[]; index: number }) {
   const first = index - (index % CHUNK);
   const names = rows.slice(first, first + CHUNK).map(({ queue, owner, id }) => `${queue}/${owner}/${id}`);
-  const strips = useCall("occurrences.strips", { tasks: names, limit: 30 });
+  const strips = useCall("occurrences.ticksMany", { tasks: names, limit: 30 });
   const ticks = strips.isPlaceholderData ? undefined : strips.data?.tasks[index - first]?.ticks;
   return ticks === undefined || ticks.length === 0 ? null : <TickStrip ticks={ticks} />;
 }

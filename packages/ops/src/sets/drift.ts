@@ -12,8 +12,8 @@ const MOST = 1_000;
 
 const drift = taskName.extend({ by: z.string().optional(), at: time });
 
-export const getSet = operation({
-  http: "GET /sets/:set",
+export const driftOfSet = operation({
+  http: "GET /sets/:set/drift",
   role: "viewer",
   reach: "namespace",
   summary: "Returns a set, and its tasks whose definitions others have changed since its last apply.",

@@ -2,12 +2,12 @@ import { invalid } from "@carillon/core/internal";
 import { shortText } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
-import { assertRate, batchId } from "../backfills/start-all.js";
+import { assertRate, batchId } from "../backfills/start-many.js";
+import { bulk, bulkResult } from "../bulk/bulk.js";
+import { checkedFilter } from "../bulk/filter.js";
+import { Replay } from "../bulk/replay.js";
 import { operation } from "../operation.js";
 import { dryRun, given, oneOf } from "../shapes.js";
-import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter } from "./filter.js";
-import { Replay } from "./replay.js";
 import { pausedFilter, wasPaused } from "./resume-plan.js";
 
 /**

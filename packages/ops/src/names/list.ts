@@ -9,7 +9,7 @@ const MOST = 100;
 const SAMPLE = 1_000;
 
 /** Suggestions for a field in which a person types a name. Costs one short script a queue, however many tasks there are. */
-export const suggestNames = operation({
+export const listNames = operation({
   http: "GET /names",
   role: "viewer",
   reach: "owner",

@@ -1,13 +1,13 @@
 import { covers, type Freeze, frozenAt } from "@carillon/core/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
+import { type BulkRefusal, nameOf, refused as refusedShape, selected, Tally } from "../bulk/bulk.js";
+import { checkedFilter, filter } from "../bulk/filter.js";
+import { type Counting, keptOf, MOST_OWED, owedBy } from "../bulk/owed.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { type Counted, countedShape as counted, countTimes } from "../occurrences/walk.js";
 import { operation } from "../operation.js";
 import { count, given, taskName, time } from "../shapes.js";
-import { type BulkRefusal, nameOf, refused as refusedShape, selected, Tally } from "./bulk.js";
-import { checkedFilter, filter } from "./filter.js";
-import { type Counting, keptOf, MOST_OWED, owedBy } from "./owed.js";
 
 /** Further conditions on how the tasks were paused. */
 export const pausedFilter = {
@@ -56,7 +56,7 @@ const [MOST_LISTED, SAMPLE] = [10, 10];
 
 /** Counts at most 250,000 times of schedules; beyond, counts are lower bounds (`exact: false`). */
 export const planResume = operation({
-  http: "POST /tasks/resume/plan",
+  http: "POST /tasks/resume-plan",
   role: "viewer",
   reach: "owner",
   cost: "computes",

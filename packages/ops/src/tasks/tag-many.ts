@@ -1,10 +1,10 @@
 import { assertName, invalid } from "@carillon/core/internal";
 import { TaskWriter } from "@carillon/sdk/internal";
 import { z } from "zod";
+import { bulk, bulkResult } from "../bulk/bulk.js";
+import { checkedFilter, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
 import { dryRun, given } from "../shapes.js";
-import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, filter } from "./filter.js";
 
 const tags = z.array(given, "not a list of tags").readonly().optional();
 

@@ -4,8 +4,8 @@ import { operation } from "../operation.js";
 import { as, count, given, page } from "../shapes.js";
 import { runShape } from "./run.js";
 
-export const activeRuns = operation({
-  http: "GET /runs",
+export const runningRuns = operation({
+  http: "GET /runs/running",
   role: "viewer",
   reach: "owner",
   summary:
@@ -22,6 +22,6 @@ export const activeRuns = operation({
     }),
   ),
   async run({ client }, { queue, limit }) {
-    return { runs: await client.runs.list({ state: "running", queue, limit }) };
+    return { runs: await client.runs.running({ queue, limit }) };
   },
 });

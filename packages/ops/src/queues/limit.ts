@@ -13,7 +13,7 @@ const ANY_OWNER = "*";
  * late. `enqueue` waits too; `trigger` is refused with `OWNER_LIMIT`. Runs that were enqueued while the owner had no limit do not count. A
  * limit that is raised or removed takes effect within 30 s.
  */
-export const setQueueLimit = operation({
+export const limitQueue = operation({
   http: "PUT /queues/:queue/limits/:owner",
   role: "admin",
   reach: "namespace",

@@ -2,10 +2,10 @@ import { CarillonError } from "@carillon/core";
 import { assertName } from "@carillon/core/internal";
 import { triggerOne } from "@carillon/sdk/internal";
 import { z } from "zod";
+import { bulk, bulkResult } from "../bulk/bulk.js";
+import { checkedFilter, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
 import { dryRun, flag, given, overlap } from "../shapes.js";
-import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, filter } from "./filter.js";
 
 export const triggerMany = operation({
   http: "POST /tasks/trigger",

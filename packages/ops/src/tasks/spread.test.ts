@@ -39,7 +39,7 @@ describe("a herd", () => {
     const former = await schedules();
     const acme = operatorOf(new Client({ store: kit.store, owner: "acme" }));
     const asked = { at: AT, jitter: "10m" };
-    const dry = await acme.bulk.spread({ ...asked, dryRun: true });
+    const dry = await acme.tasks.spread({ ...asked, dryRun: true });
     expect(dry).toMatchObject({ count: 21, refused: { count: 0 } });
     const { before, after } = dry.curve;
     const sum = (counts: readonly number[]) => counts.reduce((a, b) => a + b, 0);
@@ -48,7 +48,7 @@ describe("a herd", () => {
     expect(Math.max(...after)).toBeLessThan(8);
     expect(await schedules()).toEqual(former);
 
-    expect(await acme.bulk.spread(asked, { by: "ann" })).toMatchObject({ count: 21 });
+    expect(await acme.tasks.spread(asked, { by: "ann" })).toMatchObject({ count: 21 });
     expect((await kit.client.get("acme/t00")).schedule).toEqual({ cron: "0 2 * * *", jitter: "10m" });
     expect((await kit.client.get("globex/foreign")).schedule).toEqual({ cron: "0 2 * * *" });
     // As it was computed before.
@@ -61,7 +61,7 @@ describe("a herd", () => {
     expect((await ops().occurrences.load(load)).counts).toEqual(after);
     const [change] = (await ops().changes.list()).changes;
     expect(change).toMatchObject({ kind: "put", by: "ann", scope: { owner: "acme" }, count: 21, undo: 21 });
-    expect(await acme.bulk.spread(asked)).toMatchObject({ count: 0 });
+    expect(await acme.tasks.spread(asked)).toMatchObject({ count: 0 });
 
     const { id } = change!;
     await put("t03", { schedule: { cron: "5 2 * * *" } });
@@ -89,6 +89,6 @@ describe("a herd", () => {
     expect(await acme.changes.undo({ id })).toMatchObject({ count: 0, refused: { count: 21 } });
     expect(ids((await ops().changes.list({ by: "bob" })).changes[0]!.sample!)).toContain("t00");
     await expect(ops().changes.undo({ id: "1-1" })).rejects.toMatchObject({ code: "CONFLICT" });
-    await expect(ops().bulk.spread({ at: AT, jitter: "0" })).rejects.toMatchObject({ field: "jitter" });
+    await expect(ops().tasks.spread({ at: AT, jitter: "0" })).rejects.toMatchObject({ field: "jitter" });
   });
 });

@@ -10,7 +10,7 @@ let bound: Client;
 const put = (id: string, more: object = {}) =>
   client.put({ id, queue: "q", type: "report.daily", schedule: { manual: true }, ...more });
 const suggest = async (of: "queue" | "owner" | "tag" | "type", starts?: string, from = client) =>
-  (await operatorOf(from).names.suggest({ of, starts })).names;
+  (await operatorOf(from).names.list({ of, starts })).names;
 
 beforeAll(async () => {
   client = new Client({ connection: redis.url });
@@ -62,9 +62,9 @@ it("with 1,000 owners the answer is bounded, and costs one script a queue", asyn
     const names = Array.from({ length: 1_000 }, (_, i) => ["0", `o${n * 10 + (i % 10)}/t${i} x`]).flat();
     await admin.zadd("{large:q}:~tasks", ...(names as [string, string]));
   }
-  const { names, more } = await operatorOf(own).names.suggest({ of: "owner" });
+  const { names, more } = await operatorOf(own).names.list({ of: "owner" });
   expect([names.length, names[1], more]).toEqual([100, "o1", true]);
-  const narrowed = await operatorOf(own).names.suggest({ of: "owner", starts: "o99" });
+  const narrowed = await operatorOf(own).names.list({ of: "owner", starts: "o99" });
   expect(narrowed).toEqual({
     names: ["o99", ...Array.from({ length: 10 }, (_, i) => `o99${i}`)],
     more: false,

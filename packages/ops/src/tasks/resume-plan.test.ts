@@ -41,14 +41,14 @@ describe("a resume with a plan", () => {
     await put("retired");
     await kit.advance("5m");
     await kit.client.pause("retired", { note: "retired" });
-    await operatorOf(kit.client).bulk.pause({ queue: QUEUE, note: "INC-43" });
+    await operatorOf(kit.client).tasks.pauseMany({ queue: QUEUE, note: "INC-43" });
     await kit.advance("1h");
     return { queue: QUEUE, note: "INC-43" };
   }
 
   it("counts owed occurrences by task and policy, and the runs of each choice, which match", async () => {
     const filter = await incident();
-    const plan = await operatorOf(kit.client).bulk.resumePlan(filter);
+    const plan = await operatorOf(kit.client).tasks.resumePlan(filter);
     expect(plan).toMatchObject({
       tasks: 9,
       owed: { tasks: 8, ...exactly(6 + 6 + 6 + 6 + 6 + 1 + 1 + 3) },
@@ -70,9 +70,9 @@ describe("a resume with a plan", () => {
       from: START + 10 * MINUTE,
       to: START + 60 * MINUTE,
     });
-    expect((await operatorOf(kit.client).bulk.resumePlan({ queue: QUEUE })).tasks).toBe(10);
+    expect((await operatorOf(kit.client).tasks.resumePlan({ queue: QUEUE })).tasks).toBe(10);
     expect((await kit.client.get("all")).state).toBe("paused");
-    await operatorOf(kit.client).bulk.resume({ ...filter, missed: "catch-up" });
+    await operatorOf(kit.client).tasks.resumeMany({ ...filter, missed: "catch-up" });
     await kit.advance(0);
     const { runs } = await kit.client.runs.journal({ limit: 1_000 });
     const open = runs.filter(({ task }) => task.id !== "all");
@@ -82,10 +82,12 @@ describe("a resume with a plan", () => {
   it("with `all` runs each owed occurrence once, at a pace, and the schedules continue", async () => {
     const filter = await incident();
     const call = { missed: "all", perMinute: 5 } as const;
-    expect(await operatorOf(kit.client).bulk.resume({ ...filter, ...call, dryRun: true })).toMatchObject({
-      count: 9,
-    });
-    const { batch, count } = await operatorOf(kit.client).bulk.resume({ ...filter, ...call });
+    expect(await operatorOf(kit.client).tasks.resumeMany({ ...filter, ...call, dryRun: true })).toMatchObject(
+      {
+        count: 9,
+      },
+    );
+    const { batch, count } = await operatorOf(kit.client).tasks.resumeMany({ ...filter, ...call });
     expect(count).toBe(9);
     expect((await operatorOf(kit.client).backfills.list({ batch })).backfills).toHaveLength(6);
     // The backlog of 35 takes seven minutes; the next regular occurrences are due at minute 70.
@@ -118,7 +120,7 @@ describe("a resume with a plan", () => {
 
   it("with `latest` runs the last owed occurrence of each task", async () => {
     const filter = await incident();
-    await operatorOf(kit.client).bulk.resume({ ...filter, missed: "latest" });
+    await operatorOf(kit.client).tasks.resumeMany({ ...filter, missed: "latest" });
     await kit.advance("10s");
     for (const id of ["one", "all", "some", "window", "skip"]) expect(await nominals(id)).toEqual([60]);
     expect([await nominals("single"), await nominals("drifting")]).toEqual([[20], [10]]);
@@ -133,7 +135,7 @@ describe("a resume with a plan", () => {
     tasks.resume = async () => {
       throw new Error("died");
     };
-    const call = () => operatorOf(kit.client).bulk.resume({ queue: QUEUE, missed: "all", perMinute: 1 });
+    const call = () => operatorOf(kit.client).tasks.resumeMany({ queue: QUEUE, missed: "all", perMinute: 1 });
     await expect(call()).rejects.toThrow("died");
     tasks.resume = resume;
     // The backfill continues meanwhile; another time becomes due.
@@ -155,7 +157,7 @@ describe("a resume with a plan", () => {
       return store.apply(backfills, args);
     };
     expect(
-      await operatorOf(kit.client).bulk.resume({ tasks: ["t"], missed: "all", perMinute: 1 }),
+      await operatorOf(kit.client).tasks.resumeMany({ tasks: ["t"], missed: "all", perMinute: 1 }),
     ).toMatchObject({
       count: 0,
     });
@@ -167,7 +169,7 @@ describe("a resume with a plan", () => {
     await put("t", { schedule: { cron: "*/10 * * * *" } });
     const { id } = await operatorOf(kit.client).freezes.put({ all: true });
     await kit.advance("25m");
-    expect(await operatorOf(kit.client).bulk.resumePlan({ queue: QUEUE })).toMatchObject({
+    expect(await operatorOf(kit.client).tasks.resumePlan({ queue: QUEUE })).toMatchObject({
       tasks: 0,
       owed: { tasks: 0, count: 0 },
       held: 1,
@@ -178,7 +180,7 @@ describe("a resume with a plan", () => {
     // No worker handles this queue.
     const [name, { time }] = [{ queue: "asleep", owner: "system", id: "late" }, kit.store.freezes];
     kit.store.freezes.time = async () => (await time.call(kit.store.freezes)) + 30 * MINUTE;
-    expect(await operatorOf(kit.client).bulk.resumePlan({ tasks: [name] })).toMatchObject({
+    expect(await operatorOf(kit.client).tasks.resumePlan({ tasks: [name] })).toMatchObject({
       tasks: 0,
       unpaused: { tasks: 1, ...exactly(3) },
       held: 0,
@@ -189,9 +191,9 @@ describe("a resume with a plan", () => {
   it("marks counts that are lower bounds", async () => {
     for (let n = 0; n < 4; n++) await put(`t${n}`, { schedule: { cron: "* * * * * *" }, enabled: true });
     await put("fixed", { schedule: { every: "1s" } });
-    await operatorOf(kit.client).bulk.pause({ queue: QUEUE });
+    await operatorOf(kit.client).tasks.pauseMany({ queue: QUEUE });
     await kit.advance("20h");
-    const plan = await operatorOf(kit.client).bulk.resumePlan({ queue: QUEUE });
+    const plan = await operatorOf(kit.client).tasks.resumePlan({ queue: QUEUE });
     expect(plan.owed.exact).toBe(false);
     expect(plan.owed.count).toBeGreaterThan(250_000);
     expect(plan.owed.count).toBeLessThan(5 * 72_000);
@@ -206,9 +208,9 @@ describe("a resume with a plan", () => {
   ])("is refused with %j", async (options, field) => {
     await put("t");
     await kit.client.pause("t");
-    const call = operatorOf(kit.client).bulk.resume({ queue: QUEUE, ...(options as object) });
+    const call = operatorOf(kit.client).tasks.resumeMany({ queue: QUEUE, ...(options as object) });
     await expect(call).rejects.toMatchObject({ code: "INVALID_OPTION", field });
-    await expect(operatorOf(kit.client).bulk.resume()).rejects.toMatchObject({ code: "INVALID_OPTION" });
+    await expect(operatorOf(kit.client).tasks.resumeMany()).rejects.toMatchObject({ code: "INVALID_OPTION" });
     expect((await kit.client.get("t")).state).toBe("paused");
   });
 });

@@ -1,9 +1,9 @@
 import { shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
+import { bulk, bulkResult } from "../bulk/bulk.js";
+import { checkedFilter, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
 import { dryRun, given } from "../shapes.js";
-import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, filter } from "./filter.js";
 
 export const pauseMany = operation({
   http: "POST /tasks/pause",

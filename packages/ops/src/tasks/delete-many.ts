@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { bulk, bulkResult } from "../bulk/bulk.js";
+import { checkedFilter, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
 import { dryRun } from "../shapes.js";
-import { bulk, bulkResult } from "./bulk.js";
-import { checkedFilter, filter } from "./filter.js";
 
 export const deleteMany = operation({
   http: "POST /tasks/delete",

@@ -6,8 +6,8 @@ import { listing } from "../tasks/list.js";
 import { statsShape } from "./stats.js";
 
 /** A page takes a few round trips for each queue that it reads, however many tasks it has. */
-export const statsOfAll = operation({
-  http: "GET /stats",
+export const statsMany = operation({
+  http: "GET /runs/stats",
   role: "viewer",
   reach: "owner",
   summary: "Lists the statistics of all tasks, or of those that match.",

@@ -11,10 +11,10 @@ import {
 import { roundedInstant, type Scope, TaskWriter } from "@carillon/sdk/internal";
 import type { Timing } from "@carillon/store";
 import { z } from "zod";
+import { bulk, bulkResult } from "../bulk/bulk.js";
 import { emptyLoad } from "../occurrences/load.js";
 import { operation } from "../operation.js";
 import { count, dryRun, duration, given, instant, time } from "../shapes.js";
-import { bulk, bulkResult } from "./bulk.js";
 
 const MINUTE = 60_000;
 /** Most tasks of one call: the change names each, so that it can be undone. */
@@ -22,7 +22,7 @@ const MOST = 1_000;
 /** Steps of the curve, about. */
 const STEPS = 40;
 
-export const spreadMany = operation({
+export const spreadTasks = operation({
   http: "POST /tasks/spread",
   role: "admin",
   reach: "owner",
