@@ -263,7 +263,10 @@ describe("the change log", () => {
     const first = await operatorOf(kit.client).changes.list({ limit: 3 });
     const rest = await operatorOf(kit.client).changes.list({ cursor: first.cursor });
     expect([first.changes.length, rest.changes.length, rest.cursor]).toEqual([3, 1, undefined]);
-    await expect(operatorOf(kit.client).changes.list({ cursor: "x" })).rejects.toMatchObject({
+    const { changes } = operatorOf(kit.client);
+    const large = `${2n ** 64n}-0`;
+    await expect(changes.undo({ id: large })).rejects.toMatchObject({ field: "id" });
+    await expect(changes.list({ cursor: large })).rejects.toMatchObject({
       field: "cursor",
     });
   });

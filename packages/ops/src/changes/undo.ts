@@ -19,7 +19,7 @@ export const undoChange = operation({
   output: bulkResult,
   async run(call, { id, dryRun }) {
     const { scope, store, by, log, owner } = call;
-    assertEntry(id);
+    assertEntry(id, "id");
     const [ms, number] = id.split("-");
     const [stored] = await store.changes.page(`${ms}-${Number(number) + 1}`, 1);
     const change = stored?.id === id ? decodeChange(stored) : undefined;

@@ -171,9 +171,13 @@ export function assertCursor(cursor: unknown): void {
   throw invalid("cursor", `got ${quote(cursor)}.`, "Give the cursor of the previous page.");
 }
 
-/** @throws `INVALID_OPTION` */
-export function assertEntry(cursor: string | undefined): string | undefined {
-  assertCursor(cursor);
-  if (cursor === undefined || /^\d{1,20}-\d{1,20}$/.test(cursor)) return cursor;
-  throw invalid("cursor", "not a cursor.", "Give the cursor of the previous page.");
+/** Asserts that it can be the id of an entry of a log: Redis refuses numbers beyond 64 bits. @throws `INVALID_OPTION` */
+export function assertEntry(id: string | undefined, field = "cursor"): string | undefined {
+  assertCursor(id);
+  if (id === undefined || /^\d{1,19}-\d{1,19}$/.test(id)) return id;
+  throw invalid(
+    field,
+    `not a ${field}.`,
+    `Give ${field === "id" ? "the id of an entry" : "the cursor of the previous page"}.`,
+  );
 }
