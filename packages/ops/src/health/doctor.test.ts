@@ -324,6 +324,22 @@ it("reads a part of many tasks, and says so; a bound client is refused", async (
   await expect(examined(new Client({ store, owner: "acme" }))).rejects.toMatchObject({ code: "FORBIDDEN" });
 });
 
+it("finds a task that never ran behind a thousand others", async () => {
+  const yesterday = new Date(Date.now() - DAY);
+  const cron = `0 0 ${yesterday.getUTCDate()} ${yesterday.getUTCMonth() + 1} *`;
+  await client.put(task("z", { schedule: { cron } }));
+  await field("z", "created", Date.now() - 3 * DAY);
+  const { client: link } = internalsOf(store).link;
+  const names = (at: number) =>
+    Array.from({ length: 1_000 }, (_, i) => [at, `system/t${i}`]).flat() as number[];
+  await link.zadd(keys().tasks, ...names(0));
+  await link.zadd(keys().dues[0] ?? "", ...names(Date.now() + 30 * DAY));
+  const { findings } = await examined(client);
+  expect(findings.filter(({ code }) => code === "NEVER_RAN")).toMatchObject([
+    { message: expect.stringMatching(/^system\/z: /) },
+  ]);
+});
+
 it("finds that Redis is a replica; on its master nothing, also when it has left: a backup by redis-cli --rdb leaves the same traces", async () => {
   await admin("CONFIG", "SET", "repl-diskless-sync-delay", "0");
   const replica = await startRedis({ config: { replicaof: ["127.0.0.1", redis.port] } });

@@ -121,7 +121,7 @@ async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
     ...(await stuckDeliveries(scope, at, [...reasons, ...notes])),
     ...(writable ? await undeliverable(scope, tasks) : []),
     ...unplanned,
-    ...neverRan(tasks, schedules, at),
+    ...(await neverRan(scope, at)),
     ...(await tooLong(scope, tasks, schedules, at)),
     ...samples.flatMap(({ queue, tasks: all }) => herds(queue, all)),
     ...samples.flatMap(unreadable),
@@ -302,7 +302,10 @@ async function stuckDeliveries(
   ];
 }
 
-function neverRan(tasks: readonly StoredTask[], schedules: Schedules, now: number): Finding[] {
+/** An index has the tasks that never ran, so that they are found among any number of others. */
+async function neverRan(scope: Scope, now: number): Promise<Finding[]> {
+  const { tasks } = await scope.store.tasks.listDue({ neverRan: true }, SAMPLE / 2);
+  const [schedules] = schedulesOf(scope, tasks);
   const found = tasks.filter((task) => {
     const schedule = schedules.get(task);
     if (!schedule || task.fired > 0 || task.hasOpenRuns || schedule.delay !== undefined) return false;

@@ -33,14 +33,18 @@ export default function Changes() {
       <PageHead title={w.title} />
       <Panel title={w.list} end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
         <Loaded of={pages}>
-          {({ pages: read }) => (
-            <>
-              <Rows of={read.flatMap(({ changes }) => changes)} none={w.none}>
-                {(change) => <Row key={change.id} change={change} />}
-              </Rows>
-              <More of={pages}>{w.more}</More>
-            </>
-          )}
+          {({ pages: read }) => {
+            const changes = read.flatMap(({ changes }) => changes);
+            const last = params.has("undo") ? changes.find(({ undo }) => undo) : undefined;
+            return (
+              <>
+                <Rows of={changes} none={w.none}>
+                  {(change) => <Row key={change.id} change={change} undoes={change === last} />}
+                </Rows>
+                <More of={pages}>{w.more}</More>
+              </>
+            );
+          }}
         </Loaded>
       </Panel>
     </>
@@ -49,11 +53,14 @@ export default function Changes() {
 
 function Row({
   change: { id, at, kind, by, origin, scope, count, before, after, details, undo },
+  undoes,
 }: {
   change: Change;
+  /** Whether it asks at once if it is to be undone. */
+  undoes: boolean;
 }) {
   const { define } = useMe();
-  const [isUndoing, setUndoing] = useState(false);
+  const [isUndoing, setUndoing] = useState(undoes);
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   return (
     <li>

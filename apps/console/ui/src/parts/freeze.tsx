@@ -21,11 +21,7 @@ const w = words.freezes;
 type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
 
 /** The time of a freeze: its end, or its windows. */
-export function When({
-  freeze: { active, activeUntil, from, until, humanized, length },
-}: {
-  freeze: FreezeView;
-}) {
+function When({ freeze: { active, activeUntil, from, until, humanized, length } }: { freeze: FreezeView }) {
   if (humanized !== undefined) {
     return (
       <>

@@ -40,7 +40,7 @@ export function notifyOfMany(verb: keyof typeof words.bulk.done, { count, refuse
   notify(
     "ok",
     words.bulk.done[verb](count),
-    verb === "spread" ? [words.changes.undo, "/changes"] : undefined,
+    verb === "spread" ? [words.changes.undo, "/changes?undo"] : undefined,
   );
   if (refused.count > 0) notify("bad", words.effect.refused(refused.count, refused.sample[0]?.message ?? ""));
 }
