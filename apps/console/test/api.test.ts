@@ -515,7 +515,7 @@ describe("the namespace", () => {
     const sent = await api("POST", "/alerts/test", { target: secret });
     expect(sent).toMatchObject({ status: 202, body: { run: expect.stringMatching(/^test-/) } });
     expect((await api("POST", "/alerts/test", { target: "ftp://x" })).body.error).toMatchObject({
-      field: "url",
+      field: "target",
     });
     const undelivered = (await api("GET", "/alerts/undelivered")).body;
     expect(undelivered["deliveries"]).toMatchObject([

@@ -431,6 +431,13 @@ onEveryEngine("bad input", (connection) => {
       "INVALID_OPTION",
       "types",
     ],
+    [
+      "types.allow",
+      (types) => operatorOf(client).types.allow({ types }),
+      [["ok", "a b"]],
+      "INVALID_NAME",
+      "types[1]",
+    ],
     ["putMany", (tasks) => client.putMany(tasks), [5, undefined, null, {}], "INVALID_TASK", "tasks"],
     ["a change", (change) => client.update("there", change), [undefined, {}], "INVALID_OPTION", "change"],
     [

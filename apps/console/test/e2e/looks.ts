@@ -11,7 +11,7 @@ const LOOKS = (["phone", "desktop"] as const).flatMap((size) =>
   (["light", "dark"] as const).map((colorScheme) => ({ size, colorScheme })),
 );
 
-const WIDTHS = [320, 768, 1_024, 1_280, 2_560];
+const WIDTHS = [320, 768, 1_024, 1_440, 2_560];
 /** Gives all texts the widest of the usual fonts, which some systems have as their own. */
 const WIDEST_FONT = "document.documentElement.style.setProperty('--font', 'DejaVu Sans, Verdana')";
 
@@ -52,7 +52,18 @@ const OVERLAPS = `(() => {
   return found.slice(0, 3);
 })()`;
 
-/** Opens each page once and shows it in each look. @returns what is wrong: too wide, texts that overlap, or a serious finding of axe */
+/** Script for the page: times that are not shown as the page shows times, outside of what is code. */
+const RAW_TIMES = `(() => {
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (texts.nextNode()) {
+    const { data, parentElement: of } = texts.currentNode;
+    if (/\\d{4}-\\d\\d-\\d\\dT\\d/.test(data) && !of.closest("pre, code, textarea, .mono")) found.push(data);
+  }
+  return found;
+})()`;
+
+/** Opens each page once and shows it in each look. @returns what is wrong: too wide, texts that overlap, raw times, or a serious finding of axe */
 export async function lookAt(
   { page, go, show, axe }: Visit,
   pages: Record<string, string>,
@@ -74,6 +85,8 @@ export async function lookAt(
       if (checked) wrong.push(...(await axe()).map((finding) => `${shown}: ${finding}`));
       if (PICTURES) await page.screenshot({ path: join(FOLDER, `${shown}.png`), fullPage: true });
     }
+    const raw = await page.evaluate<string[]>(RAW_TIMES);
+    wrong.push(...raw.map((text) => `${name}: ${text}`));
     await page.evaluate(WIDEST_FONT);
     for (const width of WIDTHS) {
       await show({ size: { width, height: 900 } });

@@ -50,10 +50,12 @@ describe.skipIf(!binary)("the pages in a browser", () => {
   beforeAll(async () => {
     world = await startWorld(binary!);
     await put("fine");
-    await put("fails", { type: "bad", description: `<i>one</i> that fails ${"x".repeat(300)}` });
+    await put("fails", { type: "bad", description: `<i>one</i>${"x".repeat(490)}` });
     await put("slow", { type: "slow" });
     await put("lonely", { type: "nobody", queue: "alone" });
     await put("paused", { owner: "acme", tags: ["tenant"] });
+    await put("single", { schedule: { at: "2099-01-01T00:00:00Z" } });
+    await put("bounded", { schedule: { ...later, start: "2099-01-01T00:00:00Z" } });
     await world.client.pause("acme/paused", { note: "until <b>Friday</b>" });
     await world.client.trigger("fails");
     await world.client.trigger("fine");
@@ -206,6 +208,19 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.locator("pre.output", { hasText: "slow work begins" }).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.locator("main h1 + .badge", { hasText: "cancelled" }).waitFor();
+  });
+
+  test("a run of 500 items whose last ones failed shows these first, and does them again", async () => {
+    await put("many", { type: "many", schedule: { manual: true } });
+    const { run } = (await world.client.trigger("many")) as { run: string };
+    await settled("many");
+    const { page, go } = await world.as("operator");
+    await go(`/runs/${run}`);
+    await page.getByText("10 of 500 failed", { exact: true }).waitFor();
+    expect(await page.locator("details.item summary").first().textContent()).toContain("#490");
+    await page.getByRole("button", { name: "Do the failed ones again" }).click();
+    await page.getByText("10 of 10 failed", { exact: true }).waitFor();
+    await world.client.delete("many");
   });
 
   test("a task is paused with a note; many are resumed with their missed occurrences", async () => {
@@ -526,9 +541,8 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByRole("button", { name: "Test" }).click();
     await dialog.getByRole("textbox").fill("nonsense");
     await dialog.getByRole("button", { name: "Test" }).click();
-    await dialog.getByRole("alert").waitFor();
-    // A refused action keeps the focus.
-    expect(await dialog.locator("button:focus").textContent()).toBe("Test");
+    // The field that is refused says so, and has the focus.
+    await dialog.locator(".field:has(input[aria-invalid=true]:focus) .refusal").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Silence" }).click();
     await dialog.getByRole("textbox", { name: "Task" }).fill("fails");
@@ -554,7 +568,10 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByLabel("Description").waitFor();
     expect(await page.getByRole("button", { name: "Save" }).count()).toBe(0);
     await page.goto(`${world.url}/task`);
-    await page.getByText("This page does not exist.").waitFor();
+    await titleOf(page, "This page does not exist.").waitFor();
+    await page.goto(`${world.url}/runs/gone%40by-now`);
+    await titleOf(page, "Run of gone").waitFor();
+    await page.getByText('No run has the id "gone@by-now".', { exact: false }).waitFor();
     const answer = await page.request.post(`${world.url}/api/v1/tasks/q/system/fine/pause`, {
       headers: { origin: world.url },
     });
@@ -710,8 +727,13 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await go("/rules");
     await page.getByRole("button", { name: "Set a quota" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Scope", { exact: true }).fill("owner:acme");
     await dialog.getByLabel("Most tasks", { exact: true }).fill("100");
+    const scope = dialog.getByLabel("Scope", { exact: true });
+    await scope.fill("acme");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    // The field that is refused says so, and has the focus.
+    await dialog.locator(".field:has(input[aria-invalid=true]:focus) .refusal").waitFor();
+    await scope.fill("owner:acme");
     await dialog.getByRole("button", { name: "Save" }).click();
     await page.getByText("at most 100 tasks", { exact: true }).waitFor();
     await page.getByRole("link", { name: "owner:acme", exact: true }).click();
@@ -737,7 +759,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await bound.page.getByRole("alert").first().waitFor();
   });
 
-  test("no page has serious axe findings in either theme, is too wide, or has texts that overlap", async () => {
+  test("no page has serious axe findings in either theme, is too wide, or has texts that overlap or times of the server", async () => {
     expect(await lookAt(await world.as("admin"), pages)).toEqual([]);
   });
 

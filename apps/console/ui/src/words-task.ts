@@ -120,7 +120,7 @@ export const taskWords = {
     frozenLater: (scope: string) => `To be frozen: ${scope}`,
     cancelQueued: "Also cancel runs that wait for a worker",
     missed: "Times that passed while paused",
-    missedHint: (policy: unknown) => `Its catch-up policy: ${JSON.stringify(policy)}`,
+    missedHint: (policy: string) => `Its catch-up policy: ${policy}.`,
     missedRules: { skip: "drop them", "catch-up": "let the catch-up policy decide" },
     from: (zone: string) => `From (${zone})`,
     to: (zone: string) => `To, included (${zone})`,
@@ -154,7 +154,6 @@ export const taskWords = {
     show: "Show",
     showRestore: "Show or restore",
     restore: "Restore",
-    inForce: "In force now",
   },
   run: {
     title: (task: string) => `Run of ${task}`,

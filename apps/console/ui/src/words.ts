@@ -23,7 +23,6 @@ export const words = {
   notJson: "This is not JSON yet.",
   unsaved: "What you have entered is not stored. Leave it?",
   none: "–",
-  once: "once,",
   /** Part of a schedule's words that its title has too. */
   fromEpoch: ", counted from the Unix epoch",
   ahead: { hour: "In 1 h", evening: "18:00", morning: "Tomorrow 08:00", monday: "Monday 08:00" },
@@ -113,8 +112,12 @@ export const words = {
     owners: "Owners",
     ownersHint: "It shows the tasks of these alone, with spaces between. Empty: everything.",
     end: (zone: string) => `Until (${zone})`,
-    made: { viewer: "The link", badge: "The badge's address", operator: "The link", admin: "The link" },
-    once: "Whoever has this address can read until its end, or until you revoke it. It is not shown again.",
+    made: { viewer: "The link", badge: "The badge's address" },
+    once: "It is not shown again, and holds until its end, or until you revoke it. Whoever has it",
+    may: {
+      viewer: "can read.",
+      badge: "sees the badges of these tasks: put the queue, the owner and the id of one in the address.",
+    },
     everything: "everything",
     expired: "over",
     never: "no end",
@@ -280,7 +283,7 @@ export const words = {
     tag: "Tag",
     queue: "Queue",
     sort: "Order",
-    sorts: { name: "By queue and name", next: "By next time", last: "By last run" },
+    sorts: { name: "By queue, name", next: "By next time", last: "By last run" },
     columns: {
       task: "Task",
       schedule: "Schedule",

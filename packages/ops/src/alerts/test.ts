@@ -54,11 +54,18 @@ export const testAlert = operation({
   },
 });
 
-/** @throws `INVALID_OPTION` */
+/** @throws `INVALID_OPTION`, naming the field of this operation's input, not that of the destination */
 function checked({ target, format, url }: z.output<typeof input>): AlertTarget {
+  const to = targetInput(target, format);
   try {
-    return parseTarget({ ...targetInput(target, format), ...(url !== undefined && { url }) });
+    return parseTarget({ ...to, ...(url !== undefined && { url }) });
   } catch (error) {
-    throw error instanceof z.ZodError ? fromZod(error, "INVALID_OPTION") : error;
+    if (!(error instanceof z.ZodError)) throw error;
+    const isTarget = ([name = ""]: readonly PropertyKey[]) =>
+      name in to && (name !== "url" || url === undefined);
+    const issues = error.issues.map((issue) =>
+      isTarget(issue.path) ? { ...issue, path: ["target"] } : issue,
+    );
+    throw fromZod(new z.ZodError(issues), "INVALID_OPTION");
   }
 }

@@ -16,7 +16,7 @@ export const allowTypes = operation({
   input: z.strictObject({ types: z.array(given, "not a list of texts") }),
   output: taskTypes,
   async run({ store: { registry }, log }, { types }) {
-    const names = new Set(types.map((type) => assertName(type, "type")));
+    const names = new Set(types.map((type, i) => assertName(type, `types[${i}]`)));
     const before = await registry.types();
     await registry.setTypes([...names]);
     const facts = { before: shown({ types: before }), after: shown({ types: [...names].sort() }) };

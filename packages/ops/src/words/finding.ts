@@ -1,7 +1,6 @@
 import {
   duration,
   formatDuration,
-  formatInstant,
   gapText,
   reasonText,
   settingText,
@@ -121,7 +120,7 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
       const { count, read, queue, at, perSecond } = finding;
       const spread = formatDuration(Math.ceil(count / perSecond) * 1_000);
       return [
-        `${count} of the ${read} tasks read of queue ${queue} are due at ${formatInstant(at)}.`,
+        `${count} of the ${read} tasks read of queue ${queue} are due at ${voice.time(at)}.`,
         `Spread them: "jitter": "${spread}" in their schedules makes ${perSecond} a second of them.`,
       ];
     }

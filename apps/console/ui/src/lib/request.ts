@@ -31,6 +31,6 @@ export function searchOf(query: Query): string {
 }
 
 export function inPath(part: string): string {
-  // The router reads the path like this: it decodes no `%40`.
+  // The router decodes no `%40`.
   return encodeURIComponent(part).replace("%40", "@");
 }

@@ -16,6 +16,7 @@ const w = words.access;
 const WEEK = 7 * 24 * 3_600_000;
 const MINUTE = 60_000;
 type Made = AnswerTo<"tokens.create">;
+type Role = keyof typeof w.roles;
 
 /** Named tokens, and links that open the console for reading until an end. */
 export default function Access() {
@@ -79,8 +80,10 @@ export function NewLink({ owner }: { owner?: string }) {
       <Button onClick={() => setNew(true)}>{w.add}</Button>
       {isNew ? <AskLink owner={owner} onDone={setMade} onClose={() => setNew(false)} /> : null}
       {made ? (
-        <Dialog title={w.made[made.token.role as keyof typeof w.made]} onClose={() => setMade(undefined)}>
-          <p>{w.once}</p>
+        <Dialog title={w.made[made.token.role as Role]} onClose={() => setMade(undefined)}>
+          <p>
+            {w.once} {w.may[made.token.role as Role]}
+          </p>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long one is scrolled with the keyboard */}
           <pre tabIndex={0}>{addressOf(made)}</pre>
         </Dialog>
@@ -98,7 +101,7 @@ interface AskProps {
 function AskLink({ owner = "", onDone, onClose }: AskProps) {
   const zone = useZone();
   const now = useNow();
-  const [role, setRole] = useState<keyof typeof w.roles>("viewer");
+  const [role, setRole] = useState<Role>("viewer");
   const [name, setName] = useState("");
   const [owners, setOwners] = useState(owner);
   const [expires, setExpires] = useState(() => fieldTime(Math.ceil((now + WEEK) / MINUTE) * MINUTE, zone));

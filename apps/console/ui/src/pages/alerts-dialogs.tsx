@@ -84,7 +84,7 @@ export function TestAlert({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <p>{w.testHint}</p>
-      <TextField label={w.target} required most={2_048} value={target} onSet={setTarget} />
+      <TextField label={w.target} path="target" required most={2_048} value={target} onSet={setTarget} />
       <Field label={w.format}>
         <Select value={format} options={{ "": w.byTarget, ...w.formats }} onSet={setFormat} />
       </Field>

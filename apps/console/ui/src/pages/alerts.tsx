@@ -10,7 +10,7 @@ import { Select } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
-import { Relative, Time } from "../parts/time.js";
+import { Prose, Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { NewSilence, silenceText, TestAlert } from "./alerts-dialogs.js";
 
@@ -177,7 +177,11 @@ function About({
       <span className="end soft">
         <Relative at={at} /> · <Time at={at} />
       </span>
-      {text === undefined ? null : <span className="wide any">{text}</span>}
+      {text === undefined ? null : (
+        <span className={error === undefined ? "wide any sentence" : "wide any"}>
+          <Prose of={text} />
+        </span>
+      )}
     </>
   );
 }

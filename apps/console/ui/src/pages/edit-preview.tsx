@@ -5,6 +5,7 @@ import type { Draft } from "../lib/definition.js";
 import { useCall, useLater } from "../lib/query.js";
 import { LOCAL_ZONE, shortTime, useNow } from "../lib/time.js";
 import { ErrorNote, Panel, Scroll, TableHead } from "../parts/page.js";
+import { Prose } from "../parts/time.js";
 import { words } from "../words.js";
 import { Year } from "./edit-year.js";
 
@@ -46,11 +47,19 @@ export function EditPreview({ preview, stored }: Props) {
         {data === undefined || error ? null : (
           <>
             <p>
-              <strong>{data.humanized}</strong> <code className="soft">{data.canonical}</code>
+              <strong>
+                <Prose of={data.humanized} />
+              </strong>{" "}
+              <code className="soft">{data.canonical}</code>
             </p>
             {data.warnings.map(({ code, message, remedy }) => (
               <p key={code} className="note" data-tone="warn">
-                <span>{message}</span> <span className="soft">{remedy}</span>
+                <span>
+                  <Prose of={message} />
+                </span>{" "}
+                <span className="soft">
+                  <Prose of={remedy} />
+                </span>
               </p>
             ))}
             {data.year ? <Year days={data.year} timezone={data.timezone} /> : null}
@@ -107,7 +116,7 @@ function Notes({ time: { due, nominal, notes } }: { time: Preview["next"][number
       )}
       {notes.map(({ code, text }) => (
         <span key={code} className="block small note" data-tone="warn">
-          {text}
+          <Prose of={text} />
         </span>
       ))}
     </>

@@ -45,7 +45,13 @@ function Defaults() {
             ({ scope, policies: Object.keys(Object(policies)).length === 0 ? null : policies }) as never
           }
         >
-          <JsonField label={w.policies} hint={w.policiesHint} value={policies} onEdit={setPolicies} />
+          <JsonField
+            label={w.policies}
+            hint={w.policiesHint}
+            path="policies"
+            value={policies}
+            onEdit={setPolicies}
+          />
         </Change>
       }
     >
@@ -232,6 +238,7 @@ function Change<Name extends OperationName>(props: ChangeProps<Name>) {
         <TextField
           key={field}
           label={w.fields[field]}
+          path={field}
           of={field}
           required={i === 0 && !optional}
           value={typed[field] ?? ""}

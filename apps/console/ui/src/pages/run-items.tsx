@@ -75,7 +75,7 @@ function Item({ item }: { item: RunItem }) {
         <span className="soft">#{index}</span> <Badge tone={TONES[status]}>{w.itemStates[status]}</Badge>{" "}
         {error === undefined ? null : <span className="small any">{firstLine(error)}</span>}
         {started === undefined || finished === undefined ? null : (
-          <span className="end soft">{duration(finished - started)}</span>
+          <span className="end soft nowrap">{duration(finished - started)}</span>
         )}
       </summary>
       <div className="stack">

@@ -24,12 +24,13 @@ const LIVE_MS = 1_000;
 
 /** One run: its attempts on a line of time, its output as it is written, and its end. */
 export default function RunPage({ params }: PageProps) {
-  const id = params["id"]!;
+  // The router decodes no `%40`, which some programs make of the address.
+  const id = params["id"]!.replace("%40", "@");
   const run = useCall("runs.get", { id });
   const open = run.data !== undefined && run.data.state !== "final";
   useCall("runs.get", open ? { id } : undefined, { refresh: LIVE_MS });
   return (
-    <Loaded of={run}>
+    <Loaded of={run} title={w.title(id.replace(/@.*/, ""))}>
       {(run) => (
         <>
           <PageHead title={w.title(shortName(run.task))} badge={<RunBadge run={run} />}>

@@ -90,8 +90,10 @@ export default function Runs() {
               checked={isSlowest}
               onSet={(on) => set({ sort: on ? "took" : undefined })}
             />
-            {range("from", from)}
-            {range("to", to)}
+            <div className="inline">
+              {range("from", from)}
+              {range("to", to)}
+            </div>
             <Filters names={FIELDS} labels={w.fields} act={words.changes.filter} />
             {params.size === 0 ? null : <Link href="/runs">{words.list.clear}</Link>}
             {act ? <Button onClick={() => setReplays("all")}>{words.replay.all}</Button> : null}

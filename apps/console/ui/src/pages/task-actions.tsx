@@ -111,7 +111,7 @@ function Resume({ task, onClose }: Props) {
       says={w.resumed}
       onClose={onClose}
     >
-      <Field label={w.missed} hint={w.missedHint(task.catchUp)}>
+      <Field label={w.missed} hint={w.missedHint(words.edit.catchUps[task.catchUp])}>
         <Select value={missed} options={w.missedRules} onSet={setMissed} />
       </Field>
     </Confirm>

@@ -14,7 +14,7 @@ import { Answer } from "../parts/explain.js";
 import { Empty, Loaded, More, Panel } from "../parts/page.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge, OutcomeBadge } from "../parts/state.js";
-import { Relative, Time } from "../parts/time.js";
+import { Prose, Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 
 const w = words.task;
@@ -57,7 +57,7 @@ export function Figures({ task }: Props) {
         <Loaded of={stats}>
           {(stats) => (
             <div className="stack">
-              {stats.runs === stats.open ? <p className="soft">{w.noEnds}</p> : null}
+              {stats.runs === stats.open ? <Empty>{w.noEnds}</Empty> : null}
               <dl className="figures">
                 <Figure name={w.successRate} value={stats.successRate} as={percent} />
                 <Figure name={w.usual} value={stats.usualMs} as={duration} />
@@ -133,7 +133,11 @@ export function Skips({ task }: Props) {
               >
                 {words.explain.title}
               </Button>
-              {note === undefined ? null : <span className="wide small soft any">{note}</span>}
+              {note === undefined ? null : (
+                <span className="wide small soft any">
+                  <Prose of={note} />
+                </span>
+              )}
               {isAsked ? (
                 <div className="wide">
                   <Answer task={task} at={asked.at} onPick={(at) => setAsked({ row, at })} />

@@ -9,7 +9,7 @@ import { namesIn } from "../lib/schedule-form.js";
 import { FrozenNotes } from "../parts/freeze.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead } from "../parts/page.js";
-import { Badge, TaskBadge } from "../parts/state.js";
+import { TaskBadge } from "../parts/state.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { type Action, TaskDialog } from "./task-actions.js";
@@ -24,7 +24,7 @@ export default function TaskPage({ params }: PageProps) {
   const task = useCall("tasks.get", refOf(name));
   const [action, setAction] = useState<Action | undefined>();
   return (
-    <Loaded of={task} failed={<Revisions name={name} />}>
+    <Loaded of={task} title={shortName(name)} failed={<Revisions name={name} />}>
       {(task) => (
         <>
           <PageHead title={shortName(task)} badge={<TaskBadge {...task} />}>
@@ -104,7 +104,7 @@ function Facts({ task }: { task: Task }) {
           <div className="full">
             <dt>{words.task.schedule}</dt>
             <dd className="words" title={humanized}>
-              <ScheduleText of={task} />
+              <ScheduleText of={humanized} />
               {[...new Set(namesIn(task.schedule))].map((name) => (
                 <Link key={name} className="block small" href={`/calendars?open=${encodeURIComponent(name)}`}>
                   {words.task.calendar(name)}
@@ -160,13 +160,17 @@ function Facts({ task }: { task: Task }) {
         <p className="small soft">
           {words.task.type(task.type)} · {words.list.queue.toLowerCase()}{" "}
           <Link href={`/tasks?queue=${encodeURIComponent(task.queue)}`}>{task.queue}</Link> ·{" "}
-          {words.list.owner.toLowerCase()} <Link href={ownerPath(task.owner)}>{task.owner}</Link>{" "}
-          {task.tags.map((tag) => (
-            <Link key={tag} href={`/tasks?tag=${encodeURIComponent(tag)}`}>
-              <Badge>{tag}</Badge>
-            </Link>
-          ))}
+          {words.list.owner.toLowerCase()} <Link href={ownerPath(task.owner)}>{task.owner}</Link>
         </p>
+        {task.tags.length === 0 ? null : (
+          <p className="chips">
+            {task.tags.map((tag) => (
+              <Link key={tag} className="chip" href={`/tasks?tag=${encodeURIComponent(tag)}`}>
+                {tag}
+              </Link>
+            ))}
+          </p>
+        )}
         {task.set === undefined ? null : <OfSet {...task.set} />}
       </div>
     </section>

@@ -267,7 +267,7 @@ const COLUMNS: readonly Column<Task>[] = [
     wide: true,
     cell: (task) => (
       <span className="two-lines" title={task.humanized}>
-        <ScheduleText of={task} />
+        <ScheduleText of={task.humanized} />
       </span>
     ),
   },

@@ -10,7 +10,7 @@ import { Filters } from "../parts/filters.js";
 import { HeatMap } from "../parts/heat-map.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { SpreadDialog } from "../parts/spread.js";
-import { Relative, Time } from "../parts/time.js";
+import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { words } from "../words.js";
 
 const w = words.timeline;
@@ -157,21 +157,18 @@ function Steps({ steps, filter }: { steps: readonly BusyStep[]; filter: Filter }
             {collisions.length === 0 ? (
               <p className="wide soft">{w.apart}</p>
             ) : (
-              <details className="wide stack" open={steps.length === 1}>
+              <details className="wide" open={steps.length === 1}>
                 <summary>
                   {w.meet(collisions[0]!.count)}:{" "}
-                  {collisions[0]!.schedules[0]?.humanized.replace(words.fromEpoch, "")}
+                  <ScheduleText of={collisions[0]!.schedules[0]?.humanized ?? ""} />
                 </summary>
                 {collisions.map((collision) => (
                   <div key={collision.at}>
-                    <h3>
-                      {collision.at === at ? null : (
-                        <>
-                          <Time at={collision.at} />:{" "}
-                        </>
-                      )}
-                      {w.meet(collision.count)}
-                    </h3>
+                    {collision.at === at ? null : (
+                      <h3>
+                        <Time at={collision.at} />: {w.meet(collision.count)}
+                      </h3>
+                    )}
                     <ul>
                       {collision.schedules.map((one) => (
                         <Crowd key={`${one.humanized} ${taskPath(one.sample[0] as Named)}`} of={one} />
@@ -196,7 +193,7 @@ function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }
   return (
     <li className="inline">
       <span className="soft">
-        {words.tasks(tasks)}, {humanized.replace(words.fromEpoch, "")}:
+        {words.tasks(tasks)}, <ScheduleText of={humanized} />:
       </span>
       <ul className="inline">
         {sample.map((task) => (

@@ -11,7 +11,7 @@ export function Changed({ of: { before, after, times } }: { of: Preview }) {
   const now = new Set(times.after.map(({ nominal }) => nominal));
   const all = [...new Set([...old, ...now])].sort((a, b) => a - b);
   return (
-    <>
+    <div className="stack" role="status">
       <FieldTable before={before} after={after} />
       {all.every((at) => old.has(at) && now.has(at)) ? null : (
         <Scroll label={w.times}>
@@ -28,7 +28,7 @@ export function Changed({ of: { before, after, times } }: { of: Preview }) {
           </table>
         </Scroll>
       )}
-    </>
+    </div>
   );
 }
 
@@ -50,7 +50,7 @@ export function FieldTable(props: {
       <tbody>
         {fields.map((field) => (
           <tr key={field}>
-            <td title={field}>{labelOf(field)}</td>
+            <td className={labelOf(field) === field ? "mono" : undefined}>{labelOf(field)}</td>
             <td className="any mono" data-name={columns[1]}>
               {JSON.stringify(before?.[field]) ?? words.none}
             </td>

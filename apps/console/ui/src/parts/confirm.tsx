@@ -15,6 +15,7 @@ import { Form, useRefusal } from "./form.js";
 import { NameInput } from "./name-input.js";
 import { notify } from "./notices.js";
 import { ErrorNote } from "./page.js";
+import { Prose } from "./time.js";
 
 interface Props<Name extends OperationName> {
   title: string;
@@ -109,7 +110,11 @@ export function Field({ label, hint, path, children }: Labelled & { children: Re
       </label>
       {isDescribed ? (
         <span id={id} className="small">
-          {refusal === undefined ? null : <span className="refusal">{refusal}</span>}
+          {refusal === undefined ? null : (
+            <span className="refusal">
+              <Prose of={refusal} />
+            </span>
+          )}
           {hint === undefined ? null : <span className="soft">{hint}</span>}
         </span>
       ) : null}

@@ -42,13 +42,12 @@ export function isNothing({ count, total }: Answer): boolean {
 /** An effect in numbers, with the tasks that it concerns. */
 export function Effect({ of }: { of: Answer }) {
   const { holds, preview, moved, count, total, left, until, curve, sample = [], refused } = of;
-  // A preview has colours of its own.
-  const plain = preview === undefined ? "ok" : undefined;
-  const tone = isNothing(of) || (holds?.warnings.length ?? 0) > 0 ? "warn" : plain;
+  const tone = isNothing(of) || (holds?.warnings.length ?? 0) > 0 ? "warn" : "ok";
+  // It has colours of its own.
+  if (preview) return <Changed of={preview} />;
   return (
     <div className="note" role="status" data-tone={tone}>
       {holds === undefined ? null : <Holds of={holds} />}
-      {preview === undefined ? null : <Changed of={preview} />}
       {moved === undefined ? null : <Moved of={moved} />}
       {total === undefined ? null : (
         <strong>

@@ -9,7 +9,7 @@ import { words } from "../words.js";
 import { Button } from "./button.js";
 import { Loaded } from "./page.js";
 import { Badge, type Tone } from "./state.js";
-import { Time } from "./time.js";
+import { Prose, Time } from "./time.js";
 
 type Explanation = AnswerTo<"occurrences.explain">;
 
@@ -86,7 +86,7 @@ export function Answer({ task, at, onPick }: Props & { at: number }) {
                 <Time at={time} />
               </strong>{" "}
               <Badge tone={TONES[verdict] ?? "none"}>{words.explain.verdicts[verdict]}</Badge>{" "}
-              {explanationText(explanation, voice)}
+              <Prose of={explanationText(explanation, voice)} />
             </p>
             {hold === undefined ? null : (
               <p className="note" data-tone="warn">
@@ -97,7 +97,7 @@ export function Answer({ task, at, onPick }: Props & { at: number }) {
               <ol className="rows">
                 {events.map((event, i) => {
                   const { at, run, code } = event;
-                  const text = eventText(event, voice);
+                  const text = <Prose of={eventText(event, voice)} />;
                   return (
                     // biome-ignore lint/suspicious/noArrayIndexKey: the list only grows
                     <li key={`${code} ${i}`}>

@@ -15,7 +15,7 @@ import { Days } from "./days.js";
 import { notify } from "./notices.js";
 import { Rows } from "./page.js";
 import { Badge } from "./state.js";
-import { Relative, Time } from "./time.js";
+import { Prose, Relative, Time } from "./time.js";
 
 const w = words.freezes;
 type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
@@ -25,7 +25,7 @@ function When({ freeze: { active, activeUntil, from, until, humanized, length } 
   if (humanized !== undefined) {
     return (
       <>
-        {w.recurring(length === undefined ? "" : duration(length))} {humanized}
+        {w.recurring(length === undefined ? "" : duration(length))} <Prose of={humanized} />
       </>
     );
   }

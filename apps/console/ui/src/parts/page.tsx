@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { ApiError, Unreachable } from "../lib/api.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
+import { Prose } from "./time.js";
 
 /** Head of a page; sets the title of the window too. Buttons are its children. */
 export function PageHead({
@@ -42,10 +43,12 @@ export function Panel({ title, end, children }: { title: ReactNode; end?: ReactN
 /** An error: its message, with the remedy, and a button if it can be tried again. */
 export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() => unknown) | undefined }) {
   const text = error instanceof Error ? error.message : String(error);
-  const code = error instanceof ApiError ? error.code : undefined;
+  const { code, field } = error instanceof ApiError ? error : {};
   return (
     <div className="note" data-tone="bad" role="alert">
-      <span>{text}</span>
+      <span className={field === undefined ? "sentence" : undefined}>
+        <Prose of={text} />
+      </span>
       {code ? <code className="small">{code}</code> : null}
       {onRetry ? (
         <Button look="plain" onClick={() => void onRetry()}>
@@ -62,30 +65,37 @@ interface Loadable<T> {
   readonly refetch?: () => unknown;
 }
 
-/** Shows an answer of the API once it has arrived; an error together with the last known data, or with `failed`. */
+/**
+ * Shows an answer of the API once it has arrived; an error together with the last known data, or with `failed`. `title` is that of a page
+ * whose head comes with the answer.
+ */
 export function Loaded<T>({
   of,
+  title,
   failed,
   children,
 }: {
   of: Loadable<T>;
+  title?: string;
   failed?: ReactNode;
   children: (data: T) => ReactNode;
 }) {
-  if (of.data === undefined) {
-    if (of.error)
-      return (
-        <>
-          <ErrorNote error={of.error} onRetry={of.refetch} />
-          {failed}
-        </>
-      );
+  if (of.data === undefined)
     return (
-      <div className="loading" role="status">
-        <span className="unseen">{words.loading}</span>
-      </div>
+      <>
+        {title === undefined ? null : <PageHead title={title} />}
+        {of.error ? (
+          <>
+            <ErrorNote error={of.error} onRetry={of.refetch} />
+            {failed}
+          </>
+        ) : (
+          <div className="loading" role="status">
+            <span className="unseen">{words.loading}</span>
+          </div>
+        )}
+      </>
     );
-  }
   return (
     <>
       {of.error && !(of.error instanceof Unreachable) ? (

@@ -1,5 +1,4 @@
 import { relative } from "@carillon/ops/words";
-import type { Task } from "@carillon/sdk";
 import { fullTime, isoTime, shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 
@@ -32,13 +31,18 @@ export function Relative({ at }: { at: number }) {
   );
 }
 
-/** The schedule in words, with the time of one that happens once as the page shows times. */
-export function ScheduleText({ of: { schedule, humanized } }: { of: Pick<Task, "schedule" | "humanized"> }) {
-  const at = "at" in schedule ? Date.parse(String(schedule.at)) : Number.NaN;
-  if (Number.isNaN(at)) return humanized.replace(words.fromEpoch, "");
-  return (
-    <>
-      {words.once} <Time at={at} />
-    </>
-  );
+const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+
+/** A text of the server. The times in it are shown as the page shows times. */
+export function Prose({ of }: { of: string }) {
+  return of.split(INSTANT).map((part, i) => {
+    const at = i % 2 === 0 ? Number.NaN : Date.parse(part);
+    // biome-ignore lint/suspicious/noArrayIndexKey: its place is what it is
+    return Number.isNaN(at) ? part : <Time key={i} at={at} />;
+  });
+}
+
+/** A schedule in words, without what its title has too. */
+export function ScheduleText({ of }: { of: string }) {
+  return <Prose of={of.replace(words.fromEpoch, "")} />;
 }

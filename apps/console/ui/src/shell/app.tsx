@@ -12,7 +12,7 @@ import { Boundary } from "../parts/boundary.js";
 import { Button } from "../parts/button.js";
 import { Opens } from "../parts/dialog.js";
 import { Notices } from "../parts/notices.js";
-import { Empty, Loaded } from "../parts/page.js";
+import { Loaded, PageHead } from "../parts/page.js";
 import { words } from "../words.js";
 import { Help } from "./help.js";
 import { Nav } from "./nav.js";
@@ -161,7 +161,7 @@ function Shell({ me }: { me: Me }) {
                 </Route>
               ))}
               <Route>
-                <Empty>{words.shell.notFound}</Empty>
+                <PageHead title={words.shell.notFound} />
               </Route>
             </Switch>
           </Boundary>
