@@ -21,7 +21,7 @@ import {
   type RetentionOptions,
   type Store,
 } from "@carillon/store";
-import { type ClaimSettings, claimsOf } from "./seams.js";
+import { claimsOf } from "./seams.js";
 
 export interface SchedulerOptions {
   /** A Redis URL, several for a cluster, or an ioredis client whose options are used. */
@@ -75,21 +75,7 @@ export interface WatchdogOptions {
   readonly every?: Duration | undefined;
 }
 
-export interface Settings extends ClaimSettings {
-  readonly namespace: string;
-  readonly nodeId: string;
-  readonly logger: Logger;
-  /** Time-to-live of a mutex in ms; the rest of the option's time is for the node that takes over. */
-  readonly mutexTtl: number;
-  readonly rereadEvery: number;
-  readonly heartbeatEvery: number;
-  readonly grace: number;
-  readonly unsafeRedis: "refuse" | "warn";
-  readonly onAlert: ((alert: Alert) => void | Promise<void>) | undefined;
-  readonly consoleUrl: string | undefined;
-  readonly telemetry: ClaimTracer | undefined;
-  readonly watchdog: { readonly url: string; readonly every: number } | undefined;
-}
+export type Settings = ReturnType<typeof settle>;
 
 const KNOWN = [
   "connection",
@@ -110,7 +96,7 @@ const KNOWN = [
 ] as const satisfies (keyof SchedulerOptions)[];
 
 /** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION`, `INVALID_NAME` */
-export function settle(options: SchedulerOptions): Settings {
+export function settle(options: SchedulerOptions) {
   assertOptions(options, KNOWN);
   assertConnection(options);
   assertTelemetry(options.telemetry);
@@ -122,6 +108,7 @@ export function settle(options: SchedulerOptions): Settings {
     namespace: assertName(options.store?.namespace ?? options.namespace ?? DEFAULT_NAMESPACE, "namespace"),
     nodeId: assertName(options.nodeId ?? defaultNodeId(), "nodeId"),
     logger: options.logger ?? defaultLogger(),
+    /** Time-to-live of a mutex in ms; the rest of the option's time is for the node that takes over. */
     mutexTtl: Math.floor(0.9 * (durationOption(options.mutexTtl, "mutexTtl", 100, 60_000) ?? 3_000)),
     rereadEvery: durationOption(options.rereadEvery, "rereadEvery", 10, 30_000) ?? 30_000,
     heartbeatEvery: durationOption(options.heartbeatEvery, "heartbeatEvery", 100, 300_000) ?? 10_000,
@@ -146,7 +133,7 @@ function consoleUrlOf(url: string | undefined): string | undefined {
   );
 }
 
-function watchdogOf(watchdog: WatchdogOptions | undefined): Settings["watchdog"] {
+function watchdogOf(watchdog: WatchdogOptions | undefined): { url: string; every: number } | undefined {
   if (watchdog === undefined) return undefined;
   assertOptions(watchdog, ["url", "every"], "watchdog");
   const { url, every } = watchdog;

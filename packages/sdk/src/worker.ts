@@ -4,7 +4,6 @@ import { assertOptions, durationOption, processId, stoppedError } from "@carillo
 import {
   bullPrefix,
   type ConnectionSpec,
-  defaultLogger,
   failsForAll,
   type Heartbeat,
   type Logger,
@@ -18,7 +17,6 @@ import {
 import { seamsOf, turnWorker } from "@carillon/store/internal";
 import type { Job } from "bullmq";
 import { MOST_MS } from "./options.js";
-import { typesByName } from "./task-type.js";
 import { ActiveJobs } from "./worker/active.js";
 import { backoffStrategy } from "./worker/backoff.js";
 import { CancelListener } from "./worker/cancels.js";
@@ -28,7 +26,13 @@ import { captureConsole } from "./worker/console-capture.js";
 import { logEvent } from "./worker/event-log.js";
 import { Lacking, workerHeartbeat } from "./worker/heartbeat.js";
 import { ItemQueues } from "./worker/item-queues.js";
-import { checkOptions, type StopOptions, type WorkerEvents, type WorkerOptions } from "./worker/options.js";
+import {
+  type Settings,
+  type StopOptions,
+  settle,
+  type WorkerEvents,
+  type WorkerOptions,
+} from "./worker/options.js";
 import { OutputSaver } from "./worker/output-saver.js";
 import type { Parts } from "./worker/parts.js";
 import { Processor } from "./worker/processor.js";
@@ -51,8 +55,10 @@ const NEVER = 1_000_000;
 export class Worker extends EventEmitter<WorkerEvents> {
   /** Its name in the list of workers, and in the records of the runs that it works. */
   readonly id = processId(hostname(), process.pid, newToken());
-  readonly #options: WorkerOptions;
+  readonly #settings: Settings;
   readonly #store: Store;
+  /** Whether `stop` closes the store. */
+  readonly #closes: boolean;
   readonly #logger: Logger;
   readonly #clock: WorkerClock;
   readonly #active = new ActiveJobs();
@@ -73,9 +79,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
   /** @throws `INVALID_OPTION` */
   constructor(options: WorkerOptions) {
     super();
-    checkOptions(options);
-    this.#options = options;
-    this.#logger = options.logger ?? defaultLogger();
+    this.#settings = settle(options);
+    this.#logger = this.#settings.logger;
+    this.#closes = !options.store;
     this.#clock = seamsOf<WorkerSeams>(options).clock ?? monotonicClock;
     this.#store =
       options.store ??
@@ -101,8 +107,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#processor = new Processor(this.#parts());
     this.#heartbeat = workerHeartbeat(this.#store, this.#logger, this.id, {
       queues: this.queues,
-      types: options.types,
-      every: this.#heartbeatEvery,
+      types: [...this.#settings.types.values()],
+      every: this.#settings.heartbeatEvery,
       active: this.#active,
       lacking: this.#lacking,
       stopping: () => this.#stopping.signal.aborted,
@@ -110,19 +116,14 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   #parts(): Parts {
-    const { telemetry, middleware = [] } = this.#options;
     return {
+      ...this.#settings,
       store: this.#store,
-      types: typesByName(this.#options.types),
-      logger: this.#logger,
       clock: this.#clock,
-      middleware: telemetry ? [telemetry.attempt, ...middleware] : middleware,
       active: this.#active,
       lacking: this.#lacking,
       outputs: this.#outputs,
       items: this.#items,
-      maxOutput: this.#options.maxOutput ?? 64 * 1024,
-      lockDuration: this.#lockDuration,
       stopping: () => this.#stopping.signal.aborted,
       emit: (event, about) => {
         logEvent(this.#logger, event, about);
@@ -131,17 +132,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
     };
   }
 
-  get #lockDuration(): number {
-    return durationOption(this.#options.lockDuration ?? 30_000, "lockDuration", 1_000, MOST_MS);
-  }
-
-  get #heartbeatEvery(): number {
-    return durationOption(this.#options.heartbeatEvery ?? 5_000, "heartbeatEvery", 100, 300_000);
-  }
-
   get queues(): string[] {
-    const named = this.#options.types.map((type) => type.queue);
-    return [...new Set([...named, ...(this.#options.queues ?? [])])].sort();
+    return [...this.#settings.queues];
   }
 
   /**
@@ -164,7 +156,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     // Registers before it takes jobs, so that the worker is counted.
     await this.#heartbeat.start();
     if (signal.aborted) return;
-    if (this.#options.captureOutput ?? true) this.#ends.push(captureConsole());
+    if (this.#settings.captureOutput) this.#ends.push(captureConsole());
     const cancels = new CancelListener(this.#store, this.#active, this.#logger);
     this.#ends.push(() => cancels.stop());
     const round = setInterval(() => {
@@ -186,14 +178,15 @@ export class Worker extends EventEmitter<WorkerEvents> {
         this.#running -= 1;
       }
     };
-    const whose = { ...runner(this.id), lock: this.#lockDuration };
+    const { concurrency, lockDuration, stalledInterval } = this.#settings;
+    const whose = { ...runner(this.id), lock: lockDuration };
     const options = {
       connection,
       name: this.id,
       prefix: bullPrefix(this.#store.namespace, queue),
-      concurrency: this.#options.concurrency ?? 10,
-      lockDuration: this.#lockDuration,
-      stalledInterval: durationOption(this.#options.stalledInterval ?? 30_000, "stalledInterval", 1, MOST_MS),
+      concurrency,
+      lockDuration,
+      stalledInterval,
       maxStalledCount: NEVER,
       settings: { backoffStrategy },
     };
@@ -202,7 +195,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       const coded = redisError(error); // `redisError` also removes the password from the error.
       const { code, message } = coded;
       // Each queue has two connections besides the store's, which logs the same.
-      const logged = !this.#options.store && !this.#store.ready && failsForAll(coded);
+      const logged = this.#closes && !this.#store.ready && failsForAll(coded);
       this.#logger[logged ? "debug" : "error"]({ queue, code, error: message }, "worker");
       if (this.listenerCount("error") > 0) this.#tell("error", error);
     });
@@ -252,7 +245,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     for (const end of this.#ends.splice(0)) end();
     for (const { connection } of this.#workers) connection.disconnect();
     this.#items.close();
-    if (!this.#options.store) await this.#store.close();
+    if (this.#closes) await this.#store.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -12,6 +12,7 @@ import {
   assertConnection,
   assertTelemetry,
   type ConnectionSpec,
+  defaultLogger,
   type Logger,
   type RetentionOptions,
   type Store,
@@ -120,29 +121,39 @@ const KNOWN = [
   "logger",
 ] as const satisfies (keyof WorkerOptions)[];
 
-/** @throws `INVALID_OPTION` */
-export function checkOptions(options: WorkerOptions): void {
+export type Settings = ReturnType<typeof settle>;
+
+/** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION` */
+export function settle(options: WorkerOptions) {
   assertOptions(options, KNOWN);
-  assertList(options.types, "types", "Give the task types to run.");
-  for (const [i, type] of options.types.entries()) assertWorkable(type, `types[${i}]`);
-  if (options.types.length === 0)
+  const { types, queues = [], middleware = [], telemetry } = options;
+  assertList(types, "types", "Give the task types to run.");
+  for (const [i, type] of types.entries()) assertWorkable(type, `types[${i}]`);
+  if (types.length === 0)
     throw invalid("types", "empty.", "Give a task type: a worker without any would work nothing.");
-  typesByName(options.types);
   assertConnection(options);
-  assertTelemetry(options.telemetry);
-  if (options.queues !== undefined) assertList(options.queues, "queues", "Give a list of names.");
-  for (const [i, queue] of (options.queues ?? []).entries()) assertQueue(queue, `queues[${i}]`);
-  if (options.middleware !== undefined)
-    assertList(options.middleware, "middleware", "Give a list of functions.");
-  for (const [i, one] of (options.middleware ?? []).entries()) {
+  assertTelemetry(telemetry);
+  assertList(queues, "queues", "Give a list of names.");
+  for (const [i, queue] of queues.entries()) assertQueue(queue, `queues[${i}]`);
+  assertList(middleware, "middleware", "Give a list of functions.");
+  for (const [i, one] of middleware.entries()) {
     if (typeof one !== "function")
       throw new CarillonError("INVALID_OPTION", "not a function.", { field: `middleware[${i}]` });
   }
   assertWhole(options.concurrency, "concurrency", 1, 10_000);
-  durationOption(options.lockDuration, "lockDuration", 1_000, MOST_MS);
-  durationOption(options.stalledInterval, "stalledInterval", 1, MOST_MS);
-  durationOption(options.heartbeatEvery, "heartbeatEvery", 100, 300_000);
   assertWhole(options.maxOutput, "maxOutput", 0, 16 * 1024 * 1024);
+  return Object.freeze({
+    types: typesByName(types),
+    queues: [...new Set([...types.map(({ queue }) => queue), ...queues])].sort(),
+    middleware: telemetry ? [telemetry.attempt, ...middleware] : middleware,
+    concurrency: options.concurrency ?? 10,
+    lockDuration: durationOption(options.lockDuration, "lockDuration", 1_000, MOST_MS) ?? 30_000,
+    stalledInterval: durationOption(options.stalledInterval, "stalledInterval", 1, MOST_MS) ?? 30_000,
+    heartbeatEvery: durationOption(options.heartbeatEvery, "heartbeatEvery", 100, 300_000) ?? 5_000,
+    captureOutput: options.captureOutput ?? true,
+    maxOutput: options.maxOutput ?? 64 * 1024,
+    logger: options.logger ?? defaultLogger(),
+  });
 }
 
 function assertQueue(queue: string, field: string): void {

@@ -31,20 +31,7 @@ export interface TestKitOptions {
   patience?: number | undefined;
 }
 
-export interface Settings {
-  readonly types: readonly AnyTaskType[];
-  readonly queues: readonly string[];
-  readonly start: number;
-  readonly nodes: number;
-  readonly worker: boolean;
-  readonly middleware: readonly Middleware[];
-  readonly telemetry: Telemetry | undefined;
-  readonly concurrency: number;
-  readonly redis: RedisServer | undefined;
-  readonly namespace: string;
-  readonly retention: RetentionOptions | undefined;
-  readonly patience: number;
-}
+export type Settings = ReturnType<typeof settle>;
 
 const KNOWN = [
   "types",
@@ -65,7 +52,7 @@ const START = "2026-01-01T00:00:00Z";
 let serial = 0;
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
-export function settle(options: TestKitOptions): Settings {
+export function settle(options: TestKitOptions) {
   assertOptions(options, KNOWN);
   serial += 1;
   return Object.freeze({
