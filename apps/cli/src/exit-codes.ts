@@ -34,37 +34,17 @@ Those of status: 0 on time, 10 behind, 11 stopped, also without Redis; of
 doctor: 0 healthy, 10 warnings, 11 errors; of plan, drift and
 shadow report with --exit-code: 10 if something differs.`;
 
-/** Complete on purpose: a new code does not compile until its exit code is chosen. */
-const BY_ERROR: Record<ErrorCode, ExitCode> = {
-  INVALID_TASK: EXIT.usage,
-  INVALID_NAME: EXIT.usage,
-  INVALID_SCHEDULE: EXIT.usage,
-  INVALID_TIMEZONE: EXIT.usage,
-  INVALID_DURATION: EXIT.usage,
-  INVALID_PAYLOAD: EXIT.usage,
+type ByName = `INVALID_${string}` | `REDIS_${string}` | `${string}_NOT_FOUND`;
+
+/** All other codes, and an exception. Complete on purpose: a new code does not compile until its exit code is chosen. */
+const BY_ERROR: Record<Exclude<ErrorCode, ByName> | "REDIS_ERROR", ExitCode> = {
   PAYLOAD_TOO_LARGE: EXIT.usage,
-  INVALID_OPTION: EXIT.usage,
   NEVER_FIRES: EXIT.usage,
   UNKNOWN_TASK_TYPE: EXIT.usage,
   FORBIDDEN: EXIT.usage,
   UNAUTHORIZED: EXIT.usage,
   TOKEN_EXPIRED: EXIT.usage,
-  TASK_NOT_FOUND: EXIT.notFound,
-  RUN_NOT_FOUND: EXIT.notFound,
-  QUEUE_NOT_FOUND: EXIT.notFound,
-  CALENDAR_NOT_FOUND: EXIT.notFound,
-  BACKFILL_NOT_FOUND: EXIT.notFound,
-  FREEZE_NOT_FOUND: EXIT.notFound,
-  SILENCE_NOT_FOUND: EXIT.notFound,
-  REVISION_NOT_FOUND: EXIT.notFound,
-  TOKEN_NOT_FOUND: EXIT.notFound,
-  SET_NOT_FOUND: EXIT.notFound,
   AMBIGUOUS_TASK: EXIT.notFound,
-  REDIS_UNAVAILABLE: EXIT.redis,
-  REDIS_AUTH: EXIT.redis,
-  REDIS_READ_ONLY: EXIT.redis,
-  REDIS_OUT_OF_MEMORY: EXIT.redis,
-  REDIS_UNSAFE: EXIT.redis,
   CONFLICT: EXIT.refused,
   CALENDAR_IN_USE: EXIT.refused,
   UNSUPPORTED_FORMAT: EXIT.refused,
@@ -82,5 +62,9 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
 };
 
 export function exitCodeOf(code: string): ExitCode {
-  return BY_ERROR[code as ErrorCode] ?? EXIT.unexpected;
+  const known = BY_ERROR[code as keyof typeof BY_ERROR];
+  if (known !== undefined) return known;
+  if (code.startsWith("INVALID_")) return EXIT.usage;
+  if (code.endsWith("_NOT_FOUND")) return EXIT.notFound;
+  return code.startsWith("REDIS_") ? EXIT.redis : EXIT.unexpected;
 }

@@ -70,6 +70,7 @@ export interface TaskDefinition extends Policies {
   readonly payload: Json;
   readonly tags: readonly string[];
   readonly enabled: boolean;
+  /** `shadow`: its schedule enqueues nothing. Absent: it does. */
   readonly mode?: "shadow" | undefined;
   readonly priority: number;
   readonly overlap: OverlapPolicy;

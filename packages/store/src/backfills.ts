@@ -75,18 +75,12 @@ export class BackfillRepository extends Repository {
    */
   async put(backfill: NewBackfill, after = 0, turn = ""): Promise<void> {
     const { id, task, overlap = "", ranges, runs, batch, taskCreated, ...rest } = backfill;
-    const { from, to, at, total, every, by } = rest;
     const name = localName(task);
     const word = await this.#write({ queue: task.queue, local: name, id, after, turn }, "", {
+      ...rest,
       state: "running",
       task: name,
-      from,
-      to,
-      at,
-      total,
-      every,
       overlap,
-      by,
       enqueued: 0,
       skipped: 0,
       ...(ranges && { ranges: JSON.stringify(ranges) }),

@@ -19,6 +19,7 @@ import {
   type ExplainedRun,
   type Explanation,
   explanation,
+  run as runFacts,
 } from "./explanation.js";
 import { TimeSlice } from "./time-slice.js";
 import { foresee } from "./walk.js";
@@ -293,24 +294,7 @@ function waitOf(
 }
 
 function factsOf(run: Run): ExplainedRun {
-  const { id, trigger, nominal, due, enqueued, state, attempts, outcome, started, finished } = run;
-  const { worker, host, pid } = run;
-  return {
-    id,
-    trigger,
-    nominal,
-    due,
-    enqueued,
-    state,
-    attempts,
-    outcome,
-    started,
-    finished,
-    worker,
-    host,
-    pid,
-    error: firstLine(run.error),
-  };
+  return runFacts.parse({ ...run, error: firstLine(run.error) });
 }
 
 function firstLine(text: string | undefined): string | undefined {

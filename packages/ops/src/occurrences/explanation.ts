@@ -1,7 +1,8 @@
 import { OUTCOMES } from "@carillon/core";
 import { frozenShape, pauseShape, SKIP_REASONS } from "@carillon/core/internal";
 import { z } from "zod";
-import { count, runState, taskName, time } from "../shapes.js";
+import { runShape } from "../runs/run.js";
+import { count, taskName, time } from "../shapes.js";
 
 /* The facts of an explanation: `words/explanation.ts` makes sentences of them. */
 
@@ -16,23 +17,12 @@ const hold = z
   ])
   .describe("Reason why no worker takes a run that waits: this one, or the one in its way.");
 
-const run = z
-  .object({
-    id: text,
-    trigger: text,
-    nominal: time,
-    due: time,
-    enqueued: time,
-    state: runState,
-    attempts: count,
-    outcome: outcome.optional(),
-    started: time.optional(),
-    finished: time.optional(),
-    worker: text.optional(),
-    host: text.optional(),
-    pid: count.optional(),
-    error: text.optional().describe("Its first line."),
+export const run = runShape
+  .pick({
+    ...{ id: true, trigger: true, nominal: true, due: true, enqueued: true, state: true, attempts: true },
+    ...{ outcome: true, started: true, finished: true, worker: true, host: true, pid: true },
   })
+  .extend({ error: text.optional().describe("Its first line.") })
   .meta({ id: "ExplainedRun" });
 export type ExplainedRun = z.output<typeof run>;
 

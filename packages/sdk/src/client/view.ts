@@ -1,10 +1,7 @@
 import {
-  type CatchUpPolicy,
   describeSchedule,
   type Json,
   type Outcome,
-  type OverlapPolicy,
-  type Policies,
   type Run,
   type Schedule,
   seedOf,
@@ -17,15 +14,9 @@ import { errorOf, type Pending } from "@carillon/core/internal";
 import { nextOf, type Revision, type StoredTask } from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */
-export interface Task extends Policies {
-  readonly id: string;
-  readonly owner: string;
-  readonly queue: string;
-  readonly type: string;
-  readonly schedule: Schedule;
+export interface Task extends Omit<TaskDefinition, "enabled"> {
   /** The schedule in words; computed, never stored. */
   readonly humanized: string;
-  readonly payload: Json;
   readonly state: TaskState;
   /**
    * Time at which it is next acted on: its schedule's due time, or that of an occurrence which was asked for or is tried again
@@ -46,16 +37,6 @@ export interface Task extends Policies {
    * tells nothing about it; runs and pauses do not.
    */
   readonly revision: string;
-  readonly priority: number;
-  readonly tags: readonly string[];
-  /** `shadow`: its schedule enqueues nothing. Absent: it does. */
-  readonly mode?: "shadow" | undefined;
-  readonly overlap: OverlapPolicy;
-  readonly catchUp: CatchUpPolicy;
-  readonly description?: string | undefined;
-  readonly subject?: string | undefined;
-  readonly submitter?: string | undefined;
-  readonly group?: string | undefined;
   readonly paused?: { at: number; by?: string; note?: string } | undefined;
   /**
    * Set while a move holds it: nothing is claimed, whatever its state. One that stays so has a move that was interrupted: repeat it, or
