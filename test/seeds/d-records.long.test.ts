@@ -217,21 +217,22 @@ describe("D14 history is pruned by count and age, per task", () => {
   const record = (id: string) => `{${stand.namespace}:bells}:~r:${id}`;
 
   const [MANY, FEWER] = [1_200, 300];
+  /** Short, because nodes and workers have their own work in each minute that passes. */
+  const EVERY = 2_000;
   it(`${MANY} runs: the cap of each kind is left, and nothing else in Redis`, async () => {
     const type = task(({ occurrence }) => {
-      if (occurrence.task !== "good" && new Date(occurrence.nominal).getUTCMinutes() % 4 === 0)
-        throw new Error("no");
+      if (occurrence.task !== "good" && (occurrence.nominal / EVERY) % 4 === 0) throw new Error("no");
     });
     kit = await stand.kit({ types: [type], retention: { successes: 5, failures: 5 }, patience: 20_000 });
     const put = (id: string, rest: { maxRuns: number; retention?: object }) => {
       const { maxRuns, ...more } = rest;
-      return kit.client.put(type, { id, schedule: { every: "1m", maxRuns }, payload: {}, ...more });
+      return kit.client.put(type, { id, schedule: { every: "2s", maxRuns }, payload: {}, ...more });
     };
     await put("t", { maxRuns: MANY, retention: { successes: 50, failures: 20 } });
     await put("failures-only", { maxRuns: FEWER, retention: { successes: 0, failures: 1_000 } });
     // The node's defaults apply if the task sets none.
     await put("good", { maxRuns: 50 });
-    await kit.advance((MANY + 60) * 60_000);
+    await kit.advance((MANY + 60) * EVERY);
 
     const kept = { t: [MANY, 50, 20], "failures-only": [FEWER, 0, FEWER / 4], good: [50, 5, 0] } as const;
     for (const [id, [all, successes, failures]] of Object.entries(kept)) {
@@ -244,8 +245,8 @@ describe("D14 history is pruned by count and age, per task", () => {
     }
     // The newest are kept, without a gap.
     const { runs } = await kit.client.runs.journal({ task: "t", outcome: "failed" });
-    const end = Date.parse("2026-01-01T00:00:00Z") + MANY * 60_000;
-    expect(runs.map(({ nominal }) => (end - nominal) / 240_000)).toEqual(runs.map((_, i) => i));
+    const end = Date.parse("2026-01-01T00:00:00Z") + MANY * EVERY;
+    expect(runs.map(({ nominal }) => (end - nominal) / (4 * EVERY))).toEqual(runs.map((_, i) => i));
   });
 
   it("old runs are deleted before the cap is reached", async () => {

@@ -61,7 +61,7 @@ test(`every promise is kept (${SEEDS} histories from seed ${FROM})`, HOURS, asyn
 });
 
 test.skipIf(ONE !== undefined)("a seed repeats one history: the same steps, the same Redis", async () => {
-  for (const seed of [FROM, FROM + 1, FROM + 2, FROM + 3, FROM + 4]) {
+  for (const seed of [FROM, FROM + 1]) {
     const [first, second] = [await again(seed), await again(seed)];
     expect(second.trace).toEqual(first.trace);
     expect(second).toEqual(first);
@@ -78,7 +78,7 @@ test.skipIf(ONE !== undefined).each(CONTROLS)("the control fails: $name", HOURS,
 
 test.skipIf(ONE !== undefined)("WATCH and MULTI keep the promises if nothing fails", HOURS, async () => {
   const sabotage = ["fence", "overlap-guard"] as const;
-  for (let seed = FROM; seed < FROM + 10; seed++) {
+  for (let seed = FROM; seed < FROM + 4; seed++) {
     const { violation } = await simulate(ground, seed, {
       sabotage,
       rig: watchMulti("sha"),
