@@ -110,6 +110,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     const failures = page.getByRole("heading", { name: /^Failures/ });
     expect(await failures.textContent()).not.toBe("Failures (0)");
     const strip = page.getByRole("slider", { name: /^system\/fails/ });
+    await strip.scrollIntoViewIfNeeded();
     const { x, y, width } = (await strip.boundingBox())!;
     await page.mouse.move(x + 10, y + 10);
     await page.mouse.down();
@@ -736,6 +737,8 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await scope.fill("owner:acme");
     await dialog.getByRole("button", { name: "Save" }).click();
     await page.getByText("at most 100 tasks", { exact: true }).waitFor();
+    // The focus is back where it was.
+    await page.locator("button:focus", { hasText: "Set a quota" }).waitFor();
     await page.getByRole("link", { name: "owner:acme", exact: true }).click();
     await page.getByText(/^\d of 100 used$/).waitFor();
     await page.getByRole("button", { name: "Freeze", exact: true }).click();

@@ -64,7 +64,7 @@ function Row({ backfill, chosen }: { backfill: Backfill; chosen: boolean }) {
       <Badge tone={TONES[state]}>{w.states[state]}</Badge>
       {replay ? <Badge>{w.replay}</Badge> : null}
       <span className="soft">
-        <Time at={from} /> {words.task.until} <Time at={to} />
+        <Time at={from} /> {words.task.until} <Time at={to} after={from} />
       </span>
       <span className="end soft">
         {by} · <Relative at={created} />

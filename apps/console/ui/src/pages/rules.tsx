@@ -223,29 +223,33 @@ function Change<Name extends OperationName>(props: ChangeProps<Name>) {
   const { define } = useMe();
   const [typed, setTyped] = useState<Typed>();
   if (!define) return null;
-  if (typed === undefined) return <Button onClick={() => setTyped(preset)}>{title}</Button>;
   return (
-    <Confirm
-      title={title}
-      act={words.edit.save}
-      does={does}
-      input={input(typed)}
-      says={w.stored}
-      onClose={() => setTyped(undefined)}
-    >
-      {hint === undefined ? null : <p>{hint}</p>}
-      {fields.map((field, i) => (
-        <TextField
-          key={field}
-          label={w.fields[field]}
-          path={field}
-          of={field}
-          required={i === 0 && !optional}
-          value={typed[field] ?? ""}
-          onSet={(to) => setTyped({ ...typed, [field]: to })}
-        />
-      ))}
-      {children}
-    </Confirm>
+    <>
+      <Button onClick={() => setTyped(preset)}>{title}</Button>
+      {typed === undefined ? null : (
+        <Confirm
+          title={title}
+          act={words.edit.save}
+          does={does}
+          input={input(typed)}
+          says={w.stored}
+          onClose={() => setTyped(undefined)}
+        >
+          {hint === undefined ? null : <p>{hint}</p>}
+          {fields.map((field, i) => (
+            <TextField
+              key={field}
+              label={w.fields[field]}
+              path={field}
+              of={field}
+              required={i === 0 && !optional}
+              value={typed[field] ?? ""}
+              onSet={(to) => setTyped({ ...typed, [field]: to })}
+            />
+          ))}
+          {children}
+        </Confirm>
+      )}
+    </>
   );
 }

@@ -107,12 +107,13 @@ function Figure({ name, value, as }: FigureProps) {
 export function Skips({ task }: Props) {
   const skips = useCall("runs.skips", refOf(task));
   const [asked, setAsked] = useState<{ row: string; at: number }>();
+  const [limit, fetchNextPage] = useLimit();
   const entries = skips.data?.skips ?? [];
   if (entries.length === 0) return null;
   return (
     <Panel title={w.skips}>
       <ul className="rows">
-        {entries.slice(0, STEP).map(({ reason, from, to, decisions, note, run }) => {
+        {entries.slice(0, limit).map(({ reason, from, to, decisions, note, run }) => {
           const row = `${reason} ${from} ${to}`;
           const isAsked = asked?.row === row;
           return (
@@ -121,7 +122,7 @@ export function Skips({ task }: Props) {
               <Time at={from} />
               {from === to ? null : (
                 <>
-                  {w.until} <Time at={to} />
+                  {w.until} <Time at={to} after={from} />
                 </>
               )}
               {decisions > 1 ? <span className="soft">{w.times(decisions)}</span> : null}
@@ -147,6 +148,7 @@ export function Skips({ task }: Props) {
           );
         })}
       </ul>
+      <More of={{ hasNextPage: entries.length > limit, fetchNextPage }}>{words.more}</More>
     </Panel>
   );
 }

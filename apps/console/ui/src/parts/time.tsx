@@ -2,14 +2,13 @@ import { relative } from "@carillon/ops/words";
 import { fullTime, isoTime, shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 
-/** A time of day, with the full time and UTC in its title. */
-export function Time({ at, zone }: { at: number; zone?: string }) {
-  const shown = useZone();
+/** A time of day, with the full time and UTC in its title. `after`: the time that stands before it; the day is left out if it is the same. */
+export function Time({ at, after }: { at: number; after?: number }) {
+  const timeZone = useZone();
   const now = useNow();
-  const timeZone = zone ?? shown;
   return (
     <time className="nowrap" dateTime={isoTime(at)} title={`${fullTime(at, timeZone)} · ${isoTime(at)}`}>
-      {shortTime(at, timeZone, now)}
+      {shortTime(at, timeZone, after ?? now)}
     </time>
   );
 }

@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 
 export interface Column<Row> {
   readonly key: string;
@@ -23,12 +23,14 @@ interface Props<Row> {
 }
 
 const NARROW = matchMedia("(max-width: 56rem)");
+const PRINT = matchMedia("print");
 
-/** A table of any length: only the rows in view are in the page. Mark the main link of a row with `data-row`. */
+/** A table of any length: only the rows in view are in the page, and all that were read on paper. Mark the main link of a row with `data-row`. */
 export function VirtualTable<Row>({ label, rows, columns, rowKey, height = 48, onEnd }: Props<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [top, setTop] = useState(0);
-  const narrow = useNarrow();
+  const narrow = useMedia(NARROW);
+  const printed = useMedia(PRINT);
   useLayoutEffect(() => {
     // Elements above the table appear and disappear.
     const at = (body.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
@@ -37,7 +39,7 @@ export function VirtualTable<Row>({ label, rows, columns, rowKey, height = 48, o
   const virtual = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => height,
-    overscan: 12,
+    overscan: printed ? rows.length : 12,
     scrollMargin: top,
   });
   const items = virtual.getVirtualItems();
@@ -75,12 +77,10 @@ export function VirtualTable<Row>({ label, rows, columns, rowKey, height = 48, o
   );
 }
 
-function useNarrow(): boolean {
-  const [narrow, setNarrow] = useState(NARROW.matches);
-  useEffect(() => {
-    const listen = () => setNarrow(NARROW.matches);
-    NARROW.addEventListener("change", listen);
-    return () => NARROW.removeEventListener("change", listen);
-  }, []);
-  return narrow;
+function useMedia(media: MediaQueryList): boolean {
+  const subscribe = (listener: () => void) => {
+    media.addEventListener("change", listener);
+    return () => media.removeEventListener("change", listener);
+  };
+  return useSyncExternalStore(subscribe, () => media.matches);
 }

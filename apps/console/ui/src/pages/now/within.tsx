@@ -34,7 +34,7 @@ export function Within({
     <section className="stack" aria-labelledby="within">
       <div className="inline">
         <h2 id="within">
-          <Time at={start} /> – {range === undefined ? w.untilNow : <Time at={end} />}
+          <Time at={start} /> – {range === undefined ? w.untilNow : <Time at={end} after={start} />}
         </h2>
         {range === undefined ? (
           <span className="small soft">{w.dragHint}</span>
@@ -65,7 +65,7 @@ export function Within({
                       {to === from ? null : (
                         <>
                           {" – "}
-                          <Time at={to} />
+                          <Time at={to} after={from} />
                         </>
                       )}
                     </span>
