@@ -6,7 +6,7 @@ import { freePort } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 import { nodeInfo } from "../../../test/helpers.js";
 import { harness, task } from "./harness.js";
-import { carillon, carillonOn } from "./helpers.js";
+import { carillon, carillonOn, type Ended } from "./helpers.js";
 
 const bench = harness("queues");
 const { cli, json, refusal } = bench;
@@ -127,10 +127,12 @@ describe("status", () => {
     const ended = await carillonOn({ stdin: Readable.from([]), stdout }, ["status", "--watch"], bench.env);
     expect(ended).toEqual({ code: 11, stderr: "" });
     expect(shown).toHaveLength(2);
-    const away = await carillon(["status", "--redis", `redis://127.0.0.1:${await freePort()}`]);
+    const redis = `redis://127.0.0.1:${await freePort()}`;
+    // Both wait for it.
+    const asked = ["status", "doctor"].map((verb) => carillon([verb, "--redis", redis]));
+    const [away, doctor] = (await Promise.all(asked)) as [Ended, Ended];
     expect(away.code).toBe(11);
     expect(away.stdout).toMatch(/^stopped: Redis cannot be reached/);
-    const doctor = await carillon(["doctor", "--redis", `redis://127.0.0.1:${await freePort()}`]);
     expect(doctor).toMatchObject({ code: 11, stderr: "" });
     expect(doctor.stdout).toMatch(
       /^error: Redis cannot be reached.*\n.*\n\n0 of 0 tasks read\nnot checked: /,

@@ -7,7 +7,7 @@ import {
 } from "@carillon/core/internal";
 import { assertTelemetry } from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
-import { assertTaskType, type TaskContract, typesByName } from "../task-type.js";
+import { assertTaskType, typesByName } from "../task-type.js";
 import { shortText } from "./input.js";
 import type { ClientOptions } from "./types.js";
 
@@ -25,18 +25,8 @@ const CLIENT_OPTIONS = [
   "telemetry",
 ] as const satisfies (keyof ClientOptions)[];
 
-interface CheckedOptions {
-  readonly owner: string | undefined;
-  readonly by: string;
-  readonly origin: string | undefined;
-  readonly types: ReadonlyMap<string, TaskContract> | undefined;
-  readonly maxPayloadBytes: number;
-  /** Milliseconds. */
-  readonly connectTimeout: number | undefined;
-}
-
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
-export function checkedOptions(options: ClientOptions): CheckedOptions {
+export function checkedOptions(options: ClientOptions) {
   assertOptions(options, CLIENT_OPTIONS);
   assertTelemetry(options.telemetry);
   const owner = options.owner === undefined ? undefined : assertName(options.owner, "owner");
@@ -50,6 +40,7 @@ export function checkedOptions(options: ClientOptions): CheckedOptions {
     origin: shortText(options.origin, "origin") || undefined,
     types: options.types && typesByName(options.types),
     maxPayloadBytes: options.maxPayloadBytes ?? DEFAULT_PAYLOAD_LIMITS.maxBytes,
+    /** Milliseconds. */
     connectTimeout,
   };
 }
