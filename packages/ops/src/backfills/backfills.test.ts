@@ -198,6 +198,7 @@ describe("backfills", () => {
   it.each<[object, string | undefined]>([
     [{}, "perMinute"],
     [{ perMinute: 0 }, "perMinute"],
+    [{ perMinute: 5e-324 }, "perMinute"],
     [{ perMinute: "9" }, "perMinute"],
     [{ perMinute: 1, only: "late" }, "only"],
     [{ perMinute: 1, every: "1m" }, "every"],

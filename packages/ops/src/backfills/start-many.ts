@@ -23,6 +23,8 @@ const [MOST_IN_ALL, MOST_TASKS] = [1_000_000, 10_000];
 /** Backfills stored, and entries of samples, at a time. */
 const [CHUNK, SAMPLE] = [100, 10];
 const MINUTE = 60_000;
+/** Occurrences a minute. At this pace, the end of the largest batch is still a date. */
+const SLOWEST = 0.001;
 
 /** Each task has a backfill of its own, of this `batch`. Without `perMinute` it only counts, as with `dryRun`. */
 export const startBackfills = operation({
@@ -38,9 +40,7 @@ export const startBackfills = operation({
     perMinute: z
       .number("not a number")
       .optional()
-      .describe(
-        "Occurrences a minute, of all tasks together: above 0, at most 60,000. Required unless `dryRun`.",
-      ),
+      .describe("Occurrences a minute, of all tasks together: 0.001 to 60,000. Required unless `dryRun`."),
   }),
   output: z.object({
     count: count.describe("Number of tasks with such occurrences."),
@@ -161,9 +161,9 @@ export function isBatch(id: unknown): id is string {
 
 /** @throws `INVALID_OPTION` */
 export function assertRate(perMinute: unknown): asserts perMinute is number {
-  if (typeof perMinute === "number" && perMinute > 0 && perMinute <= MINUTE) return;
+  if (typeof perMinute === "number" && perMinute >= SLOWEST && perMinute <= MINUTE) return;
   const what = perMinute === undefined ? "missing." : `got ${quote(perMinute)}.`;
-  throw invalid("perMinute", what, "Give the occurrences a minute of all tasks together, at most 60000.");
+  throw invalid("perMinute", what, "Give the occurrences a minute of all tasks together, 0.001 to 60000.");
 }
 
 function tooMany(): CarillonError {

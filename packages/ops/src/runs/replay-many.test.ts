@@ -176,7 +176,7 @@ describe("replays", () => {
     const faults: [object, string][] = [
       [{ perMinute: 1 }, "from"],
       [{ from: START }, "perMinute"],
-      [{ from: START, perMinute: 0 }, "perMinute"],
+      [{ from: START, perMinute: 5e-324 }, "perMinute"],
       [{ from: START, perMinute: 1, key: "a b" }, "key"],
       [{ runs: ["a@1.x"], queue: QUEUE, perMinute: 1 }, "queue"],
       [{ runs: many, perMinute: 1 }, "runs"],

@@ -27,7 +27,7 @@ export const replayRuns = operation({
       .describe("Ids of final runs of any outcome, at most 1,000. Not together with a condition."),
     ...conditions,
     perMinute: startBackfills.input.shape.perMinute.describe(
-      "Runs a minute, of all tasks together: above 0, at most 60,000. Required unless `dryRun`.",
+      "Runs a minute, of all tasks together: 0.001 to 60,000. Required unless `dryRun`.",
     ),
     key: given
       .optional()
