@@ -69,8 +69,13 @@ export const editWords = {
     yearTaken: (n: number, by: string) => `${n > 99 ? "100 or more" : n} excluded by ${by}`,
     yearExcluded: (n: number, by: string) => `${count(n, "day loses", "days lose")} times by ${by}.`,
     yearCut: "The rest of the year takes too long to compute.",
-    jitter: "Jitter",
-    jitterHint: "Spreads starts over this time, for example 5m.",
+    limits: {
+      jitter: ["Jitter", "Spreads starts over this time, for example 5m."],
+      maxRuns: ["Runs in all", "Then the task is finished."],
+      start: ["First time", "For example 2030-01-01T09:00+01:00."],
+      end: ["Last time", "In the same form, included."],
+      origin: ["Counted from", "For example 2030-01-01T00:10Z: ten minutes past. Empty: the Unix epoch."],
+    } as const,
     overlaps: {
       skip: "skip it",
       "queue-one": "wait, at most one",

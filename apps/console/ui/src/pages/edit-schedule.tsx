@@ -24,6 +24,8 @@ const EXAMPLES: Record<Exclude<Kind, "manual">, string> = {
   every: "10m",
   at: "2030-01-01T09:00:00+01:00",
 };
+/** Fields that every schedule with a time has. */
+const LIMITS = ["jitter", "maxRuns", "start", "end"] as const;
 /** Kinds that have a clock. */
 const OF_ZONES = new Set<Kind>(["cron", "calendar"]);
 
@@ -73,15 +75,35 @@ export function ScheduleFields({ schedule, onEdit }: Props) {
         </>
       ) : null}
       {Object.hasOwn(first, "manual") ? null : (
-        <Field label={w.jitter} hint={w.jitterHint} path="schedule.jitter">
-          <input
-            className="input"
-            value={String(schedule["jitter"] ?? "")}
-            onChange={({ target }) => onEdit(withField(schedule, "jitter", target.value))}
-          />
-        </Field>
+        <div className="pair">
+          {LIMITS.map((name) => (
+            <Text key={name} name={name} of={schedule} path="schedule" onEdit={onEdit} />
+          ))}
+        </div>
       )}
     </fieldset>
+  );
+}
+
+interface TextProps {
+  name: keyof typeof w.limits;
+  of: Draft;
+  /** Path of what it is a field of. */
+  path: string;
+  onEdit: (to: Draft) => void;
+}
+
+/** A field as text; `maxRuns` becomes a number once it is one. */
+function Text({ name, of, path, onEdit }: TextProps) {
+  const [label, hint] = w.limits[name];
+  return (
+    <Field label={label} hint={hint} path={`${path}.${name}`}>
+      <input
+        className="input"
+        value={String(of[name] ?? "")}
+        onChange={({ target }) => onEdit(withField(of, name, target.value))}
+      />
+    </Field>
   );
 }
 
@@ -93,7 +115,8 @@ function another(row: Draft): Draft {
 /** With a text of a field; "": without it. */
 function withField(of: Draft, field: string, text: string): Draft {
   const { [field]: _, ...rest } = of;
-  return text === "" ? rest : { ...of, [field]: text };
+  if (text === "") return rest;
+  return { ...of, [field]: field === "maxRuns" && /^\d+$/.test(text) ? Number(text) : text };
 }
 
 interface RowProps {
@@ -129,6 +152,8 @@ function Row({ row, path, isMember, onEdit }: RowProps) {
               onChange={({ target }) => onEdit([withField(row, "timezone", target.value)])}
             />
           </Field>
+        ) : kind === "every" && row["anchor"] === undefined ? (
+          <Text name="origin" of={row} path={path} onEdit={(to) => onEdit([to])} />
         ) : null}
       </div>
       {kind === "manual" ? null : (

@@ -145,6 +145,7 @@ function Ranges({ onPick }: { onPick: (range: object) => void }) {
   const ranges = back(fieldTime(useNow(), useZone()));
   return (
     <div className="chips">
+      <span aria-hidden="true" className="chip-gap" />
       <Chips
         names={Object.keys(ranges) as (keyof typeof ranges)[]}
         text={(name) => w.ranges[name]}
