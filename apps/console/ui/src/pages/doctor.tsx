@@ -19,7 +19,7 @@ const REFRESH_MS = 60_000;
 
 /** Faults of the whole namespace, each with its proof and its remedy. */
 export default function Doctor() {
-  const doctor = useCall("health.doctor", {}, { refresh: REFRESH_MS });
+  const doctor = useCall("health.doctor", {}, { refresh: REFRESH_MS, maxAge: 10 });
   const { data } = doctor;
   return (
     <>

@@ -22,7 +22,8 @@ export function Now() {
   const [ref, width] = useWidth();
   const span = spanOf(params.get("span") ?? "6h", width, now);
   const by = BYS.find((one) => one === params.get("by"));
-  const board = useCall("occurrences.board", width === 0 ? undefined : { ...span, by }, { refresh: OFTEN });
+  const asked = width === 0 ? undefined : { ...span, by };
+  const board = useCall("occurrences.board", asked, { refresh: OFTEN, maxAge: 3 });
   const set = (changes: Partial<BoardView>) =>
     setParams(
       (was) => {
