@@ -1,14 +1,17 @@
 import { operatorOf } from "@carillon/ops";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ownRedis } from "../../../test/helpers.js";
 import { ADMIN, type Console, startConsole, VIEWER } from "./harness.js";
 
+// Its commands are counted.
+const own = ownRedis({ appendonly: true });
 let console_: Console;
 const put = (id: string, owner: string) =>
   console_.client.put({ id, owner, type: "t", queue: "q", schedule: { every: "1h" } });
 
 beforeAll(async () => {
-  console_ = await startConsole({ refreshEvery: 3_600_000 });
+  console_ = await startConsole({ refreshEvery: 3_600_000 }, own);
   await put("a", "acme");
   await put("b", "bolt");
 });

@@ -3,12 +3,13 @@ import { fileURLToPath } from "node:url";
 import { eventually, freePort } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { sharedRedis } from "../../../test/helpers.js";
+import { ownRedis } from "../../../test/helpers.js";
 
 const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 const CLI = fileURLToPath(new URL("../../cli/bin/carillon.js", import.meta.url));
 
-const redis = sharedRedis();
+// The last test counts its connections.
+const redis = ownRedis({ appendonly: true });
 let demo: ChildProcess;
 let output = "";
 

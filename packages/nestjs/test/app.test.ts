@@ -24,9 +24,10 @@ import { NestFactory, REQUEST } from "@nestjs/core";
 import { Redis } from "ioredis";
 import { afterEach, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { sharedRedis } from "../../../test/helpers.js";
+import { ownRedis } from "../../../test/helpers.js";
 
-const redis = sharedRedis();
+// The last test counts its connections.
+const redis = ownRedis({ appendonly: true });
 
 let namespace = 0;
 const apps: INestApplication[] = [];

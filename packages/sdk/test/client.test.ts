@@ -509,7 +509,8 @@ onEveryEngine("the client", (connection) => {
       if (i % 100 === 0) await tenant.put(noop("t"));
       await tenant.close();
     }
-    expect(await connections()).toBe(before);
+    // Those of an earlier file may end meanwhile.
+    expect(await connections()).toBeLessThanOrEqual(before);
     const acme = client.forOwner("tenant-0");
     expect((await acme.list()).tasks.map(({ owner, id }) => `${owner}/${id}`)).toEqual(["tenant-0/t"]);
     await expect(acme.get("of-all")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });

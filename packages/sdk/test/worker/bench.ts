@@ -11,7 +11,7 @@ import {
 import { type WorkerClock, type WorkerSeams, withWorkerSeams } from "@carillon/sdk/internal";
 import { dueTask, isForeign } from "@carillon/store";
 import { internalsOf, storeOf } from "@carillon/store/internal";
-import { eventually } from "@carillon/testing";
+import { eventually, type RedisServer } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
@@ -65,9 +65,9 @@ export class HandClock implements WorkerClock {
 
 let serial = 0;
 
-/** A Redis for the file; a namespace, a client and workers for each test. */
+/** The shared Redis; a namespace, a client and workers for each test. */
 export class Bench {
-  readonly redis = sharedRedis();
+  readonly redis: RedisServer;
   admin!: Redis;
   client!: Client;
   namespace!: string;
@@ -75,8 +75,12 @@ export class Bench {
   readonly #queues: Queue[] = [];
   readonly #gates: { resolve(): void }[] = [];
 
-  static use(name: string): Bench {
-    const bench = new Bench();
+  private constructor(redis: RedisServer) {
+    this.redis = redis;
+  }
+
+  static use(name: string, redis = sharedRedis()): Bench {
+    const bench = new Bench(redis);
     beforeAll(() => {
       bench.admin = new Redis(bench.redis.url);
     });

@@ -4,10 +4,10 @@ import { Store } from "@carillon/store";
 import { storeOf, withSeams } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { attempt, SILENT } from "../../../../test/helpers.js";
+import { attempt, ownRedis, SILENT } from "../../../../test/helpers.js";
 import { Bench, next, nothing, QUEUE } from "./bench.js";
 
-const bench = Bench.use("refused");
+const bench = Bench.use("refused", ownRedis());
 const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
 
 describe("a Redis that refuses to hand out jobs", () => {

@@ -95,6 +95,7 @@ describe("a lost answer to a turn", () => {
       await bench.admin.set(`${bench.jobKey(run)}:lock`, "another");
       throw new Error("Connection is closed.");
     };
+    await bench.admin.config("RESETSTAT");
     const worker = await bench.work([type], failing(failpoint));
     await eventually(async () => expect((await bench.keys("~turn:*")).length).toBeGreaterThan(0));
     const asked = async () =>
