@@ -6,7 +6,7 @@ import { registerBackfill } from "./commands/backfill.js";
 import { registerBackfills } from "./commands/backfills.js";
 import { registerCalendars } from "./commands/calendars.js";
 import { registerCall } from "./commands/call.js";
-import { registerChanges } from "./commands/changes.js";
+import { registerChanges, registerUndo } from "./commands/changes.js";
 import { registerCompletion } from "./commands/completion.js";
 import { registerCutOver } from "./commands/cutover.js";
 import { registerDefaults } from "./commands/defaults.js";
@@ -21,7 +21,7 @@ import { registerInit } from "./commands/init.js";
 import { registerItems, registerRetryItems } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
-import { registerLoad } from "./commands/load.js";
+import { registerLoad, registerSpread } from "./commands/load.js";
 import { registerMove } from "./commands/move.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
@@ -33,11 +33,11 @@ import { registerQuotas } from "./commands/quotas.js";
 import { registerReplay } from "./commands/replay.js";
 import { registerResume } from "./commands/resume.js";
 import { registerDeleted, registerRestore, registerRevisions } from "./commands/revisions.js";
-import { registerCancel, registerRun } from "./commands/run.js";
+import { registerCancel, registerCompare, registerRun } from "./commands/run.js";
 import { registerRunning, registerRuns } from "./commands/runs.js";
 import { registerSets } from "./commands/sets.js";
 import { registerObserve, registerShadow } from "./commands/shadow.js";
-import { registerShow } from "./commands/show.js";
+import { registerShow, registerSkips } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
 import { registerStatus } from "./commands/status.js";
 import { registerPause, registerRm, registerTag, registerTrigger } from "./commands/task-verbs.js";
@@ -65,6 +65,7 @@ const COMMANDS: readonly Register[] = [
   registerSets,
   registerList,
   registerShow,
+  registerSkips,
   registerMove,
   registerShadow,
   registerObserve,
@@ -85,12 +86,14 @@ const COMMANDS: readonly Register[] = [
   registerRuns,
   registerRunning,
   registerRun,
+  registerCompare,
   registerItems,
   registerRetryItems,
   registerReplay,
   registerCancel,
   registerJournal,
   registerChanges,
+  registerUndo,
   registerRevisions,
   registerRestore,
   registerDeleted,
@@ -98,6 +101,7 @@ const COMMANDS: readonly Register[] = [
   registerUpcoming,
   registerForecast,
   registerLoad,
+  registerSpread,
   registerBackfill,
   registerBackfills,
   registerStatus,

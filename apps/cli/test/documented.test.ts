@@ -1,3 +1,4 @@
+import { HTTP_OPERATIONS } from "@carillon/ops/internal";
 import { expect, it } from "vitest";
 import { pages, textOf } from "../../../scripts/lib/pages.mjs";
 import type { Io } from "../src/io.js";
@@ -47,6 +48,44 @@ it("the pages name commands and options that exist", () => {
       return problem ? [`${page}: ${problem}`] : [];
     }),
   ).toEqual([]);
+});
+
+/** Operations without a command: those that show them instead, or why people need none. */
+const ELSEWHERE = {
+  "alerts.undelivered": "alerts",
+  "alerts.incidents": "status",
+  "silences.list": "alerts",
+  "names.list": "what a person has begun to type in a field",
+  "namespaces.list": "status of an empty namespace",
+  "occurrences.board": "a picture",
+  "runs.summary": "status, stats",
+  "tasks.counts": "list, with conditions",
+  "tasks.replace": "put",
+  "tasks.resumePlan": "resume --plan",
+};
+
+/** The commands that an operation's name allows. Those about tasks need no noun, nor do verbs that are not usual. */
+function commandsOf({ name, noun }: (typeof HTTP_OPERATIONS)[number]): string[] {
+  const verb = name
+    .slice(noun.length + 1)
+    .replace(/Many$/, "")
+    .replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const one = noun.replace(/s$/, "");
+  const word = { get: "show", delete: "rm" }[verb] ?? verb;
+  if (noun === "tasks") return [word];
+  const usual: Record<string, string> = { list: noun, get: one, put: one, start: one, delete: `un${one}` };
+  return [`${noun} ${word}`, usual[verb] ?? word];
+}
+
+it("each operation has the command of its name", () => {
+  const paths = (command: Command, path: string): string[] =>
+    (command.commands as Command[]).flatMap((one) => [
+      `${path}${one.name()}`,
+      ...paths(one, `${path}${one.name()} `),
+    ]);
+  const known = paths(program, "");
+  const without = HTTP_OPERATIONS.filter((one) => !commandsOf(one).some((name) => known.includes(name)));
+  expect(without.map(({ name }) => name).sort()).toEqual(Object.keys(ELSEWHERE).sort());
 });
 
 it("README.md has each command", () => {

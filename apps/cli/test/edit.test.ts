@@ -36,6 +36,24 @@ it("changes, revisions and restore show and undo changes of a task", async () =>
   expect([missing.code, missing.stderr]).toEqual([3, expect.stringContaining("REVISION_NOT_FOUND")]);
 });
 
+it("a minute's herd is spread, seen in numbers first, and undone", async () => {
+  const herd = ["spread", "2100-01-01T03:00:00Z", "5m", "--owner", "acme"];
+  for (const id of ["a", "b"])
+    await stage.client.put({ ...NIGHTLY, id, owner: "acme", schedule: { cron: "0 3 * * *" } });
+  const { stdout } = await carillon([...herd, "--dry-run"], stage);
+  expect(stdout).toMatch(/^spread means 2 tasks\nmost starts in \d+ s: \d instead of 2\nTASK .*\nacme\/a /);
+  expect((await carillon([...herd, "--by", "ann"], stage)).stdout).toMatch(/^spread 2 tasks\nmost starts/);
+  const jitters = async () =>
+    (await stage.client.list({ owner: "acme" })).tasks.map(({ schedule }) => schedule.jitter);
+  expect(await jitters()).toEqual(["5m", "5m"]);
+  const changes = (await carillon(["changes", "--by", "ann"], stage)).stdout;
+  const [, id = ""] = /carillon undo (\S+) takes it back\n/.exec(changes) ?? [];
+  expect((await carillon(["undo", id, "--dry-run"], stage)).stdout).toMatch(/^undo means 2 tasks\n/);
+  expect((await carillon(["undo", id], stage)).stdout).toBe("restored 2 tasks\n");
+  expect(await jitters()).toEqual([undefined, undefined]);
+  for (const id of ["a", "b"]) await stage.client.delete({ owner: "acme", id });
+});
+
 it("restore puts a deleted task again, and deleted lists those that can be", async () => {
   expect((await carillon(["deleted"], stage)).stdout).toBe("No deleted tasks.\n");
   await stage.json(["rm", "nightly"]);

@@ -12,7 +12,7 @@ const bench = harness("json", { shared: true });
 
 /**
  * A command line for each command, in an order in which each has something to do. `R`, `B`, `F` and `S` stand for the
- * ids of a run, a backfill, a freeze and a silence, `C` for a config file, `O` for one
+ * ids of a run, a backfill, a freeze and a silence, `U` for that of a change, `C` for a config file, `O` for one
  * that does not exist, `P` for another one.
  */
 const LINES: Record<string, readonly string[]> = {
@@ -28,6 +28,7 @@ const LINES: Record<string, readonly string[]> = {
   sets: ["sets"],
   list: ["list"],
   show: ["show", "a"],
+  skips: ["skips", "a"],
   trigger: ["trigger", "a", "--overlap", "allow"],
   explain: ["explain", "a", "2026-01-01T00:00:00Z"],
   ticks: ["ticks", "a"],
@@ -35,12 +36,14 @@ const LINES: Record<string, readonly string[]> = {
   runs: ["runs", "a"],
   running: ["running"],
   run: ["run", "R"],
+  compare: ["compare", "R"],
   items: ["items", "R"],
   "retry-items": ["retry-items", "R"],
   replay: ["replay", "R", "--overlap", "allow"],
   cancel: ["cancel", "R"],
   journal: ["journal"],
   changes: ["changes"],
+  undo: ["undo", "U"],
   revisions: ["revisions", "a"],
   restore: ["restore", "a", "1"],
   deleted: ["deleted"],
@@ -48,6 +51,7 @@ const LINES: Record<string, readonly string[]> = {
   upcoming: ["upcoming"],
   forecast: ["forecast", "2h"],
   load: ["load"],
+  spread: ["spread", "2100-01-01T00:00:00Z", "1m", "--dry-run"],
   backfill: ["backfill", "a", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T02:00:00Z"],
   backfills: ["backfills"],
   "backfills show": ["backfills", "show", "B"],
@@ -107,6 +111,7 @@ const LISTS: Record<string, string> = {
   runs: "runs",
   running: "runs",
   journal: "runs",
+  skips: "skips",
   items: "items",
   changes: "changes",
   revisions: "revisions",
@@ -140,8 +145,8 @@ const INPUTS: Record<string, string> = {
   "calendars put": "2026-12-25\n",
 };
 
-/** Commands that are refused here, because no run has failed items, one run is open, and BullMQ has no scheduler. */
-const REFUSED = new Set(["retry-items", "move", "cutover"]);
+/** Commands that are refused here, because the change cannot be undone, no run has failed items, one run is open, and BullMQ has no scheduler. */
+const REFUSED = new Set(["undo", "retry-items", "move", "cutover"]);
 
 describe("--json", () => {
   const ids: Record<string, string> = {};
@@ -149,6 +154,7 @@ describe("--json", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   beforeAll(async () => {
     ids["C"] = join(folder, "set.json");
+    ids["U"] = "1-0";
     ids["O"] = join(folder, "new.json");
     ids["P"] = join(folder, "pulled.json");
     writeFileSync(ids["C"], JSON.stringify({ set: "foo", tasks: [task("c")] }));

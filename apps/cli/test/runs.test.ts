@@ -179,6 +179,15 @@ describe("the list of running runs", () => {
   });
 });
 
+it("compare shows a run beside the last good one of its task", async () => {
+  const [good, run] = [await runOf("good"), await runOf("good")];
+  expect(await json(["compare", run])).toMatchObject({ run: { id: run }, good: { id: good } });
+  expect((await cli(["compare", run])).stdout).toMatch(new RegExp(`^RUN .*\n${run} .*\n${good} .*\n$`));
+  expect((await cli(["compare", await runOf("bad")])).stdout).toBe(
+    "No good run of system/bad is recorded before it.\n",
+  );
+});
+
 describe("cancel", () => {
   it("ends a running run, and reports it once", async () => {
     const run = await runOf("long", "running");

@@ -1,8 +1,17 @@
 import type { AnswerTo } from "@carillon/ops";
-import { type Globals, limitOf, type Register, taskRef, type Use, wholeNumber } from "../command.js";
+import {
+  type Globals,
+  limitOf,
+  type Register,
+  taskRef,
+  type Use,
+  wholeNumber,
+  withClient,
+} from "../command.js";
 import { momentsOf } from "../moment.js";
 import { counted, printable, wrap } from "../text.js";
 import { when } from "../times.js";
+import { showMany } from "./many.js";
 
 type Change = AnswerTo<"changes.list">["changes"][number];
 
@@ -44,19 +53,44 @@ export const registerChanges: Register = (program, out) => {
     );
 };
 
+export const registerUndo: Register = (program, out) => {
+  program
+    .verb(
+      "undo",
+      "put the definitions again that a change of many tasks replaced",
+      "Puts the definitions again that a change of many tasks replaced, such as a spread. Tasks that were changed since\n" +
+        "are refused, each by itself.",
+    )
+    .argument("<change>", "its id, as changes shows it")
+    .option("--by <name>", "who")
+    .option("--dry-run", "store nothing, show how many and which")
+    .action(async (id: string, _: unknown, command) => {
+      const options: Globals & { by?: string; dryRun?: boolean } = command.optsWithGlobals();
+      const { by, dryRun } = options;
+      const done = await withClient(options, (_, ops) => ops.changes.undo({ id, dryRun }, { by }));
+      await showMany({ verb: "undo", past: "restored" }, done, options, out);
+    });
+};
+
 /** A line about the change, its sample if `listed`, and a line for each field that differs. */
 function changeText(change: Change, listed: boolean, width: number | undefined): string {
-  const { at, kind, by, origin, before = {}, after = {}, details = {}, sample = [] } = change;
+  const { id, at, kind, by, origin, before = {}, after = {}, details = {}, sample = [], undo } = change;
   const more = Object.entries(details).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
   const lines = [
     `${when(Math.floor(at / 1_000) * 1_000)}  ${kind} ${subject(change)}  by ${by ?? "-"} (${origin})${more.length > 0 ? `  ${more.join(", ")}` : ""}`,
     ...(listed ? sample : []).map(({ queue, owner, id }) => `    ${queue} ${owner}/${id}`),
-    ...[...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => [
-      ...(before[field] === undefined ? [] : [`  - ${field}: ${JSON.stringify(before[field])}`]),
-      ...(after[field] === undefined ? [] : [`  + ${field}: ${JSON.stringify(after[field])}`]),
-    ]),
+    ...fieldLines(before, after),
+    ...(undo === undefined ? [] : [`    carillon undo ${id} takes it back`]),
   ];
   return lines.map((line) => wrap(printable(line.trimStart()), width, /^ */.exec(line)?.[0])).join("");
+}
+
+/** Two lines for each field that differs. */
+export function fieldLines(before: Readonly<Record<string, unknown>>, after: typeof before): string[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => [
+    ...(before[field] === undefined ? [] : [`  - ${field}: ${JSON.stringify(before[field])}`]),
+    ...(after[field] === undefined ? [] : [`  + ${field}: ${JSON.stringify(after[field])}`]),
+  ]);
 }
 
 function subject({ scope: { queue, owner, id, tag, calendar, freeze, token }, count }: Change): string {

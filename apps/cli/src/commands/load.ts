@@ -1,9 +1,10 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { Globals, Register, Use } from "../command.js";
+import { type Globals, type Register, type Use, withClient } from "../command.js";
 import { momentsOf } from "../moment.js";
 import type { Output } from "../output.js";
 import { printable, wrap } from "../text.js";
 import { HERE, localIso, wallText } from "../times.js";
+import { showMany } from "./many.js";
 
 interface LoadCommandOptions extends Globals {
   queue?: string;
@@ -41,6 +42,34 @@ export const registerLoad: Register = (program, out) => {
         (found.total > 0 ? histogram(found) + collisions(found, out) : "Nothing is planned.\n") +
         (found.frozen > 0 ? `Freezes hold ${found.frozen} more.\n` : ""),
     );
+};
+
+export const registerSpread: Register = (program, out) => {
+  program
+    .verb(
+      "spread",
+      "give a jitter to all tasks that start in one minute",
+      "Gives a jitter to all tasks that have none, start in this minute and not again within twice the jitter; load shows\n" +
+        "such minutes. One change, which undo takes back. --owner narrows it to one owner.",
+    )
+    .argument("<minute>", "its start, as load shows it: ISO 8601, 09:00, tomorrow 03:00")
+    .argument("<jitter>", "each start is delayed by up to this time: 5m")
+    .option("-q, --queue <queue>", "of this queue")
+    .option("-t, --tag <tag>", "with this tag")
+    .option("--by <name>", "who")
+    .option("--dry-run", "store nothing, show how many and which, and the load")
+    .action(async (minute: string, jitter: string, _: unknown, command) => {
+      const options: Globals & { queue?: string; tag?: string; by?: string; dryRun?: boolean } =
+        command.optsWithGlobals();
+      const { queue, tag, owner, dryRun, by } = options;
+      const done = await withClient(options, async (client, ops) => {
+        const { minute: at = 0 } = await momentsOf(client, { minute }, "from");
+        return ops.tasks.spread({ at, jitter, queue, tag, owner, dryRun }, { by });
+      });
+      const more = ({ curve: { step, before, after } }: typeof done) =>
+        `most starts in ${step / 1_000} s: ${Math.max(...after)} instead of ${Math.max(...before)}\n`;
+      await showMany({ verb: "spread", past: "spread", more }, done, options, out);
+    });
 };
 
 function histogram({ from, step, counts }: Load): string {

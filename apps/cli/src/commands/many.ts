@@ -66,7 +66,7 @@ export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Re
   options: Named,
   out: Output,
 ): Promise<void> {
-  const { all, dryRun = false, json } = options;
+  const { all, dryRun = false } = options;
   const filter = selectionOf(tasks, options, deed.conditions);
   // Without a count: of many tasks that takes long.
   if (!all && !dryRun && !filter.tasks) {
@@ -78,6 +78,16 @@ export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Re
     );
   }
   const result = await withClient(options, (client, ops) => deed.act(ops, { ...filter, dryRun }, client));
+  await showMany(deed, result, options, out);
+}
+
+/** Prints the answer of a call about many tasks: how many, which it would be, and what was refused. */
+export async function showMany<Row = BulkSample, Answer extends Result<Row> = Result<Row>>(
+  deed: Omit<Deed<Row, Answer>, "act">,
+  result: Answer,
+  { dryRun = false, json = false }: { readonly dryRun?: boolean; readonly json?: boolean },
+  out: Output,
+): Promise<void> {
   if (result.refused.count > 0) out.exitCode = EXIT.refused;
   if (json) return out.json<Result<Row>>(result);
   const head = `${dryRun ? `${deed.verb} means` : deed.past} ${counted(deed, result.count)}\n`;

@@ -8,9 +8,10 @@ import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { cut, facts, type Paint, printable } from "../text.js";
 import { when } from "../times.js";
+import { fieldLines } from "./changes.js";
 import { refuseBesideTask } from "./conditions.js";
 import { type Deed, doToMany, type Named } from "./many.js";
-import { took } from "./run-columns.js";
+import { RUN_COLUMNS, took } from "./run-columns.js";
 
 export const registerRun: Register = (program, out) => {
   runCommand(program, "run", "show a run: its record, its attempts, what it printed").answer(
@@ -20,6 +21,23 @@ export const registerRun: Register = (program, out) => {
     },
     (run, _, { io }) => describe(run, traceLink(traceUrlIn(io), run), out),
   );
+};
+
+export const registerCompare: Register = (program, out) => {
+  runCommand(program, "compare", "a run beside the last good one of its task, and what changed between them")
+    .description(
+      "Shows a run beside the last good one of its task before it, and the fields of the definition that differ.",
+    )
+    .answer(
+      ({ ops }, id: string) => ops.runs.compare({ id }),
+      ({ run, good, definition }) => {
+        if (!good) return `No good run of ${run.task.owner}/${run.task.id} is recorded before it.\n`;
+        const { before = {}, after = {} } = definition ?? {};
+        const changed = fieldLines(before, after).map((line) => `${printable(line)}\n`);
+        const unknown = "The definition of one of them is no longer recorded.\n";
+        return [table(RUN_COLUMNS, [run, good], out), definition ? changed : unknown].flat().join("");
+      },
+    );
 };
 
 /** @throws `INVALID_OPTION` */
