@@ -2,7 +2,7 @@ import { operatorOf } from "@carillon/ops";
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../apps/console/src/app.js";
-import { PAGE_PATHS } from "../../apps/console/src/paths.js";
+import { PAGE_PATHS } from "../../apps/console/src/page-paths.js";
 import {
   ADMIN,
   type Console,

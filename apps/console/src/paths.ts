@@ -1,34 +1,10 @@
 import { rightsAt } from "@carillon/ops/internal";
 import type { Ctx } from "./context.js";
+import { PAGE_PATHS } from "./page-paths.js";
 
 export const BOARD_PATH = "/queues";
 export const API_PATH = "/api/v1";
 export const BADGE_PATH = "/badges";
-
-/** Addresses of the pages, all answered with one document; the page decides what to show. As in `ui/src/pages.ts`. */
-export const PAGE_PATHS = [
-  "/",
-  "/tasks",
-  "/tasks/new",
-  "/tasks/:queue/:owner/:id",
-  "/tasks/:queue/:owner/:id/edit",
-  "/timeline",
-  "/runs",
-  "/runs/:id",
-  "/freezes",
-  "/resume",
-  "/alerts",
-  "/system",
-  "/calendars",
-  "/sets",
-  "/calendars/:name",
-  "/backfills",
-  "/changes",
-  "/doctor",
-  "/access",
-  "/rules",
-  "/owners/:owner",
-];
 
 /** Paths that the console answers itself: a base path must differ from them, so that the two can be distinguished. */
 export const OWN_PATHS = [

@@ -1,5 +1,5 @@
 import type { Scheduler } from "@carillon/scheduler";
-import { CLAIM_REFUSALS, type Store } from "@carillon/scheduler/internal";
+import { CLAIM_REFUSALS, REDIS_CODES, type Store } from "@carillon/scheduler/internal";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { withinASecond } from "./scrape.js";
 
@@ -7,8 +7,6 @@ import { withinASecond } from "./scrape.js";
 const LATENESS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
 /** Buckets from a run that ends soon to a task that stays paused (days), in seconds. */
 const WAIT_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400];
-
-const FAILURES = ["REDIS_UNAVAILABLE", "REDIS_AUTH", "REDIS_READ_ONLY", "REDIS_OUT_OF_MEMORY", "REDIS_ERROR"];
 
 /** Whether due occurrences are claimed, and how soon. */
 export function claimMetrics(scheduler: Scheduler, store: Store, registers: Registry[]): void {
@@ -60,7 +58,7 @@ export function claimMetrics(scheduler: Scheduler, store: Store, registers: Regi
       found = { lateness: lateness.labels({ queue }), waited: waited.labels({ queue }) };
       known.set(queue, found);
       // Each series begins with 0, because `rate` ignores the first value.
-      for (const code of FAILURES) failed.inc({ queue, code }, 0);
+      for (const code of REDIS_CODES) failed.inc({ queue, code }, 0);
       lateness.zero({ queue });
       waited.zero({ queue });
     }
@@ -69,7 +67,7 @@ export function claimMetrics(scheduler: Scheduler, store: Store, registers: Regi
   const forget = (queue: string) => {
     known.delete(queue);
     last.delete(queue);
-    for (const code of FAILURES) failed.remove({ queue, code });
+    for (const code of REDIS_CODES) failed.remove({ queue, code });
     lateness.remove({ queue });
     waited.remove({ queue });
   };

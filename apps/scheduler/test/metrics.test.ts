@@ -88,6 +88,7 @@ it("each refusal has a series from the start, and each failure once the queue is
     "REDIS_AUTH",
     "REDIS_READ_ONLY",
     "REDIS_OUT_OF_MEMORY",
+    "REDIS_UNSAFE",
     "REDIS_ERROR",
   ]);
 });

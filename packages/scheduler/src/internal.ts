@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-export { SKIP_REASONS, TRIGGERS } from "@carillon/core/internal";
+export { REDIS_CODES, SKIP_REASONS, TRIGGERS } from "@carillon/core/internal";
 export { bullVersion, CLAIM_REFUSALS, Coverage, readStatus, Store, VERSION } from "@carillon/store";
 export { type StoreSeams, withSeams } from "@carillon/store/internal";
 export { withNodeSeams } from "./seams.js";

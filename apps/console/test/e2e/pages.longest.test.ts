@@ -18,7 +18,7 @@ const PAGES = {
   edit: "/tasks/q/system/fails/edit",
   new: "/tasks/new",
   runs: "/runs",
-  timeline: "/timeline",
+  load: "/load",
   freezes: "/freezes",
   resume: "/resume?owner=acme",
   alerts: "/alerts",
@@ -31,10 +31,10 @@ const PAGES = {
   owner: "/owners/in-disguise",
   // Those of one task: other tests make more than fit on the page.
   changes: "/changes?task=in-disguise/in-disguise",
-  access: "/access",
+  tokens: "/tokens",
 };
 /** Pages that show no text of users. */
-const WITHOUT = ["task", "durations", "set", "timeline", "resume", "backfills", "access"];
+const WITHOUT = ["task", "durations", "set", "load", "resume", "backfills", "tokens"];
 
 describe.skipIf(!binary)("the pages in a browser", () => {
   let world: World;
@@ -447,7 +447,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     const schedule = { cron: "0 12 1 1 *", timezone: "UTC" };
     for (const id of ["herd-1", "herd-2"]) await put(id, { tags: ["herd"], schedule });
     const { page, go } = await world.as("admin");
-    await go(`/timeline?tag=herd&day=${new Date().getUTCFullYear() + 1}-01-01`);
+    await go(`/load?tag=herd&day=${new Date().getUTCFullYear() + 1}-01-01`);
     await page.getByRole("button", { name: "Spread them" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("img").waitFor();
@@ -591,7 +591,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     );
     await page.locator(".live[data-live=true]").waitFor();
     await page.getByRole("combobox", { name: "Owner" }).selectOption("umbrella");
-    await page.getByRole("link", { name: "Timeline" }).click();
+    await page.getByRole("link", { name: "Load", exact: true }).click();
     await page.getByText("24 starts of 1 task", { exact: false }).waitFor();
     expect(await page.locator("main").textContent()).not.toContain("fails");
     await go("/tasks");
@@ -603,7 +603,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
 
   test("a link for support is made, opens its owners' tasks for reading, and is revoked", async () => {
     const { page, go } = await world.as("admin");
-    await go("/access");
+    await go("/tokens");
     await page.getByRole("button", { name: "New link" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name", { exact: true }).fill("support");

@@ -51,8 +51,8 @@ describe.skipIf(!binary)("an open page while the console", () => {
     await dialog.getByRole("button", { name: "Run now" }).click();
     await titleOf(page, "Run of a").waitFor();
     await front.stop();
-    await page.getByRole("link", { name: "Timeline" }).click();
-    await titleOf(page, "Timeline").waitFor();
+    await page.getByRole("link", { name: "Load", exact: true }).click();
+    await titleOf(page, "Load").waitFor();
     await front.start();
     await page.locator("main > .note", { hasText: AWAY }).waitFor({ state: "detached" });
     await page.locator("main .loading").first().waitFor({ state: "detached" });

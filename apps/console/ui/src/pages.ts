@@ -1,4 +1,5 @@
 import type { ComponentType } from "react";
+import type { PagePath } from "../../src/page-paths.js";
 import { later } from "./lib/later.js";
 import type { PageProps } from "./lib/page-props.js";
 import { Now } from "./pages/now/now.js";
@@ -28,40 +29,36 @@ export function navOf({ wide, define }: { wide: boolean; define: boolean }): rea
 const Edit = later(() => import("./pages/edit.js"));
 
 /** The pages, in the order of the navigation. All but the first are loaded later. */
-export const PAGES: readonly Page[] = [
-  { path: "/", nav: words.nav.now, Page: Now },
-  { path: "/tasks", nav: words.nav.tasks, Page: later(() => import("./pages/tasks.js")) },
-  { path: "/tasks/new", Page: Edit },
-  { path: "/tasks/:queue/:owner/:id/edit", Page: Edit },
-  { path: "/tasks/:queue/:owner/:id", Page: later(() => import("./pages/task.js")) },
-  { path: "/runs", nav: words.nav.runs, Page: later(() => import("./pages/runs.js")) },
-  { path: "/runs/:id", Page: later(() => import("./pages/run.js")) },
-  { path: "/timeline", nav: words.nav.timeline, Page: later(() => import("./pages/timeline.js")) },
-  { path: "/freezes", nav: words.nav.freezes, Page: later(() => import("./pages/freezes.js")) },
-  { path: "/resume", Page: later(() => import("./pages/resume.js")) },
-  { path: "/alerts", nav: words.nav.alerts, Page: later(() => import("./pages/alerts.js")) },
-  { path: "/backfills", nav: words.nav.backfills, Page: later(() => import("./pages/backfills.js")) },
-  {
-    ...{ path: "/calendars", nav: words.nav.calendars, namespace: true },
+const BY_PATH: Record<PagePath, Omit<Page, "path">> = {
+  "/": { nav: words.now.title, Page: Now },
+  "/tasks": { nav: words.list.title, Page: later(() => import("./pages/tasks.js")) },
+  "/tasks/new": { Page: Edit },
+  "/tasks/:queue/:owner/:id/edit": { Page: Edit },
+  "/tasks/:queue/:owner/:id": { Page: later(() => import("./pages/task.js")) },
+  "/runs": { nav: words.runs_.title, Page: later(() => import("./pages/runs.js")) },
+  "/runs/:id": { Page: later(() => import("./pages/run.js")) },
+  "/load": { nav: words.load.title, Page: later(() => import("./pages/load.js")) },
+  "/freezes": { nav: words.freezes.title, Page: later(() => import("./pages/freezes.js")) },
+  "/resume": { Page: later(() => import("./pages/resume.js")) },
+  "/alerts": { nav: words.alerts.title, Page: later(() => import("./pages/alerts.js")) },
+  "/backfills": { nav: words.backfills.title, Page: later(() => import("./pages/backfills.js")) },
+  "/calendars": {
+    ...{ nav: words.calendars.title, namespace: true },
     Page: later(() => import("./pages/calendars.js")),
   },
-  { path: "/sets", nav: words.nav.sets, namespace: true, Page: later(() => import("./pages/sets.js")) },
-  {
-    ...{ path: "/system", nav: words.nav.system, gap: true, namespace: true },
+  "/sets": { nav: words.sets.title, namespace: true, Page: later(() => import("./pages/sets.js")) },
+  "/system": {
+    ...{ nav: words.system.title, gap: true, namespace: true },
     Page: later(() => import("./pages/system.js")),
   },
-  {
-    ...{ path: "/doctor", nav: words.nav.doctor, namespace: true },
-    Page: later(() => import("./pages/doctor.js")),
+  "/doctor": { nav: words.doctor.title, namespace: true, Page: later(() => import("./pages/doctor.js")) },
+  "/tokens": {
+    ...{ nav: words.tokens.title, namespace: true, admin: true },
+    Page: later(() => import("./pages/tokens.js")),
   },
-  {
-    ...{ path: "/access", nav: words.nav.access, namespace: true, admin: true },
-    Page: later(() => import("./pages/access.js")),
-  },
-  {
-    ...{ path: "/rules", nav: words.nav.rules, namespace: true },
-    Page: later(() => import("./pages/rules.js")),
-  },
-  { path: "/owners/:owner", Page: later(() => import("./pages/owner.js")) },
-  { path: "/changes", nav: words.nav.changes, Page: later(() => import("./pages/changes.js")) },
-];
+  "/rules": { nav: words.rules.title, namespace: true, Page: later(() => import("./pages/rules.js")) },
+  "/owners/:owner": { Page: later(() => import("./pages/owner.js")) },
+  "/changes": { nav: words.changes.title, Page: later(() => import("./pages/changes.js")) },
+};
+
+export const PAGES = Object.entries(BY_PATH).map(([path, page]): Page => ({ path, ...page }));

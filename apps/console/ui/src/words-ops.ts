@@ -13,8 +13,8 @@ const starts = (owed: Owed) => `${exact(owed)} ${owed.count === 1 ? "start" : "s
 
 /** Texts of the pages about load, resumes, faults, alerts, nodes, freezes, changes, calendars and backfills. */
 export const opsWords = {
-  timeline: {
-    title: "Timeline",
+  load: {
+    title: "Load",
     map: "Planned starts, minute by minute",
     filter: "Filter",
     filters: { owner: "Owner", queue: "Queue", tag: "Tag" },
@@ -164,7 +164,7 @@ export const opsWords = {
     tested: "The test is on its way.",
   },
   system: {
-    title: "Nodes and queues",
+    title: "System",
     nodes: "Nodes",
     workers: "Workers",
     noNodes: "No node runs: nothing is scheduled. Start one with carillon-scheduler.",

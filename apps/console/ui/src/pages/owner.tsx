@@ -11,8 +11,8 @@ import { RunRows } from "../parts/run-rows.js";
 import { Badge } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
-import { NewLink } from "./access.js";
 import { quotaText, SetLimit, SetQuota } from "./rules.js";
+import { NewLink } from "./tokens.js";
 
 const w = words.owner;
 /** Failures that are listed. */
@@ -52,7 +52,7 @@ function Tasks({ owner }: Props) {
   const counts = useCall("tasks.counts", { owner });
   const href = (more: string) => `/tasks?owner=${encodeURIComponent(owner)}${more}`;
   return (
-    <Panel title={words.nav.tasks} end={<Link href={href("")}>{words.more}</Link>}>
+    <Panel title={words.list.title} end={<Link href={href("")}>{words.more}</Link>}>
       <Loaded of={counts}>
         {({ all, failing, overdue, neverRan, states }) => (
           <dl className="figures body">
@@ -82,12 +82,12 @@ function Load({ owner }: Props) {
   return (
     <Panel
       title={w.load}
-      end={<Link href={`/timeline?owner=${encodeURIComponent(owner)}`}>{words.nav.timeline}</Link>}
+      end={<Link href={`/load?owner=${encodeURIComponent(owner)}`}>{words.load.title}</Link>}
     >
       <Loaded of={load}>
         {({ total, busiest: [most], frozen }) => (
           <p className="body">
-            {words.timeline.starts(total)}
+            {words.load.starts(total)}
             {most === undefined ? null : (
               <>
                 ; {w.most(most.count)} <Time at={most.at} />
@@ -109,7 +109,7 @@ function Freezes({ owner }: Props) {
       (one.tasks === undefined || one.tasks.some((task) => task.owner === owner)),
   );
   return (
-    <Panel title={words.nav.freezes} end={<Link href="/freezes">{words.more}</Link>}>
+    <Panel title={words.freezes.title} end={<Link href="/freezes">{words.more}</Link>}>
       <Loaded of={{ data: freezes, ...rest }}>{(freezes) => <FreezeRows of={freezes} />}</Loaded>
     </Panel>
   );
@@ -171,7 +171,7 @@ function Tokens({ owner }: Props) {
   const { data, ...rest } = useCall("tokens.list", {});
   const tokens = data?.tokens.filter(({ owners }) => owners?.includes(owner));
   return (
-    <Panel title={words.access.list} end={<Link href="/access">{words.more}</Link>}>
+    <Panel title={words.tokens.list} end={<Link href="/tokens">{words.more}</Link>}>
       <Loaded of={{ data: tokens, ...rest }}>
         {(tokens) => (
           <Rows of={tokens} none={w.noTokens}>
@@ -179,10 +179,10 @@ function Tokens({ owner }: Props) {
               <li key={name}>
                 <strong className="any">{name}</strong>
                 <Badge>{role}</Badge>
-                {expired ? <Badge tone="warn">{words.access.expired}</Badge> : null}
+                {expired ? <Badge tone="warn">{words.tokens.expired}</Badge> : null}
                 {expires === undefined ? null : (
                   <span className="soft end">
-                    {words.access.until} <Time at={expires} />
+                    {words.tokens.until} <Time at={expires} />
                   </span>
                 )}
               </li>

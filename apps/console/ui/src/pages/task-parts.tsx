@@ -187,7 +187,7 @@ export function Definition({ task }: Props) {
           <Link
             href={`/changes?${new URLSearchParams({ task: task.id, owner: task.owner, queue: task.queue })}`}
           >
-            {words.nav.changes}
+            {words.changes.title}
           </Link>
         </p>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long definition is scrolled with the keyboard */}

@@ -5,7 +5,7 @@ import { words } from "../words.js";
 import { Scroll } from "./page.js";
 import "./heat-map.css";
 
-const w = words.timeline;
+const w = words.load;
 const MINUTE = 60_000;
 
 interface Props {

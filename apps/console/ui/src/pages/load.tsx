@@ -13,7 +13,7 @@ import { SpreadDialog } from "../parts/spread.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { words } from "../words.js";
 
-const w = words.timeline;
+const w = words.load;
 type Load = AnswerTo<"occurrences.load">;
 type BusyStep = Load["busiest"][number];
 type Contributor = BusyStep["collisions"][number]["schedules"][number];
@@ -25,7 +25,7 @@ const HOUR = 60 * MINUTE;
 const NEXT_DAY = 36 * HOUR;
 
 /** Occurrences of the next 24 hours or of a day, minute by minute, and the times at which tasks crowd. */
-export default function Timeline() {
+export default function LoadPage() {
   const [params] = useSearchParams();
   const [picked, setPicked] = useState<number | undefined>();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
@@ -88,7 +88,7 @@ function withDay(params: URLSearchParams, day: string | undefined): string {
   const now = new URLSearchParams(params);
   if (day === undefined) now.delete("day");
   else now.set("day", day);
-  return `/timeline?${now}`;
+  return `/load?${now}`;
 }
 
 /** Picks a minute by keyboard. */

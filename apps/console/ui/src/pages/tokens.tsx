@@ -12,14 +12,14 @@ import { Badge } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
 
-const w = words.access;
+const w = words.tokens;
 const WEEK = 7 * 24 * 3_600_000;
 const MINUTE = 60_000;
 type Made = AnswerTo<"tokens.create">;
 type Role = keyof typeof w.roles;
 
 /** Named tokens, and links that open the console for reading until an end. */
-export default function Access() {
+export default function Tokens() {
   const tokens = useCall("tokens.list", {});
   const [name, setName] = useState<string>();
   return (
