@@ -1,8 +1,10 @@
 import { CarillonError, type ErrorCode, isCarillonError, type Logger } from "@carillon/sdk";
 import { redisError } from "@carillon/sdk/internal";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { stdSerializers } from "pino";
 import { type Ctx, json } from "./context.js";
-import { isBoard } from "./paths.js";
+import { errorPage } from "./pages.js";
+import { isBoard, wantsPage } from "./paths.js";
 import { refusedByBull } from "./refusals.js";
 
 const CODES: Readonly<Record<number, ErrorCode>> = { 412: "CONFLICT", 413: "PAYLOAD_TOO_LARGE" };
@@ -82,12 +84,13 @@ export function logFailure(logger: Logger, thrown: unknown): void {
   logger.error({ err: Object.assign(new Error(message), { stack, code }) }, "a request failed");
 }
 
-/** Answers a request whose handler threw. */
+/** Answers a request whose handler threw; a browser that asks for a page gets one. */
 export function errorHandler(logger: Logger) {
   return (thrown: Error, c: Ctx): Response => {
     const error = coded(thrown);
     if (error.code === "INTERNAL") logFailure(logger, thrown);
-    return refuse(c, error);
+    if (!wantsPage(c)) return refuse(c, error);
+    return c.html(errorPage(c.var.site.basePath, error.message), error.statusCode as ContentfulStatusCode);
   };
 }
 

@@ -63,6 +63,11 @@ export function logoutPage(base: string): string {
   );
 }
 
+/** For errors before a page of the console is there. @param message with its remedy */
+export function errorPage(base: string, message: string): string {
+  return page(base, "Error", `<p role="alert">${escapeHtml(message)}</p>`);
+}
+
 /** @param base path at which the console is mounted */
 function page(base: string, title: string, content: string): string {
   return `<!doctype html>

@@ -4,9 +4,10 @@ import { eventually } from "@carillon/testing";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ownRedis } from "../../../test/helpers.js";
+import { createApp } from "../src/app.js";
 import { Board } from "../src/board.js";
 import { Redactor } from "../src/redact.js";
-import { type Console, startConsole } from "./harness.js";
+import { ADMIN, type Console, SILENT, startConsole } from "./harness.js";
 
 const own = ownRedis({ appendonly: true });
 let console_: Console;
@@ -117,4 +118,30 @@ test("the log of a request that failed holds no data of jobs", async () => {
     },
   });
   expect(console_.log()).not.toContain("s3cret-0f-a-job");
+});
+
+test("a browser gets a page that says that Redis cannot be reached, a program JSON", async () => {
+  const store = new Store({ connection: "redis://127.0.0.1:1", namespace: "away", readyTimeout: 10 });
+  const logger = { ...SILENT, trace() {}, fatal() {} };
+  const parts = {
+    client: new Client({ store }),
+    store,
+    logger,
+    auth: { admin: [ADMIN], viewer: [], operator: [] },
+  };
+  const { app, board } = createApp(parts as never);
+  const incoming = { socket: { remoteAddress: "127.0.0.1" } };
+  for (const [accept, type] of [
+    ["text/html", "text/html"],
+    ["*/*", "application/json"],
+  ] as const) {
+    const request = new Request("http://localhost/runs", {
+      headers: { accept, authorization: "Bearer carillon_a_b" },
+    });
+    const answer = await app.fetch(request, { incoming });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([503, expect.stringContaining(type)]);
+    expect(await answer.text()).toContain("Redis cannot be reached.");
+  }
+  await board.close();
+  await store.close();
 });

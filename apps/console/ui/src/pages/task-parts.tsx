@@ -53,11 +53,12 @@ export function Figures({ task }: Props) {
   const stats = useCall("runs.stats", refOf(task));
   return (
     <Panel title={w.figures}>
-      <div className="body">
-        <Loaded of={stats}>
-          {(stats) => (
-            <div className="stack">
-              {stats.runs === stats.open ? <Empty>{w.noEnds}</Empty> : null}
+      <Loaded of={stats}>
+        {(stats) =>
+          stats.runs === stats.open ? (
+            <Empty>{w.noEnds}</Empty>
+          ) : (
+            <div className="body stack">
               <dl className="figures">
                 <Figure name={w.successRate} value={stats.successRate} as={percent} />
                 <Figure name={w.usual} value={stats.usualMs} as={duration} />
@@ -78,9 +79,9 @@ export function Figures({ task }: Props) {
                   ))}
               </ul>
             </div>
-          )}
-        </Loaded>
-      </div>
+          )
+        }
+      </Loaded>
     </Panel>
   );
 }
