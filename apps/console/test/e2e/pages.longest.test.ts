@@ -623,7 +623,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await theirs.getByRole("link", { name: "acme/paused" }).waitFor();
     expect(await theirs.getByRole("link", { name: "fails", exact: true }).count()).toBe(0);
     // The navigation has no page that it may not see.
-    expect(await theirs.getByRole("link", { name: "Access", exact: true }).count()).toBe(0);
+    expect(await theirs.getByRole("link", { name: "Tokens", exact: true }).count()).toBe(0);
     await theirs.locator("main").getByText("Saved views").click();
     await theirs.getByLabel("Name of this view").fill("Acme");
     await theirs.getByRole("button", { name: "Save" }).click();
