@@ -5,6 +5,7 @@ import {
   daysIn,
   exceptionsOf,
   namedIn,
+  namesIn,
   patternOf,
   rowsOf,
   timesIn,
@@ -146,4 +147,11 @@ describe("a schedule", () => {
     expect(exceptionsOf(schedule).map(namedIn)).toEqual(["holidays", undefined]);
     expect(withExceptions(schedule, [])).toEqual({ cron: "0 9 * * *" });
   });
+});
+
+it("the calendars that a schedule names are found, also those of a union's members", () => {
+  const except = [{ named: "holidays" }, { calendar: "*-12-24" }];
+  const any = [{ every: "1h", except: [{ named: "inventory" }] }, { cron: "0 9 * * *" }];
+  expect(namesIn({ any, except })).toEqual(["holidays", "inventory"]);
+  expect(namesIn({ manual: true })).toEqual([]);
 });
