@@ -104,7 +104,7 @@ describe("alerts", () => {
         deliveries: [{ state: "failed", to: host, kinds: ["test"], error: expect.stringContaining("410") }],
       }),
     );
-    expect(await refusal(["alerts", "test", "nobody"])).toMatchObject({ exit: 2, field: "email" });
+    expect(await refusal(["alerts", "test", "nobody"])).toMatchObject({ exit: 2, field: "target" });
   });
 
   it("are limited to the owner that a client is bound to", async () => {

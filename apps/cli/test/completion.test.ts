@@ -15,8 +15,8 @@ async function completed(...words: string[]): Promise<string[]> {
 describe("completion", () => {
   it("of bash completes commands, those within others, and options", async () => {
     expect(await completed("free")).toEqual(["freeze", "freezes"]);
-    expect(await completed("queue", "p")).toEqual(["pause"]);
-    expect(await completed("--json", "queue", "pause", "q", "--no")).toEqual(["--note"]);
+    expect(await completed("queues", "p")).toEqual(["pause"]);
+    expect(await completed("--json", "queues", "pause", "q", "--no")).toEqual(["--note"]);
     expect(await completed("put", "--ba")).toEqual(["--batch"]);
     expect(await completed("list", "--names")).toEqual(["--namespace"]);
     expect(await completed("nothing", "xy")).toEqual([]);

@@ -456,7 +456,7 @@ describe("task types", () => {
     [{}, "INVALID_OPTION", "types"],
     [{ types: "t" }, "INVALID_OPTION", "types"],
     [{ types: [1] }, "INVALID_OPTION", "types[0]"],
-    [{ types: ["a b"] }, "INVALID_NAME", "type"],
+    [{ types: ["a b"] }, "INVALID_NAME", "types[0]"],
     [{ types: [], only: true }, "INVALID_OPTION", "only"],
   ])("%j is refused", async (body, code, field) => {
     const answer = await api("PUT", "/types", body);
