@@ -8,7 +8,7 @@ const UNITS = [
 /** A length of time for people: `340 ms`, `4.2 s`, `3 min 10 s`, `3 d 4 h`: the two largest units, or the largest. */
 export function duration(ms: number, units: 1 | 2 = 2): string {
   const whole = Math.round(Math.abs(ms));
-  if (whole < 1_000) return `${whole} ms`;
+  if (!(whole >= 1_000)) return `${whole} ms`;
   if (whole < 10_000 && whole % 1_000 >= 100) return `${(Math.floor(whole / 100) / 10).toFixed(1)} s`;
   const at = UNITS.findIndex(([size]) => whole >= size);
   const [size, unit] = UNITS[at]!;

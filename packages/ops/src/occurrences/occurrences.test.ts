@@ -149,6 +149,17 @@ describe("the occurrences of tasks", () => {
     expect(events[0]?.by).toBeUndefined();
   });
 
+  it("explains a run whose record is corrupt", async () => {
+    await put("t", "fine");
+    await kit.advance("61m");
+    const [run] = await kit.client.runs.list("t");
+    const redis = new Redis(kit.redis.url);
+    const [record = ""] = await redis.keys(`*:~r:${run?.id}`);
+    expect(await redis.hset(record, "started", "x")).toBe(0);
+    redis.disconnect();
+    expect((await explained(kit.client, "t", START + 60 * MINUTE)).verdict).toBe("enqueued");
+  });
+
   it("does not report a decision whose record expired as passed over", async () => {
     await put("t", "fine", { retention: { successes: 0 } });
     await kit.advance("90m");
