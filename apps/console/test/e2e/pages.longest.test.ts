@@ -211,19 +211,6 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.locator("main h1 + .badge", { hasText: "cancelled" }).waitFor();
   });
 
-  test("a run of 500 items whose last ones failed shows these first, and does them again", async () => {
-    await put("many", { type: "many", schedule: { manual: true } });
-    const { run } = (await world.client.trigger("many")) as { run: string };
-    await settled("many");
-    const { page, go } = await world.as("operator");
-    await go(`/runs/${run}`);
-    await page.getByText("10 of 500 failed", { exact: true }).waitFor();
-    expect(await page.locator("details.item summary").first().textContent()).toContain("#490");
-    await page.getByRole("button", { name: "Do the failed ones again" }).click();
-    await page.getByText("10 of 10 failed", { exact: true }).waitFor();
-    await world.client.delete("many");
-  });
-
   test("a task is paused with a note; many are resumed with their missed occurrences", async () => {
     const { page, go } = await world.as("operator");
     await go("/tasks/q/system/fine");

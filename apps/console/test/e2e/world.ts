@@ -42,15 +42,6 @@ const TYPES: readonly AnyTaskType[] = [
     }),
     handler: async () => {},
   }),
-  defineTask("many", {
-    queue: "q",
-    payload,
-    concurrency: 20,
-    generate: async () => Array.from({ length: 500 }, (_, n) => ({ n })),
-    async process({ n }: { n: number }) {
-      if (n >= 490) throw new Error(`item ${n} fails`);
-    },
-  }),
   MARKED_TYPE,
 ];
 

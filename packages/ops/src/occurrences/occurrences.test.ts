@@ -150,7 +150,7 @@ describe("the occurrences of tasks", () => {
   });
 
   it("explains a run whose record is corrupt", async () => {
-    await put("t", "fine");
+    await put("t", "fine", {});
     await kit.advance("61m");
     const [run] = await kit.client.runs.list("t");
     const redis = new Redis(kit.redis.url);
