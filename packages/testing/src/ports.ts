@@ -1,4 +1,8 @@
+import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { scratchDir } from "./scratch.js";
 
 /**
  * Below the range that the operating system uses for outgoing connections: otherwise a client that retries
@@ -15,13 +19,35 @@ export interface FreePortOptions {
   clusterBus?: boolean;
 }
 
-/** A TCP port that nothing on 127.0.0.1 listens on now. */
+/** A TCP port that nothing on 127.0.0.1 listens on now, and that no other call gets before this process ends. */
 export async function freePort(options: FreePortOptions = {}): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * (LAST - FIRST));
     if (!(await isFree(port))) continue;
     if (options.clusterBus && !(await isFree(port + BUS_OFFSET))) continue;
-    return port;
+    if (reserve(port)) return port;
+  }
+}
+
+const RESERVED = join(tmpdir(), "carillon-ports");
+const ours = new Set<string>();
+process.once("exit", () => {
+  for (const link of ours) rmSync(link, { force: true });
+});
+
+/** Takes a port by a link to this process's folder. The link of a process that was killed leads nowhere: its port is free for a later call. */
+function reserve(port: number): boolean {
+  const link = join(RESERVED, String(port));
+  try {
+    mkdirSync(RESERVED, { recursive: true });
+    symlinkSync(scratchDir(), link);
+    ours.add(link);
+    return true;
+  } catch (error) {
+    // Without rights to such links, ports are not reserved.
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") return true;
+    if (!existsSync(link)) rmSync(link, { force: true });
+    return false;
   }
 }
 

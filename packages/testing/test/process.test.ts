@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { eventually, freePort } from "../src/index.js";
 
 it("finds ports on which a server can listen", async () => {
@@ -12,6 +14,19 @@ it("finds ports on which a server can listen", async () => {
   const server = createServer().listen(port, "127.0.0.1");
   await once(server, "listening");
   server.close();
+});
+
+it("gives no port twice, until the process that has it has ended", async () => {
+  const port = await freePort();
+  const killed = await freePort();
+  const link = join(tmpdir(), "carillon-ports", String(killed));
+  rmSync(link);
+  symlinkSync("/no/folder", link);
+  const random = vi.spyOn(Math, "random");
+  for (const again of [port, killed, killed]) random.mockReturnValueOnce((again - 12_000 + 0.5) / 10_000);
+  expect(await freePort()).toBe(killed);
+  expect(random).toHaveBeenCalledTimes(3);
+  random.mockRestore();
 });
 
 function alive(pid: number): boolean {
