@@ -66,7 +66,7 @@ it.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("%s has the path
   expect(pathsOf(one)).toContain(wordsOf(rest.replace(/:\w+/g, "")));
 });
 
-/** What only programs do: they hold the connection, read as a stream, or put code's own types. */
+/** Methods for programs only: they hold the connection, read as a stream, or put code's own types. */
 type OfPrograms = "namespace" | "owner" | "forOwner" | "serverTime" | "close" | "events" | "enqueue" | "runs";
 /** Computed from `tasks.list`, or made of several puts. */
 type OfSeveral = "count" | "putMany" | "update";

@@ -8,7 +8,7 @@ interface Notice {
   readonly id: number;
   readonly tone: Tone;
   readonly text: string;
-  /** What to do next: the text of a link and its address. */
+  /** The next step: the text of a link and its address. */
   readonly next?: readonly [text: string, to: string] | undefined;
 }
 
