@@ -124,7 +124,7 @@ interface PageTexts {
  * back automatically.
  */
 const REMOVE =
-  'Delete task "{{id}}" with its run records, statistics and skips? Runs that are queued or running go on. This cannot be undone: ' +
+  'Delete task "{{id}}" with its run records, statistics and skips? Runs that are queued or running go on. Only the definition can be restored, for 7 days: ' +
   "to keep the history, pause the task instead.";
 
 function withOurQuestion(texts: PageTexts): PageTexts {

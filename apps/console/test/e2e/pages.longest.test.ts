@@ -430,6 +430,36 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.delete("again");
   });
 
+  test("a selection is of the rows that are shown, never of those of a former filter", async () => {
+    for (const id of ["of-team", "of-nobody"]) await put(id, { tags: id === "of-team" ? ["few"] : [] });
+    const { page, go } = await world.as("operator");
+    await go("/tasks");
+    const box = page.getByRole("checkbox", { name: "Select the tasks shown" });
+    const at = (await box.boundingBox())!;
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route(/tasks\?.*tag=few/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.getByRole("combobox", { name: "Tag" }).fill("few");
+    // The click leaves the field, so the filter changes before the click arrives.
+    await page.mouse.click(at.x + at.width / 2, at.y + at.height / 2);
+    await page.locator("main [aria-busy=true]").waitFor({ state: "attached" });
+    await page.mouse.click(at.x + at.width / 2, at.y + at.height / 2);
+    expect(await page.getByRole("region", { name: "Selected tasks" }).count()).toBe(0);
+    release();
+    await page.locator("main [aria-busy=true]").waitFor({ state: "detached" });
+    await box.check();
+    await page.getByText("1 task selected").waitFor();
+    await page.unroute(/tasks\?.*tag=few/);
+    await page.getByRole("button", { name: "Paused" }).first().click();
+    await page.getByText("1 task selected").waitFor({ state: "detached" });
+    for (const id of ["of-team", "of-nobody"]) await world.client.delete(id);
+  });
+
   test("a herd is spread with one click, and one undo restores its schedules", async () => {
     const schedule = { cron: "0 12 1 1 *", timezone: "UTC" };
     for (const id of ["herd-1", "herd-2"]) await put(id, { tags: ["herd"], schedule });

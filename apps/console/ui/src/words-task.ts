@@ -98,7 +98,7 @@ export const taskWords = {
     resumeTitle: (name: string) => `Resume ${name}`,
     backfillTitle: (name: string) => `Run past times of ${name}`,
     deleteTitle: (name: string) => `Delete ${name}`,
-    deleteHint: "The task is deleted with its runs and its skips. This cannot be undone.",
+    deleteHint: "The task is deleted with its runs and its skips. Its definition can be restored for 7 days.",
     overlap: "If a run is still going on",
     overlapHint: "Replaces the task's own policy this time.",
     overlaps: {

@@ -6,6 +6,7 @@ import { runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { back } from "../lib/meant.js";
 import { useCall, usePages } from "../lib/query.js";
+import { useSelection } from "../lib/selection.js";
 import { fieldTime, typedTime, useNow, useZone } from "../lib/time.js";
 import { Button, Chips } from "../parts/button.js";
 import { Check } from "../parts/confirm.js";
@@ -37,16 +38,16 @@ export default function Runs() {
   const [from, to] = [at("from"), at("to")];
   const isSlowest = params.get("sort") === "took";
   const { act } = useMe();
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [replays, setReplays] = useState<"some" | "all" | undefined>();
-  const toggle = (id: string) =>
-    setSelected((was) => new Set(was.has(id) ? [...was].filter((one) => one !== id) : [...was, id]));
   const filter = {
     ...text,
     ...{ from, to, outcome: CHIPS[chip], limit: 50 },
     ...(isSlowest && { sort: "took" as const }),
   };
   const pages = usePages("runs.journal", filter);
+  const runs = pages.data?.pages.flatMap(({ runs }) => runs) ?? [];
+  const selection = useSelection(filter, runs, ({ id }) => id);
+  const chosen = selection.rows.length;
   const set = (change: Readonly<Record<string, string | undefined>>) =>
     setParams((was) => {
       const now = new URLSearchParams(was);
@@ -97,12 +98,12 @@ export default function Runs() {
             <Filters names={FIELDS} labels={w.fields} act={words.changes.filter} />
             {params.size === 0 ? null : <Link href="/runs">{words.list.clear}</Link>}
             {act ? <Button onClick={() => setReplays("all")}>{words.replay.all}</Button> : null}
-            {selected.size > 0 ? (
+            {chosen > 0 ? (
               <>
                 <Button look="main" onClick={() => setReplays("some")}>
-                  {words.replay.some(selected.size)}
+                  {words.replay.some(chosen)}
                 </Button>
-                <Button look="plain" onClick={() => setSelected(new Set())}>
+                <Button look="plain" onClick={() => selection.choose([])}>
                   {words.replay.clear}
                 </Button>
               </>
@@ -110,25 +111,26 @@ export default function Runs() {
           </div>
           {replays === undefined ? null : (
             <ReplayDialog
-              title={replays === "all" ? words.replay.all : words.replay.some(selected.size)}
-              of={replays === "all" ? { ...text, from: from ?? 0, to } : { runs: [...selected] }}
+              title={replays === "all" ? words.replay.all : words.replay.some(chosen)}
+              of={
+                replays === "all"
+                  ? { ...text, from: from ?? 0, to }
+                  : { runs: selection.rows.map(({ id }) => id) }
+              }
               onClose={() => setReplays(undefined)}
             />
           )}
           <Loaded of={pages}>
-            {({ pages: read }) => {
-              const runs = read.flatMap(({ runs }) => runs);
-              return (
-                <>
-                  {runs.length === 0 ? (
-                    <Empty>{w.none}</Empty>
-                  ) : (
-                    <RunRows runs={runs} withTask selected={act ? selected : undefined} onSelect={toggle} />
-                  )}
-                  <More of={pages}>{w.more}</More>
-                </>
-              );
-            }}
+            {() => (
+              <>
+                {runs.length === 0 ? (
+                  <Empty>{w.none}</Empty>
+                ) : (
+                  <RunRows runs={runs} withTask selection={act ? selection : undefined} />
+                )}
+                <More of={pages}>{w.more}</More>
+              </>
+            )}
           </Loaded>
           <div className="body">
             <CopyAs name="runs.journal" input={filter} />

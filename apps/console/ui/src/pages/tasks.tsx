@@ -1,12 +1,13 @@
 import type { InputTo } from "@carillon/ops";
 import type { Outcome, Task } from "@carillon/sdk";
 import type { ConditionName } from "@carillon/sdk/conditions";
-import { useCallback, useEffect, useState } from "react";
+import { useCallback } from "react";
 import { Link, useSearchParams } from "wouter";
-import { type Named, refOf, shortName, taskPath } from "../lib/api.js";
+import { refOf, shortName, taskPath } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
 import { useCall, usePages } from "../lib/query.js";
+import { ALL, type Selection, useSelection } from "../lib/selection.js";
 import { Chips } from "../parts/button.js";
 import { CopyAs } from "../parts/copy-as.js";
 import { NameInput } from "../parts/name-input.js";
@@ -44,7 +45,10 @@ export default function Tasks() {
   const [params, setParams] = useSearchParams();
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
   const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
-  const pages = usePages("tasks.list", { ...kept, ...CHIPS[chip], limit: PAGE });
+  const filter = { ...kept, ...CHIPS[chip] };
+  const pages = usePages("tasks.list", { ...filter, limit: PAGE });
+  const rows = pages.data?.pages.flatMap(({ tasks }) => tasks) ?? [];
+  const selection = useSelection(filter, rows, taskPath);
   const { act, define, wide } = useMe();
   const { queue, owner, tag } = kept;
   const counts = useCall("tasks.counts", kept["set"] === undefined ? { queue, owner, tag } : undefined);
@@ -56,11 +60,6 @@ export default function Tasks() {
   const readMore = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
-  const filter = { ...kept, ...CHIPS[chip] };
-  const [selected, setSelected] = useState<Selection>(new Map());
-  // A selection belongs to the shown list.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: cleared when the filter changes
-  useEffect(() => setSelected(new Map()), [JSON.stringify(filter)]);
   useKeys({
     " ": () => document.activeElement?.closest("tr")?.querySelector<HTMLElement>("input")?.click(),
   });
@@ -116,7 +115,6 @@ export default function Tasks() {
         </fieldset>
         <Loaded of={pages}>
           {({ pages }) => {
-            const rows = pages.flatMap(({ tasks }) => tasks);
             const unreadable = pages.flatMap(({ unreadable = [] }) => unreadable);
             const left =
               unreadable.length === 0 ? null : (
@@ -140,20 +138,22 @@ export default function Tasks() {
             return (
               <>
                 {left}
-                {selected === ALL || selected.size > 0 ? (
+                {selection.rows.length > 0 ? (
                   <BulkBar
-                    target={targetOf(selected, filter)}
-                    text={selected === ALL ? words.bulk.allSelected : words.bulk.selected(selected.size)}
+                    target={targetOf(selection, filter)}
+                    text={
+                      selection.isAll ? words.bulk.allSelected : words.bulk.selected(selection.rows.length)
+                    }
                     // Without a filter, the server refuses to act on all.
-                    onAll={isFiltered && selected !== ALL ? () => setSelected(ALL) : undefined}
+                    onAll={isFiltered && !selection.isAll ? () => selection.choose(ALL) : undefined}
                     plan={{ queue, owner, tag }}
-                    onClear={() => setSelected(new Map())}
+                    onClear={() => selection.choose([])}
                   />
                 ) : null}
                 <VirtualTable
                   label={words.list.label}
                   rows={rows}
-                  columns={act ? [selector(selected, setSelected, rows), ...COLUMNS] : COLUMNS}
+                  columns={act ? [selector(selection, rows), ...COLUMNS] : COLUMNS}
                   rowKey={taskPath}
                   onEnd={readMore}
                 />
@@ -171,23 +171,15 @@ export default function Tasks() {
   );
 }
 
-/** `ALL`: every task that matches the filter, including those that are not read yet. */
-const ALL = "all";
-type Selection = ReadonlyMap<string, Named> | typeof ALL;
-
-function targetOf(selected: Selection, { sort: _, ...filter }: Filter): Target {
-  if (selected === ALL) return Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
-  return { tasks: [...selected.values()].map(refOf) };
+function targetOf({ isAll, rows }: Selection<Task>, { sort: _, ...filter }: Filter): Target {
+  if (isAll) return Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
+  return { tasks: rows.map(refOf) };
 }
 
 /** The column of checkboxes. The one in its header selects the tasks read so far. */
-function selector(
-  selected: Selection,
-  onSelect: (to: Selection) => void,
-  rows: readonly Task[],
-): Column<Task> {
+function selector(selection: Selection<Task>, rows: readonly Task[]): Column<Task> {
   const read = rows.slice(0, MOST);
-  const isAll = selected === ALL || read.every((task) => selected.has(taskPath(task)));
+  const isAll = read.every(selection.has);
   return {
     key: "select",
     width: "1.2rem",
@@ -198,22 +190,17 @@ function selector(
         title={words.bulk.selectRead}
         checked={isAll}
         ref={(box) => {
-          if (box) box.indeterminate = !isAll && selected.size > 0;
+          if (box) box.indeterminate = !isAll && selection.rows.length > 0;
         }}
-        onChange={() => onSelect(new Map(isAll ? [] : read.map((task) => [taskPath(task), task])))}
+        onChange={() => selection.choose(isAll ? [] : read)}
       />
     ),
     cell: (task) => (
       <input
         type="checkbox"
         aria-label={words.bulk.select(shortName(task))}
-        checked={selected === ALL || selected.has(taskPath(task))}
-        onChange={({ target }) => {
-          const now = new Map(selected === ALL ? [] : selected);
-          if (target.checked) now.set(taskPath(task), task);
-          else now.delete(taskPath(task));
-          onSelect(now);
-        }}
+        checked={selection.has(task)}
+        onChange={() => selection.toggle(task)}
       />
     ),
   };

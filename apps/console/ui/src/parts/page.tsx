@@ -62,22 +62,27 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() =>
 interface Loadable<T> {
   readonly data: T | undefined;
   readonly error: unknown;
+  /** The data answer a former question. */
+  readonly isPlaceholderData?: boolean;
   readonly refetch?: () => unknown;
 }
 
 /**
  * Shows an answer of the API once it has arrived; an error together with the last known data, or with `failed`. `title` is that of a page
- * whose head comes with the answer.
+ * whose head comes with the answer. The answer to a former question is dimmed, and nothing in it can be used; `moving`: the question moves
+ * with the time, so a former answer is still right.
  */
 export function Loaded<T>({
   of,
   title,
   failed,
+  moving,
   children,
 }: {
   of: Loadable<T>;
   title?: string;
   failed?: ReactNode;
+  moving?: boolean;
   children: (data: T) => ReactNode;
 }) {
   if (of.data === undefined)
@@ -96,12 +101,15 @@ export function Loaded<T>({
         )}
       </>
     );
+  const isFormer = of.isPlaceholderData === true && moving !== true;
   return (
     <>
       {of.error && !(of.error instanceof Unreachable) ? (
         <ErrorNote error={of.error} onRetry={of.refetch} />
       ) : null}
-      {children(of.data)}
+      <div className="answer" aria-busy={isFormer} inert={isFormer}>
+        {children(of.data)}
+      </div>
     </>
   );
 }

@@ -2,6 +2,7 @@ import { duration } from "@carillon/ops/words";
 import type { Run } from "@carillon/sdk";
 import { Link } from "wouter";
 import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
+import type { Selection } from "../lib/selection.js";
 import { useNow } from "../lib/time.js";
 import { words } from "../words.js";
 import { Badge, RunBadge } from "./state.js";
@@ -10,13 +11,12 @@ import { Relative, Time } from "./time.js";
 interface Props {
   runs: readonly Run[];
   withTask?: boolean;
-  /** Ids of the runs that are selected, and a change of one. Undefined: none can be. */
-  selected?: ReadonlySet<string> | undefined;
-  onSelect?: (id: string) => void;
+  /** Undefined: none can be chosen. */
+  selection?: Selection<Run> | undefined;
 }
 
 /** Runs as rows: how each ended, when it was due, how long it took, and the first line of its error. */
-export function RunRows({ runs, withTask, selected, onSelect }: Props) {
+export function RunRows({ runs, withTask, selection }: Props) {
   const now = useNow();
   return (
     <ul className="rows">
@@ -24,12 +24,12 @@ export function RunRows({ runs, withTask, selected, onSelect }: Props) {
         const { id, task, nominal, started, finished, error, trigger, attempts } = run;
         return (
           <li key={id}>
-            {selected === undefined ? null : (
+            {selection === undefined ? null : (
               <input
                 type="checkbox"
                 aria-label={words.replay.select(shortName(task))}
-                checked={selected.has(id)}
-                onChange={() => onSelect?.(id)}
+                checked={selection.has(run)}
+                onChange={() => selection.toggle(run)}
               />
             )}
             <RunBadge run={run} />

@@ -75,7 +75,7 @@ export function Now() {
           }
         >
           <div ref={ref}>
-            <Loaded of={board}>
+            <Loaded of={board} moving>
               {(board) => (
                 <>
                   <Sums of={board} />
