@@ -8,11 +8,12 @@ import { eventually, type RedisServer, redisBinary, startRedis } from "@carillon
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { installPacked, published } from "../packages/installed.js";
 
-/* The first screen of README.md, word for word, with the packages as users get them. */
+/* "An app of your own" in README.md, word for word, with the packages as users get them. */
 
 const PATIENCE = 300_000;
 const text = readFileSync(fileURLToPath(new URL("../../README.md", import.meta.url)), "utf8");
-const blocks = [...text.slice(0, text.indexOf("\n## ")).matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)];
+const section = /\n## An app of your own\n([\s\S]*?)\n## /.exec(text)?.[1] ?? "";
+const blocks = [...section.matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)];
 const blocksIn = (language: string) =>
   blocks.flatMap(([, one, code]) => (one === language ? [code ?? ""] : []));
 

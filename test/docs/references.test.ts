@@ -52,6 +52,17 @@ describe("the documentation", () => {
     expect(pages.filter((page) => page.startsWith("docs/") && !shown.includes(page))).toEqual([]);
   });
 
+  it("has no line on the site of more than 260 characters, but in tables, pictures and code", () => {
+    const shown = new Set(sections.flatMap(({ items }) => items.map(({ page }) => page.split("#")[0] ?? "")));
+    const long = [...shown].flatMap((page) =>
+      proseOf(page)
+        .split("\n")
+        .filter((line) => line.length > 260 && !/^\||^ *<img /.test(line))
+        .map((line) => `${page}: ${line.slice(0, 80)}`),
+    );
+    expect(long).toEqual([]);
+  });
+
   it("links from a published package only to what is packed, or to the repository", () => {
     const outside = ["packages", "apps"].flatMap(pagesIn).flatMap((page) => {
       const manifest = JSON.parse(textOf(join(page.split("/", 2).join("/"), "package.json")));

@@ -84,18 +84,6 @@ function summaryOf(page) {
     .replace(/:$/, ".");
 }
 
-/** Lines that nobody reads: too long, and not in a table, a picture or code. */
-function walls() {
-  const shown = new Set(sections.flatMap(({ items }) => items.map(({ page }) => page.split("#")[0])));
-  return [...shown].flatMap((page) =>
-    textOf(page)
-      .replace(/^```[\s\S]*?^```/gm, "")
-      .split("\n")
-      .filter((line) => line.length > 260 && !/^\||^ *<img /.test(line))
-      .map((line) => `${page}: ${line.slice(0, 80)}`),
-  );
-}
-
 /** Resolves Vue for the pages, which lie outside of this project. */
 const vueForPages = {
   name: "vue-for-pages",
@@ -156,7 +144,5 @@ export default {
     writeMarkdown(outDir, site.base);
     const dead = deadAnchors(outDir, site.base);
     if (dead.length > 0) throw new Error(`These links lead to no headline:\n${dead.join("\n")}`);
-    if (walls().length > 0)
-      throw new Error(`These lines are too long; break them up:\n${walls().join("\n")}`);
   },
 };
