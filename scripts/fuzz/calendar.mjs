@@ -76,7 +76,8 @@ function askSystemd(expressions, base) {
 function askUs(expression, base) {
   try {
     const schedule = { calendar: expression };
-    const compiled = compileSchedule(schedule);
+    // systemd passes over the second pass of an hour that comes twice.
+    const compiled = compileSchedule({ ...schedule, dst: { overlap: "first" } });
     const next = [];
     for (let t = compiled.next(base); t !== undefined && next.length < COUNT; t = compiled.next(t)) {
       // systemd prints whole seconds.

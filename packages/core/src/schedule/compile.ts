@@ -73,7 +73,7 @@ export function membersOf(schedule: Schedule, around: Surroundings): Member[] {
   if ("any" in schedule) return unionMembers(schedule, around);
   const delay = delayOf(schedule);
   if (delay !== undefined) return [delayMember(schedule, delay, around)];
-  const timetable = kindOf(schedule).compile(schedule, around.seed, schedule.except !== undefined);
+  const timetable = kindOf(schedule).compile(schedule, around.seed);
   const excluders = readExclusions(schedule.except ?? [], around, "schedule")(timetable);
   return [memberOf(timetable, boundsOf(schedule), excluders, 1)];
 }
@@ -102,7 +102,7 @@ function unionMembers(schedule: UnionSchedule, around: Surroundings): Member[] {
   const shared = readExclusions(schedule.except ?? [], around, "schedule");
   return schedule.any.map((member, i) => {
     const path = `schedule.any[${i}]`;
-    const timetable = within(path, () => kindOf(member).compile(member, around.seed, true));
+    const timetable = within(path, () => kindOf(member).compile(member, around.seed));
     const bounds = intersect(all, boundsOf(member, path));
     const own = readExclusions(member.except ?? [], around, path)(timetable);
     return memberOf(timetable, bounds, [...own, ...shared(timetable)], schedule.any.length);

@@ -117,7 +117,7 @@ export type ScheduleBounds = Pick<Limited, "start" | "end">;
 export interface DstChoice {
   /** Times that are skipped: once, at the first instant after the gap, or not at all. */
   gap?: "run-after" | "skip" | undefined;
-  /** Times that come twice. */
+  /** Times that come twice: once, in the first pass, or in both passes. */
   overlap?: "first" | "both" | undefined;
 }
 

@@ -93,12 +93,3 @@ export const schedule: fc.Arbitrary<Schedule> = fc.oneof(
     .tuple(fc.array(member, { minLength: 1, maxLength: 3 }), exclusions, fc.oneof(fc.constant({}), bounds))
     .map(([any, except, limits]) => ({ any, except, ...limits })),
 );
-
-/**
- * `calendar` alone answers relative to its base during a repeated hour; in a union, and with a chosen pass, it is a
- * set.
- */
-export function isSet(schedule: Schedule): boolean {
-  if ("any" in schedule || (schedule.except?.length ?? 0) > 0 || !("calendar" in schedule)) return true;
-  return schedule.dst?.overlap !== undefined;
-}

@@ -1,7 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { isCarillonError } from "../../src/errors.js";
-import { canonicalSchedule, compileSchedule, type Schedule } from "../../src/schedule/index.js";
+import {
+  canonicalSchedule,
+  compileSchedule,
+  type DstChoice,
+  type Schedule,
+} from "../../src/schedule/index.js";
 
 interface OracleCase {
   id: string;
@@ -11,6 +16,8 @@ interface OracleCase {
   timezone: string;
   canonical?: string;
   next?: string[];
+  /** What systemd answers, if that differs: it passes over an hour that comes twice. */
+  systemd?: string[];
   error?: boolean | string;
   exhausted?: boolean;
 }
@@ -24,8 +31,13 @@ function load(name: string): OracleCase[] {
 }
 
 /** Each property of a case, as the engine answers it. */
-function answer(syntax: "cron" | "calendar", { expr, base, timezone, next = [], canonical }: OracleCase) {
-  const schedule: Schedule = syntax === "cron" ? { cron: expr, timezone } : { calendar: expr, timezone };
+function answer(
+  syntax: "cron" | "calendar",
+  { expr, base, timezone, next = [], canonical }: OracleCase,
+  dst?: DstChoice,
+) {
+  const schedule: Schedule =
+    syntax === "cron" ? { cron: expr, timezone, dst } : { calendar: expr, timezone, dst };
   const compiled = compileSchedule(schedule);
   const times: string[] = [];
   let after = Date.parse(base);
@@ -75,4 +87,11 @@ describe.each(["cron", "calendar"] as const)("%s oracle", (syntax) => {
     });
     expect(accepted).toEqual([]);
   });
+});
+
+test("systemd passes over an hour that comes twice, as dst.overlap first does", () => {
+  const differing = load("calendar").filter(({ systemd }) => systemd !== undefined);
+  expect(differing.length).toBeGreaterThan(50);
+  for (const one of differing)
+    expect([one.id, answer("calendar", one, { overlap: "first" }).times]).toEqual([one.id, one.systemd]);
 });

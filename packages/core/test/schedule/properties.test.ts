@@ -10,7 +10,6 @@ const ZONES = [
   "Africa/Casablanca",
   "Pacific/Apia",
 ];
-const STILL = ["UTC", "Asia/Kolkata"];
 
 const time = fc.integer({ min: Date.UTC(1995, 0, 1), max: Date.UTC(2060, 0, 1) });
 
@@ -87,10 +86,6 @@ const calendar = fc.record({
   calendar: calendarText,
   timezone: fc.constantFrom(...ZONES),
 }) as fc.Arbitrary<Schedule>;
-const stillCalendar = fc.record({
-  calendar: calendarText,
-  timezone: fc.constantFrom(...STILL),
-}) as fc.Arbitrary<Schedule>;
 const every = fc
   .tuple(fc.integer({ min: 1, max: 1e9 }), fc.option(time, { nil: undefined }))
   .map(([ms, origin]): Schedule => {
@@ -98,8 +93,6 @@ const every = fc
   });
 const at = time.map((ms): Schedule => ({ at: ms }));
 const any = fc.oneof(cron, calendar, every, at);
-/** Schedules whose `next` never decreases while the base increases; see `DstRule`. */
-const monotone = fc.oneof(cron, stillCalendar, every, at);
 
 const options = { numRuns: 600 };
 
@@ -153,10 +146,10 @@ describe("any schedule", () => {
   });
 });
 
-describe("schedules whose occurrences do not depend on the base", () => {
+describe("the occurrences of a schedule do not depend on the base", () => {
   test("next is monotone, and nothing lies between a base and its next", () => {
     fc.assert(
-      fc.property(monotone, time, fc.integer({ min: 0, max: 4e9 }), (schedule, t, gap) => {
+      fc.property(any, time, fc.integer({ min: 0, max: 4e9 }), (schedule, t, gap) => {
         const compiled = compileSchedule(schedule, "seed");
         const first = compiled.next(t) ?? Number.POSITIVE_INFINITY;
         const later = t + gap;
@@ -172,7 +165,7 @@ describe("schedules whose occurrences do not depend on the base", () => {
 
   test("no time lies between latest and next", () => {
     fc.assert(
-      fc.property(monotone, time, (schedule, t) => {
+      fc.property(any, time, (schedule, t) => {
         const compiled = compileSchedule(schedule, "seed");
         const next = compiled.next(t);
         const latest = compiled.latest(t);

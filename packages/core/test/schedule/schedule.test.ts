@@ -123,12 +123,22 @@ test.each([
   }
 });
 
-test("a search that starts in the second pass of an hour finds the times in it", () => {
+test.each([
   // Paris, 2024-10-27: 03:00+02:00 becomes 02:00+01:00 at 01:00Z.
-  const compiled = compileSchedule({ calendar: "*:0/30", timezone: "Europe/Paris" });
-  expect(compiled.next(utc("2024-10-27T00:30:00Z"))).toBe(utc("2024-10-27T02:00:00Z"));
-  expect(compiled.next(utc("2024-10-27T01:10:00Z"))).toBe(utc("2024-10-27T01:30:00Z"));
-  expect(compiled.latest(utc("2024-10-27T01:45:00Z"))).toBe(utc("2024-10-27T01:30:00Z"));
+  ["hourly", ["00:00", "01:00", "02:00"]],
+  ["00..23:30", ["00:30", "01:30"]],
+  ["*:0/30", ["00:00", "00:30", "01:00", "01:30", "02:00"]],
+  ["2:0/1", undefined],
+  ["02:30", ["00:30"]],
+  ["1..3:0/30", ["00:00", "00:30", "02:00"]],
+])("calendar event %s in an hour that comes twice", (calendar, expected) => {
+  const compiled = compileSchedule({ calendar, timezone: "Europe/Paris" });
+  const [from, to] = [utc("2024-10-26T23:59:00Z"), utc("2024-10-27T02:00:00Z")];
+  const times: string[] = [];
+  for (let time = compiled.next(from); time !== undefined && time <= to; time = compiled.next(time))
+    times.push(new Date(time).toISOString().slice(11, 16));
+  if (expected === undefined) expect(times).toHaveLength(120);
+  else expect(times).toEqual(expected);
 });
 
 test.each([
@@ -280,7 +290,16 @@ test.each<[Schedule, string[]]>([
   [{ calendar: "02:30 Europe/Berlin" }, ["CLOCK_SKIPS"]],
   [{ calendar: "02:30", timezone: "Europe/Berlin", dst: { gap: "skip" } }, []],
   [{ calendar: "02:30", timezone: "Europe/Berlin", dst: { gap: "run-after" } }, []],
-  [{ calendar: "*:0/15", timezone: "Europe/Berlin" }, []],
+  [{ calendar: "*:0/15", timezone: "Europe/Berlin" }, ["SYSTEMD_DIFFERS"]],
+  [{ calendar: "hourly Australia/Lord_Howe" }, []],
+  [{ calendar: "*:0/30 Australia/Lord_Howe" }, ["SYSTEMD_DIFFERS"]],
+  [{ calendar: "02:*", timezone: "Europe/Berlin" }, ["SYSTEMD_DIFFERS", "CLOCK_SKIPS"]],
+  [{ any: [{ calendar: "hourly", timezone: "Europe/Berlin" }] }, ["SYSTEMD_DIFFERS"]],
+  // Never in an hour that comes twice, or as systemd does.
+  [{ calendar: "hourly" }, []],
+  [{ calendar: "hourly", timezone: "Asia/Tokyo" }, []],
+  [{ calendar: "Mon..Fri *:0/15", timezone: "Europe/Berlin" }, []],
+  [{ calendar: "minutely", timezone: "Europe/Berlin", dst: { overlap: "first" } }, []],
   [{ calendar: "00..06:30", timezone: "Europe/Berlin" }, []],
   [{ cron: "*/30 2 * * *", timezone: "Europe/Berlin" }, ["DIALECT_DIFFERS", "CLOCK_SKIPS"]],
   [{ calendar: "Mon 02:30", timezone: "Europe/Berlin" }, []],

@@ -1,5 +1,5 @@
 import { quote } from "../../errors.js";
-import { sixty } from "../fields/bits.js";
+import { ALL_HOURS, sixty } from "../fields/bits.js";
 import { ALL_DAYS, ALL_WEEKDAYS, type DayRule, everyDay } from "../fields/day-rule.js";
 import type { Fields } from "../fields/fields.js";
 import { hashOf } from "../hash.js";
@@ -46,8 +46,6 @@ const MACROS: Readonly<Record<string, string>> = {
   "@hourly": "0 * * * *",
 };
 const KINDS = [SECOND_FIELD, MINUTE_FIELD, HOUR_FIELD, DAY_FIELD, MONTH_FIELD, WEEKDAY_FIELD];
-
-const ALL_HOURS = 0xff_ffff;
 
 /** Bounds every search; nothing fires outside of them. */
 const CRON_YEARS = { firstYear: 1900, lastYear: 9_999 } as const;

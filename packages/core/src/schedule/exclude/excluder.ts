@@ -1,6 +1,6 @@
 import type { Bounds } from "../bounds.js";
 import { DAY, HOUR, MINUTE } from "../civil.js";
-import { hasBit, nextBit, prevBit } from "../fields/bits.js";
+import { ALL_HOURS, hasBit, nextBit, prevBit } from "../fields/bits.js";
 import type { CompiledSchedule } from "../types.js";
 import {
   MAX_CHANGE,
@@ -25,7 +25,6 @@ export interface Excluder {
   span(time: number): Span | undefined;
 }
 
-export const ALL_HOURS = 0xff_ffff;
 export interface Daily {
   readonly has: (occurrence: number) => boolean;
   readonly days: DaySet;

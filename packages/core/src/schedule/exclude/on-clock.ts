@@ -1,11 +1,11 @@
 import { DAY, MINUTE } from "../civil.js";
-import { ALL_SIXTY, isAllSixty, membersOfSixty } from "../fields/bits.js";
+import { ALL_HOURS, ALL_SIXTY, isAllSixty, membersOfSixty } from "../fields/bits.js";
 import { type Fields, hasSecond, matchesLocal } from "../fields/fields.js";
 import { secondsOf, type Timetable } from "../timetable.js";
 import { isUtc } from "../zone/names.js";
 import { type Zone, zoneOf } from "../zone/offsets.js";
 import { type DaySet, FieldDays, hasDay } from "./day-set.js";
-import { ALL_HOURS, DailyExcluder, type Excluder } from "./excluder.js";
+import { DailyExcluder, type Excluder } from "./excluder.js";
 
 /** The clock on which an exclusion is read, and the schedule from which it removes times. */
 export interface Clock {

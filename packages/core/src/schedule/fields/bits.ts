@@ -1,5 +1,7 @@
 /** Sets of small numbers as bits of one integer (at most 31), or of two of 30 bits for minutes and seconds. */
 
+export const ALL_HOURS = 0xff_ffff;
+
 /** The lowest member that is at least `from`, or -1. */
 export function nextBit(mask: number, from: number): number {
   if (from > 30) return -1;

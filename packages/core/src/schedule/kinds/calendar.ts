@@ -2,10 +2,11 @@ import type { z } from "zod";
 import { calendarFields } from "../calendar/fields.js";
 import { formatCalendar } from "../calendar/format.js";
 import { type CalendarEvent, parseCalendar } from "../calendar/parse.js";
+import { ALL_HOURS, isAllSixty } from "../fields/bits.js";
 import type { CalendarSchedule } from "../types.js";
-import { CALENDAR } from "../zone/dst.js";
+import { CALENDAR, ELAPSED } from "../zone/dst.js";
 import { requireZone } from "../zone/names.js";
-import { assertLength, expressionKind } from "./expression.js";
+import { assertLength, differenceAtChange, expressionKind } from "./expression.js";
 import type { Kind } from "./kind.js";
 
 export const calendar: Kind<CalendarSchedule, z.ZodString> = expressionKind<CalendarSchedule>({
@@ -19,19 +20,27 @@ export const calendar: Kind<CalendarSchedule, z.ZodString> = expressionKind<Cale
     const event = eventOf(expression);
     // A wrong timezone is an error even if the expression has its own zone.
     const zone = requireZone(timezone ?? "UTC", "schedule.timezone");
+    const fields = calendarFields(event);
+    const elapsed = fields.hours === ALL_HOURS || isAllSixty(fields.minutes);
     return {
-      fields: calendarFields(event),
-      rule: CALENDAR,
+      fields,
+      rule: elapsed ? ELAPSED : CALENDAR,
       canonical: formatCalendar(event),
       zone: event.zone ?? zone,
       ownZone: event.zone !== undefined,
       daysOnly: event.daysOnly ?? false,
     };
   },
-  lint({ timezone }, { zone }, warn) {
-    if (timezone === undefined || zone === timezone) return;
-    const message = `The expression's own zone ${zone} is used, not timezone ${timezone}.`;
-    warn("ZONE_IGNORED", message, "Give the zone once: leave out timezone, or the zone in the expression.");
+  lint({ timezone, dst }, expression, warn) {
+    const { zone, rule } = expression;
+    if (timezone !== undefined && zone !== timezone) {
+      const message = `The expression's own zone ${zone} is used, not timezone ${timezone}.`;
+      warn("ZONE_IGNORED", message, "Give the zone once: leave out timezone, or the zone in the expression.");
+    }
+    const change = dst?.overlap === undefined && differenceAtChange(expression, [rule, CALENDAR]);
+    if (!change) return;
+    const message = `After the clock change at ${change.at} it fires next at ${change.here}; a timer of systemd, which passes over the hour that comes twice, at ${change.there}.`;
+    warn("SYSTEMD_DIFFERS", message, 'For the times of systemd, add dst: { overlap: "first" }.');
   },
 });
 

@@ -1,17 +1,12 @@
 import type { z } from "zod";
 import { CarillonError, quote } from "../../errors.js";
 import { nearestRemedy } from "../../nearest.js";
-import { formatInstant } from "../../words/times.js";
 import { lintFields } from "../cron/lint.js";
 import { parseCron, withoutEnds } from "../cron/parse.js";
 import { membersOf } from "../fields/bits.js";
-import { localText } from "../text/local.js";
 import type { CronSchedule, DstChoice } from "../types.js";
-import type { DstRule } from "../zone/dst.js";
-import { FieldSchedule } from "../zone/field-schedule.js";
 import { requireZone } from "../zone/names.js";
-import { CHANGES, changesOf, zoneOf } from "../zone/offsets.js";
-import { assertLength, type Expression, expressionKind } from "./expression.js";
+import { assertLength, differenceAtChange, type Expression, expressionKind } from "./expression.js";
 import type { Kind, Warn } from "./kind.js";
 
 /** Longer texts are left unchanged, because they are refused for their length. */
@@ -87,20 +82,9 @@ function lintDialect(schedule: CronSchedule, expression: Expression, warn: Warn)
       "A day has to match both day of month and day of week, since one begins with *; for cron-parser, which BullMQ uses, either is enough.";
     warn("DIALECT_DIFFERS", message, remedy);
   } else if (schedule.dst === undefined) {
-    const change = differenceAtChange(expression, theirs.rule);
-    if (change) warn("DIALECT_DIFFERS", change, remedy);
+    const change = differenceAtChange(expression, [expression.rule, theirs.rule]);
+    if (change === undefined) return;
+    const message = `After the clock change at ${change.at} it fires next at ${change.here}; cron-parser, which BullMQ uses, at ${change.there}.`;
+    warn("DIALECT_DIFFERS", message, remedy);
   }
-}
-
-/** The first clock change of two years after which two rules lead to different times. */
-function differenceAtChange({ fields, zone: id, rule }: Expression, other: DstRule): string | undefined {
-  const zone = zoneOf(id);
-  const [ours, theirs] = [rule, other].map((one) => new FieldSchedule(fields, zone, one));
-  for (const { start: at } of changesOf(zone, CHANGES.from, CHANGES.to)) {
-    const times = [ours, theirs].map((schedule) => schedule!.next(at - 1));
-    if (times[0] === times[1]) continue;
-    const [here, there] = times.map((time) => (time === undefined ? "never" : localText(time, zone)));
-    return `After the clock change at ${formatInstant(at)} it fires next at ${here}; cron-parser, which BullMQ uses, at ${there}.`;
-  }
-  return undefined;
 }

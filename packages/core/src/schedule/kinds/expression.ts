@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { CarillonError, quote } from "../../errors.js";
+import { formatInstant } from "../../words/times.js";
 import type { Exclusion, Surroundings } from "../exclude/exclusion.js";
 import { clockOf, dayExcluder, fieldExcluder, ruleOf } from "../exclude/on-clock.js";
-import { ALL_SIXTY, isAllSixty } from "../fields/bits.js";
+import { ALL_HOURS, ALL_SIXTY, isAllSixty } from "../fields/bits.js";
 import { type Fields, timeless } from "../fields/fields.js";
 import { describeFields } from "../text/describe-fields.js";
-import { wallText } from "../text/local.js";
+import { localText, wallText } from "../text/local.js";
 import { grainOfFields, type Timetable } from "../timetable.js";
 import type { CalendarSchedule, CronSchedule, DstChoice } from "../types.js";
 import { type DstRule, dstRule } from "../zone/dst.js";
@@ -40,7 +41,7 @@ interface Syntax<S extends Spec> extends Pick<Kind<S>, "key" | "takes" | "exampl
   lint(schedule: S, expression: Expression, warn: Warn): void;
 }
 
-const ALL_DAY = { hours: 0xff_ffff, minutes: ALL_SIXTY, seconds: ALL_SIXTY };
+const ALL_DAY = { hours: ALL_HOURS, minutes: ALL_SIXTY, seconds: ALL_SIXTY };
 /** Excludes both passes, and skipped times too, because a schedule may run these late. */
 const ALL_TIMES: DstRule = { gap: Number.POSITIVE_INFINITY, overlap: "both" };
 
@@ -55,7 +56,7 @@ export function expressionKind<S extends CronSchedule | CalendarSchedule>(
     counts: "characters",
     normalise: (expression, fields) =>
       ({ ...stored(expression), ...storedZone(fields), ...storedDialect(fields), ...storedDst(fields) }) as S,
-    compile: (schedule, seed, asSet) => timetableOf(read(schedule, seed), schedule.dst, asSet),
+    compile: (schedule, seed) => timetableOf(read(schedule, seed), schedule.dst),
     exclude: (spec, { seed }: Surroundings) => exclusionOf(read(spec, seed), spec.timezone),
     canonical: (spec, seed, role) => canonicalText(read(spec, seed), spec, role),
     describe(spec, seed, role) {
@@ -76,7 +77,7 @@ export function expressionKind<S extends CronSchedule | CalendarSchedule>(
         warn("EACH_SECOND", message, "For once a minute, write 0 for the second.");
       }
       lint(schedule, expression, warn);
-      if (schedule.dst?.gap === undefined) lintGaps(timetableOf(expression, schedule.dst, false), warn);
+      if (schedule.dst?.gap === undefined) lintGaps(timetableOf(expression, schedule.dst), warn);
       if (schedule.dst !== undefined && isUtc(expression.zone)) {
         const message = "dst has no effect in UTC, whose clock never changes.";
         warn("DST_IGNORED", message, "Give a timezone, or leave out dst.");
@@ -94,6 +95,22 @@ function lintGaps({ zone, lostBefore }: Timetable, warn: Warn): void {
     warn("CLOCK_SKIPS", message, 'For a run right after the clock change, add dst: { gap: "run-after" }.');
     return;
   }
+}
+
+/** The first clock change of two years after which two rules lead to different times, and the next time by each. */
+export function differenceAtChange(
+  { fields, zone: id }: Expression,
+  rules: readonly [DstRule, DstRule],
+): { at: string; here: string; there: string } | undefined {
+  const zone = zoneOf(id);
+  const schedules = rules.map((rule) => new FieldSchedule(fields, zone, rule));
+  for (const { start: at } of changesOf(zone, CHANGES.from, CHANGES.to)) {
+    const [ours, theirs] = schedules.map((schedule) => schedule.next(at - 1));
+    if (ours === theirs) continue;
+    const text = (time: number | undefined) => (time === undefined ? "never" : localText(time, zone));
+    return { at: formatInstant(at), here: text(ours), there: text(theirs) };
+  }
+  return undefined;
 }
 
 /** Checks the length before any pattern reads the text: hostile input may be megabytes. @throws `INVALID_SCHEDULE` */
@@ -117,12 +134,8 @@ function storedDst({ dst }: KindFields): { dst?: DstChoice } {
   return { dst: { ...(gap === undefined ? {} : { gap }), ...(overlap === undefined ? {} : { overlap }) } };
 }
 
-function timetableOf(
-  { fields, zone, rule }: Expression,
-  dst: DstChoice | undefined,
-  asSet: boolean,
-): Timetable {
-  const compiled = new FieldSchedule(fields, zoneOf(zone), dstRule(rule, dst, asSet));
+function timetableOf({ fields, zone, rule }: Expression, dst: DstChoice | undefined): Timetable {
+  const compiled = new FieldSchedule(fields, zoneOf(zone), dstRule(rule, dst));
   const wallOf = (occurrence: number) => compiled.wallOf(occurrence);
   const lostBefore = (segment: Segment) => compiled.lostBefore(segment);
   return { compiled, zone, grain: grainOfFields(fields), fields, wallOf, lostBefore };

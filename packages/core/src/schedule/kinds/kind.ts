@@ -51,11 +51,8 @@ export interface Kind<Spec extends object = object, Shape extends z.ZodType = z.
   extends ExclusionKind<Spec, Shape> {
   /** A value of `key`, for errors. */
   readonly example: string | true;
-  /**
-   * @param asSet for unions and exclusions, see `dstRule`
-   * @throws as `exclude`
-   */
-  compile(schedule: Spec, seed: string, asSet: boolean): Timetable;
+  /** @throws as `exclude` */
+  compile(schedule: Spec, seed: string): Timetable;
   /** Warns about a schedule that is valid but probably not intended. */
   lint(schedule: Spec & WholeSchedule, warn: Warn): void;
 }

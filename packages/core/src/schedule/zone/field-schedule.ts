@@ -64,9 +64,6 @@ export class FieldSchedule implements CompiledSchedule {
 
   /** The first occurrence at or after `from`, segment by segment, or Infinity. */
   #next(from: number, zone: Zone): number {
-    // The `later` rule compares local times with that of its base, in either pass.
-    const base = zone.at(from - 1);
-    const floor = this.#rule.overlap === "later" ? from + base.offset : Number.NEGATIVE_INFINITY;
     let cursor = from;
     for (;;) {
       const segment = zone.at(cursor);
@@ -74,7 +71,7 @@ export class FieldSchedule implements CompiledSchedule {
         const late = this.#late(segment);
         if (cursor <= late) return late;
       }
-      const wall = Math.max(cursor + segment.offset, this.#firstWall(segment), floor);
+      const wall = Math.max(cursor + segment.offset, this.#firstWall(segment));
       const local = nextLocal(this.#fields, wall);
       if (local < segment.end + segment.offset) return local - segment.offset;
       if (segment.end === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
@@ -101,7 +98,7 @@ export class FieldSchedule implements CompiledSchedule {
       const late = this.#late(segment);
       if (late <= cursor && late >= segment.start) return late;
       if (segment.start === Number.NEGATIVE_INFINITY) return Number.NEGATIVE_INFINITY;
-      const repeats = this.#rule.overlap !== "first" && cursor - segment.start <= MAX_CHANGE;
+      const repeats = this.#rule.overlap === "both" && cursor - segment.start <= MAX_CHANGE;
       if (local === Number.NEGATIVE_INFINITY && !repeats) return local;
       cursor = repeats ? segment.start - 1 : Math.min(segment.start - 1, local + MAX_OFFSET);
     }
@@ -109,7 +106,7 @@ export class FieldSchedule implements CompiledSchedule {
 
   /** First wall clock time of a segment that counts. Leaves out an overlap's second pass if that does not count. */
   #firstWall(segment: Segment): number {
-    if (this.#rule.overlap !== "first" || segment.before <= segment.offset) return Number.NEGATIVE_INFINITY;
+    if (this.#rule.overlap === "both" || segment.before <= segment.offset) return Number.NEGATIVE_INFINITY;
     return segment.start + segment.before;
   }
 
