@@ -2,7 +2,7 @@ import type { Client } from "@carillon/sdk";
 import type * as Sdk from "@carillon/sdk/schedule";
 import { parseSchedule } from "./answer.js";
 import { misuse } from "./failure.js";
-import { HERE, localIso, parseInstant } from "./times.js";
+import { HERE, localIso, readInstant } from "./times.js";
 
 /** A time, with a note if it may differ from what was meant. */
 export interface Moment {
@@ -49,7 +49,7 @@ export function readMoment(sdk: typeof Sdk, text: string, options: MomentOptions
   }
   const [matched, day, clock] = WALL.exec(trimmed) ?? [];
   if (matched) return readWall(sdk, day?.toLowerCase(), clock, options);
-  const time = /^\d{12,15}$/.test(trimmed) ? Number(trimmed) : parseInstant(trimmed);
+  const time = readInstant(sdk, /^\d{12,15}$/.test(trimmed) ? Number(trimmed) : trimmed);
   if (time === undefined) throw misuse(options.field, "not a time.", `Give ${formsOf(options)}`);
   return { time };
 }

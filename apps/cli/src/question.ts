@@ -1,7 +1,8 @@
+import type * as Sdk from "@carillon/sdk/schedule";
 import { taskRef } from "./command.js";
 import { type Expression, expressionOf, guessSyntax, SYNTAXES, type Syntax } from "./expression.js";
 import { Failure, misuse } from "./failure.js";
-import { localIso, parseInstant } from "./times.js";
+import { localIso, readInstant } from "./times.js";
 
 /** Largest number of times: more than a person reads, few enough for memory. */
 const MOST_TIMES = 10_000;
@@ -23,7 +24,7 @@ export interface Question extends Range {
 }
 
 /** Checks a line of a batch, as data from strangers. @throws `INVALID_OPTION`, `INVALID_TIMEZONE` */
-export function readQuestion(input: unknown, now: number): Question {
+export function readQuestion(sdk: typeof Sdk, input: unknown, now: number): Question {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     throw misuse(
       "line",
@@ -33,7 +34,7 @@ export function readQuestion(input: unknown, now: number): Question {
   }
   const { expr, syntax, dialect, ...rest } = input as Record<string, unknown>;
   if (typeof expr !== "string") throw misuse("expr", "missing.", "Give the expression as a string.");
-  const range = readRange(rest, now);
+  const range = readRange(sdk, rest, now);
   const schedule = readExpression(expr, syntax, range.timezone);
   if (dialect == null) return { ...range, schedule };
   if (typeof dialect !== "string")
@@ -42,13 +43,13 @@ export function readQuestion(input: unknown, now: number): Question {
 }
 
 /** @throws `INVALID_OPTION` */
-export function readRange(input: Record<string, unknown>, now: number): Range {
+export function readRange(sdk: typeof Sdk, input: Record<string, unknown>, now: number): Range {
   const { timezone, from, count, id, owner } = input;
   if (id != null && typeof id !== "string") throw misuse("id", "not a string.", "Give a task id.");
   if (owner != null && typeof owner !== "string") throw misuse("owner", "not a string.", "Give an owner.");
   return {
     timezone: timezone == null ? undefined : zoneOf(timezone),
-    from: from == null ? now : fromOf(from),
+    from: from == null ? now : fromOf(sdk, from),
     count: count == null ? 5 : countOf(count),
     task: taskRef(id ?? "", undefined, owner ?? undefined),
   };
@@ -72,10 +73,11 @@ function zoneOf(value: unknown): string {
   throw misuse("timezone", "not a string.", "Give an IANA zone, for example Europe/Berlin.");
 }
 
-function fromOf(value: unknown): number {
-  const ms = typeof value === "string" ? parseInstant(value) : value;
-  // The range of `Date`, so that the output is always a time.
-  if (typeof ms === "number" && Number.isFinite(ms) && Math.abs(ms) <= 8.64e15) return Math.floor(ms);
+function fromOf(sdk: typeof Sdk, value: unknown): number {
+  // A date alone is its midnight in UTC.
+  const given = /^\d{4}-\d{2}-\d{2}$/.test(String(value)) ? `${value}T00:00Z` : value;
+  const ms = readInstant(sdk, (typeof given === "number" ? Math.floor(given) : given) as string);
+  if (ms !== undefined) return ms;
   throw misuse("from", "not a time.", "Give ISO 8601 with Z or an offset, for example 2026-01-01T00:00:00Z.");
 }
 

@@ -1,4 +1,5 @@
 import { relative, formatInstant as utcIso, type Voice } from "@carillon/ops/words";
+import type * as Sdk from "@carillon/sdk/schedule";
 
 export { formatInstant as utcIso } from "@carillon/ops/words";
 
@@ -98,16 +99,11 @@ export function shortTimes(now: number, used: () => void): TimeTexts {
 
 const DAY = 86_400_000;
 
-/** Epoch ms of an ISO 8601 time with offset, or a date (midnight UTC); undefined for anything else. */
-export function parseInstant(text: string): number | undefined {
-  const date = INSTANT.exec(text)?.[1];
-  if (date === undefined) return undefined;
-  // `Date.parse` reads February 30 as a day in March.
-  const midnight = Date.parse(date);
-  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(date)) return undefined;
-  const ms = Date.parse(text.replace(" ", "T"));
-  return Number.isNaN(ms) ? undefined : ms;
+/** A point in time as the SDK reads it, in UTC ms; undefined for anything else. */
+export function readInstant({ parseInstant }: typeof Sdk, given: string | number): number | undefined {
+  try {
+    return parseInstant(given, "time");
+  } catch {
+    return undefined;
+  }
 }
-
-const INSTANT =
-  /^((?:[+-]\d{2})?\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}(:\d{2}([.]\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/i;

@@ -1,11 +1,12 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration, relative } from "@carillon/ops/words";
+import * as sdk from "@carillon/sdk/schedule";
 import { describe, expect, it } from "vitest";
 import { behindPace } from "../src/commands/backfill.js";
 import { EXIT_HELP } from "../src/exit-codes.js";
 import { type Layout, table } from "../src/table.js";
 import { painter, paragraphs, printable, wrap } from "../src/text.js";
-import { HERE, localIso, parseInstant, shortTimes, type TimeTexts, utcIso } from "../src/times.js";
+import { HERE, localIso, readInstant, shortTimes, type TimeTexts, utcIso } from "../src/times.js";
 
 describe("texts for people", () => {
   it("are broken at spaces to fit a terminal, and elsewhere not at all", () => {
@@ -67,17 +68,18 @@ describe("times", () => {
 
   it.each([
     "2026-01-01T00:00:00",
+    "2026-01-01",
     "tomorrow",
     "2026-1-1",
     "1767225600000",
     "2026-13-01T00:00:00Z",
     "2026-02-30T09:00:00Z",
     "",
-  ])("are not read from %j", (text) => expect(parseInstant(text)).toBeUndefined());
+  ])("are not read from %j", (text) => expect(readInstant(sdk, text)).toBeUndefined());
 
-  it.each(["2026-01-01", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00Z", "2026-01-01 00:00:00.000Z"])(
+  it.each(["2026-01-01T01:00:00+01:00", "2026-01-01T00:00Z", "2026-01-01 00:00:00.000Z"])(
     "are read from %s",
-    (text) => expect(parseInstant(text)).toBe(1_767_225_600_000),
+    (text) => expect(readInstant(sdk, text)).toBe(1_767_225_600_000),
   );
 });
 

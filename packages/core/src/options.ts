@@ -1,6 +1,7 @@
 import { CarillonError, invalid, quote } from "./errors.js";
 import { nearestRemedy } from "./nearest.js";
 import { type Duration, formatDuration, parseDuration } from "./schedule/text/duration.js";
+import { type Instant, parseInstant } from "./schedule/text/instant.js";
 
 /**
  * @param path of the option that holds these, if they are nested
@@ -54,6 +55,24 @@ export function durationOption(
     `got ${quote(value)}.`,
     `Give a duration from ${formatDuration(least)} to ${formatDuration(most)}: "30s", or whole milliseconds.`,
   );
+}
+
+/** UTC ms of an option that is a point in time, see `parseInstant`. @throws `INVALID_OPTION` naming `field` */
+export function instant(value: Instant, field: string): number {
+  try {
+    return parseInstant(value, field);
+  } catch (cause) {
+    throw new CarillonError("INVALID_OPTION", "not a time.", {
+      field,
+      remedy: "Give ISO 8601 with Z or an offset, a Date, or epoch milliseconds.",
+      cause,
+    });
+  }
+}
+
+/** Checks like `instant`, but accepts computed times that are not whole numbers. */
+export function roundedInstant(value: Instant, field: string): number {
+  return instant(typeof value === "number" ? Math.round(value) : value, field);
 }
 
 /** Parses like `parseDuration`, but with the error code of options. */

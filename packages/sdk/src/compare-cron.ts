@@ -1,7 +1,6 @@
 import { compileSchedule, isCarillonError } from "@carillon/core";
-import { invalid, nearestRemedy } from "@carillon/core/internal";
+import { assertOptions, assertWhole, roundedInstant } from "@carillon/core/internal";
 import { CronExpressionParser } from "cron-parser";
-import { instant } from "./instant.js";
 import { mergeTimes } from "./merge-times.js";
 
 /** @see compareCron */
@@ -39,7 +38,6 @@ export interface CronDifference {
 
 const MOST_DIFFERENCES = 10;
 const MOST_TIMES = 10_000;
-const OPTIONS = ["timezone", "from", "count", "dialect"];
 
 /**
  * Compares when Carillon and the library cron-parser, with which BullMQ computes, fire for a cron expression. Each next
@@ -48,8 +46,10 @@ const OPTIONS = ["timezone", "from", "count", "dialect"];
  * `INVALID_OPTION`
  */
 export function compareCron(expression: string, options: CompareCronOptions = {}): CronComparison {
-  const { timezone = "UTC", from = new Date(), count = 1_000, dialect } = checked(options);
-  const begin = instant(from, "from");
+  assertOptions(options, ["timezone", "from", "count", "dialect"]);
+  const { timezone = "UTC", from = Date.now(), count = 1_000, dialect } = options;
+  assertWhole(count, "count", 1, MOST_TIMES);
+  const begin = roundedInstant(from, "from");
   // Checks the zone and the dialect first, so that an error below is about the expression.
   compileSchedule({ cron: "* * * * *", timezone, dialect });
   const ours = accepted(() => compileSchedule({ cron: expression, timezone, dialect }));
@@ -80,14 +80,6 @@ export function compareCron(expression: string, options: CompareCronOptions = {}
     if (compared >= count || differences.length >= MOST_DIFFERENCES) break;
   }
   return { differences, compared, until, ...(ended ? { ended } : {}) };
-}
-
-function checked(options: CompareCronOptions): CompareCronOptions {
-  const unknown = Object.keys(options).find((key) => !OPTIONS.includes(key));
-  if (unknown !== undefined) throw invalid(unknown, "unknown.", nearestRemedy(unknown, OPTIONS));
-  const { count = 1 } = options;
-  if (Number.isInteger(count) && count >= 1 && count <= MOST_TIMES) return options;
-  throw invalid("count", "not a number of times.", `Give a whole number from 1 to ${MOST_TIMES}.`);
 }
 
 function parse(expression: string, tz: string, after: number) {

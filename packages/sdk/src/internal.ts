@@ -16,7 +16,14 @@ export {
   type RunItem,
   TASK_STATES,
 } from "@carillon/core";
-export { nearest, nearestRemedy, readDelivery, shownTarget } from "@carillon/core/internal";
+export {
+  instant,
+  nearest,
+  nearestRemedy,
+  readDelivery,
+  roundedInstant,
+  shownTarget,
+} from "@carillon/core/internal";
 export {
   connect,
   defaultLogger,
@@ -58,7 +65,6 @@ export { TaskWriter } from "./client/task-writer.js";
 export { undelivered } from "./client/undelivered.js";
 export type { Validation } from "./client/validation.js";
 export { type Drift, displayState, driftOf, revisionView, type TaskRevision } from "./client/view.js";
-export { instant, roundedInstant } from "./instant.js";
 export { mergeTimes, type NextTime } from "./merge-times.js";
 export { validatePayload } from "./task-type.js";
 export type { Telemetry } from "./telemetry.js";

@@ -12,7 +12,6 @@ export {
   parseDuration,
   parseInstant,
   parseTask,
-  previewSchedule,
   type Schedule,
   type ScheduleInput,
   type ScheduleKind,
@@ -29,3 +28,4 @@ export {
   type CronSide,
   compareCron,
 } from "./compare-cron.js";
+export { previewSchedule } from "./preview-schedule.js";

@@ -307,7 +307,7 @@ onEveryEngine("bad input", (connection) => {
     [
       "validate's from",
       (from) => client.validate(noop("t"), { from }),
-      [Number.NaN, Number.POSITIVE_INFINITY, "2026-01-01T00:00:00Z"],
+      [...NO_TIMES, Number.POSITIVE_INFINITY],
       "INVALID_OPTION",
       "from",
     ],

@@ -27,7 +27,7 @@ function answerLine(sdk: typeof Sdk, { text, number, fault }: Line): object {
   try {
     if (text === undefined)
       throw new Failure({ code: "INVALID_SCHEDULE", message: `line ${number}: ${fault}.` });
-    return answer(sdk, readQuestion(parseJson(text, "Give one JSON object a line."), Date.now()));
+    return answer(sdk, readQuestion(sdk, parseJson(text, "Give one JSON object a line."), Date.now()));
   } catch (error) {
     const { code, message } = reportOf(error);
     return { error: { code, message } };

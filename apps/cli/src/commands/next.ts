@@ -63,10 +63,11 @@ export const registerNext: Register = (program, out) => {
       if (options.batch)
         return answerAll(await import("@carillon/sdk/schedule"), readLines(options.io, undefined), out);
       if (options.compare !== undefined) {
-        const range = readRange({ ...options, count: options.count ?? TIMES_COMPARED }, Date.now());
+        const sdk = await import("@carillon/sdk/schedule");
+        const range = readRange(sdk, { ...options, count: options.count ?? TIMES_COMPARED }, Date.now());
         const { dialect, json } = options;
         const question = { ...range, expression: exprs[0] as string, dialect, json };
-        return compareOne(await import("@carillon/sdk/schedule"), question, out);
+        return compareOne(sdk, question, out);
       }
       await answerOne(exprs, options, out);
     });
@@ -122,13 +123,14 @@ function refuseMixtures(exprs: readonly string[], options: NextOptions): void {
 }
 
 async function answerOne(exprs: readonly string[], options: NextOptions, out: Output): Promise<void> {
-  const range = readRange({ ...options }, Date.now());
+  const sdk = await import("@carillon/sdk/schedule");
+  const range = readRange(sdk, { ...options }, Date.now());
   const calendars = await readCalendars(options.io, options.calendar ?? []);
   const input = await scheduleOf(exprs, options, range, new Set(calendars.keys()));
   const alone = exprs.length === 1 && flagsOf(options).length === 0;
   // For a single expression no exclusion must be shown in another zone.
   const asked = alone ? { ...range, timezone: undefined } : range;
-  const found = forecast(await import("@carillon/sdk/schedule"), input, asked, calendars);
+  const found = forecast(sdk, input, asked, calendars);
   if (options.json) return out.json(documentOf(found, alone));
   // An expression may name its own zone; if that is UTC, the default may be UTC as well.
   const { timezone } = found.preview;

@@ -1,19 +1,21 @@
+import { assertOptions, assertWhole, roundedInstant } from "../options.js";
 import { formatInstant } from "../words/times.js";
 import { DAY, HOUR } from "./civil.js";
 import { type Member, membersOf } from "./compile.js";
 import { excluderAt, GAVE_UP } from "./exclude/excluding-schedule.js";
 import { delayOf } from "./interval/delay.js";
 import { dueOf } from "./jitter.js";
+import type { Instant } from "./text/instant.js";
 import { localText, wallText } from "./text/local.js";
 import type { Schedule, ScheduleContext } from "./types.js";
 import { requireZone } from "./zone/names.js";
 import { changesOf, firstInstant, type Zone, zoneOf } from "./zone/offsets.js";
 
 export interface PreviewOptions {
-  /** UTC ms; the times are strictly after it. */
-  readonly from: number;
-  /** At most 10,000. */
-  readonly count: number;
+  /** The times are strictly after it: ISO 8601 with an offset, a `Date`, or epoch milliseconds. */
+  readonly from: Instant;
+  /** 0 to 10,000. Default 5. */
+  readonly count?: number | undefined;
   readonly seed?: string | undefined;
   readonly context?: ScheduleContext | undefined;
   /** Zone of the local texts; default that of the schedule, or UTC if its members differ. */
@@ -71,10 +73,13 @@ const NAMED = 3;
 
 /**
  * The next times of a schedule that has not run yet, as texts for people, with notes about special ones.
- * @throws as `compileSchedule`; `INVALID_TIMEZONE` for `timezone`
+ * @throws as `compileSchedule`; `INVALID_TIMEZONE` for `timezone`; `INVALID_OPTION`
  */
 export function previewSchedule(schedule: Schedule, options: PreviewOptions): SchedulePreview {
-  const { from, seed = "", context = {} } = options;
+  assertOptions(options, ["from", "count", "seed", "context", "timezone"]);
+  const { count: asked = 5, seed = "", context = {} } = options;
+  assertWhole(asked, "count", 0, MAX_COUNT);
+  const from = roundedInstant(options.from, "from");
   const members = membersOf(schedule, { seed, context, lenient: false });
   const shown = zoneOfMembers(members);
   const timezone = options.timezone === undefined ? shown : requireZone(options.timezone, "timezone");
@@ -83,7 +88,7 @@ export function previewSchedule(schedule: Schedule, options: PreviewOptions): Sc
   const times: PreviewTime[] = [];
   const excluded: ExcludedTime[] = [];
   const maxRuns = schedule.maxRuns ?? Number.POSITIVE_INFINITY;
-  const count = Math.min(Math.max(options.count, 0), MAX_COUNT, maxRuns);
+  const count = Math.min(asked, maxRuns);
   const compiled = { next: (after: number) => nextOf(members, after) };
   let time = compiled.next(from);
   for (let before = from; time !== undefined && times.length < count; time = compiled.next(time)) {

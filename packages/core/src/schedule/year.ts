@@ -33,7 +33,7 @@ export interface YearDay {
 /** The days from that of `from`, one after the other, in the zone of the schedule; UTC if its members differ. */
 export function* previewYear(
   schedule: Schedule,
-  { from, seed = "", context = {} }: Omit<PreviewOptions, "count" | "timezone">,
+  { from, seed = "", context = {} }: Pick<PreviewOptions, "seed" | "context"> & { readonly from: number },
 ): Generator<YearDay> {
   const members = membersOf(schedule, { seed, context, lenient: false });
   const zone = zoneOf(zoneOfMembers(members));

@@ -336,7 +336,8 @@ describe("a preview", () => {
   });
 
   test("has at most ten thousand times", () => {
-    expect(previewSchedule({ every: "1s" }, { from, count: 10_001 }).times).toHaveLength(10_000);
+    expect(previewSchedule({ every: "1s" }, { from, count: 10_000 }).times).toHaveLength(10_000);
+    expect(() => previewSchedule({ every: "1s" }, { from, count: 10_001 })).toThrow("from 0 to 10000");
   });
 
   test("assumes runs of zero length for a delay, and says so", () => {

@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
-import { previewSchedule, type Schedule } from "@carillon/core";
+import { type PreviewOptions, previewSchedule, type Schedule } from "@carillon/core";
 import { previewYear, type YearDay } from "@carillon/core/internal";
 
 type Preview = ReturnType<typeof previewSchedule>;
-type Options = Parameters<typeof previewSchedule>[1];
+type Options = PreviewOptions & { readonly from: number; readonly count: number };
 
 /** Number of times computed in one slice; other requests are handled between slices. */
 const SLICE = 5;

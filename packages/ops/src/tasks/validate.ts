@@ -8,10 +8,10 @@ import {
   taskSchema,
 } from "@carillon/core";
 import { invalid } from "@carillon/core/internal";
-import type { Validation } from "@carillon/sdk/internal";
+import { roundedInstant, type Validation } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { type Call, operation } from "../operation.js";
-import { count, describedBy, flag, given, time, warning } from "../shapes.js";
+import { count, describedBy, flag, given, instant, time, warning } from "../shapes.js";
 import { nextTimes, yearOf } from "./next-times.js";
 import { preview, putOutcome, taskInput } from "./task.js";
 
@@ -32,7 +32,7 @@ const input = z.strictObject({
     .max(MAX_COUNT, `more than ${MAX_COUNT}`)
     .default(5),
   year: flag.optional().describe("Also counts the times of each day of a year, for a picture of it."),
-  from: z.int("not a whole number").min(0, "before 1970").max(MAX_TIME, "after 9999").optional(),
+  from: instant.optional(),
 });
 
 export const validate = operation({
@@ -78,11 +78,14 @@ export const validate = operation({
     preview: preview.optional(),
   }),
   async run(call, given) {
+    const asked = given.from === undefined ? undefined : roundedInstant(given.from, "from");
+    if (asked !== undefined && !(asked >= 0 && asked <= MAX_TIME))
+      throw refused("from", "not within the years 1970 to 9999.", "Give another time.");
     const { schedule, seed, warnings, outcome, preview } = await check(call, given);
     const now = await call.client.serverTime();
     // With the calendars that the check has loaded.
     const { context } = call.store.calendars.schedules;
-    const from = given.from ?? now;
+    const from = asked ?? now;
     const most = Math.min(given.count, schedule.maxRuns ?? given.count);
     const found = await nextTimes(schedule, { from, count: most, seed, context });
     return {

@@ -16,9 +16,9 @@ import {
   MAX_DURATION,
   PRINTABLE,
   quote,
+  roundedInstant,
 } from "@carillon/core/internal";
 import { ABSENT, type PutResult as StoredPut } from "@carillon/store";
-import { roundedInstant } from "../instant.js";
 import { isTaskType } from "../task-type.js";
 import type { EnqueueOptions, PutOptions, PutResult, Warning } from "./types.js";
 import { NO_NEXT } from "./validation.js";

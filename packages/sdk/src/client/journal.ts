@@ -1,7 +1,6 @@
 import type { Duration, Outcome, Run, TaskName } from "@carillon/core";
-import { grouped, invalid, quote } from "@carillon/core/internal";
+import { grouped, invalid, quote, roundedInstant } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
-import { roundedInstant } from "../instant.js";
 import { assertCursor, outcomesOf } from "./input.js";
 
 /** Selects the final runs to list. */

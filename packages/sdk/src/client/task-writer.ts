@@ -21,10 +21,10 @@ import {
   encodePayload,
   grouped,
   hasPlaceholder,
-  invalid,
   type Policies,
   restored,
   reviewSchedule,
+  roundedInstant,
   type ScheduleReview,
   storedInstant,
   withDefaults,
@@ -267,8 +267,7 @@ export class TaskWriter {
   async validate(task: TaskInput, options: ValidateOptions): Promise<Validation> {
     assertOptions(options, ["from", "count"]);
     const count = wholeNumber(options.count ?? 5, "count", 0, 1_000);
-    if (options.from !== undefined && !Number.isFinite(options.from))
-      throw invalid("from", "not a time.", "Give epoch ms.");
+    const asked = options.from === undefined ? undefined : roundedInstant(options.from, "from");
     const checked = await this.#admit(await this.#check(task));
     const { definition, warnings } = checked;
     const { store, coverage } = this.#scope;
@@ -277,7 +276,7 @@ export class TaskWriter {
       tasks.plan(definition.queue, [checked]),
       coverage.warningsOf(definition),
     ]);
-    const from = options.from ?? (await tasks.time(definition.queue));
+    const from = asked ?? (await tasks.time(definition.queue));
     const schedule = calendars.schedules.get(definition);
     return {
       ...validationOf(schedule, definition, { from, count, warnings, lacks }),

@@ -11,8 +11,8 @@ import { type Preview, timesFrom } from "./preview.js";
 import type { Warning } from "./types.js";
 
 export interface ValidateOptions {
-  /** Times after this one, epoch ms. Default: now, by Redis. */
-  readonly from?: number | undefined;
+  /** The times are strictly after it: ISO 8601 with an offset, a `Date`, or epoch milliseconds. Default: now, by Redis. */
+  readonly from?: string | number | Date | undefined;
   /** Number of next times. Default 5, at most 1,000. */
   readonly count?: number | undefined;
 }

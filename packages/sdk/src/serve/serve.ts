@@ -1,8 +1,7 @@
 import { CarillonError, type Json } from "@carillon/core";
-import { assertOptions, invalid } from "@carillon/core/internal";
+import { assertOptions, invalid, roundedInstant } from "@carillon/core/internal";
 import type { Context } from "../context.js";
 import { type Keys, keyList, parseSignature, SIGNATURE_HEADER, TOLERANCE } from "../http/signature-parts.js";
-import { roundedInstant } from "../instant.js";
 import { assertList } from "../options.js";
 import { PermanentError } from "../permanent-error.js";
 import { assertWorkable, type TaskType, typesByName, validatePayload } from "../task-type.js";

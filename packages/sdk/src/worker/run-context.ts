@@ -1,7 +1,7 @@
 import { CarillonError, type JobData, type Json, type TaskName } from "@carillon/core";
+import { roundedInstant } from "@carillon/core/internal";
 import type { SettleWord } from "@carillon/store";
 import type { AttemptContext, Context } from "../context.js";
-import { roundedInstant } from "../instant.js";
 import { printingTo } from "./console-capture.js";
 import { Ending } from "./ending.js";
 import type { Taken } from "./job-end.js";
