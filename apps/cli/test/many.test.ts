@@ -167,6 +167,36 @@ describe("resume --plan", () => {
       backfills: [{ task: { id: "x" }, total: 5, every: 6_000 }],
     });
   });
+
+  it.each<[object, string]>([
+    [{ tag: "p" }, "--all --tag p"],
+    [{ queue: "bar", owner: "system" }, "--all --owner system --queue bar"],
+    [{ tasks: ["x"] }, "system/x --queue bar"],
+    [{ all: true }, "--all --owner OWNER"],
+  ])("names the backfill of a freeze of %j, until it was made", async (scope, which) => {
+    await bench.client.put(task("x", { tags: ["p"], schedule: { every: "1h" } }));
+    const ops = operatorOf(bench.client);
+    const { id } = await ops.freezes.put(scope);
+    const hour = 3_600_000;
+    const now = await bench.client.serverTime();
+    const to = Math.floor(now / hour) * hour - hour;
+    const { link, keys } = internalsOf(storeOf(bench.client));
+    const entry = `frozen ${to - hour} ${to} 2 ${now} node - frozen`;
+    await link.ask((client) => client.lpush(keys.queue("bar").ledger("system/x"), entry));
+    await ops.freezes.delete({ id });
+    const { stdout } = await cli(["resume", "--plan"]);
+    expect(stdout).toContain("freezes skipped 2 occurrences of 1 task in the last day; to run them:\n");
+    const [, command] = /\n {2}carillon (backfill .*)\n/.exec(stdout) ?? [];
+    expect(command).toMatch(
+      new RegExp(`^backfill ${which} --only frozen --from \\S+ --to \\S+( --per-minute 60)?$`),
+    );
+    const args = (command as string).replace("OWNER", "system").split(" ");
+    expect((await cli(args)).stdout).toContain("2 occurrences");
+    expect((await cli(args)).stdout).toContain(
+      "\n2 left out: succeeded since, under way, or about to be run again\n",
+    );
+    expect((await cli(["resume", "--plan"])).stdout).not.toContain("freezes skipped");
+  });
 });
 
 describe("errors", () => {

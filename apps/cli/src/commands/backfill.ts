@@ -161,12 +161,12 @@ async function beginMany(tasks: readonly string[], options: BackfillOptions, out
         { title: "QUEUE", value: ({ queue }) => queue, rank: 1, least: 8 },
         { title: "OCCURRENCES", value: ({ total }) => String(total), right: true },
       ],
-      more: ({ total, batch }) => {
+      more: ({ total, left, batch }) => {
         const pace =
           perMinute === undefined
             ? ""
             : `, ${duration((total / perMinute) * 60_000)} at ${perMinute} a minute`;
-        return `${total} occurrences${pace}${batch === undefined ? "" : `; batch ${batch}`}\n`;
+        return `${total} occurrences${pace}${batch === undefined ? "" : `; batch ${batch}`}\n${leftOut(left)}`;
       },
     },
     tasks,
@@ -185,10 +185,14 @@ async function answer(
   await out.write(begun(put, task));
 }
 
-function begun({ id, total }: AnswerTo<"backfills.start">, task: string): string {
+function begun({ id, total, left }: AnswerTo<"backfills.start">, task: string): string {
   const count = total === 1 ? "1 occurrence" : `${total} occurrences`;
-  if (id === undefined) return `${count} of ${task}; nothing was started\n`;
-  return `backfill ${id}: ${count} of ${task}\n`;
+  if (id === undefined) return `${count} of ${task}; nothing was started\n${leftOut(left)}`;
+  return `backfill ${id}: ${count} of ${task}\n${leftOut(left)}`;
+}
+
+export function leftOut(left = 0): string {
+  return left === 0 ? "" : `${left} left out: succeeded since, under way, or about to be run again\n`;
 }
 
 /** On a terminal one line that is updated; elsewhere a line for each change. */

@@ -5,6 +5,7 @@ import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { momentsOf } from "../moment.js";
 import { when } from "../times.js";
+import { leftOut } from "./backfill.js";
 import { refusals } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 import { RUN } from "./run.js";
@@ -95,10 +96,9 @@ function ofMany(
   const pace = until === undefined ? "" : `, ${perMinute} a minute, over by ${when(until)}`;
   return [
     `${batch === undefined ? "replay means" : "running"} ${runs} again${pace}`,
-    left === 0 ? [] : `${left} left out: succeeded since, under way, or about to be run again`,
     batch === undefined ? [] : `batch ${batch}`,
   ]
     .flat()
     .join("\n")
-    .concat("\n");
+    .concat("\n", leftOut(left));
 }

@@ -115,21 +115,38 @@ async function showPlan(
     lines.push(
       `${counted(unpaused.tasks, "task")} not paused and overdue, by ${occurrences(unpaused)}: the catch-up policies decide, unless you pause them first\n`,
     );
-  if (frozen.tasks > 0 && frozen.from !== undefined && frozen.to !== undefined)
+  const { from, to, scopes } = frozen;
+  if (frozen.tasks > 0 && from !== undefined && to !== undefined) {
+    const range = `--only frozen --from ${utcIso(from)} --to ${utcIso(to)}`;
+    const commands = (scopes.length === 0 ? [{}] : scopes).map((one) => backfillOf(one, options, range));
     lines.push(
-      `freezes skipped ${occurrences(frozen)} of ${counted(frozen.tasks, "task")} in the last day; to run them: carillon backfill --all${scopeOf(options)} --only frozen --from ${utcIso(frozen.from)} --to ${utcIso(frozen.to)} --per-minute 60\n`,
+      `freezes skipped ${occurrences(frozen)} of ${counted(frozen.tasks, "task")} in the last day; to run them:\n`,
+      ...new Set(commands),
     );
+  }
   if (held > 0) lines.push(`a freeze holds ${counted(held, "task")} now, also once resumed\n`);
   await out.write(lines.join(""));
 }
 
-/** The options that select the same tasks in another command. */
-function scopeOf({ owner, queue, tag }: Conditions): string {
+type FreezeScope = ResumePlan["frozen"]["scopes"][number];
+
+/** A backfill of the tasks of a freeze that the plan is about. @param range its options */
+function backfillOf(
+  { tasks, ...scope }: FreezeScope,
+  { owner = scope.owner, queue = scope.queue, tag = scope.tag }: Conditions,
+  range: string,
+): string {
   const given = Object.entries({ owner, queue, tag }).filter(([, value]) => value !== undefined);
-  // Only a plan may cover the whole namespace.
-  return given.length === 0
-    ? " --owner OWNER"
-    : given.map(([field, value]) => ` --${field} ${value}`).join("");
+  // Only a plan, or a freeze, may cover the whole namespace.
+  const conditions =
+    given.length === 0 ? "--owner OWNER" : given.map(([field, value]) => `--${field} ${value}`).join(" ");
+  const [first, ...queues] = new Set(tasks?.map((task) => task.queue));
+  const names = [
+    ...(tasks?.map(({ owner, id }) => `${owner}/${id}`) ?? []),
+    ...(queues.length === 0 ? [`--queue ${first}`] : []),
+  ];
+  const which = tasks ? names.join(" ") : `--all ${conditions}`;
+  return `  carillon backfill ${which} ${range}${tasks?.length === 1 ? "" : " --per-minute 60"}\n`;
 }
 
 interface Choice {

@@ -69,7 +69,7 @@ export const opsWords = {
     unpaused: (n: number) =>
       `${count(n, "task is", "tasks are")} overdue and not paused: their catch-up policies decide when a node comes.`,
     frozen: (owed: Owed) =>
-      `${starts(owed)} skipped by freezes in the last day. They are not owed: a backfill runs them.`,
+      `${starts(owed)} skipped by freezes in the last day and not made up for. They are not owed: a backfill runs them.`,
     held: (n: number) => `${count(n, "task is", "tasks are")} held by a freeze until it ends.`,
     choose: "Choose",
     missed: "Times that passed meanwhile",

@@ -23,9 +23,35 @@ const fickle = defineTask("fickle", {
   },
 });
 
+/** Its first run takes two and a half minutes. */
+const slow = defineTask("slow", {
+  queue: QUEUE,
+  payload,
+  handler: async (_payload, { occurrence: { nominal } }) => {
+    if (nominal === START + MINUTE) await kit.sleep("150s");
+  },
+});
+/** Takes an hour in a backfill. */
+const long = defineTask("long", {
+  queue: QUEUE,
+  payload,
+  handler: async (_payload, { occurrence: { trigger } }) => {
+    if (trigger === "backfill") await kit.sleep("1h");
+  },
+});
+/** Fails in a backfill. */
+const hopeless = defineTask("hopeless", {
+  queue: QUEUE,
+  payload,
+  handler: (_payload, { occurrence: { trigger } }) => {
+    if (trigger === "backfill") throw new Error("no");
+  },
+});
+
+let kit: TestKit;
+
 describe("backfills", () => {
-  let kit: TestKit;
-  eachKit({ types: [ring, fickle], start: START }, (made) => {
+  eachKit({ types: [ring, fickle, slow, long, hopeless], start: START }, (made) => {
     kit = made;
   });
 
@@ -113,6 +139,104 @@ describe("backfills", () => {
     await kit.advance("10s");
     for (const id of ["t", "fixed"])
       expect((await backfilled(id)).map(({ nominal }) => (nominal - START) / MINUTE)).toEqual([2, 3]);
+  });
+
+  /** A task of each minute, of which the occurrences of the minutes 2 and 3 are skipped for a reason; it is minute 5 then. */
+  const SKIPS: Record<string, (more: Partial<TaskInput>) => Promise<unknown>> = {
+    frozen: async (more) => {
+      await put("t", { schedule: { every: "1m" }, overlap: "allow", ...more });
+      const freeze = { from: START + 90_000, until: START + 210_000, all: true };
+      await operatorOf(kit.client).freezes.put(freeze);
+      await kit.advance("5m");
+    },
+    paused: async (more) => {
+      await put("t", { schedule: { every: "1m" }, overlap: "allow", ...more });
+      await kit.advance("90s");
+      await kit.client.pause("t");
+      await kit.advance("2m");
+      await kit.client.resume("t");
+      await kit.advance("90s");
+    },
+    missed: async (more) => {
+      await put("t", { schedule: { every: "1m" }, overlap: "allow", catchUp: "skip", ...more });
+      await kit.advance("90s");
+      await kit.client.pause("t");
+      await kit.advance("2m");
+      await kit.client.resume("t", { missed: "catch-up" });
+      await kit.advance("90s");
+    },
+    overlap: async (more) => {
+      await put("t", { type: "slow", schedule: { every: "1m" }, ...more });
+      await kit.advance("5m");
+    },
+  };
+  const fiveMinutes = (only: "frozen" | "paused" | "missed" | "overlap" | "failed") =>
+    ({ from: START, to: START + 5 * MINUTE, only, overlap: "allow" }) as const;
+
+  it.each(["frozen", "paused", "missed", "overlap"] as const)(
+    "of %s occurrences run none a second time",
+    async (only) => {
+      await SKIPS[only]?.({});
+      const { backfills } = operatorOf(kit.client);
+      const [start, startMany] = [
+        () => backfills.start({ id: "t", ...fiveMinutes(only) }),
+        () => backfills.startMany({ queue: QUEUE, ...fiveMinutes(only), perMinute: 60 }),
+      ];
+      expect(await backfills.start({ id: "t", ...fiveMinutes(only), dryRun: true })).toEqual({
+        total: 2,
+        left: 0,
+      });
+      // At one instant: at most one of them starts it.
+      const both = await Promise.allSettled([start(), startMany(), start()]);
+      const totals = both.flatMap((one) => (one.status === "fulfilled" ? [one.value.total] : []));
+      if (!totals.some((total) => total > 0)) totals.push((await start()).total);
+      expect(totals.reduce((sum, total) => sum + total)).toBe(2);
+      for (const one of both)
+        if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "CONFLICT" });
+      // About to be run, then run.
+      expect(await startMany()).toMatchObject({ count: 0, total: 0, left: 2 });
+      await kit.advance("2m");
+      expect(await start()).toEqual({ total: 0, left: 2 });
+      expect((await backfilled("t")).map(({ nominal }) => (nominal - START) / MINUTE)).toEqual([2, 3]);
+    },
+  );
+
+  it("of skipped occurrences run again those that failed, and leave out those that are open", async () => {
+    await SKIPS["frozen"]?.({ type: "hopeless" });
+    const start = () => operatorOf(kit.client).backfills.start({ id: "t", ...fiveMinutes("frozen") });
+    await start();
+    await kit.advance("1s");
+    expect(await start()).toMatchObject({ total: 2, left: 0 });
+    await kit.advance("1s");
+    await put("t", { type: "long", schedule: { every: "1m" }, overlap: "allow" });
+    const { id } = await start();
+    await kit.advance("1s");
+    expect(await operatorOf(kit.client).backfills.get({ id: id as string })).toMatchObject({ state: "done" });
+    expect(await start()).toEqual({ total: 0, left: 2 });
+    // Those that ended.
+    expect(await backfilled("t")).toHaveLength(4);
+  });
+
+  it("know what they have run when its records are no longer kept", async () => {
+    await SKIPS["frozen"]?.({ retention: { successes: 1, failures: 1 } });
+    const start = () => operatorOf(kit.client).backfills.start({ id: "t", ...fiveMinutes("frozen") });
+    await start();
+    await kit.advance("3m");
+    expect(await backfilled("t")).toEqual([]);
+    expect(await start()).toEqual({ total: 0, left: 2 });
+  });
+
+  it("of failed occurrences and replays leave each other's out", async () => {
+    await put("t", { type: "fickle", schedule: { every: "1m" } });
+    await kit.advance("5m");
+    const { backfills, runs } = operatorOf(kit.client);
+    const replay = () => runs.replayMany({ from: START, perMinute: 60 });
+    const start = () => backfills.start({ id: "t", ...fiveMinutes("failed"), every: "1m" });
+    const { id } = await start();
+    expect(await replay()).toMatchObject({ total: 0, left: 2 });
+    await backfills.cancel({ id: id as string });
+    expect(await replay()).toMatchObject({ total: 2, left: 0 });
+    expect(await start()).toEqual({ total: 0, left: 2 });
   });
 
   it("are listed, newest first, and stopped together; each bound client has its own", async () => {

@@ -16,7 +16,7 @@ import { checkedFilter, filter } from "../bulk/filter.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { operation } from "../operation.js";
 import { count, taskName } from "../shapes.js";
-import { range, rangeOf, type Times, timesOf } from "./times.js";
+import { left, othersOf, range, rangeOf, type Times, timesOf } from "./times.js";
 
 /** Limits beyond which a call is more likely a mistake: occurrences and tasks. */
 const [MOST_IN_ALL, MOST_TASKS] = [1_000_000, 10_000];
@@ -45,6 +45,7 @@ export const startBackfills = operation({
   output: z.object({
     count: count.describe("Number of tasks with such occurrences."),
     total: count.describe("Occurrences of all of them."),
+    left,
     sample: z
       .array(taskName.extend({ total: count }))
       .readonly()
@@ -63,24 +64,33 @@ export const startBackfills = operation({
     await store.calendars.refresh();
     const now = await store.freezes.time();
     if (given.to > now) throw invalid("to", "in the future.", "A backfill runs past times only.");
+    const { turn, backfills } = await othersOf(store, await scope.queuesOf(checked.queue), {
+      only: which,
+      dryRun,
+    });
     const [found, refused] = [[] as Times[], new Tally<BulkRefusal>(SAMPLE)];
     const slice = new TimeSlice(Number.POSITIVE_INFINITY);
-    let total = 0;
+    let [total, left] = [0, 0];
     for await (const page of selected(scope, checked, undefined, refused)) {
       for (const task of page) {
-        const times = await timesOf(scope, task, { ...given, now }, slice).catch((error: unknown) =>
-          refusalOf(nameOf(task), error),
+        const times = await timesOf(scope, task, { ...given, now }, backfills, slice).catch(
+          (error: unknown) => refusalOf(nameOf(task), error),
         );
-        if ("code" in times) refused.add(times);
-        else if (times.total > 0) {
-          found.push(times);
-          total += times.total;
+        if ("code" in times) {
+          refused.add(times);
+          continue;
         }
+        left += times.left;
+        total += times.total;
+        if (times.total > 0) found.push(times);
         if (found.length > MOST_TASKS || total > MOST_IN_ALL) throw tooMany();
       }
     }
     const sample = found.slice(0, SAMPLE).map(({ name, total }) => ({ ...name, total }));
-    const answer = { count: found.length, total, sample, refused: refused.result };
+    const answer = {
+      ...{ count: found.length, total, sample, refused: refused.result },
+      ...(which && { left }),
+    };
     if (dryRun || perMinute === undefined || total === 0) return answer;
     const { from, to, overlap, only } = given;
     const batch = batchId();
@@ -106,7 +116,7 @@ export const startBackfills = operation({
     const names = sample.map(({ total: _, ...name }) => name);
     const details = { batch, from, to, total, perMinute, overlap, only };
     try {
-      await putAll(scope, all);
+      await putAll(scope, all, turn);
     } finally {
       // Also if Redis failed halfway: the batch can be cancelled.
       log({ owner, tag, queue }, { count: found.length, sample: names, details });

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { operation } from "../operation.js";
 import { count, duration, taskRef } from "../shapes.js";
-import { range, rangeOf, timesOf } from "./times.js";
+import { left, othersOf, range, rangeOf, timesOf } from "./times.js";
 
 export const startBackfill = operation({
   http: "POST /tasks/:queue/:owner/:id/backfills",
@@ -26,6 +26,7 @@ export const startBackfill = operation({
   output: z.object({
     id: z.string().optional().describe("Missing: nothing was started."),
     total: count.describe("Occurrences in the range."),
+    left,
   }),
   status: [200, 202],
   async run({ scope, store, by, log }, { queue, owner, id: task, dryRun, every: pace, ...options }) {
@@ -33,27 +34,19 @@ export const startBackfill = operation({
     const every = durationOption(pace as Duration | undefined, "every", 1, MAX_DURATION) ?? 0;
     const name = await scope.locate({ queue, owner, id: task });
     await store.calendars.refresh();
+    const { from, to, overlap, only } = given;
+    const { turn, backfills } = await othersOf(store, [name.queue], { only, dryRun });
     const [now, stored] = await Promise.all([store.tasks.time(name.queue), store.tasks.get(name)]);
     if (!stored) throw notFound(name);
     const slice = new TimeSlice(Number.POSITIVE_INFINITY);
-    const { ranges, total } = await timesOf(scope, stored, { ...given, now }, slice);
-    if (dryRun || total === 0) return { total };
-    const { from, to, overlap, only } = given;
+    const { ranges, total, left } = await timesOf(scope, stored, { ...given, now }, backfills, slice);
+    const answer = { total, ...(only && { left }) };
+    if (dryRun || total === 0) return answer;
     const id = newToken();
-    await store.backfills.put({
-      id,
-      task: name,
-      taskCreated: stored.created,
-      from,
-      to,
-      at: from - 1,
-      total,
-      every,
-      overlap,
-      by: by || scope.actor,
-      ...(only && { ranges }),
-    });
+    const range = { from, to, at: from - 1, total, ...(only && { ranges }) };
+    const its = { id, task: name, taskCreated: stored.created, by: by || scope.actor };
+    await store.backfills.put({ ...its, ...range, every, overlap }, 0, turn);
     log(name, { details: { backfill: id, from, to, total, overlap, only } });
-    return { id, total };
+    return { id, ...answer };
   },
 });

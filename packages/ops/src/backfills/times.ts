@@ -1,12 +1,13 @@
-import type { Run, TaskName } from "@carillon/core";
-import { invalid, isFailure, originOf, type TimeRange } from "@carillon/core/internal";
+import type { TaskName } from "@carillon/core";
+import { invalid, scheduleSteps, type TaskSchedule, type TimeRange } from "@carillon/core/internal";
 import { instant as instantOf, type Scope } from "@carillon/sdk/internal";
-import type { StoredTask } from "@carillon/store";
+import type { Store, StoredTask } from "@carillon/store";
 import type { z } from "zod";
 import { nameOf } from "../bulk/bulk.js";
 import type { TimeSlice } from "../occurrences/time-slice.js";
-import { countTimes } from "../occurrences/walk.js";
-import { dryRun, instant, oneOf, overlap } from "../shapes.js";
+import { type Counted, countTimes, timesIn } from "../occurrences/walk.js";
+import { count, dryRun, instant, oneOf, overlap } from "../shapes.js";
+import { type Backfills, backfillsOf, Doings } from "./doings.js";
 
 /** Past occurrences to run. */
 export const range = {
@@ -17,9 +18,15 @@ export const range = {
   only: oneOf(["failed", "frozen", "missed", "paused", "overlap"])
     .optional()
     .describe(
-      "Only occurrences whose runs failed (and none succeeded since), or that were skipped for this reason, as far as records are kept.",
+      "Only occurrences whose runs failed, or that were skipped for this reason, and that were not run since, as far as records are kept.",
     ),
 };
+
+export const left = count
+  .optional()
+  .describe(
+    "Occurrences that `only` leaves out: a run of them succeeded since or is open, or a retry or another backfill has them. Missing without `only`.",
+  );
 type Given = Pick<z.output<z.ZodObject<typeof range>>, "overlap" | "only"> & { from: number; to: number };
 type Only = NonNullable<Given["only"]>;
 
@@ -31,6 +38,7 @@ export interface Times {
   readonly name: TaskName;
   readonly taskCreated: number;
   readonly total: number;
+  readonly left: number;
   readonly ranges: readonly TimeRange[];
 }
 
@@ -43,76 +51,102 @@ export function rangeOf(
   return { from, to, overlap: given.overlap, only: given.only };
 }
 
-/** @param slice of any number of steps @throws `INVALID_OPTION` */
+/**
+ * @param slice of any number of steps
+ * @param backfills of the task's queue; for `only`
+ * @throws `INVALID_OPTION`
+ */
 export async function timesOf(
-  scope: Scope,
+  { store }: Scope,
   task: StoredTask,
   { from, to, only, now }: Given & { readonly now: number },
+  backfills: Backfills,
   slice: TimeSlice,
 ): Promise<Times> {
   if (to > now) throw invalid("to", "in the future.", "A backfill runs past times only.");
-  const schedule = scope.store.calendars.schedules.get(task.definition);
+  const schedule = store.calendars.schedules.get(task.definition);
   if (schedule.delay !== undefined)
     throw invalid("task", "its times follow from its runs.", "Trigger it instead.");
-  const ranges = only === undefined ? [[from, to] as const] : await rangesOf(scope, task, only, [from, to]);
-  const { count } = await countTimes(task, schedule, ranges, MOST, slice);
-  if (count > MOST) throw invalid("to", `more than ${MOST} occurrences.`, "Give a shorter range.");
-  return { name: nameOf(task), taskCreated: task.created, total: count, ranges };
+  const its = { name: nameOf(task), taskCreated: task.created };
+  const tooLong = () => invalid("to", `more than ${MOST} occurrences.`, "Give a shorter range.");
+  if (only === undefined) {
+    const ranges = [[from, to] as const];
+    const { count } = await countTimes(task, schedule, ranges, MOST, slice);
+    if (count > MOST) throw tooLong();
+    return { ...its, total: count, left: 0, ranges };
+  }
+  const doings = await Doings.of(store, task, backfills);
+  const asked = merged(await rangesOf(store, task, only, doings), [from, to]);
+  const { count, left, ranges } = await undone(task, schedule, asked, doings, MOST, slice);
+  if (count > MOST) throw tooLong();
+  return { ...its, total: count, left, ranges };
 }
 
-/** Runs read at once, and in all. */
-const [PAGE, MOST_RUNS] = [1_000, 20_000];
+/** The backfills that a call with `only` must know, and the turn without which it must not put another one. */
+export async function othersOf(
+  store: Store,
+  queues: readonly string[],
+  { only, dryRun }: { readonly only: Only | undefined; readonly dryRun: boolean | undefined },
+): Promise<{ readonly turn?: string | undefined; readonly backfills: Backfills }> {
+  if (only === undefined) return { backfills: new Map() };
+  const turn = dryRun ? undefined : await store.backfills.takeTurn(queues);
+  return { turn, backfills: await backfillsOf(store, queues) };
+}
 
-/** The nominal times from `from` to `to` that failed or were skipped, as far as records are kept; in order. */
+/** Nominal times that need another run, and those that do not. */
+export interface Undone extends Counted {
+  readonly left: number;
+  readonly ranges: readonly TimeRange[];
+}
+
+/** The nominal times in some ranges that are not done. @param most stops above that many */
+export async function undone(
+  task: StoredTask,
+  schedule: TaskSchedule,
+  asked: readonly TimeRange[],
+  doings: Doings,
+  most: number,
+  slice: TimeSlice,
+): Promise<Undone> {
+  if (!asked.some((range) => doings.knows(range)))
+    return { ...(await countTimes(task, schedule, asked, most, slice)), left: 0, ranges: asked };
+  const ranges: [number, number][] = [];
+  let [count, left, isFollowing] = [0, 0, false];
+  for await (const time of slice.over(timesIn(schedule, asked), scheduleSteps(task.definition.schedule))) {
+    const isDone = doings.isDone(`@${time}`);
+    const last = ranges.at(-1);
+    if (isDone) left += 1;
+    else if (isFollowing && last) last[1] = time;
+    else ranges.push([time, time]);
+    isFollowing = !isDone;
+    if (!isDone && ++count > most) return { count, exact: false, left, ranges };
+  }
+  return { count, exact: !slice.spent, left, ranges };
+}
+
+/** The nominal times that failed or were skipped, as far as records are kept. */
 async function rangesOf(
-  { store }: Scope,
+  { runs }: Store,
   task: StoredTask,
   only: Only,
-  [from, to]: TimeRange,
+  { failed }: Doings,
 ): Promise<TimeRange[]> {
-  const found =
-    only === "failed"
-      ? (await failedRuns(store.runs, task))
-          .filter(({ trigger }) => trigger !== "manual" && trigger !== "self")
-          .map(({ nominal }): TimeRange => [nominal, nominal])
-      : (await store.runs.ledger(task.definition))
-          .filter(({ reason }) => reason === only)
-          .map((entry): TimeRange => [entry.from, entry.to]);
-  const inside = found
-    .map(([first, last]): TimeRange => [Math.max(first, from), Math.min(last, to)])
+  if (only === "failed")
+    return [...failed.values()]
+      .filter(({ trigger }) => trigger !== "manual" && trigger !== "self")
+      .map(({ nominal }): TimeRange => [nominal, nominal]);
+  return (await runs.ledger(task.definition))
+    .filter(({ reason }) => reason === only)
+    .map((entry): TimeRange => [entry.from, entry.to]);
+}
+
+/** The parts of ranges within one, in order. */
+export function merged(ranges: readonly TimeRange[], [from, to]: TimeRange): TimeRange[] {
+  const inside = ranges
+    .map(([first, last]): [number, number] => [Math.max(first, from), Math.min(last, to)])
     .filter(([first, last]) => first <= last);
-  return merged(inside);
-}
-
-/**
- * The newest failed run of each occurrence that has no run of another outcome, no open run and no pending retry; as far as
- * records are kept.
- */
-export async function failedRuns(
-  runs: Scope["store"]["runs"],
-  { definition: name, pending }: StoredTask,
-): Promise<Run[]> {
-  const failed = new Map<string, Run>();
-  const others = new Set(pending.map(({ key }) => originOf(key)));
-  for (let offset = 0; offset < MOST_RUNS; offset += PAGE) {
-    const page = await runs.list(name, PAGE, offset);
-    for (const run of page) {
-      const origin = originOf(run.key);
-      if (!hasFailed(run)) others.add(origin);
-      else if (!failed.has(origin)) failed.set(origin, run);
-    }
-    if (page.length < PAGE) break;
-  }
-  return [...failed].filter(([origin]) => !others.has(origin)).map(([, run]) => run);
-}
-
-function hasFailed({ state, outcome }: Run): boolean {
-  return state === "final" && outcome !== undefined && isFailure(outcome);
-}
-
-function merged(ranges: readonly TimeRange[]): TimeRange[] {
   const all: [number, number][] = [];
-  for (const [first, last] of ranges.toSorted((a, b) => a[0] - b[0])) {
+  for (const [first, last] of inside.sort((a, b) => a[0] - b[0])) {
     const before = all.at(-1);
     if (before && first <= before[1]) before[1] = Math.max(before[1], last);
     else all.push([first, last]);

@@ -50,14 +50,19 @@ export const freezeInput = z.strictObject({
   note: given.optional().describe("Shown by skips, explain and errors; at most 500 characters."),
 });
 
+const scopeFields = {
+  owner: z.string().optional(),
+  tag: z.string().optional(),
+  queue: z.string().optional(),
+  tasks: z.array(taskName).readonly().optional(),
+  all: z.boolean().optional(),
+};
+export const freezeScope = z.object(scopeFields).meta({ id: "FreezeScope" });
+
 export const freeze = z
   .object({
     id: z.string(),
-    owner: z.string().optional(),
-    tag: z.string().optional(),
-    queue: z.string().optional(),
-    tasks: z.array(taskName).readonly().optional(),
-    all: z.boolean().optional(),
+    ...scopeFields,
     from: time,
     until: time.optional(),
     schedule: z.custom<Freeze["schedule"]>().meta({ type: "object" }).optional(),

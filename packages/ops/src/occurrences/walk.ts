@@ -27,7 +27,11 @@ export function* timesFrom(
   for (let at = first; at !== undefined && at <= to; at = at < to ? schedule.next(at) : undefined) yield at;
 }
 
-function* timesIn(schedule: Pick<TaskSchedule, "next">, ranges: readonly TimeRange[]): Generator<number> {
+/** The nominal times of a schedule in ranges, both ends included. */
+export function* timesIn(
+  schedule: Pick<TaskSchedule, "next">,
+  ranges: readonly TimeRange[],
+): Generator<number> {
   for (const [from, to] of ranges) yield* timesFrom(schedule, schedule.next(from - 1), to);
 }
 

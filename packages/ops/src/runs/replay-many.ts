@@ -1,11 +1,12 @@
 import type { Run } from "@carillon/core";
-import { assertName, originOf, type ReplayedRun } from "@carillon/core/internal";
+import { assertName, type ReplayedRun } from "@carillon/core/internal";
 import { z } from "zod";
+import { backfillsOf } from "../backfills/doings.js";
 import { assertRate, batchId, idFrom, paced, putAll, startBackfills } from "../backfills/start-many.js";
 import { type BulkRefusal, nameOf, Tally } from "../bulk/bulk.js";
 import { operation } from "../operation.js";
 import { count, dryRun, given, time } from "../shapes.js";
-import { conditions, replaysOf, runsToReplay, type TaskRuns } from "./runs-to-replay.js";
+import { conditions, runsToReplay, type TaskRuns } from "./runs-to-replay.js";
 
 /** Runs of one backfill, all of which each of its steps reads; entries of samples. */
 const [PIECE, SAMPLE] = [500, 10];
@@ -37,7 +38,7 @@ export const replayRuns = operation({
   output: startBackfills.output!.extend({
     total: count.describe("Runs to run again."),
     left: count.describe(
-      "Failed occurrences that are left out: they succeeded since, are under way, wait for a retry, or another replay has them.",
+      "Failed occurrences that are left out: they succeeded since, are under way, wait for a retry, or another replay or backfill has them.",
     ),
     until: time.optional().describe("Its end at this pace."),
   }),
@@ -47,16 +48,13 @@ export const replayRuns = operation({
     if (perMinute !== undefined || !dryRun) assertRate(perMinute);
     if (key !== undefined) assertName(key, "key");
     const batch = batchId(key && `${scope.owner ?? ""} ${key}`);
-    // Taken before all that decides: of two calls at once, one is refused. Replays are read before runs: one that is enqueued meanwhile is in either.
+    // Taken before all that decides: of two calls at once, one is refused.
     const queues = await scope.queues();
     const turn = dryRun ? undefined : await store.backfills.takeTurn(queues);
-    const replays = await replaysOf(scope, queues);
-    const own = replays.filter((one) => one.batch === batch);
-    const others = replays.filter((one) => one.batch !== batch && one.state === "running");
-    const taken = [own.map(({ runs = [] }) => runs), others.map(({ runs = [], at }) => runs.slice(at + 1))];
-    const origins = new Set(taken.flat(2).map((run) => originOf(run.key)));
+    const backfills = await backfillsOf(store, queues);
+    const own = [...backfills.values()].flat().filter((one) => one.batch === batch);
     const refused = new Tally<BulkRefusal>(SAMPLE);
-    const { found, left } = await runsToReplay(call, ids, filter, origins, refused);
+    const { found, left } = await runsToReplay(call, ids, filter, backfills, batch, refused);
     const tasks = [
       ...own.map(({ task, total }) => ({ ...task, total })),
       ...found.map(({ task, total }) => ({ ...nameOf(task), total })),
@@ -67,7 +65,7 @@ export const replayRuns = operation({
     if (perMinute === undefined || total === 0) return answer;
     const until = (await store.freezes.time()) + Math.ceil((total / perMinute) * MINUTE);
     if (dryRun) return { ...answer, until };
-    const backfills = paced(found.flatMap(inPieces), perMinute).map(({ times, every, after }) => {
+    const all = paced(found.flatMap(inPieces), perMinute).map(({ times, every, after }) => {
       const { task, runs, total } = times;
       const [first, last] = [runs[0] as Run, runs.at(-1) as Run];
       const name = { task: nameOf(task), taskCreated: task.created };
@@ -76,7 +74,7 @@ export const replayRuns = operation({
       return { backfill: { id: idFrom(`${batch} ${first.id}`), ...name, ...what, ...how }, after };
     });
     try {
-      await putAll(scope, backfills, turn);
+      await putAll(scope, all, turn);
     } finally {
       // Also if Redis failed halfway: the batch can be cancelled.
       const { owner, queue } = filter;

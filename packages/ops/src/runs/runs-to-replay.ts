@@ -1,9 +1,9 @@
 import { ALERTS_QUEUE, type Run } from "@carillon/core";
-import { FAILURES, grouped, invalid, isRunId, localName, originOf } from "@carillon/core/internal";
+import { FAILURES, grouped, invalid, isRunId } from "@carillon/core/internal";
 import type { Scope } from "@carillon/sdk/internal";
-import type { Backfill, StoredTask } from "@carillon/store";
+import type { StoredTask } from "@carillon/store";
 import type { z } from "zod";
-import { failedRuns } from "../backfills/times.js";
+import { type Backfills, Doings, keyOf, whichOf } from "../backfills/doings.js";
 import { type BulkRefusal, refusalOf, type Tally } from "../bulk/bulk.js";
 import type { Call } from "../operation.js";
 import { journal, readJournal } from "./journal.js";
@@ -25,39 +25,38 @@ export interface TaskRuns {
   readonly total: number;
 }
 
-/** @param taken origins of occurrences that other replays run again */
+/** @param backfills of all tasks @param batch whose runs are left out, whatever became of them */
 export async function runsToReplay(
   call: Call,
   ids: readonly string[] | undefined,
   filter: Conditions,
-  taken: ReadonlySet<string>,
+  backfills: Backfills,
+  batch: string,
   refused: Tally<BulkRefusal>,
 ): Promise<{ readonly found: TaskRuns[]; readonly left: number }> {
   const { scope, store } = call;
-  const asked = ids ? await namedRuns(scope, ids, filter, refused) : await failures(call, filter);
+  const runs = ids ? await namedRuns(scope, ids, filter, refused) : await failures(call, filter);
   const found: TaskRuns[] = [];
   let left = 0;
-  for (const [, its] of grouped(asked, ({ task }) => `${task.queue}/${localName(task)}`)) {
+  for (const [, its] of grouped(runs, ({ task }) => keyOf(task))) {
     const task = await store.tasks.get((its[0] as Run).task);
     scope.progress(1);
     // Its records are deleted with it.
     if (!task) continue;
-    const byOrigin = new Map(its.map((run) => [originOf(run.key), run]));
-    const wanted = ids ? [...byOrigin.values()] : await failedRuns(store.runs, task);
-    const meant = wanted.filter(({ key }) => byOrigin.has(originOf(key)) && !taken.has(originOf(key)));
-    left += byOrigin.size - meant.length;
+    const own = (backfills.get(keyOf(task.definition)) ?? []).filter((one) => one.batch === batch);
+    const taken = new Set(own.flatMap(({ runs = [] }) => runs.map(({ key }) => whichOf(key))));
+    const doings = await Doings.of(store, task, backfills);
+    const asked = new Map(its.map((run) => [whichOf(run.key), run]));
+    const wanted = ids ? asked : doings.failed;
+    const meant = [...wanted].flatMap(([which, run]) => {
+      if (!asked.has(which) || taken.has(which)) return [];
+      return (ids ? doings.isUnderway(which) : doings.isDone(which)) ? [] : [run];
+    });
+    left += asked.size - meant.length;
     const runs = meant.filter((run) => isReplayable(run, refused)).sort((a, b) => a.nominal - b.nominal);
     if (runs.length > 0) found.push({ task, runs, total: runs.length });
   }
   return { found, left };
-}
-
-/** The backfills that run runs again, of all tasks. */
-export async function replaysOf(scope: Scope, queues: readonly string[]): Promise<Backfill[]> {
-  const found: Backfill[] = [];
-  for (const queue of queues)
-    for await (const page of scope.store.backfills.all(queue)) found.push(...page.filter(({ runs }) => runs));
-  return found;
 }
 
 /** The failed runs that match. @throws `INVALID_OPTION` */

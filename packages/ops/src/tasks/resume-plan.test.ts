@@ -149,6 +149,34 @@ describe("a resume with a plan", () => {
   it("leaves a task alone that another client resumes meanwhile", async () => {
     await put("t");
     await kit.client.pause("t");
+  it("counts only those of them that were not run since, and names the scopes of the freezes", async () => {
+    for (const id of ["a", "b"]) await put(id, { tags: ["db"], schedule: { every: "10m" } });
+    await put("c", { schedule: { cron: "*/10 * * * *" } });
+    const ops = operatorOf(kit.client);
+    const until = START + 25 * MINUTE;
+    await ops.freezes.put({ tag: "db", until });
+    const { id } = await ops.freezes.put({ tasks: ["c"], queue: QUEUE });
+    await kit.advance("15m");
+    await ops.freezes.delete({ id });
+    await kit.advance("30m");
+    const plan = () => ops.tasks.resumePlan({ queue: QUEUE }).then(({ frozen }) => frozen);
+    expect(await plan()).toEqual({
+      ...{ tasks: 3, count: 5, exact: true, from: START + 10 * MINUTE, to: START + 20 * MINUTE },
+      scopes: [{ tag: "db" }, { queue: QUEUE, tasks: [{ queue: QUEUE, owner: "system", id: "c" }] }],
+    });
+    const range = { from: START, to: START + 15 * MINUTE, only: "frozen", perMinute: 600 } as const;
+    await ops.backfills.startMany({ queue: QUEUE, ...range });
+    expect(await plan()).toMatchObject({
+      tasks: 2,
+      count: 2,
+      from: until - 5 * MINUTE,
+      scopes: [{ tag: "db" }],
+    });
+    await ops.backfills.startMany({ tag: "db", ...range, to: until });
+    await kit.advance("1m");
+    expect(await plan()).toEqual({ tasks: 0, count: 0, exact: true, scopes: [] });
+  });
+
     await kit.advance("35m");
     const { backfills } = kit.store;
     const { put: store } = backfills;

@@ -1,11 +1,14 @@
-import { covers, type Freeze, frozenAt } from "@carillon/core/internal";
-import type { StoredTask } from "@carillon/store";
+import { covers, type Freeze, frozenAt, type TimeRange } from "@carillon/core/internal";
+import type { Skip, StoredTask } from "@carillon/store";
 import { z } from "zod";
+import { type Backfills, backfillsOf, Doings } from "../backfills/doings.js";
+import { merged, type Undone, undone } from "../backfills/times.js";
 import { type BulkRefusal, nameOf, refused as refusedShape, selected, Tally } from "../bulk/bulk.js";
 import { checkedFilter, filter } from "../bulk/filter.js";
 import { type Counting, keptOf, MOST_OWED, owedBy } from "../bulk/owed.js";
+import { freezeScope } from "../freezes/freeze.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
-import { type Counted, countedShape as counted, countTimes } from "../occurrences/walk.js";
+import { type Counted, countedShape as counted } from "../occurrences/walk.js";
 import { operation } from "../operation.js";
 import { count, given, taskName, time } from "../shapes.js";
 
@@ -40,9 +43,13 @@ const plan = z
       "Tasks that are overdue and not paused: their catch-up policies decide, unless you pause them first.",
     ),
     frozen: owed
-      .extend({ from: time.optional(), to: time.optional() })
+      .extend({
+        from: time.optional(),
+        to: time.optional(),
+        scopes: z.array(freezeScope).readonly().describe("The first ten scopes of these freezes."),
+      })
       .describe(
-        "Occurrences that freezes skipped in the last day: not owed. A backfill with `only: frozen` runs them.",
+        "Occurrences that freezes skipped in the last day, and that were not run since: not owed. A backfill with `only: frozen` runs them.",
       ),
     held: count.describe("Tasks that a freeze holds now; resumed ones are held until it ends."),
     refused: refusedShape,
@@ -50,7 +57,10 @@ const plan = z
   .meta({ id: "ResumePlan" });
 type ResumePlan = z.output<typeof plan>;
 
+type FreezeScope = z.output<typeof freezeScope>;
+
 const DAY = 86_400_000;
+const ALWAYS = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] as const;
 /** Tasks that are listed, and entries of a sample. */
 const [MOST_LISTED, SAMPLE] = [10, 10];
 
@@ -67,24 +77,33 @@ export const planResume = operation({
   output: plan,
   async run({ scope, store }, input) {
     const { note, pausedBy, ...checked } = checkedFilter(scope, input, ["note", "pausedBy"], "any");
-    const [now, freezes] = await Promise.all([
+    const [now, freezes, ended] = await Promise.all([
       store.freezes.time(),
       store.freezes.list(),
+      store.freezes.ended(),
       store.calendars.refresh(),
     ]);
     const slice = new TimeSlice();
     const counting: Counting = { now, slice };
     const refused = new Tally<BulkRefusal>(SAMPLE);
     const sums = new Sums();
+    let backfills: Backfills | undefined;
     for await (const page of selected(scope, checked, undefined, refused)) {
       const skips = await Promise.all(page.map(({ definition }) => store.runs.ledger(definition)));
       for (const [i, task] of page.entries()) {
         const schedule = store.calendars.schedules.get(task.definition);
         if (isFrozen(freezes, task, now)) sums.held += 1;
-        for (const { reason, at, from, to } of skips[i] ?? []) {
-          if (reason !== "frozen" || at < now - DAY) continue;
-          const skipped = await countTimes(task, schedule, [[from, to]], MOST_OWED, slice);
-          sums.addFrozen(skipped, from, to, task);
+        const frozen = (skips[i] ?? []).filter(({ reason, at }) => reason === "frozen" && at >= now - DAY);
+        if (frozen.length > 0) {
+          const asked = merged(
+            frozen.map(({ from, to }) => [from, to]),
+            ALWAYS,
+          );
+          backfills ??= await backfillsOf(store, await scope.queuesOf(checked.queue));
+          const doings = await Doings.of(store, task, backfills);
+          const skipped = await undone(task, schedule, asked, doings, MOST_OWED, slice);
+          const by = [...freezes, ...ended].filter((one) => frozen.some((skip) => isBy(one, skip, task)));
+          if (skipped.count > 0) sums.addFrozen(skipped, by);
         }
         const paused = task.state === "paused";
         if (paused && !wasPaused(task, { note, pausedBy })) continue;
@@ -110,6 +129,16 @@ export function wasPaused(
 function isFrozen(freezes: readonly Freeze[], { definition }: StoredTask, now: number): boolean {
   const its = freezes.filter((one) => covers(one, definition));
   return frozenAt(its, now) !== undefined;
+}
+
+/** Whether a freeze skipped a task's occurrences. */
+function isBy(
+  freeze: Freeze & { readonly ended?: number },
+  { at, to }: Skip,
+  { definition }: StoredTask,
+): boolean {
+  const { ended = Number.POSITIVE_INFINITY } = freeze;
+  return covers(freeze, definition) && [at, to].some((time) => time <= ended && frozenAt([freeze], time));
 }
 
 /** Sum of counts. */
@@ -141,7 +170,7 @@ class Sums {
   readonly #policies = { all: new Sum(), one: new Sum(), skip: new Sum() };
   readonly #kept = new Sum();
   readonly #frozen = new Sum();
-  #lastFrozen: StoredTask | undefined;
+  readonly #scopes = new Map<string, FreezeScope>();
   #range: { from?: number; to?: number } = {};
   #most: OwedTask[] = [];
 
@@ -157,11 +186,16 @@ class Sums {
     this.#most = [...this.#most, listed].sort((a, b) => b.owed.count - a.owed.count).slice(0, MOST_LISTED);
   }
 
-  addFrozen(skipped: Counted, from: number, to: number, task: StoredTask): void {
-    this.#frozen.add(skipped, this.#lastFrozen === task ? 0 : 1);
-    this.#lastFrozen = task;
+  /** @param by the freezes that skipped them */
+  addFrozen({ count, exact, ranges }: Undone, by: readonly Freeze[]): void {
+    this.#frozen.add({ count, exact });
+    const [[from], [, to]] = [ranges[0] as TimeRange, ranges.at(-1) as TimeRange];
     const { from: first = from, to: last = to } = this.#range;
     this.#range = { from: Math.min(first, from), to: Math.max(last, to) };
+    for (const { owner, tag, queue, tasks, all } of by) {
+      const scope = { owner, tag, queue, tasks, all };
+      if (this.#scopes.size < MOST_LISTED) this.#scopes.set(JSON.stringify(scope), scope);
+    }
   }
 
   get plan(): Omit<ResumePlan, "refused"> {
@@ -178,7 +212,7 @@ class Sums {
       },
       most: this.#most,
       unpaused: this.unpaused.value,
-      frozen: { ...this.#frozen.value, ...this.#range },
+      frozen: { ...this.#frozen.value, ...this.#range, scopes: [...this.#scopes.values()] },
       held: this.held,
     };
   }

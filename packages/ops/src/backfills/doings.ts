@@ -1,0 +1,122 @@
+import type { Run, TaskName } from "@carillon/core";
+import { isFailure, localName, originOf, type TimeRange } from "@carillon/core/internal";
+import type { Backfill, Store, StoredTask } from "@carillon/store";
+
+/** Runs read at once, and in all. */
+const [PAGE, MOST_RUNS] = [1_000, 20_000];
+
+/** The backfills of some queues, by task. */
+export type Backfills = ReadonlyMap<string, readonly Backfill[]>;
+
+/** Read before the runs of their tasks: an occurrence that is enqueued meanwhile is in either. */
+export async function backfillsOf({ backfills }: Store, queues: readonly string[]): Promise<Backfills> {
+  const found = new Map<string, Backfill[]>();
+  for (const queue of queues) {
+    for await (const page of backfills.all(queue)) {
+      for (const one of page) {
+        const its = found.get(keyOf(one.task)) ?? [];
+        found.set(keyOf(one.task), its);
+        its.push(one);
+      }
+    }
+  }
+  return found;
+}
+
+export function keyOf(name: TaskName): string {
+  return `${name.queue}/${localName(name)}`;
+}
+
+/** An occurrence among those of its task: `@` and its nominal time, or the key of a trigger. */
+export function whichOf(key: string): string {
+  return originOf(key).replace(/^.*@/, "@");
+}
+
+/** A backfill, and the place of an occurrence in it: above `at`, it is not decided. */
+interface Placed {
+  readonly backfill: Backfill;
+  readonly placeOf: (which: string) => number | undefined;
+}
+
+/** What was done about the occurrences of a task, as far as records are kept, and what backfills are about to do. */
+export class Doings {
+  /** The newest failed run of each occurrence. */
+  readonly failed = new Map<string, Run>();
+  /** Occurrences with an open run, a run of another outcome, or a retry that waits. */
+  readonly #others: Set<string>;
+  readonly #backfills: readonly Placed[];
+
+  private constructor({ created, pending }: StoredTask, backfills: readonly Backfill[]) {
+    this.#others = new Set(pending.map(({ key }) => whichOf(key)));
+    this.#backfills = backfills
+      .filter(({ taskCreated = created }) => taskCreated === created)
+      .map((backfill) => ({ backfill, placeOf: placesIn(backfill) }));
+  }
+
+  static async of({ runs }: Store, task: StoredTask, backfills: Backfills): Promise<Doings> {
+    const { definition: name } = task;
+    const doings = new Doings(task, backfills.get(keyOf(name)) ?? []);
+    for (let offset = 0; offset < MOST_RUNS; offset += PAGE) {
+      const page = await runs.list(name, PAGE, offset);
+      for (const run of page) doings.#add(run);
+      if (page.length < PAGE) break;
+    }
+    return doings;
+  }
+
+  #add(run: Run): void {
+    const which = whichOf(run.key);
+    const { state, outcome } = run;
+    if (state !== "final" || outcome === undefined || !isFailure(outcome)) this.#others.add(which);
+    else if (!this.failed.has(which)) this.failed.set(which, run);
+  }
+
+  /** Whether a running backfill will run it. */
+  isUnderway(which: string): boolean {
+    return this.#backfills.some(({ backfill: { at, state }, placeOf }) => {
+      return state === "running" && (placeOf(which) ?? at) > at;
+    });
+  }
+
+  /** Whether it needs no further run: one went well or is open, or it waits, or a backfill has it. */
+  isDone(which: string): boolean {
+    if (this.#others.has(which) || this.isUnderway(which)) return true;
+    const failed = this.failed.get(which);
+    // Backfills are kept longer than records of runs.
+    return this.#backfills.some(({ backfill: { at, skipped, created }, placeOf }) => {
+      const isRun = skipped === 0 && (placeOf(which) ?? Number.POSITIVE_INFINITY) <= at;
+      return isRun && !(failed && failed.enqueued >= created);
+    });
+  }
+
+  /** Whether it may know of occurrences in a range: else none of them is done. */
+  knows([from, to]: TimeRange): boolean {
+    return (
+      this.#backfills.some(({ backfill: one }) => one.from <= to && one.to >= from) ||
+      [...this.#others].some((which) => isWithin([[from, to]], Number(which.slice(1))))
+    );
+  }
+}
+
+function placesIn({ runs, from, to, ranges = [[from, to]] }: Backfill): Placed["placeOf"] {
+  if (runs === undefined) {
+    return (which) => {
+      const nominal = Number(which.slice(1));
+      return which.startsWith("@") && isWithin(ranges, nominal) ? nominal : undefined;
+    };
+  }
+  const places = new Map(runs.map(({ key }, i) => [whichOf(key), i]));
+  return (which) => places.get(which);
+}
+
+/** @param ranges in order, of which none meets another */
+function isWithin(ranges: readonly TimeRange[], time: number): boolean {
+  let [low, high] = [0, ranges.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ranges[middle] as TimeRange)[1] < time) low = middle + 1;
+    else high = middle;
+  }
+  const range = ranges[low];
+  return range !== undefined && range[0] <= time;
+}
