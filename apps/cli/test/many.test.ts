@@ -166,6 +166,10 @@ describe("resume --plan", () => {
     expect(await json(["backfills"])).toMatchObject({
       backfills: [{ task: { id: "x" }, total: 5, every: 6_000 }],
     });
+    const again = await cli(["resume", "--tag", "p", "--all", "--missed", "skip"]);
+    expect(again.stdout).toMatch(
+      /^resumed 0 tasks\nanother resume let 1 task go on; what they owed, 5 occurrences, runs as backfills: batch b-\w{12}\n$/,
+    );
   });
 
   it.each<[object, string]>([

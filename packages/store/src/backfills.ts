@@ -11,6 +11,7 @@ import { Repository } from "./repository.js";
 import { FACTS } from "./script/facts.js";
 import { NEXT, TASK } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
+import type { StoredTask } from "./task/codec.js";
 import { isMoving, noHash } from "./task/errors.js";
 
 /** Past occurrences of a task that are run again, or for the first time. Times in UTC ms. */
@@ -39,6 +40,8 @@ export interface Backfill {
   readonly runs?: readonly ReplayedRun[] | undefined;
   /** Id of the call that started it together with others. */
   readonly batch?: string | undefined;
+  /** The pause whose owed occurrences it runs: the resume that ended the pause has left it. */
+  readonly pause?: StoredTask["paused"];
   readonly by: string;
   readonly created: number;
 }
@@ -70,31 +73,24 @@ export class BackfillRepository extends Repository {
   /**
    * Stores a backfill, unless there is one with its id.
    * @param after delay before its first step, in ms
-   * @param turn that the call has taken, if it has read what others replay
+   * @param turn that the call has taken, if it has read what others run
    * @throws `CONFLICT` if its task is held for a move, or another call took the turn; `TASK_NOT_FOUND` if its task was deleted
    */
   async put(backfill: NewBackfill, after = 0, turn = ""): Promise<void> {
-    const { id, task, overlap = "", ranges, runs, batch, taskCreated, ...rest } = backfill;
+    const { id, task } = backfill;
     const name = localName(task);
-    const word = await this.#write({ queue: task.queue, local: name, id, after, turn }, "", {
-      ...rest,
-      state: "running",
-      task: name,
-      overlap,
-      enqueued: 0,
-      skipped: 0,
-      ...(ranges && { ranges: JSON.stringify(ranges) }),
-      ...(runs && { runs: JSON.stringify(runs) }),
-      ...(batch !== undefined && { batch }),
-      ...(taskCreated !== undefined && { taskCreated }),
-    });
+    const fields = fieldsOf(backfill);
+    const word = await this.#write({ queue: task.queue, local: name, id, after, turn }, "", fields);
     if (word === "OUTRUN")
-      throw conflict("another replay has begun meanwhile.", "See what it runs, then call again.");
+      throw conflict("another replay or backfill has begun meanwhile.", "See what it runs, then call again.");
     if (word === "MISSING") throw new CarillonError("TASK_NOT_FOUND", `the task ${name} was deleted.`);
     if (word.startsWith("MOVING ")) throw isMoving(word.slice("MOVING ".length), name);
   }
 
-  /** Takes the turn in queues: calls that took it before put nothing more there, and what they have put can be read. */
+  /**
+   * Takes the turn in queues: calls that took it before put nothing more there, and what they have put can be read. A resume that leaves a
+   * backfill takes it away too.
+   */
   async takeTurn(queues: readonly string[]): Promise<string> {
     const turn = newToken();
     await this.link.ask((client) =>
@@ -166,9 +162,27 @@ export class BackfillRepository extends Repository {
   }
 }
 
+/** The fields of a new backfill, but for its creation time. */
+export function fieldsOf(backfill: NewBackfill): Record<string, string | number> {
+  const { id: _, task, overlap = "", ranges, runs, batch, pause, taskCreated, ...rest } = backfill;
+  return {
+    ...rest,
+    state: "running",
+    task: localName(task),
+    overlap,
+    enqueued: 0,
+    skipped: 0,
+    ...(ranges && { ranges: JSON.stringify(ranges) }),
+    ...(runs && { runs: JSON.stringify(runs) }),
+    ...(pause && { pause: JSON.stringify(pause) }),
+    ...(batch !== undefined && { batch }),
+    ...(taskCreated !== undefined && { taskCreated }),
+  };
+}
+
 function decode(queue: string, id: string, hash: Record<string, string>): Backfill | undefined {
   if (!hash.task) return undefined;
-  const { ranges, runs, batch, taskCreated } = hash;
+  const { ranges, runs, batch, pause, taskCreated } = hash;
   const number = (field: string) => Number(hash[field] ?? 0);
   return {
     id,
@@ -186,6 +200,7 @@ function decode(queue: string, id: string, hash: Record<string, string>): Backfi
     ...(ranges !== undefined && { ranges: JSON.parse(ranges) as TimeRange[] }),
     ...(runs !== undefined && { runs: JSON.parse(runs) as ReplayedRun[] }),
     ...(batch !== undefined && { batch }),
+    ...(pause !== undefined && { pause: JSON.parse(pause) as NonNullable<Backfill["pause"]> }),
     by: hash.by ?? "",
     created: number("created"),
   };

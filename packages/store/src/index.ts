@@ -87,6 +87,7 @@ export type { TaskPage } from "./task/listing.js";
 export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";
 export { ABSENT, type PlannedPut, type PutOptions, type PutOutcome, type PutResult } from "./task/put.js";
+export type { Replayed } from "./task/tasks.js";
 export type { Timing } from "./task/timings.js";
 export { assertTelemetry, type ClaimSpan, type ClaimTracer } from "./telemetry.js";
 export { digestOf, newSecret, type StoredToken, TOKEN_ROLES, type TokenRole } from "./tokens.js";

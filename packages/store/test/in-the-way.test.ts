@@ -276,6 +276,25 @@ onEveryEngine("foreign data in place of one task's keys", (connection) => {
     expect(told).toEqual(["b", "c"]);
   });
 
+  it.each([
+    ["its statistics", () => keys().stats("system/a")],
+    ["the backfills", () => keys().backfills],
+  ])("in place of %s makes a resume fail as a whole", async (_what, keyOf) => {
+    await bench.put({ id: "a" });
+    await bench.store.tasks.pause(bench.name("a"));
+    await bench.clock.advance(25_000);
+    await write(keyOf());
+    const before = await bench.dump();
+    const range = { from: START + 10_000, to: START + 20_000, at: START, total: 2, every: 0 };
+    const resume = bench.store.tasks.resume(bench.name("a"), {
+      owed: START + 10_000,
+      backfill: { id: "owed", ...range, overlap: undefined, by: "me" },
+      after: 0,
+    });
+    await expect(resume).rejects.toMatchObject({ code: "REDIS_ERROR" });
+    expect(await bench.dump()).toEqual(before);
+  });
+
   it("in place of a backfill is not listed, and hides no other", async () => {
     const task = bench.name("a");
     const range = { from: START, to: START, at: START - 1, total: 1, enqueued: 0, skipped: 0, every: 0 };

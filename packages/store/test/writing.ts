@@ -178,6 +178,18 @@ export const SCENARIOS: readonly Scenario[] = [
     put,
   ),
   of("resume", "resume, and pause", resume, pause, paused),
+  of(
+    "resume",
+    "resume and run what is owed, and pause",
+    (bench) =>
+      bench.store.tasks.resume(bench.name("t"), {
+        owed: START + 10_000,
+        backfill: { ...BACKFILL, id: "owed", from: START + 10_000, to: START + 20_000 } as never,
+        after: 0,
+      }),
+    pause,
+    async (bench) => [await paused(bench), await bench.clock.advance(25_000)],
+  ),
   of("retire", "remove from a set, and put for it again", retire, putIntoSet, putIntoSet),
   of("delete", "delete, and put again", remove, putAgain, put),
   of("delete", "delete what is corrupt, and put again", remove, put, async (bench) => {

@@ -72,8 +72,13 @@ export const registerResume: Register = (program, out) => {
             conditions: paused,
             act: (ops, input) =>
               ops.tasks.resumeMany({ ...input, ...paused, missed, perMinute }, { by: options.by }),
-            more: ({ batch }) =>
-              batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,
+            more: ({ batch, replayed }) =>
+              [
+                batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,
+                replayed === undefined
+                  ? ""
+                  : `another resume let ${counted(replayed.count, "task")} go on; what they owed, ${occurrences({ count: replayed.total, exact: true })}, runs as backfills: batch ${replayed.batches.join(", ")}\n`,
+              ].join(""),
           },
           tasks,
           options,

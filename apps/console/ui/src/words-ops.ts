@@ -86,6 +86,9 @@ export const opsWords = {
     atOnce: "All at once.",
     paced: (rate: number, time: string) => `${rate.toLocaleString("en")} a minute, over ${time}.`,
     go: (n: number) => `Resume ${count(n, "task", "tasks")}`,
+    replayed: (n: number) =>
+      `Another resume let ${count(n, "task", "tasks")} go on: its backfills run what they owed.`,
+    backfills: "Show them",
   },
   doctor: {
     title: "Doctor",

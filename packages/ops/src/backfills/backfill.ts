@@ -3,7 +3,7 @@ import { isToken, quote } from "@carillon/core/internal";
 import type { Backfill } from "@carillon/store";
 import { z } from "zod";
 import type { Call } from "../operation.js";
-import { count, overlap, taskName, time } from "../shapes.js";
+import { count, overlap, pause, taskName, time } from "../shapes.js";
 
 export const STATES = ["running", "done", "cancelled"] as const;
 
@@ -29,6 +29,7 @@ export const backfill = z
       .optional(),
     replay: z.boolean().describe("It runs runs again, in order, and not all times of its range."),
     batch: z.string().optional().describe("Id of the call that started it together with others."),
+    pause: pause.optional().describe("The pause whose owed occurrences it runs, if a resume has left it."),
     by: z.string(),
     created: time,
   })

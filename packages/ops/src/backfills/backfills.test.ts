@@ -226,6 +226,25 @@ describe("backfills", () => {
     expect(await start()).toEqual({ total: 0, left: 2 });
   });
 
+  it("are refused if a resume has left another one since the backfills were read", async () => {
+    await put("t", { schedule: { every: "1m" }, overlap: "allow" });
+    await kit.client.pause("t");
+    await kit.advance("4m30s");
+    const { runs } = kit.store;
+    const { ledger } = runs;
+    runs.ledger = async (name) => {
+      runs.ledger = ledger;
+      await operatorOf(kit.client).tasks.resumeMany({ queue: QUEUE, missed: "all", perMinute: 60 });
+      return ledger.call(runs, name);
+    };
+    const start = () =>
+      operatorOf(kit.client).backfills.start({ id: "t", ...fiveMinutes("paused"), to: kit.now });
+    await expect(start()).rejects.toMatchObject({ code: "CONFLICT" });
+    expect(await start()).toEqual({ total: 0, left: 4 });
+    await kit.advance("20s");
+    expect(await backfilled("t")).toHaveLength(4);
+  });
+
   it("of failed occurrences and replays leave each other's out", async () => {
     await put("t", { type: "fickle", schedule: { every: "1m" } });
     await kit.advance("5m");

@@ -1,14 +1,19 @@
 import { CarillonError, type TaskName } from "@carillon/core";
 import type { Scope } from "@carillon/sdk/internal";
-import type { StoredTask } from "@carillon/store";
-import { idFrom, paced } from "../backfills/start-many.js";
+import { type Backfill, newToken, type StoredTask } from "@carillon/store";
+import { z } from "zod";
+import { backfillsOf, keyOf } from "../backfills/doings.js";
+import { paced } from "../backfills/start-many.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
+import type { Call } from "../operation.js";
+import { count } from "../shapes.js";
 import { type BulkRefusal, nameOf, selected, Tally } from "./bulk.js";
 import type { Filter } from "./filter.js";
 import { MOST_OWED, owedBy } from "./owed.js";
 
 /** Tasks whose paces are held in memory. */
 const MOST_TASKS = 100_000;
+const DAY = 86_400_000;
 
 interface Asked {
   readonly checked: Filter;
@@ -24,6 +29,8 @@ interface How {
 }
 
 interface Pace {
+  /** The first owed time. */
+  readonly owed: number;
   readonly from: number;
   readonly to: number;
   readonly single: boolean;
@@ -57,7 +64,7 @@ export class Replay {
         const { to, single } = owed;
         const range =
           missed === "all" ? { from: owed.from, total: owed.count.count } : { from: to, total: 1 };
-        found.push({ key: keyOf(nameOf(task)), ...range, to, single });
+        found.push({ key: keyOf(nameOf(task)), owed: owed.from, ...range, to, single });
         if (found.length > MOST_TASKS)
           throw new CarillonError("INVALID_OPTION", `more than ${MOST_TASKS} tasks.`, {
             remedy: "Select fewer.",
@@ -72,51 +79,63 @@ export class Replay {
     return new Replay(scope, new Map(paces), how);
   }
 
-  /** @returns whether it was paused */
+  /** @returns whether it was paused @throws `CONFLICT` if it owes from another time than when it was counted */
   async resume(task: StoredTask, name: TaskName, named: string): Promise<boolean> {
-    const { tasks, backfills } = this.#scope.store;
+    const { tasks } = this.#scope.store;
     const pace = this.#paces.get(keyOf(name));
     // Times that became due since the count are left to catch-up policies.
-    if (!pace) return (await tasks.resume(name, "catch-up", named)) === "OK";
-    if (pace.single) return (await tasks.resume(name, "catch-up", named, { after: pace.after })) === "OK";
-    if (pace.total > MOST_OWED)
+    if (!pace || pace.single)
+      return (await tasks.resume(name, "catch-up", named, { after: pace?.after })) === "OK";
+    const { owed, from, to, every, after, total } = pace;
+    if (total > MOST_OWED)
       throw new CarillonError("INVALID_OPTION", `it owes more than ${MOST_OWED} occurrences.`, {
         remedy: "Resume it with missed: skip, and backfill the times that matter.",
       });
-    const { from, to, every, after, total } = pace;
-    const id = idOf(task, name);
+    const overlap = task.definition.overlap === "allow" ? undefined : "queue-all";
     const { batch, by } = this.#how;
-    // A repeated call finds the backfill of one that died before it resumed the task.
-    await backfills.put(
-      {
-        id,
-        task: name,
-        taskCreated: task.created,
-        from,
-        to,
-        at: from - 1,
-        total,
-        every,
-        batch,
-        overlap: task.definition.overlap === "allow" ? undefined : "queue-all",
-        by: by || this.#scope.actor,
-      },
-      after,
-    );
-    const stored = await backfills.get(name.queue, id);
-    const resumed = await tasks.resume(name, stored?.to ?? to, named);
-    if (resumed === "OK") this.started += 1;
-    // Someone else resumed it meanwhile, and decided about the owed times.
-    else await backfills.end(name.queue, id, "cancelled");
-    return resumed === "OK";
+    const range = { from, to, at: from - 1, total, every };
+    const backfill = { id: newToken(), ...range, batch, overlap, by: by || this.#scope.actor } as const;
+    const resumed = (await tasks.resume(name, { owed, backfill, after }, named)) === "OK";
+    if (resumed) this.started += 1;
+    return resumed;
   }
 }
 
-function keyOf({ queue, owner, id }: TaskName): string {
-  return `${queue}/${owner}/${id}`;
-}
+/** Tasks that another resume has let go on, and what its backfills run. */
+export const replayed = z
+  .object({
+    count: count.describe("Number of tasks."),
+    total: count.describe("Occurrences that they owed."),
+    batches: z.array(z.string()).readonly(),
+  })
+  .meta({ id: "Replayed" });
 
-/** Id of a backfill: the same for each call during one pause. */
-function idOf({ paused, nominal }: StoredTask, name: TaskName): string {
-  return idFrom(`${keyOf(name)} ${paused?.at} ${nominal}`);
+/**
+ * The tasks that match and that resumes with `latest` or `all` have let go on in the last day. Undefined: none.
+ * @param own batch of this call, which does not count
+ */
+export async function replayedBy(
+  { scope, store }: Call,
+  filter: Filter,
+  isMeant: (task: Pick<StoredTask, "paused">) => boolean,
+  own: string | undefined,
+): Promise<z.output<typeof replayed> | undefined> {
+  const [queues, now] = await Promise.all([scope.queuesOf(filter.queue), store.freezes.time()]);
+  const all = await backfillsOf(store, queues);
+  const isOther = ({ state, created, pause, batch }: Backfill) =>
+    (state === "running" || (state === "done" && created > now - DAY)) &&
+    pause !== undefined &&
+    batch !== own &&
+    isMeant({ paused: pause });
+  if (![...all.values()].some((its) => its.some(isOther))) return undefined;
+  const found: (readonly Backfill[])[] = [];
+  for await (const page of selected(scope, { ...filter, state: undefined }, undefined, new Tally(0)))
+    found.push(...page.map((task) => (all.get(keyOf(nameOf(task))) ?? []).filter(isOther)));
+  const its = found.flat();
+  if (its.length === 0) return undefined;
+  return {
+    count: found.filter((some) => some.length > 0).length,
+    total: its.reduce((sum, { total }) => sum + total, 0),
+    batches: [...new Set(its.flatMap(({ batch }) => batch ?? []))],
+  };
 }

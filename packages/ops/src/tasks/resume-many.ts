@@ -5,7 +5,7 @@ import { z } from "zod";
 import { assertRate, batchId } from "../backfills/start-many.js";
 import { bulk, bulkResult } from "../bulk/bulk.js";
 import { checkedFilter } from "../bulk/filter.js";
-import { Replay } from "../bulk/replay.js";
+import { Replay, replayed, replayedBy } from "../bulk/replay.js";
 import { operation } from "../operation.js";
 import { dryRun, given, oneOf } from "../shapes.js";
 import { pausedFilter, wasPaused } from "./resume-plan.js";
@@ -33,7 +33,14 @@ export const resumeMany = operation({
       ),
     dryRun,
   }),
-  output: bulkResult.extend({ batch: given.optional().describe("Id of the backfills that it started.") }),
+  output: bulkResult.extend({
+    batch: given.optional().describe("Id of the backfills that it started."),
+    replayed: replayed
+      .optional()
+      .describe(
+        "Tasks that match, and that another resume with `latest` or `all` has let go on, now or in the last day: its backfills run what they owed.",
+      ),
+  }),
   async run(call, { missed = "skip", perMinute, dryRun, ...input }) {
     const { scope, store, by } = call;
     const replays = missed === "latest" || missed === "all";
@@ -43,7 +50,7 @@ export const resumeMany = operation({
     const { note, pausedBy, ...checked } = checkedFilter(scope, input, ["note", "pausedBy"]);
     shortText(note, "note");
     shortText(pausedBy, "pausedBy");
-    const isMeant = (task: StoredTask) => wasPaused(task, { note, pausedBy });
+    const isMeant = (task: Pick<StoredTask, "paused">) => wasPaused(task, { note, pausedBy });
     const named = by.replace(/\s/g, "_");
     const batch = replays && !dryRun ? batchId() : undefined;
     const replay =
@@ -58,6 +65,11 @@ export const resumeMany = operation({
       },
       details: { missed, note, pausedBy, perMinute, batch },
     });
-    return { ...result, ...(replay && replay.started > 0 && { batch }) };
+    const others = await replayedBy(call, checked, isMeant, batch);
+    return {
+      ...result,
+      ...(replay && replay.started > 0 && { batch }),
+      ...(others && { replayed: others }),
+    };
   },
 });

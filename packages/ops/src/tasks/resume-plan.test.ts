@@ -126,29 +126,29 @@ describe("a resume with a plan", () => {
     expect([await nominals("single"), await nominals("drifting")]).toEqual([[20], [10]]);
   });
 
-  it("repeated after an end between its two steps neither loses nor doubles an occurrence", async () => {
-    await put("t");
-    await kit.client.pause("t");
-    await kit.advance("35m");
-    const { tasks } = kit.store;
-    const { resume } = tasks;
-    tasks.resume = async () => {
-      throw new Error("died");
-    };
-    const call = () => operatorOf(kit.client).tasks.resumeMany({ queue: QUEUE, missed: "all", perMinute: 1 });
-    await expect(call()).rejects.toThrow("died");
-    tasks.resume = resume;
-    // The backfill continues meanwhile; another time becomes due.
-    await kit.advance("7m");
-    expect((await kit.client.get("t")).state).toBe("paused");
-    await call();
-    await kit.advance("20m");
-    expect(await nominals("t")).toEqual([10, 20, 30, 40, 50, 60]);
+  it("lists occurrences that freezes skipped or hold, and overdue tasks that are not paused", async () => {
+    await put("t", { schedule: { cron: "*/10 * * * *" } });
+    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
+    await kit.advance("25m");
+    expect(await operatorOf(kit.client).tasks.resumePlan({ queue: QUEUE })).toMatchObject({
+      tasks: 0,
+      owed: { tasks: 0, count: 0 },
+      held: 1,
+      frozen: { tasks: 1, ...exactly(2), from: START + 10 * MINUTE, to: START + 20 * MINUTE },
+    });
+    await operatorOf(kit.client).freezes.delete({ id });
+    await kit.client.put({ id: "late", type: "ring", queue: "asleep", schedule: { every: "10m" } });
+    // No worker handles this queue.
+    const [name, { time }] = [{ queue: "asleep", owner: "system", id: "late" }, kit.store.freezes];
+    kit.store.freezes.time = async () => (await time.call(kit.store.freezes)) + 30 * MINUTE;
+    expect(await operatorOf(kit.client).tasks.resumePlan({ tasks: [name] })).toMatchObject({
+      tasks: 0,
+      unpaused: { tasks: 1, ...exactly(3) },
+      held: 0,
+      frozen: { tasks: 0 },
+    });
   });
 
-  it("leaves a task alone that another client resumes meanwhile", async () => {
-    await put("t");
-    await kit.client.pause("t");
   it("counts only those of them that were not run since, and names the scopes of the freezes", async () => {
     for (const id of ["a", "b"]) await put(id, { tags: ["db"], schedule: { every: "10m" } });
     await put("c", { schedule: { cron: "*/10 * * * *" } });
@@ -175,45 +175,6 @@ describe("a resume with a plan", () => {
     await ops.backfills.startMany({ tag: "db", ...range, to: until });
     await kit.advance("1m");
     expect(await plan()).toEqual({ tasks: 0, count: 0, exact: true, scopes: [] });
-  });
-
-    await kit.advance("35m");
-    const { backfills } = kit.store;
-    const { put: store } = backfills;
-    backfills.put = async (...args) => {
-      await kit.client.resume("t");
-      return store.apply(backfills, args);
-    };
-    expect(
-      await operatorOf(kit.client).tasks.resumeMany({ tasks: ["t"], missed: "all", perMinute: 1 }),
-    ).toMatchObject({
-      count: 0,
-    });
-    await kit.advance("5m");
-    expect(await nominals("t")).toEqual([40]);
-  });
-
-  it("lists occurrences that freezes skipped or hold, and overdue tasks that are not paused", async () => {
-    await put("t", { schedule: { cron: "*/10 * * * *" } });
-    const { id } = await operatorOf(kit.client).freezes.put({ all: true });
-    await kit.advance("25m");
-    expect(await operatorOf(kit.client).tasks.resumePlan({ queue: QUEUE })).toMatchObject({
-      tasks: 0,
-      owed: { tasks: 0, count: 0 },
-      held: 1,
-      frozen: { tasks: 1, ...exactly(2), from: START + 10 * MINUTE, to: START + 20 * MINUTE },
-    });
-    await operatorOf(kit.client).freezes.delete({ id });
-    await kit.client.put({ id: "late", type: "ring", queue: "asleep", schedule: { every: "10m" } });
-    // No worker handles this queue.
-    const [name, { time }] = [{ queue: "asleep", owner: "system", id: "late" }, kit.store.freezes];
-    kit.store.freezes.time = async () => (await time.call(kit.store.freezes)) + 30 * MINUTE;
-    expect(await operatorOf(kit.client).tasks.resumePlan({ tasks: [name] })).toMatchObject({
-      tasks: 0,
-      unpaused: { tasks: 1, ...exactly(3) },
-      held: 0,
-      frozen: { tasks: 0 },
-    });
   });
 
   it("marks counts that are lower bounds", async () => {

@@ -120,7 +120,7 @@ export const planResume = operation({
 
 /** Whether a task was paused with this note and by this name; undefined: with any, by any. */
 export function wasPaused(
-  { paused }: StoredTask,
+  { paused }: Pick<StoredTask, "paused">,
   { note, pausedBy }: { note?: string | undefined; pausedBy?: string | undefined },
 ): boolean {
   return (note === undefined || paused?.note === note) && (pausedBy === undefined || paused?.by === pausedBy);

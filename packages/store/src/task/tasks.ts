@@ -1,5 +1,6 @@
 import type { ParsedTask, TaskName } from "@carillon/core";
-import { calendarsOf, firstNext, isOver, localName, shardOf } from "@carillon/core/internal";
+import { calendarsOf, conflict, firstNext, isOver, localName, shardOf } from "@carillon/core/internal";
+import { fieldsOf, type NewBackfill } from "../backfills.js";
 import { type CalendarRepository, READ_TIME } from "../calendars.js";
 import type { FreezeRepository } from "../freezes.js";
 import { newToken } from "../ids.js";
@@ -49,8 +50,34 @@ const PAUSE = script("pause", {
 
 const RESUME = script("resume", {
   once: "generation",
-  keys: ["task", "due", "next", "expected", "runs", "ledger", "stats", "open"],
-  args: ["name", "shard", "gen", "state", "nominal", "due", "passedFrom", "passedTo", "by", "mode"],
+  keys: [
+    "task",
+    "due",
+    "next",
+    "expected",
+    "runs",
+    "ledger",
+    "stats",
+    "open",
+    "backfill?",
+    "backfills",
+    "replaying",
+  ],
+  args: [
+    "name",
+    "shard",
+    "gen",
+    "state",
+    "nominal",
+    "due",
+    "passedFrom",
+    "passedTo",
+    "by",
+    "mode",
+    "backfill",
+    "after",
+    "fields[]",
+  ],
   uses: [TASK, LEDGER, OPEN, BULL, BULL_PROMOTE],
   answer: answers<"OK" | "STALE" | "MISSING">(),
 });
@@ -90,6 +117,15 @@ const DELETE = script("delete", {
   uses: [TASK, OPEN, STATS, TRIED, MARKS, REVISIONS],
   answer: answers<0 | 1 | 2 | "STALE">(),
 });
+
+/** Owed times of a paused task, and the backfill that runs them. */
+export interface Replayed {
+  /** The first owed time when they were counted. */
+  readonly owed: number;
+  readonly backfill: Omit<NewBackfill, "task" | "taskCreated" | "pause">;
+  /** Delay before its first step, in ms. */
+  readonly after: number;
+}
 
 export class TaskRepository extends TaskReads {
   readonly #registry: Registry;
@@ -204,33 +240,43 @@ export class TaskRepository extends TaskReads {
 
   /**
    * Resumes a paused task. `missed: "skip"`: times that fell due during the pause are skipped, with a ledger entry.
-   * `"catch-up"`: the catch-up policy decides about them. A time: those up to it are skipped, and the schedule continues
-   * after it.
+   * `"catch-up"`: the catch-up policy decides about them. A time: those up to it are skipped, and the schedule continues after it;
+   * `Replayed`: likewise up to the end of a backfill, which is stored in the same step.
    *
    * @param after delay before an owed time is claimed, in ms; its catch-up policy takes it as due then. Default: it stays overdue
    * @param mode of its schedule from now on. Default: as it is
+   * @throws `CONFLICT` if it is held for a move; with `Replayed`, if it owes from another time now
    */
   async resume(
     name: TaskName,
-    missed: "skip" | "catch-up" | number,
+    missed: "skip" | "catch-up" | number | Replayed,
     by = "",
     { after, mode }: { after?: number | undefined; mode?: "live" | "shadow" | undefined } = {},
   ): Promise<"OK" | "UNCHANGED" | "MISSING"> {
     const keys = this.keys.queue(name.queue);
     const local = localName(name);
+    const replayed = typeof missed === "object" ? missed : undefined;
+    const backfill = replayed && keys.backfill(replayed.backfill.id);
     for (;;) {
       const [now, task] = await Promise.all([this.time(name.queue), this.get(name)]);
       if (!task) return "MISSING";
+      if (task.moving !== undefined && (replayed || task.state !== "paused"))
+        throw isMoving(task.moving, local);
       if (task.state !== "paused") {
-        if (task.moving !== undefined) throw isMoving(task.moving, local);
-        return "UNCHANGED";
+        // Its id is this call's: an earlier request, whose answer was lost, has stored it.
+        const isDone = backfill && (await this.link.ask((client) => client.exists(backfill))) === 1;
+        return isDone ? "OK" : "UNCHANGED";
       }
+      if (replayed && task.nominal !== replayed.owed)
+        throw conflict(`${local} has changed since what it owes was counted.`, "Call again.");
       if (task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
       const schedule = this.#calendars.schedules.get(task.definition);
       const owed = task.nominal;
       // The run that it waits for has not ended: its end gives the next time.
       const kept = missed === "catch-up" || task.waiting !== undefined;
-      const through = typeof missed === "number" ? missed : now;
+      const its = { task: name, taskCreated: task.created, pause: task.paused };
+      const stored = replayed && { ...replayed.backfill, ...its };
+      const through = replayed?.backfill.to ?? (typeof missed === "number" ? missed : now);
       const next = isRetired(task) ? undefined : firstNext(schedule, task, through);
       const { nominal, due: planned } = (kept ? task : next) ?? {};
       const due = planned !== undefined && after !== undefined ? Math.max(planned, now + after) : planned;
@@ -251,6 +297,7 @@ export class TaskRepository extends TaskReads {
           ledger: keys.ledger(local),
           stats: keys.stats(local),
           open: keys.open(local),
+          backfill,
         },
         {
           name: local,
@@ -263,6 +310,9 @@ export class TaskRepository extends TaskReads {
           passedTo: skipped,
           by: by || "-",
           mode,
+          backfill: replayed?.backfill.id,
+          after: replayed?.after,
+          fields: stored ? Object.entries(fieldsOf(stored)).flat() : [],
         },
       );
       if (answer !== "STALE") return answer;

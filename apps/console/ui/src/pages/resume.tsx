@@ -9,7 +9,7 @@ import { Button } from "../parts/button.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
 import { Form } from "../parts/form.js";
-import { notifyOfMany } from "../parts/notices.js";
+import { notify, notifyOfMany } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -175,7 +175,11 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
           act={words.task.resume}
           does="tasks.resumeMany"
           input={{ ...scope, missed, ...(paced ? { perMinute } : {}) }}
-          onDone={(done) => notifyOfMany("resume", done)}
+          onDone={(done) => {
+            notifyOfMany("resume", done);
+            const { count = 0, batches: [batch] = [] } = done.replayed ?? {};
+            if (count > 0) notify("ok", w.replayed(count), [w.backfills, `/backfills?batch=${batch}`]);
+          }}
           onClose={() => setAsks(false)}
         >
           <p>
