@@ -84,6 +84,7 @@ export {
 } from "./task/codec.js";
 export type { TaskCounts } from "./task/counts.js";
 export type { TaskPage } from "./task/listing.js";
+export { copyOf, heldFor, moveOf } from "./task/moves.js";
 export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";
 export { ABSENT, type PlannedPut, type PutOptions, type PutOutcome, type PutResult } from "./task/put.js";

@@ -203,7 +203,16 @@ function queueKeys(namespace: string, queue: string) {
  * makes itself and that is not there.
  */
 export function neverKey(key: string): string {
-  return `${key.slice(0, key.indexOf("}") + 1)}:~never`;
+  return `${tagOf(key)}:~never`;
+}
+
+/** Hash: by subject, the lowest number with which something may still be changed for it in this slot (`Guard`). It expires. */
+export function guardsKey(key: string): string {
+  return `${tagOf(key)}:~guards`;
+}
+
+function tagOf(key: string): string {
+  return key.slice(0, key.indexOf("}") + 1);
 }
 
 /** BullMQ's `prefix` for a queue: what a plain `new Worker(queue, fn, { prefix })` needs. */

@@ -1,9 +1,18 @@
+import { guardsKey } from "./keys.js";
 import { Repository } from "./repository.js";
+import type { Guard } from "./script/context.js";
+import { script } from "./script/script.js";
+
+const RAISE_GUARD = script("raise-guard", {
+  once: "number",
+  keys: ["guards"],
+  args: ["subject", "number"],
+});
 
 /** A set of tasks that are defined together, as the last apply left it. Times in UTC ms. */
 export interface TaskSet {
   readonly name: string;
-  /** Counts its applies that changed something. */
+  /** Counts its applies that changed something, or took over from another one. */
   readonly generation: number;
   /** Number of its tasks. */
   readonly members: number;
@@ -14,6 +23,8 @@ export interface TaskSet {
   readonly at: number;
   /** Tasks that no apply removes. */
   readonly protect: readonly string[];
+  /** Queues in which an apply of it may still write; the next one raises its guard there. */
+  readonly queues?: readonly string[] | undefined;
   /** Id of the plan whose apply has begun and not ended. */
   readonly applying?: string | undefined;
   /** Id of the last plan that changed something. */
@@ -31,6 +42,19 @@ export class SetRepository extends Repository {
     const all = await this.link.ask((client) => client.hgetall(this.keys.sets));
     const sets = Object.entries(all).flatMap(([name, text]) => decode(name, text) ?? []);
     return sets.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** The guard of an apply with this generation. */
+  guard(name: string, generation: number): Guard {
+    return { subject: `set:${name}`, number: generation };
+  }
+
+  /** Refuses from here on all that applies before this one send: in these queues, and for calendars and sets. */
+  async raise({ subject, number }: Guard, queues: readonly string[]): Promise<void> {
+    const slots = [this.keys.sets, ...queues.map((queue) => this.keys.queue(queue).tasks)];
+    await Promise.all(
+      slots.map((key) => this.scripts.run(RAISE_GUARD, { guards: guardsKey(key) }, { subject, number })),
+    );
   }
 
   /**

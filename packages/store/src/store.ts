@@ -31,7 +31,7 @@ import { readServerInfo, readSlowlog, type ServerInfo, type SlowCommand } from "
 import { type Ears, Subscription } from "./redis/subscription.js";
 import { Registry } from "./registry.js";
 import { RunRepository } from "./run/runs.js";
-import { REDIS_TIME } from "./script/context.js";
+import { type Guard, REDIS_TIME } from "./script/context.js";
 import { FACTS } from "./script/facts.js";
 import { Scripts } from "./script/scripts.js";
 import { seamsOf } from "./seams.js";
@@ -82,16 +82,19 @@ export class Store {
   readonly sets: SetRepository;
   readonly moves: MoveRepository;
   readonly observations: ObservationRepository;
+  readonly #options: StoreOptions;
   readonly #internals: StoreInternals;
 
-  constructor(options: StoreOptions) {
+  /** @param shared the connection of another store, and the guard of all changes: see `guarded` */
+  constructor(options: StoreOptions, shared?: { readonly link: Link; readonly guard: Guard }) {
+    this.#options = options;
     this.namespace = assertName(options.namespace ?? DEFAULT_NAMESPACE, "namespace");
     const seams = seamsOf(options);
     const sabotage = seams.sabotage ?? [];
     const keys = namespaceKeys(this.namespace);
-    const link = new Link(options, seams.failpoint);
+    const link = shared?.link ?? new Link(options, seams.failpoint);
     const checks = sabotage.filter((part) => part !== "mutex");
-    const scripts = new Scripts(link, seams.time ?? REDIS_TIME, checks);
+    const scripts = new Scripts(link, seams.time ?? REDIS_TIME, checks, shared?.guard);
     const optimistic = new OptimisticWrites();
     const marks = new Marks(link);
     const settings = new Settings(link, scripts, marks);
@@ -123,6 +126,11 @@ export class Store {
       mutex: seams.failpoint ? failing(mutex, seams.failpoint) : mutex,
     };
     rememberInternals(this, this.#internals);
+  }
+
+  /** The same store, on the same connection; once somebody has raised the guard above its number, each change is `STALE_PLAN`. */
+  guarded(guard: Guard): Store {
+    return new Store(this.#options, { link: this.#internals.link, guard });
   }
 
   /** Whether the connection is ready for commands now. */

@@ -1,21 +1,28 @@
-import { CarillonError, isCarillonError, type TaskName } from "@carillon/core";
-import { grouped, localName } from "@carillon/core/internal";
+import { CarillonError, type Duration, isCarillonError, type TaskName } from "@carillon/core";
+import { durationOption, grouped, localName } from "@carillon/core/internal";
 import type { PutOptions, Store, TaskSet } from "@carillon/store";
 import { replan } from "../calendars/calendar.js";
 import { type Call, operation } from "../operation.js";
-import { given } from "../shapes.js";
-import { relocate } from "../tasks/move.js";
+import { duration, given } from "../shapes.js";
+import { release, relocate } from "../tasks/move.js";
 import { compare, type Planning, prepare, type Step } from "./planning.js";
 import { isOlder } from "./refusals.js";
-import { applied, setInput } from "./set.js";
+import { applied, type SetInput, setInput } from "./set.js";
 
-/** Tasks written between two checks that no other apply has begun. */
+/** Tasks that are changed at once after the puts. */
 const CHUNK = 1_000;
-/** Longest wait for the end of runs of a task that is renamed, in ms. */
-const PATIENCE = 5_000;
+/** Tasks whose open runs are waited for at once. */
+const MOVES = 20;
+/** Longest wait for the end of runs of a task that is renamed or moved, in ms, and the most that can be asked for. */
+const [PATIENCE, MOST_PATIENCE] = [5_000, 3_600_000];
 
 const input = setInput.extend({
   plan: given.optional().describe("Id of the plan that was shown: another one is refused as STALE_PLAN."),
+  wait: duration
+    .optional()
+    .describe(
+      "Longest wait for the end of the open runs of a task that it moves or renames, during which nothing of that task is claimed. Default: `5s`; at most `1h`.",
+    ),
 });
 
 /**
@@ -28,49 +35,106 @@ export const applySet = operation({
   reach: "namespace",
   cost: "computes",
   logs: "apply",
-  summary: "Makes the stored tasks of a set those that are given. Of two applies at once, one is STALE_PLAN.",
+  summary:
+    "Makes the stored tasks of a set those that are given. Of two applies at once, one is STALE_PLAN. A task with open runs that is to be moved does not hold up the others: it is CONFLICT at the end, and a repetition goes on with it.",
   input,
   output: applied,
-  async run(call, { plan: shown, ...given }) {
+  async run(call, { plan: shown, wait, ...given }) {
+    const patience = durationOption(wait as Duration | undefined, "wait", 0, MOST_PATIENCE) ?? PATIENCE;
     const made = await compare(call, await prepare(call, given));
     const { plan } = made;
     const record = await call.store.sets.get(plan.set);
-    const token = tokenOf(shown ?? "", made.input);
+    const token = `${shown ?? plan.id} ${made.input}`;
     // Only the answer was lost if there is nothing left to do.
     const resumes = record?.applying === token || (record?.applied === token && isNothing(made));
-    if (shown !== undefined && shown !== plan.id && !resumes)
+    const isExact = shown !== undefined && !resumes;
+    if (isExact && shown !== plan.id)
       throw stale("what is stored, or the input, has changed since it was shown");
-    const [first] = plan.refused;
-    if (first)
-      throw new CarillonError("PLAN_REFUSED", first.message, { field: first.code, remedy: first.remedy });
-    await begin(call, made, shown ?? plan.id);
-    await new Apply(call, made, shown ?? plan.id).run();
-    return plan;
+    assertNotRefused(made);
+    const begun = await begin(call, made, token);
+    const done = begun?.former?.applying === undefined ? made : await renewed(call, given, made, isExact, begun);
+    await new Apply(call, done, token, begun?.generation, patience).run().catch((error: unknown) => {
+      if (!isCarillonError(error, "CONFLICT") || error.field !== "ifRevision") throw error;
+      throw stale(`${error.message} Some tasks are written already`);
+    });
+    return done.plan;
   },
 });
-
-function tokenOf(plan: string, input: string): string {
-  return `${plan} ${input}`;
-}
 
 function isNothing({ steps, calendars }: Planning): boolean {
   return steps.length === 0 && calendars.size === 0;
 }
 
-/** Takes the set's next generation; nobody else has it. An apply that changes nothing takes none. */
-async function begin({ store, by }: Call, made: Planning, shown: string): Promise<void> {
+function assertNotRefused({ plan: { refused } }: Planning): void {
+  const [first] = refused;
+  if (first)
+    throw new CarillonError("PLAN_REFUSED", first.message, { field: first.code, remedy: first.remedy });
+}
+
+/** An apply that has taken the set's next generation. */
+interface Begun {
+  readonly generation: number;
+  /** The record that it has replaced. */
+  readonly former: TaskSet | undefined;
+  /** Queues in which no apply before it can write any more. */
+  readonly queues: ReadonlySet<string>;
+}
+
+/**
+ * Takes the set's next generation, and shuts out all applies before it: nothing that they have sent, or will send, is written any more. One
+ * that has nothing to do takes one too if another has not ended. Undefined: it needs none.
+ */
+async function begin({ store, by }: Call, made: Planning, token: string): Promise<Begun | undefined> {
   const { set, base, version } = made.plan;
-  const token = tokenOf(shown, made.input);
+  let begun: Begun | undefined;
   await store.sets.change(set, (stored) => {
-    // The answer to this call was lost.
-    if (stored?.applying === token && stored.generation === base + 1) return undefined;
-    if ((stored?.generation ?? 0) !== base) throw stale("another apply has begun");
+    const isOwn = stored?.applying === token && stored.generation === base + 1;
+    if (!isOwn && (stored?.generation ?? 0) !== base) throw stale("another apply has begun");
     if (stored?.version !== undefined && (version === undefined || isOlder(version, stored.version)))
       throw stale(`version ${stored.version} was applied`);
-    if (isNothing(made)) return undefined;
+    if (isNothing(made) && stored?.applying === undefined) return undefined;
+    const queues = new Set([...(stored?.queues ?? []), ...queuesOf(made)]);
+    // The answer to this change was lost, or the same call was made twice at once.
+    if (isOwn) {
+      begun ??= { generation: base + 1, former: stored, queues };
+      return undefined;
+    }
+    begun = { generation: base + 1, former: stored, queues };
     const members = stored?.members ?? 0;
-    return { ...recordOf(made, by, stored), members, generation: base + 1, applying: token };
+    const taken = { generation: base + 1, members, queues: [...queues], applying: token };
+    return { ...recordOf(made, by, stored), ...taken };
   });
+  if (begun) await store.sets.raise(store.sets.guard(set, begun.generation), [...begun.queues]);
+  return begun;
+}
+
+/** The queues in which it writes. */
+function queuesOf({ steps }: Planning): Set<string> {
+  return new Set(steps.flatMap(({ item: { task, from } }) => [task.queue, ...(from ? [from.queue] : [])]));
+}
+
+/** Compares again, since an apply that had not ended may have written until it was shut out. */
+async function renewed(
+  call: Call,
+  given: SetInput,
+  made: Planning,
+  isExact: boolean,
+  { generation, former, queues }: Begun,
+): Promise<Planning> {
+  const now = await compare(call, await prepare(call, given));
+  if (now.does === made.does) return made;
+  try {
+    assertNotRefused(now);
+    if (isExact || [...queuesOf(now)].some((queue) => !queues.has(queue)))
+      throw stale("another apply has written since it was shown");
+    return now;
+  } catch (error) {
+    // Nothing of this one is written: the other one is what was interrupted.
+    await call.store.sets.change(made.plan.set, (stored) =>
+      former && stored?.generation === generation ? { ...former, generation, queues: [...queues] } : undefined,
+    );
+    throw error;
+  }
 }
 
 function recordOf({ plan, members }: Planning, by: string, stored: TaskSet | undefined): TaskSet {
@@ -82,6 +146,7 @@ function recordOf({ plan, members }: Planning, by: string, stored: TaskSet | und
     at,
     protect: stored?.protect ?? [],
     ...(stored?.applied !== undefined && { applied: stored.applied }),
+    ...(stored?.queues !== undefined && { queues: stored.queues }),
     ...(version !== undefined && { version }),
     ...(commit !== undefined && { commit }),
     ...(by !== "" && { by }),
@@ -90,15 +155,29 @@ function recordOf({ plan, members }: Planning, by: string, stored: TaskSet | und
 
 class Apply {
   readonly #call: Call;
+  /** Refuses each change once another apply has taken over. */
   readonly #store: Store;
   readonly #made: Planning;
   readonly #token: string;
+  readonly #generation: number | undefined;
+  readonly #patience: number;
 
-  constructor(call: Call, made: Planning, shown: string) {
+  /** @param generation undefined: there is nothing to do */
+  constructor(
+    call: Call,
+    made: Planning,
+    token: string,
+    generation: number | undefined,
+    patience: number,
+  ) {
+    const { store } = call;
     this.#call = call;
-    this.#store = call.store;
+    this.#store =
+      generation === undefined ? store : store.guarded(store.sets.guard(made.plan.set, generation));
     this.#made = made;
-    this.#token = tokenOf(shown, made.input);
+    this.#token = token;
+    this.#generation = generation;
+    this.#patience = patience;
   }
 
   async run(): Promise<void> {
@@ -106,40 +185,40 @@ class Apply {
     const { by, log, scope } = this.#call;
     for (const [name, entries] of calendars) await this.#store.calendars.put(name, entries, by);
     if (calendars.size > 0) await replan(this.#store);
-    for (const { item } of steps) if (item.from) await this.#rename(item.from, item.task);
-    const puts = steps.filter(({ task }) => task !== undefined);
-    await this.#inChunks(puts, (some) => this.#put(some));
-    await this.#inChunks(steps, async (some) => {
+    for (const { item, held } of steps) if (held) await release(this.#store, item.task);
+    const busy = await this.#move(steps.filter(({ item }) => item.from));
+    const left = steps.filter(({ item }) => !busy.has(item));
+    await this.#put(left.filter(({ task }) => task !== undefined));
+    await inChunks(left, CHUNK, async (some) => {
       await Promise.all(some.map((step) => this.#finish(step)));
       scope.progress(some.filter(({ task }) => !task).length);
     });
+    const [first] = busy.values();
+    if (first) throw isBusy([...busy.keys()], first, left.length);
     await this.#end();
-    if (!isNothing(this.#made)) {
-      const { create, update, rename, remove } = plan.counts;
-      log(
-        { set: plan.set },
-        { count: steps.length, details: { create, update, rename, remove, version: plan.version } },
-      );
-    }
+    if (isNothing(this.#made)) return;
+    const { create, update, rename, remove } = plan.counts;
+    const details = { create, update, rename, remove, version: plan.version };
+    log({ set: plan.set }, { count: steps.length, details });
   }
 
-  /** Goes on only while no other apply has begun. */
-  async #inChunks(steps: readonly Step[], act: (some: readonly Step[]) => Promise<void>): Promise<void> {
-    for (let at = 0; at < steps.length; at += CHUNK) {
-      const record = await this.#store.sets.get(this.#made.plan.set);
-      if (record?.applying !== this.#token) throw stale("another apply has begun meanwhile");
-      await act(steps.slice(at, at + CHUNK)).catch((error: unknown) => {
-        if (!isCarillonError(error, "CONFLICT") || error.field !== "ifRevision") throw error;
-        throw stale(`${error.message} Some tasks are written already`);
+  /** Renames and moves tasks. Returns those that have open runs or a backfill, with the reasons: they stay as they are. */
+  async #move(steps: readonly Step[]): Promise<Map<Step["item"], CarillonError>> {
+    const busy = new Map<Step["item"], CarillonError>();
+    await inChunks(steps, MOVES, async (some) => {
+      const moves = some.map(async ({ item }) => {
+        const from = item.from as TaskName;
+        if (!(await this.#store.tasks.get(from))) return;
+        await relocate(this.#store, from, item.task, this.#patience, this.#call.by).catch((error: unknown) => {
+          if (!isCarillonError(error, "CONFLICT")) throw error;
+          busy.set(item, error);
+        });
       });
-    }
-  }
-
-  async #rename(from: TaskName, to: TaskName): Promise<void> {
-    const source = await this.#store.tasks.get(from);
-    if (!source) return;
-    // The plan has seen that no other task has its name.
-    await relocate(this.#call.scope, { source, target: undefined, to }, PATIENCE, this.#call.by);
+      // The others end first: each is held until then.
+      const failed = (await Promise.allSettled(moves)).find((one) => one.status === "rejected");
+      if (failed) throw failed.reason;
+    });
+    return busy;
   }
 
   async #put(steps: readonly Step[]): Promise<void> {
@@ -161,11 +240,10 @@ class Apply {
     }
   }
 
-  async #finish({ item, held }: Step): Promise<void> {
+  async #finish({ item }: Step): Promise<void> {
     const { action, task, state, revision } = item;
     const { tasks } = this.#store;
     const { by } = this.#call;
-    if (held) await this.#store.moves.end(task);
     if (action === "remove") await tasks.retire(task, revision);
     else if (action === "prune") await tasks.delete(task);
     else if (state === "paused") await tasks.pause(task, by, `set ${this.#made.plan.set}`);
@@ -175,17 +253,37 @@ class Apply {
   async #end(): Promise<void> {
     const { by } = this.#call;
     await this.#store.sets.change(this.#made.plan.set, (stored) => {
-      const nothing = isNothing(this.#made);
-      if (!nothing && stored?.applying !== this.#token) return undefined;
       const { applying: _, ...record } = { ...recordOf(this.#made, by, stored), protect: this.#made.protect };
-      // All of an apply that was interrupted is done.
-      if (!nothing || stored?.applying) return { ...record, applied: this.#token };
+      if (this.#generation !== undefined) {
+        // Another apply may have taken over: all of this one is done.
+        if (stored?.generation !== this.#generation) return undefined;
+        return { ...record, applied: this.#token, queues: [...queuesOf(this.#made)] };
+      }
       const same = stored && record.version === stored.version && record.commit === stored.commit;
       return same && JSON.stringify(stored.protect) === JSON.stringify(record.protect) ? undefined : record;
     });
   }
 }
 
+async function inChunks<One>(
+  all: readonly One[],
+  size: number,
+  act: (some: readonly One[]) => Promise<void>,
+): Promise<void> {
+  for (let at = 0; at < all.length; at += size) await act(all.slice(at, at + size));
+}
+
 function stale(why: string): CarillonError {
   return new CarillonError("STALE_PLAN", `${why.replace(/\.$/, "")}.`, { remedy: "Plan again." });
+}
+
+/** @param done changes that were made nevertheless */
+function isBusy(items: readonly Step["item"][], first: CarillonError, done: number): CarillonError {
+  const names = items.slice(0, 3).map(({ from }) => localName(from as TaskName));
+  const more = items.length > 3 ? ` and ${items.length - 3} more` : "";
+  return new CarillonError(
+    "CONFLICT",
+    `${names.join(", ")}${more} could not be moved: ${first.message} The other ${done} changes are made.`,
+    { remedy: "Apply again, with a longer wait, or once their runs are over: it goes on with them." },
+  );
 }

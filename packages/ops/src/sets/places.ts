@@ -1,7 +1,8 @@
 import type { TaskName } from "@carillon/core";
 import { grouped, localName, parseLocalName, type ScheduleCache } from "@carillon/core/internal";
 import type { CheckedTask } from "@carillon/sdk/internal";
-import type { PlannedPut, Store, StoredTask } from "@carillon/store";
+import { heldFor, type PlannedPut, type Store } from "@carillon/store";
+import { isCopy } from "../tasks/move.js";
 import type { SetTask } from "./set.js";
 
 /** Tasks read at once. */
@@ -63,9 +64,9 @@ export async function placesOf(
       same ?? (renamedFrom === undefined ? undefined : elsewhere.get(localName({ ...to, id: renamedFrom })));
     const stored = former && (await store.tasks.get(former));
     // The rename was interrupted if it is held for one.
-    const held = stored?.moving === `to ${to.queue}`;
+    const held = stored?.moving === heldFor(to);
     const there = held || !stored ? undefined : await store.tasks.get(to);
-    if (!former || !stored || (there && !isCopy(there, stored))) {
+    if (!former || !stored || (there && !isCopy(there, former))) {
       places.push({ ...one, from: to, to });
       continue;
     }
@@ -81,15 +82,6 @@ export async function placesOf(
     });
   }
   return places;
-}
-
-/** Whether an interrupted rename has left it. */
-function isCopy(there: StoredTask, stored: StoredTask): boolean {
-  const [one, other] = [there, stored].map(({ definition }) =>
-    JSON.stringify(Object.entries({ ...definition, queue: "", id: "", enabled: true, mode: "" }).sort()),
-  );
-  const isNew = !there.set && there.state === "paused" && there.cursor === undefined;
-  return one === other && (isNew || there.moving?.startsWith("from ") === true);
 }
 
 /** Compares each place with what is stored there: a page at a time, so that stored definitions are not held. */
@@ -116,11 +108,16 @@ export async function* plannedPuts(
 export async function revisions(
   store: Store,
   tasks: readonly TaskName[],
-): Promise<{ task: TaskName; revision: string }[]> {
-  const read: { task: TaskName; revision: string }[] = [];
+): Promise<{ task: TaskName; revision: string; held: boolean }[]> {
+  const read: { task: TaskName; revision: string; held: boolean }[] = [];
   for (let at = 0; at < tasks.length; at += PAGE) {
     const some = await Promise.all(tasks.slice(at, at + PAGE).map((task) => store.tasks.get(task)));
-    for (const one of some) if (one) read.push({ task: shortName(one.definition), revision: one.revision });
+    for (const one of some)
+      if (one)
+        read.push({
+          ...{ task: shortName(one.definition), revision: one.revision },
+          held: one.moving !== undefined,
+        });
   }
   return read;
 }

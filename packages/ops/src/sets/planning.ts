@@ -9,7 +9,7 @@ import {
   ScheduleCache,
 } from "@carillon/core/internal";
 import { type CheckedTask, driftOf, shortText, TaskWriter } from "@carillon/sdk/internal";
-import { isRetired, type PlannedPut, type Store, type TaskSet } from "@carillon/store";
+import { isRetired, moveOf, type PlannedPut, type Store, type TaskSet } from "@carillon/store";
 import type { Call } from "../operation.js";
 import {
   keyOf,
@@ -31,7 +31,7 @@ export interface Step {
   readonly task?: CheckedTask | undefined;
   /** Queue that the set names. */
   readonly filed?: string | undefined;
-  /** It is held by a rename that was interrupted at its end. */
+  /** It is held by a rename or a move of an apply that was interrupted, and that this one does not continue. */
   readonly held?: boolean | undefined;
 }
 
@@ -40,6 +40,8 @@ export interface Planning {
   readonly steps: readonly Step[];
   /** Calendars that differ. */
   readonly calendars: ReadonlyMap<string, readonly string[]>;
+  /** Names all that it does, whatever the generation of the set. */
+  readonly does: string;
   /** Names the input: an interrupted apply goes on with the same one only. */
   readonly input: string;
   readonly protect: readonly string[];
@@ -99,11 +101,12 @@ export async function compare(call: Call, prepared: Prepared, detail?: Detail): 
   const steps = [...changes.steps, ...(await removals(call.store, prepared, kept))];
   const items = steps.map(({ item }) => item);
   const [base, digest] = [record?.generation ?? 0, digestOf(inputsOf(prepared))];
+  const does = digestOf([digest, outcomes, ...items.map(effectOf)]);
   const left = keep ? [...members.keys()].filter((key) => !kept.has(key)).length : 0;
   return {
     plan: {
       format: 1,
-      id: digestOf([digest, base, ...items.map(effectOf)]),
+      id: digestOf([does, base]),
       ...{ set, base, at: now },
       ...(version !== undefined && { version }),
       ...(commit !== undefined && { commit }),
@@ -114,7 +117,7 @@ export async function compare(call: Call, prepared: Prepared, detail?: Detail): 
       ...{ calendars: outcomes, items },
       refused: refusals(input, record, items, members.size),
     },
-    ...{ steps, calendars, input: digest, protect },
+    ...{ steps, calendars, does, input: digest, protect },
     members: wanted.size + left,
   };
 }
@@ -122,7 +125,7 @@ export async function compare(call: Call, prepared: Prepared, detail?: Detail): 
 /** Tasks that an apply puts, and the number of those that others have changed. */
 async function changesOf(
   call: Call,
-  { input: { set, adopt = [] }, schedules }: Prepared,
+  { input: { set, adopt = [] }, schedules, record }: Prepared,
   places: readonly Place[],
   detail: Detail | undefined,
 ): Promise<{ steps: Step[]; drifted: number }> {
@@ -132,7 +135,7 @@ async function changesOf(
   for await (const { place, planned } of plannedPuts(call.store, set, places, schedules)) {
     const drift = planned.stored?.set?.name === set ? driftOf(planned.stored) : undefined;
     if (drift) drifted += 1;
-    const step = stepOf(set, place, planned, adopts);
+    const step = stepOf(set, place, planned, adopts, record?.applying !== undefined);
     if (!step) continue;
     const item = { ...step.item, ...(drift && { drift }) };
     steps.push({ ...step, item: detail ? await detail(item, planned, place.task) : item });
@@ -197,18 +200,19 @@ function withCalendars(
   return schedules;
 }
 
-/** Undefined: nothing is to be done. */
+/** Undefined: nothing is to be done. @param interrupted whether an apply was: a move that holds a task may be its */
 function stepOf(
   set: string,
   place: Place,
   planned: PlannedPut,
   adopts: ReadonlySet<string>,
+  interrupted: boolean,
 ): Step | undefined {
   const { stored, outcome } = planned;
   const { from, to, task, given } = place;
   const renamed = from !== to;
   const state = given.state && stateChange(given.state, planned);
-  const held = stored?.moving?.startsWith("from ");
+  const held = stored && !renamed && (moveOf(stored)?.isCopy || (interrupted && stored.moving !== undefined));
   if (outcome === "unchanged" && !state && !renamed && !held) return undefined;
   const other =
     stored && (stored.set?.name !== set || undefined) && (isRetired(stored) ? "" : (stored.set?.name ?? ""));
@@ -236,14 +240,16 @@ function stateChange(state: "paused" | "running", { stored }: PlannedPut): "paus
 /** Removes members that the set does not have any more, and deletes those that were removed long ago. @param kept keys of all others */
 async function removals(
   store: Store,
-  { input, members, retired, grace, now }: Prepared,
+  { input, record, members, retired, grace, now }: Prepared,
   kept: ReadonlySet<string>,
 ): Promise<Step[]> {
   const lost = input.keep ? [] : [...members].filter(([key]) => !kept.has(key)).map(([, task]) => task);
   const past = grace === undefined ? Number.NEGATIVE_INFINITY : now - grace;
   const old = [...retired].filter(([key, { at }]) => at <= past && !kept.has(key));
   const steps = async (action: "remove" | "prune", tasks: Parameters<typeof revisions>[1]) =>
-    (await revisions(store, tasks)).map((one): Step => ({ item: { action, ...one } }));
+    (await revisions(store, tasks)).map(
+      ({ held, ...one }): Step => ({ item: { action, ...one }, held: held && record?.applying !== undefined }),
+    );
   return [
     ...(await steps("remove", lost)),
     ...(await steps(

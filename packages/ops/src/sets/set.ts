@@ -19,13 +19,18 @@ import { preview } from "../tasks/task.js";
 export const set = z
   .object({
     name: z.string(),
-    generation: count.describe("Counts the applies that changed something."),
+    generation: count.describe("Counts the applies that changed something, or took over from another one."),
     members: count.describe("Number of its tasks."),
     version: z.string().optional(),
     commit: z.string().optional(),
     by: z.string().optional(),
     at: time,
     protect: z.array(z.string()).readonly(),
+    queues: z
+      .array(z.string())
+      .readonly()
+      .optional()
+      .describe("Queues in which its last apply could write: the next one shuts it out there."),
     applying: z.string().optional().describe("An apply of this plan has begun and not ended."),
     applied: z.string().optional().describe("The last plan that changed something."),
   })

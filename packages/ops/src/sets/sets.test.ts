@@ -3,7 +3,7 @@ import { withSeams } from "@carillon/store/internal";
 import { type RedisServer, type TestKit, virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit, gate } from "../../../../test/helpers.js";
 import { type InputTo, operatorOf } from "../operator.js";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -317,5 +317,89 @@ describe("an apply", () => {
     }
     expect(at).toBeGreaterThan(5);
     expect([...ends].slice(1)).toEqual([]);
+  });
+
+  describe("that a newer one has overtaken", () => {
+    const former = input(["kept", "gone", task("changed", { state: "running" }), "old"], {
+      calendars: { off: ["2026-01-01"] },
+    });
+    const newer = input(
+      [
+        "kept",
+        task("changed", { schedule: { every: "1m" }, state: "paused" }),
+        ...["fresh", "fresh-too"].map((id) => task(id, { queue: id })),
+        task("new", { renamedFrom: "old" }),
+      ],
+      { calendars: { off: ["2026-02-01"] } },
+    );
+
+    /** Freezes an apply before its nth write, rolls back to the former files, and lets the apply go on. */
+    async function overtaken(at: number, sabotage: "guard"[] = []) {
+      const frozen = gate();
+      const reached = gate();
+      let [left, writes, isFrozen] = [Number.POSITIVE_INFINITY, 0, false];
+      const failpoint = (point: string) => {
+        if (!point.startsWith("before ") || / (read|mark)-| add-change/.test(point)) return;
+        writes += 1;
+        if (writes !== left) return;
+        isFrozen = true;
+        reached.resolve();
+        return frozen.promise;
+      };
+      const queues = ["jobs", "fresh", "fresh-too"];
+      const made = { connection: redis.url, start: START, namespace: `frozen${at}${sabotage}`, queues };
+      const [{ store }, { store: other }] = [
+        await virtualStore(withSeams(made, { failpoint, sabotage })),
+        await virtualStore(withSeams(made, { sabotage })),
+      ];
+      const first = operatorOf(new Client({ store }));
+      const { sets } = operatorOf(new Client({ store: other }));
+      await sets.apply(former);
+      left = at;
+      const late = first.sets.apply(newer).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      void late.then(() => reached.resolve());
+      await reached.promise;
+      await sets.apply(former);
+      frozen.resolve();
+      const answer = await late;
+      const { set, drift } = await sets.drift({ set: "billing" });
+      const { tasks } = await new Client({ store: other }).list({ set: "billing" });
+      const left_ = {
+        tasks: tasks.map(({ id, state, schedule, moving }) => [id, state, schedule, moving]).sort(),
+        set: [set.members, set.applying, drift],
+        plan: (await sets.plan(former)).items,
+        calendars: (await other.calendars.list()).map(({ entries }) => entries),
+      };
+      await Promise.all([store.close(), other.close()]);
+      return { isFrozen, answer, left: left_ };
+    }
+
+    it("writes nothing any more, wherever it was frozen, also if the newer one had nothing to do", async () => {
+      const schedule = { every: "1h" };
+      const expected = {
+        tasks: ["changed", "gone", "kept", "old"].map((id) => [id, "scheduled", schedule, undefined]),
+        set: [4, undefined, []],
+        plan: [],
+        calendars: [["2026-01-01"]],
+      };
+      // Its first write takes the generation: before that it has not begun.
+      let at = 2;
+      for (; ; at++) {
+        const { isFrozen, answer, left } = await overtaken(at);
+        expect(left, `frozen at ${at}`).toEqual(expected);
+        expect(answer, `frozen at ${at}`).toEqual(isFrozen ? stale : undefined);
+        if (!isFrozen) break;
+      }
+      expect(at).toBeGreaterThan(12);
+    });
+
+    it("control: without guards it is written", async () => {
+      const found = [];
+      for (const at of [4, 5, 6, 7, 8]) found.push((await overtaken(at, ["guard"])).left.plan.length);
+      expect(Math.max(...found)).toBeGreaterThan(0);
+    });
   });
 });

@@ -1,9 +1,10 @@
-import { defineTask, type TaskInput } from "@carillon/sdk";
-import { internalsOf } from "@carillon/store/internal";
-import type { TestKit } from "@carillon/testing";
+import { Client, defineTask, type TaskInput } from "@carillon/sdk";
+import { internalsOf, withSeams } from "@carillon/store/internal";
+import { type TestKit, virtualStore } from "@carillon/testing";
+import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { eachKit } from "../../../../test/helpers.js";
+import { eachKit, ownRedis } from "../../../../test/helpers.js";
 import { examined, explained, statusOf } from "../../test/in-words.js";
 import { operatorOf } from "../operator.js";
 
@@ -169,7 +170,7 @@ describe("a move to another queue", () => {
       const last = await queues();
       if (isHeld) {
         const copy = last.includes(QUEUE) ? await held(QUEUE) : await held(OTHER);
-        expect(copy?.moving).toMatch(last.includes(QUEUE) ? /^to gongs$/ : /^from bells \d+$/);
+        expect(copy?.moving).toMatch(last.includes(QUEUE) ? /^to gongs t$/ : /^from bells t \d+$/);
         await expect(kit.client.resume({ queue: last[0] as string, id: "t" })).rejects.toMatchObject({
           code: "CONFLICT",
         });
@@ -339,6 +340,70 @@ describe("a move to another queue", () => {
     expect([await queues(), (await held(QUEUE))?.moving]).toEqual([[QUEUE], undefined]);
     await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
     expect(await queues()).toEqual([OTHER]);
+  });
+
+  describe("while Redis is full", () => {
+    const full = ownRedis();
+    const name = (queue: string) => ({ queue, owner: "system", id: "t" });
+
+    /** Moves `t` while Redis is full from the nth write on, for that one or until the move has ended. */
+    async function moved(at: number, until: "write" | "end") {
+      const admin = new Redis(full.url);
+      const [LIMIT, NONE] = [1, 0].map((bytes) => () => admin.config("SET", "maxmemory", bytes));
+      let [left, writes] = [Number.POSITIVE_INFINITY, 0];
+      const failpoint = async (point: string) => {
+        if (/ (read|mark)-/.test(point)) return;
+        if (point.startsWith("before ")) {
+          writes += 1;
+          if (writes === left) await LIMIT!();
+          else if (writes > left && until === "write") await NONE!();
+        }
+      };
+      const made = { connection: full.url, start: START, namespace: `${until}${at}`, queues: [QUEUE, OTHER] };
+      const { store } = await virtualStore(withSeams(made, { failpoint }));
+      const client = new Client({ store });
+      await client.put({ id: "t", type: "ring", queue: QUEUE, schedule: { every: "1m" } });
+      [left, writes] = [at, 0];
+      const answer = await operatorOf(client)
+        .tasks.move({ id: "t", to: OTHER })
+        .then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+      left = Number.POSITIVE_INFINITY;
+      await NONE!();
+      const stored = async () =>
+        (await Promise.all([QUEUE, OTHER].map((queue) => store.tasks.get(name(queue))))).map(
+          (task) => task && [task.state, task.moving?.split(" ")[0]],
+        );
+      const after = await stored();
+      await operatorOf(client).tasks.move({ id: "t", to: OTHER });
+      const repeated = await stored();
+      await store.close();
+      admin.disconnect();
+      return { answer, after, repeated };
+    }
+
+    it.each(["write", "end"] as const)(
+      "leaves no second task that is not held, and is continued by its repetition: until its %s",
+      async (until) => {
+        const seen = new Set<string>();
+        let [at, answer]: [number, unknown] = [1, "none yet"];
+        for (; answer !== undefined; at++) {
+          const found = await moved(at, until);
+          answer = found.answer;
+          const [original, copy] = found.after;
+          if (answer !== undefined) expect(answer).toMatchObject({ code: "REDIS_OUT_OF_MEMORY" });
+          // A copy is held from its first write to the last; nothing is paused.
+          if (original && copy) expect(copy[1], `full at ${at}`).toBe("from");
+          if (until === "write" && original) expect([original, copy]).toEqual([["scheduled", undefined], undefined]);
+          expect(found.repeated, `full at ${at}`).toEqual([undefined, ["scheduled", undefined]]);
+          seen.add(JSON.stringify(found.after));
+        }
+        expect(at).toBeGreaterThan(4);
+        expect(seen.size).toBeGreaterThan(1);
+      },
+    );
   });
 
   it("keeps the skips, and lets the generation grow after the clock of Redis went back", async () => {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ALERTS_QUEUE, CarillonError, type Duration, type TaskName, type TaskRef } from "@carillon/core";
 import { assertName, conflict, durationOption, localName, MAX_DURATION } from "@carillon/core/internal";
 import { notFound, type Scope } from "@carillon/sdk/internal";
-import type { StoredTask } from "@carillon/store";
+import { copyOf, heldFor, moveOf, type Store, type StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { duration, given, refOf, taskName, taskRef } from "../shapes.js";
@@ -36,16 +36,15 @@ export const moveTask = operation({
     const queue = assertName(given, "to");
     if (queue === ALERTS_QUEUE)
       throw new CarillonError("FORBIDDEN", "only alerts go through this queue.", { field: "to" });
-    const found = await bothOf(scope, refOf(ref), queue);
-    const { to, target } = found;
-    if (!found.source) {
-      if (!target) throw notFound({ ...to, queue: found.queue ?? queue });
+    const { source, target, to, queue: named } = await bothOf(scope, refOf(ref), queue);
+    if (!source) {
+      if (!target) throw notFound({ ...to, queue: named ?? queue });
       // An earlier call ended after it had deleted the original, or before its answer arrived.
-      if (target.moving?.startsWith("from ")) await scope.store.moves.end(to);
+      if (moveOf(target)?.isCopy) await scope.store.moves.end(to);
       return { task: to, changed: false };
     }
-    const from = nameOf(found.source.definition);
-    await relocate(scope, { source: found.source, target, to }, wait, by);
+    const from = nameOf(source.definition);
+    await relocate(scope.store, from, to, wait, by);
     log(to, { details: { from: from.queue } });
     return { task: to, changed: true };
   },
@@ -56,23 +55,30 @@ export const moveTask = operation({
  * @throws `CONFLICT`, and nothing changed
  */
 export async function relocate(
-  scope: Scope,
-  { source, target, to }: { source: StoredTask; target: StoredTask | undefined; to: TaskName },
+  store: Store,
+  from: TaskName,
+  to: TaskName,
   wait: number,
   by: string,
 ): Promise<void> {
-  const from = nameOf(source.definition);
-  await hold(scope, source, target, to.queue);
+  await hold(store, from, to);
   try {
     // None starts while the task is held.
-    await assertNoBackfill(scope, from);
-    await untilIdle(scope, from, wait);
-    await copyAndDelete(scope, from, to, by);
+    await assertNoBackfill(store, from);
+    await untilIdle(store, from, wait);
+    await copyAndDelete(store, from, to, by);
   } catch (error) {
-    await letGo(scope, from, to).catch(() => {});
+    await letGo(store, from, to).catch(() => {});
     throw error;
   }
-  await scope.store.moves.end(to);
+  await store.moves.end(to);
+}
+
+/** Ends a move that was interrupted, and that nobody is to continue: the original goes on, or the copy if the original was deleted. */
+export async function release(store: Store, name: TaskName): Promise<void> {
+  const task = await store.tasks.get(name);
+  const move = task && moveOf(task);
+  if (move) await (move.isCopy ? letGo(store, move.other, name) : letGo(store, name, move.other));
 }
 
 interface Both {
@@ -89,8 +95,11 @@ async function bothOf(scope: Scope, ref: TaskRef, queue: string): Promise<Both> 
   const { queue: named, owner, id } = scope.resolve(ref);
   const to = { queue, owner, id };
   const target = await store.tasks.get(to);
-  const queues = (named === undefined ? await scope.queues() : [named]).filter((one) => one !== queue);
-  const read = await Promise.all(queues.map((one) => store.tasks.get({ queue: one, owner, id })));
+  const move = target && moveOf(target);
+  const queues = new Set(named === undefined ? await scope.queues() : [named]);
+  if (move?.isCopy) queues.add(move.other.queue);
+  queues.delete(queue);
+  const read = await Promise.all([...queues].map((one) => store.tasks.get({ queue: one, owner, id })));
   const [source, ...others] = read.filter((one) => one !== undefined);
   if (others.length > 0) {
     throw new CarillonError("AMBIGUOUS_TASK", `${localName(to)} exists in several queues.`, {
@@ -101,25 +110,27 @@ async function bothOf(scope: Scope, ref: TaskRef, queue: string): Promise<Both> 
   return { source, target, to, queue: named };
 }
 
-/** From here on nothing is claimed. A task that is held already has an interrupted move, which continues. */
-async function hold(
-  scope: Scope,
-  first: StoredTask,
-  target: StoredTask | undefined,
-  queue: string,
-): Promise<void> {
-  const name = nameOf(first.definition);
-  for (let source: StoredTask | undefined = first; ; source = await scope.store.tasks.get(name)) {
-    if (!source) throw notFound(name);
-    if (source.moving === `to ${queue}`) return;
+/** From here on nothing is claimed. A task that is held for this move already, or has a copy of it, has an interrupted one: it continues. */
+async function hold(store: Store, from: TaskName, to: TaskName): Promise<void> {
+  const mark = heldFor(to);
+  for (;;) {
+    const [source, target] = await Promise.all([store.tasks.get(from), store.tasks.get(to)]);
+    if (!source) throw notFound(from);
+    if (source.moving === mark) return;
     if (source.moving !== undefined)
-      throw conflict(`${name.id} is being moved ${where(source.moving)}.`, "Repeat that move.");
-    if (target) throw conflict(`${name.id} exists in queue ${queue} already.`, "Delete one of the two.");
-    if ((await scope.store.moves.hold(source, queue)) === "OK") return;
+      throw conflict(`${from.id} is being moved ${where(source.moving)}.`, "Repeat that move.");
+    if (target && !isCopy(target, from))
+      throw conflict(`${to.id} exists in queue ${to.queue} already.`, "Delete one of the two.");
+    if ((await store.moves.hold(source, mark)) === "OK") return;
   }
 }
 
-async function assertNoBackfill({ store }: Scope, name: TaskName): Promise<void> {
+/** Whether a move of the other task has put it and not ended. */
+export function isCopy(task: StoredTask, of: TaskName): boolean {
+  return task.moving?.startsWith(`${copyOf(of)} `) ?? false;
+}
+
+async function assertNoBackfill(store: Store, name: TaskName): Promise<void> {
   for await (const page of store.backfills.all(name.queue)) {
     const running = page.find(
       ({ task, state }) => state === "running" && localName(task) === localName(name),
@@ -131,7 +142,7 @@ async function assertNoBackfill({ store }: Scope, name: TaskName): Promise<void>
   }
 }
 
-async function untilIdle({ store }: Scope, name: TaskName, wait: number): Promise<void> {
+async function untilIdle(store: Store, name: TaskName, wait: number): Promise<void> {
   const end = performance.now() + wait;
   while ((await store.runs.open(name, 1)).length > 0) {
     if (performance.now() >= end)
@@ -143,33 +154,37 @@ async function untilIdle({ store }: Scope, name: TaskName, wait: number): Promis
   }
 }
 
-/** Copies the task, and deletes the original only if it did not change after the copy. */
-async function copyAndDelete({ store }: Scope, from: TaskName, to: TaskName, by: string): Promise<void> {
+/** Copies the task, and deletes the original only if it did not change after it was read. */
+async function copyAndDelete(store: Store, from: TaskName, to: TaskName, by: string): Promise<void> {
   for (let tries = 0; tries < TRIES; tries++) {
     const source = await store.tasks.get(from);
     // The answer of the delete was lost: nobody else deletes a task that is held.
     if (!source) return;
     if (source.moving === undefined)
       throw conflict(`${from.id} was released while it was moved.`, "Repeat the move.");
-    const { definition, payloadJson } = source;
+    const { definition, payloadJson, generation: gen } = source;
     const task = { definition: { ...definition, ...to, enabled: false }, payloadJson };
-    await store.tasks.put(to.queue, [task], { once: source.fields.has("once"), by });
+    // Held from its first write on: nobody takes it for a task of its own.
+    await store.tasks.put(to.queue, [task], { once: source.fields.has("once"), by, copyOf: copyOf(from) });
     const { answer, generation } = await store.moves.adopt(from, to);
     if (answer === "TAKEN")
-      throw conflict(`another ${from.id} was put in queue ${to.queue} meanwhile.`, "Delete one of the two.");
-    if (answer === "OK" && (await store.tasks.delete(from, { gen: generation }))) return;
+      throw conflict(`another ${to.id} was put in queue ${to.queue} meanwhile.`, "Delete one of the two.");
+    if (answer === "OK" && generation === gen && (await store.tasks.delete(from, { gen }))) return;
   }
   throw conflict(`${from.id} kept changing while it was moved.`, "Repeat the move.");
 }
 
-/** Undoes a move that failed: the original continues, and its copy is deleted. */
-async function letGo({ store }: Scope, from: TaskName, to: TaskName): Promise<void> {
-  // Must come first: it invalidates a delete that is still on its way. If nothing was held, the original is deleted,
-  // and the copy is the task.
-  if (!(await store.moves.end(from))) return;
+/** Undoes a move that failed: the original continues, and its copy is deleted. If the original was deleted, the copy is the task. */
+async function letGo(store: Store, from: TaskName, to: TaskName): Promise<void> {
+  // Must come first: it invalidates a delete that is still on its way.
+  await store.moves.end(from);
   for (let tries = 0; tries < TRIES; tries++) {
+    const source = await store.tasks.get(from);
     const copy = await store.tasks.get(to);
-    if (!copy?.moving?.startsWith("from ")) return;
+    if (!copy || !isCopy(copy, from)) return;
+    if (!source) return void (await store.moves.end(to));
+    // Another move of it has begun, and may have copied it already.
+    if (source.moving !== undefined || Number(source.generation) < (moveOf(copy)?.generation ?? 0)) return;
     if (await store.tasks.delete(to, { gen: copy.generation })) return;
   }
 }

@@ -75,6 +75,12 @@ export const NO_DATABASES = {
 
 /** The first match wins. */
 const KNOWN: readonly Known[] = [
+  {
+    said: /\bOVERTAKEN\b/,
+    code: "STALE_PLAN",
+    message: "another apply has begun meanwhile.",
+    remedy: "Plan again.",
+  },
   { said: REFUSED_COMMAND, code: "REDIS_AUTH", message: refusedUs, remedy: lackedCommand },
   {
     said: REFUSED_KEY,

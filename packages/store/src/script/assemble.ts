@@ -11,8 +11,16 @@ export function assemble(script: Declared, context: ScriptContext): string {
   );
   const sets = new Map<string, string>();
   const body = withFacts([...onlyUsed(libraries, own), own].join("\n"), sets);
-  return [context.time.lua, readingLua(layoutOf(script.signature)), ...sets.values(), body].join("\n");
+  const guard = context.guarded && !context.sabotage.includes("guard") ? [GUARD] : [];
+  return [...guard, context.time.lua, readingLua(layoutOf(script.signature)), ...sets.values(), body].join(
+    "\n",
+  );
 }
+
+/** The guards are the last key; subject and number are the last arguments. */
+const GUARD = `if tonumber(redis.call("HGET", KEYS[#KEYS], ARGV[#ARGV - 1]) or 0) > tonumber(ARGV[#ARGV]) then
+  return redis.error_reply("OVERTAKEN")
+end`;
 
 /** A script's libraries, each once, after those that it builds on. */
 export function librariesOf({ uses }: Declared): Library[] {

@@ -14,10 +14,21 @@ local function nowMicros() return string.format("%.0f", time[1] * 1000000 + time
 };
 
 /** Safety parts that a test can take out to see its check fail. Nothing else may. */
-export type Sabotage = "fence" | "early" | "freeze" | "overlap-guard" | "limit" | "places" | "wake" | "once";
+export type Sabotage = "fence" | "early" | "freeze" | "overlap-guard" | "limit" | "places" | "wake" | "once" | "guard";
 
 /** Settings that change the text of a script, besides its files. */
 export interface ScriptContext {
   readonly time: TimeSource;
   readonly sabotage: readonly Sabotage[];
+  /** Whether scripts check a guard first. */
+  readonly guarded?: boolean;
+}
+
+/**
+ * Protects a thing that several callers change by many scripts, such as a set: whoever takes it over gets a higher number and raises the
+ * guard in each slot concerned. From then on every script of the callers before is refused there, however late it arrives.
+ */
+export interface Guard {
+  readonly subject: string;
+  readonly number: number;
 }

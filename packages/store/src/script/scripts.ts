@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { loadBull } from "../bull/load.js";
-import { neverKey } from "../keys.js";
+import { guardsKey, neverKey } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { type Layout, layoutOf, type Values, type Written, writeCall, writeItem } from "./arguments.js";
 import { assemble, librariesOf } from "./assemble.js";
-import { REDIS_TIME, type Sabotage, type ScriptContext, type TimeSource } from "./context.js";
+import { type Guard, REDIS_TIME, type Sabotage, type ScriptContext, type TimeSource } from "./context.js";
 import type { Args, Declared, Item, Keys, Rest, Script, Signature } from "./script.js";
 
 interface Loaded {
@@ -20,12 +20,20 @@ export class Scripts {
   readonly #link: Link;
   readonly #time: TimeSource;
   readonly #sabotage: readonly Sabotage[];
+  readonly #guard: Guard | undefined;
   readonly #loaded = new Map<Declared, Loaded>();
 
-  constructor(link: Link, time: TimeSource = REDIS_TIME, sabotage: readonly Sabotage[] = []) {
+  /** @param guard of all changes */
+  constructor(
+    link: Link,
+    time: TimeSource = REDIS_TIME,
+    sabotage: readonly Sabotage[] = [],
+    guard: Guard | undefined = undefined,
+  ) {
     this.#link = link;
     this.#time = time;
     this.#sabotage = sabotage;
+    this.#guard = guard;
   }
 
   /** @throws coded Redis errors */
@@ -59,14 +67,25 @@ export class Scripts {
     const { script, layout, borrows } = this.#load(declared);
     if (borrows) await loadBull();
     const call = writeCall(layout, keys, args as Values, items);
-    if (declared.once !== "reads") call.keys.push(neverKey(call.keys[0] as string));
+    if (declared.once !== "reads") {
+      const [first = ""] = call.keys;
+      call.keys.push(neverKey(first));
+      if (this.#guard) {
+        call.keys.push(guardsKey(first));
+        call.args.push(this.#guard.subject, this.#guard.number);
+      }
+    }
     return (await this.#link.run(script, call.keys, call.args)) as Answer;
   }
 
   #load(declared: Declared): Loaded {
     let loaded = this.#loaded.get(declared);
     if (!loaded) {
-      loaded = load(declared, { time: this.#time, sabotage: this.#sabotage });
+      loaded = load(declared, {
+        time: this.#time,
+        sabotage: this.#sabotage,
+        guarded: this.#guard !== undefined && declared.once !== "reads",
+      });
       this.#loaded.set(declared, loaded);
     }
     return loaded;
@@ -79,7 +98,7 @@ const texts = new WeakMap<Declared, Map<string, Loaded>>();
 function load(declared: Declared, context: ScriptContext): Loaded {
   const known = texts.get(declared) ?? new Map<string, Loaded>();
   texts.set(declared, known);
-  const key = [context.time.lua, ...context.sabotage].join("\n");
+  const key = [context.time.lua, context.guarded, ...context.sabotage].join("\n");
   let loaded = known.get(key);
   if (!loaded) {
     loaded = {

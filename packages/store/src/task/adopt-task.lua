@@ -1,23 +1,24 @@
 -- Copies times, counters, statistics and ledger of a task that moves to the new task that was put for it. The new task stays held.
 --
 -- A.seen: generation of the new task that the caller has read, "" none
--- A.fields: of the hash, not the definition's; A.gen, A.state: of the other task; A.moving: the mark, with its generation; A.stats: fields and values;
+-- A.fields: of the hash, not the definition's; A.gen, A.state: of the other task; A.copyOf: the beginning of the mark; A.stats: fields and values;
 -- A.ledger, A.revisions: their entries, newest first
--- Returns: "OK" | "STALE" | "MISSING" | "TAKEN" (it is another task, which has run or decided something)
+-- Returns: "OK" | "STALE" | "MISSING" | "TAKEN" (it is another task)
 local TIMES = { "cursor", "nominal", "due", "fired", "pending", "wait", "pausedAt", "pausedBy", "pauseNote", "createdBy", "updatedBy", "set" }
-local gen, moving, cursor, fired, open, state = unpack(redis.call("HMGET", K.task, "gen", "moving", "cursor", "fired", "open", "state"))
+local gen, moving, open = unpack(redis.call("HMGET", K.task, "gen", "moving", "open"))
 if not gen then return "MISSING" end
 if gen ~= A.seen then return "STALE" end
-if (open or "") ~= "" or not moving and (state == "scheduled" or cursor or fired) then return "TAKEN" end
+local mark = A.copyOf .. " " .. A.gen
+if (open or "") ~= "" or not string.find(moving or "", A.copyOf .. " ", 1, true) then return "TAKEN" end
 -- This generation was copied before. The other task may have been deleted since, and this copy may be incomplete.
-if moving == A.moving then return "OK" end
+if moving == mark then return "OK" end
 local now = nowMs()
 local next = math.max(tonumber(gen), tonumber(A.gen), tonumber(nowMicros()) - 1) + 1
 local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
 local is = readTask(task)
-is.moving = A.moving
+is.moving = mark
 moveTask(task, is, now, { state = A.state, gen = string.format("%.0f", next) })
-setMoving(task, A.moving, now)
+setMoving(task, mark, now)
 redis.call("HDEL", K.task, unpack(TIMES))
 if #A.fields > 0 then redis.call("HSET", K.task, unpack(A.fields)) end
 local set, revision, at = string.match(redis.call("HGET", K.task, "set") or "", "^(%S+) %S+ (%S+) (%d+)$")

@@ -326,6 +326,8 @@ export interface Revision {
   readonly until: number;
   /** Author of the put that stored it, if it was named. */
   readonly by: string | undefined;
+  /** Id of the entry in the change log whose put replaced it, if that was one of many tasks. */
+  readonly change?: string | undefined;
   /** The task was deleted, and had this state. */
   readonly deleted?: TaskState;
   readonly definition: TaskDefinition;
@@ -334,16 +336,17 @@ export interface Revision {
 /** Empty for corrupt data. */
 export function decodeRevision(queue: string, local: string, text: string): Revision[] {
   try {
-    const [number, until, by, fields, state] = JSON.parse(text) as [
+    const [number, until, by, fields, state, change] = JSON.parse(text) as [
       ...[number: number, until: string, by: string | false, fields: object],
-      state?: string,
+      ...[state?: string | false, change?: string],
     ];
     const task = decodeTask(queue, local, ["gen", "1", ...Object.entries(fields).flat()]);
     if (!task || isForeign(task)) return [];
     return [
       {
         ...{ number, until: Number(until), by: by || undefined, definition: task.definition },
-        ...(state !== undefined && { deleted: read.oneOf(TASK_STATES, state, "scheduled") }),
+        ...(change !== undefined && { change }),
+        ...(state && { deleted: read.oneOf(TASK_STATES, state, "scheduled") }),
       },
     ];
   } catch {

@@ -9,7 +9,7 @@ import type { StoredTask } from "./codec.js";
 const HOLD_TASK = script("hold-task", {
   once: "generation",
   keys: ["task", "due", "next", "expected", "runs"],
-  args: ["name", "shard", "gen", "to"],
+  args: ["name", "shard", "gen", "mark"],
   uses: [TASK],
   answer: answers<"OK" | "STALE" | "MISSING">(),
 });
@@ -17,7 +17,7 @@ const HOLD_TASK = script("hold-task", {
 const ADOPT_TASK = script("adopt-task", {
   once: "generation",
   keys: ["task", "due", "next", "expected", "runs", "stats", "ledger", "revisions"],
-  args: ["name", "shard", "seen", "gen", "state", "moving", "fields[]", "stats[]", "ledger[]", "revisions[]"],
+  args: ["name", "shard", "seen", "gen", "state", "copyOf", "fields[]", "stats[]", "ledger[]", "revisions[]"],
   uses: [TASK, STATS],
   answer: answers<"OK" | "STALE" | "MISSING" | "TAKEN">(),
 });
@@ -41,14 +41,31 @@ const OF_PLACE: ReadonlySet<string> = new Set([
   "moving",
 ]);
 
+/** Mark of a task that is held for a move to this name. */
+export function heldFor({ queue, id }: TaskName): string {
+  return `to ${queue} ${id}`;
+}
+
+/** The mark of a copy of this task is this, and the generation that was copied; 0: none yet. */
+export function copyOf({ queue, id }: TaskName): string {
+  return `from ${queue} ${id}`;
+}
+
+/** The other place of a task that is held for a move, and the generation that was copied; undefined: it is not held. */
+export function moveOf({ definition: { owner }, moving }: Pick<StoredTask, "definition" | "moving">) {
+  if (moving === undefined) return undefined;
+  const [direction, queue = "", id = "", generation] = moving.split(" ");
+  return { isCopy: direction === "from", other: { queue, owner, id }, generation: Number(generation ?? 0) };
+}
+
 /** The steps of a move to another queue, which is another cluster slot. */
 export class MoveRepository extends Repository {
-  /** Holds a task: nothing is claimed, whatever its state. `STALE`: it changed since it was read. */
-  async hold({ definition, generation }: StoredTask, to: string): Promise<"OK" | "STALE" | "MISSING"> {
+  /** Holds a task: nothing is claimed, whatever its state. `STALE`: it changed since it was read. @param mark see `heldFor` */
+  async hold({ definition, generation }: StoredTask, mark: string): Promise<"OK" | "STALE" | "MISSING"> {
     return this.scripts.run(HOLD_TASK, this.#keysOf(definition), {
       ...this.#nameOf(definition),
       gen: generation,
-      to,
+      mark,
     });
   }
 
@@ -66,7 +83,7 @@ export class MoveRepository extends Repository {
   /**
    * Copies all data of a held task except its definition to the task that was put in the other queue, which is held
    * too. Repeated, it copies again what has changed. Returns the generation that was copied. `TAKEN`: the other one is
-   * in use.
+   * not a copy of it.
    */
   async adopt(
     from: TaskName,
@@ -92,7 +109,7 @@ export class MoveRepository extends Repository {
       seen,
       gen: generation,
       state,
-      moving: `from ${from.queue} ${generation}`,
+      copyOf: copyOf(from),
       fields: fields.flat(),
       stats: Object.entries(stats).flat(),
       ledger,

@@ -3,7 +3,8 @@
 -- generation that cannot be, in order to read it.
 --
 -- A.freezes: revision of the freezes that were copied to the queue before, "" none; A.revision: of the shared calendars that the plans were
--- made with; A.by: who puts them, "" unknown; A.trace: of an enqueue, "" none
+-- made with; A.by: who puts them, "" unknown; A.trace: of an enqueue, "" none; A.change: id of the change in the log that this is a part of,
+-- "" none; A.copyOf: the beginning of the mark of a copy that a move puts, "" none
 -- Each: seen: newest mark of deleted tasks in its shard that the caller has seen (lib/marks.lua); gone: runs that a deleted task of that name
 -- left; believed: a generation, "" absent; nominal, dueAt: "" none; fresh: "1" if due was
 -- computed from the present; passedFrom, passedTo: first and last owed time that an edited schedule gives up, "" none; fields: field
@@ -11,7 +12,8 @@
 -- Returns: { now, all marks (fields and values) if an answer is LATE, answer of each }: { "CREATED" | "UPDATED" } or
 --          { "UNCHANGED", state, due ("" none), rev } or { "CONFLICT", field, value, … } or, for a new task whose due time has passed
 --          meanwhile, or in whose shard tasks were deleted, { "LATE" } or { "ERROR", text }, or { "THAWED" }: the queue has other freezes
---          than A.freezes, since it was empty and was cleared; or { "LEFT" }: a deleted task of that name has left runs, to be cleared first
+--          than A.freezes, since it was empty and was cleared; or { "LEFT" }: a deleted task of that name has left runs, to be cleared first;
+--          or { "TAKEN" }: the task is not a copy of that move
 local now = nowMs()
 
 -- Moves a task between sets whose names are a comma-separated field.
@@ -48,6 +50,11 @@ local function put(item)
   local alike = same
   -- A put for a set takes the task over, or confirms a definition that others have put.
   if item.set ~= "" then same = same and string.find(inSet or "", item.set .. " " .. rev .. " ", 1, true) == 1 end
+  if A.copyOf ~= "" then
+    if gen and not string.find(moving or "", A.copyOf .. " ", 1, true) then return { "TAKEN" } end
+    -- No generation is copied yet.
+    moving = moving or A.copyOf .. " 0"
+  end
   if same then return { "UNCHANGED", state, due or nominal or "", rev } end
   if (gen or "") ~= item.believed then return { "CONFLICT", unpack(storedFlat) } end
   if not gen and newestMark(F.deletedIn .. item.shard) ~= item.seen and ONCE then return { "LATE" } end
@@ -67,7 +74,7 @@ local function put(item)
     redis.call("ZREM", K.tasks, indexed(item.name, stored.type or ""))
   end
   tryMembership(F.keys.owned, string.match(inSet or "", "^%S+") or "")
-  if gen and not stored.once and not alike then keepRevision(item.revisions, now, author, stored) end
+  if gen and not stored.once and not alike then keepRevision(item.revisions, now, author, stored, nil, A.change) end
   if item.passedFrom ~= "" then
     record(item.ledger, "superseded", item.passedFrom, item.passedTo, now, "put", "-", cursor)
   end
@@ -92,6 +99,7 @@ local function put(item)
     state = item.state, nominal = item.nominal, due = item.dueAt, gen = gen, cursor = item.passedTo, fields = flat, put = true,
     expectMoved = definition.expect ~= stored.expect,
   })
+  if not state and moving then setMoving(item, moving, now) end
   for field in pairs(stored) do
     if definition[field] == nil then redis.call("HDEL", item.task, field) end
   end

@@ -61,6 +61,10 @@ export interface PutOptions {
   readonly set?: { readonly name: string; readonly filed?: ReadonlyMap<string, string> } | undefined;
   /** The author, kept as `updatedBy` and `createdBy`. */
   readonly by?: string | undefined;
+  /** Id of the entry in the change log of which this is a part; kept with the definitions that are replaced. */
+  readonly change?: string | undefined;
+  /** The tasks are copies that this move holds: the beginning of their marks. */
+  readonly copyOf?: string | undefined;
   /** The trace of an `enqueue`. */
   readonly trace?: string | undefined;
   /** Schedules with calendars that are not stored yet, for a plan. */
@@ -112,7 +116,7 @@ const IN_FLIGHT = 3;
 const PUT = script("put", {
   once: "generation",
   keys: ["tasks", "next", "expected", "runs", "priorities", "marks", "frozen", "deleted"],
-  args: ["revision", "freezes", "by", "trace"],
+  args: ["revision", "freezes", "by", "trace", "change", "copyOf"],
   each: {
     keys: ["task", "due", "ledger", "revisions", "gone"],
     args: [
@@ -294,6 +298,8 @@ export class PutWriter extends Repository {
           } else if (word === "LEFT") {
             await this.#clear(queue, draft.local);
             left.push({ index, draft });
+          } else if (word === "TAKEN") {
+            throw nameTaken(draft.local);
           } else if (word === "ERROR") {
             throw refused(draft.local, stored[0] as string);
           } else {
@@ -427,13 +433,13 @@ export class PutWriter extends Repository {
     queue: string,
     drafts: readonly Draft[],
     view: PutView,
-    { by, set, trace }: PutOptions,
+    { by, set, trace, change, copyOf }: PutOptions,
   ): Promise<{ now: number; each: string[][] }> {
     const keys = this.keys.queue(queue);
     const [now, marks, ...each] = await this.scripts.run(
       PUT,
       keys,
-      { revision: this.#calendars.revision, freezes: view.freezes, by, trace },
+      { revision: this.#calendars.revision, freezes: view.freezes, by, trace, change, copyOf },
       drafts.map((draft) => {
         const shard = shardOf(draft.local);
         return {

@@ -1,10 +1,11 @@
 -- Definitions of a task that were replaced, newest first; bounded. Each is JSON: [number, until, by, fields]: when it was replaced, and the author
 -- of the put that stored it (false: unknown). Numbers count from 1; the definition that is in force has the next one. The definition of a
--- deleted task has a fifth part: the state that the task had.
-local function keepRevision(key, now, by, fields, state)
+-- deleted task has a fifth part: the state that the task had; one that a change of many tasks replaced has a sixth: the change's id.
+local function keepRevision(key, now, by, fields, state, change)
+  if change == "" then change = nil end
   local newest = redis.call("LINDEX", key, 0)
   local number = newest and tonumber(string.match(newest, "^%[(%d+)")) or 0
-  redis.call("LPUSH", key, cjson.encode({ number + 1, now, by, fields, state }))
+  redis.call("LPUSH", key, cjson.encode({ number + 1, now, by, fields, state or change and false, change }))
   local bytes = 0
   for i, kept in ipairs(redis.call("LRANGE", key, 0, F.revisions.most)) do
     bytes = bytes + #kept
