@@ -18,6 +18,8 @@ export interface Call {
   readonly by: string;
   /** Adds an entry to the change log, after the change. Its kind is the operation's `logs`. */
   log(object: ChangeScope, facts?: ChangeFacts): void;
+  /** Adds the entry of a change that can be undone, before the change, so that this is true of one that dies midway. Returns its id. */
+  record(object: ChangeScope, facts: ChangeFacts): Promise<string>;
 }
 
 /**

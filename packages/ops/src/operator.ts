@@ -86,9 +86,12 @@ export async function perform(
   if (operation.reach === "namespace") scope.assertUnbound();
   const by = scope.author(options.by);
   const { store, owner } = scope;
-  const log: Call["log"] = (object, facts) => {
-    if (!operation.logs) throw new TypeError(`${operation.http} declares no kind of log entry.`);
-    scope.log(operation.logs, object, by, facts);
+  const kind = () => {
+    if (operation.logs) return operation.logs;
+    throw new TypeError(`${operation.http} declares no kind of log entry.`);
   };
-  return operation.run({ client, store, scope, owner, by, log }, parseInput(operation.input, input));
+  const log: Call["log"] = (object, facts) => scope.log(kind(), object, by, facts);
+  const record: Call["record"] = async (object, facts) => scope.record(kind(), object, by, facts);
+  const call = { client, store, scope, owner, by, log, record };
+  return operation.run(call, parseInput(operation.input, input));
 }

@@ -64,7 +64,14 @@ export { checkedConditions, countByFilter, listStats, storedFilter } from "./cli
 export { TaskWriter } from "./client/task-writer.js";
 export { undelivered } from "./client/undelivered.js";
 export type { Validation } from "./client/validation.js";
-export { type Drift, displayState, driftOf, revisionView, type TaskRevision } from "./client/view.js";
+export {
+  type Definition,
+  type Drift,
+  displayState,
+  driftOf,
+  revisionView,
+  type TaskRevision,
+} from "./client/view.js";
 export { mergeTimes, type NextTime } from "./merge-times.js";
 export { validatePayload } from "./task-type.js";
 export type { Telemetry } from "./telemetry.js";

@@ -1,11 +1,12 @@
 import { newToken } from "./ids.js";
 import { Repository } from "./repository.js";
-import { script } from "./script/script.js";
+import { answers, script } from "./script/script.js";
 
 const ADD_CHANGE = script("add-change", {
   once: "number",
   keys: ["changes", "sent"],
   args: ["number", "entry"],
+  answer: answers<string>(),
 });
 
 /** An entry of the change log as stored. */
@@ -20,7 +21,7 @@ export interface StoredChange {
 
 /**
  * The change log of a namespace: one capped stream, in another cluster slot than the queues. So an entry is written
- * after its change, and is lost if the process dies between the two.
+ * after its change, and is lost if the process dies between the two. The entry of a change that can be undone is written before it.
  */
 export class ChangeLog extends Repository {
   readonly #sender = newToken();
@@ -33,13 +34,18 @@ export class ChangeLog extends Repository {
    * @param entry JSON
    */
   add(entry: string): void {
+    this.put(entry).catch(() => {});
+  }
+
+  /** Stores the entry of a change that is not made yet. @param entry JSON @returns its id */
+  put(entry: string): Promise<string> {
     this.#number += 1;
     const number = this.#number;
     const keys = { changes: this.keys.changes, sent: this.keys.sent(this.#sender) };
     // One after the other: numbers must arrive in their order, also after a lost reply.
-    this.#newest = this.#newest
-      .then(() => this.scripts.run(ADD_CHANGE, keys, { number, entry }))
-      .catch(() => {});
+    const stored = this.#newest.then(() => this.scripts.run(ADD_CHANGE, keys, { number, entry }));
+    this.#newest = stored.catch(() => {});
+    return stored;
   }
 
   /** Resolves when all entries that were sent are stored, or have failed. */

@@ -47,7 +47,7 @@ export function namespaceKeys(namespace: string) {
     history: `{${namespace}}:history`,
     /** Hash: marks of the newest changes of settings, by subject. */
     marks: `{${namespace}}:marks`,
-    /** String: number of the newest entry that this sender has added to a log. */
+    /** String: number and id of the newest entry that this sender has added to a log. */
     sent: (sender: string) => `{${namespace}}:sent:${sender}`,
     /** Never exists: for writes that only test whether Redis accepts writes. */
     probe: `{${namespace}}:probe`,

@@ -66,8 +66,9 @@ export const registerSpread: Register = (program, out) => {
         const { minute: at = 0 } = await momentsOf(client, { minute }, "from");
         return ops.tasks.spread({ at, jitter, queue, tag, owner, dryRun }, { by });
       });
-      const more = ({ curve: { step, before, after } }: typeof done) =>
-        `most starts in ${step / 1_000} s: ${Math.max(...after)} instead of ${Math.max(...before)}\n`;
+      const more = ({ curve: { step, before, after }, change }: typeof done) =>
+        `most starts in ${step / 1_000} s: ${Math.max(...after)} instead of ${Math.max(...before)}\n` +
+        (change === undefined ? "" : `carillon undo ${change} takes it back\n`);
       await showMany({ verb: "spread", past: "spread", more }, done, options, out);
     });
 };

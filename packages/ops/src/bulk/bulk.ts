@@ -1,5 +1,5 @@
 import { isCarillonError, type TaskName, type TaskRef, type TaskState } from "@carillon/core";
-import { type ChangeFacts, notFound, type Scope, storedFilter } from "@carillon/sdk/internal";
+import { type ChangeFacts, type ChangeScope, notFound, type Scope, storedFilter } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import type { Call } from "../operation.js";
@@ -40,6 +40,14 @@ export const bulkResult = z
   })
   .meta({ id: "BulkResult" });
 
+/** The same of a change that can be undone. */
+export const undoableResult = bulkResult.extend({
+  change: z
+    .string()
+    .optional()
+    .describe("Id of the change in the log, for `changes.undo`; missing: nothing was to be done."),
+});
+
 /** Tasks at a time: bounded memory, and Redis is never held for long. */
 const CHUNK = 100;
 /** Tasks in a sample. */
@@ -59,6 +67,35 @@ interface Change {
   readonly act: (task: StoredTask, name: TaskName) => Promise<boolean>;
   /** For the change log. */
   readonly details?: ChangeFacts["details"];
+}
+
+/**
+ * Changes each of these tasks by a change that can be undone: it is in the log before the first of them is changed.
+ *
+ * @param act gets the id of the change, too, and has it kept with the definition that it replaces
+ */
+export async function bulkUndoable(
+  call: Call,
+  object: ChangeScope,
+  tasks: readonly TaskName[],
+  {
+    act,
+    ...change
+  }: Omit<Change, "act" | "filter"> & {
+    readonly act: (name: TaskName, change: string) => Promise<boolean>;
+  },
+): Promise<z.output<typeof undoableResult>> {
+  let id: string | undefined;
+  if (!change.dryRun && tasks.length > 0) {
+    const undo = tasks.map(({ queue, owner, id }) => `${queue}/${owner}/${id}`);
+    const facts = { count: tasks.length, sample: tasks.slice(0, SAMPLE), undo, details: change.details };
+    id = await call.record(object, facts);
+  }
+  const done = await bulk(
+    { ...call, log: () => {} },
+    { ...change, filter: { tasks }, act: (_, name) => act(name, id as string) },
+  );
+  return { ...done, ...(id !== undefined && { change: id }) };
 }
 
 /** Changes each task that matches, in chunks, and logs one change. */

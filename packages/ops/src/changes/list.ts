@@ -59,11 +59,11 @@ const change = z.object({
 });
 type Change = z.output<typeof change>;
 /** As it is stored. */
-type Entry = Omit<Change, "undo"> & Pick<ChangeFacts, "undo">;
+export type Entry = Omit<Change, "undo"> & Pick<ChangeFacts, "undo">;
 
 /**
  * An entry is written right after its change: it is missing if the process died between the two, and may be listed twice if the connection was
- * lost.
+ * lost. One that can be undone is written right before, and counts the tasks that were to be changed.
  */
 export const listChanges = operation({
   http: "GET /changes",

@@ -24,6 +24,10 @@ export const listRevisions = operation({
           until: time.describe("Time of its replacement or deletion."),
           deleted: z.enum(TASK_STATES).optional().describe("The task was deleted in this state."),
           by: z.string().optional().describe("Author of the put that stored it."),
+          change: z
+            .string()
+            .optional()
+            .describe("Id of the change of many tasks that replaced it; after `undo:`, of the one that was undone."),
           definition: taskInput,
         }),
       ),

@@ -8,10 +8,10 @@ import {
   seedOf,
   usesSeed,
 } from "@carillon/core/internal";
-import { roundedInstant, type Scope, TaskWriter } from "@carillon/sdk/internal";
+import { type Definition, roundedInstant, type Scope, TaskWriter } from "@carillon/sdk/internal";
 import type { Timing } from "@carillon/store";
 import { z } from "zod";
-import { bulk, bulkResult } from "../bulk/bulk.js";
+import { bulkUndoable, undoableResult } from "../bulk/bulk.js";
 import { emptyLoad } from "../occurrences/load.js";
 import { operation } from "../operation.js";
 import { count, dryRun, duration, given, instant, time } from "../shapes.js";
@@ -38,7 +38,7 @@ export const spreadTasks = operation({
     tag: given.optional(),
     dryRun,
   }),
-  output: bulkResult.extend({
+  output: undoableResult.extend({
     curve: z
       .object({
         from: time,
@@ -49,7 +49,7 @@ export const spreadTasks = operation({
       .describe("The planned load, as it was and with the jitter."),
   }),
   async run(call, { at: given, jitter: length, dryRun, ...input }) {
-    const { scope, by, log } = call;
+    const { scope, by } = call;
     const { queue, owner, tag } = scope.bind(input);
     for (const [field, value] of Object.entries({ queue, owner, tag }))
       if (value !== undefined) assertName(value, field);
@@ -59,34 +59,20 @@ export const spreadTasks = operation({
     const jitter = length as Duration;
     const { tasks, curve } = await planned(scope, { at, ms, jitter, queue, owner, tag });
     const writer = new TaskWriter(scope, undefined, Number.MAX_SAFE_INTEGER);
-    const undo: string[] = [];
-    const done = await bulk(
-      { ...call, log: (_, facts) => log({ queue, owner, tag }, { ...facts, undo }) },
-      {
-        filter: { tasks },
-        dryRun,
-        act: async (_, name) => {
-          const { outcome } = await writer.edit(
-            name,
-            (task) => ({ ...task, schedule: { ...task.schedule, jitter } as typeof task.schedule }),
-            { by, many: true },
-          );
-          if (outcome !== "updated") return false;
-          undo.push(await undoOf(scope, name));
-          return true;
-        },
-        details: { at, jitter: String(length) },
-      },
-    );
+    const jittered = (task: Definition) =>
+      // Somebody has given it one since it was planned.
+      task.schedule.jitter !== undefined
+        ? task
+        : { ...task, schedule: { ...task.schedule, jitter } as typeof task.schedule };
+    const done = await bulkUndoable(call, { queue, owner, tag }, tasks, {
+      dryRun,
+      act: async (name, change) =>
+        (await writer.edit(name, jittered, { by, many: true, change })).outcome === "updated",
+      details: { at, jitter: String(length) },
+    });
     return { ...done, curve };
   },
 });
-
-/** A task and the number of the definition that its newest change replaced. */
-export async function undoOf({ store }: Scope, name: TaskName): Promise<string> {
-  const [replaced] = await store.tasks.revisions(name);
-  return `${name.queue}/${name.owner}/${name.id}#${replaced?.number}`;
-}
 
 interface Asked {
   readonly at: number;

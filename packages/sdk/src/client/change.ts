@@ -60,7 +60,7 @@ export interface ChangeFacts {
   readonly count?: number | undefined;
   /** The first ten of them, with the pauses that the change ended. */
   readonly sample?: readonly (TaskName & { readonly paused?: Pause | undefined })[] | undefined;
-  /** Those that can be undone: `queue/owner/id#` and the number of the definition that was replaced. */
+  /** Tasks that can be undone, as `queue/owner/id`: each definition that was replaced names the change. */
   readonly undo?: readonly string[] | undefined;
   /**
    * The fields that were replaced or deleted, and their new values: of a task's definition, a calendar or policies. A

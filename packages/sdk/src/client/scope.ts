@@ -69,9 +69,16 @@ export class Scope {
 
   /** Adds an entry to the change log, after the change. @param by as `author` returned it */
   log(kind: ChangeKind, scope: ChangeScope, by: string, facts: ChangeFacts = {}): void {
-    this.store.changes.add(
-      JSON.stringify({ kind, by: by || undefined, origin: this.#origin, scope, ...facts }),
-    );
+    this.store.changes.add(this.#entry(kind, scope, by, facts));
+  }
+
+  /** Adds the entry of a change that can be undone, before the change. Returns its id. */
+  record(kind: ChangeKind, scope: ChangeScope, by: string, facts: ChangeFacts): Promise<string> {
+    return this.store.changes.put(this.#entry(kind, scope, by, facts));
+  }
+
+  #entry(kind: ChangeKind, scope: ChangeScope, by: string, facts: ChangeFacts): string {
+    return JSON.stringify({ kind, by: by || undefined, origin: this.#origin, scope, ...facts });
   }
 
   /**

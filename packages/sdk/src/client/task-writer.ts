@@ -82,6 +82,8 @@ interface PutHow extends PutOptions {
   readonly once?: boolean | undefined;
   /** One of many, which the caller logs together. */
   readonly many?: boolean | undefined;
+  /** Mark of the change of many, if that can be undone. */
+  readonly change?: string | undefined;
 }
 
 /** Checks tasks and stores them. */
@@ -171,7 +173,7 @@ export class TaskWriter {
   async edit(
     name: TaskName,
     change: (task: Definition) => TaskInput | Promise<TaskInput>,
-    how: Pick<PutHow, "by" | "many">,
+    how: Pick<PutHow, "by" | "many" | "change">,
   ): Promise<PutResult> {
     let oneOff = false;
     let kept: Json;

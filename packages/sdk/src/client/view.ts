@@ -199,6 +199,8 @@ export interface TaskRevision {
   readonly until: number;
   /** The task was deleted in this state. */
   readonly deleted?: TaskState | undefined;
+  /** Id of the change of many tasks that replaced it, if that can be undone. */
+  readonly change?: string | undefined;
   /** `by` of the put that stored it; absent if not given. */
   readonly by?: string | undefined;
   /** In the form that a put accepts. */

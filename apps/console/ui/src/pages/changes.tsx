@@ -25,7 +25,9 @@ type Change = Page["changes"][number];
 
 /** Changes with their authors, newest first. */
 export default function Changes() {
-  const [params] = useSearchParams();
+  const [params, setParams] = useSearchParams();
+  const undo = params.get("undo");
+  const { define } = useMe();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
   const pages = usePages("changes.list", { ...given, limit: 50 });
   return (
@@ -33,34 +35,41 @@ export default function Changes() {
       <PageHead title={w.title} />
       <Panel title={w.list} end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
         <Loaded of={pages}>
-          {({ pages: read }) => {
-            const changes = read.flatMap(({ changes }) => changes);
-            const last = params.has("undo") ? changes.find(({ undo }) => undo) : undefined;
-            return (
-              <>
-                <Rows of={changes} none={w.none}>
-                  {(change) => <Row key={change.id} change={change} undoes={change === last} />}
-                </Rows>
-                <More of={pages}>{w.more}</More>
-              </>
-            );
-          }}
+          {({ pages: read }) => (
+            <>
+              <Rows of={read.flatMap(({ changes }) => changes)} none={w.none}>
+                {(change) => <Row key={change.id} change={change} />}
+              </Rows>
+              <More of={pages}>{w.more}</More>
+            </>
+          )}
         </Loaded>
       </Panel>
+      {define && undo ? (
+        <Undo
+          id={undo}
+          onClose={() =>
+            setParams(
+              (now) => {
+                now.delete("undo");
+                return now;
+              },
+              { replace: true },
+            )
+          }
+        />
+      ) : null}
     </>
   );
 }
 
 function Row({
   change: { id, at, kind, by, origin, scope, count, before, after, details, undo },
-  undoes,
 }: {
   change: Change;
-  /** Whether it asks at once if it is to be undone. */
-  undoes: boolean;
 }) {
   const { define } = useMe();
-  const [isUndoing, setUndoing] = useState(undoes);
+  const [isUndoing, setUndoing] = useState(false);
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   return (
     <li>
@@ -74,19 +83,7 @@ function Row({
         <Relative at={at} /> · <Time at={at} />
       </span>
       {define && undo ? <Button onClick={() => setUndoing(true)}>{w.undo}</Button> : null}
-      {isUndoing ? (
-        <Confirm
-          title={w.undo}
-          act={w.undo}
-          does="changes.undo"
-          input={{ id }}
-          shows="first"
-          onDone={(done) => notifyOfMany("undo", done)}
-          onClose={() => setUndoing(false)}
-        >
-          <p>{w.undoHint}</p>
-        </Confirm>
-      ) : null}
+      {isUndoing ? <Undo id={id} onClose={() => setUndoing(false)} /> : null}
       {details === undefined ? null : <Details of={details} />}
       {fields.length === 0 ? null : (
         <details className="wide" open={before !== undefined && after !== undefined}>
@@ -95,6 +92,22 @@ function Row({
         </details>
       )}
     </li>
+  );
+}
+
+function Undo({ id, onClose }: { id: string; onClose: () => void }) {
+  return (
+    <Confirm
+      title={w.undo}
+      act={w.undo}
+      does="changes.undo"
+      input={{ id }}
+      shows="first"
+      onDone={(done) => notifyOfMany("undo", done)}
+      onClose={onClose}
+    >
+      <p>{w.undoHint}</p>
+    </Confirm>
   );
 }
 

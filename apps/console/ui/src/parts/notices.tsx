@@ -32,16 +32,18 @@ export function notify(tone: Tone, text: string, next?: Notice["next"]): void {
 
 interface DoneToMany {
   readonly count: number;
+  /** Id of the change, if it can be undone. */
+  readonly change?: string | undefined;
   readonly refused: { readonly count: number; readonly sample: readonly { readonly message: string }[] };
 }
 
 /** Tells what became of a change of many tasks. */
-export function notifyOfMany(verb: keyof typeof words.bulk.done, { count, refused }: DoneToMany): void {
-  notify(
-    "ok",
-    words.bulk.done[verb](count),
-    verb === "spread" ? [words.changes.undo, "/changes?undo"] : undefined,
-  );
+export function notifyOfMany(
+  verb: keyof typeof words.bulk.done,
+  { count, change, refused }: DoneToMany,
+): void {
+  const undo = change === undefined ? undefined : ([words.changes.undo, `/changes?undo=${change}`] as const);
+  notify("ok", words.bulk.done[verb](count), undo);
   if (refused.count > 0) notify("bad", words.effect.refused(refused.count, refused.sample[0]?.message ?? ""));
 }
 
