@@ -135,6 +135,8 @@ function queueKeys(namespace: string, queue: string) {
     observed: (local: string) => `${ours}${prefix.observed}${local}`,
     /** Sorted set: `owner/id` of the deleted tasks whose definition can be put again, by the time at which they were deleted. */
     deleted: `${ours}deleted`,
+    /** Sorted set: those of this owner. */
+    deletedOf: (owner: string) => `${ours}${prefix.deletedOf}${owner}`,
     /** Sorted set: `owner/id` of the tasks in this state, all scores 0. Not kept for `scheduled`. */
     inState: (state: string) => `${ours}${prefix.inState}${state}`,
     /**

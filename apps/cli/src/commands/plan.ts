@@ -34,6 +34,7 @@ interface PlanOptions extends Globals {
   exitCode?: boolean;
   yes?: boolean;
   by?: string;
+  wait?: string;
 }
 
 /** A plan that was shown, with the input that it was made of. */
@@ -71,6 +72,7 @@ export const registerApply: Register = (program, out) => {
     )
     .argument("[plan]", "a file that carillon plan --out wrote")
     .option("--yes", "do not ask; needed without a terminal, and with --json")
+    .option("--wait <duration>", "longest wait for the open runs of a task that it moves; default 5s, at most 1h")
     .option("--by <name>", "who")
     .action(async (file: string | undefined, _: unknown, command) => {
       const options: PlanOptions = command.optsWithGlobals();
@@ -84,7 +86,8 @@ export const registerApply: Register = (program, out) => {
         if (!saved && !json) await show(shown, out);
         // The operation refuses what nobody need be asked about.
         if (!saved && !yes && shown.refused.length === 0 && total(shown) > 0) await confirm(io);
-        return ops.sets.apply({ ...input, plan: shown.id }, { by: options.by });
+        const { wait, by } = options;
+        return ops.sets.apply({ ...input, plan: shown.id, wait }, { by });
       });
       await (json ? out.json(plan) : out.write(`applied ${summary(plan)}\n`));
     });

@@ -244,6 +244,47 @@ describe("the change log", () => {
     expect(await kinds("t29")).toEqual(["pause", "put"]);
   });
 
+  it("keeps the deleted tasks of each owner, whatever others delete", async () => {
+    const { link, keys } = internalsOf(kit.store);
+    const { deleted, deletedOf, revisions } = keys.queue(QUEUE);
+    const [most, ofAll] = [10_000, 100_000];
+    /** Stores that others were deleted before, a millisecond apart. */
+    const deletedBefore = async (owner: string, count: number) => {
+      for (let at = 0; at < count; at += 10_000) {
+        const some = Array.from({ length: Math.min(10_000, count - at) }, (_, i) => [
+          String(START - count + at + i),
+          `${owner}/t${at + i}`,
+        ]).flat();
+        for (const key of [deleted, deletedOf(owner)]) await link.ask((client) => client.zadd(key, ...some));
+      }
+      await link.ask((client) => client.rpush(revisions(`${owner}/t0`), "oldest"));
+    };
+    const isKept = async (name: string) =>
+      (await link.ask((client) => client.exists(revisions(name)))) === 1 &&
+      (await link.ask((client) => client.zscore(deleted, name))) !== null;
+    const deletes = async (owner: string, id: string) => {
+      await kit.client.put(task(id, { owner }));
+      await kit.client.delete({ owner, id });
+    };
+    await deletedBefore("few", 2);
+    await deletedBefore("many", most);
+    await deletes("many", "one-more");
+    expect([await isKept("few/t0"), await isKept("many/t0"), await isKept("many/one-more")]).toEqual([
+      ...[true, false, true],
+    ]);
+    // The queue is full: who deletes one more loses the oldest of their own.
+    await deletedBefore("rest", ofAll - most);
+    await deletes("few", "one-more");
+    expect([await isKept("few/t0"), await isKept("few/one-more"), await isKept("rest/t0")]).toEqual([
+      ...[false, true, true],
+    ]);
+    await deletes("new", "first");
+    expect([await isKept("new/first"), await isKept("few/one-more")]).toEqual([true, true]);
+    expect((await kit.client.put(task("first", { owner: "new" }))).outcome).toBe("created");
+    expect(await isKept("new/first")).toBe(false);
+    expect(await link.ask((client) => client.exists(deletedOf("new")))).toBe(0);
+  });
+
   it("is filtered by task, author and time, in pages; a bound client reads its owner's", async () => {
     const ann = clientOf("ann");
     await ann.put(task("a"));

@@ -9,7 +9,7 @@ export const listDeleted = operation({
   role: "viewer",
   reach: "owner",
   summary:
-    "Lists the tasks that somebody deleted in the last 7 days and that `restore` can put again, newest first; of each queue at most 10,000.",
+    "Lists the tasks that somebody deleted in the last 7 days and that `restore` can put again, newest first; of each owner in a queue at most 10,000.",
   input: z.strictObject({
     queue: given.optional(),
     owner: given.optional(),

@@ -283,7 +283,7 @@ function isBusy(items: readonly Step["item"][], first: CarillonError, done: numb
   const more = items.length > 3 ? ` and ${items.length - 3} more` : "";
   return new CarillonError(
     "CONFLICT",
-    `${names.join(", ")}${more} could not be moved: ${first.message} The other ${done} changes are made.`,
-    { remedy: "Apply again, with a longer wait, or once their runs are over: it goes on with them." },
+    `${names.join(", ")}${more} could not be moved, the other ${done} changes are made: ${first.message}`,
+    { remedy: "Then apply again: it goes on with the rest." },
   );
 }

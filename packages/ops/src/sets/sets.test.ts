@@ -1,6 +1,6 @@
 import { Client, defineTask, isCarillonError } from "@carillon/sdk";
 import { withSeams } from "@carillon/store/internal";
-import { type RedisServer, type TestKit, virtualStore } from "@carillon/testing";
+import { eventually, type RedisServer, type TestKit, virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eachKit, gate } from "../../../../test/helpers.js";
@@ -266,6 +266,43 @@ describe("an apply", () => {
     expect(await kit.client.runs.stats("new")).toMatchObject({ successes: 1 });
     expect((await sets().plan(given)).items).toEqual([]);
     await expect(kit.client.get("old")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  });
+
+  it("moves a busy task once its runs are over, and does all else meanwhile", async () => {
+    const busy = task("busy");
+    await sets().apply(input([busy, "idle", "plain"]));
+    await kit.worker.pause();
+    await kit.client.trigger("busy");
+    const moved = [task("idle", { queue: "slow" }), task("plain", { priority: 2 }), "fresh"];
+    const given = input([{ ...busy, queue: "slow" }, ...moved]);
+    const { id } = await sets().plan(given);
+    await expect(sets().apply({ ...given, plan: id, wait: 0 })).rejects.toMatchObject({
+      code: "CONFLICT",
+      message:
+        "system/busy could not be moved, the other 3 changes are made: runs of busy are not over. " +
+        "Wait for their end, cancel them, or give a longer wait. Then apply again: it goes on with the rest.",
+    });
+    const places = async () =>
+      (await kit.client.list({ set: "billing" })).tasks.map(({ queue, id, moving }) => [queue, id, moving]).sort();
+    const others = [
+      ["jobs", "fresh", undefined],
+      ["jobs", "plain", undefined],
+    ];
+    expect(await places()).toEqual([["jobs", "busy", undefined], ...others, ["slow", "idle", undefined]]);
+    expect((await sets().drift({ set: "billing" })).set.applying).toBeDefined();
+    await expect(sets().apply({ ...given, wait: "2h" })).rejects.toMatchObject({ field: "wait" });
+    // The same call goes on, and waits for the run, which ends.
+    const applied = sets().apply({ ...given, plan: id, wait: "10m" });
+    const name = { queue: "jobs", owner: "system", id: "busy" };
+    await eventually(async () => (await kit.store.tasks.get(name))?.moving !== undefined);
+    const [run] = await kit.store.runs.open(name, 1);
+    await kit.client.runs.cancel(run as string);
+    await kit.worker.resume();
+    await kit.store.runs.reconcile("jobs");
+    await kit.advance("1s");
+    await applied;
+    expect(await places()).toEqual([...others, ["slow", "busy", undefined], ["slow", "idle", undefined]]);
+    expect((await sets().drift({ set: "billing" })).set.applying).toBeUndefined();
   });
 
   it("ends the same if it is killed at any of its writes and repeated", async () => {

@@ -44,6 +44,7 @@ export const FACTS = {
     ledger: "ledger:",
     skips: "skips",
     revisions: "revs:",
+    deletedOf: "deleted:",
     observed: "seen:",
     run: "r:",
     output: "out:",
@@ -136,8 +137,11 @@ export const FACTS = {
   changes: 10_000,
   /** Most replaced definitions of a task that are kept, and their bytes; one is always kept. */
   revisions: { most: 20, bytes: 65_536 },
-  /** The definition of a deleted task can be put again for this many ms. Most deleted tasks of a queue that are kept so. */
-  deleted: { ms: 7 * 86_400_000, most: 10_000 },
+  /**
+   * The definition of a deleted task can be put again for this many ms. Most deleted tasks of an owner in a queue that are kept so, and of
+   * all its owners: beyond that each keeps the newest at least.
+   */
+  deleted: { ms: 7 * 86_400_000, most: 10_000, ofAll: 100_000 },
   /** Most queues that are remembered because tasks that were deleted from them can be put again. */
   pastQueues: 1_000,
 

@@ -85,7 +85,7 @@ local function put(item)
     gen = nowMicros()
     redis.call("ZADD", K.tasks, 0, indexed(item.name, definition.type))
     -- The definition of a deleted task of that name becomes its revision.
-    if redis.pcall("ZREM", K.deleted, item.name) == 1 then redis.call("PERSIST", item.revisions) end
+    if unlistDeleted(item.name) then redis.call("PERSIST", item.revisions) end
   end
   -- The generation of the put names this definition, and tells nothing about it.
   add(flat, "rev", gen)

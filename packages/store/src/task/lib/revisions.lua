@@ -25,14 +25,33 @@ local function definitionOf(taskKey)
   return fields, n, flat
 end
 
+-- The deleted tasks of the owner of this one: who deletes many loses the oldest of their own, and nobody else's.
+local function deletedOf(name) return ours(F.keys.deletedOf, ownerOf(name)) end
+
+-- A deleted task is there again, or is forgotten. Returns whether it was kept.
+local function unlistDeleted(name)
+  redis.pcall("ZREM", deletedOf(name), name)
+  return redis.pcall("ZREM", K.deleted, name) == 1
+end
+
+local function forgetDeleted(name)
+  unlistDeleted(name)
+  redis.call("DEL", ours(F.keys.revisions, name))
+end
+
 -- Keeps the definition of a deleted task as its only revision, for a while: so that it can be put again.
 local function keepDeleted(key, now, author, name, fields, state)
   keepRevision(key, now, author, fields, state)
   redis.call("LTRIM", key, 0, 0)
   redis.call("ZADD", K.deleted, now, name)
-  for _, kept in ipairs({ key, K.deleted }) do redis.call("PEXPIRE", kept, F.deleted.ms) end
-  if redis.call("ZCARD", K.deleted) > F.deleted.most then
-    redis.call("DEL", ours(F.keys.revisions, redis.call("ZPOPMIN", K.deleted)[1]))
+  redis.call("ZADD", deletedOf(name), now, name)
+  for _, kept in ipairs({ key, K.deleted, deletedOf(name) }) do redis.call("PEXPIRE", kept, F.deleted.ms) end
+  -- What has expired counts no more; a few at a time.
+  local last = string.format("%.0f", now - F.deleted.ms)
+  for _, past in ipairs(redis.call("ZRANGEBYSCORE", K.deleted, "-inf", last, "LIMIT", 0, 10)) do forgetDeleted(past) end
+  local own = redis.call("ZCARD", deletedOf(name))
+  if own > F.deleted.most or own > 1 and redis.call("ZCARD", K.deleted) > F.deleted.ofAll then
+    forgetDeleted(redis.call("ZRANGE", deletedOf(name), 0, 0)[1])
   end
   return true
 end
