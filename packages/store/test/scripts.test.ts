@@ -62,6 +62,11 @@ describe.each(all.map((one) => [one.name, one] as const))("the script %s", (_, d
   );
   const text = [own, ...libraries].join("\n");
 
+  it("load the parts that they name", () => {
+    const named = code(text).match(/\b(FENCED|TIMELY|THAWED|GUARDED|LIMITING|LEAVING|ONCE|WAKING)\b/g) ?? [];
+    for (const name of named) expect(text).toContain(`local ${name} =`);
+  });
+
   it("read all of their keys and arguments", () => {
     // The first key gives the names of the queue's keys; its content need not be read.
     expect(withoutMark(keys)).toEqual(expect.arrayContaining(read("K", own)));

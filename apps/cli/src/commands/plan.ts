@@ -72,7 +72,10 @@ export const registerApply: Register = (program, out) => {
     )
     .argument("[plan]", "a file that carillon plan --out wrote")
     .option("--yes", "do not ask; needed without a terminal, and with --json")
-    .option("--wait <duration>", "longest wait for the open runs of a task that it moves; default 5s, at most 1h")
+    .option(
+      "--wait <duration>",
+      "longest wait for the open runs of a task that it moves; default 5s, at most 1h",
+    )
     .option("--by <name>", "who")
     .action(async (file: string | undefined, _: unknown, command) => {
       const options: PlanOptions = command.optsWithGlobals();

@@ -1,5 +1,11 @@
 import { isCarillonError, type TaskName, type TaskRef, type TaskState } from "@carillon/core";
-import { type ChangeFacts, type ChangeScope, notFound, type Scope, storedFilter } from "@carillon/sdk/internal";
+import {
+  type ChangeFacts,
+  type ChangeScope,
+  notFound,
+  type Scope,
+  storedFilter,
+} from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import type { Call } from "../operation.js";

@@ -46,13 +46,13 @@ export const applySet = operation({
     const record = await call.store.sets.get(plan.set);
     const token = `${shown ?? plan.id} ${made.input}`;
     // Only the answer was lost if there is nothing left to do.
-    const resumes = record?.applying === token || (record?.applied === token && isNothing(made));
+    const resumes = record?.applying === token || (isOf(record?.applied, made) && isNothing(made));
     const isExact = shown !== undefined && !resumes;
     if (isExact && shown !== plan.id)
       throw stale("what is stored, or the input, has changed since it was shown");
     assertNotRefused(made);
     const begun = await begin(call, made, token);
-    const done = begun?.former?.applying === undefined ? made : await renewed(call, given, made, isExact, begun);
+    const done = begun?.isContested ? await renewed(call, given, made, isExact, begun) : made;
     await new Apply(call, done, token, begun?.generation, patience).run().catch((error: unknown) => {
       if (!isCarillonError(error, "CONFLICT") || error.field !== "ifRevision") throw error;
       throw stale(`${error.message} Some tasks are written already`);
@@ -65,43 +65,52 @@ function isNothing({ steps, calendars }: Planning): boolean {
   return steps.length === 0 && calendars.size === 0;
 }
 
+/** Whether a token is of an apply of the same input. */
+function isOf(token: string | undefined, { input }: Planning): boolean {
+  return token?.endsWith(` ${input}`) ?? false;
+}
+
 function assertNotRefused({ plan: { refused } }: Planning): void {
   const [first] = refused;
   if (first)
     throw new CarillonError("PLAN_REFUSED", first.message, { field: first.code, remedy: first.remedy });
 }
 
-/** An apply that has taken the set's next generation. */
+/** An apply that has a generation of the set. */
 interface Begun {
   readonly generation: number;
-  /** The record that it has replaced. */
+  /** The record that it has replaced; undefined: none, or it has joined another call with the same input. */
   readonly former: TaskSet | undefined;
+  /** Whether another call had not ended. */
+  readonly isContested: boolean;
   /** Queues in which no apply before it can write any more. */
   readonly queues: ReadonlySet<string>;
 }
 
 /**
  * Takes the set's next generation, and shuts out all applies before it: nothing that they have sent, or will send, is written any more. One
- * that has nothing to do takes one too if another has not ended. Undefined: it needs none.
+ * that has nothing to do takes one too if another has not ended. One with the same input is not shut out, but joined: both do the same.
+ * Undefined: it needs none.
  */
 async function begin({ store, by }: Call, made: Planning, token: string): Promise<Begun | undefined> {
   const { set, base, version } = made.plan;
   let begun: Begun | undefined;
   await store.sets.change(set, (stored) => {
-    const isOwn = stored?.applying === token && stored.generation === base + 1;
-    if (!isOwn && (stored?.generation ?? 0) !== base) throw stale("another apply has begun");
+    const joins = isOf(stored?.applying, made);
+    if (!joins && (stored?.generation ?? 0) !== base) throw stale("another apply has begun");
     if (stored?.version !== undefined && (version === undefined || isOlder(version, stored.version)))
       throw stale(`version ${stored.version} was applied`);
     if (isNothing(made) && stored?.applying === undefined) return undefined;
     const queues = new Set([...(stored?.queues ?? []), ...queuesOf(made)]);
-    // The answer to this change was lost, or the same call was made twice at once.
-    if (isOwn) {
-      begun ??= { generation: base + 1, former: stored, queues };
+    if (stored && joins && [...queues].every((queue) => stored.queues?.includes(queue))) {
+      // If it is this call, the answer to this change was lost.
+      begun ??= { generation: stored.generation, former: undefined, isContested: true, queues };
       return undefined;
     }
-    begun = { generation: base + 1, former: stored, queues };
+    const isContested = stored?.applying !== undefined;
+    begun = { generation: (stored?.generation ?? 0) + 1, former: stored, isContested, queues };
     const members = stored?.members ?? 0;
-    const taken = { generation: base + 1, members, queues: [...queues], applying: token };
+    const taken = { generation: begun.generation, members, queues: [...queues], applying: token };
     return { ...recordOf(made, by, stored), ...taken };
   });
   if (begun) await store.sets.raise(store.sets.guard(set, begun.generation), [...begun.queues]);
@@ -125,13 +134,15 @@ async function renewed(
   if (now.does === made.does) return made;
   try {
     assertNotRefused(now);
-    if (isExact || [...queuesOf(now)].some((queue) => !queues.has(queue)))
+    if ((isExact && former) || [...queuesOf(now)].some((queue) => !queues.has(queue)))
       throw stale("another apply has written since it was shown");
     return now;
   } catch (error) {
     // Nothing of this one is written: the other one is what was interrupted.
     await call.store.sets.change(made.plan.set, (stored) =>
-      former && stored?.generation === generation ? { ...former, generation, queues: [...queues] } : undefined,
+      former && stored?.generation === generation
+        ? { ...former, generation, queues: [...queues] }
+        : undefined,
     );
     throw error;
   }
@@ -163,13 +174,7 @@ class Apply {
   readonly #patience: number;
 
   /** @param generation undefined: there is nothing to do */
-  constructor(
-    call: Call,
-    made: Planning,
-    token: string,
-    generation: number | undefined,
-    patience: number,
-  ) {
+  constructor(call: Call, made: Planning, token: string, generation: number | undefined, patience: number) {
     const { store } = call;
     this.#call = call;
     this.#store =
@@ -208,11 +213,13 @@ class Apply {
     await inChunks(steps, MOVES, async (some) => {
       const moves = some.map(async ({ item }) => {
         const from = item.from as TaskName;
-        if (!(await this.#store.tasks.get(from))) return;
-        await relocate(this.#store, from, item.task, this.#patience, this.#call.by).catch((error: unknown) => {
-          if (!isCarillonError(error, "CONFLICT")) throw error;
-          busy.set(item, error);
-        });
+        await relocate(this.#store, from, item.task, this.#patience, this.#call.by).catch(
+          (error: unknown) => {
+            if (isCarillonError(error, "CONFLICT")) busy.set(item, error);
+            // An edit, or another call, came first: the put says what to do.
+            else if (!isCarillonError(error, "TASK_NOT_FOUND")) throw error;
+          },
+        );
       });
       // The others end first: each is held until then.
       const failed = (await Promise.allSettled(moves)).find((one) => one.status === "rejected");

@@ -248,7 +248,10 @@ async function removals(
   const old = [...retired].filter(([key, { at }]) => at <= past && !kept.has(key));
   const steps = async (action: "remove" | "prune", tasks: Parameters<typeof revisions>[1]) =>
     (await revisions(store, tasks)).map(
-      ({ held, ...one }): Step => ({ item: { action, ...one }, held: held && record?.applying !== undefined }),
+      ({ held, ...one }): Step => ({
+        item: { action, ...one },
+        held: held && record?.applying !== undefined,
+      }),
     );
   return [
     ...(await steps("remove", lost)),

@@ -175,6 +175,22 @@ describe("the rules of a set", () => {
     expect(ended.find((end) => end.status === "rejected")).toMatchObject({ reason: stale });
   });
 
+  it("let many that are alike at once end well, as when the replicas of an app start", async () => {
+    await sets().apply(input(["a", "old", "gone"]));
+    const given = input(["a", task("b", { priority: 1 }), task("new", { renamedFrom: "old" })]);
+    const plans = await Promise.all(Array.from({ length: 3 }, () => sets().plan(given)));
+    const calls = [...plans.map(({ id }) => ({ ...given, plan: id })), given, given];
+    const ended = await Promise.allSettled(calls.map((one) => sets().apply(one)));
+    // One may begin when the others have ended.
+    const failed = ended.flatMap((end) => (end.status === "rejected" ? end.reason : []));
+    expect(failed).toEqual(failed.map(() => stale));
+    expect(failed.length).toBeLessThan(5);
+    expect((await sets().plan(given)).items).toEqual([]);
+    const { set } = await sets().drift({ set: "billing" });
+    expect([set.generation, set.applying]).toEqual([2, undefined]);
+    expect((await kit.client.list({ set: "billing" })).tasks.map(({ id }) => id)).toEqual(["a", "b", "new"]);
+  });
+
   it("find a saved plan stale after any change of its tasks", async () => {
     await sets().apply(input(["a"]));
     const given = input([task("a", { priority: 2 })]);
@@ -283,7 +299,9 @@ describe("an apply", () => {
         "Wait for their end, cancel them, or give a longer wait. Then apply again: it goes on with the rest.",
     });
     const places = async () =>
-      (await kit.client.list({ set: "billing" })).tasks.map(({ queue, id, moving }) => [queue, id, moving]).sort();
+      (await kit.client.list({ set: "billing" })).tasks
+        .map(({ queue, id, moving }) => [queue, id, moving])
+        .sort();
     const others = [
       ["jobs", "fresh", undefined],
       ["jobs", "plain", undefined],
@@ -371,7 +389,7 @@ describe("an apply", () => {
     );
 
     /** Freezes an apply before its nth write, rolls back to the former files, and lets the apply go on. */
-    async function overtaken(at: number, sabotage: "guard"[] = []) {
+    async function overtaken(at: number, { then: next = former, sabotage = [] as "guard"[] } = {}) {
       const frozen = gate();
       const reached = gate();
       let [left, writes, isFrozen] = [Number.POSITIVE_INFINITY, 0, false];
@@ -384,7 +402,12 @@ describe("an apply", () => {
         return frozen.promise;
       };
       const queues = ["jobs", "fresh", "fresh-too"];
-      const made = { connection: redis.url, start: START, namespace: `frozen${at}${sabotage}`, queues };
+      const made = {
+        connection: redis.url,
+        start: START,
+        namespace: `frozen${at}${sabotage}${next === newer}`,
+        queues,
+      };
       const [{ store }, { store: other }] = [
         await virtualStore(withSeams(made, { failpoint, sabotage })),
         await virtualStore(withSeams(made, { sabotage })),
@@ -399,7 +422,7 @@ describe("an apply", () => {
       );
       void late.then(() => reached.resolve());
       await reached.promise;
-      await sets.apply(former);
+      await sets.apply(next);
       frozen.resolve();
       const answer = await late;
       const { set, drift } = await sets.drift({ set: "billing" });
@@ -407,7 +430,7 @@ describe("an apply", () => {
       const left_ = {
         tasks: tasks.map(({ id, state, schedule, moving }) => [id, state, schedule, moving]).sort(),
         set: [set.members, set.applying, drift],
-        plan: (await sets.plan(former)).items,
+        plan: (await sets.plan(next)).items,
         calendars: (await other.calendars.list()).map(({ entries }) => entries),
       };
       await Promise.all([store.close(), other.close()]);
@@ -433,9 +456,20 @@ describe("an apply", () => {
       expect(at).toBeGreaterThan(12);
     });
 
+    it("is joined by the same call, and both succeed", async () => {
+      for (let [at, isFrozen] = [6, true]; isFrozen; at++) {
+        const found = await overtaken(at, { then: newer });
+        isFrozen = found.isFrozen;
+        expect([found.answer, found.left.plan, found.left.set[1]], `frozen at ${at}`).toEqual([
+          ...[undefined, [], undefined],
+        ]);
+      }
+    });
+
     it("control: without guards it is written", async () => {
       const found = [];
-      for (const at of [4, 5, 6, 7, 8]) found.push((await overtaken(at, ["guard"])).left.plan.length);
+      for (const at of [4, 5, 6, 7, 8])
+        found.push((await overtaken(at, { sabotage: ["guard"] })).left.plan.length);
       expect(Math.max(...found)).toBeGreaterThan(0);
     });
   });

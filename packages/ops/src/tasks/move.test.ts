@@ -222,6 +222,30 @@ describe("a move to another queue", () => {
     });
   });
 
+  it("is made once by two calls at one instant", async () => {
+    await put("t");
+    const move = () => operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
+    await Promise.all([move(), move(), move()]);
+    expect(await queues()).toEqual([OTHER]);
+    expect((await held(OTHER))?.moving).toBeUndefined();
+    await kit.advance("2m");
+    expect(ran).toEqual(["1", "2"]);
+  });
+
+  it("includes an edit that comes between the read and the copy", async () => {
+    await put("t");
+    const { tasks } = kit.store;
+    const real = tasks.put.bind(tasks);
+    tasks.put = async (...args) => {
+      delete (tasks as Partial<typeof tasks>).put;
+      const stored = await real(...args);
+      await put("t", { priority: 7 });
+      return stored;
+    };
+    await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
+    expect(await kit.client.get("t")).toMatchObject({ queue: OTHER, priority: 7, state: "scheduled" });
+  });
+
   it("includes an edit that comes during the copy, which makes the first copy stale", async () => {
     await put("t");
     const { moves } = kit.store;
@@ -396,7 +420,8 @@ describe("a move to another queue", () => {
           if (answer !== undefined) expect(answer).toMatchObject({ code: "REDIS_OUT_OF_MEMORY" });
           // A copy is held from its first write to the last; nothing is paused.
           if (original && copy) expect(copy[1], `full at ${at}`).toBe("from");
-          if (until === "write" && original) expect([original, copy]).toEqual([["scheduled", undefined], undefined]);
+          if (until === "write" && original)
+            expect([original, copy]).toEqual([["scheduled", undefined], undefined]);
           expect(found.repeated, `full at ${at}`).toEqual([undefined, ["scheduled", undefined]]);
           seen.add(JSON.stringify(found.after));
         }

@@ -27,7 +27,9 @@ export const listRevisions = operation({
           change: z
             .string()
             .optional()
-            .describe("Id of the change of many tasks that replaced it; after `undo:`, of the one that was undone."),
+            .describe(
+              "Id of the change of many tasks that replaced it; after `undo:`, of the one that was undone.",
+            ),
           definition: taskInput,
         }),
       ),

@@ -169,7 +169,10 @@ describe("a herd", () => {
       expect(rest).toBeLessThan(5);
       expect(await plainOnes()).toBe(0);
       // The first one names all five; the second one has reached the rest.
-      expect(await ops().changes.undo({ id: first })).toMatchObject({ count: 5 - rest, refused: { count: rest } });
+      expect(await ops().changes.undo({ id: first })).toMatchObject({
+        count: 5 - rest,
+        refused: { count: rest },
+      });
       expect(await ops().changes.undo({ id: change! })).toMatchObject({ count: rest, refused: { count: 0 } });
       expect(await plainOnes()).toBe(5);
 

@@ -14,7 +14,16 @@ local function nowMicros() return string.format("%.0f", time[1] * 1000000 + time
 };
 
 /** Safety parts that a test can take out to see its check fail. Nothing else may. */
-export type Sabotage = "fence" | "early" | "freeze" | "overlap-guard" | "limit" | "places" | "wake" | "once" | "guard";
+export type Sabotage =
+  | "fence"
+  | "early"
+  | "freeze"
+  | "overlap-guard"
+  | "limit"
+  | "places"
+  | "wake"
+  | "once"
+  | "guard";
 
 /** Settings that change the text of a script, besides its files. */
 export interface ScriptContext {

@@ -86,7 +86,7 @@ const RETIRE = script("retire", {
   once: "generation",
   keys: ["task", "due", "next", "expected", "runs", "ledger", "owned"],
   args: ["name", "shard", "gen", "state", "set", "passedFrom", "passedTo"],
-  uses: [TASK, LEDGER],
+  uses: [TASK, LEDGER, CHECKS],
   answer: answers<"OK" | "STALE" | "MISSING">(),
 });
 
