@@ -250,7 +250,7 @@ export class Bench {
     const tag = `{${this.store.namespace}`;
     return all
       .filter((key) => key.startsWith(tag) && (key.includes(":~") || !key.startsWith(`${tag}:`)))
-      .filter((key) => !/:~(turn|asked):|:~late$|:~deleted$|:past-queues$/.test(key))
+      .filter((key) => !/:~(turn|asked):|:~late$|:~deleted($|:)|:past-queues$/.test(key))
       .filter((key) => !key.includes(":~revs:") || all.includes(key.replace(":~revs:", ":~t:")))
       .sort();
   }

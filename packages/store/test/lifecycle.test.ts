@@ -349,7 +349,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
 
     function pickOwn(all: Record<string, unknown>): Record<string, unknown> {
       return Object.fromEntries(
-        Object.entries(all).filter(([key]) => !/\}:bells:|~skips$|~asked:|~deleted$|~revs:/.test(key)),
+        Object.entries(all).filter(([key]) => !/\}:bells:|~skips$|~asked:|~deleted($|:)|~revs:/.test(key)),
       );
     }
 

@@ -1,5 +1,6 @@
 import { ALERTS_QUEUE, parseTask } from "@carillon/core";
 import { itemId } from "@carillon/core/internal";
+import { copyOf, heldFor } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { LANE } from "../../../test/helpers.js";
 import type { TurnLane } from "../src/run/turns.js";
@@ -61,9 +62,16 @@ const OTHER = "chimes";
 const TO = { queue: OTHER, owner: "system", id: "t" };
 const hold: Act = async (bench) => {
   const { moves } = bench.store;
-  return moves.hold(await bench.stored("t"), OTHER);
+  return moves.hold(await bench.stored("t"), heldFor(TO));
 };
-const putThere: Act = (bench) => bench.put({ id: "t", queue: OTHER, enabled: false });
+const putThere: Act = (bench) =>
+  bench.store.tasks.put(
+    OTHER,
+    [parseTask({ id: "t", type: "noop", queue: OTHER, schedule: { every: "10s" }, enabled: false })],
+    { copyOf: copyOf(bench.name("t")) },
+  );
+const raise = (bench: Bench, number: number) =>
+  bench.store.sets.raise(bench.store.sets.guard("s", number), [QUEUE]);
 
 const FREEZE = { id: "f", all: true, from: START, created: START, by: "me" } as never;
 const SILENCE = { id: "s", until: START + 60_000, created: START, by: "me" } as never;
@@ -226,6 +234,12 @@ export const SCENARIOS: readonly Scenario[] = [
     (bench) => bench.store.moves.adopt(bench.name("t"), TO),
     (bench) => bench.store.moves.end(TO),
     async (bench) => [await put(bench), await putThere(bench), await hold(bench)],
+  ),
+  of(
+    "raise-guard",
+    "raise a guard, and raise it higher",
+    (bench) => raise(bench, 1),
+    (bench) => raise(bench, 2),
   ),
   of(
     "change-settings",

@@ -389,7 +389,7 @@ describe("an apply", () => {
     );
 
     /** Freezes an apply before its nth write, rolls back to the former files, and lets the apply go on. */
-    async function overtaken(at: number, { then: next = former, sabotage = [] as "guard"[] } = {}) {
+    async function overtaken(at: number, { next = former, sabotage = [] as "guard"[] } = {}) {
       const frozen = gate();
       const reached = gate();
       let [left, writes, isFrozen] = [Number.POSITIVE_INFINITY, 0, false];
@@ -458,7 +458,7 @@ describe("an apply", () => {
 
     it("is joined by the same call, and both succeed", async () => {
       for (let [at, isFrozen] = [6, true]; isFrozen; at++) {
-        const found = await overtaken(at, { then: newer });
+        const found = await overtaken(at, { next: newer });
         isFrozen = found.isFrozen;
         expect([found.answer, found.left.plan, found.left.set[1]], `frozen at ${at}`).toEqual([
           ...[undefined, [], undefined],
