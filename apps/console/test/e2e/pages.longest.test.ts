@@ -471,12 +471,17 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await dialog.getByRole("button", { name: "Spread", exact: true }).click();
     await page.getByText("2 tasks spread.", { exact: false }).waitFor();
     expect((await world.client.get("herd-1")).schedule).toEqual({ ...schedule, jitter: "5m" });
+    // A newer change that can be undone is not the one that the notice is about.
+    await put("newer", { tags: ["newer"], schedule: { cron: "0 13 1 1 *", timezone: "UTC" } });
+    const at = `${new Date().getUTCFullYear() + 1}-01-01T13:00:00Z`;
+    await operatorOf(world.client).tasks.spread({ at, jitter: "5m", tag: "newer" });
     await page.getByRole("link", { name: "Undo", exact: true }).click();
     await dialog.getByText("This concerns 2 tasks:").waitFor();
     await dialog.getByRole("button", { name: "Undo", exact: true }).click();
     await page.getByText("2 tasks restored.").waitFor();
     expect((await world.client.get("herd-1")).schedule).toEqual(schedule);
-    for (const id of ["herd-1", "herd-2"]) await world.client.delete(id);
+    expect((await world.client.get("newer")).schedule).toHaveProperty("jitter");
+    for (const id of ["herd-1", "herd-2", "newer"]) await world.client.delete(id);
   });
 
   test("a plan counts the occurrences that paused tasks owe, and runs them at a rate", async () => {

@@ -1,3 +1,4 @@
+import { CarillonError } from "@carillon/core";
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
 import { internalsOf, withSeams } from "@carillon/store/internal";
 import { type TestKit, virtualStore } from "@carillon/testing";
@@ -446,6 +447,32 @@ describe("a move to another queue", () => {
     await operatorOf(kit.client).tasks.move({ id: "t", to: OTHER });
     expect(await kit.client.runs.skips("t")).toEqual(skips);
     expect((await kit.client.get("t")).generation).toBeGreaterThan(ahead);
+  });
+
+  it("that left a copy is named by status and doctor, and goes on when it is repeated", async () => {
+    await put("t");
+    const { moves, tasks } = kit.store;
+    moves.adopt = () => Promise.reject(new CarillonError("REDIS_OUT_OF_MEMORY", "Redis is out of memory."));
+    tasks.delete = () => Promise.reject(new Error("died"));
+    await expect(operatorOf(kit.client).tasks.move({ id: "t", to: OTHER })).rejects.toMatchObject({
+      code: "REDIS_OUT_OF_MEMORY",
+    });
+    delete (moves as Partial<typeof moves>).adopt;
+    delete (tasks as Partial<typeof tasks>).delete;
+    await kit.advance("2m");
+    // Only the original goes on, even if somebody resumes the copy.
+    await kit.client.resume({ queue: OTHER, id: "t" });
+    await kit.advance("1m");
+    expect(ran).toEqual(["1", "2", "3"]);
+    const held = { code: "TASK_HELD", queue: OTHER, remedy: expect.stringContaining("carillon move") };
+    const told = async () => (await statusOf(kit.client)).reasons.filter(({ code }) => code === held.code);
+    expect(await told()).toMatchObject([held]);
+    expect((await examined(kit.client)).findings).toContainEqual(expect.objectContaining(held));
+    await operatorOf(kit.client).tasks.move({ queue: QUEUE, id: "t", to: OTHER });
+    expect(await queues()).toEqual([OTHER]);
+    expect(await told()).toEqual([]);
+    await kit.advance("1m");
+    expect(ran).toEqual(["1", "2", "3", "4"]);
   });
 
   it("that was interrupted is named by status and doctor, with the call that ends it", async () => {
