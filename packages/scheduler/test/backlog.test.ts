@@ -89,6 +89,44 @@ describe("a small backlog of one queue", () => {
   });
 });
 
+describe("a crowd of one owner in a queue", () => {
+  const CROWD = 5_000;
+  const OWNERS = Array.from({ length: 10 }, (_, n) => `owner${n}`);
+  const START = Date.parse("2026-01-01T00:00:00Z");
+
+  /** Puts the crowd and three tasks of each other owner. @returns the batches that a node commits, in their order */
+  async function batchesOf(crowd: (n: number) => TaskInput["schedule"], others: TaskInput["schedule"]) {
+    const { store, clock } = await virtualStore({ connection: redis.url, namespace, queues: [QUEUE] });
+    const of = (owner: string, count: number, schedule: (n: number) => TaskInput["schedule"]) =>
+      Array.from({ length: count }, (_, n) =>
+        parseTask({ id: `t${n}`, owner, type: "noop", queue: QUEUE, schedule: schedule(n) }),
+      );
+    const tasks = [...of("giant", CROWD, crowd), ...OWNERS.flatMap((owner) => of(owner, 3, () => others))];
+    for (let i = 0; i < tasks.length; i += 500) await store.tasks.put(QUEUE, tasks.slice(i, i + 500));
+    const { commit } = store.claims;
+    const batches: string[][] = [];
+    store.claims.commit = (...all) => {
+      batches.push(all[1].map(({ entry }) => entry.local));
+      return commit.apply(store.claims, all);
+    };
+    await clock.advance(120_000);
+    await new Scheduler({ store, logger: SILENT }).tick();
+    await store.close();
+    return batches;
+  }
+
+  it.each<[string, (n: number) => TaskInput["schedule"], TaskInput["schedule"]]>([
+    ["at the same instant", () => ({ at: START + 10_000 }), { at: START + 10_000 }],
+    ["spread over a minute", (n) => ({ at: START + 10_000 + n * 12 }), { at: START + 40_000 }],
+  ])("due %s does not keep the tasks of other owners waiting", async (_how, crowd, others) => {
+    const batches = await batchesOf(crowd, others);
+    expect(new Set(batches.flat()).size).toBe(CROWD + 3 * OWNERS.length);
+    // 33 tasks in three rounds of all owners, in batches of 10 or more.
+    const last = batches.findLastIndex((names) => names.some((name) => !name.startsWith("giant/")));
+    expect(last).toBeLessThan(4);
+  });
+});
+
 describe("a round of claims", () => {
   const at = (times: Record<string, number>, now: number, apart = false) => {
     const agenda = new Agenda();

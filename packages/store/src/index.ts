@@ -17,7 +17,7 @@ export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export { ChangeLog, type StoredChange } from "./changes.js";
 export type { TriggerResult } from "./claim/asked.js";
 export * from "./claim/claims.js";
-export type { DueBatch, WhichDue } from "./claim/due.js";
+export type { DueBatch, DueName, DueRange, WhichDue } from "./claim/due.js";
 export { dueTask } from "./claim/due-task.js";
 export type { BackfillStep, ClaimItem } from "./claim/pack.js";
 export type { DueEntry } from "./claim/writes.js";

@@ -1,5 +1,5 @@
 import { shardOf } from "@carillon/core/internal";
-import type { ClaimStatus, DueBatch, Store, WhichDue } from "@carillon/store";
+import type { ClaimStatus, DueBatch, DueRange, Store, WhichDue } from "@carillon/store";
 import type { Agenda } from "../loop/agenda.js";
 import type { ServerClock } from "../loop/server-clock.js";
 import type { Settings } from "../options.js";
@@ -10,13 +10,8 @@ import { Plan, type Planned, unread } from "./plan.js";
 
 /** Most commits of a queue that are under way at a time. Only full ones go beside others. */
 const COMMITS = 4;
-/** Number of oldest, and of newest, tasks of a shard among which a fair choice is made ahead of their time. */
-const WINDOW = 1_000;
-/** Limits of what is planned: tasks of a shard, and characters of all plans. */
-const TASKS_AT_MOST = 2 * WINDOW;
+/** Limit of what is planned: characters of all plans. */
 const SIZE_AT_MOST = 16_000_000;
-/** Most tasks of a shard that are passed over because they cannot be decided here. */
-const PASS_AT_MOST = 2_000;
 /** Time in ms after its time for which a decision holds. */
 const HOLDS_FOR = 2_000;
 /** Number of refusals after which a task that keeps changing waits for another visit. */
@@ -39,8 +34,6 @@ interface Visit {
   readonly sent: Map<Part, number>;
   /** Shards with a read under way, which replaces what is planned for them. */
   readonly reading: Set<Part>;
-  /** Whether more is due than can be read of several shards at once. */
-  apart: boolean;
 }
 
 /**
@@ -115,7 +108,6 @@ export class Claimer {
       anyway,
       sent: new Map(),
       reading: new Set(),
-      apart: false,
     };
     const commits = new Set<Promise<void>>();
     let reading: Promise<void> | undefined;
@@ -167,7 +159,7 @@ export class Claimer {
     });
   }
 
-  /** Most tasks of one read, once a fair order is known: as many as commits take meanwhile, so that a node that waits long for answers keeps up. */
+  /** Most tasks of one read: as many as commits take meanwhile, so that a node that waits long for answers keeps up. */
   get #readAtMost(): number {
     return COMMITS * this.#committer.size.current;
   }
@@ -216,33 +208,52 @@ export class Claimer {
 
   /** Reads what must be known next; undefined: nothing must. */
   #readMore(visit: Visit, now: number): Promise<void> | undefined {
-    const room = visit.ahead > 0 && this.#hasRoom();
-    const wanted = visit.plan.toRead(now, visit.parts, this.#readAtMost, room);
+    const { plan, parts } = visit;
+    const hasRoom = this.#hasRoom();
+    const room = visit.ahead > 0 && hasRoom;
     const by = room ? now + visit.ahead : undefined;
+    const ranges = plan.backlog.unread(parts, by ?? now);
+    if (ranges.length > 0) return this.#readNames(visit, ranges);
+    let wanted = plan.toRead(now, parts, this.#readAtMost, room);
     if (wanted.length > 0) return this.#readNamed(visit, wanted, by);
     const { unknown, late } = this.#unknown(visit, now, room);
-    const [part] = unknown;
-    if (part === undefined) return undefined;
-    // A backlog is read as a fair choice; what comes due later is read after it.
-    const until = late ? undefined : by;
-    if (unknown.length > 1 && !visit.apart) return this.#readTogether(visit, unknown, until);
-    return this.#readShard(visit, part, until, late);
+    // A backlog is dealt out first; what comes due later is read after it.
+    if (unknown.length > 0) return this.#readDue(visit, unknown, late ? undefined : by);
+    plan.deal(now, parts, this.#readAtMost, hasRoom);
+    wanted = plan.toRead(now, parts, this.#readAtMost, room);
+    return wanted.length > 0 ? this.#readNamed(visit, wanted, by) : undefined;
   }
 
   async #readNamed(visit: Visit, wanted: readonly Planned[], by: number | undefined): Promise<void> {
-    const { shard } = wanted[0] as Planned;
     const names = wanted.map(({ local }) => local);
-    const { planned } = await this.#read(visit, [shard], names.length, { names, by });
+    // Their times are known: none is lost because the clock of Redis is slightly behind.
+    const until = Math.max(by ?? 0, ...wanted.map(({ at }) => at));
+    const { planned } = await this.#read(visit, [], names.length, { names, by: until });
     visit.plan.fill(wanted, planned);
   }
 
-  async #readTogether(visit: Visit, shards: readonly Part[], by: number | undefined): Promise<void> {
-    for (const one of shards) visit.reading.add(one);
-    const { planned, more, undecided } = await this.#read(visit, shards, this.#readAtMost, { by });
-    visit.apart = more || undecided;
-    if (visit.apart) return;
+  /** Reads all that is due in these shards, or begins a backlog of it. */
+  async #readDue(visit: Visit, shards: readonly Part[], by: number | undefined): Promise<void> {
+    const { plan, reading } = visit;
+    for (const one of shards) reading.add(one);
+    const limit = shards.length > 1 ? this.#readAtMost : this.#committer.size.current;
+    const { now, more, planned } = await this.#read(visit, shards, limit, { by, whole: true });
     for (const one of shards) this.#begins(visit, one);
-    visit.plan.add(planned);
+    plan.add(planned);
+    if (!more) return;
+    plan.backlog.begin(shards.map((one) => ({ shard: Number(one), by: Math.max(now, by ?? 0) })));
+    await this.#readMore(visit, this.#clock.now());
+  }
+
+  /** Reads names of a backlog. */
+  async #readNames(visit: Visit, ranges: readonly DueRange[]): Promise<void> {
+    const { queue, plan } = visit;
+    // What could not be read is found by another read of its shard.
+    plan.backlog.begin([]);
+    const { names, unread } = await this.#store.claims.dueNames(queue, ranges);
+    plan.backlog.begin(ranges);
+    plan.backlog.add(names, unread);
+    if (unread.length === 0) await this.#readMore(visit, this.#clock.now());
   }
 
   /** A read of the shard replaces what is planned for it. */
@@ -266,34 +277,12 @@ export class Claimer {
     return late.length > 0 ? { unknown: late, late: true } : { unknown, late: false };
   }
 
-  async #readShard(visit: Visit, part: Part, by: number | undefined, late: boolean): Promise<void> {
-    const { plan } = visit;
-    visit.reading.add(part);
-    this.#begins(visit, part);
-    const limit = this.#committer.size.current;
-    const window = late ? undefined : WINDOW;
-    const { planned, rest, undecided } = await this.#read(visit, [part], limit, { by, window });
-    if (!undecided) {
-      plan.add(planned);
-      const room = Math.max(0, TASKS_AT_MOST - plan.count(part));
-      const head = this.#agenda.head(visit.queue, part);
-      plan.add(rest.slice(0, room).map((local) => unread(part, local, head, true)));
-      return;
-    }
-    // Tasks that are left to newer nodes stay due, at the head: they must not block the others.
-    for (let pass = 0; pass < PASS_AT_MOST && plan.count(part) < TASKS_AT_MOST; pass += limit) {
-      const batch = await this.#read(visit, [part], limit, { by, pass });
-      plan.add(batch.planned);
-      if (!batch.more) return;
-    }
-  }
-
   async #read(
     { queue, plan }: Visit,
     [shard = 0, ...others]: readonly (Part | number)[],
     limit: number,
     which: WhichDue,
-  ): Promise<Pick<DueBatch, "more" | "rest"> & { planned: Planned[]; undecided: boolean }> {
+  ): Promise<Pick<DueBatch, "now" | "more"> & { planned: Planned[] }> {
     const sentAt = this.#clock.mark();
     const { claims } = this.#store;
     const batch = await claims.readDue(queue, Number(shard), limit, { ...which, others: others.map(Number) });
@@ -303,7 +292,7 @@ export class Claimer {
       plan.prioritized ||= one.item.entry.task.definition.priority > 0;
       return this.#planned(queue, one, batch.now);
     });
-    return { ...batch, planned, undecided: decided.length < batch.entries.length };
+    return { ...batch, planned };
   }
 
   #planned(queue: string, { item, at }: Decided, now: number): Planned {

@@ -1,5 +1,9 @@
 import type { PackedItem } from "@carillon/store";
 import type { Part } from "../part.js";
+import { Backlog } from "./backlog.js";
+
+/** Limit of what is planned, in tasks. */
+const TASKS_AT_MOST = 16_000;
 
 /** A task whose next claim is known before it is due. */
 export interface Planned {
@@ -27,6 +31,8 @@ export function unread(shard: Part, local: string, at: number, soon: boolean, re
 
 /** The next claims of a queue that a node knows of, in the order in which they are committed when due. */
 export class Plan {
+  /** Names of tasks that are due, or soon, and not in the plan yet. */
+  readonly backlog = new Backlog();
   #all: Planned[] = [];
   #firsts: Map<Part, { at: number; from: number }> | undefined;
   /** Whether any task that was read has a priority. */
@@ -86,12 +92,28 @@ export class Plan {
     return [...taken] as (Planned & { item: PackedItem })[];
   }
 
-  /** Tasks of one shard that must be read now. @param room whether tasks may be read before their time */
+  /** Takes names from the backlog, unless enough tasks for all commits are waiting. @param most at a time */
+  deal(now: number, parts: ReadonlySet<Part>, most: number, room: boolean): void {
+    let ready = 0;
+    for (const one of this.#all) if (one.from <= now && parts.has(one.shard)) ready += 1;
+    if (ready >= most || this.#all.length >= TASKS_AT_MOST || (ready > 0 && !room)) return;
+    const dealt: Planned[] = [];
+    while (dealt.length < most) {
+      const name = this.backlog.take();
+      if (!name) break;
+      const shard = String(name.shard);
+      // A shard that is not visited now is read again when it is.
+      if (parts.has(shard)) dealt.push(unread(shard, name.local, name.at, true));
+    }
+    this.add(dealt);
+  }
+
+  /** Tasks that must be read now. @param room whether tasks may be read before their time */
   toRead(now: number, parts: ReadonlySet<Part>, most: number, room: boolean): Planned[] {
     const needed: Planned[] = [];
     for (const one of this.#all) {
       if (needed.length === most) break;
-      if (!parts.has(one.shard) || (needed[0] && needed[0].shard !== one.shard)) continue;
+      if (!parts.has(one.shard)) continue;
       const isRead = one.item && now < one.until;
       if (!isRead && (one.from <= now || (one.soon && room))) needed.push(one);
     }
@@ -108,16 +130,14 @@ export class Plan {
         this.#firsts.set(of, { at: Math.min(at, first.at), from: Math.min(time, first.from) });
       }
     }
-    return this.#firsts.get(shard);
-  }
-
-  count(shard: Part): number {
-    let count = 0;
-    for (const one of this.#all) if (one.shard === shard) count += 1;
-    return count;
+    const first = this.#firsts.get(shard);
+    const at = this.backlog.first(shard);
+    if (at === undefined) return first;
+    const from = room ? Number.NEGATIVE_INFINITY : at;
+    return first ? { at: Math.min(at, first.at), from: Math.min(from, first.from) } : { at, from };
   }
 
   get empty(): boolean {
-    return this.#all.length === 0;
+    return this.#all.length === 0 && this.backlog.empty;
   }
 }

@@ -405,7 +405,7 @@ describe("shards of a queue between two nodes", () => {
     const { claims } = only.store;
     const { readDue } = claims;
     claims.readDue = (queue, shard, limit, which = {}) => {
-      if (String(shard) === part && which.pass === undefined) begun.push(director.elapsed);
+      if (String(shard) === part && which.names === undefined) begun.push(director.elapsed);
       return readDue.call(claims, queue, shard, limit, which);
     };
     undo.push(() => {

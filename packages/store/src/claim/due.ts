@@ -1,4 +1,4 @@
-import { isRunId, nominalOf } from "@carillon/core/internal";
+import { isRunId, nominalOf, shardOf } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
@@ -11,39 +11,51 @@ import type { DueEntry } from "./writes.js";
 
 export interface DueBatch {
   readonly now: number;
-  /** Whether more is due than was read and is named in `rest`. */
+  /** Whether more is due than was read. */
   readonly more: boolean;
   readonly entries: readonly DueEntry[];
-  /** Names that were chosen and did not fit. */
-  readonly rest: readonly string[];
 }
 
-/** Selects the due tasks to read. */
+/** Selects the due tasks to read; default: those that are due first. */
 export interface WhichDue {
-  /** Number of tasks to skip, in the order of their times: those that this version cannot decide. */
-  readonly pass?: number | undefined;
-  /** Names to read, if they are still due. */
+  /** Names to read, if they are still due, of any shards. */
   readonly names?: readonly string[] | undefined;
   /** Also reads tasks that become due until then, in UTC ms of Redis time. */
   readonly by?: number | undefined;
-  /** Number of the oldest, and of the newest, to choose from fairly; default four batches, and at most 120. */
-  readonly window?: number | undefined;
-  /** Other shards to read all due tasks of, in the order of due times; nothing is read if that exceeds the limit. */
+  /** Other shards to read due tasks of, in the order of due times. */
   readonly others?: readonly number[] | undefined;
+  /** Nothing is read if more is due than the limit. */
+  readonly whole?: boolean | undefined;
 }
 
-/** Largest window. Tasks that come due while a window is being drained wait for it. */
-const WINDOW = 120;
+/** A task's entry in the due index of its shard. `at`: UTC ms of Redis time. */
+export interface DueName {
+  readonly shard: number;
+  readonly local: string;
+  readonly at: number;
+  /** 0: before all others. */
+  readonly priority: number;
+}
+
+/** The due times of a shard whose names are read. */
+export interface DueRange {
+  readonly shard: number;
+  /** Later times only. */
+  readonly after?: number | undefined;
+  readonly by: number;
+  /** Number of names that were read before; default 0. */
+  readonly pass?: number;
+}
+
+/** Most names that are read of one shard at a time. */
+const NAMES = 250;
 
 const READ_DUE = script("read-due", {
   once: "reads",
-  keys: ["due", "priorities", "frozen", "late", "others[]"],
-  args: ["pass", "limit", "names", "by", "window"],
+  keys: ["dues[]", "priorities", "frozen", "late"],
+  args: ["limit", "names", "by", "whole"],
   uses: [RECKON, QUOTA, LATE],
-  answer:
-    answers<
-      [now: number, more: string, rest: string, frozen: FrozenReply, late: string, ...tasks: string[]]
-    >(),
+  answer: answers<[now: number, more: string, frozen: FrozenReply, late: string, ...tasks: string[]]>(),
 });
 
 export class DueReads {
@@ -75,32 +87,82 @@ export class DueReads {
     return parts.length === 0 ? undefined : Math.min(...parts.map(([, at]) => at));
   }
 
-  /** Reads due tasks of a shard: a fair choice, unless `which` selects them. */
+  /** Reads due tasks of a shard, in the order of their times and, at one instant, of their priorities. */
   async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
-    const others = (which.others ?? []).map((other) => keys.due(other));
-    const [now, more, rest, frozen, late, ...tasks] = await this.#scripts.run(
+    const names = new Map<number, string[]>();
+    for (const name of which.names ?? []) {
+      const some = names.get(shardOf(name));
+      if (some) some.push(name);
+      else names.set(shardOf(name), [name]);
+    }
+    const shards = which.names ? [...names.keys()] : [shard, ...(which.others ?? [])];
+    const [now, more, frozen, late, ...tasks] = await this.#scripts.run(
       READ_DUE,
-      { ...keys, due: keys.due(shard), others },
+      { ...keys, dues: shards.map((one) => keys.due(one)) },
       {
-        pass: which.pass,
         limit,
-        names: which.names?.join(" "),
+        names: [...names.values()].map((some) => some.join(" ")).join(";"),
         by: which.by,
-        window: which.window ?? Math.min(4 * limit, WINDOW),
+        whole: which.whole,
       },
     );
     const behindSince = late === "" ? undefined : Number(late);
     return {
       now,
       more: more === "1",
-      rest: rest === "" ? [] : rest.split(" "),
       entries: tasks.map((text) => ({
         ...dueEntry(queue, text),
         frozen: readFrozen(frozen),
         behindSince,
       })),
     };
+  }
+
+  /**
+   * Reads the names of due tasks, some of each shard, in the order of their times.
+   *
+   * @returns `unread`: what is left of the ranges
+   */
+  async dueNames(
+    queue: string,
+    ranges: readonly DueRange[],
+  ): Promise<{ names: DueName[]; unread: DueRange[] }> {
+    const keys = this.#keys.queue(queue);
+    const read = await this.#link.ask((client) =>
+      Promise.all(
+        ranges.map(({ shard, after, by, pass = 0 }) =>
+          after === undefined
+            ? // By rank: an offset among times takes time with its size.
+              client.zrange(keys.due(shard), pass, String(pass + NAMES - 1), "WITHSCORES")
+            : client.zrangebyscore(keys.due(shard), `(${after}`, by, "WITHSCORES", "LIMIT", pass, NAMES),
+        ),
+      ),
+    );
+    const names: DueName[] = [];
+    const unread: DueRange[] = [];
+    for (const [i, flat] of read.entries()) {
+      const range = ranges[i] as DueRange;
+      const { shard, by, pass = 0 } = range;
+      for (let at = 1; at < flat.length && Number(flat[at]) <= by; at += 2)
+        names.push({ shard, local: flat[at - 1] as string, at: Number(flat[at]), priority: 0 });
+      if (flat.length === 2 * NAMES && Number(flat.at(-1)) <= by)
+        unread.push({ ...range, pass: pass + NAMES });
+    }
+    return { names: await this.#withPriorities(keys.priorities, names), unread };
+  }
+
+  async #withPriorities(key: string, names: DueName[]): Promise<DueName[]> {
+    if (names.length === 0) return names;
+    const stored = await this.#link.ask(async (client) =>
+      // Foreign data counts as none.
+      (await client.type(key)) === "hash" ? client.hmget(key, ...names.map(({ local }) => local)) : undefined,
+    );
+    if (!stored) return names;
+    return names.map((one, i) => ({
+      ...one,
+      priority: /^\d+$/.test(stored[i] ?? "") ? Number(stored[i]) : 0,
+    }));
   }
 
   /** Time of the last claim that left something overdue. */
