@@ -32,6 +32,17 @@ const waitingFields = {
 /** Jobs of a queue that wait for longer than they should. Numbers that are not known, or not the reader's, are absent. */
 export type WaitingJobs = Readonly<z.output<z.ZodObject<typeof waitingFields>>>;
 
+export const dueOwnerShape = z
+  .object({
+    owner: text,
+    tasks: count.describe("Number of its tasks that are due, of those that were read."),
+    read: count.describe("Number of due tasks that were read, the oldest of each shard: all, unless there are very many."),
+    due: count.describe("Number of tasks of the queue that are due."),
+  })
+  .meta({ id: "DueOwner", description: "The owner with most of what is due in a queue." });
+/** The owner with most of what is due in a queue. */
+export type DueOwner = Readonly<z.output<typeof dueOwnerShape>>;
+
 export const pauseShape = z.object({
   at: time.exactOptional(),
   by: text.exactOptional(),
@@ -82,7 +93,7 @@ export function reasonShapes<const More extends z.ZodRawShape>(more: More) {
     of("ALERTS_FAIL", { deliveries: count, to: z.array(text).readonly(), error: text.exactOptional() }),
     // A move that was interrupted, or waits for runs. `held`: owner and id.
     of("TASK_HELD", { queue: text, held: text, from: text, to: text }),
-    of("OVERDUE", { queue: text }),
+    of("OVERDUE", { queue: text, most: dueOwnerShape.exactOptional() }),
     of("JOBS_WAIT", waitingFields),
   ] as const;
 }

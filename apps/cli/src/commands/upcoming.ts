@@ -1,4 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
+import { dueOwnerText, ownerLimitText } from "@carillon/ops/words";
 import { type Globals, limitOf, type Register, type Use, wholeNumber } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
@@ -26,7 +27,10 @@ export const registerUpcoming: Register = (program, out) => {
     .answer(
       async ({ ops, options: { queue, limit } }: Use<UpcomingOptions>) =>
         ops.occurrences.upcoming({ queue, limit: limitOf(limit, 1_000) }),
-      ({ upcoming }) => shown(upcoming, out) ?? "Nothing is due.\n",
+      ({ upcoming, overdue = [] }) => {
+        const owners = overdue.map((one) => `Overdue in the queue ${one.queue}: ${dueOwnerText(one)}.\n`);
+        return [shown(upcoming, out) ?? "Nothing is due.\n", ...owners].join("");
+      },
     );
 };
 
@@ -71,6 +75,12 @@ function columnsOf(found: readonly Upcoming[]): Column<Upcoming>[] {
     colour: () => "yellow" as const,
     least: 12,
   };
+  const held = {
+    title: "WAITS",
+    value: ({ task, limit }: Upcoming) => (limit === undefined ? "" : ownerLimitText(task.owner, limit)),
+    colour: () => "yellow" as const,
+    least: 12,
+  };
   const nominal = { title: "NOMINAL", value: (one: Upcoming, { at }: TimeTexts) => at(one.nominal), rank: 2 };
   return [
     { title: "DUE", value: ({ due }, { when }) => when(due) },
@@ -78,5 +88,6 @@ function columnsOf(found: readonly Upcoming[]): Column<Upcoming>[] {
     { title: "QUEUE", value: ({ task }) => task.queue, rank: 1, least: 8 },
     { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
     ...(found.some((one) => one.frozen) ? [frozen] : []),
+    ...(found.some((one) => one.limit !== undefined) ? [held] : []),
   ];
 }

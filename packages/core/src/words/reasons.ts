@@ -1,5 +1,6 @@
 import type { FreezeScope, Frozen } from "../freeze.js";
 import type {
+  DueOwner,
   Gap,
   NotReady,
   PauseFacts,
@@ -39,7 +40,7 @@ export function reasonText(reason: StatusReasonFacts, time = formatInstant): str
     case "ALERTS_FAIL":
       return failingText(reason.deliveries, reason.to, reason.error);
     case "OVERDUE":
-      return `the queue ${reason.queue} has occurrences that are due and that no node has claimed.`;
+      return `the queue ${reason.queue} has occurrences that are due and that no node has claimed${reason.most ? `: ${dueOwnerText(reason.most)}` : ""}.`;
     case "JOBS_WAIT":
       return `the queue ${reason.queue}: ${waitText(reason)}${busyText(reason)}.`;
     default:
@@ -70,6 +71,17 @@ export function gapText({ queue, type, workers }: Gap): string {
   if (workers === 0) return `no worker works the queue ${queue}`;
   const have = workers === 1 ? "its 1 worker does not have it" : `none of its ${workers} workers has it`;
   return `no worker of the queue ${queue} handles the type ${type}: ${have}`;
+}
+
+/** The owner's part in words: `49,210 of 50,060 are of owner giant`. */
+export function dueOwnerText({ owner, tasks, read, due }: DueOwner): string {
+  const all = read < due ? `the ${number(read)} oldest, of ${number(due)},` : number(due);
+  return `${number(tasks)} of ${all} ${read === 1 ? "is" : "are"} of owner ${owner}`;
+}
+
+/** The owner's limit in words. */
+export function ownerLimitText(owner: string, runs: number): string {
+  return `held by the limit of ${runs === 1 ? "1 run" : `${number(runs)} runs`} of owner ${owner}`;
 }
 
 /** Author, time and reason of a pause, as far as they are recorded: ` (by ann since 2026-01-01T00:00:00Z: deploy)`. */
@@ -134,6 +146,10 @@ function busyText({ workers, active, longestMs }: WaitingJobs): string {
   const longest =
     longestMs === undefined ? "" : `${active === 1 ? "" : ", the longest"} for ${duration(longestMs)}`;
   return `; ${who} ${what} under way${longest}`;
+}
+
+function number(n: number): string {
+  return n.toLocaleString("en");
 }
 
 /** A time in whole seconds. */

@@ -1,5 +1,5 @@
 import { compileSchedule } from "@carillon/core";
-import { TaskSchedule } from "@carillon/core/internal";
+import { shardOf, TaskSchedule } from "@carillon/core/internal";
 import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { bullVersion, Store, VERSION } from "@carillon/store";
@@ -337,6 +337,31 @@ it("finds a task that never ran behind a thousand others", async () => {
   const { findings } = await examined(client);
   expect(findings.filter(({ code }) => code === "NEVER_RAN")).toMatchObject([
     { message: expect.stringMatching(/^system\/z: /) },
+  ]);
+});
+
+it("names the limit of the owner for which a task that never ran waits, as upcoming does", async () => {
+  const yesterday = new Date(Date.now() - DAY);
+  const cron = `0 0 ${yesterday.getUTCDate()} ${yesterday.getUTCMonth() + 1} *`;
+  const ops = operatorOf(client);
+  await ops.queues.limit({ queue: QUEUE, owner: "*", runs: 1 });
+  for (const id of ["held", "free"]) await client.put(task(id, { owner: "lim", schedule: { cron } }));
+  const { client: link } = internalsOf(store).link;
+  for (const id of ["held", "free"]) {
+    await link.hset(keys().task(`lim/${id}`), "created", Date.now() - 3 * DAY, "due", Date.now() - DAY);
+    await link.zadd(keys().dues[shardOf(`lim/${id}`)] ?? "", Date.now() + 30_000, `lim/${id}`);
+  }
+  await link.zadd(keys().waiting("lim"), Date.now() - DAY, `${shardOf("lim/held")} lim/held`);
+  const { findings } = await examined(client);
+  const never = findings.flatMap(({ code, message }) => (code === "NEVER_RAN" ? [message] : []));
+  expect(never.sort()).toEqual([
+    expect.stringMatching(/^lim\/free: .* and it never ran\.$/),
+    expect.stringMatching(/^lim\/held: .* never ran: held by the limit of 1 run of owner lim\.$/),
+  ]);
+  const { upcoming } = await ops.occurrences.upcoming({ limit: 2 });
+  expect(upcoming.map(({ task, limit }) => [task.id, limit]).sort()).toEqual([
+    ["free", undefined],
+    ["held", 1],
   ]);
 });
 

@@ -19,6 +19,7 @@ import { failsForAll, isAlive, readStatus, redisError, type StoredTask } from "@
 import { readServerInfo } from "@carillon/store/internal";
 import { z } from "zod";
 import { nameOf } from "../bulk/bulk.js";
+import { heldBy } from "../occurrences/due-tasks.js";
 import { operation } from "../operation.js";
 import { count } from "../shapes.js";
 import { clocks, dead, lostHistory, notReady, redisFindings, skews, slowness } from "./environment.js";
@@ -312,7 +313,16 @@ async function neverRan(scope: Scope, now: number): Promise<Finding[]> {
     const passed = schedule.latestDue(now - PATIENCE);
     return passed !== undefined && passed > task.created;
   });
-  return named(found, "warning", ({ created }) => ({ code: "NEVER_RAN", agoMs: now - created }));
+  const limits = new Map(
+    await Promise.all(
+      found.slice(0, NAMED).map(async (task) => [task, await heldBy(scope.store, nameOf(task))] as const),
+    ),
+  );
+  return named(found, "warning", (task) => ({
+    code: "NEVER_RAN",
+    agoMs: now - task.created,
+    limit: limits.get(task),
+  }));
 }
 
 async function tooLong(

@@ -77,7 +77,10 @@ export const finding = z
       instead: z.enum(ALERT_FORMATS).describe("The format that the host takes."),
     }),
     of("NOT_PLANNED", { error: z.string() }),
-    of("NEVER_RAN", { agoMs: count }),
+    of("NEVER_RAN", {
+      agoMs: count,
+      limit: count.optional().describe("It waits for a place of its owner, whose limit of runs this is."),
+    }),
     of("RUN_TOO_LONG", {
       tookMs: count,
       everyMs: count,

@@ -90,6 +90,24 @@ it("is `behind` by the age of the oldest due occurrence", async () => {
   expect(since).toBe(at - behind);
 });
 
+it("names the owner with most of what is due, but not to other owners", async () => {
+  for (const id of ["a", "b", "c"]) await put(id, { owner: "giant" });
+  await put("d", { owner: "acme" });
+  await owe(60_000);
+  const { reasons } = await statusOf(client);
+  expect(reasons).toMatchObject([
+    { code: "OVERDUE", most: { owner: "giant", tasks: 3, read: 4, due: 4 } },
+  ]);
+  expect(reasons[0]?.message).toMatch(/no node has claimed: 3 of 4 are of owner giant\.$/);
+  const [bound] = (await statusOf(new Client({ store, owner: "acme" }))).reasons;
+  expect(bound?.message).not.toContain("giant");
+  const { upcoming, overdue } = await operatorOf(client).occurrences.upcoming({ limit: 1 });
+  expect(upcoming).toHaveLength(1);
+  expect(overdue).toEqual([{ queue: QUEUE, owner: "giant", tasks: 3, read: 4, due: 4 }]);
+  const own = await operatorOf(new Client({ store, owner: "acme" })).occurrences.upcoming();
+  expect(own.overdue).toBeUndefined();
+});
+
 it("is `stopped` if Redis lost its data under a node, until a task is put", async () => {
   const at = await store.serverTime();
   await beat({ lost: { at } });

@@ -2,7 +2,7 @@ import { isCarillonError, type TaskName } from "@carillon/core";
 import { frozenShape, parseLocalName } from "@carillon/core/internal";
 import { nextOf, type Store, type StoredTask } from "@carillon/store";
 import { z } from "zod";
-import { given, taskName, time, wholeNumber } from "../shapes.js";
+import { count, given, taskName, time, wholeNumber } from "../shapes.js";
 
 export const upcoming = z.object({
   task: taskName,
@@ -13,6 +13,9 @@ export const upcoming = z.object({
     .describe(
       "The freeze that skips it at its due time, or holds it beyond. Missing: none, as far as is known now.",
     ),
+  limit: count
+    .optional()
+    .describe("It is due, and waits for a place of its owner: the runs that the owner may have in the queue."),
 });
 export type Upcoming = z.output<typeof upcoming>;
 
@@ -68,6 +71,12 @@ export async function dueTasks(
     tasks: tasks.flatMap(({ name, task }) => (task ? [{ name, task }] : [])),
     horizon: Math.min(...ends),
   };
+}
+
+/** The limit of its owner for which a task waits. Undefined: it does not. */
+export async function heldBy(store: Store, name: TaskName): Promise<number | undefined> {
+  const { waits, limit } = await store.queues.place(name);
+  return waits ? limit : undefined;
 }
 
 /** Skips tasks that this version cannot read. */

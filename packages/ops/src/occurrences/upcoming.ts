@@ -1,9 +1,12 @@
-import { covers, type Freeze, type Frozen, frozenAt } from "@carillon/core/internal";
+import { covers, dueOwnerShape, type Freeze, type Frozen, frozenAt } from "@carillon/core/internal";
 import { wholeNumber } from "@carillon/sdk/internal";
 import { nextOf, type StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { dueTasks, pick, upcoming, widening } from "./due-tasks.js";
+import { dueTasks, heldBy, pick, type Upcoming, upcoming, widening } from "./due-tasks.js";
+
+/** From this many ms on an occurrence is overdue. */
+const LATE = 1_000;
 
 export const listUpcoming = operation({
   http: "GET /upcoming",
@@ -12,7 +15,13 @@ export const listUpcoming = operation({
   summary:
     "Lists the tasks that are acted on next, each once, earliest first: 20 unless `limit` (at most 1,000) says otherwise.",
   input: z.strictObject(pick),
-  output: z.object({ upcoming: z.array(upcoming) }),
+  output: z.object({
+    upcoming: z.array(upcoming),
+    overdue: z
+      .array(dueOwnerShape.extend({ queue: z.string() }))
+      .optional()
+      .describe("The owner with most of what is overdue in each queue. Missing: nothing is, or not for this reader."),
+  }),
   async run({ scope, store, owner }, { queue, limit: most = 20 }) {
     const limit = wholeNumber(most, "limit", 1, 1_000);
     const queues = await scope.queuesOf(queue);
@@ -26,7 +35,25 @@ export const listUpcoming = operation({
       });
       return { found: found.sort((a, b) => a.due - b.due).slice(0, limit), horizon };
     });
-    return { upcoming: found };
+    const since = (await store.serverTime()) - LATE;
+    const isLate = ({ due }: Upcoming) => due < since;
+    const late = [...new Set(found.flatMap((one) => (isLate(one) ? [one.task.queue] : [])))];
+    const limits = new Map(
+      await Promise.all(late.map(async (name) => [name, await store.queues.limits(name)] as const)),
+    );
+    const shown = await Promise.all(
+      found.map(async (one) => {
+        const runs = limits.get(one.task.queue) ?? {};
+        if (!isLate(one) || (runs[one.task.owner] ?? runs["*"]) === undefined) return one;
+        const limit = await heldBy(store, one.task);
+        return limit === undefined ? one : { ...one, limit };
+      }),
+    );
+    // A bound client does not learn how much of others is due.
+    if (owner !== undefined) return { upcoming: shown };
+    const owners = await Promise.all(late.map((name) => store.claims.dueOwner(name, since)));
+    const overdue = owners.flatMap((most, i) => (most ? [{ queue: late[i] as string, ...most }] : []));
+    return overdue.length > 0 ? { upcoming: shown, overdue } : { upcoming: shown };
   },
 });
 

@@ -2,6 +2,7 @@ import {
   duration,
   formatDuration,
   gapText,
+  ownerLimitText,
   reasonText,
   settingText,
   silenceText,
@@ -102,11 +103,14 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
         `Its schedule cannot be computed, so it does not run: ${finding.error}`,
         `Mend the schedule${cli ? `: carillon edit ${name}` : ""}. If a node can compute it, this program has older time zone data.`,
       ];
-    case "NEVER_RAN":
+    case "NEVER_RAN": {
+      const { task, limit } = finding;
+      const held = task && limit !== undefined ? `: ${ownerLimitText(task.owner, limit)}` : "";
       return [
-        `It was put ${duration(finding.agoMs)} ago, its times have passed, and it never ran.`,
+        `It was put ${duration(finding.agoMs)} ago, its times have passed, and it never ran${held}.`,
         cli ? `carillon explain ${name} says why.` : "Its page explains each time.",
       ];
+    }
     case "RUN_TOO_LONG": {
       const { tookMs, everyMs, run } = finding;
       const fix = "Give it a longer interval or a time limit, or make the run shorter.";

@@ -6,9 +6,11 @@
 export { OUTCOMES } from "@carillon/core";
 export {
   covers,
+  dueOwnerText,
   duration,
   FAILURES,
   formatInstant,
+  ownerLimitText,
   relative,
   SUCCESSES,
   scopeText,

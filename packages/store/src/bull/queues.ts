@@ -170,16 +170,22 @@ export class QueueRepository extends Repository {
     return this.settings.field(this.keys.queue(queue), "limits", owner, runs);
   }
 
-  /** Number of places that a task's owner holds, and whether the task waits for one. */
-  async place({ queue, owner, id }: TaskName): Promise<{ held: number; waits: boolean }> {
+  /** Number of places that a task's owner holds, whether the task waits for one, and the owner's limit, if there is one. */
+  async place({
+    queue,
+    owner,
+    id,
+  }: TaskName): Promise<{ held: number; waits: boolean; limit: number | undefined }> {
     const keys = this.keys.queue(queue);
     const local = localName({ owner, id });
     return this.link.ask(async (client) => {
-      const [held, score] = await Promise.all([
+      const [held, score, [own, any]] = await Promise.all([
         client.zcard(keys.places(owner)),
         client.zscore(keys.waiting(owner), `${shardOf(local)} ${local}`),
+        client.hmget(keys.limits, owner, "*"),
       ]);
-      return { held, waits: score !== null };
+      const limit = own ?? any ?? undefined;
+      return { held, waits: score !== null, limit: limit === undefined ? undefined : Number(limit) };
     });
   }
 

@@ -1,4 +1,4 @@
-import { isRunId, nominalOf, shardOf } from "@carillon/core/internal";
+import { type DueOwner, isRunId, nominalOf, shardOf } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
@@ -49,6 +49,8 @@ export interface DueRange {
 
 /** Most names that are read of one shard at a time. */
 const NAMES = 250;
+/** Most names that are read to count those of each owner. */
+const COUNTED = 100_000;
 
 const READ_DUE = script("read-due", {
   once: "reads",
@@ -128,6 +130,37 @@ export class DueReads {
     queue: string,
     ranges: readonly DueRange[],
   ): Promise<{ names: DueName[]; unread: DueRange[] }> {
+    const { names, unread } = await this.#names(queue, ranges);
+    return { names: await this.#withPriorities(this.#keys.queue(queue).priorities, names), unread };
+  }
+
+  /** The owner with most of what is due by a time. Undefined: nothing is. */
+  async dueOwner(queue: string, by: number): Promise<DueOwner | undefined> {
+    const { dues } = this.#keys.queue(queue);
+    const counts = new Map<string, number>();
+    let read = 0;
+    let ranges: DueRange[] = dues.map((_, shard) => ({ shard, by }));
+    while (ranges.length > 0 && read < COUNTED) {
+      const { names, unread } = await this.#names(queue, ranges);
+      for (const { local } of names) {
+        const owner = local.slice(0, local.indexOf("/"));
+        counts.set(owner, (counts.get(owner) ?? 0) + 1);
+      }
+      read += names.length;
+      ranges = unread;
+    }
+    const [most] = [...counts].sort(([, a], [, b]) => b - a);
+    if (!most) return undefined;
+    const count = () =>
+      this.#link.ask((client) => Promise.all(dues.map((key) => client.zcount(key, "-inf", by))));
+    const due = ranges.length === 0 ? read : (await count()).reduce((sum, one) => sum + one);
+    return { owner: most[0], tasks: most[1], read, due };
+  }
+
+  async #names(
+    queue: string,
+    ranges: readonly DueRange[],
+  ): Promise<{ names: DueName[]; unread: DueRange[] }> {
     const keys = this.#keys.queue(queue);
     const read = await this.#link.ask((client) =>
       Promise.all(
@@ -149,7 +182,7 @@ export class DueReads {
       if (flat.length === 2 * NAMES && Number(flat.at(-1)) <= by)
         unread.push({ ...range, pass: pass + NAMES });
     }
-    return { names: await this.#withPriorities(keys.priorities, names), unread };
+    return { names, unread };
   }
 
   async #withPriorities(key: string, names: DueName[]): Promise<DueName[]> {

@@ -140,7 +140,7 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
     .filter(({ queue }) => queue.behind >= LATE)
     .sort((a, b) => b.queue.behind - a.queue.behind);
   const slow = [
-    ...late.map(({ queue }) => overdue(queue, now)),
+    ...(await Promise.all(late.map(({ queue }) => overdue(scope, queue, now)))),
     ...waiting.filter(({ code }) => code === "JOBS_WAIT"),
   ];
   const ofOwner = (reason: StatusReasonFacts) => (owner === undefined ? reason : { ...reason, owner });
@@ -419,6 +419,12 @@ function undelivered({ queue, since }: QueueReading, gaps: readonly Gap[], now: 
   return [{ code: "ALERTS_UNDELIVERED", gap, queue: ALERTS_QUEUE, since }];
 }
 
-function overdue({ name, behind }: QueueStatus, now: number): StatusReasonFacts {
-  return { code: "OVERDUE", queue: name, since: now - behind };
+async function overdue(
+  { store, owner }: StatusScope,
+  { name, behind }: QueueStatus,
+  now: number,
+): Promise<StatusReasonFacts> {
+  // A bound client does not learn how much of others is due.
+  const most = owner === undefined ? await store.claims.dueOwner(name, now) : undefined;
+  return { code: "OVERDUE", queue: name, since: now - behind, ...(most && { most }) };
 }
