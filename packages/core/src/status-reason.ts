@@ -36,7 +36,9 @@ export const dueOwnerShape = z
   .object({
     owner: text,
     tasks: count.describe("Number of its tasks that are due, of those that were read."),
-    read: count.describe("Number of due tasks that were read, the oldest of each shard: all, unless there are very many."),
+    read: count.describe(
+      "Number of due tasks that were read, the oldest of each shard: all, unless there are very many.",
+    ),
     due: count.describe("Number of tasks of the queue that are due."),
   })
   .meta({ id: "DueOwner", description: "The owner with most of what is due in a queue." });

@@ -6,6 +6,7 @@ import { internalsOf } from "@carillon/store/internal";
 import { eventually, virtualStore } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 import { SILENT, sharedRedis } from "../../../test/helpers.js";
+import { Backlog } from "../src/claim/backlog.js";
 import { Agenda } from "../src/loop/agenda.js";
 import { Round } from "../src/loop/round.js";
 import { Slots } from "../src/loop/slots.js";
@@ -124,6 +125,73 @@ describe("a crowd of one owner in a queue", () => {
     // 33 tasks in three rounds of all owners, in batches of 10 or more.
     const last = batches.findLastIndex((names) => names.some((name) => !name.startsWith("giant/")));
     expect(last).toBeLessThan(4);
+  });
+});
+
+describe("the names of a backlog", () => {
+  const BY = 1_000;
+  const name = (local: string, at = BY, priority = 0, shard = 0) => ({ shard, local, at, priority });
+  /** A backlog with these names, read by that time. */
+  function backlogOf(names: readonly ReturnType<typeof name>[]) {
+    const backlog = new Backlog();
+    backlog.begin([{ shard: 0, by: BY }]);
+    backlog.add(names, []);
+    return backlog;
+  }
+  function taken(backlog: Backlog, most = Number.POSITIVE_INFINITY): string[] {
+    const all: string[] = [];
+    for (let one = backlog.take(); one && all.length < most; one = backlog.take()) all.push(one.local);
+    return all;
+  }
+
+  it("are dealt out to owners in turn", () => {
+    const backlog = backlogOf(["a/1", "a/2", "a/3", "b/1", "c/1", "c/2"].map((local) => name(local)));
+    expect(taken(backlog)).toEqual(["a/1", "b/1", "c/1", "a/2", "c/2", "a/3"]);
+    expect(backlog.empty).toBe(true);
+  });
+
+  it("are an owner's oldest and newest in turn, at one instant the higher priority first", () => {
+    const backlog = backlogOf([
+      name("a/old5", 1, 5),
+      name("a/old1", 1, 1),
+      name("a/middle", 2),
+      name("a/new2", 3, 2),
+      name("a/new0", 3, 0),
+    ]);
+    expect(taken(backlog)).toEqual(["a/old1", "a/new0", "a/old5", "a/new2", "a/middle"]);
+    const crowd = Array.from({ length: 9 }, (_, n) => name(`a/${n}`, BY, 8 - n));
+    expect(taken(backlogOf(crowd))).toEqual(crowd.map(({ local }) => local).reverse());
+  });
+
+  it("that come due meanwhile get half of the turns, whoever has the others", () => {
+    const backlog = backlogOf(Array.from({ length: 1_000 }, (_, n) => name(`o${n}/t`)));
+    const parts = new Set(["0"]);
+    expect(backlog.unread(parts, BY + 49)).toEqual([]);
+    const ranges = backlog.unread(parts, BY + 50);
+    expect(ranges).toEqual([{ shard: 0, after: BY, by: BY + 50 }]);
+    backlog.add([name("new/t", BY + 1), name("o5/u", BY + 2)], []);
+    expect(backlog.unread(parts, BY + 99)).toEqual([]);
+    expect(taken(backlog, 4)).toEqual(["new/t", "o0/t", "o5/u", "o1/t"]);
+  });
+
+  it("are read on where they were left, and a shard that is not visited is left out", () => {
+    const backlog = new Backlog();
+    const range = (shard: number) => ({ shard, by: BY });
+    backlog.begin([range(0), range(1)]);
+    backlog.add([name("a/1"), name("a/2", BY, 0, 1)], [{ ...range(1), pass: 250 }]);
+    expect(backlog.unread(new Set(["0", "1"]), BY)).toEqual([{ ...range(1), pass: 250 }]);
+    expect(backlog.unread(new Set(["0"]), BY)).toEqual([]);
+  });
+
+  it("are no more than 100,000, of which no owner loses all", () => {
+    const crowd = Array.from({ length: 250_000 }, (_, n) => name(`giant/${n}`, n));
+    const small = Array.from({ length: 50 }, (_, n) => name(`small${n}/t`, 250_000 + n));
+    const backlog = backlogOf([...crowd, ...small]);
+    const all = taken(backlog);
+    expect(all.length).toBeLessThanOrEqual(100_000);
+    expect(all.filter((local) => local.startsWith("small"))).toHaveLength(50);
+    expect(all.slice(0, 52)).toEqual(["giant/0", ...small.map(({ local }) => local), "giant/249999"]);
+    expect(backlog.first("0")).toBeUndefined();
   });
 });
 

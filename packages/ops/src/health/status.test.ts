@@ -95,9 +95,7 @@ it("names the owner with most of what is due, but not to other owners", async ()
   await put("d", { owner: "acme" });
   await owe(60_000);
   const { reasons } = await statusOf(client);
-  expect(reasons).toMatchObject([
-    { code: "OVERDUE", most: { owner: "giant", tasks: 3, read: 4, due: 4 } },
-  ]);
+  expect(reasons).toMatchObject([{ code: "OVERDUE", most: { owner: "giant", tasks: 3, read: 4, due: 4 } }]);
   expect(reasons[0]?.message).toMatch(/no node has claimed: 3 of 4 are of owner giant\.$/);
   const [bound] = (await statusOf(new Client({ store, owner: "acme" }))).reasons;
   expect(bound?.message).not.toContain("giant");

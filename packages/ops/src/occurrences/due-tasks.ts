@@ -15,7 +15,9 @@ export const upcoming = z.object({
     ),
   limit: count
     .optional()
-    .describe("It is due, and waits for a place of its owner: the runs that the owner may have in the queue."),
+    .describe(
+      "It is due, and waits for a place of its owner: the runs that the owner may have in the queue.",
+    ),
 });
 export type Upcoming = z.output<typeof upcoming>;
 

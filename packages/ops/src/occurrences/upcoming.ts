@@ -20,7 +20,9 @@ export const listUpcoming = operation({
     overdue: z
       .array(dueOwnerShape.extend({ queue: z.string() }))
       .optional()
-      .describe("The owner with most of what is overdue in each queue. Missing: nothing is, or not for this reader."),
+      .describe(
+        "The owner with most of what is overdue in each queue. Missing: nothing is, or not for this reader.",
+      ),
   }),
   async run({ scope, store, owner }, { queue, limit: most = 20 }) {
     const limit = wholeNumber(most, "limit", 1, 1_000);

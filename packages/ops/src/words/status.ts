@@ -39,8 +39,14 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
       return `See ${alerts(cli)}. Once the receiver works, ${cli ? "carillon alerts test URL" : "a test from that page"} proves it.`;
     case "TASK_HELD":
       return `If no move is under way, one was interrupted. Repeat it${cli ? `: carillon move ${reason.held} ${reason.to}` : "."}`;
-    case "OVERDUE":
-      return `While a backlog is drained, this shrinks by itself. If it grows: ${cli ? "carillon list --overdue, carillon doctor," : "see the overdue tasks, the doctor"} and the logs of the nodes.`;
+    case "OVERDUE": {
+      const { owner, tasks = 0, read = 0 } = reason.most ?? {};
+      const limit =
+        cli && tasks < read
+          ? ` To limit that owner: carillon queues limit ${reason.queue} ${owner} RUNS`
+          : "";
+      return `While a backlog is drained, this shrinks by itself. If it grows: ${cli ? "carillon list --overdue, carillon doctor," : "see the overdue tasks, the doctor"} and the logs of the nodes.${limit}`;
+    }
     case "JOBS_WAIT":
       return `If runs hang: ${cli ? "carillon running, then carillon cancel RUN, or cancel --all --owner OWNER" : "cancel them on the page of runs"}. If they only take long: more workers, or a higher concurrency.`;
     default:
