@@ -44,7 +44,7 @@ describe("A15 a crowd does not starve another owner's single task", () => {
     expect(slices.flat()).toHaveLength(CROWD + 1);
     expect(slice.length).toBeGreaterThan(80);
 
-    // Batches shrink on a busy machine, and with them the window that is shared among owners.
+    // Batches shrink on a busy machine.
     const size = vi.spyOn(BatchSize.prototype, "current", "get").mockReturnValue(40);
     stand.later(() => size.mockRestore());
     const batches: string[][] = [];

@@ -1,3 +1,6 @@
+import { shardOf } from "@carillon/core/internal";
+import { operatorOf } from "@carillon/ops";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { beforeEach, describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
 
@@ -45,6 +48,27 @@ describe("upcoming", () => {
     await json(["freeze", "first", "--owner", "acme", "--note", "INC-43", "--by", "ann"]);
     const { stdout } = await cli(["upcoming", "-n", "1"]);
     expect(stdout).toMatch(/ FROZEN\n.* acme\/first +until lifted by ann: INC-43\n$/);
+  });
+
+  it("names the owner with most of what is overdue, and the limit that a task waits for", async () => {
+    const { link, keys } = internalsOf(storeOf(bench.client));
+    const { dues, task: keyOf, waiting } = keys.queue("bar");
+    const overdue = Date.now() - 3_600_000;
+    await operatorOf(bench.client).queues.limit({ queue: "bar", owner: "acme", runs: 1 });
+    for (const local of ["system/later", "acme/first"]) {
+      await link.client.hset(keyOf(local), "due", overdue, "nominal", overdue);
+      await link.client.zadd(dues[shardOf(local)] ?? "", overdue, local);
+    }
+    await link.client.zadd(waiting("acme"), overdue, `${shardOf("acme/first")} acme/first`);
+    await bench.client.put(task("more", { schedule: { at: at(50) }, owner: "acme" }));
+    await link.client.zadd(dues[shardOf("acme/more")] ?? "", overdue, "acme/more");
+    const { stdout } = await cli(["upcoming", "-q", "bar"]);
+    expect(stdout).toMatch(/ WAITS\n/);
+    expect(stdout).toMatch(/ acme\/first +held by the limit of 1 run of owner acme\n/);
+    expect(stdout).toMatch(/\nOverdue in the queue bar: 2 of 3 are of owner acme\.\n$/);
+    expect((await json(["upcoming", "-q", "bar"])).overdue).toEqual([
+      { queue: "bar", owner: "acme", tasks: 2, read: 3, due: 3 },
+    ]);
   });
 
   it("reports an empty list", async () => {
