@@ -1065,28 +1065,41 @@ onEveryEngine("when a task is due", (connection) => {
     });
   });
 
-  it.each([
-    ["none has a priority", 30, 0],
-    ["another one has a priority", 30, 3],
-    ["no more than a window", 12, 0],
-  ])(
-    "takes half the oldest and half the newest if more is due than fits: %s",
-    async (_what, count, priority) => {
-      const ids: string[] = [];
-      for (let i = 0; ids.length < count; i++) {
-        if (shardOf(`system/p${i}`) === shardOf("system/t")) ids.push(`p${i}`);
-      }
-      const tasks = ids.map((id, n) => {
-        const schedule = { at: START + 1 + n };
-        return parseTask({ id, type: "noop", queue: QUEUE, schedule, priority: n === 15 ? priority : 0 });
-      });
-      await bench.store.tasks.put(QUEUE, tasks);
-      await bench.clock.advance(MINUTE);
-      const { entries } = await bench.store.claims.readDue(QUEUE, shardOf("system/t"), 4);
-      const read = entries.map(({ local }) => ids.indexOf(local.slice("system/".length)));
-      expect(read).toEqual([0, count - 1, 1, count - 2]);
-    },
-  );
+  it("reads the first of what is due, or nothing if all is wanted and more is due", async () => {
+    const ids: string[] = [];
+    for (let i = 0; ids.length < 260; i++) {
+      if (shardOf(`system/p${i}`) === shardOf("system/t")) ids.push(`p${i}`);
+    }
+    const tasks = ids.map((id, n) => {
+      const schedule = { at: START + 1 + n };
+      return parseTask({ id, type: "noop", queue: QUEUE, schedule, priority: n === 15 ? 3 : 0 });
+    });
+    await bench.store.tasks.put(QUEUE, tasks);
+    await bench.clock.advance(MINUTE);
+    const { claims } = bench.store;
+    const shard = shardOf("system/t");
+    const read = async (limit: number, whole: boolean) => {
+      const { entries, more } = await claims.readDue(QUEUE, shard, limit, { whole });
+      return [entries.map(({ local }) => ids.indexOf(local.slice("system/".length))), more];
+    };
+    expect(await read(4, false)).toEqual([[0, 1, 2, 3], true]);
+    expect(await read(259, true)).toEqual([[], true]);
+    expect(await read(260, true)).toEqual([[...ids.keys()], false]);
+
+    // Their names are read some at a time.
+    const named = ids.map((id, n) => ({
+      shard,
+      local: `system/${id}`,
+      at: START + 1 + n,
+      priority: n === 15 ? 3 : 0,
+    }));
+    const by = bench.clock.now;
+    const first = await claims.dueNames(QUEUE, [{ shard, by }]);
+    expect(first).toEqual({ names: named.slice(0, 250), unread: [{ shard, by, pass: 250 }] });
+    expect(await claims.dueNames(QUEUE, first.unread)).toEqual({ names: named.slice(250), unread: [] });
+    const some = { shard, after: START + 10, by: START + 20 };
+    expect(await claims.dueNames(QUEUE, [some])).toEqual({ names: named.slice(10, 20), unread: [] });
+  });
 
   it("enqueues two jobs for tasks of two owners with one id, due at once in one shard", async () => {
     const shard = shardOf("system/t");

@@ -267,10 +267,10 @@ export class Claimer {
     const { queue, plan, parts, ahead, read, anyway, sent } = visit;
     const unknown = [...parts].filter((part) => {
       const head = this.#agenda.head(queue, part);
-      if (anyway.has(part) && !read.has(part)) return true;
+      const first = plan.first(part, room);
+      if (anyway.has(part) && !read.has(part) && !first) return true;
       // The answer to a commit under way will tell more.
       if (sent.has(part) || read.get(part) === head || head > now + (room ? ahead : 0)) return false;
-      const first = plan.first(part, room);
       return !first || first.at > head;
     });
     const late = unknown.filter((part) => this.#agenda.head(queue, part) <= now);
