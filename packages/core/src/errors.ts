@@ -83,8 +83,20 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   FORBIDDEN: 403,
 };
 
-/** Marks our errors, including those of another copy of this package. */
-const BRAND = Symbol.for("carillon.error");
+/**
+ * Lets `instanceof` of an error class know the errors of another copy of its package, by a brand of this name. For a subclass,
+ * `instanceof` keeps its usual meaning.
+ */
+export function branded(Kind: { readonly prototype: Error }, name: string): void {
+  const brand = Symbol.for(`carillon.${name}`);
+  Object.defineProperty(Kind.prototype, brand, { value: true });
+  Object.defineProperty(Kind, Symbol.hasInstance, {
+    value(this: unknown, value: unknown): boolean {
+      if (this !== Kind) return Function.prototype[Symbol.hasInstance].call(this, value);
+      return typeof value === "object" && value !== null && brand in value;
+    },
+  });
+}
 
 export interface CarillonErrorOptions {
   /** The input at fault, as a path: `schedule.cron`, `tags[2]`. */
@@ -111,10 +123,6 @@ export class CarillonError extends Error {
     this.code = code;
     this.field = options.field;
     this.remedy = options.remedy;
-  }
-
-  get [BRAND](): true {
-    return true;
   }
 
   /** A suitable HTTP status, from 400 to 503. Fastify and NestJS 11 answer with it. */
@@ -146,13 +154,7 @@ export class CarillonError extends Error {
   }
 }
 
-// For a subclass, `instanceof` keeps its usual meaning.
-Object.defineProperty(CarillonError, Symbol.hasInstance, {
-  value(this: unknown, value: unknown): boolean {
-    if (this !== CarillonError) return Function.prototype[Symbol.hasInstance].call(this, value);
-    return typeof value === "object" && value !== null && BRAND in value;
-  },
-});
+branded(CarillonError, "error");
 
 export function isCarillonError(error: unknown, code?: ErrorCode): error is CarillonError {
   return error instanceof CarillonError && (code === undefined || error.code === code);

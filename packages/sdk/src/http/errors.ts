@@ -1,3 +1,5 @@
+import { branded } from "@carillon/core/internal";
+
 /**
  * `HTTP_STATUS`: an answer came, but not an expected one. `HTTP_TIMEOUT`: no whole answer in time. `HTTP_UNREACHABLE`: name
  * not found, connection refused or broken, certificate not accepted, or not HTTP. `HTTP_ABORTED`: the caller's signal.
@@ -23,3 +25,5 @@ export class HttpError extends Error {
     this.retryAfter = retryAfter;
   }
 }
+
+branded(HttpError, "http-error");

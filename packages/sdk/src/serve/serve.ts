@@ -3,7 +3,7 @@ import { assertOptions, invalid, roundedInstant } from "@carillon/core/internal"
 import type { Context } from "../context.js";
 import { type Keys, keyList, parseSignature, SIGNATURE_HEADER, TOLERANCE } from "../http/signature-parts.js";
 import { assertList } from "../options.js";
-import { PermanentError } from "../permanent-error.js";
+import { isPermanentError, PermanentError } from "../permanent-error.js";
 import { assertWorkable, type TaskType, typesByName, validatePayload } from "../task-type.js";
 import { Ending } from "../worker/ending.js";
 import { cutJson, LARGEST_CHECKPOINT, lineOf, plainJson } from "../worker/json.js";
@@ -25,8 +25,6 @@ export interface ServeOptions {
   once?: ((id: string, ms: number) => boolean | Promise<boolean>) | undefined;
 }
 
-/** Names of errors of other copies, too. */
-const PERMANENT = ["PermanentError", "UnrecoverableError"];
 /** Limit of a request's body, in bytes: a payload, a checkpoint and some room. */
 const LARGEST_BODY = 512 * 1024;
 /** Limits of an answer's parts, in characters. The sender reads 1 MiB. */
@@ -219,7 +217,7 @@ function errorOf(thrown: unknown): DeliveryError {
     name,
     message: short ?? "",
     stack: frames,
-    permanent: thrown instanceof PermanentError || PERMANENT.includes(name),
+    permanent: thrown instanceof Error && isPermanentError(thrown),
   };
 }
 

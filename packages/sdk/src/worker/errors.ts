@@ -1,16 +1,13 @@
 import { inspect } from "node:util";
 import { formatDuration, type Json } from "@carillon/core";
+import { branded } from "@carillon/core/internal";
 import { LONGEST_TEXT } from "@carillon/store";
 import { bull } from "@carillon/store/internal";
-import { PermanentError } from "../permanent-error.js";
+import { isPermanentError, PermanentError } from "../permanent-error.js";
 
-/** Whether a retry is useless. The error that BullMQ has for it counts too; one of another copy of BullMQ is known by its name. */
+/** Whether a retry is useless, also by an error of the BullMQ that runs here. */
 export function isPermanent(error: Error): boolean {
-  return (
-    error instanceof PermanentError ||
-    error instanceof bull().UnrecoverableError ||
-    error.name === "UnrecoverableError"
-  );
+  return isPermanentError(error) || error instanceof bull().UnrecoverableError;
 }
 
 /** The result as JSON. Throws if it cannot be written: BullMQ would then fail the job, and the run must agree. */
@@ -35,6 +32,8 @@ export class TimeLimitError extends Error {
   }
 }
 
+branded(TimeLimitError, "time-limit-error");
+
 /** Abort reason: the run was cancelled. */
 export class CancelledError extends Error {
   override readonly name = "CancelledError";
@@ -43,6 +42,8 @@ export class CancelledError extends Error {
     super("The run was cancelled.");
   }
 }
+
+branded(CancelledError, "cancelled-error");
 
 /** Abort reason: this worker lost the job's lock. */
 export class LockLostError extends Error {
@@ -53,6 +54,8 @@ export class LockLostError extends Error {
   }
 }
 
+branded(LockLostError, "lock-lost-error");
+
 /** Abort reason: the worker stops, and this attempt did not end in time. */
 export class StoppingError extends Error {
   override readonly name = "StoppingError";
@@ -61,6 +64,8 @@ export class StoppingError extends Error {
     super("The worker stops.");
   }
 }
+
+branded(StoppingError, "stopping-error");
 
 /** The handler did not stop in its grace. Its job fails for good: a second attempt would run at the same time. */
 export class StuckError extends PermanentError {
@@ -104,7 +109,7 @@ function plainError(thrown: unknown): Error {
   const texts = typeof message === "string" && typeof (stack ?? "") === "string";
   if (texts && !limited && !BULLMQS.includes(name)) return bounded(thrown);
   const text = limited ? "The handler asked BullMQ for a rate limit." : String(message);
-  return bounded(new (isPermanent(thrown) ? PermanentError : Error)(text, { cause: thrown }));
+  return bounded(new (isPermanentError(thrown) ? PermanentError : Error)(text, { cause: thrown }));
 }
 
 /** The error, or one with the same name and meaning whose message names its parts, and is cut like its stack. */
