@@ -104,4 +104,13 @@ describe("the documentation", () => {
     expect(named.length).toBeGreaterThan(20);
     for (const [, path = ""] of named) expect(existsSync(join(root, path)), path).toBe(true);
   });
+
+  it("bounds the stop of a worker in the same words wherever it is to be copied", () => {
+    const bounded = ["apps/cli/template/src/main.ts", "packages/sdk/README.md", "docs/questions.md"];
+    const stops = bounded.map(
+      (page) => /^for \(const signal of[\s\S]*?await worker\.stop\(.*$/m.exec(textOf(page))?.[0],
+    );
+    expect(stops[0]).toMatch(/process\.exit.*unref[\s\S]*within/);
+    for (const stop of stops) expect(stop).toBe(stops[0]);
+  });
 });

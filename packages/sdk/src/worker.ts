@@ -42,6 +42,9 @@ import type { WorkerSeams } from "./worker/seams.js";
 /** Interval for saving new output and polling for cancels, in ms. */
 const ROUND = 4_000;
 
+/** Time between two log lines of a stop that waits, in ms. */
+const REMIND_EVERY = 10_000;
+
 /** Carillon decides after how many crashes a run or an item ends; BullMQ's own limit must not apply first. */
 const NEVER = 1_000_000;
 
@@ -75,6 +78,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
   /** Why there is no connection, as last logged. */
   #lost: string | undefined;
   #started: Promise<void> | undefined;
+  /** Ends the log lines of a stop that waits. */
+  #remind: (() => void) | undefined;
 
   /** @throws `INVALID_OPTION` */
   constructor(options: WorkerOptions) {
@@ -233,6 +238,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     // Reports that it takes no more jobs; not before it is on the list.
     if (this.#workers.length > 0) void this.#heartbeat.beat();
     const hurry = within === undefined ? () => {} : this.#clock.after(within, () => this.#active.stop());
+    if (!this.#remind) this.#remindLater();
     const closes = this.#workers.map(({ worker, connection }) =>
       closeWorker(worker, {
         busy: () => this.#running > 0,
@@ -241,11 +247,24 @@ export class Worker extends EventEmitter<WorkerEvents> {
     );
     await Promise.all(closes);
     hurry();
+    this.#remind?.();
     await this.#heartbeat.stop();
     for (const end of this.#ends.splice(0)) end();
     for (const { connection } of this.#workers) connection.disconnect();
     this.#items.close();
     if (this.#closes) await this.#store.close();
+  }
+
+  /** A stop waits for a handler that ignores its signal, for ever if it hangs: that must not look like a hang of the worker. */
+  #remindLater(): void {
+    this.#remind = this.#clock.after(REMIND_EVERY, () => {
+      const ignored = this.#active.underWay((box) => box.atWork && box.signal.aborted);
+      const all = this.#active.underWay((box) => box.atWork);
+      if (ignored.count > 0)
+        this.#logger.warn({ ...ignored }, "the stop waits for runs that ignore their signal");
+      else if (all.count > 0) this.#logger.info({ ...all }, "the stop waits for running handlers");
+      this.#remindLater();
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

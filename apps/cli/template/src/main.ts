@@ -14,7 +14,8 @@ await client.putMany([hello]);
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, async () => {
-    await worker.stop();
+    setTimeout(() => process.exit(1), 30_000).unref(); // nothing else ends a handler that ignores its signal
+    await worker.stop({ within: "20s" });
     await node.stop();
     await client.close();
   });

@@ -93,10 +93,11 @@ export class ActiveJobs implements Iterable<Active> {
     for (const one of this.#jobs) one.box.stop();
   }
 
-  /** Number of runs in progress here, and the first of them. */
-  underWay(): { count: number; runs: WorkerRun[] } {
+  /** Number of runs in progress here, and the first of them. @param which default: all */
+  underWay(which: (box: TimeBox) => boolean = () => true): { count: number; runs: WorkerRun[] } {
     const runs = new Map<string, WorkerRun>();
-    for (const { queue, run, task } of this.#jobs) runs.set(`${queue} ${run}`, { run, queue, task });
+    for (const { queue, run, task, box } of this.#jobs)
+      if (which(box)) runs.set(`${queue} ${run}`, { run, queue, task });
     return { count: runs.size, runs: [...runs.values()].slice(0, MOST_NAMED) };
   }
 

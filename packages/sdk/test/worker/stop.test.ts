@@ -45,6 +45,37 @@ describe("a stop with a time limit", () => {
     expect(await bench.output(run)).toEqual([{ attempt: 1, text: "log part 1\nlog part 2\n", cut: false }]);
   });
 
+  it("logs each 10 s what it waits for, and names a run that ignores its signal", async () => {
+    const clock = new HandClock();
+    const [begun, finish] = [gate(), bench.gate()];
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: async () => {
+        begun.resolve();
+        await finish.promise;
+      },
+    });
+    const lines: [level: string, message: string, runs: unknown][] = [];
+    const line = (level: string) => (details: object, message: string) => {
+      if (message.startsWith("the stop")) lines.push([level, message, (details as { runs?: unknown }).runs]);
+    };
+    const logger = { debug() {}, info: line("info"), warn: line("warn"), error() {} };
+    const worker = await bench.work([type], { logger }, { clock });
+    const run = await bench.run("t", "type");
+    await begun.promise;
+    const stopped = worker.stop({ within: "15s" });
+    void worker.stop();
+    for (let n = 0; n < 3; n++) clock.advance(10_000);
+    const runs = [{ run, queue: QUEUE, task: "system/t" }];
+    const ignores = ["warn", "the stop waits for runs that ignore their signal", runs];
+    expect(lines).toEqual([["info", "the stop waits for running handlers", runs], ignores, ignores]);
+    finish.resolve();
+    await stopped;
+    clock.advance(60_000);
+    expect(lines).toHaveLength(3);
+  });
+
   it("before the start takes no job and does not fail", async () => {
     const worker = new Worker({
       connection: bench.redis.url,
