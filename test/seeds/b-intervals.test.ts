@@ -1,5 +1,5 @@
 import { operatorOf } from "@carillon/ops";
-import { type Context, defineTask, TimeLimitError } from "@carillon/sdk";
+import { type Context, defineTask, type ItemContext, PermanentError, TimeLimitError } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, test, vi } from "vitest";
 import { explained } from "../../packages/ops/test/in-words.js";
@@ -284,5 +284,162 @@ describe("B6 an interval is positive, and creating a task twice leaves one", () 
     expect(await client.get("t")).toEqual(stored);
     expect(await client.count()).toBe(1);
     expect((await client.list()).tasks).toHaveLength(1);
+  });
+});
+
+describe("B9 the time limit of a fan-out is one of the whole run", () => {
+  const starts: [item: number, at: number][] = [];
+  const done: number[] = [];
+  let kit: TestKit;
+  /** Six items of 20 s, one at a time, every minute in a box of half of it. */
+  async function boxed(generate: () => number[], rest: object = {}): Promise<void> {
+    for (const list of [starts, done]) list.length = 0;
+    const many = defineTask("many", {
+      queue: "bells",
+      payload: anything,
+      generate,
+      process: async (item: number, { signal }) => {
+        starts.push([item, kit.now]);
+        await kit.sleep("20s", { signal });
+        done.push(item);
+      },
+      concurrency: 1,
+    });
+    kit = await stand.kit({ types: [many] });
+    await operatorOf(kit.client).defaults.set({
+      scope: "all",
+      policies: { timeLimit: "50%", tolerance: "5s" },
+    });
+    await kit.client.put(many, { id: "t", schedule: { every: "60s" }, payload: {}, ...rest });
+  }
+  const six = () => [0, 1, 2, 3, 4, 5];
+  const runs = async () => (await kit.client.runs.list("t")).reverse();
+
+  test("the run ends after 30 s, no occurrence is skipped, and the next runs do what is left", async () => {
+    await boxed(six);
+    await kit.advanceTo("01:59");
+    const [first] = await runs();
+    expect(first).toMatchObject({
+      outcome: "timed-out",
+      finished: (first?.started ?? 0) + 30_000,
+      result: { total: 6, succeeded: 1, failed: 0, left: 5 },
+      error: "The time limit left 5 of 6 items, 1 of them under way.",
+    });
+    const { items } = await operatorOf(kit.client).runs.items({ id: first?.id ?? "" });
+    expect(items.map(({ status }) => status)).toEqual(["completed", ...Array(5).fill("cancelled")]);
+    await kit.advanceTo("06:59");
+    await kit.expect("t").firedAt(["01:00", "02:00", "03:00", "04:00", "05:00", "06:00"]).skipped(0);
+    expect(done).toEqual([0, 1, 2, 3, 4, 5]);
+    // What is left comes first. `generate` returned the same again: nothing is there twice.
+    expect((await runs()).map(({ result }) => (result as { total: number }).total)).toEqual(Array(6).fill(6));
+  });
+
+  test("new items come after those that are left, and a retry does what no other run has taken", async () => {
+    let next = 0;
+    await boxed(() => [next++, next++, next++]);
+    await kit.advanceTo("01:40");
+    const [first] = await runs();
+    const ops = operatorOf(kit.client);
+    await kit.client.pause("t");
+    const { run } = await ops.runs.retryItems({ id: first?.id ?? "" });
+    expect((await ops.runs.retryItems({ id: first?.id ?? "" })).run).toBe(run);
+    await kit.advanceTo("02:15");
+    expect(await kit.client.runs.get(run)).toMatchObject({
+      itemsOf: first?.id,
+      result: { total: 2, left: 1 },
+    });
+    await kit.client.resume("t");
+    await kit.advanceTo("03:45");
+    const [, , third] = await runs();
+    expect(third).toMatchObject({ result: { total: 4, succeeded: 1, left: 3 } });
+    const { items } = await ops.runs.items({ id: third?.id ?? "" });
+    expect(items.map(({ data }) => data)).toEqual([2, 3, 4, 5]);
+    expect(items[0]?.key).toBe(`${first?.key}/2`);
+    // Others have taken them since.
+    await expect(ops.runs.retryItems({ id: first?.id ?? "" })).resolves.toEqual(
+      expect.objectContaining({ run }),
+    );
+  });
+
+  /** A daily task with a limit of 30 s, and one item at a time for each of these names. */
+  async function daily(items: readonly string[], work: (item: string, context: ItemContext) => unknown) {
+    const many = defineTask("many", {
+      queue: "bells",
+      payload: anything,
+      generate: () => [...items],
+      process: async (item: string, context) => void (await work(item, context)),
+      itemRetry: { attempts: 5, delay: "1h" },
+    });
+    kit = await stand.kit({ types: [many] });
+    await kit.client.put(many, { id: "t", schedule: { every: "1d" }, payload: {}, timeLimit: "30s" });
+    const seconds = async () => {
+      await kit.client.trigger("t");
+      await kit.advance("5m");
+      const [run] = await kit.client.runs.list("t");
+      return { ...run, took: ((run?.finished ?? 0) - (run?.started ?? 0)) / 1_000 };
+    };
+    return seconds;
+  }
+
+  test("a run whose items return at the limit is partial; one that waits for its retry is left", async () => {
+    const next = await daily(["returns", "waits"], async (item, { signal }) => {
+      if (item === "waits") throw new Error("no");
+      await kit.sleep("10m", { signal }).catch(() => {});
+    });
+    expect(await next()).toMatchObject({
+      outcome: "partial",
+      took: 30,
+      result: { succeeded: 1, failed: 0, left: 1 },
+    });
+  });
+
+  test("failures of items are named with what the limit left; an item that ignores its signal has failed", async () => {
+    const next = await daily(["fails", "left", "ignores"], async (item, { signal }) => {
+      if (item === "fails") throw new PermanentError("no");
+      await kit.sleep("10m", item === "left" ? { signal } : {});
+    });
+    const error =
+      "The time limit left 1 of 3 items, 1 of them under way. 2 of 3 items failed. The first, item 0: no";
+    expect(await next()).toMatchObject({ outcome: "timed-out", error });
+    // Only what was left is done by itself. What failed is for a retry.
+    expect(await next()).toMatchObject({ result: { total: 3 } });
+  });
+
+  test("an item keeps its idempotency key until it is done, and is done by one run only", async () => {
+    const keys: string[] = [];
+    const next = await daily(["a"], async (_item, { signal, idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      if (keys.length < 3) await kit.sleep("10m", { signal });
+    });
+    const runs = [await next(), await next(), await next(), await next()];
+    expect(runs.map(({ outcome }) => outcome)).toEqual(["timed-out", "timed-out", "succeeded", "succeeded"]);
+    expect(keys).toEqual([...Array(3).fill(`${runs[0]?.key}/0`), `${runs[3]?.key}/0`]);
+    for (const { id } of runs)
+      await expect(operatorOf(kit.client).runs.retryItems({ id: id as string })).rejects.toThrow(
+        "no failed items",
+      );
+  });
+
+  test("a crashed item that is left goes on waiting in the next run", async () => {
+    const starts: number[] = [];
+    const next = await daily(["a"], async () => {
+      starts.push(kit.now);
+      if (starts.length === 1) await kit.sleep("1d");
+    });
+    kit.at("00:10", async () => {
+      await kit.worker.crash();
+      await kit.worker.start();
+    });
+    await kit.client.trigger("t");
+    await kit.advance("2m");
+    expect((await kit.client.runs.list("t"))[0]).toMatchObject({
+      outcome: "partial",
+      crashes: 1,
+      result: { left: 1 },
+    });
+    expect(await next()).toMatchObject({ outcome: "partial", took: 30, result: { left: 1 } });
+    expect(starts).toHaveLength(1);
+    expect(await next()).toMatchObject({ outcome: "succeeded" });
+    expect((starts[1] ?? 0) - (starts[0] ?? 0)).toBeGreaterThanOrEqual(310_000);
   });
 });

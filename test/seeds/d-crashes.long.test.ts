@@ -1,3 +1,4 @@
+import { operatorOf } from "@carillon/ops";
 import { type Client, defineTask } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually, type TestKit } from "@carillon/testing";
@@ -265,5 +266,160 @@ describe("D16 a pause holds a crashed run in its wait", () => {
     await next.says({ attempt: 2, run });
     await next.says({ settled: run, outcome: "succeeded" });
     expect(await client.runs.stats(NAME)).toMatchObject({ attempts: 2, crashes: 1 });
+  });
+});
+
+describe("D20 a crash of an item is a crash", () => {
+  const START = Date.parse("2026-01-01T00:01:00Z");
+  const starts: { item: number; attempt: number; at: number }[] = [];
+  let [items, endless, hanging] = [1, false, -1];
+  const type = defineTask("work", {
+    queue: "bells",
+    payload: anything,
+    generate: () => Array.from({ length: items }, (_, n) => n),
+    process: async (item: number, { attempt }) => {
+      starts.push({ item, attempt, at: kit.now });
+      await kit.sleep(endless || item === hanging ? "1d" : "30s");
+    },
+  });
+  let kit: TestKit;
+  async function fanOut(count: number, rest: object = {}): Promise<void> {
+    [items, endless, hanging] = [count, false, -1];
+    starts.length = 0;
+    kit = await stand.kit({ types: [type] });
+    const schedule = { every: "1d", origin: new Date(START).toISOString() };
+    await kit.client.put(type, { id: "t", schedule, payload: {}, ...rest });
+  }
+  async function crash(): Promise<void> {
+    await kit.worker.crash();
+    await kit.worker.start();
+  }
+  const run = async () => (await kit.client.runs.list("t"))[0];
+  const records = async () =>
+    (await operatorOf(kit.client).runs.items({ id: (await run())?.id ?? "" })).items;
+
+  it("kill -9 at 01:10 and 03:10: it starts again no earlier than 06:10, then after ten minutes", async () => {
+    await fanOut(1);
+    endless = true;
+    kit.at("01:10", crash);
+    kit.at("03:10", crash);
+    await kit.advanceTo("05:00");
+    const [waiting] = await records();
+    const notBefore = waiting?.notBefore ?? 0;
+    expect(waiting).toMatchObject({ status: "waiting", crashes: 1 });
+    expect(notBefore).toBeGreaterThanOrEqual(Date.parse("2026-01-01T00:06:10Z"));
+    expect(await kit.client.runs.stats("t")).toMatchObject({ crashes: 1, consecutiveCrashes: 1 });
+    await kit.advanceTo(notBefore - 1);
+    expect(starts).toHaveLength(1);
+    await kit.advanceTo(notBefore + 5_000);
+    expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2]);
+
+    const killed = kit.now;
+    await crash();
+    endless = false;
+    await kit.advanceTo(killed + 600_000);
+    expect(starts).toHaveLength(2);
+    expect(await kit.client.runs.stats("t")).toMatchObject({ crashes: 2, consecutiveCrashes: 2 });
+    await kit.advanceTo(killed + 720_000);
+    expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+
+    expect(await run()).toMatchObject({ outcome: "succeeded", attempts: 1, crashes: 2 });
+    const counts = { runs: 1, successes: 1, attempts: 1, crashes: 2, consecutiveCrashes: 0 };
+    expect(await kit.client.runs.stats("t")).toMatchObject(counts);
+    const { tasks } = await operatorOf(kit.client).runs.statsMany({});
+    expect(tasks).toMatchObject([counts]);
+    expect((await records())[0]).toMatchObject({ status: "completed", attempts: 3, crashes: 2 });
+  });
+
+  it("an item fails at its third crash, and each crash of each item counts", async () => {
+    await fanOut(2, { crash: { delay: "1m" } });
+    await kit.advanceTo("01:10");
+    endless = true;
+    for (let n = 1; n <= 3; n++) {
+      await crash();
+      await kit.advance("20m");
+    }
+    const record = await run();
+    expect(record).toMatchObject({ outcome: "failed", crashes: 6, attempts: 1 });
+    expect(record?.error).toContain(
+      "2 of 2 items failed. The first, item 0: crashed: its worker died 3 times",
+    );
+    expect(await kit.client.runs.stats("t")).toMatchObject({ runs: 1, failures: 1, crashes: 6 });
+  });
+
+  it("a pause holds it in its wait; the resume starts it", async () => {
+    await fanOut(1);
+    kit.at("01:10", crash);
+    await kit.advanceTo("04:00");
+    await kit.client.pause("t", { by: "ann" });
+    // Between two checks of the worker.
+    await kit.advanceTo("1:00:30");
+    expect(starts).toHaveLength(1);
+    expect(await run()).toMatchObject({ state: "queued", attempts: 1, crashes: 1 });
+    const resumed = kit.now;
+    await kit.client.resume("t");
+    await kit.advance("2m");
+    expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2]);
+    // A worker that meets a suspect for the first time checks it twice.
+    expect(starts[1]?.at).toBeLessThan(resumed + 5_000);
+    expect(await run()).toMatchObject({ outcome: "succeeded", crashes: 1 });
+  });
+
+  it("items that one death hits wait as long as one, and no other item waits", async () => {
+    await fanOut(8);
+    kit.at("01:10", crash);
+    await kit.advanceTo("05:00");
+    const waiting = await records();
+    const crashed = waiting.filter(({ crashes }) => crashes === 1);
+    expect(crashed.length).toBeGreaterThan(1);
+    for (const { notBefore = 0 } of crashed)
+      expect(notBefore).toBeLessThan(START + 10_000 + 360_000 + 60_000);
+    await kit.advanceTo("30:00");
+    expect(await run()).toMatchObject({ outcome: "succeeded", crashes: crashed.length });
+    expect(await kit.client.runs.stats("t")).toMatchObject({
+      crashes: crashed.length,
+      consecutiveCrashes: 0,
+    });
+  });
+
+  it("an attempt that ends begins a new series, while another item goes on", async () => {
+    await fanOut(2);
+    kit.at("01:10", crash);
+    await kit.advanceTo("05:00");
+    expect(await kit.client.runs.stats("t")).toMatchObject({ crashes: 2, consecutiveCrashes: 2 });
+    hanging = 1;
+    await kit.advanceTo("20:00");
+    expect((await records()).map(({ status }) => status)).toEqual(["completed", "active"]);
+    expect(await kit.client.runs.stats("t")).toMatchObject({ crashes: 2, consecutiveCrashes: 0 });
+  });
+
+  it("in real processes, as SDK, CLI and HTTP say it", async () => {
+    const client = stand.client();
+    await client.put({ ...NAME, type: "one-item", schedule: { every: "365d" }, crash: { delay: "1ms" } });
+    const run = await trigger(client);
+    for (const attempt of [1, 2]) {
+      const doomed = await worker("hang");
+      await doomed.says({ item: "only", attempt });
+      await doomed.kill();
+    }
+    const next = await worker("work");
+    await next.says({ item: "only", attempt: 3 });
+    await next.says({ settled: run, outcome: "succeeded" });
+
+    expect(await client.runs.get(run)).toMatchObject({ outcome: "succeeded", attempts: 1, crashes: 2 });
+    const counts = { runs: 1, attempts: 1, crashes: 2, consecutiveCrashes: 0 };
+    expect(await client.runs.stats(NAME)).toMatchObject(counts);
+    const token = "a-token-for-this-test";
+    const env = { CARILLON_CONSOLE_PORT: "0", CARILLON_TOKEN: token };
+    const { url } = await stand.program("apps/console/dist/main.js", env).says({ msg: "listening" });
+    const headers = { authorization: `Bearer ${token}` };
+    const http = async (path: string) => (await fetch(`${url}/api/v1${path}`, { headers })).json();
+    expect(await http("/tasks/bells/system/t/stats")).toMatchObject(counts);
+    expect(await http(`/runs/${run}`)).toMatchObject({ crashes: 2 });
+    expect(await http(`/runs/${run}/items`)).toMatchObject({ items: [{ attempts: 3, crashes: 2 }] });
+    const said = async (...args: string[]) => JSON.parse((await stand.carillon([...args, "--json"])).stdout);
+    expect(await said("stats")).toMatchObject({ tasks: [counts] });
+    expect(await said("run", run)).toMatchObject({ crashes: 2 });
+    expect((await stand.carillon(["stats"])).stdout).toMatch(/CRASHES.*\n.* 2 /);
   });
 });

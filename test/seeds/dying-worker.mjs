@@ -26,10 +26,20 @@ const fanOut = defineTask("fan-out", {
   },
 });
 
+const oneItem = defineTask("one-item", {
+  queue: "bells",
+  payload,
+  generate: () => ["only"],
+  async process(item, { attempt }) {
+    say({ item, attempt });
+    if (MODE === "hang") await forEver();
+  },
+});
+
 const worker = new Worker({
   connection: REDIS_URL,
   namespace: CARILLON_NAMESPACE,
-  types: [work, fanOut],
+  types: [work, fanOut, oneItem],
   lockDuration: 1_000,
   stalledInterval: 200,
   logger: { debug() {}, info() {}, warn() {}, error() {} },

@@ -38,6 +38,10 @@ const nuntium: typeof docspell = [
   ["B6", "an interval is positive, and creating a task twice leaves one"],
   ["B7", "a default time box of half the interval holds for tasks that say nothing, with a tolerance of 5 s"],
   ["B8", "a tolerance is about scheduled runs: what a person, a retry or a backfill asks for runs"],
+  [
+    "B9",
+    "a fan-out is boxed as a whole: what its time limit leaves is done next, by the next run or a retry",
+  ],
   ["T1", "timeline: a second run that starts 57 s after the first is let through"],
   ["T2", "timeline: a worker one minute late drops nothing"],
   ["T3", "timeline: a run 28 s after the last is dropped, and the last run stays where it was"],
@@ -80,6 +84,7 @@ const timescale: typeof docspell = [
   ["D17", "the wait after a crash doubles with each crash in a row, and a success resets it"],
   ["D18", "an operator's cancel from another process ends a running job: signal, grace, no retry"],
   ["D19", "the table of all tasks has their crashes"],
+  ["D20", "a crash of an item is a crash: counted everywhere, and it waits, held by a pause"],
   ["T5", "timeline: a drifting task fails until it is paused, linear and exponential backoff"],
   ["T6", "timeline: a fixed task fails, each retry held to the next slot"],
   ["T7", "timeline: a crash, five minutes of waiting, then a success that ends the streak"],

@@ -61,7 +61,8 @@ export function delaysOf(
 }
 
 /**
- * States of one item. `waiting`: it waits for a worker, or for its next attempt; `cancelled`: its run ended before the item did.
+ * States of one item. `waiting`: it waits for a worker, or for its next attempt; `cancelled`: its run ended, or reached its time limit,
+ * before the item did.
  */
 export const ITEM_STATES = ["waiting", "active", "completed", "failed", "cancelled"] as const;
 export type ItemState = (typeof ITEM_STATES)[number];
@@ -85,6 +86,10 @@ export interface RunItem {
   attempts: number;
   /** Those whose worker died; they do not count towards `maxAttempts`. Absent: none. */
   crashes?: number;
+  /** End of the wait after a crash. */
+  notBefore?: number;
+  /** Its idempotency key, if the time limit of an earlier run left it. */
+  key?: string;
   maxAttempts: number;
   /** The worker of the newest attempt, and its process id. */
   worker?: string;
@@ -136,7 +141,7 @@ export interface Run {
    * Undefined: one.
    */
   maxAttempts?: number;
-  /** Attempts whose worker died. */
+  /** Attempts whose worker died, at the run or at one of its items. */
   crashes?: number;
   /** Time of the request to cancel it, and its author. */
   cancel?: { at: number; by: string };

@@ -10,6 +10,7 @@ export {
   type WorkerRun,
 } from "./beats.js";
 export { bullChildren } from "./bull/bull-keys.js";
+export type { ItemStart, NewItem, TakenItem } from "./bull/items.js";
 export { bullVersion } from "./bull/load.js";
 export type { QueuePause, QueueState, WorkerConnections } from "./bull/queues.js";
 export type { Turn, TurnWorker } from "./bull/turn-worker.js";

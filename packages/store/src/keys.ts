@@ -160,8 +160,8 @@ function queueKeys(namespace: string, queue: string) {
     backfill: (id: string) => `${ours}${prefix.backfill}${id}`,
     run: (id: string) => `${ours}${prefix.run}${id}`,
     /**
-     * Hash: the items of a run. By index their records, as note-item.lua writes them; by `d` and index their data, as
-     * JSON; `n` and `most`.
+     * Hash: the items of a run. By index their records, as lib/item.lua writes them; by `d` and index their data, as
+     * JSON; `n`, `most` and others (docs/architecture/redis.md).
      */
     items: (id: string) => `${ours}${prefix.items}${id}`,
     /** Hash: captured output by attempt. */

@@ -133,15 +133,18 @@ const heldItem: Act = async (bench) => {
   const lock = await lockOf(bench, itemId(await openRun(bench), 0));
   await ask(bench, (client) => client.set(lock, "held"));
 };
-const note = async (bench: Bench, status: "active" | "completed") => {
-  const by = { attempt: 1, pid: 1, worker: "w" };
-  await bench.store.items.note(QUEUE, await openRun(bench), {
-    index: 0,
-    status,
-    token: "held",
-    by,
-    crashes: 0,
-  });
+const takenItem = async (bench: Bench) => ({
+  name: bench.name("t"),
+  run: await openRun(bench),
+  index: 0,
+  token: "held",
+});
+const startItem: Act = async (bench) =>
+  bench.store.items.start(await takenItem(bench), { made: 0, pid: 1, worker: "w" });
+const endItem: Act = async (bench) => bench.store.items.end(await takenItem(bench), { status: "completed" });
+const loseItem: Act = async (bench) => {
+  const lock = await lockOf(bench, itemId(await openRun(bench), 0));
+  await ask(bench, (client) => client.del(lock));
 };
 
 const enqueue: Act = (bench) =>
@@ -447,16 +450,19 @@ export const SCENARIOS: readonly Scenario[] = [
     heldRun,
   ),
   of(
-    "note-item",
-    "note the start of an item, and its end",
-    (bench) => note(bench, "active"),
+    "start-item",
+    "start an item, and end it",
+    startItem,
     async (bench) => {
-      await note(bench, "completed");
-      const lock = await lockOf(bench, itemId(await openRun(bench), 0));
-      await ask(bench, (client) => client.del(lock));
+      await endItem(bench);
+      await loseItem(bench);
     },
     heldItem,
   ),
+  of("end-item", "end an item, and lose its job", endItem, loseItem, async (bench) => {
+    await heldItem(bench);
+    await startItem(bench);
+  }),
   of(
     "add-change",
     "log a change, and another",

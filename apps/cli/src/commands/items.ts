@@ -43,8 +43,8 @@ export const registerItems: Register = (program, out) => {
 export const registerRetryItems: Register = (program) => {
   runCommand(program, "retry-items", "do the failed items of a fan-out run again")
     .description(
-      "Starts a new run of the failed items of this one, and no others. Idempotent: given again,\n" +
-        "it names the same new run. Refused if the run is not over or has no failed items.",
+      "Starts a new run of the items of this one that failed or that its time limit left, and no others. Idempotent:\n" +
+        "given again, it names the same new run. Refused if the run is not over or has no such items.",
     )
     .option("--by <name>", "who")
     .answer(

@@ -68,7 +68,7 @@ export function statsLine(stats: TaskStats): string | undefined {
 export function statsFacts(stats: TaskStats): [string, string | undefined][] {
   const { successes, failures, successMs, failureMs } = stats;
   const time = (ms: number | undefined) => (ms === undefined ? undefined : when(ms));
-  const lost = stats.crashes > 0 ? `, ${stats.crashes} of them lost their worker` : "";
+  const lost = stats.crashes > 0 ? `, and ${counted(stats.crashes, "crash", "crashes")}` : "";
   return [
     ["runs", String(stats.runs)],
     ["ended", stats.runs === 0 ? undefined : ended(stats)],

@@ -22,6 +22,8 @@ const item = z.object({
       worker: text,
       pid: count,
       crashes: count,
+      notBefore: time,
+      key: text,
       result: json,
       output: text,
       error: text,

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { CarillonError } from "@carillon/core";
 import { conflict, runId } from "@carillon/core/internal";
 import { findRun } from "@carillon/sdk/internal";
+import type { Store } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { given, time } from "../shapes.js";
@@ -15,7 +16,8 @@ export const retryItems = operation({
   role: "operator",
   reach: "owner",
   logs: "retry",
-  summary: "Does the failed items of a run again, in a new run for the same occurrence.",
+  summary:
+    "Does the items of a run that failed, or that its time limit left, again, in a new run for the same occurrence.",
   input: z.strictObject({ id: given }),
   output: z.object({ run: z.string(), enqueued: time }),
   status: [202],
@@ -25,8 +27,6 @@ export const retryItems = operation({
     const { queue } = run.task;
     if ((await store.items.count(queue, id)) === 0)
       throw refused(id, "has no items", "Only runs of a fan-out have items. Trigger its task instead.");
-    const failed = await store.items.page(queue, id, (status) => status === "failed", { from: 0, limit: 1 });
-    if (failed.items.length === 0) throw refused(id, "has no failed items", "There is nothing to retry.");
     const task = await store.tasks.get(run.task);
     if (task && "definition" in task && task.definition.type !== run.type)
       throw refused(id, `is of type ${run.type}, and its task no longer`, "Trigger its task instead.");
@@ -34,6 +34,12 @@ export const retryItems = operation({
       const token = createHash("sha256").update(`${id} ${nth}`).digest("hex").slice(0, 16);
       const before = await store.runs.get(queue, runId(run.task.id, run.nominal, token));
       if (!before) {
+        if (!(await hasItemsToRetry(store, queue, id)))
+          throw refused(
+            id,
+            "has no failed items, nor any that its time limit left",
+            "There is nothing to retry.",
+          );
         const retried = await store.claims.retryItems(run, { token, node: scope.actor, name: by });
         log(run.task, { details: { run: id, as: retried.run } });
         return retried;
@@ -46,4 +52,12 @@ export const retryItems = operation({
 
 function refused(id: string, what: string, remedy: string): CarillonError {
   return conflict(`run ${id} ${what}.`, remedy);
+}
+
+/** Whether items of a run failed, or its time limit left some that no other run has taken. */
+async function hasItemsToRetry({ items }: Store, queue: string, run: string): Promise<boolean> {
+  const failed = await items.page(queue, run, (status) => status === "failed", { from: 0, limit: 1 });
+  if (failed.items.length > 0) return true;
+  const { left, by } = await items.left(queue, run);
+  return left > 0 && (by === undefined || (await items.count(queue, by)) === 0);
 }

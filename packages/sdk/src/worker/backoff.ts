@@ -19,6 +19,13 @@ export function adoptBackoff(job: Pick<Job, "opts">): void {
   if (typeof backoff === "object" && "kind" in backoff) job.opts.backoff = { ...backoff, type: "carillon" };
 }
 
+/** Lets no wait of this job be longer than `most` ms. */
+export function shortenBackoff(job: Pick<Job, "opts">, most: number): void {
+  const { backoff } = job.opts;
+  if (typeof backoff !== "object" || !("max" in backoff)) return;
+  job.opts.backoff = Object.assign(backoff, { max: Math.min(Number(backoff.max), most) });
+}
+
 /** BullMQ's `settings.backoffStrategy`: the wait after the n-th failed attempt, from 1. */
 export function backoffStrategy(
   attemptsMade: number,

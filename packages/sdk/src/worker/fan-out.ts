@@ -1,5 +1,6 @@
-import type { Json } from "@carillon/core";
+import type { ItemState, Json, RunItem } from "@carillon/core";
 import { itemOf } from "@carillon/core/internal";
+import type { NewItem } from "@carillon/store";
 import { PermanentError } from "../permanent-error.js";
 import type { AnyFanOutType } from "../task-type.js";
 import { printingTo } from "./console-capture.js";
@@ -38,17 +39,56 @@ export async function fanOut(attempt: RunAttempt, type: AnyFanOutType, started: 
   }
 }
 
-async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<Item[]> {
+/** The items of a run: first those that the time limit of an earlier one left, then the others. */
+async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<NewItem[]> {
   const { itemsOf } = attempt.taken.job.data.occurrence;
-  return itemsOf === undefined ? generated(attempt, type, started) : failedOf(attempt, itemsOf);
+  const left = await itemsLeft(attempt, itemsOf);
+  if (itemsOf !== undefined) {
+    const failed = await recordsOf(attempt, itemsOf, "failed");
+    if (failed.length + left.length === 0)
+      throw new PermanentError(`the items of run ${itemsOf} are no longer kept.`);
+    return [...failed.map(newItem), ...left].sort((a, b) => a.index - b.index);
+  }
+  const again = new Map<string, number>();
+  const count = (item: Json, by: number) => {
+    const text = JSON.stringify(item);
+    const before = again.get(text) ?? 0;
+    again.set(text, before + by);
+    return before;
+  };
+  for (const { item } of left) count(item, 1);
+  const added = (await generated(attempt, type, started)).filter((item) => count(item, -1) <= 0);
+  if (left.length + added.length > MOST_ITEMS)
+    throw new PermanentError(
+      `generate returned ${added.length} items, and an earlier run left ${left.length} others; a run has ${MOST_ITEMS} at most.`,
+    );
+  return [...left, ...added.map((item) => ({ item }))].map((item, index) => ({ ...item, index }));
 }
 
-interface Item {
-  readonly index: number;
-  readonly item: Json;
+/** Items that the time limit of an earlier run left, with their deaths, their waits, and the idempotency keys that they had there. */
+async function itemsLeft(attempt: RunAttempt, itemsOf: string | undefined): Promise<NewItem[]> {
+  const { parts, taken, name } = attempt;
+  const from = await parts.store.items.takeLeft(name, taken.job.data.occurrence.run, itemsOf);
+  const before = from === undefined ? undefined : await parts.store.runs.get(name.queue, from);
+  if (!before || before.type !== taken.job.name) return [];
+  const records = await recordsOf(attempt, before.id, "cancelled");
+  return records.map((record) => {
+    const { index, crashes, notBefore, key = `${before.key}/${index}` } = record;
+    return { ...newItem(record), crashes, notBefore, key };
+  });
 }
 
-async function generated(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<Item[]> {
+function newItem({ index, data, key }: RunItem): NewItem {
+  return { index, item: data, key };
+}
+
+/** Items of an earlier run that ended so. */
+async function recordsOf({ parts, taken }: RunAttempt, run: string, status: ItemState): Promise<RunItem[]> {
+  const all = { from: 0, limit: MOST_ITEMS };
+  return (await parts.store.items.page(taken.queue, run, (one) => one === status, all)).items;
+}
+
+async function generated(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<Json[]> {
   const context = attempt.context(started);
   const work = async () => type.generate(await checkedPayload(type, attempt.taken.job.data.payload), context);
   const { middleware } = attempt.parts;
@@ -59,7 +99,7 @@ async function generated(attempt: RunAttempt, type: AnyFanOutType, started: Star
   let bytes = 0;
   return items.map((item: unknown, index) => {
     bytes += sizeOf(item, index);
-    if (bytes <= LARGEST_RUN) return { index, item: item as Json };
+    if (bytes <= LARGEST_RUN) return item as Json;
     throw new PermanentError(
       `generate returned items of more than ${LARGEST_RUN} bytes in all. Keep the data elsewhere, and references to it in the items.`,
     );
@@ -75,27 +115,17 @@ function sizeOf(item: unknown, index: number): number {
   }
 }
 
-/** The failed items of an earlier run, to be done again under their indexes. */
-async function failedOf({ parts, taken }: RunAttempt, run: string): Promise<Item[]> {
-  const { items } = await parts.store.items.page(taken.queue, run, (status) => status === "failed", {
-    from: 0,
-    limit: MOST_ITEMS,
-  });
-  if (items.length === 0) throw new PermanentError(`the items of run ${run} are no longer kept.`);
-  return items.map(({ index, data }) => ({ index, item: data }));
-}
-
 /** Stores the items. Once all are stored, the run only waits for them to be done. */
 async function spread(
   attempt: RunAttempt,
   type: AnyFanOutType,
   started: Started,
-  items: readonly Item[],
+  items: readonly NewItem[],
 ): Promise<JobEnd> {
   const { taken, parts, box, nextAt } = attempt;
   const { queue, job, token } = taken;
   const { occurrence } = job.data;
-  const { fence, limit, grace } = started;
+  const { fence, limit, grace, now } = started;
   if (job.data.items === undefined && items.length === 0)
     return attempt.conclude({ how: "returned", value: new Ending("nothing-to-do", undefined) });
   const { round } = job.data.items ?? { round: fence };
@@ -115,6 +145,7 @@ async function spread(
     fence,
     round,
     token,
+    ends: limit === undefined ? undefined : now + limit,
     data: common,
     options: { ...itemRetry(type.itemRetry), ...priority },
   };
@@ -138,21 +169,29 @@ async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
     await attempt.record({ outcome: undefined });
     return { end: "await items" };
   }
+  const { store } = attempt.parts;
+  const { left: cut, torn } = await items.patiently(queue, () =>
+    store.items.left(queue, job.data.occurrence.run),
+  );
   const failed = total - succeeded;
   const failures = namedFailures(await items.patiently(queue, () => job.getIgnoredChildrenFailures()));
-  const result = { total, succeeded, failed, failures };
+  const result = { total, succeeded: succeeded - cut, failed, ...(cut > 0 ? { left: cut } : {}), failures };
   // Only displayed, so a failure does not matter.
   await job.updateProgress({ done: total, failed, total }).catch(() => {});
   attempt.nextAt = job.data.items?.nextAt;
-  if (failed === 0) {
-    await attempt.settle({ outcome: "succeeded", result });
+  if (failed + torn === 0) {
+    await attempt.settle({ outcome: cut > 0 ? "partial" : "succeeded", result });
     return { end: "complete", value: result };
   }
-  const first = failures[0];
-  const which = first ? ` The first, item ${first.index}: ${first.error}` : "";
-  const error = `${failed} of ${total} items failed.${which}`;
-  await attempt.settle({ outcome: "failed", error, result });
-  // Its items have used up their attempts.
+  const [first] = failures;
+  const errors = [
+    cut > 0 ? `The time limit left ${cut} of ${total} items, ${torn} of them under way.` : "",
+    failed > 0 ? `${failed} of ${total} items failed.` : "",
+    first ? `The first, item ${first.index}: ${first.error}` : "",
+  ];
+  const error = errors.filter(Boolean).join(" ");
+  await attempt.settle({ outcome: torn > 0 ? "timed-out" : "failed", error, result });
+  // Its items have used up their attempts, or its time is up.
   return { end: "fail", error: new PermanentError(error) };
 }
 

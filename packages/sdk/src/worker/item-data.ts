@@ -20,11 +20,9 @@ export interface ItemData {
   readonly index: number;
   /** Belongs to the attempt that generated the item. */
   readonly fence: number;
-  /** `limit`: how long each attempt may take; `grace`: how long it may then take to end by itself. In ms. */
+  /** `limit`: the run's time limit; `grace`: how long an attempt may then take to end by itself. In ms. */
   readonly limit?: number;
   readonly grace: number;
-  /** Number of workers that had died holding it, at each start; 0 is omitted. */
-  readonly begun?: readonly number[];
   /** Belongs to the run. */
   readonly occurrence: Occurrence;
 }

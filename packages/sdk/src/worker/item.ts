@@ -1,8 +1,9 @@
-import { redisError } from "@carillon/store";
+import { type ItemStart, redisError, type TakenItem } from "@carillon/store";
 import type { ItemContext } from "../context.js";
 import { PermanentError } from "../permanent-error.js";
-import { type AnyFanOutType, isFanOut } from "../task-type.js";
+import { isFanOut } from "../task-type.js";
 import type { Active } from "./active.js";
+import { shortenBackoff } from "./backoff.js";
 import { printingTo } from "./console-capture.js";
 import { errorText, isPermanent, LockLostError, resultJson } from "./errors.js";
 import type { ItemData } from "./item-data.js";
@@ -11,13 +12,12 @@ import { cutJson } from "./json.js";
 import { through } from "./middleware.js";
 import { Output } from "./output.js";
 import type { Parts } from "./parts.js";
+import { clockOffset } from "./run-attempt.js";
 import { logOf } from "./run-context.js";
 import type { Semaphore } from "./semaphore.js";
 import { TimeBox } from "./time-box.js";
 import { type JobEnd, verdictOf } from "./verdict.js";
 
-/** Crashes after which an item is not retried. */
-const MOST_CRASHES = 3;
 /** In characters. */
 const LONGEST_ERROR = 500;
 /** Size limit as JSON, in characters: the run's job keeps the results of all its items. */
@@ -33,42 +33,34 @@ export async function workItem(
   semaphore: Semaphore | undefined,
   taken: Taken<ItemData>,
 ): Promise<JobEnd> {
-  const end = await attemptItem(parts, semaphore, taken);
-  if (end.end === "fail") {
-    const details = { ...aboutItem(taken), attempt: attemptOf(taken), error: errorText(end.error) };
-    parts.logger.warn(details, "item failed");
-  }
-  return end;
-}
-
-async function attemptItem(
-  parts: Parts,
-  semaphore: Semaphore | undefined,
-  taken: Taken<ItemData>,
-): Promise<JobEnd> {
-  const { queue, job } = taken;
-  const { run } = job.data.occurrence;
+  const { queue, job, token } = taken;
+  const { index, occurrence } = job.data;
+  const { run, owner, task } = occurrence;
+  const item = { name: { queue, owner, id: task }, run, index, token };
   const box = new TimeBox(parts.clock);
-  const output = new Output(LARGEST_OUTPUT);
-  const { index } = job.data;
   const active: Active = {
     queue,
     run,
-    task: aboutItem(taken).task,
+    task: `${owner}/${task}`,
     job: String(job.id),
-    attempt: attemptOf(taken),
+    attempt: 0,
     box,
-    output,
-    item: { index, token: taken.token },
+    output: new Output(LARGEST_OUTPUT),
+    item,
   };
   const leave = parts.active.enter(active);
   try {
-    const end = await inTurn(parts, semaphore, taken, box, output);
-    output.close();
+    const end = await inTurn(parts, semaphore, taken, active, item);
+    active.output.close();
     // Sent first: whoever reads the end finds the output.
     const saved = parts.outputs.save(active);
-    await noteEnd(parts, taken, end, box);
+    const recorded = await recordEnd(parts, taken, item, end, box);
     await saved;
+    if (!recorded && end === LEFT) return LATER;
+    if (end.end === "fail") {
+      const details = { ...aboutItem(taken), attempt: active.attempt, error: errorText(end.error) };
+      parts.logger.warn(details, "item failed");
+    }
     return end;
   } finally {
     leave();
@@ -80,31 +72,12 @@ async function inTurn(
   parts: Parts,
   semaphore: Semaphore | undefined,
   taken: Taken<ItemData>,
-  box: TimeBox,
-  output: Output,
+  active: Active,
+  item: TakenItem,
 ): Promise<JobEnd> {
-  const { queue, job } = taken;
-  const type = parts.types.get(job.name);
-  if (!type || !isFanOut(type)) {
-    return {
-      end: "fail",
-      error: new PermanentError(`This worker has no process function for items of task type ${job.name}.`),
-    };
-  }
-  const crashes = crashesOf(taken);
-  if (crashes >= MOST_CRASHES)
-    return { end: "fail", error: new PermanentError(`crashed: its worker died ${crashes} times`) };
-  const wanted = await isWanted(parts, queue, job.data.occurrence.run);
-  if (wanted === undefined) return LATER;
-  if (!wanted) {
-    box.cancel();
-    return { end: "complete", value: undefined };
-  }
   if (semaphore && !(await parts.clock.idle(semaphore.enter()))) return { end: "hand back" };
   try {
-    const told = toldBefore(box);
-    if (told) return told;
-    return (await noteBegin(parts, taken)) ? await perform(parts, type, taken, box, output) : LATER;
+    return toldBefore(active.box) ?? (await start(parts, taken, active, item));
   } finally {
     semaphore?.leave();
   }
@@ -112,28 +85,37 @@ async function inTurn(
 
 /** Used if Redis did not answer. */
 const LATER: JobEnd = { end: "delay", until: 0 };
+/** The run's time limit left the item for the next run: its record must say so. */
+const LEFT: JobEnd = { end: "complete", value: undefined };
 
-/**
- * Whether the item should run: not if its task is deleted, or its run is final or cancelled. Undefined: unknown,
- * because Redis failed.
- */
-async function isWanted({ store, logger }: Parts, queue: string, run: string): Promise<boolean | undefined> {
+/** Record started, then process. */
+async function start(parts: Parts, taken: Taken<ItemData>, active: Active, item: TakenItem): Promise<JobEnd> {
+  const { attemptsMade: made, processedBy: worker = "?" } = taken.job;
+  const { box } = active;
+  let started: ItemStart;
   try {
-    const record = await store.runs.get(queue, run);
-    return record !== undefined && record.state !== "final" && record.cancel === undefined;
+    started = await parts.store.items.start(item, { made, pid: process.pid, worker });
   } catch (error) {
-    logger.warn({ queue, run, code: redisError(error).code }, "item postponed: Redis failed");
-    return undefined;
+    const { queue, run } = active;
+    parts.logger.warn({ queue, run, code: redisError(error).code }, "item postponed: Redis failed");
+    return LATER;
   }
-}
-
-/**
- * Number of workers that died while the item was running. The first one counts in any case, because beginnings are
- * noted only after it (`noteBegin`). Later ones count only if the item had begun, and did not just wait for a place.
- */
-function crashesOf({ job }: Taken<ItemData>): number {
-  const { stalledCounter: deaths, data } = job;
-  return deaths === 0 ? 0 : 1 + (data.begun ?? []).filter((before) => before < deaths).length;
+  switch (started.word) {
+    case "OK":
+      active.attempt = started.attempt;
+      return perform(parts, taken, active, started);
+    case "LOST":
+      return { end: "fail", error: new LockLostError() };
+    case "CRASHED":
+      return { end: "fail", error: new PermanentError(`crashed: its worker died ${started.deaths} times`) };
+    case "WAIT":
+      return { end: "delay", until: started.until + clockOffset(started.now) };
+    case "LIMIT":
+      return LEFT;
+    case "OVER":
+      box.cancel();
+      return { end: "complete", value: undefined };
+  }
 }
 
 /** For log lines. */
@@ -142,60 +124,34 @@ function aboutItem({ queue, job }: Taken<ItemData>) {
   return { queue, run: occurrence.run, task: `${occurrence.owner}/${occurrence.task}`, item: index };
 }
 
-/** From 1. */
-function attemptOf(taken: Taken<ItemData>): number {
-  return taken.job.attemptsMade + crashesOf(taken) + 1;
-}
-
-/**
- * Notes that the item begins, for `crashesOf`; only if one of its workers has died before.
- * @returns false: Redis cannot store it
- */
-async function noteBegin({ logger, store }: Parts, { queue, job, token }: Taken<ItemData>): Promise<boolean> {
-  const { stalledCounter: deaths, data } = job;
-  const { begun = [], index } = data;
-  const { run } = data.occurrence;
-  const taken = { queue, job, token };
-  const crashes = crashesOf(taken);
-  const by = { attempt: attemptOf(taken), pid: process.pid, worker: job.processedBy ?? "?" };
-  try {
-    await store.items.note(queue, run, { index, status: "active", token, crashes, by });
-    if (deaths > 0 && !begun.includes(deaths)) await job.updateData({ ...data, begun: [...begun, deaths] });
-    return true;
-  } catch (error) {
-    logger.warn({ queue, run, code: redisError(error).code }, "item postponed: Redis failed");
-    return false;
-  }
-}
-
-/** Keeps the end of an attempt in the item's record, before its job ends. */
-async function noteEnd(
+/** Keeps the end of an attempt in the item's record, before its job ends. Returns false if that failed. */
+async function recordEnd(
   { store, logger }: Parts,
-  { queue, job, token }: Taken<ItemData>,
+  { job }: Taken<ItemData>,
+  taken: TakenItem,
   end: JobEnd,
   { told }: TimeBox,
-): Promise<void> {
-  if (end === LATER) return;
-  const { item, index, occurrence } = job.data;
+): Promise<boolean> {
+  const { item } = job.data;
   const over = end.end === "complete" || (end.end === "fail" && endsItem(job, end.error));
   const ended = end.end === "complete" ? "completed" : "failed";
-  const status = !over ? "waiting" : told.has("cancelled") ? "cancelled" : ended;
+  const left = end === LEFT;
+  const status = !over ? "waiting" : left || told.has("cancelled") ? "cancelled" : ended;
   const details = {
     ...(end.end === "complete" ? { result: cutJson(end.value, LONGEST_KEPT) } : {}),
     ...(end.end === "fail" ? { error: errorText(end.error).slice(0, LONGEST_ERROR) } : {}),
   };
   const kept = cutJson(item, LONGEST_KEPT);
-  // Only a failed item is retried, and needs all of its data, which an earlier attempt may have cut.
-  const data = over && kept !== item ? (status === "failed" ? item : kept) : undefined;
+  // Only items that did not complete are done again, and need all of their data, which an earlier attempt may have cut.
+  const data = over && kept !== item ? (status === "completed" ? kept : item) : undefined;
   try {
-    const crashes = crashesOf({ queue, job, token });
-    await store.items.note(queue, occurrence.run, { index, status, token, crashes, details, data });
+    await store.items.end(taken, { status, left, details, data });
+    return true;
   } catch (error) {
-    const { run } = occurrence;
-    logger.error(
-      { queue, run, item: index, code: redisError(error).code },
-      "the item's end could not be recorded",
-    );
+    const { run, index, name } = taken;
+    const code = redisError(error).code;
+    logger.error({ queue: name.queue, run, item: index, code }, "the item's end could not be recorded");
+    return false;
   }
 }
 
@@ -213,29 +169,37 @@ function toldBefore({ told }: TimeBox): JobEnd | undefined {
 
 async function perform(
   parts: Parts,
-  type: AnyFanOutType,
   taken: Taken<ItemData>,
-  box: TimeBox,
-  output: Output,
+  { box, output }: Active,
+  { attempt, left, key }: Extract<ItemStart, { word: "OK" }>,
 ): Promise<JobEnd> {
-  const { item, index, fence, limit, grace, occurrence } = taken.job.data;
+  const { job } = taken;
+  const { item, index, fence, limit, grace, occurrence } = job.data;
   const context: ItemContext = {
-    type: taken.job.name,
+    type: job.name,
     signal: box.signal,
     timeLeft: () => box.timeLeft(),
     log: logOf(parts, taken, aboutItem(taken), output),
     occurrence,
-    idempotencyKey: `${occurrence.key}/${index}`,
+    idempotencyKey: key ?? `${occurrence.key}/${index}`,
     fence,
-    attempt: attemptOf(taken),
+    attempt,
     index,
   };
-  const work = async () => type.process(item, context);
-  const ended = await box.run({ limit, grace }, async () => {
+  const ended = await box.run({ limit, left, grace }, async () => {
+    const type = parts.types.get(job.name);
+    if (!type || !isFanOut(type))
+      throw new PermanentError(`This worker has no process function for items of task type ${job.name}.`);
+    const work = async () => type.process(item, context);
     const value = await printingTo(output, () => through(parts.middleware, context, work));
     return cutJson(resultJson(value ?? undefined), LONGEST_RESULT);
   });
-  return short(verdictOf(ended, box, false).job);
+  const end = verdictOf(ended, box, false).job;
+  if (box.told.has("timed-out") && end.end === "fail" && !isPermanent(end.error) && !box.told.has("lost"))
+    return LEFT;
+  // An item that waits for its next attempt must not hold its run beyond the limit.
+  shortenBackoff(job, box.timeLeft());
+  return short(end);
 }
 
 /** Shortens the error, because the run's job keeps those of all its items. */

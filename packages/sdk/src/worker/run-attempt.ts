@@ -38,7 +38,7 @@ export class RunAttempt {
   readonly box: TimeBox;
   /** Time at which the handler wants to run again, UTC ms. */
   nextAt: number | undefined;
-  readonly #name: TaskName;
+  readonly name: TaskName;
   readonly #about: RunEvent;
   readonly #active: Active;
   readonly output: Output;
@@ -51,7 +51,7 @@ export class RunAttempt {
     this.taken = taken;
     const { queue, job } = taken;
     const { owner, task, run } = job.data.occurrence;
-    this.#name = { queue, owner, id: task };
+    this.name = { queue, owner, id: task };
     this.#about = { queue, run, task: `${owner}/${task}` };
     this.output = new Output(parts.maxOutput);
     this.box = new TimeBox(parts.clock, () => this.#terminating());
@@ -71,7 +71,7 @@ export class RunAttempt {
   /** Records the start, before any handler runs. Undefined: this failed, and the job is handed back. */
   async start(): Promise<StartResult | undefined> {
     const { turn } = this.taken;
-    const started = turn?.start ? begunOf(this.#name, turn.start) : await this.#recordStart();
+    const started = turn?.start ? begunOf(this.name, turn.start) : await this.#recordStart();
     if (started?.word === "OK") {
       this.#fence = started.fence;
       this.#active.attempt = started.attempt;
@@ -101,7 +101,7 @@ export class RunAttempt {
     };
     for (let tries = 1; ; tries++) {
       try {
-        return await this.parts.store.runs.start(this.#name, this.#about.run, by);
+        return await this.parts.store.runs.start(this.name, this.#about.run, by);
       } catch (error) {
         if (this.box.told.has("lost")) throw error;
         if (this.parts.stopping()) return undefined;
@@ -151,7 +151,7 @@ export class RunAttempt {
     const runNextAt = (time: number) => {
       this.nextAt = time;
     };
-    const tools = { parts, taken, name: this.#name, about: this.#about, box, runNextAt };
+    const tools = { parts, taken, name: this.name, about: this.#about, box, runNextAt };
     return runContext({ ...tools, output: this.output }, started);
   }
 
@@ -232,10 +232,10 @@ export class RunAttempt {
         const both = withJob && nextAt === undefined && outcome !== undefined && !isFailure(outcome);
         if (
           both &&
-          (await this.taken.turn?.end({ ...end, outcome, name: this.#name, run: this.#about.run })) === "OK"
+          (await this.taken.turn?.end({ ...end, outcome, name: this.name, run: this.#about.run })) === "OK"
         )
           return "OK";
-        return await store.runs.settle(this.#name, this.#about.run, end);
+        return await store.runs.settle(this.name, this.#about.run, end);
       } catch (failure) {
         const details = { ...this.#about, code: redisError(failure).code, tries };
         logger.error(details, "the run's end could not be recorded");
@@ -259,7 +259,7 @@ export class RunAttempt {
   }
 
   #terminating(): void {
-    this.parts.store.runs.terminating(this.#name, this.#about.run, this.#fence).catch((error: unknown) => {
+    this.parts.store.runs.terminating(this.name, this.#about.run, this.#fence).catch((error: unknown) => {
       const details = { ...this.#about, code: redisError(error).code };
       this.parts.logger.warn(details, "the run could not be marked as terminating");
     });
@@ -278,7 +278,7 @@ function startNumber({ job }: Taken): number {
  * Lead of this machine's clock, which BullMQ uses for delays, over Redis, in ms. Less than a second counts as 0:
  * it may be the round trip.
  */
-function clockOffset(redisTime: number): number {
+export function clockOffset(redisTime: number): number {
   const offset = Date.now() - redisTime;
   return Math.abs(offset) < 1_000 ? 0 : offset;
 }

@@ -14,6 +14,8 @@ export type Ended<T> =
 export interface Bounds {
   /** The time limit, in ms; undefined: none. */
   readonly limit: number | undefined;
+  /** The part of it that is left, in ms; undefined: all of it. */
+  readonly left?: number | undefined;
   /** Grace period for the code to end after the limit, a cancel or the loss of the job, in ms. */
   readonly grace: number;
 }
@@ -84,10 +86,10 @@ export class TimeBox {
         resolve(ended);
       };
       this.#graceOver = stuck;
-      const { limit } = bounds;
-      if (limit !== undefined) {
-        this.#deadline = this.#clock.now() + limit;
-        this.#later(limit, () => this.#timeOut(limit));
+      const { limit, left = limit } = bounds;
+      if (limit !== undefined && left !== undefined) {
+        this.#deadline = this.#clock.now() + left;
+        this.#later(left, () => this.#timeOut(limit));
       }
       // A cancel or a loss may have come before the work began.
       if (this.told.has("cancelled")) this.#beginGrace(this.#onTerminating);

@@ -84,7 +84,7 @@ describe("a worker that is killed", () => {
   });
 
   it("by one item of 100 does not stop the other 99", async () => {
-    const run = await bench.run("t", "many", { payload: { count: 100 } });
+    const run = await bench.run("t", "many", { payload: { count: 100 }, crash: { delay: "1ms" } });
     const born = await restartUntilFinal(run, "seven");
     const record = await bench.record(run);
     expect(record).toMatchObject({

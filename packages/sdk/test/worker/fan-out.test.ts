@@ -362,8 +362,10 @@ describe("a run of many items", () => {
     const stored = () => bench.admin.hgetall(bench.itemsKey(run));
     const before = await stored();
     const fence = Number(before["round"]);
-    const by = { attempt: 9, pid: 1, worker: "zombie" };
-    await items.note(QUEUE, run, { index: 0, status: "completed", token: "lost", crashes: 0, by });
+    const name = { queue: QUEUE, owner: "system", id: "t" };
+    const zombie = { name, run, index: 0, token: "lost" };
+    expect(await items.start(zombie, { made: 8, pid: 1, worker: "zombie" })).toEqual({ word: "LOST" });
+    await items.end(zombie, { status: "completed" });
     await runs.saveOutput(QUEUE, run, { index: 0, token: "lost" }, "log zombie\n", false);
     // The run's job is held by an attempt of this fence.
     await bench.admin.set(`${bench.jobKey(run)}:lock`, "held");
@@ -451,7 +453,7 @@ describe("a run of many items", () => {
     );
     worker.on("error", () => {});
     const end = next(worker, "settled");
-    await bench.run("t", "many");
+    await bench.run("t", "many", { crash: { delay: "1ms" } });
     expect(await end).toMatchObject({ outcome: "succeeded" });
     expect(seen).toEqual([1, "LockLostError", 2]);
   });
@@ -581,12 +583,13 @@ describe("a run of many items", () => {
     );
     const run = await bench.run("t", "many");
     await began.promise;
-    // The state after three deaths, of which only the first is known to have happened during an attempt.
+    // The state after three deaths, none of them during an attempt.
     await bench.admin.hset(bench.jobKey(`${run}_1`), "stc", 3);
     const end = next(worker, "settled");
     finish.resolve();
     expect(await end).toMatchObject({ outcome: "succeeded" });
-    expect(attempts).toEqual([2]);
+    expect(attempts).toEqual([1]);
+    expect(await bench.record(run)).not.toHaveProperty("crashes");
   });
 
   it("skips the items of a deleted task, and leaves nothing", async () => {
@@ -656,21 +659,6 @@ describe("a run of many items", () => {
     expect(await end).toMatchObject({ outcome: "succeeded" });
     expect(done.sort((a, b) => a - b)).toEqual(numbers(5_000));
     expect(await bench.record(run)).toMatchObject({ result: { total: 5_000, succeeded: 5_000 } });
-  });
-
-  it("applies the time limit to each item", async () => {
-    const worker = await bench.work([
-      many(2, async (n, { signal, timeLeft }) => {
-        expect(timeLeft()).toBeGreaterThan(0);
-        if (n === 1) await aborted(signal);
-      }),
-    ]);
-    const end = next(worker, "settled");
-    await bench.run("t", "many", { timeLimit: "50ms" });
-    expect(await end).toMatchObject({
-      outcome: "failed",
-      error: "1 of 2 items failed. The first, item 1: The time limit of 50ms is over.",
-    });
   });
 });
 

@@ -1,9 +1,9 @@
-import type { ItemState, Json, RunItem } from "@carillon/core";
-import { conflict, itemId } from "@carillon/core/internal";
+import type { ItemState, Json, RunItem, TaskName } from "@carillon/core";
+import { conflict, itemId, localName } from "@carillon/core/internal";
 import type { JobsOptions } from "bullmq";
 import { templateText } from "../claim/job-texts.js";
 import { Repository } from "../repository.js";
-import { ADD_ITEMS, NOTE_ITEM } from "../run/run-scripts.js";
+import { ADD_ITEMS, END_ITEM, START_ITEM, TAKE_LEFT } from "../run/run-scripts.js";
 import { addFailed } from "../task/errors.js";
 import { bullChildren, bullKeys } from "./bull-keys.js";
 import { loadBull } from "./load.js";
@@ -24,23 +24,59 @@ export interface NewItems {
   readonly round: number;
   /** Lock that the attempt holds on the run's job. */
   readonly token: string;
+  /** End of the run's time limit, UTC ms of Redis time; undefined: none. */
+  readonly ends?: number | undefined;
   /** Fields of each job's data besides `child`, `index` and `item`. */
   readonly data: object;
   readonly options: JobsOptions & { readonly attempts: number };
 }
 
-/** Start or end of an attempt at an item. */
-export interface ItemNote {
+/** An item that is to be added. What an earlier run left keeps its deaths, its wait after a crash, and its idempotency key. */
+export interface NewItem {
   readonly index: number;
-  /** A start is `active`. */
-  readonly status: ItemState;
-  /** Lock token with which the worker took the item's job. */
+  readonly item: Json;
+  readonly crashes?: number | undefined;
+  readonly notBefore?: number | undefined;
+  readonly key?: string | undefined;
+}
+
+/** An item's job, as a worker took it. */
+export interface TakenItem {
+  readonly name: TaskName;
+  readonly run: string;
+  readonly index: number;
+  /** Lock token with which the worker took the job. */
   readonly token: string;
-  /** Attempts whose worker died. */
-  readonly crashes: number;
-  /** The attempt that starts. */
-  readonly by?: { readonly attempt: number; readonly pid: number; readonly worker: string } | undefined;
-  /** Result and error; only at the end of an attempt. */
+}
+
+export type ItemStart =
+  | {
+      readonly word: "OK";
+      /** From 1. */
+      readonly attempt: number;
+      /** Milliseconds left of the run's time limit; undefined: it has none. */
+      readonly left: number | undefined;
+      /** The idempotency key from the earlier run that left it. */
+      readonly key: string | undefined;
+    }
+  /** The worker no longer has the job. */
+  | { readonly word: "LOST" }
+  /** There is nothing to do: its run is over or cancelled, or its task is deleted. */
+  | { readonly word: "OVER" }
+  /** Its run has reached its time limit. */
+  | { readonly word: "LIMIT" }
+  /** That number of its workers died: it is given up. */
+  | { readonly word: "CRASHED"; readonly deaths: number }
+  /** The wait after a crash, or the pause of its task, is not over before `until`; now it is `now`. Both by the clock of Redis. */
+  | { readonly word: "WAIT"; readonly until: number; readonly now: number };
+
+/** End of an attempt at an item, or of an item that does not start. */
+export interface ItemEnd {
+  /** `waiting`: another attempt follows. */
+  readonly status: ItemState;
+  /** The run's time limit left it for the next run. */
+  readonly left?: boolean | undefined;
+  /** Its result and error. */
   readonly details?: { readonly [Field in "result" | "error"]?: RunItem[Field] | undefined } | undefined;
   /** Replaces its data. */
   readonly data?: Json | undefined;
@@ -56,8 +92,8 @@ export class ItemRepository extends Repository {
    * @throws `CONFLICT` if a job that is not this run's has the id of an item
    */
   async add(
-    { queue, run, round, data, options, ...by }: NewItems,
-    items: readonly { readonly index: number; readonly item: Json }[],
+    { queue, run, round, data, options, ends, ...by }: NewItems,
+    items: readonly NewItem[],
   ): Promise<number | undefined> {
     const keys = this.keys.queue(queue);
     const parent = keys.job(run);
@@ -83,12 +119,13 @@ export class ItemRepository extends Repository {
           ...bullChildren(parent),
           bull: bullKeys(keys.bull),
         },
-        { ...by, round, most: options.attempts, template: `[${templateText(template)}]`, common },
-        chunk.map(({ index, json }) => ({
+        { ...by, round, ends, most: options.attempts, template: `[${templateText(template)}]`, common },
+        chunk.map(({ index, json, crashes = 0, notBefore = "-", key = "-" }) => ({
           job: keys.job(itemId(run, index)),
           id: itemId(run, index),
           index,
           data: json,
+          since: `${crashes} ${notBefore} ${key}`,
         })),
       );
       if (word === "LOST") return undefined;
@@ -103,21 +140,68 @@ export class ItemRepository extends Repository {
     return total;
   }
 
-  /** Stores the start or the end of an attempt at an item, if the worker still has the item's job. */
-  async note(queue: string, run: string, { by, details, data, ...note }: ItemNote): Promise<void> {
-    const keys = this.keys.queue(queue);
-    await this.scripts.run(
-      NOTE_ITEM,
-      { run: keys.run(run), items: keys.items(run), job: keys.job(itemId(run, note.index)) },
-      {
-        ...note,
-        attempts: by?.attempt,
-        pid: by?.pid,
-        worker: by?.worker,
-        details: details && JSON.stringify(details),
-        data: data === undefined ? undefined : JSON.stringify(data),
-      },
-    );
+  #keysOf({ name, run, index }: TakenItem) {
+    const keys = this.keys.queue(name.queue);
+    const local = localName(name);
+    return {
+      run: keys.run(run),
+      items: keys.items(run),
+      task: keys.task(local),
+      stats: keys.stats(local),
+      open: keys.open(local),
+      left: bullChildren(keys.job(run)).left,
+      job: keys.job(itemId(run, index)),
+    };
+  }
+
+  /** An attempt at an item starts, unless it must not, or must wait. A death of its worker before is counted as a crash of its run and task. */
+  async start(
+    item: TakenItem,
+    by: { readonly made: number; readonly pid: number; readonly worker: string },
+  ): Promise<ItemStart> {
+    const { index, token } = item;
+    const reply = await this.scripts.run(START_ITEM, this.#keysOf(item), { index, token, ...by });
+    switch (reply[0]) {
+      case "OK": {
+        const [word, attempt, left, key] = reply;
+        return { word, attempt, left: left === "" ? undefined : left, key: key === "-" ? undefined : key };
+      }
+      case "CRASHED":
+        return { word: reply[0], deaths: reply[1] };
+      case "WAIT":
+        return { word: reply[0], until: reply[1], now: reply[2] };
+      default:
+        return { word: reply[0] };
+    }
+  }
+
+  /** Stores the end of an attempt at an item, if the worker still has the item's job. */
+  async end(item: TakenItem, { status, left, details, data }: ItemEnd): Promise<void> {
+    const { run: id, index, token } = item;
+    const text = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value));
+    const args = { id, index, token, status, left, details: text(details), data: text(data) };
+    await this.scripts.run(END_ITEM, this.#keysOf(item), args);
+  }
+
+  /**
+   * Claims the items that the time limit of an earlier run left, for a run of the same task. Returns that earlier run; undefined: it left none,
+   * or another run has them.
+   * @param of the earlier run; undefined: the newest that left any
+   */
+  async takeLeft(name: TaskName, run: string, of: string | undefined): Promise<string | undefined> {
+    const keys = this.keys.queue(name.queue);
+    const given = { run: keys.run(run), stats: keys.stats(localName(name)) };
+    return (await this.scripts.run(TAKE_LEFT, given, { id: run, of })) || undefined;
+  }
+
+  /**
+   * Number of a run's items that its time limit left, how many of them were under way and ended with an error, and the run that does
+   * them next.
+   */
+  async left(queue: string, run: string): Promise<{ left: number; torn: number; by: string | undefined }> {
+    const key = this.keys.queue(queue).items(run);
+    const [left, torn, by] = await this.link.ask((client) => client.hmget(key, "left", "torn", "by"));
+    return { left: Number(left ?? 0), torn: Number(torn ?? 0), by: by ?? undefined };
   }
 
   /** One more than the largest index of a run's items; 0: the run has none. */
@@ -164,23 +248,23 @@ export class ItemRepository extends Repository {
 }
 
 /** At least one, because the first call also begins a round. */
-function* chunks(items: readonly { readonly index: number; readonly item: Json }[]) {
-  let chunk: { readonly index: number; readonly json: string }[] = [];
+function* chunks(items: readonly NewItem[]) {
+  let chunk: (Omit<NewItem, "item"> & { readonly json: string })[] = [];
   let bytes = 0;
-  for (const { index, item } of items) {
+  for (const { item, ...rest } of items) {
     const json = JSON.stringify(item);
     const more = Buffer.byteLength(json);
     if (chunk.length === MOST_ADDED || (chunk.length > 0 && bytes + more > MOST_BYTES)) {
       yield chunk;
       [chunk, bytes] = [[], 0];
     }
-    chunk.push({ index, json });
+    chunk.push({ ...rest, json });
     bytes += more;
   }
   yield chunk;
 }
 
-/** @param record as note-item.lua writes it */
+/** @param record as lib/item.lua writes it */
 function decode(
   index: number,
   record: string,
@@ -189,11 +273,12 @@ function decode(
   maxAttempts: number,
 ): RunItem {
   const end = record.indexOf("\n");
-  const [status, planned, started, finished, attempts, pid, worker, crashes] = record
+  const [status, planned, started, finished, attempts, pid, worker, crashes, mark, key] = record
     .slice(0, end)
     .split(" ");
-  const given = { started, finished, pid };
-  const numbers = Object.entries(given).filter(([, text]) => text !== "-");
+  const notBefore = status === "active" ? "-" : mark;
+  const given = { started, finished, pid, notBefore };
+  const numbers = Object.entries(given).filter(([, text = "-"]) => text !== "-");
   return {
     index,
     status: status as ItemState,
@@ -204,6 +289,7 @@ function decode(
     ...Object.fromEntries(numbers.map(([name, text]) => [name, Number(text)])),
     ...(worker === "-" ? {} : { worker }),
     ...(Number(crashes) > 0 ? { crashes: Number(crashes) } : {}),
+    ...(key === undefined || key === "-" ? {} : { key }),
     ...(output ? { output: (JSON.parse(output) as { text: string }).text } : {}),
     ...(JSON.parse(record.slice(end + 1) || "{}") as Pick<RunItem, "result" | "error">),
   } as RunItem;

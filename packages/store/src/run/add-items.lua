@@ -7,8 +7,9 @@
 -- A.fence: of the attempt; A.token: with which it took the run's job; A.most: attempts that each item may have
 -- A.round: fence of the attempt that began this round. A run that is retried from outside does all its items again, so the
 -- records and results of an earlier round are deleted
+-- A.ends: end of the run's time limit, "" none
 -- A.template: the job template of all, as JSON in a list; A.common: the end of their data, as JSON after a comma
--- Each: job, id: of its job; data: as JSON
+-- Each: job, id: of its job; data: as JSON; since: the last words of its record (lib/item.lua)
 -- Returns: { "OK", number of items that the run has } | { "LOST" } (another attempt has the run, or it is gone) | { "TAKEN", id } |
 --          { "ERROR", text }
 if redis.call("HGET", K.run, "fence") ~= A.fence then return { "LOST" } end
@@ -30,13 +31,14 @@ if not again then
   redis.call("UNLINK", K.items, K.succeeded, K.failed)
   redis.call("HSET", K.items, "round", A.round, "most", A.most)
 end
+if A.ends ~= "" then redis.call("HSET", K.items, "ends", A.ends) end
 local template, failure = cjson.decode(A.template)[1], nil
-local waiting = "waiting " .. string.format("%.0f", nowMs()) .. " - - 0 - - 0\n"
+local waiting = "waiting " .. string.format("%.0f", nowMs()) .. " - - 0 - - "
 for _, item in ipairs(fresh) do
   local data = '{"child":true,"index":' .. item.index .. ',"item":' .. item.data .. A.common .. "}"
   if not item.isThere then failure = enqueue(template, item.id, data, item.job) end
   if failure then break end
-  redis.call("HSET", K.items, item.index, waiting, "d" .. item.index, item.data)
+  redis.call("HSET", K.items, item.index, waiting .. item.since .. "\n", "d" .. item.index, item.data)
 end
 bullFinish()
 redis.call("HSET", K.items, "n", math.max(count, tonumber(redis.call("HGET", K.items, "n") or 0)))

@@ -5,8 +5,11 @@ import {
   BULL_TAKE,
   CANCEL,
   CLEAR,
+  CRASH,
   EACH,
   ENQUEUE,
+  ITEM,
+  KEYS,
   LEDGER,
   NEXT,
   REOPEN,
@@ -164,7 +167,7 @@ export const START_RUN = script("start-run", {
     keys: RUN_ITEM.keys,
     args: [...RUN_ITEM.args, "by", "own", "made", "token"],
   },
-  uses: [EACH, REOPEN, START],
+  uses: [EACH, REOPEN, START, CRASH],
   answer: answers<unknown[]>(),
 });
 
@@ -243,18 +246,40 @@ export const SAVE_OUTPUT = script("save-output", {
 export const ADD_ITEMS = script("add-items", {
   once: "fence",
   keys: ["run", "items", "parent", "left", "succeeded", "failed", "bull[]"],
-  args: ["fence", "token", "round", "most", "template", "common"],
-  each: { keys: ["job"], args: ["id", "index", "data"] },
+  args: ["fence", "token", "round", "most", "ends", "template", "common"],
+  each: { keys: ["job"], args: ["id", "index", "data", "since"] },
   uses: [BULL, ENQUEUE],
   answer: answers<["OK", total: number] | ["LOST"] | ["TAKEN", id: string] | ["ERROR", text: string]>(),
 });
 
-export const NOTE_ITEM = script("note-item", {
+export const START_ITEM = script("start-item", {
   once: "fence",
-  keys: ["run", "items", "job"],
-  args: ["index", "status", "attempts", "pid", "worker", "crashes", "token", "details", "data"],
-  uses: [BULL],
+  keys: ["run", "items", "task", "stats", "open", "left", "job"],
+  args: ["index", "token", "made", "pid", "worker"],
+  uses: [BULL, CRASH, ITEM],
+  answer: answers<
+    | ["OK", attempt: number, left: number | "", key: string]
+    | ["LOST"]
+    | ["OVER"]
+    | ["CRASHED", deaths: number]
+    | ["WAIT", until: number, now: number]
+  >(),
+});
+
+export const END_ITEM = script("end-item", {
+  once: "fence",
+  keys: ["run", "items", "task", "stats", "job"],
+  args: ["id", "index", "status", "left", "token", "details", "data"],
+  uses: [BULL, STATS, ITEM],
   answer: answers<0 | 1>(),
+});
+
+export const TAKE_LEFT = script("take-left", {
+  once: { repeats: "A run gets the same answer again, and nobody else has those items by then." },
+  keys: ["run", "stats"],
+  args: ["id", "of"],
+  uses: [KEYS],
+  answer: answers<string>(),
 });
 
 /** A run that a script is about. */

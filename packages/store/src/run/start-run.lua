@@ -16,9 +16,6 @@
 --          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now } |
 --          { "NEWER", until, now, format } (nothing is changed)
 local now = nowMs()
--- Wait before a run that only its task's pause holds is checked again (ms). The resume promotes its job; this is for a job that
--- a worker holds at that moment.
-local HELD_FOR = 60000
 
 local function start(run)
   local made = run.made
@@ -44,7 +41,7 @@ local function start(run)
   if state == "final" then
     if not wasRetried(run.job, was.made, was.trace, made) then return { "FINAL", was.outcome } end
     reopen(run, was.outcome, now)
-    was.crashes, was.again = nil, nil
+    was.crashes, was.itemCrashes, was.again = nil, nil, nil
   elseif state == "queued" and not was.again and isSentAgain() then
     -- Its attempt has ended since, and BullMQ is yet to be told.
     return { "LOST" }
@@ -54,17 +51,15 @@ local function start(run)
   elseif state ~= "queued" then
     -- The attempt before never ended: its worker died. Its crash was counted when it started.
     local crash, named = unpack(redis.call("HMGET", run.task, "crash", "open"))
-    local wait, most = string.match(crash or "", "^(%d+) (%d+)$")
-    wait, most = tonumber(wait or F.crash.delay), tonumber(most or F.crash.attempts)
+    local wait, most = crashRule(crash)
     local crashes = redis.call("HINCRBY", run.key, "crashes", 1)
-    -- The wait doubles with each crash of the task in a row. Other runs under way may count one each, until their end.
+    local deaths = crashes - (was.itemCrashes or 0)
     local _, _, inARow = readStarts(redis.call("HGET", run.stats, "starts"))
-    local others = (named == F.inSet and redis.call("ZCARD", run.open) or 1) - 1
-    wait = math.min(wait * 2 ^ (math.max(crashes, inARow - others) - 1), math.max(wait, F.crash.longest))
+    wait = crashWait(wait, deaths, inARow, countOpen(named, run.open) - 1)
     was.crashes = crashes
     redis.call("HSET", run.key, "state", "queued", "notBefore", now + wait)
     was.notBefore = now + wait
-    if crashes >= most then
+    if deaths >= most then
       redis.call("HSET", run.key, "crashed", "1")
       was.crashed = "1"
     end
@@ -75,9 +70,7 @@ local function start(run)
     return { "CANCELLED" }
   end
   if state ~= "final" and was.crashed then return { "CRASHED" } end
-  -- The wait after a crash gives people the time to stop the task: a pause holds the run in it.
-  local wait = was.notBefore and tonumber(was.notBefore)
-  if wait and now >= wait then wait = taskState == "paused" and now + HELD_FOR end
+  local wait = heldUntil(was.notBefore and tonumber(was.notBefore), taskState, now)
   if wait then
     redis.call("HSET", run.key, "state", "queued")
     return { "WAIT", wait, now }

@@ -1,5 +1,5 @@
--- Resumes a paused task at the nominal time that the caller computed from what it read. Its runs whose wait after a crash ended during
--- the pause start now; beyond HELD_AT_MOST, workers find them by themselves (start-run.lua).
+-- Resumes a paused task at the nominal time that the caller computed from what it read. Its runs and items whose wait after a crash ended
+-- during the pause start now; beyond HELD_AT_MOST, workers find them by themselves (start-run.lua).
 --
 -- A.gen: the generation read; A.nominal, A.due: "" none; A.passedFrom, A.passedTo: first and last nominal time that is passed over,
 -- "" none; A.mode: "live" or "shadow" from now on, "" as it is; A.backfill: id of the new backfill that runs what is passed over, "" none;
@@ -14,6 +14,8 @@ local held = {}
 for _, id in ipairs(openIds(open, K.open, HELD_AT_MOST - 1)) do
   local notBefore = redis.call("HGET", ours(F.keys.run, id), "notBefore")
   if notBefore and tonumber(notBefore) <= now then held[#held + 1] = id end
+  local items = redis.pcall("HGET", ours(F.keys.items, id), "held")
+  for index in string.gmatch(type(items) == "string" and items or "", "%d+") do held[#held + 1] = id .. "_" .. index end
 end
 -- Commands that fail on corrupt data come first, so that nothing is half done.
 local ends = redis.call("HGET", K.stats, "ends")

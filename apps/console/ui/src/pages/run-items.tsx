@@ -37,7 +37,7 @@ export function Items({ run }: { run: RunDetails }) {
   const isLast = !failed.pages.hasNextPage;
   const items = [...failed.items, ...(isLast ? others.items : [])];
   if (items.length === 0) return null;
-  const counts = Object(run.result) as { total?: number; failed?: number };
+  const counts = Object(run.result) as { total?: number; failed?: number; left?: number };
   return (
     <Panel
       title={w.items}
@@ -46,7 +46,7 @@ export function Items({ run }: { run: RunDetails }) {
           {counts.total === undefined ? null : (
             <span className="soft small">{w.failedItems(counts.failed ?? 0, counts.total)}</span>
           )}
-          {act && run.state === "final" && failed.items.length > 0 ? (
+          {act && run.state === "final" && (failed.items.length > 0 || counts.left) ? (
             <Button disabled={retry.isPending} onClick={() => retry.mutate(undefined)}>
               {w.retryItems}
             </Button>

@@ -7,7 +7,7 @@ local function reopen(run, outcome, now)
   redis.call("HSET", run.stats, outcome, whole(times - 1) .. " " .. whole(ms - (took or 0)))
   redis.call("HSET", run.key, "reopened", now, "e:" .. (attempts or ""), finished or now)
   redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "trace", "cancel", "crashed", "crashes",
-    "again")
+    "itemCrashes", "again")
   for _, set in ipairs({ run.history, run.failures, K.journal }) do redis.call("ZREM", set, run.id) end
   redis.call("HSET", run.task, "open", addOpen(redis.call("HGET", run.task, "open"), run.open, run.id, now))
   takePlace(ownerOf(run.name), run.id, now)

@@ -4,7 +4,7 @@
 -- Fields of a run's record that a start depends on. `rules`: "<rule> <ms>" each; `again`: it continues an attempt.
 local START_FIELDS = {
   "state", "outcome", "made", "cancel", "info", "notBefore", "started", "worker", "attempts", "fence", "crashes", "trace", "again",
-  "crashed", "v", "rules",
+  "crashed", "v", "rules", "itemCrashes",
 }
 local function readStart(runKey)
   local was = {}
