@@ -130,7 +130,7 @@ test.each([
   ["*:0/30", ["00:00", "00:30", "01:00", "01:30", "02:00"]],
   ["2:0/1", undefined],
   ["02:30", ["00:30"]],
-  ["1..3:0/30", ["00:00", "00:30", "02:00"]],
+  ["1..3:0/30", ["00:00", "00:30", "01:00", "01:30", "02:00"]],
 ])("calendar event %s in an hour that comes twice", (calendar, expected) => {
   const compiled = compileSchedule({ calendar, timezone: "Europe/Paris" });
   const [from, to] = [utc("2024-10-26T23:59:00Z"), utc("2024-10-27T02:00:00Z")];

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Component } from "../calendar/chain.js";
 import { calendarFields } from "../calendar/fields.js";
 import { formatCalendar } from "../calendar/format.js";
 import { type CalendarEvent, parseCalendar } from "../calendar/parse.js";
@@ -21,7 +22,11 @@ export const calendar: Kind<CalendarSchedule, z.ZodString> = expressionKind<Cale
     // A wrong timezone is an error even if the expression has its own zone.
     const zone = requireZone(timezone ?? "UTC", "schedule.timezone");
     const fields = calendarFields(event);
-    const elapsed = fields.hours === ALL_HOURS || isAllSixty(fields.minutes);
+    const elapsed =
+      fields.hours === ALL_HOURS ||
+      isAllSixty(fields.minutes) ||
+      recurs(event.hours) ||
+      recurs(event.minutes);
     return {
       fields,
       rule: elapsed ? ELAPSED : CALENDAR,
@@ -54,6 +59,11 @@ export function calendarZone(expression: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether values follow each other from the first one to the end, such as `0/20`, as with `*` and a step in cron. */
+function recurs(chain: readonly Component[] | undefined): boolean {
+  return chain?.some(({ start, stop, repeat }) => repeat > 0 && stop === -1 && start < repeat) ?? false;
 }
 
 function eventOf(expression: string): CalendarEvent {

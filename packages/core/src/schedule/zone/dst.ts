@@ -12,8 +12,8 @@ export interface DstRule {
 }
 
 /**
- * Cron whose minutes or hours start with `*`, and calendar events of all hours or of all minutes: each instant whose
- * wall clock matches.
+ * Cron whose minutes or hours start with `*`, and calendar events whose minutes or hours are all there are, or recur
+ * (`0/20`): each instant whose wall clock matches.
  */
 export const ELAPSED: DstRule = { gap: 0, overlap: "both" };
 /** All other cron; cronie regards jumps of more than three hours as a corrected clock. */
