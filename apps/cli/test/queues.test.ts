@@ -18,8 +18,8 @@ describe("queues", () => {
     const keys = internalsOf(storeOf(bench.client)).keys.queue("bar");
     await internalsOf(storeOf(bench.client)).link.client.hset(keys.outcomes, "succeeded", 3, "timed-out", 1);
     expect((await cli(["queues"])).stdout).toBe(
-      "QUEUE  TASKS  PAUSED  WAITING  ACTIVE  WORKERS  OLDEST  RUNS\n" +
-        "bar        2  no            0       0        0       -  3 succeeded, 1 timed-out\n",
+      "QUEUE  TASKS  PAUSED  WAITING  ACTIVE  WORKERS  LIMIT  OLDEST  RUNS\n" +
+        "bar        2  no            0       0        0  -           -  3 succeeded, 1 timed-out\n",
     );
     const {
       queues: [all],
@@ -36,6 +36,17 @@ describe("queues", () => {
     expect(await json(["queues", "--owner", "acme"])).toEqual({
       queues: [{ name: "bar", tasks: 1, workers: 0 }],
     });
+  });
+
+  it("show BullMQ's own limits", async () => {
+    await bench.client.put(task("a"));
+    const { link, keys } = internalsOf(storeOf(bench.client));
+    const meta = `${keys.queue("bar").bull}meta`;
+    await link.client.hset(meta, { concurrency: 1, max: 100, duration: 60_000 });
+    expect((await cli(["queues"])).stdout).toMatch(/ 1 run at a time, 100 runs per 1 min +-$/m);
+    const limit = { runs: 1, rate: { jobs: 100, ms: 60_000 } };
+    expect(await json(["queues"])).toMatchObject({ queues: [{ limit }] });
+    await link.client.hdel(meta, "concurrency", "max", "duration");
   });
 
   it("get a note about other namespaces if this one is empty, except for a bound owner", async () => {
@@ -67,7 +78,7 @@ describe("queues", () => {
     await bench.client.trigger("a");
     await operatorOf(bench.client).queues.pause({ queue: "bar", note: "de\nploy" }, { by: "ann" });
     const { stdout } = await cli(["queues"]);
-    expect(stdout).toMatch(/^bar +1 {2}yes +1 +0 +0 +\d+ m?s$/m);
+    expect(stdout).toMatch(/^bar +1 {2}yes +1 +0 +0 +- +\d+ m?s$/m);
     expect(stdout).toMatch(/\nbar is paused since .* \(.*\) by ann: de\\nploy\n/);
     expect(stdout).toContain("\nbar has 1 waiting job and no worker. ");
     const {

@@ -5,7 +5,10 @@ import type { Registry } from "prom-client";
 import { scraped, shared, withinASecond } from "./scrape.js";
 
 /** A series with 0 for each of them; the codes of Redis errors join when they occur. */
-const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}` | "FROZEN" | "ALERTS_FAIL">, 0> = {
+const STATUS_CODES: Record<
+  Exclude<StatusCode, `REDIS_${string}` | Exclude<(typeof NOTE_CODES)[number], "QUEUE_PAUSED">>,
+  0
+> = {
   EMPTY: 0,
   NO_NODE: 0,
   NODES_NOT_READY: 0,
@@ -19,7 +22,7 @@ const STATUS_CODES: Record<Exclude<StatusCode, `REDIS_${string}` | "FROZEN" | "A
   JOBS_WAIT: 0,
 };
 
-const NOTE_CODES = ["FROZEN", "QUEUE_PAUSED", "ALERTS_FAIL"] as const satisfies StatusCode[];
+const NOTE_CODES = ["FROZEN", "QUEUE_PAUSED", "JOBS_LIMITED", "ALERTS_FAIL"] as const satisfies StatusCode[];
 
 /**
  * The state of the whole namespace, read once at each scrape. Omitted if Redis does not answer, because it is not this

@@ -19,6 +19,21 @@ export type Work = Pick<Gap, "queue" | "type">;
 export const notReadyFields = { why: text.optional(), silentMs: count.optional() };
 export type NotReady = Readonly<z.output<z.ZodObject<typeof notReadyFields>>>;
 
+export const limitShape = z
+  .object({
+    runs: count
+      .exactOptional()
+      .describe("Most jobs at a time, over all workers: BullMQ's global concurrency."),
+    rate: z
+      .object({ jobs: count, ms: count })
+      .exactOptional()
+      .describe("Most jobs that start within a period. A rate that is an option of workers is not stored."),
+    holds: z.enum(["runs", "rate"]).exactOptional().describe("The limit that holds jobs back now."),
+  })
+  .meta({ id: "QueueLimit" });
+/** BullMQ's own limits of a queue. */
+export type QueueLimit = Readonly<z.output<typeof limitShape>>;
+
 const waitingFields = {
   queue: text,
   jobs: count.exactOptional().describe("Number of jobs that wait."),
@@ -28,6 +43,7 @@ const waitingFields = {
   longestMs: count
     .exactOptional()
     .describe("Time since the start of the run that has been under way longest."),
+  limit: limitShape.exactOptional().describe("The limit that holds them, if one does."),
 };
 /** Jobs of a queue that wait for longer than they should. Numbers that are not known, or not the reader's, are absent. */
 export type WaitingJobs = Readonly<z.output<z.ZodObject<typeof waitingFields>>>;
@@ -97,12 +113,19 @@ export function reasonShapes<const More extends z.ZodRawShape>(more: More) {
     of("TASK_HELD", { queue: text, held: text, from: text, to: text }),
     of("OVERDUE", { queue: text, most: dueOwnerShape.exactOptional() }),
     of("JOBS_WAIT", waitingFields),
+    // No run hangs: a limit of BullMQ's holds them.
+    of("JOBS_LIMITED", waitingFields),
   ] as const;
 }
 
 export const statusReason = z.union(reasonShapes({})).meta({ id: "StatusReason" });
 /** The facts of one reason why a namespace is not on time, or of a note beside them. Times in UTC ms of Redis time. */
 export type StatusReasonFacts = z.output<typeof statusReason>;
+
+/** Whether work is late for this reason and continues: the state is `behind`, not `stopped`. */
+export function isLate({ code }: { readonly code: StatusCode }): boolean {
+  return code === "OVERDUE" || code === "JOBS_WAIT";
+}
 
 /** Reasons why a namespace is not on time, most severe first; the codes of Redis errors come before all others. */
 export type StatusCode = StatusReasonFacts["code"];

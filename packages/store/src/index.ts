@@ -48,7 +48,7 @@ export { type ServerInfo, type SlowCommand, unsafeSettings } from "./redis/serve
 export type { Subscription } from "./redis/subscription.js";
 export { untilRedisAnswers } from "./redis/until-redis-answers.js";
 export { assertKnown } from "./registry.js";
-export { type Attempt, decodeOutcomes, LONGEST_TEXT } from "./run/codec.js";
+export { type Attempt, decodeOutcomes, LONGEST_TEXT, usualMsOf } from "./run/codec.js";
 export type { Skip } from "./run/ledger.js";
 export type { Recent, ShortRun } from "./run/recent.js";
 export type { LastRun } from "./run/run-reads.js";

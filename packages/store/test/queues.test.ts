@@ -93,7 +93,7 @@ onEveryEngine("queues", (connection) => {
   it("report the age of the oldest waiting job of any priority, since its enqueueing or last attempt", async () => {
     expect(await state()).toEqual({
       paused: undefined,
-      limited: false,
+      limit: undefined,
       waiting: 0,
       active: 0,
       oldestWaitingMs: undefined,

@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration } from "@carillon/ops/words";
+import { duration, limitText } from "@carillon/ops/words";
 import { noteIfEmpty, type Register } from "../command.js";
 import { type Column, table } from "../table.js";
 import { counted, printable } from "../text.js";
@@ -13,8 +13,8 @@ export const registerQueues: Register = (program, out) => {
       "queues",
       "queues: state, waiting jobs, workers, and outcomes of runs; pause, resume, limit or delete one",
       "Lists the queues that hold tasks: whether each is paused, how many jobs wait in it and for how long, how many\n" +
-        "workers it has, and how many runs ended how, deleted tasks included. With --owner: only that owner's tasks, and\n" +
-        "no jobs and runs.",
+        "workers it has, BullMQ's own limits of it, and how many runs ended how, deleted tasks included. With --owner: only\n" +
+        "that owner's tasks, and no jobs and runs.",
     )
     .answer(
       async ({ ops, client, options }) => {
@@ -63,6 +63,12 @@ const COLUMNS: Column<QueueView>[] = [
     right: true,
     value: (queue) => count(queue.workers),
     colour: ({ workers }) => (workers === 0 ? "red" : undefined),
+  },
+  {
+    title: "LIMIT",
+    rank: 1,
+    value: ({ limit }) => (limit ? limitText(limit) : "-"),
+    colour: ({ limit }) => (limit?.holds ? "yellow" : undefined),
   },
   {
     title: "OLDEST",

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { AnswerTo } from "@carillon/ops";
-import { duration, reasonText, remedyText } from "@carillon/ops/words";
+import { duration, isLate, reasonText, remedyText } from "@carillon/ops/words";
 import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";
@@ -87,7 +87,7 @@ function page(status: Status, screen: Screen): string {
 function headline({ state, behind, reasons }: Status): string {
   if (state === "on-time") return "on time";
   if (state === "behind") return `${duration(behind)} behind`;
-  const [first, ...more] = reasons.filter(({ code }) => code !== "OVERDUE" && code !== "JOBS_WAIT");
+  const [first, ...more] = reasons.filter((reason) => !isLate(reason));
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
   return printable(`stopped: ${first && reasonText(first, CLI_VOICE).replace(/\.$/, "")}${others}`);
 }

@@ -181,7 +181,7 @@ export const opsWords = {
     },
     nodeColumns: ["Node", "State", "Heartbeat", "Started", "Version", "Time zones", "Clock"],
     workerColumns: ["Worker", "State", "Heartbeat", "Running", "Queues", "Types", "Versions"],
-    queueColumns: ["Queue", "Tasks", "Waiting", "Active", "Oldest waits", "Workers", "Jobs"],
+    queueColumns: ["Queue", "Tasks", "Waiting", "Active", "Limit", "Oldest waits", "Workers", "Jobs"],
     actions: "Actions",
     offset: (ms: number) => `${ms > 0 ? "+" : ""}${ms} ms`,
     jobs: "Bull Board",

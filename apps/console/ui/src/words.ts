@@ -246,6 +246,7 @@ export const words = {
       OVERDUE: "Overdue tasks",
       JOBS_NOT_TAKEN: "Workers",
       JOBS_WAIT: "Runs under way",
+      JOBS_LIMITED: "Queues",
     } as Partial<Record<StatusCode, string>>,
   },
   list: {

@@ -4,6 +4,7 @@ import type {
   Gap,
   NotReady,
   PauseFacts,
+  QueueLimit,
   StatusReasonFacts,
   UnsafeSetting,
   WaitingJobs,
@@ -42,7 +43,9 @@ export function reasonText(reason: StatusReasonFacts, time = formatInstant): str
     case "OVERDUE":
       return `the queue ${reason.queue} has occurrences that are due and that no node has claimed${reason.most ? `: ${dueOwnerText(reason.most)}` : ""}.`;
     case "JOBS_WAIT":
-      return `the queue ${reason.queue}: ${waitText(reason)}${busyText(reason)}.`;
+      return `the queue ${reason.queue}: ${waitText(reason)}${busyText(reason)}${holdsText(reason.limit)}.`;
+    case "JOBS_LIMITED":
+      return `the queue ${reason.queue}: ${waitText(reason)}${holdsText(reason.limit)}.`;
     default:
       return reason.text;
   }
@@ -150,6 +153,24 @@ function busyText({ workers, active, longestMs }: WaitingJobs): string {
 
 function number(n: number): string {
   return n.toLocaleString("en");
+}
+
+function holdsText(limit: Loose<QueueLimit> = {}): string {
+  const { holds } = limit;
+  return holds === undefined
+    ? ""
+    : `; BullMQ's own limit of ${limitText({ [holds]: limit[holds], holds })} holds them`;
+}
+
+/** BullMQ's own limits of a queue: `4 runs at a time, 100 runs per 1 min`. */
+export function limitText({ runs, rate, holds }: Loose<QueueLimit>): string {
+  const count = (jobs: number) => (jobs === 1 ? "1 run" : `${jobs} runs`);
+  const limits = [
+    ...(runs === undefined ? [] : [`${count(runs)} at a time`]),
+    ...(rate ? [`${count(rate.jobs)} per ${duration(rate.ms)}`] : []),
+  ];
+  // The option of a worker is not stored.
+  return limits.length === 0 && holds === "rate" ? "runs per period" : limits.join(", ");
 }
 
 /** A time in whole seconds. */

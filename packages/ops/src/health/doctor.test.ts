@@ -164,6 +164,25 @@ const FAULTS: [what: string, code: string, "error" | "warning", plant: () => Pro
         .queues.pause({ queue: QUEUE })
         .then(({ changed }) => changed),
   ],
+  [
+    "a queue is paused by plain BullMQ",
+    "QUEUE_PAUSED",
+    "error",
+    () => internalsOf(store).link.client.hset(`${keys().bull}meta`, "paused", 1),
+  ],
+  [
+    "a limit of BullMQ's holds jobs",
+    "JOBS_LIMITED",
+    "warning",
+    async () => {
+      const { link } = internalsOf(store);
+      await client.trigger("healthy");
+      const [run = ""] = await link.client.lrange(`${keys().bull}wait`, 0, 0);
+      await link.client.hset(keys().run(run), "of", `system/healthy ${Date.now() - 90_000} n`);
+      await link.client.lpush(`${keys().bull}active`, "other");
+      await link.client.hset(`${keys().bull}meta`, "concurrency", 1);
+    },
+  ],
   ["a freeze holds", "FROZEN", "warning", () => operatorOf(client).freezes.put({ all: true })],
   ["a queue has no worker", "NO_WORKER", "error", () => client.put(task("a", { queue: "other" }))],
   ["a type has no worker", "TYPE_UNHANDLED", "error", () => client.put(task("a", { type: "unknown" }))],

@@ -10,6 +10,7 @@ import {
   type Carrier,
   carrierOf,
   formatInstead,
+  isLate,
   parseLocalName,
   type StatusReasonFacts,
   type TaskSchedule,
@@ -35,8 +36,6 @@ const [HERD, SPREAD] = [100, 20];
 const UNDELIVERED = { failed: 3_600_000, late: 60_000 };
 /** A first occurrence may be this late, in ms. */
 const PATIENCE = 60_000;
-/** Codes of the status that were caused on purpose, that pass, or that stop no work. */
-const MILD = new Set(["FROZEN", "QUEUE_PAUSED", "OVERDUE", "JOBS_WAIT", "ALERTS_FAIL"]);
 
 interface Sampled {
   readonly queue: string;
@@ -77,10 +76,11 @@ export const doctor = operation({
 async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
   const { store } = scope;
   const { reasons, notes, at } = await readStatus(scope);
-  const found: Finding[] = [...reasons, ...notes].map((reason) => ({
-    ...reason,
-    severity: MILD.has(reason.code) ? "warning" : "error",
-  }));
+  // As the exit codes of the status: an error is what stops work.
+  const found: Finding[] = [
+    ...reasons.map((one) => ({ ...one, severity: isLate(one) ? ("warning" as const) : ("error" as const) })),
+    ...notes.map((one) => ({ ...one, severity: "warning" as const })),
+  ];
   const skipped: string[] = [];
   const writable = !reasons.some(({ code }) => code.startsWith("REDIS_"));
   if (at === undefined) return diagnosisOf(found, [], ["all others: Redis does not answer"]);

@@ -361,20 +361,13 @@ it("is `behind` while runs wait for busy workers for a minute, with the longest 
 
 it("says nothing about runs that wait for less, that were started before, or that are held back on purpose", async () => {
   const { link, keys } = internalsOf(store);
-  const { bull, run } = keys.queue(QUEUE);
+  const { run } = keys.queue(QUEUE);
   await put("t", { overlap: "allow" });
   await queueUp("t", 2, 50_000);
   await hold(65_000);
   expect((await statusOf(client)).reasons).toEqual([]);
   const [waiting = ""] = await queueUp("t", 0, 70_000);
   expect(codes((await statusOf(client)).reasons)).toEqual(["JOBS_WAIT"]);
-  await link.client.hset(`${bull}meta`, "concurrency", 1);
-  expect((await statusOf(client)).reasons).toEqual([]);
-  await link.client.hset(`${bull}meta`, "concurrency", 2);
-  expect(codes((await statusOf(client)).reasons)).toEqual(["JOBS_WAIT"]);
-  await link.client.set(`${bull}limiter`, 1, "PX", 60_000);
-  expect((await statusOf(client)).reasons).toEqual([]);
-  await link.client.del(`${bull}limiter`);
   await operatorOf(client).queues.pause({ queue: QUEUE });
   expect((await statusOf(client)).reasons).toEqual([]);
   await operatorOf(client).queues.resume({ queue: QUEUE });
@@ -382,6 +375,82 @@ it("says nothing about runs that wait for less, that were started before, or tha
   // A retry that waits: its run was started.
   await link.client.hset(run(waiting), "started", await store.serverTime());
   expect((await statusOf(client)).reasons).toEqual([]);
+});
+
+/** The task has had `runs` runs that took `ms` each. */
+async function usually(id: string, runs: number, ms: number): Promise<void> {
+  const { link, keys } = internalsOf(store);
+  await link.client.hset(keys.queue(QUEUE).stats(`system/${id}`), "succeeded", `${runs} ${runs * ms}`);
+}
+
+it("notes jobs that a limit of BullMQ's holds, with the limit, how many and since when", async () => {
+  const { link, keys } = internalsOf(store);
+  const { bull } = keys.queue(QUEUE);
+  await put("t", { overlap: "allow" });
+  await usually("t", 4, 40_000);
+  await queueUp("t", 35, 84_000);
+  await hold(65_000);
+  await link.client.hset(`${bull}meta`, "concurrency", 1);
+  const { state, reasons, notes, behind, queues, at } = await statusOf(client);
+  expect([state, behind, reasons]).toEqual(["on-time", 0, []]);
+  expect(notes).toMatchObject([
+    {
+      code: "JOBS_LIMITED",
+      queue: QUEUE,
+      message: expect.stringMatching(
+        /^the queue bells: 34 jobs wait, the oldest for 1 min 2\d s; BullMQ's own limit of 1 run at a time holds them\.$/,
+      ),
+      remedy: expect.stringContaining("setGlobalConcurrency"),
+    },
+  ]);
+  expect((at ?? 0) - (notes[0]?.since ?? 0)).toBeGreaterThanOrEqual(84_000);
+  expect(queues).toMatchObject([{ limit: { runs: 1, holds: "runs" } }]);
+  // A bound client learns the limit, not how much others run.
+  await put("mine", { owner: "acme" });
+  const acme = new Client({ store, owner: "acme" });
+  await acme.trigger({ id: "mine", owner: "acme" });
+  const { run } = keys.queue(QUEUE);
+  for (const id of await link.client.lrange(`${bull}wait`, 0, 0))
+    await link.client.hset(run(id), "of", `acme/mine ${(at ?? 0) - 84_000} n`);
+  expect((await statusOf(acme)).notes[0]?.message).toMatch(
+    /^the queue bells: runs wait for a worker, the oldest for 1 min 2\d s; BullMQ's own limit of 1 run at a time holds them\.$/,
+  );
+});
+
+it("notes jobs that a rate holds, though their workers hold none", async () => {
+  const { link, keys } = internalsOf(store);
+  const { bull } = keys.queue(QUEUE);
+  await put("t", { overlap: "allow" });
+  await queueUp("t", 2, 84_000);
+  expect(codes((await statusOf(client)).reasons)).toEqual(["JOBS_NOT_TAKEN"]);
+  await link.client.set(`${bull}limiter`, 1, "PX", 600_000);
+  const worker = await statusOf(client);
+  expect([codes(worker.reasons), codes(worker.notes)]).toEqual([[], ["JOBS_LIMITED"]]);
+  expect(worker.notes[0]?.message).toContain("BullMQ's own limit of runs per period holds them.");
+  await link.client.hset(`${bull}meta`, { max: 100, duration: 60_000 });
+  expect((await statusOf(client)).notes[0]?.message).toContain("limit of 100 runs per 1 min holds them.");
+});
+
+it("is `behind` while runs that hang fill a limit of BullMQ's", async () => {
+  const { link, keys } = internalsOf(store);
+  const { bull } = keys.queue(QUEUE);
+  await put("t", { overlap: "allow" });
+  await queueUp("t", 6, 90_000);
+  for (let i = 0; i < 4; i++) await hold(30_000);
+  await link.client.hset(`${bull}meta`, "concurrency", 4);
+  expect(codes((await statusOf(client)).notes)).toEqual(["JOBS_LIMITED"]);
+  // More than a minute, as long as the usual time is not known.
+  const [oldest = ""] = await link.client.lrange(`${bull}active`, 0, 0);
+  await link.client.hset(keys.queue(QUEUE).run(oldest), "started", (await store.serverTime()) - 61_000);
+  const { state, reasons, notes } = await statusOf(client);
+  expect([state, codes(reasons), notes]).toEqual(["behind", ["JOBS_WAIT"], []]);
+  expect(reasons[0]?.message).toMatch(
+    /^the queue bells: 2 jobs wait, .*has 4 runs under way, the longest for 1 min \d+ s; BullMQ's own limit of 4 runs at a time holds them\.$/,
+  );
+  await usually("t", 4, 40_000);
+  expect(codes((await statusOf(client)).notes)).toEqual(["JOBS_LIMITED"]);
+  await usually("t", 4, 30_000);
+  expect(codes((await statusOf(client)).reasons)).toEqual(["JOBS_WAIT"]);
 });
 
 it("is `stopped` while a worker that holds nothing takes no job", async () => {

@@ -1,4 +1,4 @@
-import { pauseShape, statusReason } from "@carillon/core/internal";
+import { limitShape, pauseShape, statusReason } from "@carillon/core/internal";
 import { readStatus } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
@@ -11,6 +11,7 @@ const queue = z.object({
   behind: count.describe("Age of the oldest due occurrence that no node has claimed, in ms; 0: none."),
   waiting: count.optional(),
   active: count.optional(),
+  limit: limitShape.optional().describe("BullMQ's own limits, if there are any."),
   oldestWaitingMs: count.optional(),
 });
 
@@ -33,7 +34,7 @@ export const status = operation({
         .array(statusReason)
         .readonly()
         .describe(
-          "Facts that do not change the state: freezes, pauses of queues that recorded their time, and receivers that do not take their alerts.",
+          "Facts that do not change the state: freezes, pauses of queues that recorded their time, jobs that a limit of BullMQ's holds, and receivers that do not take their alerts.",
         ),
       queues: z.array(queue).readonly(),
       nodes: z.object({ alive: count, ready: count }),

@@ -1,5 +1,5 @@
 import { OUTCOMES } from "@carillon/core";
-import { pauseShape } from "@carillon/core/internal";
+import { limitShape, pauseShape } from "@carillon/core/internal";
 import type { QueueState } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
@@ -15,6 +15,7 @@ const queue = z.object({
   workers: count.optional().describe("Connected BullMQ workers. Missing: Redis does not say."),
   waiting: count.optional().describe("Jobs that a worker could take."),
   active: count.optional().describe("Jobs that workers hold."),
+  limit: limitShape.optional().describe("BullMQ's own limits, if there are any."),
   oldestWaitingMs: count.optional().describe("Age of the job that has waited longest."),
   outcomes: z
     .record(z.enum(OUTCOMES), count)
@@ -42,7 +43,7 @@ export const listQueues = operation({
         store.queues.state(name),
         owner === undefined ? store.runs.outcomes(name) : undefined,
       ]);
-      const { paused, limited: _, ...jobs } = state ?? ({} as Partial<QueueState>);
+      const { paused, ...jobs } = state ?? ({} as Partial<QueueState>);
       return {
         name,
         tasks,

@@ -6,8 +6,8 @@ import {
   type TaskName,
 } from "@carillon/core";
 import { localName, type ScheduleCache } from "@carillon/core/internal";
-import { previewOf, statsView } from "@carillon/sdk/internal";
-import type { Timing } from "@carillon/store";
+import { previewOf } from "@carillon/sdk/internal";
+import { type Timing, usualMsOf } from "@carillon/store";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { countTimes } from "../occurrences/walk.js";
 import type { Call } from "../operation.js";
@@ -116,7 +116,7 @@ export class Details {
     }
     const stats = await store.runs.manyStats(this.#gaps.map(({ task }) => task));
     for (const [i, { task, gap }] of this.#gaps.entries()) {
-      const { usualMs } = statsView(stats[i]?.stored ?? {}, 0, 0);
+      const usualMs = usualMsOf(stats[i]?.stored ?? {});
       if (usualMs === undefined || usualMs <= gap) continue;
       const message = `its runs take ${usualMs} ms, longer than the ${gap} ms to the next time.`;
       const remedy = "Give a longer interval, or see the overlap policy.";

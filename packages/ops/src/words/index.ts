@@ -10,6 +10,7 @@ export {
   duration,
   FAILURES,
   formatInstant,
+  limitText,
   ownerLimitText,
   relative,
   SUCCESSES,

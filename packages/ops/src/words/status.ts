@@ -5,6 +5,11 @@ export function reasonText(reason: StatusReasonFacts, { time }: Voice): string {
   return factText(reason, time);
 }
 
+const RAISE = {
+  runs: "setGlobalConcurrency, removeGlobalConcurrency",
+  rate: "the limiter of its workers, or setGlobalRateLimit, removeGlobalRateLimit",
+};
+
 /** Remedies of reasons, in a sentence or two; reasons with the same remedy have the same text. */
 export function remedyText(reason: StatusReasonFacts, { surface }: Voice): string {
   const cli = surface === "cli";
@@ -49,6 +54,8 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
     }
     case "JOBS_WAIT":
       return `If runs hang: ${cli ? "carillon running, then carillon cancel RUN, or cancel --all --owner OWNER" : "cancel them on the page of runs"}. If they only take long: more workers, or a higher concurrency.`;
+    case "JOBS_LIMITED":
+      return `If that is not on purpose, raise or remove it: ${RAISE[reason.limit?.holds ?? "rate"]} of BullMQ's Queue.`;
     default:
       return reason.hint ?? "See the log of Redis.";
   }

@@ -2,6 +2,7 @@ import { ALERTS_QUEUE, parseTask } from "@carillon/core";
 import {
   CARRIERS,
   deliveryPayload,
+  isLate,
   parseTarget,
   reasonText,
   type StatusReasonFacts,
@@ -111,7 +112,7 @@ export class AlertWatch {
 }
 
 /** The kind of alert that a reason of the status raises. None if work is late but continues. */
-function kindOf({ code }: StatusReasonFacts): "no-worker" | "stopped" | undefined {
-  if (code === "OVERDUE" || code === "JOBS_WAIT") return undefined;
-  return code === "NO_WORKER" ? "no-worker" : "stopped";
+function kindOf(reason: StatusReasonFacts): "no-worker" | "stopped" | undefined {
+  if (isLate(reason)) return undefined;
+  return reason.code === "NO_WORKER" ? "no-worker" : "stopped";
 }

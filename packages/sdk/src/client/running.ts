@@ -1,6 +1,6 @@
 import type { Run, TaskName, TaskRef } from "@carillon/core";
+import { usualMsOf } from "@carillon/store";
 import type { Scope } from "./scope.js";
-import { statsView } from "./stats.js";
 
 /** Runs under way that are to be listed: those of all tasks, or of one task or queue. */
 export interface RunningFilter {
@@ -46,6 +46,6 @@ export async function running(
   return runs.map((run, i) => ({
     ...run,
     runningMs: Math.max(0, now - (run.started ?? now)),
-    usualMs: statsView(stats[i]?.stored ?? {}, 0, 0).usualMs,
+    usualMs: usualMsOf(stats[i]?.stored ?? {}),
   }));
 }

@@ -7,7 +7,7 @@ import {
   type TaskState,
 } from "@carillon/core";
 import { FAILURES, SUCCESSES } from "@carillon/core/internal";
-import { decodeOutcomes } from "@carillon/store";
+import { decodeOutcomes, usualMsOf } from "@carillon/store";
 
 /** A task's statistics. Times in UTC ms, durations in ms. */
 export interface TaskStats {
@@ -106,7 +106,7 @@ export function statsView(
     lastMs: time("lastMs"),
     lastLateMs: last.lateMs,
     lastWaitMs: last.waitMs,
-    usualMs: successes > 0 ? Math.round(number("successMs") / successes) : undefined,
+    usualMs: usualMsOf(stored),
     incidents: (stored.incidents?.split(" ") ?? []) as AlertKind[],
     successMs: number("successMs"),
     failureMs: number("failureMs"),

@@ -1,5 +1,5 @@
 import type { TaskName } from "@carillon/core";
-import { localName, type PauseFacts, runOfJob, shardOf } from "@carillon/core/internal";
+import { localName, type PauseFacts, type QueueLimit, runOfJob, shardOf } from "@carillon/core/internal";
 import { Cluster, type Redis } from "ioredis";
 import { ONCE_ARGS } from "../marks.js";
 import { failsForAll } from "../redis/redis-error.js";
@@ -22,8 +22,8 @@ export type QueuePause = PauseFacts;
 export interface QueueState {
   /** Undefined: the queue is not paused. */
   readonly paused: QueuePause | undefined;
-  /** A limit of BullMQ's holds jobs back: its concurrency of the queue, or its rate. */
-  readonly limited: boolean;
+  /** BullMQ's own limits of the queue, and the one that holds jobs back now. Undefined: there are none. */
+  readonly limit: QueueLimit | undefined;
   /** Jobs that a worker could take, if the queue is not paused. */
   readonly waiting: number;
   /** Jobs that workers hold. */
@@ -41,7 +41,10 @@ type StateAnswer = [
   waiting: number,
   active: number,
   oldest: string,
-  limited: 0 | 1,
+  runs: string,
+  rate: string,
+  period: string,
+  holds: "runs" | "rate" | "",
 ];
 
 const READ_QUEUE = script("read-queue", {
@@ -246,14 +249,28 @@ export class WorkerConnections {
   }
 }
 
-function decode([paused, about, waiting, active, oldest, limited]: StateAnswer): QueueState {
+function decode([paused, about, waiting, active, oldest, ...limit]: StateAnswer): QueueState {
   return {
     paused: paused === "" ? undefined : readPause(about),
-    limited: limited === 1,
+    limit: decodeLimit(...limit),
     waiting,
     active,
     oldestWaitingMs: oldest === "" ? undefined : Number(oldest),
   };
+}
+
+function decodeLimit(
+  runs: string,
+  rate: string,
+  period: string,
+  holds: "runs" | "rate" | "",
+): QueueLimit | undefined {
+  const limit = {
+    ...(Number(runs) > 0 && { runs: Number(runs) }),
+    ...(Number(rate) > 0 && Number(period) > 0 && { rate: { jobs: Number(rate), ms: Number(period) } }),
+    ...(holds !== "" && { holds }),
+  };
+  return Object.keys(limit).length > 0 ? limit : undefined;
 }
 
 /** Empty if nothing is stored, or foreign data. */

@@ -203,6 +203,12 @@ export function decodeStats(hash: Readonly<Record<string, string>>): Record<stri
   };
 }
 
+/** The usual duration of a task's runs, in ms: the mean of those that succeeded. Undefined: there are none. */
+export function usualMsOf(stats: Readonly<Record<string, string>>): number | undefined {
+  const successes = [...SUCCESSES].reduce((sum, outcome) => sum + Number(stats[outcome] ?? 0), 0);
+  return successes > 0 ? Math.round(Number(stats["successMs"] ?? 0) / successes) : undefined;
+}
+
 /** Number of ended runs by outcome, from fields that are named after outcomes. */
 export function decodeOutcomes(stored: Readonly<Record<string, string>>): Record<Outcome, number> {
   const counts = OUTCOMES.map((outcome) => [outcome, Number(stored[outcome] ?? 0)]);

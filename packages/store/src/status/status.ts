@@ -1,4 +1,4 @@
-import { ALERTS_QUEUE, type Freeze, type TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, type Freeze, type Run, type TaskName } from "@carillon/core";
 import {
   frozenAt,
   type Gap,
@@ -11,6 +11,7 @@ import {
 import { isAlive, type NodeInfo, type WorkerInfo } from "../beats.js";
 import type { QueuePause, QueueState } from "../bull/queues.js";
 import { redisError } from "../redis/connection.js";
+import { usualMsOf } from "../run/codec.js";
 import type { Store } from "../store.js";
 import { nextOf } from "../task/next-of.js";
 import type { Coverage } from "./coverage.js";
@@ -24,7 +25,7 @@ import { type NodeView, nodeView } from "./node-view.js";
 export type StatusState = "on-time" | "behind" | "stopped";
 
 /** A queue, and how far its occurrences are behind. For a bound client: without the jobs of all owners. */
-export interface QueueStatus extends Partial<Omit<QueueState, "paused" | "limited">> {
+export interface QueueStatus extends Partial<Omit<QueueState, "paused">> {
   readonly name: string;
   /**
    * Workers take no jobs. Since when (UTC ms), by whom and why, as far as the pause recorded it: one by plain BullMQ
@@ -47,8 +48,8 @@ export interface StatusFacts {
   /** Most severe first; empty if the state is `on-time`. */
   readonly reasons: readonly StatusReasonFacts[];
   /**
-   * Facts that do not change the state: freezes (`FROZEN`), pauses of queues that recorded their time (`QUEUE_PAUSED`), and receivers that do
-   * not take their alerts (`ALERTS_FAIL`).
+   * Facts that do not change the state: freezes (`FROZEN`), pauses of queues that recorded their time (`QUEUE_PAUSED`), jobs that a limit of
+   * BullMQ's holds (`JOBS_LIMITED`), and receivers that do not take their alerts (`ALERTS_FAIL`).
    */
   readonly notes: readonly StatusReasonFacts[];
   readonly queues: readonly QueueStatus[];
@@ -134,6 +135,7 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
   const notes = [
     ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
     ...readings.flatMap(({ queue }) => (isPlanned(queue) ? pauseOf(queue) : [])),
+    ...waiting.filter(({ code }) => code === "JOBS_LIMITED"),
     ...(names.includes(ALERTS_QUEUE) ? await failingDeliveries(scope, now) : []),
   ];
   const late = readings
@@ -146,7 +148,11 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
   const ofOwner = (reason: StatusReasonFacts) => (owner === undefined ? reason : { ...reason, owner });
   return {
     state: stops.length > 0 ? "stopped" : slow.length > 0 ? "behind" : "on-time",
-    behind: Math.max(0, late[0]?.queue.behind ?? 0, waiting[0]?.waitedMs ?? 0),
+    behind: Math.max(
+      0,
+      late[0]?.queue.behind ?? 0,
+      waiting.find(({ code }) => code !== "JOBS_LIMITED")?.waitedMs ?? 0,
+    ),
     at: now,
     reasons: [...stops, ...slow].map(ofOwner),
     notes: notes.map(ofOwner),
@@ -230,7 +236,7 @@ async function readQueue(
     return due < now ? [{ due, type: task.definition.type }] : [];
   });
   const due = owner === undefined ? earliest : Math.min(now, ...dues.map((one) => one.due));
-  const { paused, limited: _, ...jobs } = state ?? ({} as Partial<QueueState>);
+  const { paused, ...jobs } = state ?? ({} as Partial<QueueState>);
   return {
     queue: {
       name,
@@ -263,8 +269,8 @@ function newest(times: readonly number[]): number | undefined {
 }
 
 /**
- * Runs of a queue that wait too long for a worker: because its workers are busy, or although they are not. Not if the
- * queue is held back on purpose, or has another reason.
+ * Runs of a queue that wait too long for a worker: because its workers are busy, although they are not, or because a
+ * limit of BullMQ's holds them. Not if the queue is paused, or has another reason.
  */
 async function jobsWait(
   { store, owner }: StatusScope,
@@ -272,29 +278,47 @@ async function jobsWait(
   gaps: readonly Gap[],
   working: readonly WorkerInfo[],
   now: number,
-): Promise<({ code: "JOBS_WAIT" | "JOBS_NOT_TAKEN"; since: number } & WaitingJobs)[]> {
+): Promise<({ code: "JOBS_WAIT" | "JOBS_NOT_TAKEN" | "JOBS_LIMITED"; since: number } & WaitingJobs)[]> {
   const waitedMs = now - enqueued;
-  if (!state || state.paused || state.limited || waitedMs < IDLE_PATIENCE || name === ALERTS_QUEUE) return [];
+  if (!state || state.paused || waitedMs < IDLE_PATIENCE || name === ALERTS_QUEUE) return [];
   if (gaps.some((gap) => gap.queue === name && gap.workers === 0)) return [];
   const taking = working.filter(({ queues, stopping }) => !stopping && queues.includes(name)).length;
   const connected = Math.max(taking, workers ?? 0);
   const ended = { from: now - IDLE_PATIENCE, to: now };
-  const idle = state.active === 0 && connected > 0 && (await store.runs.countEnded(name, ended)) === 0;
+  const limit = state.limit?.holds && state.limit;
+  const idle =
+    !limit && state.active === 0 && connected > 0 && (await store.runs.countEnded(name, ended)) === 0;
   if (!idle && waitedMs < PATIENCE) return [];
   const held = idle ? [] : await store.runs.many(name, await store.queues.held(name, SAMPLE));
   const started = waitsSince(held.flatMap((run) => run.started ?? []));
+  const limited = limit && !(await someHang({ store }, held, now));
   const counts = { jobs: state.waiting, workers: connected, active: state.active };
   return [
     {
-      code: idle ? ("JOBS_NOT_TAKEN" as const) : ("JOBS_WAIT" as const),
+      code: idle ? "JOBS_NOT_TAKEN" : limited ? "JOBS_LIMITED" : "JOBS_WAIT",
       queue: name,
       since: enqueued,
       waitedMs,
+      ...(limit && { limit }),
       // A bound client does not learn how much others run.
       ...(owner === undefined && counts),
       ...(owner === undefined && started !== undefined && { longestMs: Math.max(0, now - started) }),
     },
   ];
+}
+
+/** Whether a run takes more than twice its usual time, or more than a minute if that is not known. */
+async function someHang(
+  { store }: Pick<StatusScope, "store">,
+  held: readonly Run[],
+  now: number,
+): Promise<boolean> {
+  const long = held.filter(({ started = now }) => now - started > LATE);
+  const stats = await store.runs.manyStats(long.map(({ task }) => task));
+  return long.some(({ started = now }, i) => {
+    const usualMs = usualMsOf(stats[i]?.stored ?? {});
+    return now - started > (usualMs === undefined ? PATIENCE : 2 * usualMs);
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration, silenceText } from "@carillon/ops/words";
+import { duration, limitText, silenceText } from "@carillon/ops/words";
 import { useState } from "react";
 import { Link } from "wouter";
 import { call, ROOT } from "../lib/api.js";
@@ -132,7 +132,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
       <table className="plain">
         <TableHead of={act ? [...w.queueColumns, w.actions] : w.queueColumns} />
         <tbody>
-          {queues.map(({ name, tasks, paused, waiting, active, workers, oldestWaitingMs }) => (
+          {queues.map(({ name, tasks, paused, waiting, active, limit, workers, oldestWaitingMs }) => (
             <tr key={name}>
               <td>
                 <Link href={`/tasks?queue=${encodeURIComponent(name)}`} data-row>
@@ -148,6 +148,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
               <td>{tasks.toLocaleString("en")}</td>
               <td>{waiting ?? words.none}</td>
               <td>{active ?? words.none}</td>
+              <td>{limit === undefined ? words.none : limitText(limit)}</td>
               <td>{oldestWaitingMs === undefined ? words.none : duration(oldestWaitingMs)}</td>
               <td>{workers ?? words.none}</td>
               <td>

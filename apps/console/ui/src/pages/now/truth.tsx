@@ -29,6 +29,7 @@ const PLACES: Partial<Record<Code, string>> = {
   ALERTS_FAIL: "/alerts",
   OVERDUE: "/tasks?filter=overdue",
   JOBS_WAIT: "/runs",
+  JOBS_LIMITED: "/system",
 };
 
 /** The consequences of a cause, in its queue or in all. */
