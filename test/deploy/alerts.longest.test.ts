@@ -272,6 +272,13 @@ describe.skipIf(!binary)(
       await allEnd();
     });
 
+    it("CarillonRedisUnsafe: a setting of Redis changes under its nodes", async () => {
+      await setting("maxmemory-policy", "allkeys-lru");
+      await fires("CarillonRedisUnsafe", { what: "EVICTION" });
+      await setting("maxmemory-policy", "noeviction");
+      await allEnd();
+    });
+
     it("CarillonRedisMemory: Redis is nearly full", async () => {
       const [info] = await storeOf(client).info();
       await setting("maxmemory", String(Math.round((info?.memory.used ?? 0) * 1.15)));

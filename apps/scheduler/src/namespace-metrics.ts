@@ -22,7 +22,16 @@ const STATUS_CODES: Record<
   JOBS_WAIT: 0,
 };
 
-const NOTE_CODES = ["FROZEN", "QUEUE_PAUSED", "JOBS_LIMITED", "ALERTS_FAIL"] as const satisfies StatusCode[];
+const UNSAFE = ["AOF_OFF", "EVICTION"] as const satisfies StatusCode[];
+const NOTE_CODES = [
+  ...UNSAFE,
+  "SAME_NODE_ID",
+  "FROZEN",
+  "SILENCED",
+  "QUEUE_PAUSED",
+  "JOBS_LIMITED",
+  "ALERTS_FAIL",
+] as const satisfies StatusCode[];
 
 /**
  * The state of the whole namespace, read once at each scrape. Omitted if Redis does not answer, because it is not this
@@ -57,13 +66,23 @@ export function namespaceMetrics(store: Store, registers: Registry[]): void {
   metric(
     "gauge",
     "carillon_status_notes",
-    "Notes of carillon status: work that is held on purpose, receivers that do not take alerts; queue is empty if a note concerns all.",
+    "Notes of carillon status: work that is held on purpose, alerts that are silenced or fail, changed settings of Redis; queue is empty if a note concerns all.",
     ["code", "queue"],
     ({ status }) => {
       if (!status) return [];
       const none = NOTE_CODES.map((code) => [{ code, queue: "" }, 0] as const);
       return [...none, ...status.notes.map(({ code, queue = "" }) => [{ code, queue }, 1] as const)];
     },
+  );
+  metric(
+    "gauge",
+    "carillon_redis_unsafe",
+    "1 for a setting with which Redis may lose tasks, and that it did not have when a node started.",
+    ["what"],
+    ({ status }) =>
+      status?.at === undefined
+        ? []
+        : UNSAFE.map((what) => [{ what }, status.notes.some(({ code }) => code === what) ? 1 : 0]),
   );
   metric(
     "gauge",

@@ -72,6 +72,12 @@ export type PauseFacts = Readonly<z.output<typeof pauseShape>>;
 export const frozenShape = z
   .object({ id: text, by: text.optional(), note: text.optional(), until: time.optional() })
   .meta({ id: "FrozenBy" }) as unknown as z.ZodType<Frozen, Frozen>;
+/** A silence of all alerts. */
+const silencedShape = z.object({
+  id: text,
+  by: text.exactOptional(),
+  note: text.exactOptional(),
+});
 const scopeShape = z.object({
   owner: text.optional(),
   tag: text.optional(),
@@ -100,7 +106,16 @@ export function reasonShapes<const More extends z.ZodRawShape>(more: More) {
     of("NODES_NOT_READY", { nodes: z.array(z.object(notReadyFields)).readonly() }),
     // Occurrences until then were decided before; none is decided again.
     of("CLOCK_WENT_BACK", { until: time, backMs: count }),
+    // Settings of Redis that changed under its nodes.
+    of("AOF_OFF", {}),
+    of("EVICTION", { policy: text }),
+    // Several nodes that are alive have one id.
+    of("SAME_NODE_ID", {
+      node: text,
+      processes: z.array(z.object({ host: text, pid: count })).readonly(),
+    }),
     of("FROZEN", { scope: scopeShape, frozen: frozenShape }),
+    of("SILENCED", { silence: silencedShape, until: time }),
     of("QUEUE_PAUSED", { queue: text, pause: pauseShape }),
     of("NO_WORKER", { gap: gapShape }),
     // A worker takes runs of a type that it does not have, and fails them.

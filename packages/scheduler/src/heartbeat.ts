@@ -4,12 +4,14 @@ import {
   Heartbeat,
   type LostHistory,
   type NodeInfo,
+  newToken,
   type Store,
   VERSION,
 } from "@carillon/store";
 import type { ServerClock } from "./loop/server-clock.js";
 import type { Settings } from "./options.js";
 import type { RoundTrips } from "./round-trips.js";
+import { SafetyCheck } from "./safety-check.js";
 
 /** For how long a node reports that Redis lost writes, in ms. */
 const REMEMBERED = 3_600_000;
@@ -27,10 +29,12 @@ export function nodeHeartbeat(
   roundTrips: RoundTrips,
   held: () => string | undefined,
   beaten: (now: number) => Promise<void> = async () => {},
+  safety = new SafetyCheck(store, settings.logger),
 ): Heartbeat {
   const { registry } = store;
   const { logger } = settings;
   const { nodeId: id, heartbeatEvery: every } = settings;
+  const instance = newToken();
   let started: number | undefined;
   let counted = 0;
   let lost: (LostHistory & { readonly noticed: number }) | undefined;
@@ -52,9 +56,11 @@ export function nodeHeartbeat(
 
   const info = async (now: number): Promise<NodeInfo> => {
     const why = held();
+    const unsafe = await safety.changed(now);
     started ??= now;
     return {
       id,
+      instance,
       host: hostname(),
       pid: process.pid,
       version: VERSION,
@@ -68,6 +74,7 @@ export function nodeHeartbeat(
       ready: why === undefined,
       ...(why === undefined ? {} : { why }),
       ...(roundTrips.usual !== undefined && { roundTrip: Math.round(roundTrips.usual) }),
+      ...(unsafe.length > 0 && { unsafe }),
       ...(lost &&
         performance.now() - lost.noticed < REMEMBERED && {
           lost: { at: lost.at, ...(lost.to !== undefined && { to: lost.to }) },
@@ -77,9 +84,10 @@ export function nodeHeartbeat(
 
   return new Heartbeat(store, settings.logger, {
     id,
+    instance,
     every,
-    list: () => registry.nodes(),
-    remove: (node) => registry.removeNode(node),
+    list: () => registry.listedNodes(),
+    remove: (node, which) => registry.removeNode(node, which),
     beat: async () => {
       // Not this node's estimate, which keeps the old time while it doubts a jump of the server's clock.
       const [now] = await Promise.all([roundTrips.measure(() => store.serverTime()), checkHistory()]);

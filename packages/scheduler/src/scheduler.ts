@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { CarillonError } from "@carillon/core";
 import { settingText, stoppedError } from "@carillon/core/internal";
-import { type Heartbeat, Store, type Subscription, unsafeSettings, untilRedisAnswers } from "@carillon/store";
+import { type Heartbeat, Store, type Subscription, untilRedisAnswers } from "@carillon/store";
 import { internalsOf, rememberStore } from "@carillon/store/internal";
 import { AlertWatch } from "./alerts/alert-watch.js";
 import { type Decided, type Reconciled, type SchedulerEvents, tell } from "./events.js";
@@ -12,7 +12,7 @@ import { listenForWakes } from "./loop/wake.js";
 import { type SchedulerOptions, type Settings, settle } from "./options.js";
 import { type NotReady, notReady, type Readiness, redisNotReady } from "./readiness.js";
 import { RoundTrips } from "./round-trips.js";
-import { refusal } from "./safety-check.js";
+import { refusal, SafetyCheck } from "./safety-check.js";
 
 /** Results of one `tick`. */
 export interface TickReport {
@@ -38,6 +38,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   readonly #loop: Loop;
   readonly #heartbeat: Heartbeat;
   readonly #roundTrips = new RoundTrips();
+  readonly #safety: SafetyCheck;
   #listener: Subscription | undefined;
   #state: "idle" | "starting" | "running" | "stopped" = "idle";
   #started = false;
@@ -68,6 +69,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     // A test's clock may jump by any amount.
     this.#clock = new ServerClock(undefined, time && Number.POSITIVE_INFINITY);
     this.#loop = new Loop(this.#store, this.#clock, this.#settings, this);
+    this.#safety = new SafetyCheck(this.#store, this.#settings.logger);
     const watch = new AlertWatch(this.#store, this.#settings);
     this.#heartbeat = nodeHeartbeat(
       this.#store,
@@ -76,6 +78,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
       this.#roundTrips,
       () => this.#held()?.why,
       (now) => watch.check(now),
+      this.#safety,
     );
   }
 
@@ -168,7 +171,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   /** @throws `REDIS_UNSAFE` */
   async #askRedis(): Promise<void> {
     await this.#loop.readClock();
-    const settings = (await this.#store.info()).flatMap(unsafeSettings);
+    const settings = await this.#safety.atStart();
     const error = refusal(settings);
     if (error && this.#settings.unsafeRedis === "refuse") throw error;
     const { logger, namespace } = this.#settings;

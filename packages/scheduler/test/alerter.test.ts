@@ -336,6 +336,21 @@ describe("the alerter", () => {
       ]);
     });
 
+    it("logs that another node has its id", async () => {
+      const warned: object[] = [];
+      const logger = { ...SILENT, warn: (details: object) => void warned.push(details) };
+      const watch = new AlertWatch(store, settle({ store, nodeId: "n1", logger }));
+      const now = await store.serverTime();
+      const twin = { beat: now + 60_000, every: 200_000 };
+      await store.registry.beat(nodeInfo("n1", { ...twin, instance: "a" }));
+      await watch.check(now);
+      expect(warned).toEqual([]);
+      await store.registry.beat(nodeInfo("n1", { ...twin, instance: "b", host: "other", pid: 2 }));
+      await watch.check(now + 61_000);
+      expect(warned).toEqual([{ node: "n1", processes: ["1 on h", "2 on other"] }]);
+      await store.registry.removeNode("n1");
+    });
+
     it("logs alerts that no worker takes for a minute, once a minute", async () => {
       await put("t", { alerts });
       await failed("t", "r1", "r2");

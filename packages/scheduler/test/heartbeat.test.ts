@@ -7,6 +7,7 @@ import { nodeHeartbeat } from "../src/heartbeat.js";
 import { ServerClock } from "../src/loop/server-clock.js";
 import { settle } from "../src/options.js";
 import { RoundTrips } from "../src/round-trips.js";
+import { SafetyCheck } from "../src/safety-check.js";
 
 const HOUR = 3_600_000;
 
@@ -47,14 +48,46 @@ it("nodes that ended long ago leave the list, also if the clock of Redis went ba
   await store.close();
 });
 
+it("two nodes with one id are on the list, and neither is missing when the other stops", async () => {
+  const store = new Store({ connection: redis.url });
+  const now = await store.serverTime();
+  const clock = new ServerClock();
+  clock.observe(now, clock.mark());
+  const settings = settle({ store, nodeId: "twin" });
+  const [one, other] = [0, 1].map(() =>
+    nodeHeartbeat(store, clock, settings, new RoundTrips(), () => undefined),
+  ) as [Heartbeat, Heartbeat];
+  await one.start();
+  await other.start();
+  // A node whose last beat is older than the start of its namesake may have ended before.
+  await one.beat();
+  const twins = async () => (await store.registry.nodes()).filter(({ id }) => id === "twin");
+  const nodes = await twins();
+  expect(nodes).toHaveLength(2);
+  expect(new Set(nodes.map(({ instance }) => instance)).size).toBe(2);
+  await other.stop();
+  expect(await twins()).toHaveLength(1);
+  // One that was killed is replaced by its next start.
+  const [left] = (await twins()) as [NodeInfo];
+  await store.registry.beat({ ...left, instance: "next", started: left.beat + 1, beat: left.beat + 2 });
+  expect((await twins()).map(({ instance }) => instance)).toEqual(["next"]);
+  const listed = async () => (await store.registry.listedNodes()).filter(({ id }) => id === "twin");
+  expect(await listed()).toHaveLength(2);
+  await store.registry.removeNode("twin");
+  expect(await listed()).toEqual([]);
+  await one.stop();
+  await store.close();
+});
+
 describe("a node whose Redis changes under it", () => {
   let store: Store;
   let heartbeat: Heartbeat;
   const logged: [object, string][] = [];
+  const warned: [object, string][] = [];
   const logger = {
     debug() {},
     info() {},
-    warn() {},
+    warn: (...line: [object, string]) => warned.push(line),
     error: (...line: [object, string]) => logged.push(line),
   };
   const admin = (command: string, ...args: (string | number)[]) =>
@@ -98,6 +131,30 @@ describe("a node whose Redis changes under it", () => {
     await heartbeat.beat();
     expect(await own()).toMatchObject({ lost: { to } });
     expect(logged.map(([, text]) => text)).toEqual(["Redis went back to an older state"]);
+  });
+
+  it("reports a setting that changed, until it is mended, and not one that it started with", async () => {
+    await admin("CONFIG", "SET", "appendonly", "yes");
+    await admin("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
+    warned.length = 0;
+    await heartbeat.beat();
+    const { unsafe } = (await own()) ?? {};
+    expect(unsafe).toEqual([{ code: "EVICTION", policy: "allkeys-lru", since: expect.any(Number) }]);
+    await heartbeat.beat();
+    expect((await own())?.unsafe).toEqual(unsafe);
+    expect(warned).toEqual([
+      [{ what: "EVICTION" }, "maxmemory-policy is allkeys-lru: Redis may drop tasks and jobs."],
+    ]);
+    await admin("CONFIG", "SET", "maxmemory-policy", "noeviction");
+    await admin("CONFIG", "SET", "appendonly", "no");
+    await heartbeat.beat();
+    expect((await own())?.unsafe).toMatchObject([{ code: "AOF_OFF" }]);
+    const safety = new SafetyCheck(store, logger);
+    expect(await safety.atStart()).toEqual([{ code: "AOF_OFF" }]);
+    expect(await safety.changed(0)).toEqual([]);
+    await admin("CONFIG", "SET", "appendonly", "yes");
+    await heartbeat.beat();
+    expect((await own())?.unsafe).toBeUndefined();
   });
 
   it("beats again within a second after one that failed, however rare its beats are", async () => {

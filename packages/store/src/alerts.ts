@@ -137,7 +137,8 @@ export class AlertRepository extends Repository {
     const stored = await this.link.ask((client) => client.hgetall(this.keys.silences));
     const all = Object.entries(stored).map(([id, text]) => [id, decodeSilence(text)] as const);
     const over = all.filter(([, silence]) => silence === undefined || silence.until <= now);
-    if (over.length > 0) await this.unsilence(...over.map(([id]) => id));
+    // If Redis refuses writes, a later call deletes them.
+    if (over.length > 0) await this.unsilence(...over.map(([id]) => id)).catch(() => {});
     return all
       .flatMap(([, silence]) => (silence && silence.until > now ? [silence] : []))
       .sort((a, b) => a.until - b.until || (a.id < b.id ? -1 : 1));

@@ -1,6 +1,10 @@
+import type { UnsafeSetting } from "@carillon/core/internal";
+
 /** Status that a node reports with each heartbeat. Times in UTC ms of Redis time. */
 export interface NodeInfo {
   id: string;
+  /** Tells nodes with the same id apart: random for each process. */
+  instance?: string;
   host: string;
   pid: number;
   version: string;
@@ -24,7 +28,14 @@ export interface NodeInfo {
   roundTrip?: number;
   /** Within the last hour, Redis lost writes under this node. */
   lost?: LostHistory;
+  /** Settings with which Redis may lose tasks, and that it did not have when this node started. */
+  unsafe?: readonly ChangedSetting[];
 }
+
+/** A setting of Redis, and when a node first saw it, UTC ms of Redis time. */
+export type ChangedSetting = Exclude<UnsafeSetting, { code: "UNKNOWN_SETTINGS" }> & {
+  readonly since: number;
+};
 
 /** Redis went back to an older state, or came back empty. */
 export interface LostHistory {
@@ -94,7 +105,12 @@ export function readSchemas(text: string | null | undefined): TypeSchemas | unde
 }
 
 /** Fields that nodes and workers have in common. */
-type Beat = Pick<NodeInfo, "id" | "beat" | "every">;
+type Beat = Pick<NodeInfo, "id" | "instance" | "beat" | "every">;
+
+/** The field of a node or a worker in the hash of all. */
+export function fieldOf({ id, instance }: Pick<Beat, "id" | "instance">): string {
+  return instance === undefined ? id : `${id} ${instance}`;
+}
 
 /**
  * Whether a node or a worker has missed no more than three heartbeats. A last beat too far in the future was written
@@ -115,6 +131,14 @@ export function readNodes(all: Record<string, string>): NodeInfo[] {
   return readBeats(all, isNode);
 }
 
+/** Leaves out nodes that ended before one with the same id was started. */
+export function withoutReplaced(nodes: readonly NodeInfo[]): NodeInfo[] {
+  return nodes.filter(
+    ({ id, instance, beat }) =>
+      !nodes.some((one) => one.id === id && one.instance !== instance && one.started > beat),
+  );
+}
+
 /** Reads the workers, like `readNodes`. */
 export function readWorkers(all: Record<string, string>): WorkerInfo[] {
   return readBeats(all, isWorker);
@@ -125,20 +149,28 @@ function readBeats<Info extends Beat>(
   isSound: (info: Partial<Info>) => boolean,
 ): Info[] {
   return Object.entries(all)
-    .flatMap(([id, text]) => {
+    .flatMap(([field, text]) => {
       try {
         const info = JSON.parse(text) as Info;
-        return info.id === id && Number.isFinite(info.beat + info.every) && isSound(info) ? [info] : [];
+        return fieldOf(info) === field && Number.isFinite(info.beat + info.every) && isSound(info)
+          ? [info]
+          : [];
       } catch {
         return [];
       }
     })
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
+    .sort((a, b) => (fieldOf(a) < fieldOf(b) ? -1 : 1));
 }
 
-function isNode({ tzdata, ready, roundTrip = 0, lost = { at: 0 } }: Partial<NodeInfo>): boolean {
-  const numbers = [roundTrip, lost?.at, lost?.to ?? 0].every(Number.isFinite);
-  return typeof tzdata === "string" && typeof ready === "boolean" && numbers;
+function isNode({ tzdata, ready, roundTrip = 0, lost, unsafe = [] }: Partial<NodeInfo>): boolean {
+  const numbers = [roundTrip, lost === undefined ? 0 : lost?.at, lost?.to ?? 0].every(Number.isFinite);
+  const changed = Array.isArray(unsafe) && unsafe.every(isSetting);
+  return typeof tzdata === "string" && typeof ready === "boolean" && numbers && changed;
+}
+
+function isSetting(one: Partial<ChangedSetting> & { readonly policy?: string }): boolean {
+  const known = one?.code === "AOF_OFF" || (one?.code === "EVICTION" && isText(one.policy));
+  return known && Number.isFinite(one.since);
 }
 
 function isWorker({

@@ -18,12 +18,13 @@ const FORGET_EVERY = 60;
 /** One node or worker, and the list that it is on. */
 export interface Member {
   readonly id: string;
+  readonly instance?: string;
   /** Time between two beats, in ms. */
   readonly every: number;
   /** Writes one beat. Resolves with the time, in UTC ms of Redis time. */
   beat(): Promise<number>;
-  list(): Promise<readonly { readonly id: string; readonly beat: number }[]>;
-  remove(id: string): Promise<void>;
+  list(): Promise<readonly { readonly id: string; readonly instance?: string; readonly beat: number }[]>;
+  remove(id: string, instance?: string): Promise<void>;
 }
 
 /** Keeps a node or a worker on its list by regular beats, and removes members that are long dead. */
@@ -89,9 +90,9 @@ export class Heartbeat {
   }
 
   async #forgetTheDead(now: number): Promise<void> {
-    for (const { id, beat } of await this.#member.list()) {
+    for (const { id, instance, beat } of await this.#member.list()) {
       // A beat in the future means that the server's clock was ahead, and that the member has not beaten since.
-      if (Math.abs(now - beat) > FORGET_AFTER) await this.#member.remove(id);
+      if (Math.abs(now - beat) > FORGET_AFTER) await this.#member.remove(id, instance);
     }
   }
 
@@ -113,6 +114,7 @@ export class Heartbeat {
   async #leave(): Promise<void> {
     // A beat under way would put the member back on the list.
     await this.#beating;
-    await this.#member.remove(this.#member.id).catch(() => {});
+    const { id, instance } = this.#member;
+    await this.#member.remove(id, instance).catch(() => {});
   }
 }

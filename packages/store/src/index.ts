@@ -1,6 +1,7 @@
 export type { Alert, Incident } from "./alerts.js";
 export type { Backfill, NewBackfill } from "./backfills.js";
 export {
+  type ChangedSetting,
   isAlive,
   isSilent,
   type LackedType,

@@ -1,12 +1,14 @@
 import { CarillonError, type DefaultsScope, type Policies, type PoliciesInput } from "@carillon/core";
 import { assertDefaultsScope, isName, parsePolicies, type Quotas, revealed } from "@carillon/core/internal";
 import {
+  fieldOf,
   type NodeInfo,
   readNodes,
   readSchemas,
   readWorkers,
   type TypeSchemas,
   type WorkerInfo,
+  withoutReplaced,
 } from "./beats.js";
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { FreezeRepository } from "./freezes.js";
@@ -196,7 +198,7 @@ export class Registry extends Repository {
   }
 
   async beat(node: NodeInfo): Promise<void> {
-    await this.link.ask((client) => client.hset(this.keys.nodes, node.id, JSON.stringify(node)));
+    await this.link.ask((client) => client.hset(this.keys.nodes, fieldOf(node), JSON.stringify(node)));
   }
 
   /**
@@ -223,8 +225,12 @@ export class Registry extends Repository {
   }
 
   async nodes(): Promise<NodeInfo[]> {
-    const all = await this.link.ask((client) => client.hgetall(this.keys.nodes));
-    return readNodes(all);
+    return withoutReplaced(await this.listedNodes());
+  }
+
+  /** The nodes with those that were started again since they ended. */
+  async listedNodes(): Promise<NodeInfo[]> {
+    return readNodes(await this.link.ask((client) => client.hgetall(this.keys.nodes)));
   }
 
   /** @param schemas JSON Schemas of its types, as JSON; written if the worker was not on the list, and with `first` */
@@ -277,8 +283,16 @@ export class Registry extends Repository {
     return (await this.link.ask((client) => client.exists(this.keys.ended(id)))) === 1;
   }
 
-  async removeNode(id: string): Promise<void> {
-    await this.link.ask((client) => client.hdel(this.keys.nodes, id));
+  /** @param instance default: each node with this id */
+  async removeNode(id: string, instance?: string): Promise<void> {
+    const { nodes } = this.keys;
+    await this.link.ask(async (client) => {
+      const fields =
+        instance === undefined
+          ? (await client.hkeys(nodes)).filter((field) => field.split(" ")[0] === id)
+          : [fieldOf({ id, instance })];
+      if (fields.length > 0) await client.hdel(nodes, ...fields);
+    });
   }
 }
 

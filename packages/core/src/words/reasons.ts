@@ -25,6 +25,15 @@ export function reasonText(reason: StatusReasonFacts, time = formatInstant): str
       return notReadyText(reason.nodes);
     case "CLOCK_WENT_BACK":
       return `the clock of Redis went back by ${duration(reason.backMs)}: tasks that had run wait until ${time(whole(reason.until))}.`;
+    case "AOF_OFF":
+    case "EVICTION":
+      return settingText(reason);
+    case "SAME_NODE_ID": {
+      const all = reason.processes.map(({ host, pid }) => `process ${pid} on ${host}`);
+      return `${all.length} nodes have the id ${reason.node}: ${all.join(", ")}.`;
+    }
+    case "SILENCED":
+      return `all alerts are silenced${byText({ by: reason.silence.by })} until ${time(whole(reason.until))}${byText({ note: reason.silence.note })}.`;
     case "FROZEN":
       return `${scopeText(reason.scope)}: ${frozenText(reason.frozen, time)}.`;
     case "QUEUE_PAUSED":
@@ -103,7 +112,7 @@ export function frozenText({ by, until, note }: Loose<Frozen>, time = formatInst
 }
 
 /** Without the time, which the reason has. */
-function byText({ by, note }: PauseFacts): string {
+function byText({ by, note }: Loose<PauseFacts>): string {
   return `${by === undefined ? "" : ` by ${by}`}${note === undefined ? "" : `: ${note}`}`;
 }
 

@@ -183,6 +183,20 @@ const FAULTS: [what: string, code: string, "error" | "warning", plant: () => Pro
       await link.client.hset(`${keys().bull}meta`, "concurrency", 1);
     },
   ],
+  [
+    "two nodes have one id",
+    "SAME_NODE_ID",
+    "warning",
+    async () => {
+      for (const instance of ["a", "b"]) await node("twin", { instance });
+    },
+  ],
+  [
+    "all alerts are silenced",
+    "SILENCED",
+    "warning",
+    () => operatorOf(client).silences.put({ all: true, until: Date.now() + 3_600_000 }),
+  ],
   ["a freeze holds", "FROZEN", "warning", () => operatorOf(client).freezes.put({ all: true })],
   ["a queue has no worker", "NO_WORKER", "error", () => client.put(task("a", { queue: "other" }))],
   ["a type has no worker", "TYPE_UNHANDLED", "error", () => client.put(task("a", { type: "unknown" }))],
@@ -450,7 +464,8 @@ it("reads the slow commands without their arguments", async () => {
   const commands = await store.slowCommands();
   expect(commands).toContainEqual({
     command: "ECHO",
-    client: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+    client: expect.stringMatching(/^127\.0\.0\.1:\d+ carillon$/),
+    ours: true,
     at: expect.any(Number),
     tookMs: expect.any(Number),
   });
@@ -460,13 +475,52 @@ it("reads the slow commands without their arguments", async () => {
 it("names the slow command and its client", async () => {
   await node("n", { roundTrip: 300 });
   const at = await store.serverTime();
-  const slow = { at: at - 20_000, tookMs: 2_000, command: "KEYS", client: "10.0.0.3:4444 reports" };
+  const slow = {
+    at: at - 20_000,
+    tookMs: 2_000,
+    command: "KEYS",
+    client: "10.0.0.3:4444 reports",
+    ours: false,
+  };
   vi.spyOn(store, "slowCommands").mockResolvedValue([slow, { ...slow, tookMs: 900 }]);
   const { findings } = await examined(client);
   expect(findings).toMatchObject([{ code: "SLOW_REDIS" }]);
   expect(findings[0]?.message).toMatch(
     /^Redis takes 300 ms to answer the nearest node, so that each claim is late; KEYS of 10\.0\.0\.3:4444 reports held it for 2 s, 2\d s ago\.$/,
   );
+  vi.restoreAllMocks();
+});
+
+it("names a script of its own that was slow for a minute, and blames the host", async () => {
+  const at = await store.serverTime();
+  const slow = { tookMs: 1_100, command: "EVALSHA", client: "127.0.0.1:36062 carillon", ours: true };
+  vi.spyOn(store, "slowCommands").mockResolvedValue([{ ...slow, at: at - 20_000 }]);
+  const { findings } = await examined(client);
+  expect(findings).toMatchObject([{ code: "SLOW_REDIS", remedy: "See the CPU and the swap of that host." }]);
+  expect(findings[0]?.message).toMatch(
+    /^Redis stood still: one of Carillon's scripts took 1\.1 s, 2\d s ago\.$/,
+  );
+  vi.spyOn(store, "slowCommands").mockResolvedValue([{ ...slow, at: at - 61_000 }]);
+  expect((await examined(client)).findings).toEqual([]);
+  vi.restoreAllMocks();
+});
+
+it("names a replica that does not answer, before Redis refuses writes", async () => {
+  const { link } = internalsOf(store);
+  const { info } = link.client;
+  const replica = async (fields: string) => {
+    const text = await info.call(link.client);
+    vi.spyOn(link.client, "info").mockResolvedValue(`${text}\r\nslave0:ip=10.0.0.2,port=6379,${fields}\r\n`);
+    const { findings } = await examined(client);
+    return findings.map(({ code, severity, message }) => `${severity} ${code} ${message}`);
+  };
+  expect(await replica("state=online,offset=4711,lag=1")).toEqual([]);
+  expect(await replica("state=online,offset=4711,lag=15")).toEqual([
+    "warning REPLICA The replica slave0 has not answered for 15 s.",
+  ]);
+  expect(await replica("state=wait_bgsave,offset=0,lag=0")).toEqual([
+    "warning REPLICA The replica slave0 is in state wait_bgsave.",
+  ]);
   vi.restoreAllMocks();
 });
 

@@ -79,7 +79,10 @@ async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
   // As the exit codes of the status: an error is what stops work.
   const found: Finding[] = [
     ...reasons.map((one) => ({ ...one, severity: isLate(one) ? ("warning" as const) : ("error" as const) })),
-    ...notes.map((one) => ({ ...one, severity: "warning" as const })),
+    // Those of Redis' settings are among its own findings.
+    ...notes
+      .filter(({ code }) => code !== "AOF_OFF" && code !== "EVICTION")
+      .map((one) => ({ ...one, severity: "warning" as const })),
   ];
   const skipped: string[] = [];
   const writable = !reasons.some(({ code }) => code.startsWith("REDIS_"));

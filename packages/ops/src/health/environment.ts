@@ -15,8 +15,10 @@ const CLOCK = 1_000;
 
 /** Usual round trip in ms from which Redis is slow, and the duration of one command. */
 const SLOW = { roundTrip: 100, command: 1_000 };
-/** Age in ms up to which a slow command counts. */
-const RECENT = 600_000;
+/** Age in ms up to which a slow command counts. A host that was busy for a moment is none of its users' matter. */
+const RECENT = { foreign: 600_000, ours: 60_000 };
+/** Time in s without an answer of a replica, which answers each second: half of the default of min-replicas-max-lag. */
+const LAG = 5;
 
 export function redisFindings(info: ServerInfo): Finding[] {
   const { failing, memory, role, replicas } = info;
@@ -29,7 +31,7 @@ export function redisFindings(info: ServerInfo): Finding[] {
     ...failing.map((field): Finding => ({ code: "PERSISTENCE_FAILS", severity: "error", field })),
     ...(full ? [{ code: "MEMORY", severity: used > most ? "error" : "warning", used, most } as const] : []),
     ...replicas
-      .filter(({ state }) => state !== "online")
+      .filter(({ state, lag }) => state !== "online" || lag >= LAG)
       .map((replica): Finding => ({ code: "REPLICA", severity: "warning", replica })),
     ...(role === "slave" ? [{ code: "REPLICA", severity: "error" } as const] : []),
   ];
@@ -44,7 +46,9 @@ export function slowness(
   const trips = nodes.flatMap(({ id, host, roundTrip: ms }) => (ms === undefined ? [] : [{ id, host, ms }]));
   const nearest = Math.min(...trips.map(({ ms }) => ms));
   const far = trips.find(({ ms }) => ms > SLOW.roundTrip);
-  const recent = commands.filter(({ at, tookMs }) => now - at < RECENT && tookMs >= SLOW.command);
+  const recent = commands.filter(
+    ({ at, tookMs, ours }) => now - at < (ours ? RECENT.ours : RECENT.foreign) && tookMs >= SLOW.command,
+  );
   const worst = recent.sort((a, b) => b.tookMs - a.tookMs)[0];
   if (!far && !worst) return [];
   const held = worst && { held: { ...worst, agoMs: Math.max(0, now - worst.at) } };

@@ -31,13 +31,15 @@ export const finding = z
   .union([
     ...reasonShapes(more),
     of("UNKNOWN_SETTINGS", { settings: z.array(z.string()).readonly() }),
-    of("AOF_OFF", {}),
-    of("EVICTION", { policy: z.string() }),
     of("PERSISTENCE_FAILS", { field: z.string() }),
     of("MEMORY", { used: count, most: count }),
     of("REPLICA", {
       replica: z
-        .object({ name: z.string(), state: z.string() })
+        .object({
+          name: z.string(),
+          state: z.string(),
+          lag: count.describe("Time since its last answer, in s."),
+        })
         .exactOptional()
         .describe("Missing: this Redis is a replica itself."),
     }),
@@ -48,7 +50,14 @@ export const finding = z
         .optional()
         .describe("A node with a long one, if only some have."),
       held: z
-        .object({ at: time, tookMs: z.number(), command: z.string(), client: z.string(), agoMs: count })
+        .object({
+          at: time,
+          tookMs: z.number(),
+          command: z.string(),
+          client: z.string(),
+          ours: z.boolean(),
+          agoMs: count,
+        })
         .exactOptional()
         .describe("The slow command."),
     }),

@@ -215,6 +215,50 @@ it("notes a pause of a queue with its author beside the state, whatever else is 
   expect(notes[0]?.message).toBe("the queue bells is paused by ann: deploy.");
 });
 
+it("notes a silence of all alerts with its author, end and reason", async () => {
+  const until = (await store.serverTime()) + 3_600_000;
+  const put = (more: object) => operatorOf(client).silences.put({ until, ...more }, { by: "ann" });
+  await put({ kind: "failed" });
+  await put({ owner: "acme" });
+  expect((await statusOf(client)).notes).toEqual([]);
+  const { id, created } = await put({ all: true, note: "INC-43" });
+  const { state, notes } = await statusOf(client);
+  expect([state, codes(notes)]).toEqual(["on-time", ["SILENCED"]]);
+  expect(notes[0]).toMatchObject({
+    since: created,
+    until,
+    message: expect.stringMatching(/^all alerts are silenced by ann until \d{4}-.*Z: INC-43\.$/),
+    remedy: `To end it now: carillon unsilence ${id}`,
+  });
+  expect(codes((await statusOf(new Client({ store, owner: "acme" }))).notes)).toEqual(["SILENCED"]);
+  await operatorOf(client).silences.delete({ id });
+  expect((await statusOf(client)).notes).toEqual([]);
+});
+
+it("notes settings of Redis that changed under the nodes, each once, and nodes with one id", async () => {
+  const since = (await store.serverTime()) - 60_000;
+  await beat({ unsafe: [{ code: "AOF_OFF", since }] });
+  const eviction = { code: "EVICTION", policy: "allkeys-lru", since } as const;
+  await beat({
+    id: "m",
+    instance: "a",
+    host: "h1",
+    unsafe: [{ code: "AOF_OFF", since: since + 1 }, eviction],
+  });
+  await beat({ id: "m", instance: "b", host: "h2", pid: 2 });
+  const { state, notes, nodes } = await statusOf(client);
+  expect([state, nodes.alive]).toEqual(["on-time", 3]);
+  expect(notes).toMatchObject([
+    { code: "AOF_OFF", since, message: "appendonly is off: a restart of Redis loses acknowledged writes." },
+    { code: "EVICTION", since, message: "maxmemory-policy is allkeys-lru: Redis may drop tasks and jobs." },
+    { code: "SAME_NODE_ID", message: "2 nodes have the id m: process 1 on h1, process 2 on h2." },
+  ]);
+  // One of them stops, and the other is started again after a crash.
+  await store.registry.removeNode("m", "a");
+  await beat({ id: "m", instance: "c", started: (await store.serverTime()) + 1 });
+  expect((await statusOf(client)).notes.map(({ code }) => code)).toEqual(["AOF_OFF"]);
+});
+
 it("notes a freeze with its author and end, and still says that no node is alive", async () => {
   await operatorOf(client).freezes.put(
     { owner: "acme", note: "INC-43", until: Date.now() + 3_600_000 },

@@ -28,10 +28,6 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
         settingText(finding),
         "Check with its provider: appendonly yes, maxmemory-policy noeviction. Without them it may lose tasks.",
       ];
-    case "AOF_OFF":
-      return [settingText(finding), "Set appendonly yes."];
-    case "EVICTION":
-      return [settingText(finding), "Set maxmemory-policy noeviction."];
     case "PERSISTENCE_FAILS":
       return [`Redis has ${finding.field}:err.`, "Check its disk and its log."];
     case "MEMORY":
@@ -42,8 +38,10 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
     case "REPLICA":
       return finding.replica
         ? [
-            `The replica ${finding.replica.name} is in state ${finding.replica.state}.`,
-            "Check the replica and its link.",
+            finding.replica.state === "online"
+              ? `The replica ${finding.replica.name} has not answered for ${finding.replica.lag} s.`
+              : `The replica ${finding.replica.name} is in state ${finding.replica.state}.`,
+            "Check the replica and its link. With min-replicas-to-write Redis refuses writes from min-replicas-max-lag on, 10 s by default.",
           ]
         : ["This Redis is a replica: it refuses writes.", "Connect to the master."];
     case "SLOW_REDIS":
@@ -158,15 +156,19 @@ function slowText({
 }: Extract<Finding, { code: "SLOW_REDIS" }>): readonly [string, string] {
   const by =
     held &&
-    `${held.command} of ${held.client} held it for ${duration(held.tookMs)}, ${duration(held.agoMs)} ago`;
+    (held.ours
+      ? `one of Carillon's scripts took ${duration(held.tookMs)}, ${duration(held.agoMs)} ago`
+      : `${held.command} of ${held.client} held it for ${duration(held.tookMs)}, ${duration(held.agoMs)} ago`);
   if (far)
     return [
       `Redis takes ${duration(far.ms)} to answer the node ${far.id} on ${far.host}, and ${duration(nearest)} to answer the nearest.`,
       "See the network between them, and the load of that host.",
     ];
-  const remedy = by
-    ? "That client must not send this command to a Redis that schedules."
-    : "See the CPU, the swap and SLOWLOG of Redis, and the network to it.";
+  const remedy = !held
+    ? "See the CPU, the swap and SLOWLOG of Redis, and the network to it."
+    : held.ours
+      ? "See the CPU and the swap of that host."
+      : "That client must not send this command to a Redis that schedules.";
   if (nearest === 0) return [`Redis stood still: ${by}.`, remedy];
   const late = `Redis takes ${duration(nearest)} to answer the nearest node, so that each claim is late`;
   return [`${late}${by ? `; ${by}` : ""}.`, remedy];

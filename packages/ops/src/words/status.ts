@@ -22,6 +22,14 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
       return `See ${cli ? "carillon nodes" : "the page of nodes"}, and /ready and the log of each node.`;
     case "CLOCK_WENT_BACK":
       return "It ends by itself at that time. Keep the clock of that host in step by slewing, not by stepping.";
+    case "AOF_OFF":
+      return "Set appendonly yes.";
+    case "EVICTION":
+      return "Set maxmemory-policy noeviction.";
+    case "SAME_NODE_ID":
+      return "Give each node an id of its own (nodeId, CARILLON_NODE_ID), or none: records and logs cannot tell these apart.";
+    case "SILENCED":
+      return cli ? `To end it now: carillon unsilence ${reason.silence.id}` : "End it on the page of alerts.";
     case "FROZEN":
       return cli
         ? `To lift it now: carillon unfreeze ${reason.frozen.id}`

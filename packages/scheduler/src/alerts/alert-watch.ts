@@ -74,8 +74,14 @@ export class AlertWatch {
   /** One node is enough: the first of those that work. Two do no harm. */
   async #watches(now: number): Promise<boolean> {
     const nodes = await this.#store.registry.nodes();
+    const { nodeId, logger } = this.#settings;
+    const same = nodes.filter((node) => node.id === nodeId && isAlive(node, now));
+    if (same.length > 1) {
+      const processes = same.map(({ host, pid }) => `${pid} on ${host}`);
+      logger.warn({ node: nodeId, processes }, "several nodes have the same nodeId: give each its own");
+    }
     const first = nodes.find((node) => node.ready && isAlive(node, now) && !isSilent(node, now));
-    return first?.id === this.#settings.nodeId;
+    return first?.id === nodeId;
   }
 
   async #raise(now: number): Promise<void> {

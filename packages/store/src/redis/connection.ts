@@ -11,6 +11,7 @@ import {
 import {
   assertBesideUrl,
   CLUSTER_OPTIONS,
+  CONNECTION_NAME,
   type ConnectionProfile,
   REDIS_OPTIONS,
   settled,
@@ -115,6 +116,8 @@ function byUrl(spec: string | EndpointByUrl, profile: ConnectionProfile, cluster
   return openServer({ ...all, ...sentinels, ...encrypted }, profile);
 }
 
+const NAMED = { connectionName: CONNECTION_NAME };
+
 /** To one server, or to the cluster that it is part of. A socket leads to no other server. */
 function openOne(given: AllRedisOptions, profile: ConnectionProfile, cluster: boolean): RedisClient {
   if (!cluster || !leadsToCluster(given)) return openServer(given, profile);
@@ -129,7 +132,7 @@ export function leadsToCluster({ path, sentinels }: AllRedisOptions): boolean {
 
 /** To one server, or to the master that Sentinels know. */
 function openServer(given: object, profile: ConnectionProfile): Redis {
-  const options: AllRedisOptions = settled(REDIS_OPTIONS, given, profile);
+  const options: AllRedisOptions = settled(REDIS_OPTIONS, { ...NAMED, ...given }, profile);
   const client = new Redis(options as RedisOptions);
   return options.sentinels ? followFailovers(client) : client;
 }
@@ -150,7 +153,7 @@ function openCluster(
   ofNodes: object,
   profile: ConnectionProfile,
 ): Cluster {
-  const { lazyConnect: _, ...redisOptions } = settled(REDIS_OPTIONS, ofNodes, profile);
+  const { lazyConnect: _, ...redisOptions } = settled(REDIS_OPTIONS, { ...NAMED, ...ofNodes }, profile);
   return new Cluster([...hosts], { ...settled(CLUSTER_OPTIONS, given, profile), redisOptions });
 }
 

@@ -26,6 +26,9 @@ const each = (safe: unknown, patient: unknown): Ours => ({ safe, lazy: safe, pat
 const ours = (value: unknown): Ours => each(value, value);
 const theDefault = ours(undefined);
 
+/** Name of a connection in `CLIENT LIST` and `SLOWLOG`, unless yours has another one. */
+export const CONNECTION_NAME = "carillon";
+
 /** Wait before the next attempt to connect, in ms. */
 export const reconnectAfter = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000);
 

@@ -1,4 +1,5 @@
 import type { UnsafeSetting } from "@carillon/core/internal";
+import { CONNECTION_NAME } from "./options.js";
 
 /** Facts that a server says about itself. Managed servers hide some: these are undefined. */
 export interface ServerInfo {
@@ -11,7 +12,8 @@ export interface ServerInfo {
   /** In bytes; `most` is 0 without a limit. */
   readonly memory: { readonly used: number; readonly most: number };
   readonly role: string | undefined;
-  readonly replicas: readonly { readonly name: string; readonly state: string }[];
+  /** `lag`: time since its last answer, in s. */
+  readonly replicas: readonly { readonly name: string; readonly state: string; readonly lag: number }[];
   /** Sections that it does not show. */
   readonly hidden: readonly string[];
   /** Whether it is a node of a cluster. */
@@ -26,6 +28,8 @@ export interface SlowCommand {
   readonly command: string;
   /** The address of the client that sent it, and its name, if it has one. */
   readonly client: string;
+  /** Whether Carillon sent it: the connections of applications that name theirs themselves are not known. */
+  readonly ours: boolean;
 }
 
 const DISK = ["aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status"];
@@ -44,10 +48,10 @@ export function readServerInfo(reply: string): ServerInfo {
     failing: DISK.filter((name) => field(name) === "err"),
     memory: { used: number("used_memory"), most: number("maxmemory") },
     role: field("role"),
-    replicas: Array.from(reply.matchAll(/^(slave\d+):.*state=(\w+)/gm), ([, name = "", state = ""]) => ({
-      name,
-      state,
-    })),
+    replicas: Array.from(
+      reply.matchAll(/^(slave\d+):.*state=(\w+)(?:.*lag=(\d+))?/gm),
+      ([, name = "", state = "", lag = "0"]) => ({ name, state, lag: Number(lag) }),
+    ),
     hidden: Object.entries(SECTIONS).flatMap(([name, of]) => (field(of) === undefined ? [name] : [])),
     cluster: field("cluster_enabled") === "1",
   };
@@ -82,6 +86,7 @@ export function readSlowlog(reply: unknown): SlowCommand[] {
         tookMs: Number(micros) / 1_000,
         command: String(command).toUpperCase(),
         client: String(client),
+        ours: name === CONNECTION_NAME,
       },
     ];
   });

@@ -1,7 +1,8 @@
-import { ALERTS_QUEUE, type Freeze, type Run, type TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, type Freeze, type Run, type Silence, type TaskName } from "@carillon/core";
 import {
   frozenAt,
   type Gap,
+  grouped,
   localName,
   parseLocalName,
   type StatusReasonFacts,
@@ -48,7 +49,8 @@ export interface StatusFacts {
   /** Most severe first; empty if the state is `on-time`. */
   readonly reasons: readonly StatusReasonFacts[];
   /**
-   * Facts that do not change the state: freezes (`FROZEN`), pauses of queues that recorded their time (`QUEUE_PAUSED`), jobs that a limit of
+   * Facts that do not change the state: unsafe settings of Redis that changed under its nodes (`AOF_OFF`, `EVICTION`), freezes (`FROZEN`),
+   * silences of all alerts (`SILENCED`), pauses of queues that recorded their time (`QUEUE_PAUSED`), jobs that a limit of
    * BullMQ's holds (`JOBS_LIMITED`), and receivers that do not take their alerts (`ALERTS_FAIL`).
    */
   readonly notes: readonly StatusReasonFacts[];
@@ -94,13 +96,15 @@ export async function readStatus(scope: StatusScope): Promise<StatusFacts> {
 
 async function read(scope: StatusScope): Promise<StatusFacts> {
   const { store, owner } = scope;
-  const [now, latest = 0, refused, nodes, workers, freezes, names] = await Promise.all([
+  const [now, latest = 0, refused, nodes, workers, freezes, silences, names] = await Promise.all([
     store.serverTime(),
     store.registry.latestClock(),
     refusedWrites(scope),
     store.registry.nodes(),
     store.registry.workers(),
     store.freezes.list(),
+    // None is deleted by a reader.
+    store.alerts.silences(0),
     owner === undefined ? store.registry.queues() : store.tasks.queuesOf(owner),
   ]);
   const connected = await store.queues.workers(names);
@@ -133,7 +137,10 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
     ...heldReasons(readings.flatMap((one) => one.moving)),
   ];
   const notes = [
+    ...changedSettings(alive),
+    ...sameIds(alive),
     ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
+    ...silences.flatMap((silence) => silenceOfAll(silence, now)),
     ...readings.flatMap(({ queue }) => (isPlanned(queue) ? pauseOf(queue) : [])),
     ...waiting.filter(({ code }) => code === "JOBS_LIMITED"),
     ...(names.includes(ALERTS_QUEUE) ? await failingDeliveries(scope, now) : []),
@@ -365,6 +372,30 @@ function noNode(beats: readonly number[]): StatusReasonFacts {
 
 function notReady(alive: readonly NodeView[]): StatusReasonFacts {
   return { code: "NODES_NOT_READY", nodes: alive.map(({ why, silentMs }) => ({ why, silentMs })) };
+}
+
+/** Each setting once, since the first node saw it. */
+function changedSettings(alive: readonly NodeInfo[]): StatusReasonFacts[] {
+  const all = alive.flatMap(({ unsafe = [] }) => unsafe).sort((a, b) => b.since - a.since);
+  return [...new Map(all.map((one) => [one.code, one])).values()];
+}
+
+/** Ids that several nodes have. */
+function sameIds(alive: readonly NodeInfo[]): StatusReasonFacts[] {
+  return [...grouped(alive, ({ id }) => id)].flatMap(([id, all]) =>
+    all.length < 2
+      ? []
+      : [{ code: "SAME_NODE_ID", node: id, processes: all.map(({ host, pid }) => ({ host, pid })) }],
+  );
+}
+
+function silenceOfAll(
+  { all, id, by, note, until, created: since }: Silence,
+  now: number,
+): StatusReasonFacts[] {
+  if (!all || until <= now) return [];
+  const silence = { id, ...(by !== undefined && { by }), ...(note !== undefined && { note }) };
+  return [{ code: "SILENCED", silence, until, since }];
 }
 
 /** A freeze that holds now, and may concern the client. */

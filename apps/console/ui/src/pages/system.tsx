@@ -54,7 +54,7 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
         <TableHead of={w.nodeColumns} />
         <tbody>
           {nodes.map(({ id, host, pid, state, version, tzdata, clockOffset, beat, started, ...node }) => (
-            <tr key={id}>
+            <tr key={`${id} ${started}`}>
               <td>
                 <strong className="nowrap">{id}</strong>
                 <span className="block soft small nowrap">
