@@ -66,6 +66,16 @@ async function explain(...args: string[]): Promise<{ text: string; verdict: stri
   return { text: stdout, verdict, stderr };
 }
 
+describe("without a time", () => {
+  it("explains what is due now, also as `now`", async () => {
+    for (const args of [["good"], ["good", "now"]]) {
+      const { text, stderr } = await explain(...args);
+      expect(stderr).toBe("");
+      expect(text).toMatch(/\nDUE {2}It is due since .*, and not decided yet: no scheduler node is alive\./);
+    }
+  });
+});
+
 describe("an occurrence that ran", () => {
   it("is explained from claim to end, in both zones", async () => {
     const { text, verdict, stderr } = await explain("good", `${date(1)} 09:00`);
@@ -235,7 +245,6 @@ describe("the time argument", () => {
     ["a date that there is not", ["explain", "good", "2026-02-30", "09:00"], "INVALID_OPTION"],
     ["an ISO time without offset and day", ["explain", "good", "T09:00"], "INVALID_OPTION"],
     ["an unknown zone", ["explain", "good", "09:00", "-z", "Mars/Base"], "INVALID_TIMEZONE"],
-    ["nothing", ["explain", "good"], "INVALID_OPTION"],
     ["a bad name", ["explain", "a:b", "09:00"], "INVALID_NAME"],
   ])("is refused with 2: %s", async (_, args, code) => {
     expect(await refusal(args)).toMatchObject({ exit: 2, code });

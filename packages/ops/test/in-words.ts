@@ -18,7 +18,7 @@ const UTC: Voice = {
 };
 
 /** An explanation with its sentences. */
-export async function explained(client: Client, ref: TaskRef, time: string | number | Date) {
+export async function explained(client: Client, ref: TaskRef, time?: string | number | Date) {
   const [id = "", owner] = typeof ref === "string" ? ref.split("/").reverse() : [];
   const name = typeof ref === "string" ? { id, owner } : ref;
   const { events, hold, ...rest } = await operatorOf(client).occurrences.explain({ ...name, time });

@@ -10,13 +10,14 @@ interface ExplainOptions extends Globals {
 }
 
 export const registerExplain: Register = (program, out) => {
-  taskCommand(program, "explain", "why a task did, or did not, run at a time")
+  taskCommand(program, "explain", "why a task did, or did not, run at a time; without one, what is due or waits now")
     .description(
       "Explains why a task did, or did not, run at a time: the decision, who made it and when,\n" +
-        "how late it was, the run in its way, and each attempt with its end.",
+        "how late it was, the run in its way, and each attempt with its end. Without a time, or with now: what is due or\n" +
+        "waits now, or else the next time.",
     )
     .argument(
-      "<time...>",
+      "[time...]",
       "a nominal time of the schedule: 09:00 (today), yesterday 09:00, '2026-01-31 09:00',\n" +
         "2026-01-31T08:00:00Z, or epoch milliseconds",
     )
@@ -29,7 +30,7 @@ export const registerExplain: Register = (program, out) => {
       const { moment, ...account } = await withClient(options, (client, ops) =>
         ask(client, ops, task, words.join(" "), options),
       );
-      if (moment.note) out.note(moment.note);
+      if (moment?.note) out.note(moment.note);
       if (options.json) return out.json(account.explanation);
       const { told } = await import("./explain-text.js");
       await out.write(told(account, out.paint));
@@ -42,12 +43,13 @@ async function ask(
   text: string,
   time: string,
   { queue, owner, timezone }: ExplainOptions,
-): Promise<Account & { moment: Moment }> {
+): Promise<Account & { moment: Moment | undefined }> {
   const sdk = await import("@carillon/sdk/schedule");
   const [task, now] = await Promise.all([client.get(taskRef(text, queue, owner)), client.serverTime()]);
   const zone = timezone ?? zoneOfSchedule(sdk, task.schedule);
-  const moment = readMoment(sdk, time, { zone, now, field: "TIME" });
+  const isPresent = time === "" || time === "now";
+  const moment = isPresent ? undefined : readMoment(sdk, time, { zone, now, field: "TIME" });
   const name = { queue: task.queue, owner: task.owner, id: task.id };
-  const explanation = await ops.occurrences.explain({ ...name, time: moment.time });
+  const explanation = await ops.occurrences.explain({ ...name, time: moment?.time });
   return { task, explanation, zone, moment };
 }

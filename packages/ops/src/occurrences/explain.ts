@@ -9,7 +9,7 @@ import {
   scheduleSteps,
 } from "@carillon/core/internal";
 import { notFound, roundedInstant, type Scope } from "@carillon/sdk/internal";
-import { type Attempt, Coverage, isAlive, type NodeInfo, type Skip, type StoredTask } from "@carillon/store";
+import { type Attempt, Coverage, isAlive, type NodeInfo, nextOf, type Skip, type StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { instant, taskRef } from "../shapes.js";
@@ -35,10 +35,15 @@ export const explain = operation({
   reach: "owner",
   cost: "computes",
   summary: "Says why a task ran, or did not, at a time: each recorded decision, attempt and end, as facts.",
-  input: z.strictObject({ ...taskRef, time: instant.describe("The nominal time.") }),
+  input: z.strictObject({
+    ...taskRef,
+    time: instant
+      .optional()
+      .describe("The nominal time. Default, or `now`: of what is due or waits now, or else comes next."),
+  }),
   output: explanation,
   async run({ scope }, { time, ...ref }) {
-    const at = roundedInstant(time, "time");
+    const at = time === undefined || time === "now" ? undefined : roundedInstant(time, "time");
     const name = await scope.locate(ref);
     const stored = await scope.store.tasks.get(name);
     if (!stored) throw notFound(name);
@@ -51,15 +56,18 @@ type Verdict = Explanation["verdict"];
 class Explainer {
   readonly #scope: Scope;
   readonly #stored: StoredTask;
-  readonly #time: number;
+  #time: number;
+  readonly #isPresent: boolean;
   #now = 0;
   #nodes: readonly NodeInfo[] = [];
   #runs: readonly Run[] = [];
 
-  constructor(scope: Scope, stored: StoredTask, time: number) {
+  /** @param time undefined: that of what is due or waits now, or comes next */
+  constructor(scope: Scope, stored: StoredTask, time: number | undefined) {
     this.#scope = scope;
     this.#stored = stored;
-    this.#time = time;
+    this.#time = time ?? 0;
+    this.#isPresent = time === undefined;
   }
 
   async explanation(): Promise<Explanation> {
@@ -67,7 +75,6 @@ class Explainer {
     const { definition, nominal } = this.#stored;
     const { queue, owner, id } = definition;
     const task = { queue, owner, id };
-    const time = this.#time;
     const [now, all, ledger, nodes] = await Promise.all([
       store.tasks.time(queue),
       store.runs.list(task, ALL),
@@ -79,6 +86,8 @@ class Explainer {
     this.#runs = all;
     this.#nodes = nodes;
     const schedule = store.calendars.schedules.get(definition);
+    if (this.#isPresent) this.#time = this.#present();
+    const time = this.#time;
     const isOccurrence = schedule.delay === undefined ? schedule.next(time - 1) === time : nominal === time;
     const runs = all.filter((run) => run.nominal === time).sort((a, b) => a.enqueued - b.enqueued);
     // A range names the occurrences in it, not all times between its ends.
@@ -113,6 +122,22 @@ class Explainer {
       ...(why.code === "not-scheduled" || why.code === "excluded" ? { nearest: nearest() } : {}),
       nodes: nodes.filter((node) => isAlive(node, now)).length,
     };
+  }
+
+  /** The nominal time of the occurrence that is due or waits; of the run under way; of the next one; or of the last run. */
+  #present(): number {
+    const { state, nominal, due, pending, definition } = this.#stored;
+    const now = this.#now;
+    if (state === "scheduled" && nominal !== undefined && due !== undefined && due <= now) return nominal;
+    const waits = pending.find(({ at = now }) => at <= now);
+    const open = this.#runs.filter((run) => run.state !== "final");
+    // Newest first.
+    const run = open.findLast((one) => one.state === "queued") ?? open.at(-1);
+    const next =
+      nextOf(this.#stored)?.nominal ??
+      nominal ??
+      (state === "finished" ? undefined : this.#scope.store.calendars.schedules.get(definition).next(now));
+    return (waits ?? run)?.nominal ?? next ?? this.#runs[0]?.nominal ?? now;
   }
 
   async #verdict({ isOccurrence, last, skips, pending }: Found): Promise<[Verdict, ExplainedReason]> {

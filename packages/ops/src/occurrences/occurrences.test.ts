@@ -132,6 +132,37 @@ describe("the occurrences of tasks", () => {
     expect((await at("any", "2026-01-03T09:00:00Z"))[1]).toBe("The schedule excludes it: Sat.");
   });
 
+  it("explains what is due or waits now, or comes next, if no time is given", async () => {
+    const ops = operatorOf(kit.client);
+    const present = async (id: string, time?: "now") => {
+      const { verdict, why, time: at } = await explained(kit.client, id, time);
+      return [verdict, why.code, (at - START) / MINUTE];
+    };
+    // Nobody works this queue.
+    const more = { queue: "idle", owner: "acme", schedule: { every: "1h" } };
+    await put("first", "fine", more);
+    await put("second", "fine", { ...more, schedule: { at: START + 61 * MINUTE } });
+    await put("manual", "fine", { ...more, owner: "other" });
+    expect(await present("acme/first")).toEqual(["planned", "planned", 60]);
+    await ops.queues.limit({ queue: "idle", owner: "acme", runs: 1 });
+    await kit.advance("62m");
+    // The owner's only place is taken by a run that waits for a worker.
+    expect(await present("acme/first")).toEqual(["enqueued", "ran", 60]);
+    expect(await present("acme/second")).toEqual(["due", "owner-full", 61]);
+    expect(await present("acme/second", "now")).toEqual(["due", "owner-full", 61]);
+    await kit.client.trigger({ id: "manual", owner: "other" }, { overlap: "allow" });
+    expect((await explained(kit.client, "other/manual")).summary).toMatch(
+      /^It was enqueued on time, .* and has been waiting for 2 min: no worker works the queue idle\.$/,
+    );
+    await put("once", "fine", { schedule: { at: START + 70 * MINUTE } });
+    await kit.client.trigger("once");
+    await kit.advance("10m");
+    expect(await present("once")).toEqual(["enqueued", "ran", 70]);
+    await put("t", "fine");
+    await kit.client.pause("t");
+    expect(await present("t")).toEqual(["held", "paused", 120]);
+  });
+
   it("does not report a run as skipped when only the end of its retry is on record", async () => {
     const rest = { rerun: { delay: "2h", max: "2h", jitter: 0 }, retention: { failures: 1 } };
     await put("t", "failing", rest);
