@@ -1,7 +1,7 @@
 import { operatorOf } from "@carillon/ops";
 import { Client, defineTask } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { nodeInfo, onEveryEngine } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
@@ -48,6 +48,40 @@ onEveryEngine("the client", (connection) => {
     });
     expect(await client.put(noop("t"))).toMatchObject({ outcome: "unchanged" });
     expect(await client.put(noop("t", { priority: 1 }))).toMatchObject({ outcome: "updated" });
+  });
+
+  it("warns of a task whose name another queue has, where it is created, and asks nothing otherwise", async () => {
+    await client.put(noop("t", { owner: "acme" }));
+    const codes = (warnings: readonly { code: string }[]) => warnings.map(({ code }) => code);
+    const elsewhere = vi.spyOn(bench.store.tasks, "elsewhere");
+    const renamed = noop("t", { owner: "acme", queue: "other" });
+    const { warnings } = await client.put(renamed);
+    expect(codes(warnings)).toEqual(["NO_NODE", "NO_WORKER", "SAME_ID_ELSEWHERE"]);
+    expect(warnings.at(-1)).toMatchObject({
+      message: `Another task acme/t is in the queue ${QUEUE}: both run.`,
+      remedy: expect.stringContaining(`(carillon rm acme/t --queue ${QUEUE})`),
+    });
+    expect(elsewhere).toHaveBeenCalledTimes(1);
+    expect(codes((await client.put(renamed)).warnings)).toEqual(["NO_NODE", "NO_WORKER"]);
+    await client.put({ ...renamed, priority: 1 });
+    await client.enqueue(report, { tenant: "a" }, { id: "t", owner: "acme", delay: "1h" }).catch(() => {});
+    expect(elsewhere).toHaveBeenCalledTimes(1);
+    // Another owner's task, and one of the alerts, are others.
+    const many = await client.putMany([
+      noop("t"),
+      noop("watchdog", { queue: "carillon-alerts" }),
+      noop("watchdog"),
+      noop("u", { owner: "acme" }),
+      noop("u", { owner: "acme", queue: "other" }),
+    ]);
+    expect(many.map((one) => codes(one.warnings).includes("SAME_ID_ELSEWHERE"))).toEqual([
+      false,
+      false,
+      false,
+      false,
+      true,
+    ]);
+    elsewhere.mockRestore();
   });
 
   it.each([

@@ -78,6 +78,12 @@ export function settingText(setting: UnsafeSetting): string {
   }
 }
 
+/** A task whose owner and id others have too. @param queues theirs */
+export function sameIdText(local: string, queues: readonly string[]): string {
+  const where = queues.length === 1 ? `the queue ${queues[0]}` : `the queues ${queues.join(", ")}`;
+  return `Another task ${local} is in ${where}: both run.`;
+}
+
 /** The gap in words. */
 export function gapText({ queue, type, workers }: Gap): string {
   if (workers === 0) return `no worker works the queue ${queue}`;

@@ -253,6 +253,17 @@ const FAULTS: [what: string, code: string, "error" | "warning", plant: () => Pro
     },
   ],
   [
+    "a queue was renamed in code",
+    "SAME_ID_ELSEWHERE",
+    "warning",
+    async () => {
+      await worker("w", { queues: [QUEUE, "renamed"] });
+      // Answers about workers are cached.
+      client = new Client({ store });
+      await client.put(task("healthy", { queue: "renamed" }));
+    },
+  ],
+  [
     "a task never ran",
     "NEVER_RAN",
     "warning",

@@ -10,7 +10,9 @@ import {
   type Carrier,
   carrierOf,
   formatInstead,
+  grouped,
   isLate,
+  localName,
   parseLocalName,
   type StatusReasonFacts,
   type TaskSchedule,
@@ -125,6 +127,7 @@ async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
     ...(await stuckDeliveries(scope, at, [...reasons, ...notes])),
     ...(writable ? await undeliverable(scope, tasks) : []),
     ...unplanned,
+    ...sameIds(tasks),
     ...(await neverRan(scope, at)),
     ...(await tooLong(scope, tasks, schedules, at)),
     ...samples.flatMap(({ queue, tasks: all }) => herds(queue, all)),
@@ -304,6 +307,19 @@ async function stuckDeliveries(
       ...(error !== undefined && { error }),
     },
   ];
+}
+
+/** Tasks that run in several queues under one name, once each. */
+function sameIds(tasks: readonly StoredTask[]): Finding[] {
+  const own = tasks.filter(({ definition }) => definition.queue !== ALERTS_QUEUE);
+  const same = [...grouped(own, (task) => localName(nameOf(task))).values()].filter(
+    ({ length }) => length > 1,
+  );
+  const queues = new Map(same.map(([first, ...rest]) => [first, rest.map((task) => nameOf(task).queue)]));
+  return named([...queues.keys()] as StoredTask[], "warning", (task) => ({
+    code: "SAME_ID_ELSEWHERE",
+    queues: queues.get(task) ?? [],
+  }));
 }
 
 /** An index has the tasks that never ran, so that they are found among any number of others. */

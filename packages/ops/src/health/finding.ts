@@ -86,6 +86,7 @@ export const finding = z
       instead: z.enum(ALERT_FORMATS).describe("The format that the host takes."),
     }),
     of("NOT_PLANNED", { error: z.string() }),
+    of("SAME_ID_ELSEWHERE", { queues: z.array(z.string()).readonly() }),
     of("NEVER_RAN", {
       agoMs: count,
       limit: count.optional().describe("It waits for a place of its owner, whose limit of runs this is."),

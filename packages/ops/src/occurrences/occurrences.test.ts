@@ -158,7 +158,7 @@ describe("the occurrences of tasks", () => {
     await kit.client.trigger("once");
     await kit.advance("10m");
     expect(await present("once")).toEqual(["enqueued", "ran", 70]);
-    await put("t", "fine");
+    await put("t", "fine", {});
     await kit.client.pause("t");
     expect(await present("t")).toEqual(["held", "paused", 120]);
   });

@@ -4,6 +4,7 @@ import {
   gapText,
   ownerLimitText,
   reasonText,
+  sameIdText,
   settingText,
   silenceText,
 } from "@carillon/core/internal";
@@ -15,9 +16,12 @@ import type { Voice } from "./voice.js";
 export function findingText(finding: Finding, voice: Voice): { message: string; remedy: string } {
   const [message, remedy] = textsOf(finding, voice);
   const { task, more, code } = finding;
-  const name = task === undefined || code === "UNREADABLE" ? "" : `${task.owner}/${task.id}: `;
+  const name = task === undefined || OWN_NAME.has(code) ? "" : `${task.owner}/${task.id}: `;
   return { message: `${name}${message}${more === undefined ? "" : ` (So do ${more} others.)`}`, remedy };
 }
+
+/** Findings whose sentence names the task itself. */
+const OWN_NAME = new Set<Finding["code"]>(["UNREADABLE", "SAME_ID_ELSEWHERE"]);
 
 function textsOf(finding: Finding, voice: Voice): readonly [message: string, remedy: string] {
   const cli = voice.surface === "cli";
@@ -100,6 +104,11 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
       return [
         `Its schedule cannot be computed, so it does not run: ${finding.error}`,
         `Mend the schedule${cli ? `: carillon edit ${name}` : ""}. If a node can compute it, this program has older time zone data.`,
+      ];
+    case "SAME_ID_ELSEWHERE":
+      return [
+        sameIdText(name, finding.queues),
+        `If a queue was renamed: delete the old one${cli ? ` (carillon rm ${name} --queue QUEUE)` : ""}. Tasks that belong to different queues on purpose are easier to tell apart with different ids.`,
       ];
     case "NEVER_RAN": {
       const { task, limit } = finding;

@@ -53,6 +53,7 @@ import { assertFits } from "./payload-schemas.js";
 import { previewOf, type Schedules } from "./preview.js";
 import { assertQuotas } from "./quotas.js";
 import { rerunWarnings } from "./rerun-warnings.js";
+import { sameIdElsewhere } from "./same-id.js";
 import type { Scope } from "./scope.js";
 import type {
   AuthorOptions,
@@ -144,7 +145,24 @@ export class TaskWriter {
       many ? [] : coverage.warnings([definition]),
     ]);
     if (!many) this.#log([[result as StoredPut, task]], options.by);
-    return { done: putView(result as StoredPut, task, warnings), revision: result?.revision };
+    const same = await this.#sameIds([result as StoredPut]);
+    return {
+      done: putView(result as StoredPut, task, [...warnings, ...same(0)]),
+      revision: result?.revision,
+    };
+  }
+
+  /**
+   * Warnings of tasks that were created although another queue has one of the same name, by position: a type's queue may
+   * have been renamed. A put that creates nothing reads nothing. Never rejects.
+   */
+  async #sameIds(puts: readonly StoredPut[]): Promise<(index: number) => Warning[]> {
+    const created = puts.flatMap(({ outcome, name }) => (outcome === "created" ? [name] : []));
+    if (created.length === 0) return () => [];
+    const found = await this.#scope.store.tasks
+      .elsewhere(created)
+      .catch(() => new Map<TaskName, readonly string[]>());
+    return (index) => sameIdElsewhere(puts[index]?.name, found);
   }
 
   /** Logs the puts that changed something: one entry. */
@@ -214,9 +232,10 @@ export class TaskWriter {
       const stored = await this.#scope.produce("put", { queue, count: parsed.length }, () =>
         store.tasks.put(queue, parsed, { by, onStored: progress }),
       );
+      const same = await this.#sameIds(stored);
       for (const [i, { index, task }] of list.entries()) {
         done.push([stored[i] as StoredPut, task]);
-        results[index] = putView(stored[i] as StoredPut, task, warnings[index] ?? []);
+        results[index] = putView(stored[i] as StoredPut, task, [...(warnings[index] ?? []), ...same(i)]);
       }
     }
     this.#log(done, by);

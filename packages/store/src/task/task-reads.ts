@@ -1,4 +1,4 @@
-import { CarillonError, type Schedule, type TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, CarillonError, type Schedule, type TaskName } from "@carillon/core";
 import { localName, type ResolvedRef, type Work } from "@carillon/core/internal";
 import type { Registry } from "../registry.js";
 import { type Parts, Repository } from "../repository.js";
@@ -14,6 +14,9 @@ import { readTags, readTimings, type Timing } from "./timings.js";
 
 /** Pages of tasks that are read to find one with a type, and the tasks of each. */
 const [MOST_PAGES, PAGE] = [20, 100];
+
+/** Number of keys that are read to find tasks of the same owner and id in other queues. */
+const MOST_LOOKUPS = 2_000;
 
 /** Places of an index from which a sample takes neighbours. */
 const PLACES = 20;
@@ -90,14 +93,7 @@ export class TaskReads extends Repository {
     const local = localName(ref);
     const all = () => (what === "task" ? this.#registry.queues() : this.#registry.queuesAndPast());
     const queues = ref.queue === undefined ? await all() : [ref.queue];
-    const found = await Promise.all(
-      queues.map(async (queue) =>
-        (await this.link.ask((client) => client.exists(this.keys.queue(queue)[what](local))))
-          ? queue
-          : undefined,
-      ),
-    );
-    const holding = found.filter((queue) => queue !== undefined);
+    const holding = await this.#holding(queues, local, what);
     if (holding.length > 1) {
       throw new CarillonError("AMBIGUOUS_TASK", `${local} exists in the queues ${holding.join(", ")}.`, {
         field: "queue",
@@ -112,6 +108,33 @@ export class TaskReads extends Repository {
       });
     }
     return { queue, owner: ref.owner, id: ref.id };
+  }
+
+  /** The queues that hold a task, or revisions, of this name. */
+  async #holding(queues: readonly string[], local: string, what: "task" | "revisions"): Promise<string[]> {
+    const found = await Promise.all(
+      queues.map((queue) => this.link.ask((client) => client.exists(this.keys.queue(queue)[what](local)))),
+    );
+    return queues.filter((_, i) => found[i] === 1);
+  }
+
+  /**
+   * For each task the other queues that have one of the same owner and id. Looks `MOST_LOOKUPS` times at most: the last
+   * tasks of many are not in the answer.
+   */
+  async elsewhere(names: readonly TaskName[]): Promise<Map<TaskName, string[]>> {
+    // Alerts and the watchdog have ids of their own.
+    const isOwn = (queue: string) => queue !== ALERTS_QUEUE;
+    const queues = (await this.#registry.queues()).filter(isOwn);
+    const ours = names.filter(({ queue }) => isOwn(queue));
+    const looked = ours.slice(0, Math.ceil(MOST_LOOKUPS / Math.max(1, queues.length)));
+    const found = await Promise.all(
+      looked.map(async (name): Promise<[TaskName, string[]]> => {
+        const others = queues.filter((queue) => queue !== name.queue);
+        return [name, await this.#holding(others, localName(name), "task")];
+      }),
+    );
+    return new Map(found.filter(([, others]) => others.length > 0));
   }
 
   /** Tasks in the order of queue, owner, id; a page at a time. */
