@@ -64,6 +64,17 @@ describe("the errors of an ACL", () => {
   );
 });
 
+it("a missing password is named in a few words", () => {
+  const text =
+    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time";
+  const { code, message, remedy } = redisError(new Error(text));
+  expect([code, message]).toEqual(["REDIS_AUTH", `Redis wants a password. ${remedy}`]);
+});
+
+it("a server that does not answer is no matter for the doctor, which cannot ask it either", () => {
+  expect(redisError(new Error("Command timed out")).message).not.toContain("doctor");
+});
+
 describe("a user of Redis that lacks a right", () => {
   const redis = sharedRedis();
   let admin: Redis;

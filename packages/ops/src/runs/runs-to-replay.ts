@@ -60,7 +60,7 @@ export async function runsToReplay(
 }
 
 /** The failed runs that match. @throws `INVALID_OPTION` */
-async function failures({ client }: Call, filter: Conditions): Promise<Run[]> {
+async function failures({ client, scope }: Call, filter: Conditions): Promise<Run[]> {
   if (filter.from === undefined)
     throw invalid("from", "missing.", "Give the time since which runs have ended, or the ids of runs.");
   const found: Run[] = [];
@@ -71,6 +71,7 @@ async function failures({ client }: Call, filter: Conditions): Promise<Run[]> {
     if (found.length > MOST_FOUND)
       throw invalid("from", `more than ${MOST_FOUND} failed runs.`, "Give a shorter range, or a task.");
     cursor = page.cursor;
+    scope.progress(0);
   } while (cursor !== undefined);
   return found;
 }

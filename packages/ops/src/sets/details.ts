@@ -18,7 +18,7 @@ import type { Plan } from "./set.js";
 
 /** Changes that are shown with their times. */
 const DETAILED = 500;
-/** Tasks in one minute that are worth a warning. */
+/** Starts in one minute that are worth a warning. */
 const CROWD = 500;
 const [MINUTE, DAY] = [60_000, 86_400_000];
 /** Times of one schedule that are counted for a day: one a second. */
@@ -99,11 +99,16 @@ export class Details {
   async ofAll(steps: readonly Step[]): Promise<Pick<Plan, "load" | "warnings">> {
     const moved = steps.filter(({ task, item }) => task || item.action === "remove");
     const gone = new Set(moved.map(({ item }) => keyOf(item.from ?? item.task)));
-    const load = gone.size > 0 ? await loads(this.#call.store, this.#now, gone, this.#coming) : undefined;
-    return { ...(load && { load }), warnings: await this.#warnings(steps, load) };
+    const { store, scope } = this.#call;
+    const onStep = () => scope.progress(0);
+    const found = gone.size > 0 ? await loads(store, this.#now, gone, this.#coming, onStep) : undefined;
+    return { ...(found && { load: found.load }), warnings: await this.#warnings(steps, found) };
   }
 
-  async #warnings(steps: readonly Step[], load: Plan["load"]): Promise<Plan["warnings"]> {
+  async #warnings(
+    steps: readonly Step[],
+    loaded: Awaited<ReturnType<typeof loads>>,
+  ): Promise<Plan["warnings"]> {
     const { scope, store } = this.#call;
     const found = new Warnings();
     const puts = steps.flatMap(({ task }) => task ?? []);
@@ -122,9 +127,12 @@ export class Details {
       const remedy = "Give a longer interval, or see the overlap policy.";
       found.add({ code: "INTERVAL_SHORT", message, remedy }, task);
     }
-    const { busiest } = load?.after ?? {};
-    if (busiest && busiest.count >= CROWD && busiest.count > (load?.before.busiest?.count ?? 0)) {
-      const message = `${busiest.count} tasks are due in the minute of ${new Date(busiest.at).toISOString()}.`;
+    const { before, after } = loaded?.load ?? {};
+    const most = after?.busiest?.count ?? 0;
+    // Jitter cannot spread any further what has it.
+    const crowd = most >= CROWD && most > (before?.busiest?.count ?? 0) ? await loaded?.crowd() : undefined;
+    if (crowd && crowd.count >= CROWD) {
+      const message = `${crowd.count} starts of tasks without jitter fall into the minute of ${new Date(crowd.at).toISOString()}.`;
       found.add({ code: "BUSY_MINUTE", message, remedy: "Spread them: H in cron, or jitter." });
     }
     return found.all;

@@ -1,36 +1,53 @@
+import { usesSeed } from "@carillon/core/internal";
 import type { PlannedPut, Store, Timing } from "@carillon/store";
 import { emptyLoad } from "../occurrences/load.js";
 import type { Plan } from "./set.js";
 
 const DAY = 86_400_000;
 
-/** Load of the namespace before and after a plan. Undefined: it takes too many steps. */
+interface Loads {
+  readonly load: NonNullable<Plan["load"]>;
+  /** Starts after the plan in its busiest minute, of tasks that nothing spreads: neither jitter nor H. */
+  crowd(): Promise<{ at: number; count: number } | undefined>;
+}
+
+/** Load of the namespace before and after a plan. Undefined: it takes too many steps. @param onStep called from time to time */
 export async function loads(
   store: Store,
   now: number,
   gone: ReadonlySet<string>,
   coming: readonly [queue: string, Timing][],
-): Promise<Plan["load"]> {
+  onStep: () => void,
+): Promise<Loads | undefined> {
   const freezes = await store.freezes.list();
   const empty = () => emptyLoad(store, freezes, { from: now + 1, to: now + DAY + 1, step: 60_000 });
-  const [before, after] = [empty(), empty()];
+  const [before, after, plain] = [empty(), empty(), empty()];
+  const addAfter = (queue: string, page: readonly Timing[]) => {
+    after.add(queue, page);
+    plain.add(
+      queue,
+      page.filter(({ schedule }) => schedule.jitter === undefined && !usesSeed(schedule)),
+    );
+  };
   for (const queue of await store.registry.queues()) {
     for await (const page of store.tasks.timings({ queue })) {
       before.add(queue, page);
-      after.add(
+      addAfter(
         queue,
         page.filter(({ owner, id }) => !gone.has(`${queue}/${owner}/${id}`)),
       );
+      onStep();
     }
   }
-  for (const [queue, timing] of coming) after.add(queue, [timing]);
+  for (const [queue, timing] of coming) addAfter(queue, [timing]);
   const side = async (load: typeof before) => {
-    const { total, busiest } = await load.count(() => {});
+    const { total, busiest } = await load.count(onStep);
     const [most] = busiest;
     return { perDay: total, ...(most && { busiest: { at: most.at, count: most.count } }) };
   };
   try {
-    return { before: await side(before), after: await side(after) };
+    const load = { before: await side(before), after: await side(after) };
+    return { load, crowd: async () => (await side(plain)).busiest };
   } catch {
     return undefined;
   }

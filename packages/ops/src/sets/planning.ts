@@ -133,13 +133,14 @@ async function changesOf(
   const steps: Step[] = [];
   let drifted = 0;
   for await (const { place, planned } of plannedPuts(call.store, set, places, schedules)) {
+    // An apply counts the tasks that it stores.
+    call.scope.progress(detail ? 1 : 0);
     const drift = planned.stored?.set?.name === set ? driftOf(planned.stored) : undefined;
     if (drift) drifted += 1;
     const step = stepOf(set, place, planned, adopts, record?.applying !== undefined);
     if (!step) continue;
     const item = { ...step.item, ...(drift && { drift }) };
     steps.push({ ...step, item: detail ? await detail(item, planned, place.task) : item });
-    call.scope.progress(0);
   }
   return { steps, drifted };
 }

@@ -57,6 +57,16 @@ describe("a plan", () => {
     expect((await kit.client.get("a")).set).toEqual({ name: "billing" });
   });
 
+  it("counts the tasks that it compares, changed or not", async () => {
+    await sets().apply(input(many(20)));
+    const steps: number[] = [];
+    const counting = new Client({ store: kit.store, onProgress: (tasks) => steps.push(tasks) });
+    await operatorOf(counting).sets.plan(input([...many(20), "new"]));
+    expect(steps.reduce((sum, one) => sum + one, 0)).toBe(21);
+    // It shows also that the load is being counted.
+    expect(steps).toContain(0);
+  });
+
   it("shows fields, words, times of both sides, times a day, clock changes, and the load", async () => {
     await sets().apply(input(["a"]));
     const zoned = task("a", { schedule: { cron: "30 2 * * *", timezone: "Europe/Berlin" }, tags: ["x"] });
@@ -111,12 +121,15 @@ describe("a plan warns of", () => {
     });
   });
 
-  it("a minute that gets its 500th task, but not of one that had them before", async () => {
+  it("a minute that gets its 500th start, but not of one that had them before, nor of tasks that are spread", async () => {
     const { BUSY_MINUTE } = await warnings(input(many(500)));
     expect(BUSY_MINUTE).toMatchObject({
       tasks: [],
-      message: "500 tasks are due in the minute of 2026-01-01T01:00:00.000Z.",
+      message: "500 starts of tasks without jitter fall into the minute of 2026-01-01T01:00:00.000Z.",
     });
+    const each = (schedule: object) => input(many(250).map((id) => task(id, { schedule })));
+    expect((await warnings(each({ every: "30s" })))["BUSY_MINUTE"]?.message).toMatch(/^500 starts of tasks /);
+    expect(await warnings(each({ every: "30s", jitter: "10s" }))).not.toHaveProperty("BUSY_MINUTE");
     expect(await warnings(input(many(499)))).not.toHaveProperty("BUSY_MINUTE");
     await sets().apply(input(many(500)));
     expect(await warnings(input([...many(499), task("t499", { priority: 1 })]))).not.toHaveProperty(

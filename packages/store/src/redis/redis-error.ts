@@ -97,6 +97,13 @@ const KNOWN: readonly Known[] = [
       `Grant the channels of this namespace to the user: ${"&{N}:wake &{N}:cancel".replaceAll("N", namespaceOf(sent))}.`,
   },
   {
+    said: /\bNOAUTH\b/,
+    code: "REDIS_AUTH",
+    message: "Redis wants a password.",
+    remedy:
+      "Give user and password in the Redis URL, special characters percent-encoded: redis://user:password@host.",
+  },
+  {
     said: REFUSED,
     code: "REDIS_AUTH",
     message: refusedUs,
@@ -181,8 +188,7 @@ const KNOWN: readonly Known[] = [
   {
     said: SILENT,
     message: "Redis is reached, and does not answer in time.",
-    remedy:
-      "A command may hold it (SLOWLOG), its host may be overloaded, or the network slow. carillon doctor names the cause if it can.",
+    remedy: "A command may hold it (SLOWLOG), its host may be overloaded, or the network slow.",
   },
   {
     said: /ENOTFOUND|EAI_AGAIN/,
