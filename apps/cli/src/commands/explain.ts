@@ -10,7 +10,11 @@ interface ExplainOptions extends Globals {
 }
 
 export const registerExplain: Register = (program, out) => {
-  taskCommand(program, "explain", "why a task did, or did not, run at a time; without one, what is due or waits now")
+  taskCommand(
+    program,
+    "explain",
+    "why a task did, or did not, run at a time; without one, what is due or waits now",
+  )
     .description(
       "Explains why a task did, or did not, run at a time: the decision, who made it and when,\n" +
         "how late it was, the run in its way, and each attempt with its end. Without a time, or with now: what is due or\n" +

@@ -9,7 +9,15 @@ import {
   scheduleSteps,
 } from "@carillon/core/internal";
 import { notFound, roundedInstant, type Scope } from "@carillon/sdk/internal";
-import { type Attempt, Coverage, isAlive, type NodeInfo, nextOf, type Skip, type StoredTask } from "@carillon/store";
+import {
+  type Attempt,
+  Coverage,
+  isAlive,
+  type NodeInfo,
+  nextOf,
+  type Skip,
+  type StoredTask,
+} from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { instant, taskRef } from "../shapes.js";
