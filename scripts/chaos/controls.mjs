@@ -278,7 +278,9 @@ class Stage {
   /** The node that claims, once every node is in the list of live ones. */
   async owner(nodes) {
     await eventually(async () => {
-      const live = await this.servers.admin.hlen(`{${this.namespace}}:nodes`);
+      const fields = await this.servers.admin.hkeys(`{${this.namespace}}:nodes`);
+      // A field is an id, and which of the processes that had it.
+      const live = new Set(fields.map((field) => field.split(" ")[0])).size;
       if (live < nodes.length) throw new Error(`${live} nodes live`);
     }, PATIENCE);
     await this.another(monotonic());
@@ -288,7 +290,10 @@ class Stage {
 
   /** Takes a node from the list of live nodes: its shares become those of the others. */
   async vanished({ env }) {
-    await this.servers.admin.hdel(`{${this.namespace}}:nodes`, env.CARILLON_NODE_ID);
+    const key = `{${this.namespace}}:nodes`;
+    const fields = await this.servers.admin.hkeys(key);
+    const own = fields.filter((field) => field.split(" ")[0] === env.CARILLON_NODE_ID);
+    if (own.length > 0) await this.servers.admin.hdel(key, ...own);
   }
 
   /** @returns a function that restores the task and its runs to their present state */
