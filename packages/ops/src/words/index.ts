@@ -10,6 +10,7 @@ export {
   duration,
   FAILURES,
   formatInstant,
+  isLate,
   limitText,
   ownerLimitText,
   relative,
