@@ -17,7 +17,7 @@ export type { QueuePause, QueueState, WorkerConnections } from "./bull/queues.js
 export type { Turn, TurnWorker } from "./bull/turn-worker.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export { ChangeLog, type StoredChange } from "./changes.js";
-export type { TriggerResult } from "./claim/asked.js";
+export type { ItemsRetried, TriggerResult } from "./claim/asked.js";
 export * from "./claim/claims.js";
 export type { DueBatch, DueName, DueRange, WhichDue } from "./claim/due.js";
 export { dueTask } from "./claim/due-task.js";

@@ -161,7 +161,7 @@ function queueKeys(namespace: string, queue: string) {
     run: (id: string) => `${ours}${prefix.run}${id}`,
     /**
      * Hash: the items of a run. By index their records, as lib/item.lua writes them; by `d` and index their data, as
-     * JSON; `n`, `most` and others (docs/architecture/redis.md).
+     * JSON; `n`, `most`, `again` and others (docs/architecture/redis.md).
      */
     items: (id: string) => `${ours}${prefix.items}${id}`,
     /** Hash: captured output by attempt. */

@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import type { CarillonError } from "@carillon/core";
-import { conflict, runId } from "@carillon/core/internal";
+import { conflict } from "@carillon/core/internal";
 import { findRun } from "@carillon/sdk/internal";
 import type { Store } from "@carillon/store";
 import { z } from "zod";
@@ -9,7 +8,7 @@ import { given, time } from "../shapes.js";
 
 /**
  * Each item has its index, its data and its idempotency key again. A second call for the same run starts nothing and returns the same new
- * run, unless that one ended before it had items. If items fail again, retry those of the new run.
+ * run, whose record may be deleted by then, unless that one ended before it had items. If items fail again, retry those of the new run.
  */
 export const retryItems = operation({
   http: "POST /runs/:id/retry-items",
@@ -30,23 +29,17 @@ export const retryItems = operation({
     const task = await store.tasks.get(run.task);
     if (task && "definition" in task && task.definition.type !== run.type)
       throw refused(id, `is of type ${run.type}, and its task no longer`, "Trigger its task instead.");
-    for (let nth = 1; ; nth++) {
-      const token = createHash("sha256").update(`${id} ${nth}`).digest("hex").slice(0, 16);
-      const before = await store.runs.get(queue, runId(run.task.id, run.nominal, token));
-      if (!before) {
-        if (!(await hasItemsToRetry(store, queue, id)))
-          throw refused(
-            id,
-            "has no failed items, nor any that its time limit left",
-            "There is nothing to retry.",
-          );
-        const retried = await store.claims.retryItems(run, { token, node: scope.actor, name: by });
-        log(run.task, { details: { run: id, as: retried.run } });
-        return retried;
-      }
-      const left = before.state !== "final" || (await store.items.count(queue, before.id)) > 0;
-      if (left) return { run: before.id, enqueued: before.enqueued };
-    }
+    const hasWork = async () => {
+      if (await hasItemsToRetry(store, queue, id)) return;
+      throw refused(
+        id,
+        "has no failed items, nor any that its time limit left",
+        "There is nothing to retry.",
+      );
+    };
+    const { repeated, ...retried } = await store.claims.retryItems(run, { node: scope.actor, name: by }, hasWork);
+    if (!repeated) log(run.task, { details: { run: id, as: retried.run } });
+    return retried;
   },
 });
 

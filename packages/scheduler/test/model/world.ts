@@ -144,8 +144,10 @@ export class World {
   async retryItems(id: string): Promise<void> {
     const runs = await this.store.runs.list(this.#name(id), 1_000);
     const run = runs.find(({ state }) => state === "final");
-    const by = { token: randomBytes(8).toString("hex"), node: "client" };
-    if (run) await this.store.claims.retryItems(run, by).catch(unlessRefused);
+    if (!run) return;
+    const { link, keys } = internalsOf(this.store);
+    await link.ask((client) => client.hset(keys.queue(QUEUE).items(run.id), "n", 1));
+    await this.store.claims.retryItems(run, { node: "client" }).catch(unlessRefused);
   }
 
   /**

@@ -14,6 +14,21 @@ export interface Asked {
   readonly remember: number;
 }
 
+/** Items of a run that a new run does again. */
+export interface ItemsAgain {
+  /** Their key. */
+  readonly items: string;
+  /** Their note of an earlier new run, "" none. If it is another one by the commit, nothing is enqueued. */
+  readonly noted: string;
+}
+
+/** The run that does failed items again. `repeated`: an earlier call enqueued it. */
+export interface ItemsRetried {
+  readonly run: string;
+  readonly enqueued: number;
+  readonly repeated: boolean;
+}
+
 /**
  * The answer to a trigger that was committed before.
  *

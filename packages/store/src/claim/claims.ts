@@ -18,6 +18,7 @@ import {
   shardOf,
 } from "@carillon/core/internal";
 import { bullKeys } from "../bull/bull-keys.js";
+import { newToken } from "../ids.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
 import type { Link } from "../redis/link.js";
@@ -28,7 +29,7 @@ import type { Scripts } from "../script/scripts.js";
 import { decodeTask, isForeign } from "../task/codec.js";
 import { addFailed, ownerLimit, tooManyWait, unsupportedFormat } from "../task/errors.js";
 import type { ClaimSpan, ClaimTracer } from "../telemetry.js";
-import { type Asked, repetitionOf, type TriggerResult } from "./asked.js";
+import { type Asked, type ItemsAgain, type ItemsRetried, repetitionOf, type TriggerResult } from "./asked.js";
 import { CANCEL_OPEN, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds, runInWay } from "./due.js";
 import { assertFits, assertThawed, dueTask } from "./due-task.js";
@@ -103,6 +104,7 @@ interface TriggerHow {
 const MARKS_AT_HAND = 8_000;
 
 export class ClaimRepository extends DueReads {
+  readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #schedules: ScheduleCache;
@@ -119,6 +121,7 @@ export class ClaimRepository extends DueReads {
     optimistic: OptimisticWrites,
   ) {
     super(link, keys, scripts);
+    this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#schedules = schedules;
@@ -160,7 +163,7 @@ export class ClaimRepository extends DueReads {
     queue: string,
     items: readonly PackedItem[],
     { token, node }: { token: string; node: string },
-    asked?: Asked,
+    asked?: Asked | ItemsAgain,
   ): Promise<CommitAnswer> {
     const keys = this.#keys.queue(queue);
     const shards = [...new Set(items.map(({ shard }) => shard))];
@@ -168,14 +171,16 @@ export class ClaimRepository extends DueReads {
       COMMIT,
       {
         ...keys,
-        asked: asked && keys.asked(asked.key),
+        asked: asked && "key" in asked ? keys.asked(asked.key) : undefined,
+        items: asked && "items" in asked ? asked.items : undefined,
         due: shards.map((shard) => keys.due(shard)),
         bull: bullKeys(keys.bull),
       },
       {
         token,
         node,
-        remember: asked?.remember,
+        remember: asked && "key" in asked ? asked.remember : undefined,
+        noted: asked && "items" in asked ? asked.noted : undefined,
         shards: shards.join(" "),
         templates: await templatesText(items.map(({ template }) => template)),
       },
@@ -268,24 +273,54 @@ export class ClaimRepository extends DueReads {
   }
 
   /**
-   * Runs the failed items of a run again, now, as a new run. Repeated with the same token it is enqueued once.
+   * Runs the failed items of a run again, now, as a new run. A note of it stands with the items, so a repetition gets the same run as long as
+   * they are kept, even if the new run's record is deleted by then; unless the new run ended before it had items.
    *
-   * @throws `TASK_NOT_FOUND`, `SKIPPED_OVERLAP`, `CONFLICT`
+   * @param hasWork called if no run does them yet; throws if there is nothing to do
+   * @throws `RUN_NOT_FOUND`, `TASK_NOT_FOUND`, `SKIPPED_OVERLAP`, `CONFLICT`
    */
-  async retryItems(run: Run, by: Omit<Requester, "key">): Promise<{ run: string; enqueued: number }> {
+  async retryItems(
+    run: Run,
+    by: Omit<Requester, "key" | "token">,
+    hasWork = async () => {},
+  ): Promise<ItemsRetried> {
     const { task: name } = run;
     const local = localName(name);
-    const result = await this.#optimistic.write([`${name.queue}/${local}`], () =>
-      this.#enqueue(name, { ...by, key: run.key }, undefined, (task, now) => {
+    const token = newToken();
+    const result = await this.#optimistic.write([`${name.queue}/${local}`], async () => {
+      const noted = await this.#retryOf(run);
+      if (typeof noted === "object") return noted;
+      await hasWork();
+      const decide = (task: DueTask, now: number) => {
         assertThawed(task, local, now);
         const decision = decideItems(task, run, by.name);
         if (decision) return decision;
         const what = `another run of ${local} is open, or its own retry is pending.`;
         throw new CarillonError("SKIPPED_OVERLAP", what, { remedy: "Try again when it has ended." });
-      }),
-    );
-    if (result?.outcome === "enqueued") return { run: result.run, enqueued: result.enqueued };
+      };
+      const kept = { items: this.#keys.queue(name.queue).items(run.id), noted };
+      const made = await this.#enqueue(name, { ...by, token, key: run.key }, undefined, decide, kept);
+      if (made?.outcome !== "enqueued") return undefined;
+      return { run: made.run, enqueued: made.enqueued, repeated: false };
+    });
+    if (result) return result;
     throw conflict(`${local} kept changing while its items were retried.`, "Try again.");
+  }
+
+  /** The run that does the failed items of a run again. A text: the note of one that ended before it had items, "" none. */
+  async #retryOf({ id, task: { queue } }: Run): Promise<ItemsRetried | string> {
+    const keys = this.#keys.queue(queue);
+    const [count, note] = await this.#link.ask((client) => client.hmget(keys.items(id), "n", "again"));
+    if (!count)
+      throw new CarillonError("RUN_NOT_FOUND", `the items of run ${id} are no longer kept.`, {
+        remedy: "Trigger its task instead.",
+      });
+    if (!note) return "";
+    const [at, run = ""] = note.split(" ");
+    const [state, some] = await this.#link.ask((client) =>
+      Promise.all([client.hget(keys.run(run), "state"), client.hget(keys.items(run), "n")]),
+    );
+    return state === "final" && !some ? note : { run, enqueued: Number(at), repeated: true };
   }
 
   async #trigger(
@@ -305,18 +340,18 @@ export class ClaimRepository extends DueReads {
   }
 
   /**
-   * @param remember ms for which a repetition with the same key is answered as the first call; undefined: none is
-   * @returns undefined if the task has changed since it was read
+   * @param remember ms for which a repetition with the same key is answered as the first call; or the items whose note names the run
+   * @returns undefined if the task, or that note, has changed since it was read
    */
   async #enqueue(
     name: TaskName,
     by: Requester,
     overlap: OverlapPolicy | undefined,
     decide: (task: DueTask, now: number) => Decision,
-    remember?: number,
+    remember: number | ItemsAgain,
   ): Promise<TriggerResult | undefined> {
     const local = localName(name);
-    const { now, entry, asked } = await this.#read(name, remember === undefined ? undefined : by.key);
+    const { now, entry, asked } = await this.#read(name, typeof remember === "object" ? undefined : by.key);
     const { task } = entry;
     if (!task) throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local} in queue ${name.queue}.`);
     if (isForeign(task)) throw unsupportedFormat(local, task.version);
@@ -327,7 +362,7 @@ export class ClaimRepository extends DueReads {
     const packed = this.pack(name.queue, { entry: item, decision }, by.token, now, { held: false, overlap });
     const waits = decision.pending.some(({ key }) => key === by.key);
     const makesRun = waits || decision.enqueue !== undefined;
-    const kept = makesRun && remember !== undefined ? { key: by.key, remember } : undefined;
+    const kept = typeof remember === "object" ? remember : makesRun ? { key: by.key, remember } : undefined;
     const answer = await this.commit(name.queue, [packed], by, kept);
     const { status, run } = answer.results[0] as ClaimResult;
     if (status.startsWith("ERROR")) throw addFailed(status);

@@ -6,6 +6,7 @@
 -- A.shards: the shards of the items, separated by spaces; K.due: their indexes, in that order
 -- A.templates: job templates by number, as JSON
 -- K.asked: of a manual trigger (keys.ts), kept for A.remember ms
+-- K.items: of a run whose failed items the run does again; A.noted: their note of an earlier new run at the decision, "" none
 -- Each: record, job: of the run that is enqueued, if any
 --       ledger: if times are skipped; backfill: if the item is a step of one
 --       over, jobs: ids and jobs of the runs that the decision took into account
@@ -61,6 +62,10 @@ local function check(item, held, extras, guarded, reckoned)
   end
   if outdated(item) then return "STALE" end
   if TIMELY and item.notBefore ~= "" and now < tonumber(item.notBefore) then return "EARLY" end
+  if K.items then
+    local count, again = unpack(redis.call("HMGET", K.items, "n", "again"))
+    if not count or (again or "") ~= A.noted then return "STALE" end
+  end
   if extras and extras["until"] and now >= extras["until"] then return "STALE" end
   if extras and extras.backfillAt then
     local at, is = unpack(redis.call("HMGET", item.backfill, "at", "state"))
@@ -177,6 +182,7 @@ local function commit(item)
     redis.call("ZADD", K.held, now, item.shard .. " " .. name)
   end
   if extras then commitExtras(item, extras, name, before) end
+  if K.items then redis.call("HSET", K.items, "again", nowText .. " " .. run) end
   if K.asked then
     redis.call("SET", K.asked, table.concat({ nowText, token, run ~= "" and run or "-" }, " "), "PX", A.remember)
   end

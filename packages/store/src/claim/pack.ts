@@ -91,8 +91,20 @@ interface CommitExtras {
 
 export const COMMIT = script("commit", {
   once: "generation",
-  keys: ["next", "runs", "expected", "frozen", "held", "late", "alerts", "asked?", "due[]", "bull[]"],
-  args: ["token", "node", "shards", "templates", "remember"],
+  keys: [
+    "next",
+    "runs",
+    "expected",
+    "frozen",
+    "held",
+    "late",
+    "alerts",
+    "asked?",
+    "items?",
+    "due[]",
+    "bull[]",
+  ],
+  args: ["token", "node", "shards", "templates", "remember", "noted"],
   each: {
     keys: ["task", "open", "record?", "job?", "ledger?", "backfill?", "jobs[]"],
     args: [
