@@ -180,8 +180,16 @@ export function fieldsOf(backfill: NewBackfill): Record<string, string | number>
   };
 }
 
+/** Undefined if there is none, or it is corrupt. */
 function decode(queue: string, id: string, hash: Record<string, string>): Backfill | undefined {
-  if (!hash.task) return undefined;
+  try {
+    return hash.task ? read(queue, id, { ...hash, task: hash.task }) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function read(queue: string, id: string, hash: Record<string, string> & { task: string }): Backfill {
   const { ranges, runs, batch, pause, taskCreated } = hash;
   const number = (field: string) => Number(hash[field] ?? 0);
   return {

@@ -10,7 +10,7 @@ import {
   shardOf,
 } from "@carillon/core/internal";
 import { ONCE_ARGS } from "./marks.js";
-import { readHashes } from "./redis/hashes.js";
+import { readEach, readHashes } from "./redis/hashes.js";
 import { failsForAll } from "./redis/redis-error.js";
 import { Repository } from "./repository.js";
 import { FACTS } from "./script/facts.js";
@@ -138,7 +138,8 @@ export class CalendarRepository extends Repository {
   }
 
   async users(queue: string, name: string): Promise<number> {
-    return this.link.ask((client) => client.zcard(this.keys.queue(queue).planned(name)));
+    const [count = 0] = await readEach(this.link, [["zcard", this.keys.queue(queue).planned(name)]]);
+    return count;
   }
 
   /**

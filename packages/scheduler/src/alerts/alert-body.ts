@@ -15,7 +15,7 @@ export async function alertBody(
   const { kind, task, at, run: id, message, ended } = alert;
   if (task === undefined) return bodyOf(store, alert, consoleUrl);
   const [run, stats] = await Promise.all([
-    id === undefined ? undefined : store.runs.get(task.queue, id),
+    id === undefined ? undefined : store.runs.many(task.queue, [id]).then(([run]) => run),
     store.runs.stats(task),
   ]);
   const body = {

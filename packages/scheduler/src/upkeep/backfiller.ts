@@ -129,7 +129,7 @@ export class Backfiller {
     if (runs !== undefined) {
       const [index, run] = [at + 1, runs[at + 1]];
       if (run === undefined) return undefined;
-      const record = run.payloadOf && (await this.#store.runs.get(backfill.task.queue, run.payloadOf));
+      const record = run.payloadOf && (await this.#store.runs.many(backfill.task.queue, [run.payloadOf]))[0];
       const isGone = run.payloadOf !== undefined && !record;
       const payload = isGone ? "gone" : { own: record ? record.payload : undefined };
       const decision = decideReplay(task, run, { id, index, by, payload });

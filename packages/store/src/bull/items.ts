@@ -241,7 +241,7 @@ export class ItemRepository extends Repository {
     // An item without data was deleted meanwhile, with its run.
     const items = found.flatMap(([index, record], i) => {
       const [data, output] = more.slice(2 * i);
-      return data ? [decode(index, record, data, output, Number(most))] : [];
+      return data ? decode(index, record, data, output, Number(most)) : [];
     });
     return { items, next: at < count ? at : undefined };
   }
@@ -264,14 +264,14 @@ function* chunks(items: readonly NewItem[]) {
   yield chunk;
 }
 
-/** @param record as lib/item.lua writes it */
+/** Empty if it is corrupt. @param record as lib/item.lua writes it */
 function decode(
   index: number,
   record: string,
   data: string,
   output: string | null | undefined,
   maxAttempts: number,
-): RunItem {
+): RunItem[] {
   const end = record.indexOf("\n");
   const [status, planned, started, finished, attempts, pid, worker, crashes, mark, key] = record
     .slice(0, end)
@@ -279,10 +279,12 @@ function decode(
   const notBefore = status === "active" ? "-" : mark;
   const given = { started, finished, pid, notBefore };
   const numbers = Object.entries(given).filter(([, text = "-"]) => text !== "-");
-  return {
+  const parsed = parseAll([data, output || "{}", record.slice(end + 1) || "{}"]);
+  if (!parsed) return [];
+  const item = {
     index,
     status: status as ItemState,
-    data: JSON.parse(data) as Json,
+    data: parsed[0] as Json,
     planned: Number(planned),
     attempts: Number(attempts),
     maxAttempts,
@@ -290,7 +292,17 @@ function decode(
     ...(worker === "-" ? {} : { worker }),
     ...(Number(crashes) > 0 ? { crashes: Number(crashes) } : {}),
     ...(key === undefined || key === "-" ? {} : { key }),
-    ...(output ? { output: (JSON.parse(output) as { text: string }).text } : {}),
-    ...(JSON.parse(record.slice(end + 1) || "{}") as Pick<RunItem, "result" | "error">),
+    ...(output ? { output: (parsed[1] as { text: string }).text } : {}),
+    ...(parsed[2] as Pick<RunItem, "result" | "error">),
   } as RunItem;
+  return [item];
+}
+
+/** Undefined if one of the texts is not JSON. */
+function parseAll(texts: readonly string[]): unknown[] | undefined {
+  try {
+    return texts.map((text) => JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }

@@ -25,23 +25,48 @@ export async function readFields(
   return (await Promise.all(parts)).flatMap((texts) => texts.map((text) => text.split(FACTS.separator)));
 }
 
+/** Replies by command, and so the commands that a pipeline may read with. */
+interface Replies {
+  hget: string | null;
+  hgetall: Readonly<Record<string, string>>;
+  hmget: readonly (string | null)[];
+  lrange: string[];
+  zcard: number;
+  zrange: string[];
+  zrevrange: string[];
+  zrevrangebyscore: string[];
+}
+type Read<Name extends keyof Replies> = readonly [name: Name, key: string, ...args: (string | number)[]];
+
 /**
- * Reads hashes of one queue in one round trip. Undefined: the key holds another type (foreign data).
+ * Reads keys of one queue in one round trip. Undefined: the key holds another type (foreign data). A failure is never a reply: a connection
+ * that ends meanwhile, say, fails the call, which may be repeated.
  *
- * @throws any other error
+ * @throws coded Redis errors
  */
-export async function readHashes(
+export async function readEach<Name extends keyof Replies>(
   link: Link,
-  keys: readonly string[],
-): Promise<(Readonly<Record<string, string>> | undefined)[]> {
+  reads: readonly Read<Name>[],
+): Promise<(Replies[Name] | undefined)[]> {
+  if (reads.length === 0) return [];
   return link.ask(async (client) => {
-    const pipeline = client.pipeline();
-    for (const key of keys) pipeline.hgetall(key);
-    const replies = (await pipeline.exec()) ?? [];
-    return replies.map(([error, hash]) => {
-      if (!error) return hash as Record<string, string>;
+    const replies = await client.pipeline(reads.map((read) => [...read])).exec();
+    if (replies?.length !== reads.length) throw new Error("Connection is closed.");
+    return replies.map(([error, reply]) => {
+      if (!error) return reply as Replies[Name];
       if (error.message.startsWith("WRONGTYPE")) return undefined;
       throw error;
     });
   });
+}
+
+/** Reads hashes of one queue, like `readEach`. */
+export function readHashes(
+  link: Link,
+  keys: readonly string[],
+): Promise<(Readonly<Record<string, string>> | undefined)[]> {
+  return readEach(
+    link,
+    keys.map((key) => ["hgetall", key] as const),
+  );
 }

@@ -1,6 +1,6 @@
 import type { Run } from "@carillon/core";
 import type { QueueKeys } from "../keys.js";
-import { readFields } from "../redis/hashes.js";
+import { readEach, readFields } from "../redis/hashes.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
 import type { Scripts } from "../script/scripts.js";
@@ -24,8 +24,6 @@ export interface Recent {
   readonly ledger: Skip[];
 }
 
-type Reply = [error: Error | null, reply: unknown];
-
 /**
  * Records of tasks of one queue: two round trips, however many they are. Corrupt data counts as none.
  *
@@ -39,26 +37,31 @@ export async function readRecent(
   locals: readonly string[],
   { most, since = 0 }: { most: number; since?: number | undefined },
 ): Promise<Recent[]> {
-  const replies = await link.ask(async (client) => {
-    const pipeline = client.pipeline();
-    for (const local of locals) {
-      pipeline.hget(keys.task(local), "open").zrevrange(keys.open(local), 0, most - 1);
-      for (const ended of [keys.history(local), keys.failures(local)])
-        pipeline.zrevrangebyscore(ended, "+inf", since, "WITHSCORES", "LIMIT", 0, most);
-      pipeline.lrange(keys.ledger(local), 0, most - 1);
-    }
-    return ((await pipeline.exec()) ?? []) as Reply[];
-  });
+  const newest = ["WITHSCORES", "LIMIT", 0, most] as const;
+  const [nameds, sets, histories, failed, ledgers] = await Promise.all([
+    readEach(
+      link,
+      locals.map((local) => ["hget", keys.task(local), "open"] as const),
+    ),
+    readEach(
+      link,
+      locals.map((local) => ["zrevrange", keys.open(local), 0, most - 1] as const),
+    ),
+    readEach(
+      link,
+      locals.map((local) => ["zrevrangebyscore", keys.history(local), "+inf", since, ...newest] as const),
+    ),
+    readEach(
+      link,
+      locals.map((local) => ["zrevrangebyscore", keys.failures(local), "+inf", since, ...newest] as const),
+    ),
+    readEach(
+      link,
+      locals.map((local) => ["lrange", keys.ledger(local), 0, most - 1] as const),
+    ),
+  ]);
   const found = locals.map((_, i) => {
-    const [named, set, history, failures, ledger] = replies
-      .slice(5 * i, 5 * i + 5)
-      .map(([error, reply]) => (error ? undefined : reply)) as [
-      string,
-      string[],
-      string[],
-      string[],
-      string[],
-    ];
+    const [named, set, history, failures, ledger] = [nameds[i], sets[i], histories[i], failed[i], ledgers[i]];
     const open = named === FACTS.inSet ? (set ?? []) : named ? [named] : [];
     const ended = [...scored(history), ...scored(failures)].sort((a, b) => b.at - a.at).slice(0, most);
     return { ids: [...open, ...ended.map(({ id }) => id)], ledger: decodeLedger(ledger ?? []) };

@@ -1,9 +1,9 @@
 import type { Outcome, Run, TaskName } from "@carillon/core";
 import { delaysOf, localName } from "@carillon/core/internal";
-import type { ChainableCommander } from "ioredis";
+import { readEach, readHashes } from "../redis/hashes.js";
 import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
-import { noHash } from "../task/errors.js";
+import { unreadableRun } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun, decodeStats } from "./codec.js";
 import { decodeLedger, type Skip } from "./ledger.js";
 import { type Recent, readRecent, readShort, type ShortRun } from "./recent.js";
@@ -32,10 +32,7 @@ export class RunReads extends Repository {
   async output(queue: string, run: string): Promise<{ attempt: number; text: string; cut: boolean }[]> {
     const stored = await this.link.ask((client) => client.hgetall(this.keys.queue(queue).output(run)));
     return Object.entries(stored)
-      .map(([attempt, json]) => ({
-        attempt: Number(attempt),
-        ...outputOf(json),
-      }))
+      .flatMap(([attempt, json]) => outputOf(json).map((output) => ({ attempt: Number(attempt), ...output })))
       .sort((a, b) => a.attempt - b.attempt);
   }
 
@@ -57,16 +54,24 @@ export class RunReads extends Repository {
     return this.many(name.queue, ids);
   }
 
+  /** @throws `UNSUPPORTED_FORMAT` if its record is corrupt */
   async get(queue: string, id: string): Promise<Run | undefined> {
-    const hash = await this.link.ask((client) => client.hgetall(this.keys.queue(queue).run(id)));
-    return decodeRun(queue, id, hash);
+    const [hash] = await readHashes(this.link, [this.keys.queue(queue).run(id)]);
+    const run = decodeRun(queue, id, hash ?? {});
+    if (run || (hash && Object.keys(hash).length === 0)) return run;
+    throw unreadableRun(id);
   }
 
+  /** Those that there are, without corrupt ones. */
   async many(queue: string, ids: readonly string[]): Promise<Run[]> {
+    const keys = this.keys.queue(queue);
     const runs: Run[] = [];
     for (const some of chunks(ids)) {
-      const found = await Promise.all(some.map((id) => this.get(queue, id)));
-      for (const run of found) if (run) runs.push(run);
+      const hashes = await readHashes(this.link, some.map(keys.run));
+      for (const [i, id] of some.entries()) {
+        const run = decodeRun(queue, id, hashes[i] ?? {});
+        if (run) runs.push(run);
+      }
     }
     return runs;
   }
@@ -88,33 +93,19 @@ export class RunReads extends Repository {
   async last(names: readonly TaskName[]): Promise<LastRun[]> {
     return this.#inQueues(names, async (queue, locals) => {
       const keys = this.keys.queue(queue);
-      const stats = (await this.#pipelined(locals, (pipeline, local) =>
-        pipeline.hmget(keys.stats(local), "lastRun", "lastChecked"),
-      )) as ([id: string | null, checked: string | null] | undefined)[];
-      const known = stats.flatMap((stored) => stored?.[0] ?? []);
-      const hashes = await this.#pipelined(known, (pipeline, id) => pipeline.hgetall(keys.run(id)));
-      const runs = new Map(
-        known.map((id, i) => [id, decodeRun(queue, id, hashes[i] as Record<string, string>)]),
+      const fields = ["lastRun", "lastChecked"] as const;
+      const stats = await readEach(
+        this.link,
+        locals.map((local) => ["hmget", keys.stats(local), ...fields] as const),
       );
+      const known = stats.flatMap((stored) => stored?.[0] ?? []);
+      const hashes = await readHashes(this.link, known.map(keys.run));
+      const runs = new Map(known.map((id, i) => [id, decodeRun(queue, id, hashes[i] ?? {})]));
       return stats.map((stored): LastRun => {
         const [id, checked] = stored ?? [];
         return { run: runs.get(id ?? ""), checked: checked ? Number(checked) : undefined };
       });
     });
-  }
-
-  /** The reply to one command for each of these; undefined if it failed: corrupt data in its place. */
-  async #pipelined<Of>(
-    all: readonly Of[],
-    command: (pipeline: ChainableCommander, one: Of) => unknown,
-  ): Promise<unknown[]> {
-    if (all.length === 0) return [];
-    const replies = await this.link.ask(async (client) => {
-      const pipeline = client.pipeline();
-      for (const one of all) command(pipeline, one);
-      return (await pipeline.exec()) ?? [];
-    });
-    return replies.map(([error, reply]) => (error ? undefined : reply));
   }
 
   /** Reads something of tasks by their queues; the answers are in the order of the names. */
@@ -223,17 +214,21 @@ export class RunReads extends Repository {
 
   async #statsIn(queue: string, locals: readonly string[]): Promise<StoredStats[]> {
     const keys = this.keys.queue(queue);
-    const replies = await this.link.ask(async (client) => {
-      const pipeline = client.pipeline();
-      for (const local of locals)
-        pipeline.hgetall(keys.stats(local)).hget(keys.task(local), "open").zcard(keys.open(local));
-      return (await pipeline.exec()) ?? [];
-    });
-    return locals.map((_, i) => {
-      const [[error, hash] = [], [, named] = [], [, size] = []] = replies.slice(3 * i, 3 * i + 3);
-      const stored = error ? noHash(error) : (hash as Record<string, string>);
-      return { stored: decodeStats(stored), open: named === FACTS.inSet ? Number(size) || 0 : named ? 1 : 0 };
-    });
+    const [stats, named, sizes] = await Promise.all([
+      readHashes(this.link, locals.map(keys.stats)),
+      readEach(
+        this.link,
+        locals.map((local) => ["hget", keys.task(local), "open"] as const),
+      ),
+      readEach(
+        this.link,
+        locals.map((local) => ["zcard", keys.open(local)] as const),
+      ),
+    ]);
+    return locals.map((_, i) => ({
+      stored: decodeStats(stats[i] ?? {}),
+      open: named[i] === FACTS.inSet ? (sizes[i] ?? 0) : named[i] ? 1 : 0,
+    }));
   }
 
   /**
@@ -244,10 +239,11 @@ export class RunReads extends Repository {
     const keys = this.keys.queue(name.queue);
     const local = localName(name);
     const last = most === undefined ? "-1" : String(most - 1);
-    const [named, set] = await this.link.ask((client) =>
-      Promise.all([client.hget(keys.task(local), "open"), client.zrange(keys.open(local), 0, last)]),
-    );
-    return openIds(named, set);
+    const [[named], [set]] = await Promise.all([
+      readEach(this.link, [["hget", keys.task(local), "open"]]),
+      readEach(this.link, [["zrange", keys.open(local), 0, last]]),
+    ]);
+    return openIds(named ?? null, set ?? []);
   }
 
   /** Occurrences of a task that were not enqueued, and why; newest first. */
@@ -283,8 +279,12 @@ function scored(flat: readonly string[]): { id: string; at: number }[] {
   }));
 }
 
-/** Captured output as it is stored, without its sender and number. */
-function outputOf(json: string): { text: string; cut: boolean } {
-  const { text, cut } = JSON.parse(json) as { text: string; cut: boolean };
-  return { text, cut };
+/** Captured output as it is stored, without its sender and number. Empty if it is corrupt. */
+function outputOf(json: string): { text: string; cut: boolean }[] {
+  try {
+    const { text, cut } = JSON.parse(json) as { text: string; cut: boolean };
+    return [{ text, cut }];
+  } catch {
+    return [];
+  }
 }

@@ -34,6 +34,12 @@ export function unreadable(local: string, cause: unknown): CarillonError {
   });
 }
 
+export function unreadableRun(id: string): CarillonError {
+  return new CarillonError("UNSUPPORTED_FORMAT", `the record of run ${id} holds corrupt or foreign data.`, {
+    remedy: "Check what else writes to this Redis. The record is deleted with its task.",
+  });
+}
+
 /** @param text what Redis said to a script's write of this task */
 export function refused(local: string, text: string): CarillonError {
   const coded = redisError(new Error(text));
