@@ -61,13 +61,16 @@ export class FreezeRepository extends Repository {
 
   /** @param quota empty: none @returns the one before */
   async setQuota(scope: QuotaScope, quota: Quota): Promise<Quota | undefined> {
-    const before = (await this.quotas()).get(scope);
     const id = `${QUOTA}${scope}`;
-    if (Object.keys(quota).length === 0) await this.lift(id);
-    else {
-      await this.#store(id, JSON.stringify({ scope, ...quota }));
-      await this.copyTo(await this.#queues());
-    }
+    const change =
+      Object.keys(quota).length === 0
+        ? { lifted: [id] }
+        : { id, freeze: JSON.stringify({ scope, ...quota }) };
+    const { before } = await this.marks.change(this.keys.marks, "freezes", async (once) => {
+      const before = (await this.quotas()).get(scope);
+      return (await this.#send({ ...once, ...change })) === "STALE" ? "STALE" : { before };
+    });
+    await this.copyTo(await this.#queues());
     return before;
   }
 

@@ -23,7 +23,12 @@ import { namespaceKeys } from "./keys.js";
 import { Marks } from "./marks.js";
 import { ObservationRepository } from "./observations.js";
 import { OptimisticWrites } from "./optimistic.js";
-import type { ConnectionProfile, ConnectionSpec, RedisClient } from "./redis/connection.js";
+import {
+  type ConnectionProfile,
+  type ConnectionSpec,
+  type RedisClient,
+  redisError,
+} from "./redis/connection.js";
 import { failing } from "./redis/failpoints.js";
 import { type ConnectionEars, Link, type LinkOptions } from "./redis/link.js";
 import { type Lease, NO_MUTEX, redlockMutex } from "./redis/mutex.js";
@@ -218,8 +223,8 @@ export class Store {
     let deleted = 0;
     // Deletes by name, so that tasks that this version cannot read are deleted too.
     for await (const locals of this.tasks.names(queue, 100)) {
-      for (const local of locals) await this.tasks.delete({ queue, ...parseLocalName(local) });
-      deleted += locals.length;
+      for (const local of locals)
+        if (await this.tasks.delete({ queue, ...parseLocalName(local) })) deleted += 1;
     }
     const client = this.connect("patient");
     try {
@@ -230,6 +235,8 @@ export class Store {
       await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities, limits, held);
       // Keeps the shards' parts: without them a task that was put meanwhile would never be checked.
       await client.zrem(next, ...Object.values(FACTS.parts));
+    } catch (error) {
+      throw redisError(error);
     } finally {
       client.disconnect();
     }

@@ -368,17 +368,21 @@ export class TaskRepository extends TaskReads {
    * Deletes a task with all that belongs to it. Returns whether there was one. One that is held for a move has two places, so only the move
    * deletes it.
    *
-   * @param which `finished`: only while the task is finished and has no runs left; a generation: only in it, while it is held for a move and
-   * has no open runs
+   * @param which `finished`: only while the task is finished and has no runs left; `gen`: only in this generation, while it is held for a
+   * move and has no open runs; `seen`: only in this generation
    * @throws `CONFLICT` if it is held for a move
    */
-  async delete(name: TaskName, which: "any" | "finished" | { gen: string } = "any"): Promise<boolean> {
+  async delete(
+    name: TaskName,
+    which: "any" | "finished" | { gen: string } | { seen: string } = "any",
+  ): Promise<boolean> {
     const keys = this.keys.queue(name.queue);
     const local = localName(name);
     const token = newToken();
     const names = [`${FACTS.goneOpen}${local}`, `${FACTS.gone}${token}.hist`, `${FACTS.gone}${token}.fail`];
-    const held = typeof which === "object" ? which.gen : undefined;
-    const gen = held ?? (await this.#generation(name));
+    const isHeld = typeof which === "object" && "gen" in which;
+    const given = isHeld ? which.gen : typeof which === "object" ? which.seen : undefined;
+    const gen = given ?? (await this.#generation(name));
     const gone = await this.scripts.run(
       DELETE,
       {
@@ -396,16 +400,16 @@ export class TaskRepository extends TaskReads {
       {
         name: local,
         shard: shardOf(local),
-        which: typeof which === "object" ? "held" : which,
+        which: isHeld ? "held" : typeof which === "object" ? "any" : which,
         gen,
         mark: token,
         names,
       },
     );
-    if (gone === "STALE") return held === undefined && this.delete(name, which);
+    if (gone === "STALE") return given === undefined && this.delete(name, which);
     if (gone === 2) {
       const moving = (await this.get(name))?.moving;
-      if (which === "any" && moving !== undefined) throw isMoving(moving, local);
+      if (!isHeld && which !== "finished" && moving !== undefined) throw isMoving(moving, local);
     }
     // If this is interrupted, a node or `clearDeletedRuns` finishes it.
     for (const one of names) await clearDeletedRuns(this.scripts, keys, one);
