@@ -23,6 +23,39 @@ export interface Call {
 }
 
 /**
+ * Protection of an operation from what calls meet: they are repeated, made by two people at one instant, cut short by the death of their
+ * program, and overtaken by other calls. The battery of `test/battery` tries all of that with each operation of the list.
+ *
+ * - `reads`: it changes nothing.
+ * - `script`: one script changes everything, and its own `once` protects it.
+ * - `Many`: it takes several steps.
+ */
+export type Once = "reads" | "script" | Many;
+
+/** An operation that changes things in several steps, between which anything may happen. */
+export interface Many {
+  /**
+   * How a repetition is known.
+   *
+   * - `state`: a thing that is so already is left alone, and not counted.
+   * - `key`: by the input's `key`; a call without one is another call.
+   * - `revision`: by the revisions that it has read, which it compares.
+   * - `new`: it is not known; each call makes something of its own, which its answer names.
+   */
+  readonly known: "state" | "key" | "revision" | "new";
+  /**
+   * What a call leaves that ends halfway. `whole`: each thing is done or not, and a repetition does the rest. `held`: something is half done,
+   * marked as such, and left alone by everybody until the repetition goes on with it.
+   */
+  readonly leaves: "whole" | "held";
+  /**
+   * Calls that may come between two of its steps: what undoes it, or does the same in another way. Input: of the example, the fields
+   * that they have too, and their own.
+   */
+  readonly against: readonly (readonly [operation: `${string}.${string}`, input?: object])[];
+}
+
+/**
  * One thing that a person or a program can ask or do. Its method in the client, its route with rights, checks and
  * description, and the CLI's JSON follow from this value; its name is its place in `OPERATIONS`.
  */
@@ -53,6 +86,10 @@ export interface Operation<
    * the record of a run names the author.
    */
   readonly logs?: ChangeKind | false;
+  /** Required for all but GET. */
+  readonly once?: Once;
+  /** Input fields for the battery, where their schema does not tell what changes something. */
+  readonly example?: object;
   /** One sentence for the API's description and the docs. */
   readonly summary: string;
   readonly input: Input;
@@ -71,7 +108,11 @@ export function operation<Input extends z.ZodObject, Output extends z.ZodType | 
   declared: Operation<Input, Output> & {
     readonly body?: keyof Input["shape"];
     readonly adminFields?: readonly (keyof Input["shape"])[];
-  },
+    readonly example?: Partial<z.input<Input>>;
+  } & (
+      | { readonly http: `GET /${string}`; readonly once?: undefined }
+      | { readonly http: `${Exclude<Method, "GET">} /${string}`; readonly once: Once }
+    ),
 ): Operation<Input, Output> {
   return declared;
 }

@@ -3,7 +3,8 @@ import { CHANGE_KINDS } from "@carillon/sdk/internal";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { HTTP_OPERATIONS, rightsAt } from "./http.js";
-import type { OPERATIONS } from "./operations.js";
+import { operation } from "./operation.js";
+import { OPERATIONS } from "./operations.js";
 
 describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("operation %s", (_, one) => {
   const { method, operation, parts, statuses } = one;
@@ -17,6 +18,10 @@ describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("operation
   it("says which kind of change it logs unless it is a GET", () => {
     expect(operation.logs !== undefined).toBe(method !== "GET");
     if (operation.logs) expect(CHANGE_KINDS).toContain(operation.logs);
+  });
+
+  it("declares how repetitions do no harm unless it is a GET", () => {
+    expect(operation.once !== undefined).toBe(method !== "GET");
   });
 
   it("lets no viewer change anything", () => {
@@ -76,6 +81,15 @@ it("the client's methods are called as the operations for runs and tasks", () =>
   expectTypeOf<Exclude<keyof Client & string, OfPrograms | OfSeveral>>().toExtend<
     keyof typeof OPERATIONS.tasks
   >();
+});
+
+it("an operation that is not a GET and does not declare `once` does not compile", () => {
+  const { role, reach, logs, summary, input, output, run } = OPERATIONS.tasks.pauseMany;
+  const rest = { role, reach, logs, summary, input, output, run } as const;
+  // @ts-expect-error
+  operation({ ...rest, http: "POST /tasks/pause" });
+  operation({ ...rest, http: "POST /tasks/pause", once: "script" });
+  operation({ ...rest, http: "GET /tasks/pause" });
 });
 
 it("no two operations share a method and a path", () => {

@@ -27,6 +27,8 @@ export const testAlert = operation({
   role: "operator",
   reach: "owner",
   logs: false,
+  once: "script",
+  example: { target: "https://example.com/alerts" },
   summary: "Sends a test alert to a destination, once, by a worker that delivers alerts.",
   input,
   output: z.object({ run: z.string() }),

@@ -9,6 +9,7 @@ export const cancelBackfill = operation({
   role: "operator",
   reach: "owner",
   logs: "backfill.cancel",
+  once: { known: "state", leaves: "whole", against: [["tasks.deleteMany", { tag: "nightly" }]] },
   summary: "Stops a backfill, or all of a batch; what it has enqueued goes on.",
   input: z.strictObject({ id: given }),
   output: changedShape,

@@ -33,6 +33,8 @@ export const startBackfills = operation({
   reach: "owner",
   cost: "computes",
   logs: "backfill",
+  once: { known: "new", leaves: "whole", against: [["tasks.deleteMany"]] },
+  example: { tag: "due", from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:08:00Z", perMinute: 60_000 },
   summary: "Backfills past occurrences of all tasks that match, evenly spread: `perMinute` in all.",
   input: z.strictObject({
     ...filter,

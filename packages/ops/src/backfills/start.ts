@@ -14,6 +14,8 @@ export const startBackfill = operation({
   reach: "owner",
   cost: "computes",
   logs: "backfill",
+  once: "script",
+  example: { id: "t1", from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:08:00Z" },
   summary:
     "Runs past occurrences of a task again, or for the first time, under its overlap policy or another. A node does it.",
   input: z.strictObject({

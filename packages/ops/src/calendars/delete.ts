@@ -11,6 +11,26 @@ export const deleteCalendar = operation({
   role: "admin",
   reach: "namespace",
   logs: "calendar.delete",
+  once: {
+    known: "state",
+    leaves: "whole",
+    against: [
+      [
+        "tasks.put",
+        {
+          task: {
+            id: "k1",
+            owner: "acme",
+            queue: "bells",
+            type: "ring",
+            schedule: { every: "1h", except: [{ named: "spare" }] },
+            payload: {},
+          },
+        },
+      ],
+    ],
+  },
+  example: { name: "spare" },
   summary: "Deletes a shared calendar that no task names.",
   input: z.strictObject({ name: given }),
   async run({ store, log }, { name }) {

@@ -15,6 +15,8 @@ export const putCalendar = operation({
   role: "admin",
   reach: "namespace",
   logs: "calendar.put",
+  once: { known: "state", leaves: "whole", against: [["calendars.put", { entries: ["2026-01-02"] }]] },
+  example: { name: "holidays", entries: ["2026-12-26"] },
   summary:
     "Stores a shared calendar, or changes it. The next times of tasks that name it are computed again.",
   input: z.strictObject({ name: given, entries: z.array(given, "not a list of texts"), dryRun }),

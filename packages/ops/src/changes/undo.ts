@@ -17,6 +17,25 @@ export const undoChange = operation({
   role: "admin",
   reach: "owner",
   logs: "put",
+  once: {
+    known: "revision",
+    leaves: "whole",
+    against: [
+      [
+        "tasks.put",
+        {
+          task: {
+            id: "v1",
+            owner: "acme",
+            queue: "bells",
+            type: "ring",
+            schedule: { every: "2h" },
+            payload: {},
+          },
+        },
+      ],
+    ],
+  },
   summary:
     "Puts the definitions again that a change of many tasks replaced, if it can be undone. Tasks that were changed since are refused, each by itself.",
   input: z.strictObject({ id: given, dryRun }),

@@ -16,6 +16,8 @@ export const setDefaults = operation({
   role: "admin",
   reach: "namespace",
   logs: "defaults",
+  once: "script",
+  example: { scope: "owner:acme", policies: { timeLimit: "2h" } },
   summary: "Replaces the default policies of a scope; `null` removes them.",
   input: z.strictObject({
     scope: z.custom<DefaultsScope>().meta({ type: "string", description: "all, owner:NAME or type:NAME." }),

@@ -10,6 +10,7 @@ export const deleteFreeze = operation({
   role: "operator",
   reach: "owner",
   logs: "unfreeze",
+  once: { known: "state", leaves: "whole", against: [["freezes.put", { owner: "cold" }]] },
   summary: "Lifts a freeze. A caller that is bound to an owner lifts only its own.",
   input: z.strictObject({ id: given }),
   async run(call, { id }) {

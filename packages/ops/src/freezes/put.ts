@@ -14,6 +14,8 @@ export const putFreeze = operation({
   role: "operator",
   reach: "owner",
   logs: "freeze",
+  once: { known: "new", leaves: "whole", against: [["freezes.delete"]] },
+  example: { owner: "acme" },
   summary:
     "Freezes all tasks of an owner, a tag, a queue or the namespace, or some tasks, and counts what that holds.",
   input: freezeInput.extend({ dryRun }),

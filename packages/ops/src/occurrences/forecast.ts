@@ -18,6 +18,7 @@ export const forecast = operation({
   role: "viewer",
   reach: "owner",
   cost: "computes",
+  example: { within: "1h" },
   summary:
     "Lists each occurrence within a duration from now, earliest first; 1,000 unless `limit` (at most 100,000) says otherwise. Refused if it takes more than 250,000 steps of schedules.",
   input: z.strictObject({ within: duration, ...pick }),

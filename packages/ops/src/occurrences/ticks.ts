@@ -86,6 +86,7 @@ export const tickStrips = operation({
   http: "GET /ticks",
   role: "viewer",
   reach: "owner",
+  example: { tasks: ["bells/acme/t1", "bells/acme/f1"] },
   summary:
     "Lists the newest decided occurrences of each of these tasks, oldest first; 30 unless `limit` (at most 100) says otherwise.",
   input: z.strictObject({

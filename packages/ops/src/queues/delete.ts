@@ -8,6 +8,26 @@ export const deleteQueue = operation({
   role: "admin",
   reach: "namespace",
   logs: "queue.delete",
+  once: {
+    known: "state",
+    leaves: "whole",
+    against: [
+      [
+        "tasks.put",
+        {
+          task: {
+            id: "g1",
+            owner: "acme",
+            queue: "gongs",
+            type: "ring",
+            schedule: { every: "2h" },
+            payload: {},
+          },
+        },
+      ],
+    ],
+  },
+  example: { queue: "gongs" },
   summary: "Deletes a queue with its tasks and everything that BullMQ keeps of it. Stop its workers first.",
   input: z.strictObject({ queue: given }),
   output: z.object({ count: countShape.describe("Number of its tasks.") }),

@@ -18,6 +18,8 @@ export const limitQueue = operation({
   role: "admin",
   reach: "namespace",
   logs: "queue.limit",
+  once: "script",
+  example: { queue: "bells", owner: "acme", runs: 50 },
   summary: "Limits the runs that one owner may have queued or running in a queue at once.",
   input: z.strictObject({
     queue: given,

@@ -14,6 +14,8 @@ export const pauseQueue = operation({
   role: "operator",
   reach: "namespace",
   logs: "queue.pause",
+  once: "script",
+  example: { queue: "bells" },
   summary: "Pauses a queue: its workers take no more jobs, and finish those they have.",
   input: z.strictObject({ queue: given, note: given.optional().describe("At most 500 characters."), dryRun }),
   output: changed.extend({ holds }),

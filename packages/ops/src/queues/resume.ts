@@ -10,6 +10,8 @@ export const resumeQueue = operation({
   role: "operator",
   reach: "namespace",
   logs: "queue.resume",
+  once: "script",
+  example: { queue: "gongs" },
   summary: "Lets the workers of a queue take jobs again, no matter who paused it.",
   input: z.strictObject({ queue: given }),
   output: changed,

@@ -16,6 +16,8 @@ export const setQuota = operation({
   role: "admin",
   reach: "namespace",
   logs: "quota",
+  once: { known: "state", leaves: "whole", against: [["quotas.set", { tasks: 200 }]] },
+  example: { scope: "owner:acme", tasks: 100 },
   summary:
     "Replaces the quota of a scope. A bound that is left out is unlimited; without any, the quota is removed.",
   input: z.strictObject({

@@ -16,6 +16,8 @@ export const cancelMany = operation({
   role: "operator",
   reach: "owner",
   logs: "cancel",
+  once: { known: "state", leaves: "whole", against: [["tasks.triggerMany", { key: undefined }]] },
+  example: { tag: "open" },
   summary: "Ends the queued and running runs of all tasks that match.",
   input: z.strictObject({ ...filter, dryRun }),
   output: z.object({

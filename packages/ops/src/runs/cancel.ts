@@ -7,6 +7,7 @@ export const cancelRun = operation({
   role: "operator",
   reach: "owner",
   logs: "cancel",
+  once: "script",
   summary: "Requests the end of a run: a queued one never starts, a running one gets its signal aborted.",
   input: z.strictObject({ id: given }),
   output: changed,

@@ -18,6 +18,8 @@ export const replayRuns = operation({
   reach: "owner",
   cost: "computes",
   logs: "backfill",
+  once: { known: "key", leaves: "whole", against: [["runs.replayMany", { key: "other" }]] },
+  example: { from: "2026-01-01T00:00:00Z", perMinute: 60_000, key: "again" },
   summary:
     "Runs many runs again, evenly spread: those named, or all that failed of a range. Each keeps its nominal time and payload, and waits for a run in its way.",
   input: z.strictObject({

@@ -11,6 +11,7 @@ export const replayRun = operation({
   role: "operator",
   reach: "owner",
   logs: "trigger",
+  once: "script",
   summary: "Runs the task of a run again now, with the payload that the run had, if it was not the task's.",
   input: z.strictObject({
     id: given,

@@ -15,6 +15,7 @@ export const retryItems = operation({
   role: "operator",
   reach: "owner",
   logs: "retry",
+  once: "script",
   summary:
     "Does the items of a run that failed, or that its time limit left, again, in a new run for the same occurrence.",
   input: z.strictObject({ id: given }),

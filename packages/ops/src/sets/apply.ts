@@ -35,6 +35,31 @@ export const applySet = operation({
   reach: "namespace",
   cost: "computes",
   logs: "apply",
+  once: {
+    known: "revision",
+    leaves: "held",
+    // As they are stored: it has nothing to do.
+    against: [
+      [
+        "sets.apply",
+        {
+          version: "3",
+          tasks: [
+            { id: "s1", owner: "acme", queue: "bells", type: "ring", schedule: { cron: "0 10 * * *" } },
+            { id: "s2", owner: "acme", queue: "bells", type: "ring", schedule: { cron: "0 10 * * *" } },
+          ],
+        },
+      ],
+    ],
+  },
+  example: {
+    set: "crew",
+    version: "2",
+    tasks: [
+      { id: "s1", owner: "acme", queue: "bells", type: "ring", schedule: { cron: "0 11 * * *" } },
+      { id: "s2", owner: "acme", queue: "bells", type: "ring", schedule: { cron: "0 11 * * *" } },
+    ],
+  },
   summary:
     "Makes the stored tasks of a set those that are given. Of two applies at once, one is STALE_PLAN. A task with open runs that is to be moved does not hold up the others: it is CONFLICT at the end, and a repetition goes on with it.",
   input,

@@ -10,6 +10,8 @@ export const planSet = operation({
   reach: "namespace",
   cost: "computes",
   logs: false,
+  once: "reads",
+  example: { set: "crew", tasks: [] },
   summary:
     "Compares the tasks of a set with what is stored, and says what an apply would do; changes nothing.",
   input: setInput,

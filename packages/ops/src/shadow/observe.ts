@@ -12,6 +12,8 @@ export const observe = operation({
   role: "operator",
   reach: "owner",
   logs: false,
+  once: "script",
+  example: { id: "t1" },
   summary: "Marks times that another scheduler fired for a task, for the report about its shadow.",
   input: z.strictObject({
     ...taskRef,

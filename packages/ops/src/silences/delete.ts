@@ -10,6 +10,7 @@ export const deleteSilence = operation({
   role: "operator",
   reach: "owner",
   logs: "unsilence",
+  once: "script",
   summary: "Ends a silence.",
   input: z.strictObject({ id: given }),
   async run(call, { id }) {

@@ -8,6 +8,8 @@ export const putSilence = operation({
   role: "operator",
   reach: "owner",
   logs: "silence",
+  once: "script",
+  example: { owner: "acme", until: "2100-01-01T00:00:00Z" },
   summary:
     "Silences alerts until a time: those that match are recorded, and not delivered, not later either.",
   input: silenceInput.extend({ dryRun }),

@@ -1,3 +1,6 @@
+import type { TaskName } from "@carillon/core";
+import { conflict } from "@carillon/core/internal";
+import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { bulk, bulkResult } from "../bulk/bulk.js";
 import { checkedFilter, filter } from "../bulk/filter.js";
@@ -9,14 +12,42 @@ export const deleteMany = operation({
   role: "admin",
   reach: "owner",
   logs: "delete",
+  once: {
+    known: "state",
+    leaves: "whole",
+    against: [
+      [
+        "tasks.put",
+        {
+          task: {
+            id: "t1",
+            owner: "acme",
+            queue: "bells",
+            type: "ring",
+            schedule: { every: "2h" },
+            payload: {},
+          },
+        },
+      ],
+    ],
+  },
+  example: { tag: "due" },
   summary:
     "Deletes all tasks that match, with their records; those of an owner with the deliveries of its alerts, unless `deliveries` is false.",
   input: z.strictObject({ ...filter, dryRun }),
   output: bulkResult,
   async run(call, { dryRun, ...input }) {
     const { deliveries = true, ...checked } = checkedFilter(call.scope, input);
-    const act = (_: unknown, name: Parameters<typeof call.store.tasks.delete>[0]) =>
-      call.store.tasks.delete(name);
+    const { tasks } = call.store;
+    const act = async (selected: StoredTask, name: TaskName) => {
+      for (let task: StoredTask | undefined = selected; task; task = await tasks.get(name)) {
+        // It may no longer match; claims since then do not matter.
+        if (task.revision !== selected.revision || task.created !== selected.created)
+          throw conflict(`${name.id} was changed meanwhile.`, "Call again, if it is still meant.");
+        if (await tasks.delete(name, { seen: task.generation })) return true;
+      }
+      return false;
+    };
     return bulk(call, { filter: { ...checked, deliveries }, dryRun, act });
   },
 });

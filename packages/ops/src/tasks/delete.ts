@@ -7,6 +7,8 @@ export const deleteTask = operation({
   role: "admin",
   reach: "owner",
   logs: "delete",
+  once: "script",
+  example: { id: "t1" },
   summary: "Deletes a task with its records. Its definition can be restored for 7 days.",
   input: z.strictObject(taskRef),
   run: ({ client, by }, input) => client.delete(refOf(input), { by }),

@@ -29,6 +29,15 @@ export const moveTask = operation({
   role: "admin",
   reach: "owner",
   logs: "move",
+  once: {
+    known: "state",
+    leaves: "held",
+    against: [
+      ["tasks.pauseMany", { tag: "moved" }],
+      ["tasks.move", { to: "drums" }],
+    ],
+  },
+  example: { id: "m1", to: "gongs" },
   summary: "Moves a task to another queue.",
   input: z.strictObject({
     ...taskRef,

@@ -10,6 +10,8 @@ export const pauseMany = operation({
   role: "operator",
   reach: "owner",
   logs: "pause",
+  once: { known: "state", leaves: "whole", against: [["tasks.resumeMany"]] },
+  example: { tag: "due" },
   summary: "Pauses all scheduled tasks that match.",
   input: z.strictObject({ ...filter, note: given.optional().describe("At most 500 characters."), dryRun }),
   output: bulkResult,

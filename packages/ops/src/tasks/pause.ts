@@ -9,6 +9,8 @@ export const pauseTask = operation({
   role: "operator",
   reach: "owner",
   logs: "pause",
+  once: "script",
+  example: { id: "t1" },
   summary: "Holds a task's future occurrences; until a time, by a freeze of this task alone.",
   input: z.strictObject({
     ...taskRef,

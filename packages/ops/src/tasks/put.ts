@@ -13,6 +13,10 @@ export const putTask = operation({
   role: "admin",
   reach: "owner",
   logs: "put",
+  once: "script",
+  example: {
+    task: { id: "n1", owner: "acme", queue: "bells", type: "ring", schedule: { every: "1h" }, payload: {} },
+  },
   summary: "Stores a task, or changes it. An identical one changes nothing.",
   input: z.strictObject({ task: taskInput, ifRevision, dryRun }),
   output: putResult,

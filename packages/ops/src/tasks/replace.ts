@@ -11,6 +11,8 @@ export const replaceTask = operation({
   role: "admin",
   reach: "owner",
   logs: "put",
+  once: "script",
+  example: { id: "t1", task: { type: "ring", schedule: { every: "1h" }, payload: {} } },
   summary: "Stores a task under the name in the path, or changes it.",
   input: z.strictObject({
     ...{ queue: given, owner: given, id: given },

@@ -12,6 +12,8 @@ export const restoreTask = operation({
   role: "admin",
   reach: "owner",
   logs: "put",
+  once: "script",
+  example: { id: "d1" },
   summary:
     "Puts an earlier definition of a task again. A deleted task is created, paused if it was; its runs and statistics do not come back.",
   input: z.strictObject({

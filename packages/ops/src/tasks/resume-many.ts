@@ -21,6 +21,12 @@ export const resumeMany = operation({
   reach: "owner",
   cost: "computes",
   logs: "resume",
+  once: {
+    known: "state",
+    leaves: "whole",
+    against: [["tasks.resumeMany", { missed: "catch-up", perMinute: undefined }], ["tasks.pauseMany"]],
+  },
+  example: { tag: "paused", missed: "all", perMinute: 60_000 },
   summary: "Resumes all paused tasks that match.",
   input: z.strictObject({
     ...pausedFilter,

@@ -71,6 +71,8 @@ export const planResume = operation({
   reach: "owner",
   cost: "computes",
   logs: false,
+  once: "reads",
+  example: { tag: "paused" },
   summary:
     "Counts the occurrences that the paused tasks that match owe, and how many each choice of a resume would start. Without conditions, of all.",
   input: z.strictObject(pausedFilter),

@@ -9,6 +9,8 @@ export const resumeTask = operation({
   role: "operator",
   reach: "owner",
   logs: "resume",
+  once: "script",
+  example: { id: "p1" },
   summary: "Lets a paused task go on, also one that was paused until a time.",
   input: z.strictObject({
     ...taskRef,

@@ -28,6 +28,26 @@ export const spreadTasks = operation({
   reach: "owner",
   cost: "computes",
   logs: "put",
+  once: {
+    known: "state",
+    leaves: "whole",
+    against: [
+      [
+        "tasks.put",
+        {
+          task: {
+            id: "u1",
+            owner: "acme",
+            queue: "bells",
+            type: "ring",
+            schedule: { every: "2h" },
+            payload: {},
+          },
+        },
+      ],
+    ],
+  },
+  example: { at: "2026-01-01T03:00:00Z", jitter: "5m" },
   summary:
     "Gives a jitter to all tasks that have none, start in this minute and not again within twice the jitter. One change, which `changes.undo` takes back.",
   input: z.strictObject({

@@ -13,6 +13,12 @@ export const tagMany = operation({
   role: "admin",
   reach: "owner",
   logs: "put",
+  once: {
+    known: "state",
+    leaves: "whole",
+    against: [["tasks.tagMany", { add: undefined, remove: ["more"] }]],
+  },
+  example: { tag: "due", add: ["more"] },
   summary:
     "Adds tags to all tasks that match, and removes others; tasks that have them so already are not counted.",
   input: z.strictObject({ ...filter, add: tags, remove: tags, dryRun }),

@@ -12,6 +12,8 @@ export const triggerMany = operation({
   role: "operator",
   reach: "owner",
   logs: "trigger",
+  once: { known: "key", leaves: "whole", against: [["tasks.deleteMany"]] },
+  example: { tag: "due", key: "asked" },
   summary:
     "Runs all tasks that match now. Those that their overlap policy, a freeze or a limit holds back are refused, each by itself.",
   input: z.strictObject({

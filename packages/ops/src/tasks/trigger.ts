@@ -11,6 +11,8 @@ export const triggerTask = operation({
   adminFields: ["payload"],
   reach: "owner",
   logs: "trigger",
+  once: "script",
+  example: { id: "t1", key: "asked" },
   summary:
     "Runs a task now, paused or not. `SKIPPED_OVERLAP` if its overlap policy, or `overlap`, forbids it.",
   input: z.strictObject({

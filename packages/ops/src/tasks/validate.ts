@@ -41,6 +41,8 @@ export const validate = operation({
   reach: "owner",
   cost: "computes",
   logs: false,
+  once: "reads",
+  example: { task: { id: "n1", queue: "bells", type: "ring", schedule: { every: "1h" }, payload: {} } },
   summary:
     "Checks a task or a schedule as a put does, and computes its next times and what would change; stores nothing.",
   input,

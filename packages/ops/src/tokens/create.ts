@@ -15,6 +15,8 @@ export const createToken = operation({
   role: "admin",
   reach: "namespace",
   logs: "token.create",
+  once: "script",
+  example: { name: "deploy", role: "viewer" },
   summary: "Creates a token. Its secret is in this answer and never shown again.",
   input: z.strictObject({
     name: given.describe("Not the name of a role. It is the author of all changes made with the token."),

@@ -9,6 +9,8 @@ export const revokeToken = operation({
   role: "admin",
   reach: "namespace",
   logs: "token.revoke",
+  once: "script",
+  example: { name: "ci" },
   summary: "Deletes a token: it opens nothing from now on, nor do the sessions that it opened.",
   input: z.strictObject({ name: given }),
   async run({ store, log }, { name }) {

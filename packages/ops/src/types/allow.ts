@@ -11,6 +11,8 @@ export const allowTypes = operation({
   role: "admin",
   reach: "namespace",
   logs: "types",
+  once: "script",
+  example: { types: ["ring"] },
   summary:
     "Allows only these task types in puts, by any client. An empty list allows any type. Stored tasks stay.",
   input: z.strictObject({ types: z.array(given, "not a list of texts") }),
