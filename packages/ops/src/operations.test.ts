@@ -4,7 +4,7 @@ import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { HTTP_OPERATIONS, rightsAt } from "./http.js";
 import { operation } from "./operation.js";
-import { OPERATIONS } from "./operations.js";
+import type { OPERATIONS } from "./operations.js";
 
 describe.each(HTTP_OPERATIONS.map((one) => [one.name, one] as const))("operation %s", (_, one) => {
   const { method, operation, parts, statuses } = one;
@@ -84,12 +84,13 @@ it("the client's methods are called as the operations for runs and tasks", () =>
 });
 
 it("an operation that is not a GET and does not declare `once` does not compile", () => {
-  const { role, reach, logs, summary, input, output, run } = OPERATIONS.tasks.pauseMany;
-  const rest = { role, reach, logs, summary, input, output, run } as const;
+  const input = z.strictObject({});
+  const rest = { role: "viewer", reach: "owner", logs: false, summary: "A test.", input } as const;
+  const run = async () => {};
   // @ts-expect-error
-  operation({ ...rest, http: "POST /tasks/pause" });
-  operation({ ...rest, http: "POST /tasks/pause", once: "script" });
-  operation({ ...rest, http: "GET /tasks/pause" });
+  operation({ ...rest, run, http: "POST /tasks/pause" });
+  operation({ ...rest, run, http: "POST /tasks/pause", once: "script" });
+  operation({ ...rest, run, http: "GET /tasks/pause" });
 });
 
 it("no two operations share a method and a path", () => {

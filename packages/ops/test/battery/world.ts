@@ -9,11 +9,11 @@ import { attempt, nodeInfo, SILENT, workerInfo } from "../../../../test/helpers.
 import { operatorOf } from "../../src/operator.js";
 
 export const START = Date.parse("2026-01-01T00:00:00Z");
-export const MINUTE = 60_000;
+const MINUTE = 60_000;
 export const NOW = START + 12 * MINUTE;
-export const QUEUE = "bells";
-export const OTHER = "gongs";
-export const OWNER = "acme";
+const QUEUE = "bells";
+const OTHER = "gongs";
+const OWNER = "acme";
 const NAMESPACE = "battery";
 const CLOCK = `{${NAMESPACE}}:~clock`;
 const CLOCK_LUA = `local clock = tonumber(redis.call("GET", "${CLOCK}"))
