@@ -38,7 +38,11 @@ export const retryItems = operation({
         "There is nothing to retry.",
       );
     };
-    const { repeated, ...retried } = await store.claims.retryItems(run, { node: scope.actor, name: by }, hasWork);
+    const { repeated, ...retried } = await store.claims.retryItems(
+      run,
+      { node: scope.actor, name: by },
+      hasWork,
+    );
     if (!repeated) log(run.task, { details: { run: id, as: retried.run } });
     return retried;
   },

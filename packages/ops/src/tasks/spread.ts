@@ -2,6 +2,7 @@ import type { Duration, Schedule, TaskName } from "@carillon/core";
 import {
   assertName,
   canonicalSchedule,
+  conflict,
   delayOf,
   durationOption,
   invalid,
@@ -77,22 +78,31 @@ export const spreadTasks = operation({
     const ms = durationOption(length as Duration, "jitter", 1_000, 24 * 60 * MINUTE);
     if (ms === undefined) throw invalid("jitter", "missing.", "Give a duration: 5m.");
     const jitter = length as Duration;
-    const { tasks, curve } = await planned(scope, { at, ms, jitter, queue, owner, tag });
+    const { tasks, schedules, curve } = await planned(scope, { at, ms, jitter, queue, owner, tag });
     const writer = new TaskWriter(scope, undefined, Number.MAX_SAFE_INTEGER);
-    const jittered = (task: Definition) =>
+    const jittered = (planned: string | undefined) => (task: Definition) => {
+      const { schedule } = task;
       // Somebody has given it one since it was planned.
-      task.schedule.jitter !== undefined
-        ? task
-        : { ...task, schedule: { ...task.schedule, jitter } as typeof task.schedule };
+      if (schedule.jitter !== undefined) return task;
+      if (canonicalSchedule(schedule, "") !== planned)
+        throw conflict(
+          "its schedule was changed meanwhile.",
+          "Spread the minute again if it still starts in it.",
+        );
+      return { ...task, schedule: { ...schedule, jitter } as typeof schedule };
+    };
     const done = await bulkUndoable(call, { queue, owner, tag }, tasks, {
       dryRun,
       act: async (name, change) =>
-        (await writer.edit(name, jittered, { by, many: true, change })).outcome === "updated",
+        (await writer.edit(name, jittered(schedules.get(keyOf(name))), { by, many: true, change }))
+          .outcome === "updated",
       details: { at, jitter: String(length) },
     });
     return { ...done, curve };
   },
 });
+
+const keyOf = ({ queue, owner, id }: TaskName) => `${queue}/${owner}/${id}`;
 
 interface Asked {
   readonly at: number;
@@ -116,12 +126,15 @@ async function planned(scope: Scope, { at, ms, jitter, queue, owner, tag }: Aske
   const spread = new Map<string, Schedule>();
   const later = (one: Timing, queue: string): Timing => {
     if (!isMet(one)) return one;
-    tasks.push({ queue, owner: one.owner, id: one.id });
+    const name = { queue, owner: one.owner, id: one.id };
+    tasks.push(name);
+    schedules.set(keyOf(name), canonicalSchedule(one.schedule, ""));
     const schedule = spread.get(one.scheduleJson) ?? ({ ...one.schedule, jitter } as Schedule);
     spread.set(one.scheduleJson, schedule);
     return { ...one, schedule, scheduleJson: canonicalSchedule(schedule, "") };
   };
   const tasks: TaskName[] = [];
+  const schedules = new Map<string, string>();
   const known = new Map<string, Schedule>();
   for (const name of await scope.queuesOf(queue))
     for await (const timings of store.tasks.timings({ queue: name, owner, tag }, known)) {
@@ -135,7 +148,7 @@ async function planned(scope: Scope, { at, ms, jitter, queue, owner, tag }: Aske
   if (tasks.length > MOST)
     throw invalid("at", `more than ${MOST} tasks start in this minute.`, "Give a queue, an owner or a tag.");
   const counts = { before: await before.counts(), after: await after.counts() };
-  return { tasks, curve: { from: range.from, step, ...counts } };
+  return { tasks, schedules, curve: { from: range.from, step, ...counts } };
 }
 
 /** Whether a task has a time in the minute, no jitter, and room for one before its next time. Plain schedules are computed once. */

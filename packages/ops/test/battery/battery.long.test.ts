@@ -5,9 +5,6 @@ import { Battery, type Known } from "./battery.js";
 import { CONTROLS } from "./controls.js";
 import { World } from "./world.js";
 
-/** Faults of today. Remove an operation from here when it is mended: its test says so. */
-const FAULTY = new Set(["changes.undo", "sets.apply", "tasks.move", "tasks.resumeMany", "tasks.spread"]);
-
 const redis = sharedRedis();
 let world: World;
 beforeAll(async () => {
@@ -43,13 +40,9 @@ describe.each(changing)("%s", (name) => {
     if (once === "script") expect(steps).toBeLessThan(2);
   });
 
-  (FAULTY.has(name) ? it.fails : it)(
-    "leaves what its calls leave in some sequence, whatever comes between",
-    async () => {
-      const most = FAULTY.has(name) ? 1 : 5;
-      expect((await faultsOf(name, (_, count) => count === most)).join("\n\n")).toBe("");
-    },
-  );
+  it("leaves what its calls leave in some sequence, whatever comes between", async () => {
+    expect((await faultsOf(name, (_, count) => count === 5)).join("\n\n")).toBe("");
+  });
 });
 
 describe("finds", () => {

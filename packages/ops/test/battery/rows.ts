@@ -7,10 +7,10 @@ export type Rows = ReadonlyMap<string, string>;
 
 /** Lists that say nothing about what a call leaves. */
 const OTHERS = ["alerts.list", "changes.list", "names.list", "namespaces.list", "nodes.list", "workers.list"];
-/** Differ each time, follow from the rows of others, or say how fast and not what. */
+/** Differ each time, follow from the rows of others, or say how fast and not what. `queues`: in which a set's last apply wrote. */
 const MASKED = new Set([
   ...["revision", "generation", "created", "updated", "at", "by", "createdBy", "batch", "applied"],
-  ...["tasks", "waiting", "oldestWaitingMs", "outcomes"],
+  ...["tasks", "waiting", "oldestWaitingMs", "outcomes", "queues"],
 ]);
 
 function masked(value: unknown): unknown {
