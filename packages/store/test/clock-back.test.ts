@@ -20,6 +20,14 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     expect(await bench.commit(half, "b")).toEqual(["OK"]);
   });
 
+  it("a trigger is decided again: it is not enqueued before its nominal time", async () => {
+    await bench.put({ id: "t" });
+    bench.before("commit", () => bench.clock.set(START - 5_000));
+    expect(await bench.trigger("t", "m")).toMatchObject({ outcome: "enqueued" });
+    const [run] = await bench.store.runs.list(bench.name("t"), 1);
+    expect(run).toMatchObject({ nominal: START - 5_000, enqueued: START - 5_000 });
+  });
+
   it("a task that waits for the end of a run also waits for its own time", async () => {
     await bench.put({ id: "t", overlap: "queue-one" });
     await bench.clock.set(START + 10_000);

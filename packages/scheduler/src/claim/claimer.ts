@@ -6,7 +6,7 @@ import type { Settings } from "../options.js";
 import type { Part } from "../part.js";
 import type { ClaimReport, Committer } from "./committer.js";
 import type { Decided, Decider } from "./decider.js";
-import { Plan, type Planned, unread } from "./plan.js";
+import { Plan, type Planned, type Ready, unread } from "./plan.js";
 
 /** Most commits of a queue that are under way at a time. Only full ones go beside others. */
 const COMMITS = 4;
@@ -115,7 +115,7 @@ export class Claimer {
     const fail = (error: unknown) => {
       failure ??= { error };
     };
-    const commit = (due: readonly Planned[]) => {
+    const commit = (due: readonly Ready[]) => {
       const sent = this.#commit(visit, due)
         .catch(fail)
         .finally(() => commits.delete(sent));
@@ -170,24 +170,27 @@ export class Claimer {
     return size < SIZE_AT_MOST;
   }
 
-  async #commit(visit: Visit, due: readonly Planned[]): Promise<void> {
+  async #commit(visit: Visit, due: readonly Ready[]): Promise<void> {
     const { queue, plan, report, sent } = visit;
     const shards = new Set(due.map(({ shard }) => shard));
     for (const shard of shards) sent.set(shard, (sent.get(shard) ?? 0) + 1);
     const mark = this.#agenda.mark();
     try {
-      const items = due.flatMap(({ item }) => (item ? [item] : []));
+      const items = due.map(({ item }) => item);
       const { results, heads } = await this.#committer.commit(queue, items, report);
       this.#agenda.moved(queue, heads, mark);
       const again: Planned[] = [];
       for (const [i, { status }] of results.entries()) {
-        const one = due[i] as Planned;
+        const one = due[i] as Ready;
         if (status === "OK" || status === "DONE") {
           report.progress.add(one.shard);
           visit.read.delete(one.shard);
         } else if (status === "EARLY") {
           report.progress.add(one.shard);
-          plan.add([{ ...one, from: Math.max(one.at, this.#clock.now() + 1) }], true);
+          // If the clock of Redis went back, it may be due, but not as it was decided.
+          const outdated = one.item.decided > one.at;
+          const later = { ...one, from: Math.max(one.at, this.#clock.now() + 1) };
+          plan.add([outdated ? unread(one.shard, one.local, one.at, false) : later], true);
         } else if (hasMoved(status) && one.refusals < REFUSED_AT_MOST) {
           again.push(unread(one.shard, one.local, Number.NEGATIVE_INFINITY, false, one.refusals + 1));
         }

@@ -25,6 +25,9 @@ export interface Planned {
   refusals: number;
 }
 
+/** A task whose decision is known. */
+export type Ready = Planned & { readonly item: PackedItem };
+
 export function unread(shard: Part, local: string, at: number, soon: boolean, refusals = 0): Planned {
   return { shard, local, at, from: at, item: undefined, until: 0, size: 0, soon, refusals };
 }
@@ -73,12 +76,7 @@ export class Plan {
   }
 
   /** Takes the decisions that can be committed now. @param full whether fewer than `most` are left in the plan */
-  take(
-    now: number,
-    parts: ReadonlySet<Part>,
-    most: number,
-    full: boolean,
-  ): (Planned & { item: PackedItem })[] {
+  take(now: number, parts: ReadonlySet<Part>, most: number, full: boolean): Ready[] {
     const taken = new Set<Planned>();
     for (const one of this.#all) {
       if (taken.size === most) break;
@@ -89,7 +87,7 @@ export class Plan {
     }
     if (taken.size === 0 || (full && taken.size < most)) return [];
     this.drop((one) => taken.has(one));
-    return [...taken] as (Planned & { item: PackedItem })[];
+    return [...taken] as Ready[];
   }
 
   /** Takes names from the backlog, unless enough tasks for all commits are waiting. @param most at a time */

@@ -52,7 +52,7 @@ export type ClaimRefusal = (typeof CLAIM_REFUSALS)[number];
 
 /**
  * Result of the commit for one task. `DONE`: this very claim was committed before (its answer was lost). `STALE`,
- * `OVERLAP`: the task or its runs changed since the read. `EARLY`: not due by Redis time. `LIMITED`: its owner has as
+ * `OVERLAP`: the task or its runs changed since the read. `EARLY`: before the time of the decision, by Redis time. `LIMITED`: its owner has as
  * many runs in this queue as it may; a due occurrence waits for the end of one.
  */
 export type ClaimStatus = "OK" | "DONE" | ClaimRefusal | `ERROR ${string}`;

@@ -12,7 +12,7 @@
 --       over, jobs: ids and jobs of the runs that the decision took into account
 --       frozen: revision of the freezes at the decision, "" none; before: start of the next freeze, "" none
 --       generation, from: generation and cursor ("" none) of the task at the decision; following: the next generation
---       notBefore: earliest time of the commit, "" any
+--       asOf: time as of which it was decided, maybe ahead: earliest time of the commit
 --       held: "1" the task must be scheduled; guarded: "1" no live run may exist
 --       checkAt: time of the next check, "" none until an event asks for one
 --       cursor, nextNominal, fired: "" unchanged
@@ -61,7 +61,7 @@ local function check(item, held, extras, guarded, reckoned)
     return item.record and redis.call("EXISTS", item.record, item.job) > 0 and "DONE" or "STALE"
   end
   if outdated(item) then return "STALE" end
-  if TIMELY and item.notBefore ~= "" and now < tonumber(item.notBefore) then return "EARLY" end
+  if TIMELY and now < tonumber(item.asOf) then return "EARLY" end
   if K.items then
     local count, again = unpack(redis.call("HMGET", K.items, "n", "again"))
     if not count or (again or "") ~= A.noted then return "STALE" end

@@ -1,5 +1,5 @@
 import type { OverlapPolicy, SkipReason, TaskState } from "@carillon/core";
-import { type Decision, type Enqueue, nextFreeze, readyAt, runId, shardOf } from "@carillon/core/internal";
+import { type Decision, type Enqueue, nextFreeze, runId, shardOf } from "@carillon/core/internal";
 import type { QueueKeys } from "../keys.js";
 import {
   ALERT,
@@ -116,7 +116,7 @@ export const COMMIT = script("commit", {
       "generation",
       "from",
       "following",
-      "notBefore",
+      "asOf",
       "held",
       "guarded",
       "checkAt",
@@ -147,7 +147,7 @@ type CommitItem = Item<(typeof COMMIT)["signature"]>;
 /**
  * A decision as an item of `commit.lua`, whose header describes it.
  *
- * @param now the time of the decision
+ * @param now the time as of which it was decided: it is not committed before
  * @returns also the run that is enqueued, if one is, the template of its job, and the span of its claim
  */
 export function commitItem(
@@ -192,7 +192,7 @@ export function commitItem(
     generation,
     from: decided,
     following: String(Number(generation) + 1),
-    notBefore: notBefore(task, decision),
+    asOf: now,
     held,
     guarded,
     checkAt: writes.lookAt,
@@ -279,16 +279,4 @@ function flat(fields: Record<string, string | number | undefined>): string[] {
 function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): OverlapPolicy {
   const own = task.pending.find(({ key }) => key === enqueue?.key)?.overlap;
   return own ?? task.definition.overlap;
-}
-
-/**
- * The time before which the decision must not be committed. It may reach beyond the due time that was read: to the newest of the
- * times that were missed.
- */
-function notBefore(task: StoredTask, { shadow, enqueue = shadow, cursor }: Decision): string {
-  // Times that a quota skips after the enqueued one are in the future.
-  const decided = enqueue && cursor !== undefined ? Math.min(cursor, enqueue.nominal) : cursor;
-  if (decided !== undefined) return String(Math.max(task.due ?? 0, decided, enqueue?.due ?? 0));
-  const waited = task.pending.find(({ key }) => key === enqueue?.key);
-  return waited === undefined ? "" : String(readyAt(waited));
 }
