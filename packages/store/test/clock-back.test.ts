@@ -1,6 +1,7 @@
+import { parseTask } from "@carillon/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sharedRedis } from "../../../test/helpers.js";
-import { Bench, START } from "./bench.js";
+import { Bench, ENTERED, QUEUE, START } from "./bench.js";
 
 describe("the clock of Redis goes back between a node's read and its commit", () => {
   const redis = sharedRedis();
@@ -26,6 +27,14 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     expect(await bench.trigger("t", "m")).toMatchObject({ outcome: "enqueued" });
     const [run] = await bench.store.runs.list(bench.name("t"), 1);
     expect(run).toMatchObject({ nominal: START - 5_000, enqueued: START - 5_000 });
+  });
+
+  it("a task of `enqueue` that is not due yet is left to a node", async () => {
+    const parsed = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START }, payload: {} });
+    await bench.clock.advance(-1);
+    const by = { key: "k", token: "a", node: "test" };
+    expect(await bench.store.claims.enqueueNow(parsed, by, ENTERED)).toBeUndefined();
+    expect(await bench.ownKeys()).toEqual([]);
   });
 
   it("a task that waits for the end of a run also waits for its own time", async () => {

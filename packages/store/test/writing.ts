@@ -392,6 +392,13 @@ export const SCENARIOS: readonly Scenario[] = [
     running,
   ),
   of(
+    "settle-run",
+    "end an attempt, and wait for the next",
+    (bench) => settle(bench, undefined),
+    (bench) => bench.clock.advance(1_000),
+    running,
+  ),
+  of(
     "turn",
     "take a job, and a newer turn of the lane",
     (bench) => laneOf(bench).next(1)([]),

@@ -4,14 +4,14 @@
 -- A.seen: newest mark of deleted tasks in this shard that the caller has seen
 -- A.by: who asked, "" unknown; A.trace: "" none; A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
 -- definition
--- Returns: { "OK" | "DONE" | "TAKEN" | "STALE" (the mark is another one) | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua; or there are freezes: a node finds out whether one holds it) | "ERROR <text>", now, that mark }
+-- Returns: { "OK" | "DONE" | "TAKEN" | "STALE" (the mark is another one) | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua; or it is early, or there are freezes: a node finds out whether one holds it) | "ERROR <text>", now, that mark }
 local now = nowMs()
 if redis.call("EXISTS", K.record) == 1 then return { "DONE", now } end
 local newest = newestMark(F.deletedIn .. A.shard)
 if newest ~= A.seen and ONCE then return { "STALE", now, newest } end
 if redis.call("EXISTS", K.task) == 1 then return { "TAKEN", now } end
 if redis.call("EXISTS", K.gone) == 1 then return { "LEFT", now } end
-if redis.call("EXISTS", K.frozen) == 1 or not hasPlace(A.owner) then return { "LIMITED", now } end
+if now < tonumber(A.nominal) or redis.call("EXISTS", K.frozen) == 1 or not hasPlace(A.owner) then return { "LIMITED", now } end
 
 checkOpen(nil, K.open, A.run)
 bullQueue(K.bull)

@@ -42,7 +42,9 @@ local function settle(run)
       redis.call("HSET", run.stats, "starts", attempts .. " " .. whole(crashes - 1) .. " 0" .. starts)
     end
     if error ~= "" then
-      redis.call("HSET", run.key, "state", "queued", "error", error, "e:" .. was[5], now)
+      redis.call("HSET", run.key, "state", "queued", "error", error)
+      -- A late copy does not move the end.
+      redis.call("HSETNX", run.key, "e:" .. was[5], now)
     elseif was[1] ~= "queued" then
       -- Handed back, or waiting for its items: the next start continues this attempt.
       redis.call("HSET", run.key, "state", "queued", "again", "1")
