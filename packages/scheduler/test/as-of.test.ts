@@ -1,4 +1,3 @@
-import type { Freeze } from "@carillon/core/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
@@ -20,8 +19,11 @@ describe("a node whose estimate of Redis' clock is ahead", () => {
   });
   afterEach(() => bench.close());
 
-  const freeze = (more: Partial<Freeze>) =>
-    bench.store.freezes.put({ id: "f", all: true, from: START, until: AT, created: START, ...more });
+  const freeze = (more: object) =>
+    bench.store.freezes.put({
+      ...{ id: "f", all: true, from: START, until: AT, created: START },
+      ...more,
+    });
   const runs = async () => (await bench.store.runs.list(bench.name("t"), 10)).map(({ enqueued }) => enqueued);
   const claim = () => node.claim(QUEUE);
   async function firstFails(delay: "2s" | "5s"): Promise<void> {
@@ -50,7 +52,7 @@ describe("a node whose estimate of Redis' clock is ahead", () => {
     },
     async "a retry that a window of a freeze holds"() {
       await firstFails("2s");
-      await freeze({ until: undefined, schedule: { cron: "* * * * *" }, length: 30_000 } as Partial<Freeze>);
+      await freeze({ until: undefined, schedule: { cron: "* * * * *" }, length: 30_000 });
       await bench.clock.set(START + 27_000);
       await claim();
     },

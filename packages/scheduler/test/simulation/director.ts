@@ -12,7 +12,7 @@ export const MUTEX_TURNS = 3;
  * So the order of events is the order in which the director lets them happen.
  */
 export class Director {
-  /** Virtual ms since the start: the monotonic clock of all actors. */
+  /** Virtual ms since the start: the monotonic clock of all actors that do not run ahead. */
   elapsed = 0;
   /** The actor that moves now. */
   current: Actor | undefined;
@@ -84,6 +84,11 @@ export class Director {
     if (timer.every > 0) timer.at = this.elapsed + timer.every;
     else timer.actor.timers.delete(timer);
     return this.move(timer.actor, timer.fire);
+  }
+
+  /** The monotonic clock of the current actor. */
+  get monotonic(): number {
+    return this.elapsed + (this.current?.lead ?? 0);
   }
 
   /** The wall clock of the current actor. */

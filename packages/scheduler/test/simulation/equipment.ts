@@ -70,8 +70,6 @@ export class Equipment {
   static async open({ redis, admin }: Place, sabotage: Sabotaged): Promise<Equipment> {
     // Omits the connection that blocks until a job comes: the director tells our workers when to check.
     setDefaultBackendFactory((name, options) => createRedisBackend(name, options));
-    // Loading a module takes real time, for which no move waits.
-    await turnWorker();
     const common = {
       connection: redis.url,
       namespace: NAMESPACE,
@@ -80,6 +78,8 @@ export class Equipment {
       retention: RETENTION,
     };
     const { store: observer, clock } = await virtualStore(common);
+    // Loading a module takes real time, for which no move waits: BullMQ, and redlock with the first mutex.
+    await Promise.all([turnWorker(), internalsOf(observer).mutex.take(`{${NAMESPACE}}:~loads`, 1)]);
     const queue = new Queue(QUEUE, { connection: admin, prefix: PREFIX, skipMetasUpdate: true });
     queue.on("error", () => {});
     const equipment = new Equipment(observer, clock, queue);

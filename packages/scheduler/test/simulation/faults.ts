@@ -14,6 +14,7 @@ export const AROUND = [
   "shares",
   "clock forward",
   "clock back",
+  "clock ahead",
   "wall clock",
   "job retried",
   "job removed",
@@ -62,7 +63,7 @@ interface Surroundings {
 /** Returns a description of the fault; undefined: there was nothing to strike. */
 export async function strikeFrom(fault: FaultAround, around: Surroundings): Promise<string | undefined> {
   const { ground, equipment, cast, dice, orphans, jump } = around;
-  const { nodes, workers, all, clients } = cast;
+  const { nodes, workers, all } = cast;
   switch (fault) {
     case "flush":
       await ground.admin.script("FLUSH");
@@ -72,9 +73,13 @@ export async function strikeFrom(fault: FaultAround, around: Surroundings): Prom
     case "clock forward":
       return jump(dice.pick([3_000, 12_000, 61_000, 120_000]));
     case "clock back":
-      // A manual trigger is due at the time that was read, so the clock must not go back during it.
-      if (clients.some(({ busy }) => busy)) return undefined;
       return jump(-dice.pick([500, 3_000, 15_000, 60_000]));
+    case "clock ahead": {
+      const node = dice.pick(nodes);
+      const ms = dice.pick([10, 100, 2_000]);
+      node.runAhead(ms);
+      return `${node.name} ${ms}`;
+    }
     case "wall clock": {
       const actor = dice.pick([...nodes, ...workers]);
       actor.skew = dice.pick([-600_000, -3_000, 3_000, 600_000, 3_600_000]);

@@ -192,6 +192,7 @@ class Simulation {
   }
 
   async #deliverLate(): Promise<void> {
+    const frozen = await this.#checks.freezes.step("before commit", this.#equipment.clock.now);
     const found = await this.#equipment.copies.deliver(this.#ground.admin, this.#late);
     if (!found) return;
     this.#say("late", found.name);
@@ -199,6 +200,8 @@ class Simulation {
     await this.#ground.caughtUp();
     this.#options.coverage.hit(`late ${found.name}`, LATE);
     if (found.changed) this.#wrong(`a late copy of ${found.name} changed something`);
+    await frozen?.();
+    await this.#checks.moved(`before ${found.name}`);
   }
 
   /** One step, chosen by the dice. */
