@@ -18,7 +18,7 @@ const FINAL_SKIPS = new Set(SKIP_REASONS.filter((reason) => !/^(manual|retry)-/.
  * @param {Map<string, any>} known.acks by run: what nodes were told is enqueued
  * @param {any[]} known.items what workers did of fan-outs
  * @param {number} known.deadline what was due by then must be decided; UTC ms of Redis time
- * @param {{ at: number, back?: number, forward?: number }[]} known.jumps of the Redis clock: its time before, and by how much
+ * @param {{ at: number, back?: number, forward?: number, mono?: { before: number, after: number } }[]} known.jumps of the Redis clock: its time before, and by how much
  * @param {import("./holds.mjs").Hold[]} known.holds
  * @param {Record<string, Record<string, number>>} known.limits by queue and owner: the most runs that its limit ever allowed
  */
@@ -38,7 +38,7 @@ export function check(known) {
     regressions: [...known.observer.regressions],
     lostWrites: [],
     failoverDuplicates: [],
-    undecided: 0,
+    undecided: [],
     // Amount checked: if these are 0, the other figures mean nothing.
     nominalTimes: 0,
     pairsOfRuns: 0,
@@ -135,8 +135,10 @@ function decidedOnce(found, name, runs, skips) {
 /** Nothing is early by the Redis clock. A pending occurrence that was due when the clock was put back is not early. */
 function neverEarly(found, { jumps }, { queue }, { id, due, enqueued }) {
   if (enqueued >= due) return;
-  if (jumps.some(({ at, back = 0 }) => due <= at + 1 && enqueued >= at - back - 1_000)) found.undecided += 1;
-  else found.early.push(`${queue} ${id}: ${due - enqueued} ms`);
+  const text = `${queue} ${id}: ${due - enqueued} ms`;
+  if (jumps.some(({ at, back = 0 }) => due <= at + 1 && enqueued >= at - back - 1_000))
+    found.undecided.push(`early: ${text}`);
+  else found.early.push(text);
 }
 
 /** Its job was removed before a worker had it, and that was recorded a little later: its end is unknown. */
@@ -166,8 +168,10 @@ function oneAtATime(found, { jumps }, name, runs) {
     found.pairsOfRuns += 1;
     if (run.over <= next.enqueued || vanished(run)) continue;
     const over = run.over - next.enqueued;
-    if (isBlurred(jumps, run.over, next.enqueued) || vanishedBetween(run, over)) found.undecided += 1;
-    else found.overlaps.push(`${name}: ${told(run)} ended ${over} ms after ${told(next)} was enqueued`);
+    const text = `${name}: ${told(run)} ended ${over} ms after ${told(next)} was enqueued`;
+    if (isBlurred(jumps, run.over, next.enqueued) || vanishedBetween(run, over))
+      found.undecided.push(`overlaps: ${text}`);
+    else found.overlaps.push(text);
   }
 }
 

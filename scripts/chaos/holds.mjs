@@ -68,7 +68,10 @@ export class Freezer {
     /** @type {Hold} */
     const freeze = { what: "frozen", id, scope, from, to: until, mono };
     await pause(ms);
-    freeze.to = Math.min(until, await this.#client.serverTime());
+    const lifted = monotonic();
+    const end = await this.#client.serverTime();
+    freeze.to = Math.min(until, end);
+    if (end < until) freeze.lifted = lifted;
     this.freezes.push(freeze);
   }
 
@@ -89,29 +92,36 @@ export class Freezer {
  * An acknowledged freeze or edit, and the runs that may be enqueued while it is in force: none, or only those with the
  * payload of this edit. `what`: the violation.
  *
- * @typedef {{ what: "frozen" | "paused" | "stale", id: string, scope: any, from: number, to: number, mono: number, edit?: number }} Hold
+ * @typedef {{ what: "frozen" | "paused" | "stale", id: string, scope: any, from: number, to: number, mono: number, lifted?: number, edit?: number }} Hold
  */
 
 /**
  * No run was enqueued against a freeze or an edit that held, by the times in the records. A failover may lose it, and
  * one that has ended does not hold again if the clock goes back.
  */
-export function heldStill(found, { holds, specs, jumps, observer }, { queue }, runs) {
+export function heldStill(found, { holds, specs, jumps, observer, acks }, { queue }, runs) {
   const isLost = ({ mono }) => observer.failovers.some(({ from, to }) => from <= mono && mono <= to);
   const sure = holds.filter((hold) => !isLost(hold));
   for (const run of runs) {
     const spec = specs.get(`${queue} ${run.task}`) ?? { queue };
-    for (const { what, id, scope, from, to, edit } of sure) {
+    for (const hold of sure) {
+      const { what, id, scope, from, to, edit } = hold;
       if (!covers(scope, spec) || run.enqueued < from || run.enqueued >= to) continue;
       // A run whose job has been removed does not tell.
       if (edit !== undefined && run.edit === undefined) continue;
       found.runsAfterEdits += edit === undefined ? 0 : 1;
       if (edit !== undefined && run.edit === edit) continue;
-      const wentBack = jumps.some(({ at, back = 0 }) => run.enqueued <= at && run.enqueued >= at - back);
-      if (wentBack) found.undecided += 1;
-      else found[what].push(`${queue} ${run.id}: enqueued ${run.enqueued - from} ms into ${id}`);
+      const text = `${queue} ${run.id}: enqueued ${run.enqueued - from} ms into ${id}`;
+      const twice = jumps.find(({ at, back = 0 }) => run.enqueued <= at && run.enqueued >= at - back);
+      if (!twice || holdsTwice(hold, twice)) found[what].push(text);
+      else if (!(acks.get(run.id)?.mono < hold.mono)) found.undecided.push(`${what}: ${text}`);
     }
   }
+}
+
+/** Whether it held at a time that the Redis clock showed twice, both times: it was in force before the clock went back, and had not ended. */
+function holdsTwice({ mono, to, lifted }, { at, mono: { before, after } }) {
+  return mono < before && (to > at || lifted > after);
 }
 
 function covers({ queue, owner, tag, task }, spec) {

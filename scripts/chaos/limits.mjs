@@ -21,7 +21,7 @@ export function withinLimits(found, { limits, jumps }, { queue, placed, runs: re
       if (clear.length === limit - 1) found.runsAtLimit += 1;
       if (clear.length >= limit)
         found.limits.push(`${queue} ${owner}: ${told(run)} over the limit of ${limit}: ${clear.map(told)}`);
-      else if (open.length >= limit) found.undecided += 1;
+      else if (open.length >= limit) found.undecided.push(`limits: ${queue} ${owner}: ${told(run)}`);
     }
   }
   const over = new Set(records.filter(({ state }) => state === "final").map(({ id }) => id));

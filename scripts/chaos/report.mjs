@@ -41,7 +41,8 @@ export function summary(run, controls) {
     counters: found.counters.length,
     regressions: found.regressions.length,
     indexes: found.indexes.length,
-    undecided: found.undecided,
+    undecided: found.undecided.length,
+    details: detailsOf(found),
     nominalTimes: found.nominalTimes,
     pairsOfRuns: found.pairsOfRuns,
     runsAtLimit: found.runsAtLimit,
@@ -62,6 +63,12 @@ export function summary(run, controls) {
     notRun: run.notRun,
     controls,
   };
+}
+
+/** The first runs of each kind, by name. */
+function detailsOf(found) {
+  const kinds = Object.entries(found).filter(([, texts]) => Array.isArray(texts) && texts.length > 0);
+  return Object.fromEntries(kinds.map(([name, texts]) => [name, texts.slice(0, SHOWN)]));
 }
 
 const VIOLATIONS = [
@@ -150,8 +157,8 @@ export function textOf(run, report) {
     `failovers: ${report.failovers.ordered} that the plan ordered, ${report.failovers.others} others`,
     `failover duplicates, each of a write that Redis had acknowledged and lost: ${report.failoverDuplicates} of ${report.lostWrites} lost writes`,
   );
-  const details = Object.entries(run.found).flatMap(([name, texts]) =>
-    Array.isArray(texts) ? texts.slice(0, SHOWN).map((text) => `  ${name}: ${text}`) : [],
+  const details = Object.entries(report.details).flatMap(([name, texts]) =>
+    texts.map((text) => `  ${name}: ${text}`),
   );
   lines.push(...details, "");
   for (const [name, { caught, found }] of Object.entries(report.controls)) {

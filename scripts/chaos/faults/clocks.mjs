@@ -63,11 +63,12 @@ export const redisClockFaults = [
     async run(world) {
       const seconds = 3;
       world.observer.clockGoesBack(seconds * 1_000);
+      const before = monotonic();
       const at = await jump(world, -seconds);
-      world.jumps.push({ at, back: seconds * 1_000 });
-      const before = world.acks();
+      world.jumps.push({ at, back: seconds * 1_000, mono: { before, after: monotonic() } });
+      const acks = world.acks();
       await pause(seconds * 1_500);
-      return { effective: world.acks() > before };
+      return { effective: world.acks() > acks };
     },
   },
   {
