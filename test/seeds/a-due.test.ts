@@ -1,7 +1,9 @@
 import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { Client, defineTask, Worker } from "@carillon/sdk";
+import { storeOf } from "@carillon/sdk/internal";
 import { eventually, type TestKit, virtualStore } from "@carillon/testing";
+import { Worker as BullWorker } from "bullmq";
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "./harness.js";
@@ -102,6 +104,43 @@ describe("A2 due tasks fire, the earliest first", () => {
   });
 });
 
+/** A node in virtual time, and the clock of its Redis. `tick` runs it, and may act before its first commit. */
+async function beforeCommit(before: () => Promise<unknown>) {
+  const { redis, namespace } = stand;
+  const { store, clock } = await virtualStore({
+    connection: redis.url,
+    namespace,
+    queues: ["bells"],
+    start: START,
+  });
+  stand.later(() => store.close());
+  const { commit } = store.claims;
+  const node = new Scheduler({ store, logger: SILENT });
+  const tick = async (acts = false) => {
+    store.claims.commit = async (...all) => {
+      if (acts) await before();
+      acts = false;
+      return commit.apply(store.claims, all);
+    };
+    await node.tick();
+    store.claims.commit = commit;
+  };
+  return { client: new Client({ store }), clock, tick };
+}
+
+describe("A2 the clock of Redis counts", () => {
+  test("it goes back by a millisecond between a decision and its commit: nothing is enqueued before its time", async () => {
+    const { client, clock, tick } = await beforeCommit(() => clock.set(at(60) - 1));
+    await client.put({ ...bell, schedule: { at: at(60) } });
+    await clock.set(at(60));
+    await tick(true);
+    expect(await client.runs.list("t")).toEqual([]);
+    await clock.set(at(60));
+    await tick();
+    expect(await client.runs.list("t")).toMatchObject([{ nominal: at(60), enqueued: at(60) }]);
+  });
+});
+
 describe("A4 a run still going skips the next occurrence, and due moves on", () => {
   /** Runs take 25 s and are due every 10 s: only every third time runs. */
   async function check(kit: TestKit, { starts, most }: Work): Promise<void> {
@@ -154,6 +193,29 @@ describe("A4 a run still going skips the next occurrence, and due moves on", () 
     const type = defineTask("ring", { queue: "bells", payload: anything, handler: load.ring });
     const kit = await stand.kit({ types: [type], nodes: 2 });
     await check(kit, load);
+  });
+});
+
+describe("A4 a run that came between a decision and its commit", () => {
+  test("a job is retried meanwhile, by plain BullMQ: the occurrence waits for it", async () => {
+    const queue = stand.queue("bells");
+    const { client, clock, tick } = await beforeCommit(async () =>
+      (await queue.getJob(id))?.retry("failed"),
+    );
+    await client.put({ ...bell, schedule: { every: "1m" } });
+    const triggered = await client.trigger("t");
+    const id = triggered.outcome === "enqueued" ? triggered.run : "";
+    const { connection, prefix = "" } = queue.opts;
+    const worker = new BullWorker("bells", () => Promise.reject(new Error("no")), { connection, prefix });
+    stand.later(() => worker.close());
+    await eventually(async () => expect(await queue.getJobState(id)).toBe("failed"), PATIENCE);
+    await worker.close();
+    await clock.set(at(60));
+    await tick(true);
+    await tick();
+    expect(await queue.getJobState(id)).toBe("waiting");
+    expect(await client.get("t")).toMatchObject({ cursor: at(60), openRuns: { queued: 1 } });
+    expect(await client.runs.list("t")).toHaveLength(1);
   });
 });
 
@@ -215,6 +277,8 @@ describe("A8 a task is paused and resumed", () => {
     expect(await kit.client.pause("t", { note: "the tower is being painted", by: "quasimodo" })).toBe(true);
     await kit.advance("3m");
     await kit.expect("t").fired(3).state("paused").nextAt(undefined);
+    // Nor does it count as late.
+    expect(await storeOf(kit.client).claims.earliestDue("bells")).toBeUndefined();
     expect((await kit.client.get("t")).paused).toEqual({
       at: at(180),
       by: "quasimodo",
@@ -230,6 +294,9 @@ describe("A8 a task is paused and resumed", () => {
       .skipped("paused", 3)
       .state("scheduled")
       .outcome("succeeded");
+    // Nothing is left of the first pause.
+    await kit.client.pause("t");
+    expect((await kit.client.get("t")).paused).toEqual({ at: kit.now });
   });
 
   test("a put does not resume a task, and can put it paused", async () => {

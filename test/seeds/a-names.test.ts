@@ -241,6 +241,29 @@ describe("A11 one task per owner and id, put atomically", () => {
   });
 });
 
+describe("A11 a put compares what it has read", () => {
+  test("parallel puts leave the due time of the schedule that is stored, and a pause", async () => {
+    const clients = Array.from({ length: 10 }, () => stand.client({ owner: "acme" }));
+    const [client] = clients as [Client];
+    await client.put(bell);
+    for (let round = 1; round <= 5; round++) {
+      // Half of them leave the schedule as they have read it, and so its due time.
+      await Promise.all(
+        clients.map((one, n) =>
+          one.put({ ...bell, schedule: { every: n % 2 === 0 ? "7h" : "1h" }, payload: { round, n } }),
+        ),
+      );
+      const { schedule, nextExecution, updated } = await client.get("t");
+      const every = ("every" in schedule && schedule.every === "7h" ? 7 : 1) * 3_600_000;
+      expect(nextExecution).toBe(Math.floor(updated / every + 1) * every);
+      await client.put(bell);
+    }
+    await client.pause("t");
+    await Promise.all(clients.map((one, n) => one.put({ ...bell, payload: { n } })));
+    expect(await client.get("t")).toMatchObject({ state: "paused", nextExecution: undefined });
+  });
+});
+
 describe("A12 subject, submitter, group, priority and payload are stored and passed to the handler", () => {
   const given = {
     subject: "Ring the noon bell",

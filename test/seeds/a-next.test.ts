@@ -191,6 +191,13 @@ describe("A13 a schedule is checked without storing it", () => {
     expect(stdout).toMatch(/2026-03-30T07:00:00Z +2026-03-30T09:00:00\+02:00/);
   });
 
+  test("local times west of Greenwich have a minus", async () => {
+    const [{ expr, from }] = VECTORS as [Vector];
+    const zone = ["--timezone", "America/New_York", "--count", "1"];
+    const { stdout } = await stand.carillon(["next", expr, "--from", from, ...zone]);
+    expect(stdout).toMatch(/2026-03-\d\dT13:00:00Z +2026-03-\d\dT09:00:00-04:00/);
+  });
+
   test("carillon next refuses an invalid schedule, with a code", async () => {
     const lines = REFUSED.map(([syntax, expr, timezone]) => JSON.stringify({ syntax, expr, timezone }));
     const { stdout } = await stand.carillon(["next", "--batch"], lines.join("\n"));

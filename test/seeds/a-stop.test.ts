@@ -1,6 +1,7 @@
-import { eventually } from "@carillon/testing";
+import { type Context, defineTask } from "@carillon/sdk";
+import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
-import { PATIENCE, Stand } from "./harness.js";
+import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
 const bell = { type: "ring", queue: "bells", schedule: { every: "1h" } };
@@ -67,6 +68,58 @@ describe("A16 a worker told to stop lets the running job end well", () => {
     await eventually(async () => expect((await nominals()).length).toBeGreaterThan(before + 3), PATIENCE);
     const times = await nominals();
     expect(times).toEqual(times.map((_, n) => (times[0] as number) + n * 200));
+  });
+});
+
+describe("D18 what a cancel means for the rest of its run", () => {
+  /** A scheduled run with retries, inside and after it, that is cancelled at 01:10. */
+  async function cancelled(handler: (context: Context) => unknown) {
+    const type = defineTask("ring", {
+      queue: "bells",
+      payload: anything,
+      handler: async (_, c) => void (await handler(c)),
+    });
+    const kit = await stand.kit({ types: [type] });
+    const more = {
+      retry: { attempts: 3 },
+      rerun: { delay: "1s" },
+      timeLimitGrace: "10s",
+      payload: {},
+    } as const;
+    await kit.client.put(type, { id: "t", schedule: { at: "2026-01-01T00:01:00Z" }, ...more });
+    return kit;
+  }
+  const cancels = (kit: TestKit) =>
+    kit.at("01:10", async () => kit.client.runs.cancel((await kit.client.runs.list("t"))[0]?.id ?? ""));
+  const only = async (kit: TestKit) => {
+    const runs = await kit.client.runs.list("t");
+    expect(runs).toHaveLength(1);
+    expect((await kit.client.get("t")).pending).toEqual([]);
+    return runs[0];
+  };
+
+  test("a handler that throws is not tried again, by neither retry", async () => {
+    const kit: TestKit = await cancelled(({ signal }) =>
+      kit.sleep("1h", { signal }).catch(() => Promise.reject(new Error("no"))),
+    );
+    cancels(kit);
+    await kit.advanceTo("30:00");
+    expect(await only(kit)).toMatchObject({ outcome: "cancelled", attempts: 1 });
+  });
+
+  test("a handler that ignores it has its grace, then the run ends", async () => {
+    const kit: TestKit = await cancelled(() => kit.sleep("1h"));
+    cancels(kit);
+    await kit.advanceTo("01:15");
+    expect(await only(kit)).toMatchObject({ state: "terminating" });
+    await kit.advanceTo("01:30");
+    expect(await only(kit)).toMatchObject({ outcome: "cancelled", attempts: 1 });
+  });
+
+  test("a run that ends before its worker has heard of it is cancelled all the same", async () => {
+    const kit: TestKit = await cancelled(({ occurrence }) => kit.client.runs.cancel(occurrence.run));
+    await kit.advanceTo("30:00");
+    expect(await only(kit)).toMatchObject({ outcome: "cancelled", attempts: 1 });
   });
 });
 

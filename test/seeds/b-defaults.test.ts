@@ -178,6 +178,16 @@ describe("B8 a tolerance is about scheduled runs", () => {
     await kit.expect("t").outcomes(["failed", "succeeded"]);
   });
 
+  it("a run that the catch-up policy asks for is judged as a scheduled one", async () => {
+    const { kit, done } = await failedAtOne();
+    await kit.client.pause("t");
+    kit.at("03:29:58", () => kit.client.trigger("t"));
+    kit.at("03:30:00", () => kit.client.resume("t", { missed: "catch-up" }));
+    await kit.advanceTo("03:31:00");
+    expect(done).toEqual(["schedule", "manual"]);
+    await kit.expect("t").outcomes(["failed", "succeeded", "dropped"]);
+  });
+
   it("a scheduled run right after one of those is dropped", async () => {
     const { kit, done } = await failedAtOne();
     kit.at("01:59:00", () => kit.client.trigger("t"));

@@ -1,6 +1,8 @@
 import { hostname } from "node:os";
-import { type Client, defineTask, Worker } from "@carillon/sdk";
+import { Scheduler } from "@carillon/scheduler";
+import { Client, defineTask, Worker } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/store/internal";
+import { virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
 import { SILENT } from "../helpers.js";
@@ -307,6 +309,10 @@ describe("C5 the journal filters by task, node, time and outcome, in pages", () 
     const { worker } = await client.runs.get(run);
     expect((await client.runs.journal({ node: worker })).runs.map(({ id }) => id)).toEqual([run]);
     expect((await client.runs.journal({ node: "nobody" })).runs).toEqual([]);
+    const byCli = async (node = "") =>
+      JSON.parse((await stand.carillon(["journal", "--node", node, "--json"])).stdout).runs;
+    expect(await byCli(worker)).toMatchObject([{ id: run }]);
+    expect(await byCli("nobody")).toEqual([]);
   });
 });
 
@@ -320,6 +326,8 @@ describe("C12 the description and the last status", () => {
     expect((await api("GET", path)).body.description).toBe(description);
     expect((await client.get("nightly")).description).toBe(description);
     expect((await client.list()).tasks).toMatchObject([{ description }]);
+    await stand.client().put({ ...TASK, schedule: NIGHTLY, description });
+    expect((await stand.carillon(["show", "nightly"])).stdout).toContain(description);
   });
 
   it("the last status equals the journal's newest run, after each of three", async () => {
@@ -339,6 +347,43 @@ describe("C12 the description and the last status", () => {
         result: newest?.result,
       });
     }
+  });
+});
+
+describe("C13 late, not missed", () => {
+  /** What becomes of the times of each second, by a node that comes `late` ms after the fifth: its first time left is due 1 s after that. */
+  async function node(late: number) {
+    const START = Date.parse("2026-01-01T00:00:00Z");
+    const { redis, namespace } = stand;
+    const queues = ["reports"];
+    const { store, clock } = await virtualStore({ connection: redis.url, namespace, queues, start: START });
+    stand.later(() => store.close());
+    const client = new Client({ store });
+    await client.put({ ...TASK, schedule: { every: "1s" }, overlap: "allow" });
+    const scheduler = new Scheduler({ store, logger: SILENT });
+    for (const at of [1_000, 2_000, 3_000, 4_000, 5_000, 5_000 + late]) {
+      await clock.set(START + at);
+      for (let n = 0; n < 10; n++) await scheduler.tick();
+    }
+    const seconds = (time: number) => (time - START) / 1_000;
+    const runs = (await client.runs.list("nightly", { limit: 100 })).toReversed();
+    const skips = await client.runs.skips("nightly");
+    return {
+      runs: runs.map(({ nominal, trigger }) => [seconds(nominal), trigger]),
+      skips: skips.map(({ reason, from, to }) => [reason, seconds(from), seconds(to)]),
+    };
+  }
+  const each = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, n) => [from + n, "schedule"]);
+
+  it("a node that is 4 s late runs each occurrence of each second, oldest first", async () => {
+    expect(await node(5_000)).toEqual({ runs: each(1, 10), skips: [] });
+  });
+
+  it("one that is 6 s late runs the latest; the others are one range in the skips", async () => {
+    const { runs, skips } = await node(7_000);
+    expect(skips).toEqual([["missed", 6, 11]]);
+    expect(runs).toEqual([...each(1, 5), [12, "catch-up"]]);
   });
 });
 

@@ -1,3 +1,5 @@
+import { shardOf } from "@carillon/core/internal";
+import { operatorOf } from "@carillon/ops";
 import { type Context, defineTask } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
@@ -145,6 +147,39 @@ describe("D11 tasks change while the nodes run; at one instant the higher priori
     await kit.advanceTo("03:00");
     expect(order).toEqual(["d-first", "c-high", "b-middle", "a-low"]);
   });
+});
+
+describe("D11 at one instant a higher priority goes first into its owner's limit", () => {
+  it("the only place is the higher priority's, also one that a put has changed", async () => {
+    const order: string[] = [];
+    const type = task(({ occurrence }) => void order.push(occurrence.task));
+    kit = await stand.kit({ types: [type] });
+    const put = (id: string, priority: number, minute: string) =>
+      kit.client.put(type, { id, priority, schedule: { at: `2026-01-01T00:${minute}:00Z` }, payload: {} });
+    // In one shard, in which names decide without priorities.
+    const [first, second, third, fourth] = ["a", "b", "y", "z"].map((letter) =>
+      Array.from({ length: 200 }, (_, n) => `${letter}${n}`).find((id) => shardOf(`system/${id}`) === 3),
+    ) as [string, string, string, string];
+    await put(first, 9, "01");
+    await put(third, 1, "01");
+    await put(second, 9, "02");
+    await put(fourth, 9, "02");
+    await operatorOf(kit.client).queues.limit({ queue: "bells", owner: "system", runs: 1 });
+    await kit.worker.pause();
+    await kit.advanceTo("01:01");
+    expect(await placed()).toEqual([third]);
+    await kit.worker.resume();
+    await kit.advanceTo("01:59");
+    expect(order).toEqual([third, first]);
+    await put(fourth, 2, "02");
+    await kit.worker.pause();
+    await kit.advanceTo("02:01");
+    expect(await placed()).toEqual([fourth]);
+  });
+
+  /** Tasks of the jobs that wait. */
+  const placed = async () =>
+    (await stand.queue("bells").getJobs(["waiting", "prioritized"])).map(({ data }) => data.occurrence.task);
 });
 
 describe("D12 a handler may say when its task runs next", () => {

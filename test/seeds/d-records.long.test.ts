@@ -193,6 +193,19 @@ describe("D10 a task's display state goes through SCHEDULED, STARTING, TERMINATI
   });
 });
 
+describe("D10 a paused task whose run goes on", () => {
+  it("is STARTING until the run ends, then DISABLED", async () => {
+    const type = task(() => kit.sleep("1m"));
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, payload: {} });
+    kit.at("1:00:30", () => kit.client.pause("t"));
+    await kit.advanceTo("1:00:40");
+    expect(await kit.client.get("t")).toMatchObject({ state: "paused", displayState: "STARTING" });
+    await kit.advanceTo("1:01:10");
+    expect(await kit.client.get("t")).toMatchObject({ state: "paused", displayState: "DISABLED" });
+  });
+});
+
 describe("D13 manual runs are in the journal", () => {
   it("they are listed with their author, scheduled or paused", async () => {
     const type = task(() => "done");
@@ -200,9 +213,10 @@ describe("D13 manual runs are in the journal", () => {
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, payload: {} });
     kit.at("30:00", () => kit.client.trigger("t"));
     kit.at("1:10:00", () => kit.client.pause("t"));
-    kit.at("1:30:00", () => kit.client.trigger("t"));
+    kit.at("1:30:00", () => kit.client.trigger("t", { by: "ann" }));
     await kit.advanceTo("3:00:00");
     const { runs } = await kit.client.runs.journal({ task: "t" });
+    expect(runs.map(({ by }) => by)).toEqual(["ann", undefined, undefined]);
     expect(runs.map(({ trigger, started, outcome }) => [trigger, started, outcome])).toEqual([
       ["manual", Date.parse("2026-01-01T01:30:00Z"), "succeeded"],
       ["schedule", Date.parse("2026-01-01T01:00:00Z"), "succeeded"],

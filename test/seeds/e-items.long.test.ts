@@ -172,6 +172,31 @@ describe("E11 each item of a fan-out has a record; a retry repeats exactly the f
   });
 });
 
+describe("E11 items of a run whose jobs were removed from outside", () => {
+  it("those that waited are cancelled, in lists and filters", async () => {
+    const fan = defineTask("fan-out", {
+      queue: "bells",
+      payload: anything,
+      generate: () => [0, 1, 2],
+      process: () => kit.sleep("1h"),
+      concurrency: 1,
+    });
+    const kit = await stand.kit({ types: [fan], concurrency: 1 });
+    await kit.client.put({ id: "t", type: "fan-out", queue: "bells", schedule: { at: kit.now + 60_000 } });
+    await kit.advance("2m");
+    const [run] = await kit.client.runs.list("t");
+    await kit.worker.crash();
+    await stand.queue("bells").obliterate({ force: true });
+    await kit.advance("10m");
+    const id = run?.id ?? "";
+    expect(await kit.client.runs.get(id)).toMatchObject({ state: "final", outcome: "lost" });
+    const { items } = await operatorOf(kit.client).runs.items({ id });
+    expect(items.map(({ status }) => status)).not.toContain("waiting");
+    expect(items.slice(1).map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
+    expect((await operatorOf(kit.client).runs.items({ id, status: "waiting" })).items).toEqual([]);
+  });
+});
+
 async function allItems(
   client: Client,
   run: string,
@@ -224,6 +249,64 @@ describe("E17 a retry of failed items is a retry", () => {
     });
     expect(record.lateMs).toBeUndefined();
     expect((await kit.client.runs.stats("t")).incidents).toEqual([]);
+  });
+});
+
+describe("E17 a failed retry of items", () => {
+  it("no rerun of the task follows it", async () => {
+    const type = defineTask("fan-out", {
+      queue: "bells",
+      payload: anything,
+      generate: () => [0],
+      process: () => Promise.reject(new Error("no paper")),
+    });
+    const kit = await stand.kit({ types: [type] });
+    const task = { id: "t", type: "fan-out", queue: "bells", schedule: { every: "1d" } } as const;
+    await kit.client.put(task);
+    await kit.advance("24h");
+    await kit.client.put({ ...task, rerun: { delay: "1m" } });
+    const [failed] = await kit.client.runs.list("t");
+    await operatorOf(kit.client).runs.retryItems({ id: failed?.id ?? "" });
+    await kit.advance("1h");
+    await kit.expect("t").outcomes(["failed", "failed"]);
+    expect((await kit.client.get("t")).pending).toEqual([]);
+  });
+});
+
+describe("E15 what a run prints is in its record within 5 s", () => {
+  it("while its handler goes on: a worker that does what it does every 5 s or more often saves it", async () => {
+    const rounds: { ms: number; act: () => void }[] = [];
+    const real = globalThis.setInterval;
+    const seen = (act: () => void, ms = 0) => {
+      rounds.push({ ms, act });
+      return real(act, ms);
+    };
+    globalThis.setInterval = seen as typeof real;
+    stand.later(() => {
+      globalThis.setInterval = real;
+    });
+    const [begun, ends] = [gate(), gate()];
+    const type = defineTask("ring", {
+      queue: "bells",
+      payload: anything,
+      handler: async (_, { log }) => {
+        log("begun");
+        begun.resolve();
+        await ends.promise;
+      },
+    });
+    const on = { connection: stand.redis.url, namespace: stand.namespace, logger: SILENT };
+    const worker = new Worker({ ...on, types: [type] });
+    stand.later(() => worker.stop());
+    stand.later(() => ends.resolve());
+    await worker.start();
+    const client = stand.client();
+    const run = await trigger(client, "ring");
+    await begun.promise;
+    for (const { act, ms } of rounds) if (ms <= 5_000) act();
+    // Sooner than a round of 60 s would end on its own.
+    const output = async () => (await client.runs.get(run)).output.map(({ text }) => text).join("");
+    await eventually(async () => expect(await output()).toContain("begun"), { timeoutMs: 50_000 });
   });
 });
 

@@ -1,5 +1,6 @@
 import { bullPrefix, Client } from "@carillon/sdk";
 import {
+  eventually,
   type FaultProxy,
   type RedisServer,
   type RedisServerOptions,
@@ -14,7 +15,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
 import { carillon } from "../../apps/cli/test/helpers.js";
 import { ownRedis, sharedRedis } from "../helpers.js";
-import { Program } from "../program.js";
+import { PATIENCE, Program } from "../program.js";
 
 export { type Ended, type Line, PATIENCE, Program } from "../program.js";
 
@@ -115,6 +116,22 @@ export class Stand {
     const wire = await startFaultProxy(this.redis);
     this.later(() => wire.close());
     return wire;
+  }
+
+  /**
+   * Puts one-offs, one after the other, until one is enqueued less than `ms` after its time: on a busy machine not each of them is.
+   * @throws if none of `tries` is
+   */
+  async onTime(client: Client, ms: number, tries = 30): Promise<void> {
+    const late: number[] = [];
+    for (let n = 0; n < tries; n++) {
+      const [id, at] = [`on-time-${n}`, (await this.time()) + 2_000];
+      await client.put({ id, type: "work", queue: "bells", schedule: { at } });
+      const run = await eventually(async () => (await client.runs.list(id))[0] ?? false, PATIENCE);
+      late.push(run.enqueued - at);
+      if (run.enqueued < at + ms) return;
+    }
+    throw new Error(`none was enqueued within ${ms} ms: ${late.join(", ")} ms late`);
   }
 
   get env(): Record<string, string> {

@@ -27,6 +27,7 @@ const docspell: readonly (readonly [id: string, behaviour: string])[] = [
   ["A16", "a worker told to stop lets the running job end well"],
   ["A17", "the queue's own limit of running jobs holds: what is due waits, and all of it runs"],
   ["A18", "a manual run still going skips the next occurrence, on record"],
+  ["A19", "whichever of two nodes is the queue's first: killed with a decided occurrence, the other does it"],
 ];
 
 const nuntium: typeof docspell = [
@@ -46,7 +47,7 @@ const nuntium: typeof docspell = [
   ["T2", "timeline: a worker one minute late drops nothing"],
   ["T3", "timeline: a run 28 s after the last is dropped, and the last run stays where it was"],
   ["T4", "timeline: an endless run ends as partial, in time for the next one"],
-  ["T8", "timelines T1 to T4: the next and the last run at each of their 28 lines"],
+  ["T8", "timelines T1 to T4: the next and the last run at each of their lines"],
 ];
 
 const kuzzle: typeof docspell = [
@@ -62,6 +63,7 @@ const kuzzle: typeof docspell = [
   ["C10", "a cron field like /5 is refused, with the hint */5"],
   ["C11", "plain words and the next execution are in the answers of validate, put and list alike"],
   ["C12", "a description is kept with its accents; the last status equals the journal's newest run"],
+  ["C13", "late, not missed: a node that was slow for up to 5 s loses no occurrence"],
 ];
 
 const timescale: typeof docspell = [
