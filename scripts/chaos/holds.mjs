@@ -112,7 +112,7 @@ export function heldStill(found, { holds, specs, jumps, observer, acks }, { queu
       found.runsAfterEdits += edit === undefined ? 0 : 1;
       if (edit !== undefined && run.edit === edit) continue;
       const text = `${queue} ${run.id}: enqueued ${run.enqueued - from} ms into ${id}`;
-      const twice = jumps.find(({ at, back = 0 }) => run.enqueued <= at && run.enqueued >= at - back);
+      const twice = jumps.find(({ at, back }) => run.enqueued <= at && run.enqueued >= at - back);
       if (!twice || holdsTwice(hold, twice)) found[what].push(text);
       else if (!(acks.get(run.id)?.mono < hold.mono)) found.undecided.push(`${what}: ${text}`);
     }
