@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { CarillonError, parseTask } from "@carillon/core";
+import { CarillonError, parseTask, type Run } from "@carillon/core";
 import { messagesOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { type Alert, type Failpoint, type Lease, Store } from "@carillon/store";
@@ -283,18 +283,12 @@ describe("the alerter", () => {
     it("sends the run's record and the task's statistics, without the stack", async () => {
       await put("t", { alerts: [{ on: ["failed", "missed-deadline"], url: "https://example.com/" }] });
       const run = { id: "r1", task: { queue: QUEUE, owner: "system", id: "t" }, type: "noop" };
-      store.runs.get = async () => ({
+      const record: Run = {
         ...run,
-        state: "final",
-        outcome: "timed-out",
-        key: "k",
-        nominal: 5,
-        due: 5,
-        enqueued: 6,
-        trigger: "schedule",
-        node: "n1",
-        attempts: 2,
-      });
+        ...{ state: "final", outcome: "timed-out", key: "k", nominal: 5, due: 5, enqueued: 6 },
+        ...{ trigger: "schedule", node: "n1", attempts: 2 },
+      };
+      store.runs.many = async () => [record];
       store.runs.stats = async () => ({ consecutiveFailures: "3" });
       const error = "TimeLimitError: over\nError: boom\n    at f (/srv/app/f.js:1:1)\n    at g (/srv/ap";
       const line = { kind: "failed", task: "system/t", run: "r1", at: 7, error };

@@ -345,13 +345,7 @@ onEveryEngine("bad input", (connection) => {
       "outcome",
     ],
     ["list's cursor", (cursor) => client.list({ cursor }), [5, null, {}], "INVALID_OPTION", "cursor"],
-    [
-      "explain's time",
-      (time) => explained(client, "there", time),
-      [undefined, ...NO_TIMES],
-      "INVALID_OPTION",
-      "time",
-    ],
+    ["explain's time", (time) => explained(client, "there", time), NO_TIMES, "INVALID_OPTION", "time"],
     [
       "enqueue's type",
       (type) => client.enqueue(type, { n: 1 } as never),

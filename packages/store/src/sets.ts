@@ -51,10 +51,8 @@ export class SetRepository extends Repository {
 
   /** Refuses from here on all that applies before this one send: in these queues, and for calendars and sets. */
   async raise({ subject, number }: Guard, queues: readonly string[]): Promise<void> {
-    const slots = [this.keys.sets, ...queues.map((queue) => this.keys.queue(queue).tasks)];
-    await Promise.all(
-      slots.map((key) => this.scripts.run(RAISE_GUARD, { guards: guardsKey(key) }, { subject, number })),
-    );
+    for (const key of [this.keys.sets, ...queues.map((queue) => this.keys.queue(queue).tasks)])
+      await this.scripts.run(RAISE_GUARD, { guards: guardsKey(key) }, { subject, number });
   }
 
   /**

@@ -341,10 +341,11 @@ onEveryEngine("the claim protocol", (connection) => {
     await store.tasks.delete(name("over"));
     expect(await store.registry.queues()).toEqual([]);
     const { keys } = internalsOf(store);
-    const { asked, marks, deleted, revisions } = keys.queue(QUEUE);
+    const { asked, marks, deleted, deletedOf, revisions } = keys.queue(QUEUE);
     const left = (await carillonKeys()).filter((key) => !key.endsWith("~clock"));
     const definitions = ["acme/b", "system/a", "system/over"].map(revisions);
-    expect(left).toEqual([keys.pastQueues, asked("k"), marks, deleted, ...definitions].sort());
+    const owners = ["acme", "system"].map(deletedOf);
+    expect(left).toEqual([keys.pastQueues, asked("k"), marks, deleted, ...owners, ...definitions].sort());
     for (const key of left) expect(await internalsOf(store).link.client.pttl(key)).toBeGreaterThan(0);
     expect(await bench.jobs()).toEqual([]);
   });

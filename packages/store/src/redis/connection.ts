@@ -116,8 +116,6 @@ function byUrl(spec: string | EndpointByUrl, profile: ConnectionProfile, cluster
   return openServer({ ...all, ...sentinels, ...encrypted }, profile);
 }
 
-const NAMED = { connectionName: CONNECTION_NAME };
-
 /** To one server, or to the cluster that it is part of. A socket leads to no other server. */
 function openOne(given: AllRedisOptions, profile: ConnectionProfile, cluster: boolean): RedisClient {
   if (!cluster || !leadsToCluster(given)) return openServer(given, profile);
@@ -132,8 +130,8 @@ export function leadsToCluster({ path, sentinels }: AllRedisOptions): boolean {
 
 /** To one server, or to the master that Sentinels know. */
 function openServer(given: object, profile: ConnectionProfile): Redis {
-  const options: AllRedisOptions = settled(REDIS_OPTIONS, { ...NAMED, ...given }, profile);
-  const client = new Redis(options as RedisOptions);
+  const options: AllRedisOptions = settled(REDIS_OPTIONS, given, profile);
+  const client = named(new Redis(options as RedisOptions));
   return options.sentinels ? followFailovers(client) : client;
 }
 
@@ -153,8 +151,18 @@ function openCluster(
   ofNodes: object,
   profile: ConnectionProfile,
 ): Cluster {
-  const { lazyConnect: _, ...redisOptions } = settled(REDIS_OPTIONS, { ...NAMED, ...ofNodes }, profile);
-  return new Cluster([...hosts], { ...settled(CLUSTER_OPTIONS, given, profile), redisOptions });
+  const { lazyConnect: _, ...redisOptions } = settled(REDIS_OPTIONS, ofNodes, profile);
+  const cluster = new Cluster([...hosts], { ...settled(CLUSTER_OPTIONS, given, profile), redisOptions });
+  return cluster.on("+node", named);
+}
+
+/**
+ * Names a connection once it is ready, for `CLIENT LIST` and `SLOWLOG`. The option `connectionName` would send the name first, and hide the
+ * error with which Redis refuses a connection.
+ */
+function named(client: Redis): Redis {
+  if (client.options.connectionName) return client;
+  return client.on("ready", () => void client.call("CLIENT", "SETNAME", CONNECTION_NAME).catch(() => {}));
 }
 
 /** Checks a spec that is not a client. @throws `INVALID_OPTION` */
