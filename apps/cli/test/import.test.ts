@@ -5,7 +5,6 @@ import { agenda } from "../src/import/agenda.js";
 import { crontab } from "../src/import/crontab.js";
 import { kubernetes } from "../src/import/kubernetes.js";
 import { pgBoss } from "../src/import/pg-boss.js";
-import { fromQuartz, quartz } from "../src/import/quartz.js";
 import { readRows } from "../src/import/rows.js";
 import { verify } from "../src/import/verify.js";
 import { CRONJOBS, CRONTABS } from "./import-fixtures.js";
@@ -166,11 +165,11 @@ describe("CronJobs", () => {
 
 describe("rows", () => {
   it.each([
-    ["JSON", '[{"TRIGGER_NAME":"a","x":{"$date":"2026-01-01T00:00:00Z"}}]'],
-    ["JSON lines", '{"TRIGGER_NAME":"a","x":{"$date":"2026-01-01T00:00:00Z"}}\n\n'],
-    ["CSV", 'TRIGGER_NAME,x\n"a",2026-01-01T00:00:00Z\n'],
+    ["JSON", '[{"RETRY_LIMIT":"a","x":{"$date":"2026-01-01T00:00:00Z"}}]'],
+    ["JSON lines", '{"RETRY_LIMIT":"a","x":{"$date":"2026-01-01T00:00:00Z"}}\n\n'],
+    ["CSV", 'RETRY_LIMIT,x\n"a",2026-01-01T00:00:00Z\n'],
   ])("are read from %s", (_, text) => {
-    expect(readRows(text)).toEqual([{ triggerName: "a", x: "2026-01-01T00:00:00Z" }]);
+    expect(readRows(text)).toEqual([{ retryLimit: "a", x: "2026-01-01T00:00:00Z" }]);
   });
 
   it("of Agenda become intervals with the phase of the next run, cron, or single times", () => {
@@ -227,56 +226,6 @@ describe("rows", () => {
         notes: [],
       },
       { task: { id: "mail-eu", schedule: { timezone: "Europe/Berlin" } }, notes: [{ code: "DROPPED" }] },
-    ]);
-  });
-
-  it.each([
-    ["0 0 9 ? * 2-6", "0 0 9 * * MON-FRI"],
-    ["0 0/15 8-18 * * ?", "0 0-59/15 8-18 * * *"],
-    ["0 0 12 ? * 6L", "0 0 12 * * 5L"],
-    ["0 0 12 ? * 2#1", "0 0 12 * * 1#1"],
-    ["0 0 22-2 * * ? *", "0 0 22-23,0-2 * * *"],
-    ["0 15 10 LW * ?", "0 15 10 LW * *"],
-    ["0 0 8 ? * MON,WED", "0 0 8 * * MON,WED"],
-    ["0 0 8 ? * L", "0 0 8 * * SAT"],
-    ["0 0 8 1 1 ? 2030", undefined],
-  ])("of Quartz: %s is %s", (theirs, ours) => {
-    expect(fromQuartz(theirs)).toBe(ours);
-  });
-
-  it("of Quartz become tasks by their kind and misfire instruction", () => {
-    const rows = [
-      {
-        TRIGGER_NAME: "t",
-        TRIGGER_GROUP: "g",
-        JOB_CLASS_NAME: "com.example.Report",
-        CRON_EXPRESSION: "0 0 9 ? * 2",
-        TIME_ZONE_ID: "Europe/Berlin",
-        MISFIRE_INSTR: 2,
-        TRIGGER_STATE: "PAUSED",
-      },
-      {
-        TRIGGER_NAME: "s",
-        REPEAT_INTERVAL: 60_000,
-        REPEAT_COUNT: 9,
-        TIMES_TRIGGERED: 4,
-        NEXT_FIRE_TIME: NOW + 30_000,
-        IS_NONCONCURRENT: true,
-      },
-      { TRIGGER_NAME: "o", NEXT_FIRE_TIME: NOW + 30_000 },
-    ];
-    expect(quartz(JSON.stringify(rows), options())).toMatchObject([
-      {
-        from: "g/t",
-        task: { type: "Report", schedule: { cron: "0 0 9 * * MON" }, catchUp: "skip", state: "paused" },
-      },
-      {
-        task: {
-          schedule: { every: "1m", origin: "1970-01-01T00:00:30.000Z", maxRuns: 6 },
-          overlap: "queue-all",
-        },
-      },
-      { task: { schedule: { at: "2026-03-01T00:00:30.000Z" } } },
     ]);
   });
 });

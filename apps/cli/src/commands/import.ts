@@ -20,7 +20,7 @@ interface ImportOptions extends Globals {
   system?: boolean;
 }
 
-const SYSTEMS = ["bullmq", "agenda", "pg-boss", "crontab", "kubernetes", "quartz"] as const;
+const SYSTEMS = ["bullmq", "agenda", "pg-boss", "crontab", "kubernetes"] as const;
 type System = (typeof SYSTEMS)[number];
 
 export const registerImport: Register = (program, out) => {
@@ -31,7 +31,7 @@ export const registerImport: Register = (program, out) => {
       "Writes a carillon.config with the schedules of another system, and reports which of them fire at other times here,\n" +
         "computed for two years by the library of that system. Stores nothing, and changes nothing there.\n" +
         "bullmq is read from Redis: schedulers and repeatable jobs of BullMQ 5 and 6. The others read FILE: a crontab,\n" +
-        "manifests of CronJobs, or rows of agenda's collection, pgboss.schedule or QRTZ_TRIGGERS, as JSON, JSON lines or CSV.",
+        "manifests of CronJobs, or rows of agenda's collection or pgboss.schedule, as JSON, JSON lines or CSV.",
     )
     .addArgument(new Argument("<system>").choices(SYSTEMS))
     .argument("[file]", "default: standard input")

@@ -2,7 +2,6 @@ import { agenda } from "./agenda.js";
 import { crontab } from "./crontab.js";
 import { kubernetes } from "./kubernetes.js";
 import { pgBoss } from "./pg-boss.js";
-import { quartz } from "./quartz.js";
 import type { Source } from "./source.js";
 
 /* Modules that only an import needs, loaded by it. */
@@ -10,7 +9,4 @@ export { importBullmq, readBullSchedulers, withBullmq } from "@carillon/ops/inte
 export { verifier } from "./verify.js";
 
 /** Systems that are read from text. */
-export const SOURCES = { agenda, crontab, kubernetes, "pg-boss": pgBoss, quartz } satisfies Record<
-  string,
-  Source
->;
+export const SOURCES = { agenda, crontab, kubernetes, "pg-boss": pgBoss } satisfies Record<string, Source>;

@@ -5,7 +5,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /**
  * Rows of a table as exports write them: a JSON list, JSON lines, or CSV with a head. Names of columns in lower camel
- * case, so that `NEXT_FIRE_TIME` is `nextFireTime`; `{ "$date": … }` and its like as plain values.
+ * case, so that `RETRY_LIMIT` is `retryLimit`; `{ "$date": … }` and its like as plain values.
  * @throws `INVALID_OPTION`
  */
 export function readRows(text: string): Row[] {
