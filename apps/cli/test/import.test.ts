@@ -83,6 +83,55 @@ describe("crontabs", () => {
       "0 4 * * * flock -w 5 /l -c 'x y'",
       { overlap: "queue-one", payload: { command: "x y" } },
     ],
+    [
+      "a lock with values of its options",
+      "0 4 * * * flock -nE 0 /l php x --all",
+      { overlap: "skip", payload: { command: "php x --all" } },
+    ],
+    [
+      "a lock that waits no time",
+      "0 4 * * * flock -w 0 -E 0 /l x",
+      { overlap: "skip", payload: { command: "x" } },
+    ],
+    [
+      "a lock with long options",
+      "0 4 * * * flock --verbose --timeout=3 /l x",
+      { overlap: "queue-one", payload: { command: "x" } },
+    ],
+    [
+      "a lock with a text for a shell",
+      "0 4 * * * flock -n /l sh -c 'cd /a && echo '\\''b'\\'''",
+      { overlap: "skip", payload: { command: "cd /a && echo 'b'" } },
+    ],
+    [
+      "redirections of a lock's text",
+      "0 4 * * * flock -n /l -c 'a; b' >> /log 2>&1",
+      { payload: { command: "sh -c 'a; b' >> /log 2>&1" } },
+    ],
+    [
+      "a lock of one part of a line",
+      "0 4 * * * flock -n /l a; b",
+      { overlap: "allow", payload: { command: "flock -n /l a; b" } },
+    ],
+    [
+      "an unknown option of a lock",
+      "0 4 * * * flock -n --fcntl /l a",
+      { overlap: "allow", payload: { command: "flock -n --fcntl /l a" } },
+    ],
+    ["a shared lock", "0 4 * * * flock -s /l a", { overlap: "allow", payload: { command: "flock -s /l a" } }],
+    ["the flags of OpenBSD", "0 4 * * * -ns -q x", { overlap: "skip", payload: { command: "x" } }],
+    ["a program in a variable", "0 4 * * * $VV script.pl", { id: "script" }],
+    [
+      "a random value from the start of the field",
+      "~10 3 * * * x",
+      { schedule: { cron: "H(0-10) 3 * * *" } },
+    ],
+    [
+      "a random value to the end of the field",
+      "30~ ~ 5~ * * x",
+      { schedule: { cron: "H(30-59) H H(5-31) * *" } },
+    ],
+    ["a date that never comes", "0 0 31 2 * x", { schedule: { manual: true } }],
     ["input", "0 4 * * * a%b\\%%c", { payload: { command: "a", stdin: "b%\nc" } }],
     ["variables", 'A=1\nB = "two"\n0 4 * * * x', { payload: { env: { A: "1", B: "two" } } }],
     [
@@ -102,6 +151,18 @@ describe("crontabs", () => {
     ["a lock", "0 4 * * * flock -n /l x", "FLOCK"],
   ])("name %s", (_, text, code) => {
     expect(first(text).notes.map(({ code }) => code)).toEqual([code]);
+  });
+
+  it.each([
+    "# m h  dom mon dow   command",
+    "#minute hour mday month wday who command",
+    "# *  *  *  *  * user-name  command to be executed",
+    "# |  .------------- hour (0 - 23)",
+    "#0 3 * * * /srv/old.sh",
+    "#@daily /srv/old.sh",
+    "# MAILTO=ops@example.com",
+  ])("take %s for no description", (comment) => {
+    expect(first(`${comment}\n0 4 * * * x`).task!.description).toBeUndefined();
   });
 
   it("have a user in files of the system, and a zone that is asked for", () => {

@@ -4,8 +4,18 @@ import type { Source, SourceOptions, Task } from "./source.js";
 const VARIABLE = /^\s*(?:"([^"]+)"|'([^']+)'|([A-Za-z_]\w*))\s*=\s*(.*?)\s*$/;
 const FIELDS = /^\s*-?(@\w+|(?:\S+\s+){4}\S+)\s+(.*)$/s;
 /** `flock`, alone or after `cd DIR &&`. */
-const FLOCK =
-  /^((?:cd\s+\S+\s*&&\s*)?)(?:\S*\/)?flock\s+((?:-\S+\s+)*?)((?:-w|--timeout)[= ]?\d+\s+)?((?:-\S+\s+)*)([^\s-]\S*)\s+(.*)$/s;
+const FLOCK = /^((?:cd\s+\S+\s*&&\s*)?)(?:\S*\/)?flock\s+(.*)$/s;
+/** Options of flock by their letters; `w` and `E` take a value. */
+const FLOCK_OPTIONS = {
+  ...{ shared: "s", exclusive: "x", nonblock: "n", nb: "n", wait: "w", timeout: "w", close: "o" },
+  ...{ "conflict-exit-code": "E", "no-fork": "F", verbose: "v" },
+};
+/** A word of a shell that it does not change, and a quoted text. */
+const WORD = /^\s*((?:'[^']*'|"[^"]*"|\\.|[^\s'"\\;&|<>()`])+)/;
+/** A text for a shell, as flock's own option or an argument of `sh`. */
+const SHELL_TEXT = /^(?:-c|--command|(?:\S*\/)?sh\s+-c)\s+((?:'[^']*'|"[^"]*"|\\.|[\w./:@=+,-])+)(.*)$/s;
+/** A comment that is a head of columns, a drawing, or a line that is commented out. */
+const NO_DESCRIPTION = /^(?:m(?:in\w*)?s?[\s|]+h|[|.+`'-]|(?:[\d*][\d*,/~-]*\s+){2}|@\w+\s+\S)/i;
 /** Words before the program that a line is about. */
 const BEFORE = [
   /^cd\s+\S+\s*(?:&&|;)\s*/,
@@ -13,7 +23,7 @@ const BEFORE = [
   /^[("'{]\s*/,
   /^\w+=\S*\s+/,
   /^(?:\S*\/)?(?:sudo|env|nice|ionice|exec|timeout|chronic|bash|sh|php|python[\d.]*|node|ruby|perl)\s+/,
-  /^(?:-[un]\s+\S+|-\S+|\d+[smh]?)\s+/,
+  /^(?:-[un]\s+\S+|-\S+|\d+[smh]?|\$\S+)\s+/,
 ];
 
 interface Around {
@@ -30,7 +40,8 @@ export const crontab: Source = (text, options) => {
   for (const [i, line] of text.split(/\r?\n/).entries()) {
     const variable = VARIABLE.exec(line);
     if (/^\s*#/.test(line)) {
-      comment = line.replace(/^[\s#]+/, "").trim();
+      const text = line.replace(/^[\s#]+/, "").trim();
+      comment = NO_DESCRIPTION.test(text) || VARIABLE.test(text) ? undefined : text;
     } else if (variable) {
       assign(
         around,
@@ -70,24 +81,31 @@ function entry(
   const [, user, afterUser = ""] = options.system
     ? (/^(\S+)\s+(.*)$/s.exec(rest) ?? [])
     : [undefined, undefined, rest];
-  const { command, stdin } = cut(afterUser.trim());
+  // OpenBSD: no mail, no log, one at a time.
+  const [, flags = "", given = ""] = /^((?:-[nqs]+\s+)*)(.*)$/s.exec(afterUser.trim()) ?? [];
+  const { command, stdin } = cut(given);
   if (command === "") return refuse("It has no command");
   const { overlap, bare } = unlock(command, notes);
   const cron = when.replace(/\s+/g, " ");
   if (cron.includes("~"))
     notes.add("RANDOM", "cronie chooses a random value at each start; H is one value, of the task's own.");
+  if (around.timezone)
+    notes.add(
+      "CRON_TZ",
+      "cronie reads CRON_TZ; Debian's own cron does not: there remove it, and give --timezone.",
+    );
   const task: Task = {
     id: notes.name("id", nameOf(bare)),
     type: "shell",
     queue: options.queue,
-    schedule: { cron: cron.replace(/(\d*)~(\d*)/g, hashed), timezone: notes.zone(around.timezone, options) },
+    schedule: { cron: cron.split(" ").map(hashed).join(" "), timezone: notes.zone(around.timezone, options) },
     payload: {
       command: bare,
       ...(stdin !== undefined && { stdin }),
       ...(user && { user }),
       ...(Object.keys(around.env).length > 0 && { env: { ...around.env } }),
     },
-    overlap,
+    overlap: flags.includes("s") ? "skip" : overlap,
     ...(comment && { description: comment.slice(0, 1_000) }),
     ...alertsOf(around.mailto, notes),
   };
@@ -100,19 +118,52 @@ function cut(text: string): { command: string; stdin: string | undefined } {
   return { command: command.trim(), stdin: lines.length > 0 ? lines.join("\n") : undefined };
 }
 
-/** cron starts each run; `flock` decides otherwise. */
+/** cron starts each run; `flock` decides otherwise. What is not known of it stays in the command. */
 function unlock(command: string, notes: Notes): { overlap: Task["overlap"]; bare: string } {
-  const [, before = "", first = "", wait, more = "", lock, rest = ""] = FLOCK.exec(command) ?? [];
-  if (lock === undefined) return { overlap: "allow", bare: command };
-  const flags = first + more;
-  if (/-\w*s|--shared/.test(flags)) return { overlap: "allow", bare: command };
+  const [, before = "", text] = FLOCK.exec(command) ?? [];
+  const found = text === undefined ? undefined : readFlock(text);
+  if (typeof found === "string") notes.add("FLOCK", `flock stays in the command: ${found}.`);
+  if (!found || typeof found === "string") return { overlap: "allow", bare: command };
   notes.add(
     "FLOCK",
-    `The lock ${lock} became the overlap policy. If other lines hold it too, put flock back.`,
+    `The lock ${found.lock} became the overlap policy. If other lines hold it too, put flock back.`,
   );
-  const overlap = /-\w*n|--non/.test(flags) ? "skip" : wait ? "queue-one" : "queue-all";
-  return { overlap, bare: before + rest.replace(/^(?:-c|--command)\s+(["'])(.*)\1/s, "$2") };
+  return { overlap: found.overlap, bare: before + found.bare };
 }
+
+/** The command under a lock, or why the lock is no overlap policy. */
+function readFlock(text: string): { overlap: Task["overlap"]; lock: string; bare: string } | string {
+  let rest = text;
+  const next = () => {
+    const [all = "", word = ""] = WORD.exec(rest) ?? [];
+    rest = rest.slice(all.length);
+    return word;
+  };
+  let overlap: Task["overlap"] = "queue-all";
+  let lock = next();
+  for (; lock.startsWith("-"); lock = next()) {
+    const [, long, given] = /^--([\w-]+)(?:=(.*))?$/.exec(lock) ?? [];
+    const known = Object.entries(FLOCK_OPTIONS).find(([name]) => long !== undefined && name.startsWith(long));
+    const [, letters = "", last, value] =
+      /^-([nxeoFv]*)([wE]?)(.*)$/.exec(known ? `-${known[1]}${given ?? ""}` : lock) ?? [];
+    const taken = last ? value || next() : value;
+    if (letters.includes("n")) overlap = "skip";
+    if (last === "w" && overlap !== "skip") overlap = Number(taken) === 0 ? "skip" : "queue-one";
+    if (last ? Number.isNaN(Number.parseFloat(taken!)) : taken !== "")
+      return `its option ${lock} is not an overlap policy`;
+  }
+  if (lock === "" || /^\d+$/.test(lock) || rest.trim() === "") return "it holds no file for one command";
+  const command = rest.trim();
+  // The shell runs what follows without the lock.
+  if (/;|&&|\|\||(?<![>&<])&(?![>&])/.test(command.replace(/'[^']*'|"[^"]*"|\\./g, "")))
+    return "only a part of the line is under the lock";
+  const [, word = "", tail = ""] = SHELL_TEXT.exec(command) ?? [];
+  if (word === "") return { overlap, lock, bare: command };
+  const bare = tail.trim() !== "" || /^".*[$`\\]/s.test(word) ? `sh -c ${word}${tail}` : unquoted(word);
+  return { overlap, lock, bare };
+}
+
+const unquoted = (word: string) => word.replace(/'([^']*)'|"([^"]*)"|\\(.)/gs, "$1$2$3");
 
 /** The program's name, without folder and ending. */
 function nameOf(command: string): string {
@@ -129,9 +180,20 @@ function nameOf(command: string): string {
   );
 }
 
-/** `10~40` as `H(10-40)`. */
-function hashed(_: string, low: string, high: string): string {
-  return low && high ? `H(${low}-${high})` : "H";
+const LIMITS = [
+  [0, 59],
+  [0, 23],
+  [1, 31],
+  [1, 12],
+  [0, 6],
+] as const;
+
+/** `10~40` as `H(10-40)`; a limit that is left out is that of the field. */
+function hashed(field: string, i: number): string {
+  const [least, most] = LIMITS[i] ?? [0, 59];
+  return field.replace(/(\d*)~(\d*)/g, (_, low: string, high: string) =>
+    low || high ? `H(${low || least}-${high || most})` : "H",
+  );
 }
 
 function alertsOf(mailto: string | undefined, notes: Notes): Pick<Task, "alerts"> {

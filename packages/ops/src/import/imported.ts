@@ -1,5 +1,5 @@
 import { CarillonError, formatDuration } from "@carillon/core";
-import { parseTask } from "@carillon/core/internal";
+import { parseTask, reviewSchedule } from "@carillon/core/internal";
 import type { SetTask } from "../sets/set.js";
 
 /** A schedule of another system, as a task. */
@@ -52,6 +52,11 @@ export class Notes {
     this.list.push({ code, text });
   }
 
+  /** Its schedule is not imported, for this reason. */
+  refuse(text: string): void {
+    this.add("REFUSED", text);
+  }
+
   /** A zone that the schedule does not name. */
   zone(given: string | null | undefined, { timezone }: ImportOptions): string {
     if (given) return given;
@@ -63,9 +68,13 @@ export class Notes {
     return timezone ?? "UTC";
   }
 
-  /** A name of Carillon: each run of characters that names cannot have becomes `-`. */
+  /** A name of Carillon: each run of characters that names cannot have becomes `-`, but not at its start, where it would be an option. */
   name(field: string, text: string): string {
-    const name = text.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 128) || "-";
+    const name =
+      text
+        .replace(/[^A-Za-z0-9._-]+/g, "-")
+        .replace(/^-+/, "")
+        .slice(0, 128) || "unnamed";
     if (name !== text) this.add("RENAMED", `${field} ${JSON.stringify(text)} is ${name} here.`);
     return name;
   }
@@ -92,14 +101,25 @@ export function settle(all: readonly Imported[]): Imported[] {
   });
 }
 
+/** A task as a plan accepts it, or the reasons why there is none. */
 function checked(one: Imported): Imported {
   if (!one.task) return one;
+  const refuse = (more: readonly ImportNote[]) => ({
+    from: one.from,
+    notes: [...one.notes, ...more].filter(({ code }) => code === "REFUSED"),
+  });
+  if (one.notes.some(({ code }) => code === "REFUSED")) return refuse([]);
   const { state: _, ...task } = one.task;
   try {
-    parseTask(task);
-    return one;
+    const { never } = reviewSchedule(parseTask(task).definition.schedule);
+    if (never === undefined) return one;
+    const text = `It never fires: ${never} Here it is only triggered.`;
+    return {
+      ...{ ...one, task: { ...one.task, schedule: { manual: true } }, theirs: undefined },
+      notes: [...one.notes, { code: "NEVER", text }],
+    };
   } catch (error) {
     if (!(error instanceof CarillonError)) throw error;
-    return { ...one, task: undefined, notes: [...one.notes, { code: "REFUSED", text: error.message }] };
+    return refuse([{ code: "REFUSED", text: error.message }]);
   }
 }
