@@ -1,9 +1,12 @@
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TaskInput } from "@carillon/sdk";
 import { Queue } from "bullmq";
+import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
+import { toCrontab } from "../src/export/crontab.js";
 import { crontab } from "../src/import/crontab.js";
 import { harness, task } from "./harness.js";
 
@@ -140,6 +143,71 @@ describe("export crontab", () => {
     expect(stdout).toContain("0 4 * * 1-5 backup --all%in\\%put\n");
   });
 
+  const lineOf = (payload: object, overlap = "skip", id = `t${process.pid}`) => {
+    const definition = {
+      ...{ ...task(id), owner: "system", catchUp: "one", schedule: { cron: "0 4 * * *" } },
+      ...{ payload, overlap },
+    };
+    return toCrontab({ definition, fired: 0 } as never, Date.now());
+  };
+
+  it("writes commands, variables and input so that cron runs exactly them", () => {
+    const odd = fc.string({ unit: fc.constantFrom(..."ab'\"\\\\%%$`;&| ~#!*"), maxLength: 12 });
+    const inputs = fc
+      .string({ unit: fc.constantFrom(..."ab\\%\n"), maxLength: 8 })
+      .filter((text) => !text.includes("\\\n"));
+    const cases = fc.record({
+      word: odd,
+      variable: odd,
+      stdin: fc.option(inputs, { nil: undefined }),
+      overlap: fc.constantFrom("skip", "queue-all", "allow"),
+    });
+    fc.assert(
+      fc.property(cases, ({ word, variable, stdin, overlap }) => {
+        const quoted = `'${word.replaceAll("'", "'\\''")}'`;
+        const payload = {
+          command: `cd / && printf '%s\\0' ${quoted} "$A"; cat; pwd`,
+          env: { A: variable },
+          stdin,
+        };
+        const { there, notes } = lineOf(payload, overlap);
+        const ran = runByCron(there!.command);
+        const input = stdin ? stdin.replace(/(?<!\n)$/, "\n") : "";
+        expect({ notes, ...ran }).toEqual({
+          ...{ notes: [], status: 0, stderr: "" },
+          stdout: `${word}\0${variable}\0${input}/\n`,
+        });
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("holds the lock until the whole command has ended", () => {
+    const nested = lineOf({ command: "true" }).there!.command;
+    const { stdout } = runByCron(lineOf({ command: `true; ${nested} || echo locked` }).there!.command);
+    expect(stdout).toBe("locked\n");
+    expect(lineOf({ command: "a", env: { A: "b" } }, "allow").there!.command).toBe("export A=b; a");
+  });
+
+  it.each([
+    ["a line break", { command: "cd /srv\n* * * * * rm -rf /srv/data" }, /line break/],
+    ["a line break of a variable", { command: "a", env: { A: "b\nc" } }, /line break/],
+    ["a name that is no variable", { command: "a", env: { "A;b": "c" } }, /A;b/],
+    ["a backslash before a line end of the input", { command: "a", stdin: "b\\\nc" }, /backslash/],
+    ["no command", { command: " " }, /no command/],
+  ])("writes no line for %s", (_, payload, note) => {
+    expect(lineOf(payload)).toEqual({
+      ...{ task: expect.any(String), notes: [expect.stringMatching(note)] },
+    });
+  });
+
+  it("names the user and what else its payload has", () => {
+    expect(lineOf({ command: "a", user: "www-data", x: 1 }).notes).toEqual([
+      "runs as the owner of the crontab, not as www-data",
+      "not expressed: payload x",
+    ]);
+  });
+
   it.each([
     ["every: 2h", { schedule: { every: "2h", origin: "2026-01-01T00:05:00Z" } }, "5 0-23/2 * * *"],
     ["every: 20m", { schedule: { every: "20m" } }, "0-59/20 * * * *"],
@@ -162,3 +230,28 @@ it("export json is what put reads", async () => {
   await cli(["export", "json", "--out", file]);
   expect(await json(["put", file])).toMatchObject({ results: [{ outcome: "unchanged" }] });
 });
+
+/** Runs a line's command as cronie does: its text up to the first `%` that no backslash precedes, and the rest as input. */
+function runByCron(line: string): { stdout: string; stderr: string; status: number | null } {
+  let [command, escaped, at] = ["", false, 0];
+  for (; at < line.length; at++) {
+    const char = line[at]!;
+    if (escaped && char === "%") command = command.slice(0, -1);
+    else if (!escaped && char === "%") break;
+    escaped = !escaped && char === "\\";
+    command += char;
+  }
+  const given = line.slice(at + 1);
+  let input = "";
+  escaped = false;
+  for (const char of given) {
+    if (escaped && char !== "%") input += "\\";
+    const put = !escaped && char === "%" ? "\n" : char;
+    escaped = put === "\\";
+    if (!escaped) input += put;
+  }
+  if (escaped) input += "\\";
+  if (input !== "" && !input.endsWith("\n")) input += "\n";
+  const { stdout, stderr, status } = spawnSync("/bin/sh", ["-c", command], { input, encoding: "utf8" });
+  return { stdout, stderr, status };
+}

@@ -22,27 +22,50 @@ export function toCrontab(stored: Stored, now: number): Exported<CrontabLine> {
   const { definition } = stored;
   const task = `${definition.owner}/${definition.id}`;
   const notes = lost(stored, ["retry", "retention"]);
-  const { command, stdin } = (definition.payload ?? {}) as { command?: unknown; stdin?: unknown };
-  if (typeof command !== "string") return { task, notes: [...notes, "its payload has no command"] };
+  const { command, stdin, user, env, ...more } = (definition.payload ?? {}) as Readonly<
+    Record<string, unknown>
+  >;
+  const none = (why: string) => ({ task, notes: [...notes, why] });
+  if (typeof command !== "string" || command.trim() === "") return none("its payload has no command");
+  const variables = Object.entries((env ?? {}) as Readonly<Record<string, unknown>>);
+  const text = [
+    ...variables.map(([name, value]) => `export ${name}=${quoted(String(value))};`),
+    command,
+  ].join(" ");
+  const odd = variables.filter(([name]) => !/^[A-Za-z_]\w*$/.test(name)).map(([name]) => name);
+  if (odd.length > 0) return none(`names of variables that no shell has: ${odd.join(", ")}`);
+  // Ends the line for cron: the rest would be a line of its own.
+  if (/[\n\r\0]/.test(text)) return none("a line break in its command or a variable: put it into a script");
+  const input = typeof stdin === "string" ? stdin.split("\n") : [];
+  if (input.slice(0, -1).some((one) => one.endsWith("\\")))
+    return none("a backslash ends a line of its input");
   const { schedule } = definition;
   const when =
     schedule.maxRuns === undefined && !schedule.start && !schedule.end ? whenOf(stored, now) : undefined;
-  if (when === undefined)
-    return {
-      task,
-      notes: [...notes, inexpressible(stored) ?? "not a time that a line of a crontab can say"],
-    };
+  if (when === undefined) return none(inexpressible(stored) ?? "not a time that a line of a crontab can say");
+  if (user !== undefined) notes.push(`runs as the owner of the crontab, not as ${String(user)}`);
+  if (Object.keys(more).length > 0) notes.push(`not expressed: payload ${Object.keys(more).join(", ")}`);
   const { overlap = "skip" } = definition;
-  const lock = LOCKS[overlap];
   if (overlap === "cancel-running") notes.push("not expressed: overlap");
-  const text = [command, ...(typeof stdin === "string" ? stdin.split("\n") : [])]
-    .map((part) => part.replaceAll("%", "\\%"))
-    .join("%");
+  if (overlap === "queue-one") notes.push("overlap queue-one: any number of runs can wait there");
+  const lock = LOCKS[overlap];
+  const file = quoted(
+    `/tmp/${definition.owner === "system" ? "" : `${definition.owner}.`}${definition.id}.lock`,
+  );
+  // cron takes `\%` for `%`, but not the one of `\\%`: quotes part a backslash from its `%`.
+  const shell = lock || /\\(?=%|$)/.test(text) ? `sh -c ${quoted(text)}` : text;
+  const line = lock ? `${lock} ${file} ${shell}` : shell;
   return {
     task,
-    there: { ...when, command: lock ? `${lock} /tmp/${definition.id}.lock ${text}` : text },
+    there: { ...when, command: [line, ...input].map((part) => part.replaceAll("%", "\\%")).join("%") },
     notes,
   };
+}
+
+/** One word of a shell. */
+function quoted(text: string): string {
+  if (/^[\w./:@=+,-]+$/.test(text)) return text;
+  return `'${text.replaceAll("'", "'\\''").replace(/\\(?=%)/g, "\\''")}'`;
 }
 
 /** Lines by zone: `CRON_TZ` counts for those below it. */
@@ -53,7 +76,10 @@ export function crontabText(all: readonly Exported<CrontabLine>[]): string {
     if (there)
       zones.set(there.timezone, [...(zones.get(there.timezone) ?? []), `${there.when} ${there.command}\n`]);
   }
-  return notes.join("") + [...zones].map(([zone, lines]) => `CRON_TZ=${zone}\n${lines.join("")}`).join("");
+  const head = zones.size > 0 ? "# For cronie: other crons, such as Debian's own, ignore CRON_TZ.\n" : "";
+  return (
+    notes.join("") + head + [...zones].map(([zone, lines]) => `CRON_TZ=${zone}\n${lines.join("")}`).join("")
+  );
 }
 
 /** The expression that fires when the schedule does, if there is one. */
