@@ -131,6 +131,8 @@ describe("crontabs", () => {
       "30~ ~ 5~ * * x",
       { schedule: { cron: "H(30-59) H H(5-31) * *" } },
     ],
+    ["a random delay", "RANDOM_DELAY=6\n0 4 * * * x", { schedule: { cron: "0 4 * * *", jitter: "6m" } }],
+    ["a macro of FreeBSD", "@every_minute x", { schedule: { cron: "* * * * *" } }],
     ["a date that never comes", "0 0 31 2 * x", { schedule: { manual: true } }],
     ["input", "0 4 * * * a%b\\%%c", { payload: { command: "a", stdin: "b%\nc" } }],
     ["variables", 'A=1\nB = "two"\n0 4 * * * x', { payload: { env: { A: "1", B: "two" } } }],
@@ -147,6 +149,8 @@ describe("crontabs", () => {
   it.each([
     ["a start of the machine", "@reboot x", "REFUSED"],
     ["a line without a command", "0 4 * * *", "REFUSED"],
+    ["another shell", "SHELL=/bin/bash\n0 4 * * * x", "DROPPED"],
+    ["a zone that not every cron knows", "CRON_TZ=UTC\n0 4 * * * x", "CRON_TZ"],
     ["a local user's mail", "MAILTO=root\n0 4 * * * x", "DROPPED"],
     ["a lock", "0 4 * * * flock -n /l x", "FLOCK"],
   ])("name %s", (_, text, code) => {
@@ -217,8 +221,24 @@ describe("CronJobs", () => {
     expect(spec(name).task).toMatchObject(task);
   });
 
+  it("skip midnight where the clock does, also by a name", () => {
+    const manifest = (schedule: string) =>
+      JSON.stringify({ kind: "CronJob", spec: { schedule, timeZone: "Africa/Cairo" } });
+    for (const schedule of ["@daily", "0 0 * * *"])
+      check(kubernetes(manifest(schedule), options())[0]!, "0 0 * * *", "Africa/Cairo", "robfig");
+    const [one] = kubernetes(manifest("@daily"), options());
+    expect(ourTimes(one!, Date.parse("2027-04-29T12:00Z"), Date.parse("2027-05-01T00:00Z"))).toEqual([
+      Date.parse("2027-04-30T21:00Z"),
+    ]);
+    expect(kubernetes(manifest("@every 1.5h"), options())[0]!.task!.schedule).toMatchObject({
+      every: "1h30m",
+    });
+  });
+
   it("name what has no counterpart", () => {
-    expect(spec("parallel").notes.map(({ code }) => code)).toEqual(["CONTAINER", "ZONE_ASSUMED", "DROPPED"]);
+    expect(spec("parallel").notes.map(({ code }) => code)).toEqual([
+      ...["DROPPED", "DROPPED", "CONTAINER", "ZONE_ASSUMED"],
+    ]);
     expect(spec("nightly").notes.map(({ code }) => code)).toEqual(["CONTAINER", "TIME_LIMIT"]);
     expect(() => kubernetes("a: [", options())).toThrow("not YAML");
   });
@@ -247,9 +267,11 @@ describe("rows", () => {
         repeatTimezone: "Europe/Berlin",
         disabled: true,
         skipDays: [0, 6],
+        nextRunAt: "2026-03-02T08:00:00Z",
       },
       { name: "once", repeatInterval: null, nextRunAt: "2026-04-01T00:00:00Z" },
-      { name: "past", nextRunAt: "2026-02-01T00:00:00Z" },
+      { name: "past", lastRunAt: "2026-02-01T00:00:00Z", nextRunAt: null },
+      { name: "due", nextRunAt: "2026-02-01T00:00:00Z", data: '{"order":17}' },
       { name: "at", repeatAt: "3:30pm" },
     ];
     const found = agenda(JSON.stringify(rows), options());
@@ -263,13 +285,72 @@ describe("rows", () => {
         },
       },
       {
-        task: { schedule: { cron: "0 9 * * 1-5", except: [{ calendar: "Sun,Sat" }] }, state: "paused" },
-        notes: [{ code: "SKIP_DAYS" }],
+        task: {
+          schedule: { cron: "0 9 * * 1-5", except: [{ calendar: "Sun,Sat", timezone: "Europe/Berlin" }] },
+          state: "paused",
+        },
+        notes: [{ code: "SKIP_DAYS" }, { code: "CONCURRENCY" }],
       },
       { task: { schedule: { at: "2026-04-01T00:00:00.000Z" } } },
+      {
+        task: { id: "due", schedule: { manual: true }, payload: { order: 17 } },
+        notes: [{ code: "DUE" }, { code: "CONCURRENCY" }],
+      },
       { notes: [{ code: "REFUSED" }] },
     ]);
     expect(verify(found[0]!, NOW)).toMatchObject({ differences: [] });
+    expect(verify(found[1]!, NOW)).toMatchObject({ differences: [] });
+  });
+
+  it.each([
+    ["an end", { repeatInterval: "0 3 * * *", endDate: "2026-03-09T05:00:00Z" }, undefined],
+    ["a start", { repeatInterval: "0 3 * * *", startDate: "2026-03-09T03:00:00Z" }, undefined],
+    ["skipped days", { repeatInterval: "*/5 * * * *", skipDays: "[0,6]" }, undefined],
+    [
+      "an interval that begins in days",
+      { repeatInterval: "1 day", nextRunAt: "2026-03-05T07:00:00Z" },
+      undefined,
+    ],
+    [
+      "an interval with skipped days",
+      { repeatInterval: "1 day", skipDays: [1], nextRunAt: "2026-03-01T07:00:00Z" },
+      undefined,
+    ],
+    [
+      "a time that its rule does not have",
+      { repeatInterval: "0 3 * * *", nextRunAt: "2026-03-05T07:00:00Z" },
+      /its next time there is 2026-03-05T07:00:00Z/,
+    ],
+  ])("of Agenda with %s fire at its times, or say why not", (_, row, reason) => {
+    const [one] = agenda(
+      JSON.stringify([{ name: "a", nextRunAt: "2026-03-01T00:00:00Z", ...row }]),
+      options({ timezone: "America/New_York" }),
+    );
+    const verdict = verify(one!, NOW);
+    expect(verdict?.reason).toEqual(reason ? expect.stringMatching(reason) : undefined);
+    expect(verdict!.differences.length > 0).toBe(reason !== undefined);
+  });
+
+  it("of Agenda are read as its Redis backend stores them", () => {
+    const row = {
+      id: "1",
+      name: "a",
+      priority: "0",
+      nextRunAt: "2026-04-01T00:00:00.000Z",
+      type: "normal",
+      lockedAtMs: "null",
+    };
+    const more = {
+      repeatInterval: "null",
+      repeatTimezone: "null",
+      data: '{"x":1}',
+      repeatAt: "null",
+      disabled: "true",
+      fork: "false",
+    };
+    expect(agenda(JSON.stringify({ ...row, ...more, skipDays: "null" }), options())).toMatchObject([
+      { task: { schedule: { at: row.nextRunAt }, payload: { x: 1 }, state: "paused" } },
+    ]);
   });
 
   it("of pg-boss become tasks with its default of two retries", () => {
@@ -282,12 +363,58 @@ describe("rows", () => {
           queue: "mail",
           payload: { a: 1 },
           retry: { attempts: 3, delay: "1ms" },
+          timeLimit: "900s",
           catchUp: "skip",
         },
-        notes: [],
+        notes: [{ code: "QUEUE_OPTIONS" }],
       },
-      { task: { id: "mail-eu", schedule: { timezone: "Europe/Berlin" } }, notes: [{ code: "DROPPED" }] },
+      {
+        task: { id: "mail-eu", schedule: { timezone: "Europe/Berlin" } },
+        notes: [{ code: "DROPPED" }, { code: "QUEUE_OPTIONS" }],
+      },
     ]);
+  });
+
+  it("of pg-boss keep the options of their queue, unless they have their own", () => {
+    const queue = {
+      policy: "singleton",
+      retry_limit: "9",
+      retry_delay: 30,
+      retry_backoff: "t",
+      retry_delay_max: 600,
+      expire_seconds: 120,
+    };
+    const row = {
+      name: "single",
+      cron: "0 3 * * *",
+      timezone: "UTC",
+      options: { retryLimit: 4 },
+      ...queue,
+      dead_letter: "dead",
+    };
+    const [one] = pgBoss(JSON.stringify([row]), options());
+    expect(one).toMatchObject({
+      task: {
+        ...{ overlap: "queue-all", timeLimit: "120s" },
+        retry: { attempts: 5, backoff: "exponential", delay: "30s", max: "600s" },
+      },
+      notes: [{ code: "DROPPED", text: expect.stringContaining("deadLetter") }, { code: "QUEUE_POLICY" }],
+    });
+  });
+
+  it("of pg-boss with seconds are compared with one job a minute", () => {
+    const times = (cron: string) => {
+      const [one] = pgBoss(
+        JSON.stringify([{ name: "a", cron, timezone: "UTC", policy: "standard" }]),
+        options(),
+      );
+      return verify(one!, NOW)!;
+    };
+    expect(times("*/10 * * * * *")).toMatchObject({
+      differences: [{ time: NOW + 10_000, only: "ours" }, { only: "ours" }, { only: "ours" }],
+      reason: "pg-boss fires once a minute at most",
+    });
+    expect(times("30 * * * * *")).toMatchObject({ differences: [] });
   });
 });
 
@@ -353,7 +480,12 @@ describe("verify", () => {
     const end = NOW + 150_000;
     const task = { id: "a", type: "t", queue: "q", schedule: { every: 60_000, end } };
     const found = verify(
-      { from: "a", notes: [], task, theirs: { library: "interval", every: 60_000, next: NOW + 60_000, end } },
+      {
+        from: "a",
+        notes: [],
+        task,
+        theirs: { library: "interval", every: 60_000, next: NOW + 60_000, end, overruns: true },
+      },
       NOW,
     );
     expect(found).toMatchObject({ differences: [{ time: NOW + 180_000, only: "theirs" }], compared: 3 });
@@ -361,7 +493,7 @@ describe("verify", () => {
     const far = NOW + 300 * DAY + 30_000;
     const late = { ...task, schedule: { every: 60_000, end: far } };
     const next = NOW + 60_000;
-    const theirs = { library: "interval", every: 60_000, next, end: far } as const;
+    const theirs = { library: "interval", every: 60_000, next, end: far, overruns: true } as const;
     expect(verify({ from: "a", notes: [], task: late, theirs }, NOW)).toMatchObject({
       differences: [{ time: far + 30_000, only: "theirs" }],
     });

@@ -1,4 +1,4 @@
-import { type Imported, Notes, settle } from "@carillon/ops/internal";
+import { fieldTable, type Imported, Notes, readFields, settle } from "@carillon/ops/internal";
 import type { Source, SourceOptions, Task } from "./source.js";
 
 const VARIABLE = /^\s*(?:"([^"]+)"|'([^']+)'|([A-Za-z_]\w*))\s*=\s*(.*?)\s*$/;
@@ -26,15 +26,20 @@ const BEFORE = [
   /^(?:-[un]\s+\S+|-\S+|\d+[smh]?|\$\S+)\s+/,
 ];
 
+/** Variables that mean something to cron itself; all others are for the command. */
+const VARIABLES = fieldTable(`
+  kept: CRON_TZ RANDOM_DELAY MAILTO
+  dropped: SHELL = /bin/sh -- the handler chooses the shell.
+  dropped: MAILFROM CONTENT_TYPE CONTENT_TRANSFER_ENCODING -- an alert has its own.`);
+
 interface Around {
+  readonly own: Record<string, string>;
   readonly env: Record<string, string>;
-  timezone?: string | undefined;
-  mailto?: string | undefined;
 }
 
 /** Lines of a crontab as tasks of the type `shell`. */
 export const crontab: Source = (text, options) => {
-  const around: Around = { env: {} };
+  const around: Around = { own: {}, env: {} };
   let comment: string | undefined;
   const found: Imported[] = [];
   for (const [i, line] of text.split(/\r?\n/).entries()) {
@@ -43,11 +48,9 @@ export const crontab: Source = (text, options) => {
       const text = line.replace(/^[\s#]+/, "").trim();
       comment = NO_DESCRIPTION.test(text) || VARIABLE.test(text) ? undefined : text;
     } else if (variable) {
-      assign(
-        around,
-        (variable[1] ?? variable[2] ?? variable[3])!,
-        variable[4]!.replace(/^(["'])(.*)\1$/, "$2"),
-      );
+      const name = (variable[1] ?? variable[2] ?? variable[3])!;
+      const place = VARIABLES.rules.has(name) ? around.own : around.env;
+      place[name] = variable[4]!.replace(/^(["'])(.*)\1$/, "$2");
     } else if (line.trim() !== "") {
       found.push(entry(`line ${i + 1}`, line, around, comment, options));
     }
@@ -55,12 +58,6 @@ export const crontab: Source = (text, options) => {
   }
   return settle(found);
 };
-
-function assign(around: Around, name: string, value: string): void {
-  if (name === "CRON_TZ") around.timezone = value;
-  else if (name === "MAILTO") around.mailto = value;
-  else around.env[name] = value;
-}
 
 function entry(
   from: string,
@@ -70,6 +67,8 @@ function entry(
   options: SourceOptions,
 ): Imported {
   const notes = new Notes();
+  readFields(around.own, VARIABLES, notes);
+  const delay = Number(around.own["RANDOM_DELAY"] ?? 0);
   const refuse = (text: string): Imported => ({
     from,
     notes: [{ code: "REFUSED", text: `${text}: ${line.trim()}` }],
@@ -86,10 +85,10 @@ function entry(
   const { command, stdin } = cut(given);
   if (command === "") return refuse("It has no command");
   const { overlap, bare } = unlock(command, notes);
-  const cron = when.replace(/\s+/g, " ");
+  const cron = FREEBSD[when] ?? when.replace(/\s+/g, " ");
   if (cron.includes("~"))
     notes.add("RANDOM", "cronie chooses a random value at each start; H is one value, of the task's own.");
-  if (around.timezone)
+  if (around.own["CRON_TZ"])
     notes.add(
       "CRON_TZ",
       "cronie reads CRON_TZ; Debian's own cron does not: there remove it, and give --timezone.",
@@ -98,7 +97,11 @@ function entry(
     id: notes.name("id", nameOf(bare)),
     type: "shell",
     queue: options.queue,
-    schedule: { cron: cron.split(" ").map(hashed).join(" "), timezone: notes.zone(around.timezone, options) },
+    schedule: {
+      cron: cron.split(" ").map(hashed).join(" "),
+      timezone: notes.zone(around.own["CRON_TZ"], options),
+      ...(delay !== 0 && { jitter: `${delay}m` }),
+    },
     payload: {
       command: bare,
       ...(stdin !== undefined && { stdin }),
@@ -107,7 +110,7 @@ function entry(
     },
     overlap: flags.includes("s") ? "skip" : overlap,
     ...(comment && { description: comment.slice(0, 1_000) }),
-    ...alertsOf(around.mailto, notes),
+    ...alertsOf(around.own["MAILTO"], notes),
   };
   return { from, task, notes: notes.list.filter(({ code }) => code !== "RENAMED") };
 }
@@ -180,6 +183,9 @@ function nameOf(command: string): string {
   );
 }
 
+const FREEBSD: Readonly<Record<string, string>> = {
+  ...{ "@every_minute": "* * * * *", "@every_second": "* * * * * *" },
+};
 const LIMITS = [
   [0, 59],
   [0, 23],

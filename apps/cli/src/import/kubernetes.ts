@@ -1,4 +1,4 @@
-import { type Imported, Notes, settle } from "@carillon/ops/internal";
+import { fieldTable, type Imported, intervalOf, Notes, readFields, settle } from "@carillon/ops/internal";
 import { parseAllDocuments } from "yaml";
 import { misuse } from "../failure.js";
 import type { Source, SourceOptions, Task } from "./source.js";
@@ -28,12 +28,9 @@ interface CronJobSpec {
 interface JobSpec {
   readonly backoffLimit?: number;
   readonly activeDeadlineSeconds?: number;
-  readonly completions?: number;
-  readonly parallelism?: number;
   readonly template?: {
     readonly spec?: {
       readonly containers?: readonly Container[];
-      readonly initContainers?: readonly unknown[];
     };
   };
 }
@@ -42,9 +39,59 @@ interface Container {
   readonly image?: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
-  readonly env?: readonly { readonly name: string; readonly value?: string; readonly valueFrom?: unknown }[];
-  readonly envFrom?: readonly unknown[];
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
+
+const ENV = fieldTable(`
+  kept: name value
+  dropped: valueFrom -- it is not in the payload.`);
+const CONTAINER = fieldTable(
+  `
+  kept: image command args
+  dropped: envFrom -- it is not in the payload.
+  record: name terminationMessagePath terminationMessagePolicy imagePullPolicy
+  dropped: workingDir ports resources volumeMounts volumeDevices securityContext resizePolicy -- the worker has its own.
+  dropped: livenessProbe readinessProbe startupProbe lifecycle stdin stdinOnce tty -- the worker has its own.
+  dropped: restartPolicy restartPolicyRules -- the worker has its own.`,
+  { env: ENV },
+);
+const POD = fieldTable(
+  `
+  record: restartPolicy dnsPolicy schedulerName terminationGracePeriodSeconds enableServiceLinks
+  dropped: initContainers ephemeralContainers volumes activeDeadlineSeconds nodeSelector nodeName -- the worker has its own.
+  dropped: serviceAccount serviceAccountName automountServiceAccountToken imagePullSecrets -- the worker has its own.
+  dropped: hostNetwork hostPID hostIPC hostUsers hostname hostnameOverride subdomain hostAliases -- the worker has its own.
+  dropped: shareProcessNamespace securityContext affinity tolerations topologySpreadConstraints -- the worker has its own.
+  dropped: priorityClassName priority preemptionPolicy dnsConfig readinessGates runtimeClassName -- the worker has its own.
+  dropped: overhead setHostnameAsFQDN os schedulingGates resourceClaims resources workloadRef -- the worker has its own.`,
+  { containers: CONTAINER },
+);
+const JOB = fieldTable(
+  `
+  kept: backoffLimit activeDeadlineSeconds
+  dropped: completions parallelism completionMode = 1 NonIndexed -- see docs/policies/fan-out.md.
+  dropped: backoffLimitPerIndex maxFailedIndexes successPolicy -- see docs/policies/fan-out.md.
+  dropped: podFailurePolicy -- throw a PermanentError if no retry helps.
+  dropped: ttlSecondsAfterFinished -- see docs/policies/runs.md.
+  refused: suspend = false -- its jobs never start by themselves.
+  record: selector manualSelector podReplacementPolicy managedBy`,
+  { template: fieldTable("record: metadata", { spec: POD }) },
+);
+/** A CronJob of batch/v1, as a manifest or `kubectl get` has it. */
+const FIELDS = fieldTable("record: apiVersion kind status", {
+  metadata: fieldTable(`
+    kept: name namespace creationTimestamp
+    dropped: labels -- see tags.
+    record: annotations uid resourceVersion generation managedFields selfLink ownerReferences
+    record: finalizers generateName deletionTimestamp deletionGracePeriodSeconds`),
+  spec: fieldTable(
+    `
+    kept: schedule timeZone startingDeadlineSeconds successfulJobsHistoryLimit failedJobsHistoryLimit
+    kept: suspend = true false
+    kept: concurrencyPolicy = Allow Forbid Replace`,
+    { jobTemplate: fieldTable("record: metadata", { spec: JOB }) },
+  ),
+});
 
 /** Forbid remembers the time that it passed over, and starts its job when the one in its way has ended. */
 const OVERLAPS = { Allow: "allow", Forbid: "queue-one", Replace: "cancel-running" } as const;
@@ -65,8 +112,10 @@ export const kubernetes: Source = (text, options) => {
   return settle(all.filter(({ kind }) => kind === "CronJob").map((one) => convert(one, options)));
 };
 
-function convert({ metadata = {}, spec = {} }: Manifest, options: SourceOptions): Imported {
+function convert(manifest: Manifest, options: SourceOptions): Imported {
+  const { metadata = {}, spec = {} } = manifest;
   const notes = new Notes();
+  readFields(manifest, FIELDS, notes);
   const from = `${metadata.namespace ?? "default"}/${metadata.name}`;
   notes.add("CONTAINER", "A handler takes the place of its container: write the type, or use http.request.");
   const { concurrencyPolicy = "Allow", startingDeadlineSeconds, suspend, jobTemplate } = spec;
@@ -94,7 +143,8 @@ function scheduleOf(
   notes: Notes,
   options: SourceOptions,
 ): Task["schedule"] {
-  const [, named, expression = ""] = /^(?:(?:CRON_)?TZ=(\S+)\s+)?(.*)$/s.exec(schedule.trim()) ?? [];
+  const [, named, given = ""] = /^(?:(?:CRON_)?TZ=(\S+)\s+)?(.*)$/s.exec(schedule.trim()) ?? [];
+  const expression = NAMED[given] ?? given;
   const [, every] = /^@every\s+(\S+)$/.exec(expression) ?? [];
   if (every !== undefined) {
     if (!created)
@@ -102,7 +152,7 @@ function scheduleOf(
         "ORIGIN",
         "@every counts from the CronJob's creation, which the manifest does not have; here from the epoch.",
       );
-    return { every, ...(created && { origin: created }) };
+    return intervalOf(lengthOf(every), created ? Date.parse(created) : 0);
   }
   const timezone = notes.zone(timeZone ?? named, options);
   const fields = expression.split(/\s+/).map((field) => field.replace(/^\?/, "*"));
@@ -118,19 +168,24 @@ function scheduleOf(
   };
 }
 
-function payloadOf({ template, completions = 1, parallelism = 1 }: JobSpec, notes: Notes): Task["payload"] {
-  const { containers = [], initContainers = [] } = template?.spec ?? {};
-  if (containers.length + initContainers.length > 1)
-    notes.add("DROPPED", "Only its first container is in the payload.");
-  if (Math.max(completions, parallelism) > 1)
-    notes.add(
-      "DROPPED",
-      `completions ${completions} and parallelism ${parallelism}: see docs/policies/fan-out.md.`,
-    );
-  const [{ image, command, args, env = [], envFrom } = {}] = containers;
+const NAMED: Readonly<Record<string, string>> = {
+  ...{ "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0" },
+  ...{ "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *" },
+};
+const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
+
+/** Go's duration in ms, of whole seconds as robfig/cron counts. */
+function lengthOf(duration: string): number {
+  const parts = [...duration.matchAll(/([\d.]+)(h|ms|m|s|[nuµ]s)/g)];
+  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS[unit!] ?? 0), 0);
+  return Math.max(1_000, Math.floor(ms / 1_000) * 1_000);
+}
+
+function payloadOf({ template }: JobSpec, notes: Notes): Task["payload"] {
+  const { containers = [] } = template?.spec ?? {};
+  if (containers.length > 1) notes.add("DROPPED", "Only its first container is in the payload.");
+  const [{ image, command, args, env = [] } = {}] = containers;
   const given = env.filter(({ value }) => value !== undefined);
-  if (envFrom || given.length < env.length)
-    notes.add("DROPPED", "Environment from secrets, config maps and fields is not in the payload.");
   return {
     image,
     command,

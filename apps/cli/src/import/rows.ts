@@ -5,7 +5,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /**
  * Rows of a table as exports write them: a JSON list, JSON lines, or CSV with a head. Names of columns in lower camel
- * case, so that `RETRY_LIMIT` is `retryLimit`; `{ "$date": … }` and its like as plain values.
+ * case, so that `RETRY_LIMIT` is `retryLimit`; `{ "$date": … }` and its like as plain values. Without fields that have no value.
  * @throws `INVALID_OPTION`
  */
 export function readRows(text: string): Row[] {
@@ -13,13 +13,19 @@ export function readRows(text: string): Row[] {
   const wrong = rows.findIndex((row) => typeof row !== "object" || row === null || Array.isArray(row));
   if (wrong >= 0) throw misuse("FILE", `row ${wrong + 1} is not an object.`, HINT);
   return rows.map((row) =>
-    Object.fromEntries(Object.entries(row as Row).map(([name, value]) => [camel(name), plain(value)])),
+    Object.fromEntries(
+      Object.entries(row as Row).flatMap(([name, value]) =>
+        textOf(plain(value)) === undefined ? [] : [[camel(name), plain(value)]],
+      ),
+    ),
   );
 }
 
+export const isTrue = (value: unknown) => ["true", "t", "1"].includes(String(value));
+
 /** A text, or undefined for what databases have for none. */
 export function textOf(value: unknown): string | undefined {
-  return value === undefined || value === null || value === "" || value === "NULL"
+  return value === undefined || value === null || value === "" || value === "NULL" || value === "null"
     ? undefined
     : String(value);
 }

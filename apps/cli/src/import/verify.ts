@@ -3,6 +3,7 @@ import { mergeTimes, type NextTime } from "@carillon/sdk/internal";
 import { compileSchedule, type Schedule, scheduleSchema, seedOf } from "@carillon/sdk/schedule";
 import { CronExpressionParser } from "cron-parser";
 import cronParser4 from "cron-parser-4";
+import { utcIso } from "../times.js";
 
 /** Comparison of a schedule's times there and here. */
 export interface Verdict {
@@ -17,7 +18,7 @@ export interface Verdict {
   readonly reason?: string | undefined;
 }
 
-const DAY = 86_400_000;
+const [DAY, HOUR] = [86_400_000, 3_600_000];
 const SPAN = 731 * DAY;
 /** Times of an interval; the most of a cron expression, once for each in two years: it is compared whole (cron-parser 4 takes some ms for one). */
 const [FIRST, FEW] = [12, 110];
@@ -81,7 +82,7 @@ function compareDays(
   into: Comparison,
 ): Comparison {
   const days = (cron: string) => cron.replace(/^(?:\S+\s+)?\S+\s+\S+(?=(?:\s+\S+){3}$)/, "0 0");
-  const next = theirTimes({ ...theirs, cron: days(theirs.cron), timezone: "UTC" });
+  const next = theirTimes({ ...theirs, cron: days(theirs.cron), timezone: "UTC", first: undefined });
   return new Comparison(
     ourTimes({ ...schedule, cron: days(schedule.cron), timezone: "UTC" }, ""),
     // The library steps by hours; no time is between two midnights.
@@ -123,29 +124,62 @@ function ourTimes(schedule: Schedule, seed: string): NextTime {
 
 /** Each time from the one before, as those systems do it. */
 function theirTimes(rule: TheirTimes): NextTime {
-  const { end = Number.POSITIVE_INFINITY } = rule;
-  if (rule.library === "interval") {
-    const { every, next } = rule;
-    return (after) => {
-      const time = next + Math.max(0, Math.floor((after - next) / every) + 1) * every;
-      // BullMQ looks at the end before it adds the next time: one comes after it.
-      return time > next && time - every >= end ? Number.POSITIVE_INFINITY : time;
-    };
-  }
-  const { library, cron, timezone: tz, start = 0 } = rule;
+  const { first = Number.NEGATIVE_INFINITY, end = Number.POSITIVE_INFINITY, skipped = [] } = rule;
+  const next = rule.library === "interval" ? intervalTimes(rule) : cronTimes(rule);
+  const slot = "slot" in rule ? rule.slot : undefined;
+  const inDay = skipped.length > 0 ? clockOf(rule.timezone ?? "UTC") : undefined;
+  return (after) => {
+    if (after < first) return first;
+    let time = next(after);
+    for (let day = inDay?.(time); day && skipped.includes(day.weekday); day = inDay?.(time))
+      time = next(Math.max(time, time + DAY - HOUR - day.ms));
+    // The first of a slot is the only one.
+    for (let begin = 0; slot !== undefined && Number.isFinite(time); time = next(begin + slot - 1)) {
+      begin = Math.floor(time / slot) * slot;
+      const only = next(begin - 1);
+      if (only > after) return only;
+    }
+    // BullMQ checks the end of an interval before it adds the next time.
+    const last = "overruns" in rule && end >= rule.next ? end + rule.every - 1 : end;
+    return time > last ? Number.POSITIVE_INFINITY : time;
+  };
+}
+
+function intervalTimes({ every, next }: Extract<TheirTimes, { every: number }>): NextTime {
+  return (after) => next + Math.max(0, Math.floor((after - next) / every) + 1) * every;
+}
+
+function cronTimes({
+  library,
+  cron,
+  timezone: tz,
+  start = 0,
+}: Extract<TheirTimes, { cron: string }>): NextTime {
   const parse =
     library === "cron-parser 4"
       ? cronParser4.parseExpression
       : CronExpressionParser.parse.bind(CronExpressionParser);
   return (after) => {
     try {
-      const time = parse(cron, { tz, currentDate: new Date(Math.max(after, start)) })
+      return parse(cron, { tz, currentDate: new Date(Math.max(after, start)) })
         .next()
         .getTime();
-      return time > end ? Number.POSITIVE_INFINITY : time;
     } catch {
       return Number.POSITIVE_INFINITY;
     }
+  };
+}
+
+/** Day of the week in a zone, and ms since its midnight. */
+function clockOf(timezone: string): (time: number) => { weekday: number; ms: number } | undefined {
+  const format = new Intl.DateTimeFormat("en-US", {
+    ...{ timeZone: timezone, hourCycle: "h23", weekday: "short", hour: "numeric", minute: "numeric" },
+  } as const);
+  return (time) => {
+    if (!Number.isFinite(time)) return undefined;
+    const parts = Object.fromEntries(format.formatToParts(time).map(({ type, value }) => [type, value]));
+    const weekday = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"].indexOf(parts["weekday"]!);
+    return { weekday, ms: (Number(parts["hour"]) * 60 + Number(parts["minute"])) * 60_000 };
   };
 }
 
@@ -162,7 +196,13 @@ function clockChanges(timezone: string, from: number, until: number): [from: num
 }
 
 function reasonOf(rule: TheirTimes, time: number): string {
-  if (rule.library === "interval") return "BullMQ fires an interval once more after its endDate";
+  if (rule.first !== undefined && time <= rule.first)
+    return `its next time there is ${utcIso(rule.first)}, whatever its rule says`;
+  if ("slot" in rule) return "pg-boss fires once a minute at most";
+  if (rule.library === "interval")
+    return rule.overruns
+      ? "BullMQ fires an interval once more after its endDate"
+      : "the interval begins elsewhere";
   if (
     clockChanges(rule.timezone, time - 2 * DAY, time + 2 * DAY).some(
       ([from, to]) => time >= from && time <= to,

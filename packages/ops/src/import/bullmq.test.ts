@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { compileSchedule, type Schedule } from "@carillon/core";
 import { scheduleSchema } from "@carillon/core/internal";
 import { type BullScheduler, readBullSchedulers } from "@carillon/store/internal";
@@ -205,6 +206,54 @@ describe("repeatable jobs of BullMQ 5", () => {
       { task: { id: "poll", schedule: { every: "1m" } }, notes: [{ code: "DEAD" }] },
     ]);
   });
+});
+
+/** A repeatable as BullMQ 4 wrote it, or as 5 goes on with it: the id in its job's digest is that of the job, or of the data. */
+async function writeLegacy(queue: string, name: string, jobId: string, inDigest: string, data: object) {
+  const md5 = (text: string) => createHash("md5").update(text).digest("hex");
+  const key = `${name}:${jobId}::UTC:0 9 * * *`;
+  const id = `repeat:${md5(`${name}${inDigest}${md5(key)}`)}:${soon}`;
+  await redis.zadd(`bull:${queue}:repeat`, soon, key);
+  await redis.zadd(`bull:${queue}:delayed`, soon * 4_096, id);
+  const opts = { attempts: 3, repeat: { pattern: "0 9 * * *", tz: "UTC", jobId, count: 1 } };
+  await redis.hset(`bull:${queue}:${id}`, { name, data: JSON.stringify(data), opts: JSON.stringify(opts) });
+}
+
+it.each([
+  ["with an id for its job", "mail", "custom-1", "custom-1", { a: 1 }],
+  ["with colons in its name", "import:legacy:eu", "", "", { a: 1 }],
+  ["with colons in both", "a:b", "c:d", "c:d", { a: 1 }],
+  ["that version 5 goes on with, by the id in its data", "mail", "", "17", { id: 17 }],
+])("a repeatable of BullMQ 4 %s is alive, with its data", async (title, name, jobId, inDigest, data) => {
+  const queue = `legacy ${title}`;
+  await writeLegacy(queue, name, jobId, inDigest, data);
+  expect(importBullmq(await read(queue), options())).toMatchObject([
+    {
+      task: {
+        ...{ id: name.replaceAll(":", "-"), payload: data, retry: { attempts: 3 } },
+        schedule: { cron: "0 9 * * *", timezone: "UTC" },
+      },
+      notes: name.includes(":")
+        ? [{ code: "RENAMED" }, { code: "RENAMED" }, { code: "RENAMED" }]
+        : [{ code: "RENAMED" }],
+    },
+  ]);
+});
+
+it("a paused queue, and what waits in it", async () => {
+  const bull = queue5("held");
+  await bull.pause();
+  for (const id of ["a", "b"])
+    await bull.upsertJobScheduler(id, { pattern: "0 9 * * *", tz: "UTC" }, { name: id });
+  expect(await one("held")).toMatchObject({ paused: true, waiting: 0 });
+  await bull.add("now", {});
+  await bull.add("later", {}, { delay: HOUR });
+  expect(importBullmq(await read("held"), options())).toMatchObject(
+    ["a", "b"].map((id) => ({
+      task: { id, state: "paused" },
+      notes: [{ code: "QUEUE_PAUSED" }, { code: "WAITING", text: expect.stringMatching(/^2 jobs/) }],
+    })),
+  );
 });
 
 it("all queues of a prefix are found", async () => {

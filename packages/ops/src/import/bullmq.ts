@@ -1,9 +1,25 @@
 import { formatDuration, type TaskInput } from "@carillon/core";
 import { compileSchedule } from "@carillon/core/internal";
 import type { BullScheduler } from "@carillon/store/internal";
+import type { SetTask } from "../sets/set.js";
+import { fieldTable, readFields } from "./fields.js";
 import { type Imported, type ImportOptions, intervalOf, Notes, settle, type TheirTimes } from "./imported.js";
 
 type Options = BullScheduler["definition"]["opts"];
+
+/** What BullMQ 3 to 6 store of a recurring job: its hash, and the options of its job and of its recurrence. */
+const FIELDS = fieldTable(`
+  kept: name data opts pattern every tz startDate endDate limit
+  record: ic offset nrjid`);
+const OPTIONS = fieldTable(`
+  kept: priority attempts backoff removeOnComplete removeOnFail
+  dropped: lifo keepLogs sizeLimit stackTraceLimit deduplication debounce parent = false -- it has no counterpart.
+  dropped: failParentOnFailure continueParentOnFailure ignoreDependencyOnFailure = false -- it has no counterpart.
+  dropped: removeDependencyOnFailure telemetry = false -- it has no counterpart.
+  record: attempt de deid jobId delay timestamp prevMillis repeatJobKey`);
+const REPEAT = fieldTable(`
+  kept: pattern cron every tz utc limit startDate endDate
+  record: offset count key jobId prevMillis immediately currentDate iterator`);
 
 /** BullMQ's recurring jobs as tasks, in the order given. */
 export function importBullmq(found: readonly BullScheduler[], options: ImportOptions): Imported[] {
@@ -15,12 +31,21 @@ export function convertBullmq(one: BullScheduler, options: ImportOptions): Impor
   const { definition, queue, id, alive } = one;
   const notes = new Notes();
   const from = `${queue}/${id}`;
+  readFields(one.raw, FIELDS, notes);
+  readFields(definition.opts, OPTIONS, notes);
+  readFields(definition.repeat, REPEAT, notes);
   if (definition.left !== undefined && definition.left < 1) {
     notes.add("FINISHED", "Its limit is used up: it never fires again.");
     return { from, notes: notes.list };
   }
   if (!alive)
     notes.add("DEAD", "It has no job to come: BullMQ does not fire it any more. Here it fires again.");
+  if (one.paused) notes.add("QUEUE_PAUSED", "Its queue is paused, so it is paused here.");
+  if (one.waiting)
+    notes.add(
+      "WAITING",
+      `${one.waiting} jobs wait in the queue ${queue}: leave its workers running until they are done.`,
+    );
   const theirs = timesOf(one, notes, options);
   if (!theirs) return { from, notes: notes.list };
   const random = theirs.library === "cron-parser 5" && /\bH\b/.test(theirs.cron);
@@ -28,13 +53,14 @@ export function convertBullmq(one: BullScheduler, options: ImportOptions): Impor
     notes.add("RANDOM", "BullMQ chooses H at random each time; here it is one value, of the task's own.");
   // The key of a repeatable is a digest, or all that it consists of, unless its caller gave one.
   const generated = /^[0-9a-f]{32}$/.test(id) || (one.kind === "repeatable" && id.includes(":"));
-  const task: TaskInput = {
+  const task: SetTask = {
     id: notes.name("id", generated ? definition.name : id),
     type: notes.name("type", definition.name),
     queue: notes.name("queue", queue),
     schedule: scheduleOf(one, theirs, options),
     payload: definition.data,
     overlap: "allow",
+    ...(one.paused && { state: "paused" as const }),
     ...policiesOf(definition.opts, notes),
   };
   return { from, task, theirs: random ? undefined : theirs, notes: notes.list };
@@ -51,7 +77,7 @@ function timesOf(
     const library = Number.parseInt(version ?? "5", 10) < 6 ? "cron-parser 4" : "cron-parser 5";
     return { library, cron: pattern, timezone: notes.zone(definition.tz, options), start, end };
   }
-  if (every !== undefined) return { library: "interval", every, next, end };
+  if (every !== undefined) return { library: "interval", every, next, end, overruns: true };
   notes.add("REFUSED", "It has neither a pattern nor an interval.");
   return undefined;
 }
@@ -84,14 +110,10 @@ function scheduleOf(
 }
 
 function policiesOf(given: Options, notes: Notes): Partial<TaskInput> {
-  const { attempts = 1, backoff, priority, removeOnComplete, removeOnFail, ...rest } = given;
-  for (const [name, value] of Object.entries(rest)) {
-    if (value !== undefined && value !== false)
-      notes.add("DROPPED", `The option ${name}: ${JSON.stringify(value)} has no counterpart.`);
-  }
+  const { attempts = 1, backoff, priority, removeOnComplete, removeOnFail } = given;
   const retention = {
-    ...kept("successes", removeOnComplete),
-    ...kept("failures", removeOnFail),
+    ...limitOf("successes", removeOnComplete),
+    ...limitOf("failures", removeOnFail),
   };
   return {
     ...(priority && { priority }),
@@ -130,7 +152,7 @@ function retryOf(attempts: number, backoff: Options["backoff"], notes: Notes): T
 }
 
 /** BullMQ keeps all that its options do not remove; Carillon's defaults take the place of "all". */
-function kept(kind: "successes" | "failures", rule: Options["removeOnComplete"]): TaskInput["retention"] {
+function limitOf(kind: "successes" | "failures", rule: Options["removeOnComplete"]): TaskInput["retention"] {
   if (rule === undefined || rule === false) return {};
   if (typeof rule === "boolean") return { [kind]: 0 };
   const { count, age } =

@@ -20,21 +20,35 @@ export interface ImportNote {
 }
 
 /** Rule of the other system, to be computed by the library that it uses. */
-export type TheirTimes =
-  | {
-      readonly library: "cron-parser 4" | "cron-parser 5";
-      readonly cron: string;
-      readonly timezone: string;
-      /** UTC ms, as in the following. */
-      readonly start?: number | undefined;
-      readonly end?: number | undefined;
-    }
-  | {
-      readonly library: "interval";
-      readonly every: number;
-      readonly next: number;
-      readonly end?: number | undefined;
-    };
+export type TheirTimes = TheirBounds &
+  (
+    | {
+        readonly library: "cron-parser 4" | "cron-parser 5";
+        readonly cron: string;
+        readonly timezone: string;
+        /** It fires once in such a slot, at most: ms, on the clock. */
+        readonly slot?: number;
+      }
+    | {
+        readonly library: "interval";
+        readonly every: number;
+        readonly next: number;
+        /** In which days are skipped. */
+        readonly timezone?: string;
+        /** It fires once more after its end. */
+        readonly overruns?: true;
+      }
+  );
+
+interface TheirBounds {
+  /** UTC ms. */
+  readonly start?: number | undefined;
+  readonly end?: number | undefined;
+  /** UTC ms: its next time, whatever the rule says. */
+  readonly first?: number | undefined;
+  /** Days of the week, 0 is Sunday, that are left out. */
+  readonly skipped?: readonly number[];
+}
 
 /** Choices of whoever imports. */
 export interface ImportOptions {

@@ -2,7 +2,15 @@ import { createHash } from "node:crypto";
 import type { JobsOptions } from "bullmq";
 import { Redis } from "ioredis";
 import type { RedisClient } from "../redis/connection.js";
-import { bullMeta, bullRepeatJob, bullRepeats, bullSchedulerKeys } from "./bull-keys.js";
+import {
+  bullDelayed,
+  bullHeldKeys,
+  bullMeta,
+  bullRepeatJob,
+  bullRepeats,
+  bullSchedulerKeys,
+  bullStateKeys,
+} from "./bull-keys.js";
 import { loadBull } from "./load.js";
 
 /** A recurring job that an application's own BullMQ, version 5 or 6, keeps in its `repeat` set. */
@@ -14,6 +22,10 @@ export interface BullScheduler {
   readonly kind: "scheduler" | "repeatable";
   /** BullMQ that last opened the queue: `5.81.5`. */
   readonly version?: string | undefined;
+  /** Its queue is paused: no worker takes a job. */
+  readonly paused?: boolean;
+  /** Jobs of its queue that have not ended, without those to come of its schedulers. */
+  readonly waiting?: number;
   readonly definition: BullDefinition;
   /** Its score, and the part of `jobId` after the last colon. */
   readonly score: number;
@@ -39,6 +51,8 @@ export interface BullDefinition {
   readonly left?: number | undefined;
   readonly data: unknown;
   readonly opts: JobsOptions;
+  /** Options of its recurrence, as its job has them. */
+  readonly repeat?: Readonly<Record<string, unknown>>;
 }
 
 /** Hashes that are read at once. */
@@ -59,13 +73,19 @@ export async function readBullSchedulers(
   const found: BullScheduler[] = [];
   for (const one of queues) {
     const base = `${prefix}:${one}:`;
-    const version = (await redis.hget(bullMeta(base), "version"))?.replace(/^bullmq:/, "");
+    const [version, paused] = await redis.hmget(bullMeta(base), "version", "paused");
+    const first = found.length;
     const members = await redis.zrange(bullRepeats(base), 0, "-1", "WITHSCORES");
     const pairs = members.flatMap((id, i) => (i % 2 ? [] : [[id, Number(members[i + 1])] as const])).sort();
     for (let from = 0; from < pairs.length; from += CHUNK) {
       const read = pairs.slice(from, from + CHUNK).map(([id, score]) => readOne(redis, base, id, score));
-      found.push(...(await Promise.all(read)).map((rest) => ({ queue: one, version, ...rest })));
+      const known = { queue: one, version: version?.replace(/^bullmq:/, ""), paused: paused === "1" };
+      found.push(...(await Promise.all(read)).map((rest) => ({ ...known, ...rest })));
     }
+    const own = found.splice(first);
+    const waiting = own.length > 0 ? await openJobs(redis, base) : 0;
+    const others = Math.max(0, waiting - own.filter(({ alive }) => alive).length);
+    found.push(...own.map((rest) => ({ ...rest, waiting: others })));
   }
   return found;
 }
@@ -84,6 +104,16 @@ async function queuesOf(redis: RedisClient, prefix: string): Promise<string[]> {
   return [...queues].sort();
 }
 
+/** Number of a queue's jobs that have not ended. */
+async function openJobs(redis: RedisClient, base: string): Promise<number> {
+  const { wait, paused, active, prioritized } = bullStateKeys(base);
+  const counts = await Promise.all([
+    ...[wait, paused, active].map((key) => redis.llen(key)),
+    ...[prioritized, bullDelayed(base), bullHeldKeys(base).parents].map((key) => redis.zcard(key)),
+  ]);
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
 async function readOne(
   redis: RedisClient,
   base: string,
@@ -92,11 +122,15 @@ async function readOne(
 ): Promise<Omit<BullScheduler, "queue" | "version">> {
   const { scheduler, delayed } = bullSchedulerKeys(base, id);
   const raw = (await redis.hgetall(scheduler)) as Record<string, string>;
-  const hash = Object.keys(raw).length > 0 ? raw : ofLegacyKey(id);
+  const legacy = LEGACY_KEY.exec(id)?.groups;
+  const hash = Object.keys(raw).length > 0 ? raw : ofLegacyKey(id, legacy);
   const kind = "ic" in raw ? "scheduler" : "repeatable";
-  const jobId = bullRepeatJob(kind === "repeatable" ? hashedId(id, hash.name) : id, score);
-  const [[data, opts, ended], due] = await Promise.all([
-    redis.hmget(`${base}${jobId}`, "data", "opts", "finishedOn"),
+  const jobId =
+    legacy && kind === "repeatable"
+      ? await legacyJob(redis, base, id, legacy["head"]!, score)
+      : bullRepeatJob(id, score);
+  const [[data, opts, ended, title], due] = await Promise.all([
+    redis.hmget(`${base}${jobId}`, "data", "opts", "finishedOn", "name"),
     redis.zscore(delayed, jobId),
   ]);
   const alive = opts != null && ended == null;
@@ -116,14 +150,15 @@ async function readOne(
     // A delayed job's score is its time and 12 bits of order.
     next: due == null ? score : Math.floor(Number(due) / 4_096),
     definition: {
-      name: hash.name ?? id,
+      name: raw["name"] ?? title ?? hash.name ?? id,
       pattern: hash.pattern || undefined,
-      tz: hash.tz || undefined,
+      tz: hash.tz || (repeat["utc"] === true ? "UTC" : undefined),
       every: number(hash.every),
       startDate: time(hash.startDate ?? repeat["startDate"]),
       endDate: time(hash.endDate),
       left: limit && limit - count! + (alive ? 1 : 0),
       data: JSON.parse(hash.data ?? data ?? "{}"),
+      repeat,
       opts: Object.fromEntries(Object.entries(job).filter(([name]) => !PER_JOB.includes(name))),
     },
   };
@@ -134,15 +169,38 @@ const number = (value: unknown) => (value == null || value === "" ? undefined : 
 const time = (value: unknown) =>
   value == null || value === "" ? undefined : new Date(Number(value) || `${value}`).getTime();
 
-/** Hash of a repeatable that BullMQ 3 or 4 wrote: its key says all, `name:id:endDate:tz:pattern`. */
-function ofLegacyKey(key: string): Record<string, string> {
-  const [name = key, , endDate = "", tz = "", ...rest] = key.split(":");
-  const rule = rest.join(":");
-  return { name, endDate, tz, [/^\d+$/.test(rule) ? "every" : "pattern"]: rule };
+/** Key of a repeatable that BullMQ 3 or 4 wrote: name, id of its job, end, zone, rule. Names and ids may have colons. */
+const LEGACY_KEY = /^(?<head>.*:.*):(?<endDate>\d*):(?<tz>[^:]*):(?<rule>[^:]*)$/s;
+
+/** Hash of such a repeatable, which has none of its own. */
+function ofLegacyKey(key: string, legacy: Record<string, string> | undefined): Record<string, string> {
+  if (!legacy) return { name: key };
+  const { head = "", endDate = "", tz = "", rule = "" } = legacy;
+  return { name: head.replace(/:[^:]*$/, ""), endDate, tz, [/^\d+$/.test(rule) ? "every" : "pattern"]: rule };
 }
 
-/** Part of a repeatable's job id: its key, or a digest of a key in the old form. */
-function hashedId(key: string, name = ""): string {
+/** Jobs that are due at one moment, of which one may be that of a repeatable. */
+const SAME_TIME = 1_000;
+
+/** The job to come of a repeatable: its id is a digest of the name, an id, and the key. BullMQ 4 takes the id of the job, 5 that of its data. */
+async function legacyJob(
+  redis: RedisClient,
+  base: string,
+  key: string,
+  head: string,
+  score: number,
+): Promise<string> {
   const md5 = (text: string) => createHash("md5").update(text).digest("hex");
-  return key.split(":").length > 2 ? md5(`${name}${md5(key)}`) : key;
+  const idOf = (name: string, id: string) => bullRepeatJob(md5(`${name}${id}${md5(key)}`), score);
+  const colons = [...head.matchAll(/:/g)].map(({ index }) => index);
+  const splits = colons.map((at) => [head.slice(0, at), head.slice(at + 1)] as const).reverse();
+  const likely = splits.flatMap(([name, id]) => [idOf(name, id), idOf(name, "")]);
+  for (const one of likely) if (await redis.exists(`${base}${one}`)) return one;
+  const [from, to] = [score * 4_096, (score + 1) * 4_096 - 1];
+  for (const one of await redis.zrangebyscore(bullDelayed(base), from, to, "LIMIT", 0, SAME_TIME)) {
+    const [name, data] = await redis.hmget(`${base}${one}`, "name", "data");
+    const { id = "" } = (JSON.parse(data ?? "null") ?? {}) as { id?: unknown };
+    if (one === idOf(name ?? "", `${id}`)) return one;
+  }
+  return likely[0]!;
 }

@@ -1,0 +1,50 @@
+import type { Notes } from "./imported.js";
+
+interface FieldRule {
+  readonly rule: string;
+  readonly values: readonly string[];
+  readonly why: string | undefined;
+}
+
+/** Everything that another system can store in one place. */
+export interface FieldTable {
+  readonly rules: ReadonlyMap<string, FieldRule>;
+  readonly inner: Readonly<Record<string, FieldTable>>;
+}
+
+const LINE = /^\s*(kept|record|dropped|refused): (.+?)(?: = (.+?))?(?: -- (.+))?$/;
+
+/**
+ * A table of lines `RULE: NAMES = VALUES -- REASON`. `kept` is part of the task, with one of these values, if there are any;
+ * `record` is bookkeeping of that system, which a new one begins without; `dropped` is reported and `refused` refuses its
+ * schedule, unless it has one of the values. A field that has no line is refused by name.
+ * @param inner tables of fields that have fields
+ */
+export function fieldTable(lines: string, inner: Readonly<Record<string, FieldTable>> = {}): FieldTable {
+  const rules = lines
+    .trim()
+    .split("\n")
+    .flatMap((line) => {
+      const [, rule = "", names = "", values, why] = LINE.exec(line) ?? [];
+      return names.split(" ").map((name) => [name, { rule, values: values?.split(" ") ?? [], why }] as const);
+    });
+  return { rules: new Map(rules), inner };
+}
+
+/** Reports what a task does not keep of these fields, by the table. */
+export function readFields(given: unknown, table: FieldTable, notes: Notes, at = ""): void {
+  for (const [name, value] of [given].flat().flatMap((one) => Object.entries(one ?? {}))) {
+    // Databases write numbers and booleans as text.
+    const text = JSON.stringify(value) ?? "null";
+    if (["null", '""', "{}", "[]"].includes(text)) continue;
+    const { rule, values = [], why } = table.rules.get(name) ?? {};
+    const [among, shown] = [values.includes(String(value)), `${name}: ${text.slice(0, 200)}`];
+    const inner = Object.hasOwn(table.inner, name) ? table.inner[name] : undefined;
+    if (inner) readFields(value, inner, notes, `${at}${name}.`);
+    else if (!rule) notes.refuse(`The field ${at}${shown} is not known: remove it, and see to it yourself.`);
+    else if (rule === "kept" && values.length > 0 && !among)
+      notes.refuse(`The value ${at}${shown} is not known; known are ${values.join(", ")}.`);
+    else if (rule === "dropped" && !among) notes.add("DROPPED", `${shown} is left out: ${why}`);
+    else if (rule === "refused" && !among) notes.refuse(`${at}${shown}: ${why}`);
+  }
+}
