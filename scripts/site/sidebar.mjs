@@ -69,6 +69,7 @@ const SECTIONS = {
     ["Moving", "docs/moving.md"],
     ["From BullMQ", "docs/moving/from-bullmq.md"],
     ["From crontab", "docs/moving/from-crontab.md"],
+    ["Words of other systems", "docs/moving/words.md"],
     ["From Kubernetes", "docs/moving/from-kubernetes.md"],
     ["Shadow and cut-over", "docs/moving/shadow.md"],
     ["Leaving", "docs/moving/leaving.md"],

@@ -246,7 +246,7 @@ function runByCron(line: string): { stdout: string; stderr: string; status: numb
   escaped = false;
   for (const char of given) {
     if (escaped && char !== "%") input += "\\";
-    const put = !escaped && char === "%" ? "\n" : char;
+    const put: string = !escaped && char === "%" ? "\n" : char;
     escaped = put === "\\";
     if (!escaped) input += put;
   }

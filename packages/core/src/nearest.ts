@@ -8,8 +8,8 @@ export function nearestRemedy(unknown: string, known: readonly string[]): string
 /** The known name that a misspelt one most likely stands for. Undefined if none is near. */
 export function nearest(unknown: string, known: readonly string[]): string | undefined {
   const name = unknown.slice(0, 100).toLowerCase();
-  const alias = ALIASES.get(name);
-  if (alias !== undefined && known.includes(alias)) return alias;
+  const alias = ALIASES.get(name)?.find((one) => known.includes(one));
+  if (alias !== undefined) return alias;
   const same = known.find((key) => key.toLowerCase() === name);
   if (same !== undefined) return same;
   const begins = known.find((key) => {
@@ -24,15 +24,27 @@ export function nearest(unknown: string, known: readonly string[]): string | und
     .sort((a, b) => a.edits - b.edits)[0]?.key;
 }
 
-/** Names that other schedulers use for fields of a task and of its schedule. */
-const ALIASES = new Map([
-  ["tz", "timezone"],
-  ["pattern", "cron"],
-  ["limit", "maxRuns"],
-  ["data", "payload"],
-  ["timeout", "timeLimit"],
-  ["attempts", "retry"],
-]);
+/** Names that other schedulers use for fields of a task and of its schedule: docs/moving/words.md. */
+const ALIASES = Object.entries({
+  timezone: "tz timeZone repeatTimezone ScheduleExpressionTimezone",
+  cron: "pattern expression value cronExpression",
+  every: "interval schedule_interval repeatInterval",
+  at: "timestamp",
+  schedule: "syntax value schedule_interval repeat ScheduleExpression",
+  start: "initial_start startDate",
+  end: "endDate",
+  jitter: "maxRandomDelay FlexibleTimeWindow RANDOM_DELAY",
+  maxRuns: "limit maxExecutions",
+  payload: "data config input",
+  retry: "attempts retry_period max_retries retryLimit backoffLimit RetryPolicy",
+  timeLimit: "timeout max_runtime expireInSeconds activeDeadlineSeconds timebox time_box",
+  overlap: "noOverlap waitForCompletion concurrencyPolicy policy",
+  catchUp: "misfire misfireInstruction missed",
+  alerts: "deadLetter DeadLetterConfig",
+}).reduce((all, [field, words]) => {
+  for (const word of words.toLowerCase().split(" ")) all.set(word, [...(all.get(word) ?? []), field]);
+  return all;
+}, new Map<string, string[]>());
 
 /**
  * Number of edits that turn one name into the other: a letter added, removed, replaced, or swapped with the next one.

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { isCarillonError } from "../../src/errors.js";
+import { nearest } from "../../src/nearest.js";
 import {
   calendarZone,
   canonicalSchedule,
@@ -12,6 +13,8 @@ import {
   type ScheduleInput,
   scheduleSchema,
 } from "../../src/schedule/index.js";
+import { knownZone } from "../../src/schedule/zone/names.js";
+import { WINDOWS } from "../../src/schedule/zone/windows.js";
 import { soon } from "./soon.js";
 
 const utc = (text: string) => Date.parse(text);
@@ -389,6 +392,9 @@ test.each([
   ["america/port_of_spain", "America/Port_of_Spain"],
   ["Europe/Berlin ", "Europe/Berlin"],
   ["new york", "America/New_York"],
+  ["Eastern Standard Time", "America/New_York"],
+  ["W. Europe Standard Time", "Europe/Berlin"],
+  ["Pacific Standard Time (Mexico)", "America/Tijuana"],
 ])("the zone %j leads to %s", (timezone, near) => {
   expect(() => compileSchedule({ cron: "0 9 * * *", timezone })).toThrow(`Did you mean ${near}?`);
 });
@@ -396,7 +402,14 @@ test.each([
 test.each<[Schedule, string | RegExp]>([
   [{ calendar: "15min" }, 'Use { every: "15m" } instead.'],
   [{ cron: "15 minutes" }, 'Use { every: "15m" } instead.'],
-  [{ cron: "rate(5 minutes)" }, "AWS"],
+  [{ cron: "rate(1 hour)" }, 'AWS. Use { every: "1h" }'],
+  [{ cron: "at(2026-11-20T13:00:00)" }, '{ at: "2026-11-20T13:00:00Z" }'],
+  [{ cron: "RRULE:FREQ=WEEKLY;BYDAY=MO" }, "docs/moving/words.md"],
+  [{ cron: "FREQ=DAILY" }, "RRULE"],
+  [{ cron: "0 18 * * * America/New_York" }, 'Use timezone: "America/New_York"'],
+  [{ cron: "0 1 * * * ? UTC" }, 'Use timezone: "UTC"'],
+  [{ cron: "@every_minute" }, 'Use { cron: "* * * * *" }'],
+  [{ cron: "0 0 L-3 * *" }, "*-*~04"],
   [{ cron: "cron(0 10 * * ? *)" }, "AWS"],
   [{ cron: "0 0 9 * * 1 2026" }, "year"],
   [{ cron: "0 9 * *\u00a01-5" }, "\\u00a0"],
@@ -408,4 +421,21 @@ test("line breaks around an expression are left out, as spaces are", () => {
   expect(compileSchedule({ cron: "0 9 * * *\r\n" }).next(0)).toBe(9 * 3_600_000);
   expect(scheduleSchema.parse({ calendar: "09:00\r\n" })).toEqual({ calendar: "09:00" });
   expect(() => compileSchedule({ cron: "0 9\n* * *" })).toThrow();
+});
+
+test("each zone of Windows is one of IANA", () => {
+  const zones = WINDOWS.split(";").map((entry) => entry.trim().split(" ")[0]!);
+  expect(zones.length).toBeGreaterThan(130);
+  expect(zones.filter((zone) => knownZone(zone) === undefined)).toEqual([]);
+});
+
+test.each([
+  ["retry_period", ["retry", "queue"], "retry"],
+  ["syntax", ["id", "schedule", "payload"], "schedule"],
+  ["value", ["cron", "every"], "cron"],
+  ["max_runtime", ["timeLimit", "type"], "timeLimit"],
+  ["initial_start", ["start", "end"], "start"],
+  ["schedule_interval", ["cron", "every"], "every"],
+])("the name %s of another system leads to its own", (name, known, near) => {
+  expect(nearest(name, known)).toBe(near);
 });

@@ -110,10 +110,11 @@ function rangeItem(match: RegExpExecArray, item: string, field: CronFieldKind): 
 
 function daySpecial(item: string): CronItem | undefined {
   if (/^L$/i.test(item)) return { kind: "last", text: "L" };
-  if (/^L-\d+$/i.test(item)) {
+  const [, before] = /^L-(\d{1,2})$/i.exec(item) ?? [];
+  if (before !== undefined) {
     throw cronFault(
       `${quote(item)} is not a value of the ${DAY_FIELD.name} field.`,
-      "Days before the last one are for calendar schedules: *-*~03.",
+      `Days before the last one are for calendar schedules: *-*~${String(Number(before) + 1).padStart(2, "0")}.`,
     );
   }
   if (/^(?:LW|WL)$/i.test(item)) return { kind: "last-workday", text: "LW" };

@@ -6,6 +6,7 @@ import { hashOf } from "../hash.js";
 import { nearestDuration } from "../text/duration.js";
 import type { CronDialect } from "../types.js";
 import { BY_HOUR, type DstRule, ELAPSED, FIXED } from "../zone/dst.js";
+import { knownZone } from "../zone/names.js";
 import { CRON_PARSER_MACROS, requireCronParserItem, requireDistinct } from "./cron-parser.js";
 import {
   type CronFieldKind,
@@ -123,16 +124,11 @@ function split(expression: string, dialect?: CronDialect): string[] {
   const interval = nearestDuration(text);
   if (interval !== undefined)
     throw cronFault(`${quote(text)} is a duration.`, `Use { every: "${interval}" } instead.`);
-  const [, aws] = /^(cron|rate)\(/.exec(text) ?? [];
-  if (aws !== undefined) {
-    throw cronFault(
-      `${aws}(…) is the syntax of AWS.`,
-      aws === "rate"
-        ? 'Use { every: "5m" } instead.'
-        : "Write the fields alone, without the year, and weekdays by their names: AWS counts them from 1.",
-    );
-  }
+  refuseForeign(text);
   const fields = text.split(/[ \t]+/);
+  const zone = fields.length > 5 ? knownZone(fields.at(-1)!) : undefined;
+  if (zone !== undefined)
+    throw cronFault("A timezone inside of the expression is not supported.", `Use timezone: "${zone}".`);
   if (fields.length === 5) return ["0", ...fields];
   if (fields.length === 6) return fields;
   throw cronFault(
@@ -142,6 +138,30 @@ function split(expression: string, dialect?: CronDialect): string[] {
       : "Cron has five (minute, hour, day of month, month, day of week), or six with seconds first.",
   );
 }
+
+/** Texts of other systems that are no cron. */
+function refuseForeign(text: string): void {
+  const [, aws, inner = ""] = /^(cron|rate|at)\((.*?)\)?$/.exec(text) ?? [];
+  const every = nearestDuration(inner);
+  if (aws !== undefined) {
+    throw cronFault(
+      `${aws}(…) is the syntax of AWS.`,
+      aws === "rate" && every
+        ? `Use { every: "${every}" } instead.`
+        : aws === "at"
+          ? `Use { at: ${quote(`${inner}Z`, 40)} } with an offset instead.`
+          : "Write the fields alone, without the year, and weekdays by their names: AWS counts them from 1.",
+    );
+  }
+  if (/^(?:RRULE:|DTSTART|FREQ=)/i.test(text))
+    throw cronFault(
+      "Rules of iCalendar (RRULE) are not supported.",
+      `Write cron, a calendar event or every: ${WORDS}.`,
+    );
+}
+
+/** Tables of other systems' words. */
+const WORDS = "see docs/moving/words.md";
 
 function cronParserMacro(text: string): string {
   const expansion = Object.hasOwn(CRON_PARSER_MACROS, text) ? CRON_PARSER_MACROS[text] : undefined;
@@ -160,6 +180,8 @@ function macro(text: string): string {
       "Run such work when the process starts, or trigger the task.",
     );
   }
+  if (name === "@every_minute")
+    throw cronFault("@every_minute is not known.", 'Use { cron: "* * * * *" } instead.');
   if (name.startsWith("@every")) {
     const interval = text.slice(6).trim() || "5m";
     throw cronFault("@every is not cron.", `Use { every: ${quote(interval, 20)} } instead.`);

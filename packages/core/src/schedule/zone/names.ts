@@ -1,4 +1,5 @@
 import { CarillonError, quote } from "../../errors.js";
+import { windowsZone } from "./windows.js";
 
 /**
  * Accepted zone names: those of the IANA database, in their own spelling. Intl alone accepts more: any case, and
@@ -78,7 +79,7 @@ export function isUtc(zone: string): boolean {
 export function requireZone(name: string, field: string): string {
   const zone = knownZone(name);
   if (zone !== undefined) return zone;
-  const near = nearestZone(String(name).slice(0, 64));
+  const near = nearestZone(String(name).slice(0, 64)) ?? windowsZone(String(name).slice(0, 64));
   throw new CarillonError("INVALID_TIMEZONE", `${quote(name)} is not a timezone.`, {
     field,
     remedy: near
