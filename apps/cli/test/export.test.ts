@@ -69,6 +69,8 @@ describe("export bullmq", () => {
     const file = join(folder, "mail.json");
     const report = await cli(["import", "bullmq", "--out", file, "--set", "mail"]);
     expect(report.stdout).toContain("Compared over two years: 4 of 4 fire at the same times");
+    const quick = await cli(["import", "bullmq", "--out", file, "--force", "--set", "mail", "--no-compare"]);
+    expect(quick.stdout).toContain("Times were not compared.");
     await json(["apply", "--config", file, "--yes"]);
     expect((await bench.client.list({ set: "mail" })).tasks.map(({ state }) => state)).toEqual(
       Array(4).fill("paused"),

@@ -27,7 +27,9 @@ export function reportText(all: readonly Checked[], file: string, paint: Paint):
         .flatMap(({ from, notes }) => notes.map(({ text }) => `  ${printable(from)}: ${printable(text)}`)),
     ),
     compared.length === 0
-      ? "No library here computes as the other system does: its times were not compared."
+      ? tasks.some(({ theirs }) => theirs)
+        ? "Times were not compared."
+        : "No library here computes as the other system does: its times were not compared."
       : `Compared over two years: ${compared.length - differing.length} of ${compared.length} fire at the same times${sampled > 0 ? `, ${sampled} of them by samples` : ""}.`,
     `${file} has ${tasks.length} of ${all.length} schedules. Nothing was stored: see carillon plan.`,
   ].join("\n")}\n`;
