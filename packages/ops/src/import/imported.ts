@@ -117,12 +117,8 @@ export function settle(all: readonly Imported[]): Imported[] {
 
 /** A task as a plan accepts it, or the reasons why there is none. */
 function checked(one: Imported): Imported {
-  if (!one.task) return one;
-  const refuse = (more: readonly ImportNote[]) => ({
-    from: one.from,
-    notes: [...one.notes, ...more].filter(({ code }) => code === "REFUSED"),
-  });
-  if (one.notes.some(({ code }) => code === "REFUSED")) return refuse([]);
+  const reasons = one.notes.filter(({ code }) => code === "REFUSED" || code === "FINISHED");
+  if (!one.task || reasons.length > 0) return { from: one.from, notes: reasons };
   const { state: _, ...task } = one.task;
   try {
     const { never } = reviewSchedule(parseTask(task).definition.schedule);
@@ -134,6 +130,6 @@ function checked(one: Imported): Imported {
     };
   } catch (error) {
     if (!(error instanceof CarillonError)) throw error;
-    return refuse([{ code: "REFUSED", text: error.message }]);
+    return { from: one.from, notes: [{ code: "REFUSED", text: error.message }] };
   }
 }
