@@ -469,13 +469,15 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("img").waitFor();
     await dialog.getByRole("button", { name: "Spread", exact: true }).click();
-    await page.getByText("2 tasks spread.", { exact: false }).waitFor();
+    // The notice is shown for some seconds only.
+    const notice = page.getByRole("listitem").filter({ hasText: "2 tasks spread." });
+    const undo = await notice.getByRole("link", { name: "Undo", exact: true }).getAttribute("href");
     expect((await world.client.get("herd-1")).schedule).toEqual({ ...schedule, jitter: "5m" });
     // A newer change that can be undone is not the one that the notice is about.
     await put("newer", { tags: ["newer"], schedule: { cron: "0 13 1 1 *", timezone: "UTC" } });
     const at = `${new Date().getUTCFullYear() + 1}-01-01T13:00:00Z`;
     await operatorOf(world.client).tasks.spread({ at, jitter: "5m", tag: "newer" });
-    await page.getByRole("link", { name: "Undo", exact: true }).click();
+    await go(undo ?? "");
     await dialog.getByText("This concerns 2 tasks:").waitFor();
     await dialog.getByRole("button", { name: "Undo", exact: true }).click();
     await page.getByText("2 tasks restored.").waitFor();
