@@ -79,8 +79,8 @@ local bullPack = { unpack = function(given) return given end }
 `;
 
 /**
- * Two functions: `bullTake(token)` takes the next job, if there is one, and returns the result of BullMQ's script.
- * `bullLeave()` ends the takes of a script.
+ * `bullTake(token)` takes the next job, if there is one, and returns the result of BullMQ's script. It must not be called if `bullIsEmpty()`: then
+ * it would do nothing, and know of no rate limit and no delayed job. `bullWaits()`: how many jobs wait. `bullLeave()` ends the takes of a script.
  * A: `clock` (of the worker, ms), `lock` (duration of a lock, ms), `worker` (its name).
  */
 export function bullTakeLua({ bullScript }: Bull): string {
@@ -107,6 +107,10 @@ ${body}
     return bullTakeNext({ BULL, A.clock, opts })
   end
 end
+local function bullIsEmpty()
+  return redis.call("EXISTS", ${["wait", "prioritized", "delayed", "pc", "limiter"].map((name) => at(name as "meta")).join(", ")}) == 0
+end
+local function bullWaits() return redis.call("LLEN", ${at("wait")}) + redis.call("ZCARD", ${at("prioritized")}) end
 local function bullLeave()
   if bullMarked and redis.call("EXISTS", ${at("wait")}, ${at("prioritized")}) > 0 then redis.call("ZADD", bullMarker, 0, "0") end
 end`;

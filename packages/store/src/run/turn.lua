@@ -104,7 +104,14 @@ elseif number == A.number then
   return answer()
 end
 
-redis.call("SET", K.turn, A.number .. " ", "PX", F.late)
+-- What is kept of this turn. It is written first as it will be if each end succeeds and nothing is taken.
+local record, kept = "", nil
+local function keepTurn(words)
+  local text = A.number .. " " .. words .. record
+  if text ~= kept then redis.call("SET", K.turn, text, "PX", F.late) end
+  kept = text
+end
+keepTurn(string.rep(LETTERS.OK, itemCount))
 
 for item in eachItem do
   local run = runOf(item.id, item.name, item.shard)
@@ -115,8 +122,13 @@ for item in eachItem do
 end
 bullEnded()
 
-local record = ""
+-- Jobs that may be taken without a look whether there are any: a turn without ends is sent because one waits.
+local likely = itemCount == 0 and 1 or 0
 for n = 1, tonumber(A.take) do
+  if n > likely then
+    if bullIsEmpty() then break end
+    likely = n - 1 + bullWaits()
+  end
   local token = tokenOf(n)
   local got, failed = tried(bullTake, token)
   if failed then
@@ -132,8 +144,8 @@ for n = 1, tonumber(A.take) do
   took[n] = { id, token, job, start }
   record = record .. " " .. id .. " " .. (start and start[2] or "-")
 end
+keepTurn(letters)
 bullLeave()
 bullDrained(#took > 0)
 if next(ended) then afterEnds() else wakeForMoved() end
-redis.call("SET", K.turn, A.number .. " " .. letters .. record, "PX", F.late)
 return answer()
