@@ -101,10 +101,15 @@ export class Bench {
     return this.store.runs.start(typeof task === "string" ? this.name(task) : task, run, attempt(more));
   }
 
-  /** The read half of a claim, separate from the commit, so that a test can act in between. */
-  async read(id: string, owner = "system"): Promise<Half> {
-    const shard = shardOf(`${owner}/${id}`);
-    const { now, entries } = await this.store.claims.readDue(QUEUE, shard, 50);
+  /**
+   * The read half of a claim, separate from the commit, so that a test can act in between.
+   * @param again reads the task by its name, as a node does after a refusal
+   */
+  async read(id: string, owner = "system", again = false): Promise<Half> {
+    const local = `${owner}/${id}`;
+    const shard = shardOf(local);
+    const which = again ? { names: [local] } : {};
+    const { now, entries } = await this.store.claims.readDue(QUEUE, shard, 50, which);
     const items = entries.flatMap((entry): ClaimItem[] => {
       const { task } = entry;
       if (!task || isForeign(task)) return [];
@@ -124,7 +129,10 @@ export class Bench {
   }
 
   async claim(id: string, token: string, owner?: string): Promise<string[]> {
-    return this.commit(await this.read(id, owner), token);
+    const answers = await this.commit(await this.read(id, owner), token);
+    return answers.includes("OVERLAP")
+      ? this.commit(await this.read(id, owner, true), `${token}.again`)
+      : answers;
   }
 
   /** Claims everything that is due in the queue, as a node would. */

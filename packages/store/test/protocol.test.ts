@@ -261,6 +261,30 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await bench.commit(half, "g")).toEqual(["OVERLAP"]);
   });
 
+  it.each(["completed", "failed"] as const)(
+    "answers OVERLAP when the job of a run that had %s was retried outside, and finds it when it reads the task again",
+    async (end) => {
+      await bench.put({ id: "t", retry: { attempts: 1 } });
+      for (const token of ["a", "b", "c"]) {
+        await clock.advance(10_000);
+        await bench.claim("t", token);
+        await bench.workAll(async () => {
+          if (end === "failed") throw new Error("no");
+        });
+        await store.runs.reconcile(QUEUE);
+        await clock.advance(10_000);
+        await store.runs.reconcile(QUEUE);
+      }
+      const [, older] = await store.runs.list(name("t"), 2);
+      await (await bull.getJob(older?.id as string))?.retry(end);
+      expect(await bench.commit(await bench.read("t"), "d")).toEqual(["OVERLAP"]);
+      const again = await bench.read("t", "system", true);
+      expect(again.items[0]?.entry.running).toMatchObject({ run: older?.id, open: false });
+      expect(await bench.commit(again, "e")).toEqual(["OK"]);
+      expect((await store.runs.list(name("t"), 9)).length).toBe(3);
+    },
+  );
+
   it("enqueues with overlap: allow while a job is live", async () => {
     await bench.put({ id: "t", overlap: "allow" });
     for (const token of ["a", "b", "c"]) {

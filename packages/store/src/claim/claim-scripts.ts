@@ -4,8 +4,8 @@ import type { FrozenReply } from "./frozen.js";
 
 export const READ_TASK = script("read-task", {
   once: "reads",
-  keys: ["task", "open", "history", "failures", "frozen", "asked?"],
-  args: ["owner"],
+  keys: ["task", "open", "frozen", "asked?"],
+  args: ["name", "owner"],
   uses: [RECKON, QUOTA],
   answer:
     answers<

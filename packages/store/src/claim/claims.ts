@@ -237,12 +237,10 @@ export class ClaimRepository extends DueReads {
       {
         task: keys.task(local),
         open: keys.open(local),
-        history: keys.history(local),
-        failures: keys.failures(local),
         frozen: keys.frozen,
         asked: key === undefined ? undefined : keys.asked(key),
       },
-      { owner: name.owner },
+      { name: local, owner: name.owner },
     );
     const task = decodeTask(name.queue, local, flat);
     const running = runInWay(run, open, begun);

@@ -9,7 +9,7 @@
 -- K.items: of a run whose failed items the run does again; A.noted: their note of an earlier new run at the decision, "" none
 -- Each: record, job: of the run that is enqueued, if any
 --       ledger: if times are skipped; backfill: if the item is a step of one
---       over, jobs: ids and jobs of the runs that the decision took into account
+--       over, jobs: ids and jobs of the open runs that the decision took for over
 --       frozen: revision of the freezes at the decision, "" none; before: start of the next freeze, "" none
 --       generation, from: generation and cursor ("" none) of the task at the decision; following: the next generation
 --       asOf: time as of which it was decided, maybe ahead: earliest time of the commit
@@ -51,7 +51,7 @@ local shardOf = {}
 for _, shard in ipairs(shards) do shardOf[shard.name] = shard end
 
 -- Returns the name of the failed check, or nil; the task's `open` (lib/open.lua); its state.
-local function check(item, held, extras, guarded, reckoned)
+local function check(item, name, held, extras, guarded, reckoned)
   local known, generation, state, named, cursor = unpack(redis.call("HMGET", item.task, "token", "gen", "state", "open", "cursor"))
   if known == token then return "DONE" end
   -- A Redis that lost its last moments counts the same generations again: an earlier decision has another cursor.
@@ -73,7 +73,7 @@ local function check(item, held, extras, guarded, reckoned)
     if at ~= extras.backfillAt or is ~= "running" then return "STALE" end
   end
   if extras and extras.awaited and not isOpen(named, item.open, extras.awaited) then return "STALE" end
-  if GUARDED and guarded and revived(named, item.open, reckoned, item.jobs) then return "OVERLAP" end
+  if GUARDED and guarded and revived(name, named, item.open, reckoned, item.jobs) then return "OVERLAP" end
   if item.record then checkOpen(named, item.open, item.run) end
   return nil, named, state
 end
@@ -145,7 +145,7 @@ local function commit(item)
   local shard, reckoned = shardOf[item.shard], {}
   for id in string.gmatch(item.over, "%S+") do reckoned[#reckoned + 1] = id end
 
-  local refused, named, state = check(item, held, extras, guarded and run ~= "", reckoned)
+  local refused, named, state = check(item, name, held, extras, guarded and run ~= "", reckoned)
   if refused then return refused end
   if run ~= "" and not hasPlace(item.owner) then
     if held then

@@ -10,7 +10,7 @@ export interface DueEntry {
   readonly task: StoredTask | ForeignTask | undefined;
   /** The run whose job is not over, and whether it is open here; one that is not was retried outside. */
   readonly running: ({ readonly run: string; readonly open: boolean } & RunInWay) | undefined;
-  /** Runs whose jobs have ended and that are not settled yet, or that could be retried from outside. */
+  /** Open runs whose jobs have ended: they are not settled yet. */
   readonly over: readonly string[];
   /** Its time in the due index: since when an occurrence that waits, or the schedule's next one, may be claimed. */
   readonly since?: number | undefined;

@@ -4,11 +4,22 @@
 local OPEN_AT_MOST = 200
 local FINAL_AT_MOST = 5
 
--- `named`: the task's `open` (lib/open.lua); the keys: its sets of runs.
+-- A final run of the task that lives again; nil: none of the newest.
+local function revivedOf(name)
+  for set, prefix in pairs({ completed = F.keys.history, failed = F.keys.failures }) do
+    local ids = redis.call("ZREVRANGE", ours(prefix, name), 0, FINAL_AT_MOST - 1)
+    local at = #ids > 0 and jobsEnded(set, ids)
+    for i, id in ipairs(ids) do
+      if not at[i] and jobState(bullKey(id)) == "live" then return id end
+    end
+  end
+end
+
+-- `named`: the task's `open` (lib/open.lua). `final`: whether final runs count: a commit asks for them in any case, so a first read need not.
 --
 -- Returns the run of this task whose job is unfinished ("" none), and "1" if it is open here ("0": revived outside). If there is
--- none, also: the runs that are over and could come back.
-local function reckon(named, openKey, historyKey, failuresKey)
+-- none, also: the open runs whose jobs are over.
+local function reckon(name, named, openKey, final)
   local over = {}
   local open = openIds(named, openKey, OPEN_AT_MOST)
   if #open > OPEN_AT_MOST then return open[1], "1", {} end
@@ -18,16 +29,8 @@ local function reckon(named, openKey, historyKey, failuresKey)
     if not (ended and ended[i]) and jobState(bullKey(id)) == "live" then return id, "1", {} end
     over[#over + 1] = id
   end
-  for n, key in ipairs({ historyKey, failuresKey }) do
-    local ids = redis.call("ZREVRANGE", key, 0, FINAL_AT_MOST - 1)
-    local at = #ids > 0 and jobsEnded(n == 1 and "completed" or "failed", ids)
-    for i, id in ipairs(ids) do
-      local state = at[i] and "done" or jobState(bullKey(id))
-      if state == "live" then return id, "0", {} end
-      if state == "done" then over[#over + 1] = id end
-    end
-  end
-  return "", "0", over
+  local back = final and revivedOf(name)
+  return back or "", "0", back and {} or over
 end
 
 -- `begun:enqueued` of a run: the times at which a worker began it and at which it was enqueued; empty if unknown. For a plain worker only
@@ -37,9 +40,11 @@ local function begunAt(id)
   return (started or redis.call("HGET", bullKey(id), "processedOn") or "") .. ":" .. (string.match(of or "", "^%S+ (%d+)") or "")
 end
 
--- Whether a run has become live since the decision: one that it never saw, or one whose job it took for over. `reckoned`: the ids
--- of the runs that it saw; `jobs`: their jobs, in that order.
-local function revived(named, openKey, reckoned, jobs)
+-- Whether a run is live that the decision did not see: one that was enqueued since, one whose job it took for over, or a final one.
+-- `reckoned`: the ids of the open runs that it saw; `jobs`: their jobs, in that order.
+local function revived(name, named, openKey, reckoned, jobs)
+  -- It never had a run.
+  if not named then return false end
   local seen = {}
   local at = #reckoned > 0 and jobsEnded("completed", reckoned)
   for i, id in ipairs(reckoned) do
@@ -50,5 +55,5 @@ local function revived(named, openKey, reckoned, jobs)
   for _, id in ipairs(openIds(named, openKey, #reckoned)) do
     if not seen[id] then return true end
   end
-  return false
+  return revivedOf(name) ~= nil
 end
