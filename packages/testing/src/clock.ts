@@ -6,6 +6,7 @@ import { internalsOf, seamsOf, withSeams } from "@carillon/store/internal";
  * another time than that of Redis; no option of a node can enable it.
  */
 const CLOCK_KEY_LUA = `local clock = tonumber(redis.call("GET", string.match(KEYS[1], "^{[^}]*}") .. ":~clock"))
+local time = redis.call("TIME")
 local function nowMs() return clock end
 local function nowMicros() return string.format("%.0f", clock * 1000) end`;
 

@@ -23,12 +23,12 @@
 --          status: OK | DONE | STALE | EARLY | OVERLAP | LIMITED (its owner has as many runs as it may) | ERROR <text>
 -- Redis 6.2 has no os.clock, and TIME stands still during the scripts of newer versions.
 local os = rawget(_G, "os")
-local function seconds()
-  if os then return os.clock() end
+local began = os and os.clock()
+local function took()
+  if os then return (os.clock() - began) * 1e6 end
   local at = redis.call("TIME")
-  return at[1] + at[2] / 1e6
+  return (at[1] - time[1]) * 1e6 + at[2] - time[2]
 end
-local began = seconds()
 local now = nowMs()
 -- Numbers are made text once: Redis would do it again for each command.
 local nowText = string.format("%.0f", now)
@@ -39,9 +39,10 @@ bullQueue(K.bull)
 local templates = bullTemplates(A.templates, now)
 
 -- A freeze was added, lifted or began since the decision: decide again.
-local frozen = THAWED and (redis.call("HGET", K.frozen, "rev") or "")
+local revision, most = unpack(redis.call("HMGET", K.frozen, "rev", "most"))
+knowQuotas(most)
 local function outdated(item)
-  return THAWED and (frozen ~= item.frozen or item.before ~= "" and now >= tonumber(item.before))
+  return THAWED and ((revision or "") ~= item.frozen or item.before ~= "" and now >= tonumber(item.before))
 end
 
 -- The index entries of all tasks are written together, at the end.
@@ -101,9 +102,12 @@ local function commitExtras(item, extras, name, cursor)
   end
 end
 
+-- Time of the first check of a run that is enqueued or cancelled.
+local firstRun = math.huge
 -- Tasks with more open runs than one script cancels.
 local cancelOn = {}
 local function cancelAll(name, ids)
+  firstRun = now
   for i = 1, math.min(#ids, CANCEL_AT_ONCE) do cancelRun(ids[i], ours(F.keys.run, ids[i]), now, node) end
   if #ids > CANCEL_AT_ONCE then cancelOn[#cancelOn + 1] = name end
 end
@@ -176,7 +180,9 @@ local function commit(item)
   if run ~= "" then
     recordRun(item.record, name, nowText, node, item.details, item.rules)
     takePlace(item.owner, run, now)
-    add(runs, extras and extras.waits and waitedForAt or firstLookAt, run)
+    local waits = extras and extras.waits
+    firstRun = math.min(firstRun, now + (waits and F.waitedFor or F.firstLook))
+    add(runs, waits and waitedForAt or firstLookAt, run)
   end
   if extras and extras.frozen and item.checkAt ~= "" then
     redis.call("ZADD", K.held, now, item.shard .. " " .. name)
@@ -212,8 +218,8 @@ if claims and oldest < now - F.overdue then
   redis.call("SET", K.late, since .. " " .. nowText, "PX", F.late)
 end
 out[3] = table.concat(heads, " ")
-rearm(F.parts.runs, K.runs)
+if firstRun < math.huge then rearmBy(F.parts.runs, string.format("%.0f", firstRun)) end
 wakeForMoved()
 for _, name in ipairs(cancelOn) do out[#out + 1] = name end
-out[2] = math.floor((seconds() - began) * 1e6)
+out[2] = math.floor(took())
 return out

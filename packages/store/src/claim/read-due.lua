@@ -59,8 +59,9 @@ local function first()
     end
     if #flat > 2 * limit and A.whole == "1" then return {}, "1" end
   end
-  local sorted = #K.dues == 1 and redis.call("EXISTS", K.priorities) == 0
-  return (sorted or #flat == 0) and namesOf(flat) or byPriority(flat), #flat > 2 * limit and "1" or "0"
+  -- With several indexes, tasks of the same instant are to be put in order even without priorities.
+  local sorted = #flat <= 2 or #K.dues == 1 and redis.call("EXISTS", K.priorities) == 0
+  return sorted and namesOf(flat) or byPriority(flat), #flat > 2 * limit and "1" or "0"
 end
 
 -- The requested names that are still due.

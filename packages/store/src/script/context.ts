@@ -3,7 +3,7 @@
  * no option or environment variable of a node can.
  */
 export interface TimeSource {
-  /** Lua that defines `nowMs()` (a number) and `nowMicros()` (a string of digits). */
+  /** Lua that defines `nowMs()` (a number), `nowMicros()` (a string of digits) and `time` (Redis' own `TIME`, whatever time it is here). */
   readonly lua: string;
 }
 

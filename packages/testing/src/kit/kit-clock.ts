@@ -3,6 +3,7 @@ import { internalsOf, withSeams } from "@carillon/store/internal";
 
 /** The key of clock.ts, but one for the whole namespace: a kit's Redis is one server, so slots do not matter. */
 const CLOCK_LUA = `local clock = tonumber(redis.call("GET", string.match(KEYS[1], "^{[^:}]*") .. "}:~clock"))
+local time = redis.call("TIME")
 local function nowMs() return clock end
 local function nowMicros() return string.format("%.0f", clock * 1000) end`;
 

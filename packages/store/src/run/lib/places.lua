@@ -32,15 +32,15 @@ local function hasPlace(owner)
   return not full[owner]
 end
 
--- Whether the owner's runs count: for a limit, or for a quota of jobs that wait.
-local most
+-- Quotas of jobs that wait; nil: not read yet. `stored`: as the freezes have them, false none.
+local quotas
+local function knowQuotas(stored) quotas = stored and cjson.decode(stored) end
+
+-- Whether the owner's runs count: for a limit, or for a quota.
 local function counts(owner)
   if limitOf(owner) then return true end
-  if most == nil then
-    local stored = redis.call("HGET", ours(F.keys.frozen, ""), "most")
-    most = stored and cjson.decode(stored)
-  end
-  return most and (most[owner] or most[F.anyOwner])
+  if quotas == nil then knowQuotas(redis.call("HGET", ours(F.keys.frozen, ""), "most")) end
+  return quotas and (quotas[owner] or quotas[F.anyOwner])
 end
 
 -- Marks the run's record, so that the many runs without a place skip the step that frees one.

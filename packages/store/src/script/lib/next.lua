@@ -12,6 +12,9 @@ local function rearm(part, source)
   return head
 end
 
+-- rearm, for a part whose source has got members and lost none; the first of these is at `at`.
+local function rearmBy(part, at) redis.call("ZADD", K.next, "LT", at, part) end
+
 -- rearm, and a message to the nodes (`queue part time`) if the part's time is an earlier one now.
 local function rearmAndWake(part, source)
   local before = redis.call("ZSCORE", K.next, part)
