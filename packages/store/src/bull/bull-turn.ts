@@ -97,7 +97,7 @@ do
   local rcall = redis.call
 ${functions}
   local KEYS = { ${TAKE_KEYS} }
-  local opts = { token = "", lockDuration = tonumber(A.lock), name = A.worker }
+  local opts = { token = "", lockDuration = A.lock, name = A.worker }
   local function bullTakeNext(ARGV)
 ${head}
 ${body}
@@ -108,7 +108,9 @@ ${body}
   end
 end
 local function bullIsEmpty()
-  return redis.call("EXISTS", ${["wait", "prioritized", "delayed", "pc", "limiter"].map((name) => at(name as "meta")).join(", ")}) == 0
+  local empty = redis.call("EXISTS", ${["wait", "prioritized", "delayed", "pc", "limiter"].map((name) => at(name as "meta")).join(", ")}) == 0
+  if empty then bullMarked = false end
+  return empty
 end
 local function bullWaits() return redis.call("LLEN", ${at("wait")}) + redis.call("ZCARD", ${at("prioritized")}) end
 local function bullLeave()

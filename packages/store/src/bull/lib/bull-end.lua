@@ -6,7 +6,7 @@ local bullLocks, bullIds, bullScores = {}, {}, {}
 
 -- Call it before the first write. Fails if a key that all jobs share holds foreign data.
 local function bullBegin()
-  redis.call("ZCARD", bullKey("completed"))
+  listed.completed = redis.call("ZCARD", bullKey("completed"))
   redis.call("SCARD", bullKey("stalled"))
   local meta = bullKey("meta")
   local most = redis.call("HGET", meta, "opts.maxLenEvents")
@@ -26,7 +26,7 @@ local function bullEnd(id, token, value)
   if not added or parent or parentKey or deduplicated or redis.call("GET", lock) ~= token then return false end
   if redis.call("EXISTS", key .. ":dependencies", key .. ":unsuccessful") > 0 then return false end
   if #bullIds == 0 then bullBegin() end
-  if redis.call("LREM", bullKey("active"), -1, id) == 0 then return false end
+  if redis.call("LREM", bullKey("active"), "-1", id) == 0 then return false end
   redis.call("HSET", key, "atm", whole((tonumber(made) or 0) + 1), "returnvalue", value, "finishedOn", A.clock)
   redis.call("XADD", BULL_EVENTS, "*", "event", "completed", "jobId", id, "returnvalue", value, "prev", "active")
   bullLocks[#bullLocks + 1] = lock
@@ -38,7 +38,7 @@ end
 -- Call it after the last end.
 local function bullEnded()
   if #bullIds == 0 then return end
-  redis.call("ZADD", bullKey("completed"), unpack(bullScores))
+  listed.completed = listed.completed + redis.call("ZADD", bullKey("completed"), unpack(bullScores))
   redis.call("SREM", bullKey("stalled"), unpack(bullIds))
   redis.call("DEL", unpack(bullLocks))
 end

@@ -2,12 +2,15 @@
 -- is retried from outside lives again before anyone reports it. BullMQ lists the jobs that have ended, and a retry removes them from
 -- that list: one check of that list is enough for most.
 local OPEN_AT_MOST = 200
-local FINAL_AT_MOST = 5
+-- Rank of the last of these newest final runs, as text: Redis converts a number at several times the cost.
+local NEWEST = "4"
+-- By the list of BullMQ that has their jobs.
+local FINAL = { completed = F.keys.history, failed = F.keys.failures }
 
 -- A final run of the task that lives again; nil: none of the newest.
 local function revivedOf(name)
-  for set, prefix in pairs({ completed = F.keys.history, failed = F.keys.failures }) do
-    local ids = redis.call("ZREVRANGE", ours(prefix, name), 0, FINAL_AT_MOST - 1)
+  for set, prefix in pairs(FINAL) do
+    local ids = redis.call("ZREVRANGE", ours(prefix, name), "0", NEWEST)
     local at = #ids > 0 and jobsEnded(set, ids)
     for i, id in ipairs(ids) do
       if not at[i] and jobState(bullKey(id)) == "live" then return id end

@@ -81,7 +81,8 @@ end
 
 -- Frees a run's place, if it may hold one. Places are freed without a limit too: a limit may be set again while other counted runs are open.
 local function leavePlace(name, run, held, now)
+  if not held then return end
   local owner = ownerOf(name)
-  if LEAVING and held then redis.call("ZREM", ours(F.keys.places, owner), run) end
+  if LEAVING then redis.call("ZREM", ours(F.keys.places, owner), run) end
   wakeForPlaces(owner, now)
 end

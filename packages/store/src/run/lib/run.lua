@@ -61,11 +61,11 @@ local function forget(set, ids)
   for _, id in ipairs(ids) do journal[id] = false end
 end
 
--- Keeps the newest of each kind, and none that is too old. Deletes at most EXCESS_AT_MOST records beyond the limit per run that ends, in
--- case the limit was lowered. `before`: how many there were before this run.
+-- Keeps the newest of each kind. Deletes at most EXCESS_AT_MOST records beyond the limit per run that ends, in case the limit was lowered.
+-- `before`: how many there were before this run; `aged`: also deletes those that are too old.
 local EXCESS_AT_MOST = 500
-local function prune(set, before, size, most, age, now)
-  if before == 0 and size <= most then return end
+local function prune(set, before, size, most, age, now, aged)
+  if size <= most and (before == 0 or not aged) then return end
   local oldest = now - age
   if size > most then
     local ids, popped = {}, redis.call("ZPOPMIN", set, math.min(size - most, EXCESS_AT_MOST))
@@ -74,8 +74,11 @@ local function prune(set, before, size, most, age, now)
     -- All others are newer.
     if tonumber(popped[#popped]) >= oldest then return end
   end
-  forget(set, redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(oldest), "LIMIT", 0, 100))
+  if aged then forget(set, redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(oldest), "LIMIT", 0, 100)) end
 end
+
+-- The reconciler deletes each record when it is too old. If a task's limit was lowered since, its ends do, once an hour at most.
+local AGED_EACH = 3600000
 
 -- Number of successes and failures that are kept, and for how long each. `given`: the task's `keep`.
 local KEEP = { tonumber(A.successes), tonumber(A.failures), tonumber(A.successesFor), tonumber(A.failuresFor) }
@@ -120,7 +123,8 @@ end
 local function sumOf(outcome) return F.failures[outcome] and "failureMs" or F.successes[outcome] and "successMs" or nil end
 
 -- Statistics of the run's task with its end: the fields to set, the kinds of its open incidents, if there are any, the outcome of the last
--- run until now, whether a run has failed, and the sum that the run's time goes into, and that time. `survived`: an attempt counts as a crash until its end takes that back. Reads only.
+-- run until now, whether a run has failed, the sum that the run's time goes into, and that time, and the end of the last run, nil none. `survived`: an
+-- attempt counts as a crash until its end takes that back. Reads only.
 local function counted(run, outcome, now, started, reopened, survived)
   local failed, nothing, nowText = F.failures[outcome], outcome == "nothing-to-do", whole(now)
   local took = timeTaken(now, started, reopened)
@@ -139,7 +143,7 @@ local function counted(run, outcome, now, started, reopened, survived)
     add(set, "starts", attempts .. " " .. crashes .. " " .. inARow .. starts)
   end
   local inARow, last, finished, lastMs, success, hasFailed = readEnds(was[2])
-  local before = last ~= "-" and last or nil
+  local before, lastEnd = last ~= "-" and last or nil, tonumber(finished)
   if nothing then
     add(set, "lastChecked", nowText)
   elseif outcome ~= "dropped" and (started or outcome ~= "cancelled") then
@@ -154,7 +158,7 @@ local function counted(run, outcome, now, started, reopened, survived)
     if not nothing then success = nowText end
   end
   add(set, "ends", table.concat({ inARow, last, finished, lastMs, success, hasFailed }, " "))
-  return set, was[4], before, hasFailed == "1", sum, took
+  return set, was[4], before, hasFailed == "1", sum, took, lastEnd
 end
 
 -- Tasks whose last run has ended in this script, by its outcome: changes of the set of that outcome.
@@ -206,6 +210,8 @@ end
 
 -- Number of runs that this script has ended, by outcome, and the ms that they took, by `successMs` and `failureMs`.
 local ended = {}
+-- Lists of BullMQ that their jobs may have joined.
+local grown = {}
 
 -- Makes the run final: moves it from its task's open runs to its history and the journal. A task that waits for this run
 -- gets its next time, and its pending occurrences are checked. Call `afterEnds` after the last one of a script.
@@ -237,7 +243,7 @@ local function finish(run, outcome, now, more)
   local lateAt, most
   -- Before this run counts among the usual ones.
   if watch then lateAt, most = watchOf(run, watch) end
-  local counts, incidents, before, hasFailed, sum, took = counted(run, outcome, now, started, reopened, more.survived)
+  local counts, incidents, before, hasFailed, sum, took, lastEnd = counted(run, outcome, now, started, reopened, more.survived)
   local succeededBefore, failedBefore = redis.call("ZCARD", run.history), hasFailed and redis.call("ZCARD", run.failures) or 0
   -- If corrupt data is in the way, the reads have failed by now, and nothing is half done.
   if more.job and not more.job() then return false end
@@ -251,14 +257,17 @@ local function finish(run, outcome, now, more)
   ended[outcome] = (ended[outcome] or 0) + 1
   if sum then ended[sum] = (ended[sum] or 0) + took end
   local failed = F.failures[outcome]
+  if not failed then grown.completed = true end
+  if not F.successes[outcome] then grown.failed = true end
   journal[run.id] = nowText
   -- In the order of ends, even if the clock went back.
   local set, newest = failed and run.failures or run.history, nil
-  if (failed and failedBefore or succeededBefore) > 0 then newest = tonumber(redis.call("ZREVRANGE", set, 0, 0, "WITHSCORES")[2]) end
+  if (failed and failedBefore or succeededBefore) > 0 then newest = tonumber(redis.call("ZREVRANGE", set, "0", "0", "WITHSCORES")[2]) end
   local added = redis.call("ZADD", set, newest and newest > now and whole(newest + 1) or nowText, run.id)
   local successes, failures, successesFor, failuresFor = keepOf(keep)
-  prune(run.history, succeededBefore, succeededBefore + (failed and 0 or added), successes, successesFor, now)
-  prune(run.failures, failedBefore, failedBefore + (failed and added or 0), failures, failuresFor, now)
+  local aged = not lastEnd or math.floor(now / AGED_EACH) ~= math.floor(lastEnd / AGED_EACH)
+  prune(run.history, succeededBefore, succeededBefore + (failed and 0 or added), successes, successesFor, now, aged)
+  prune(run.failures, failedBefore, failedBefore + (failed and added or 0), failures, failuresFor, now, aged)
   local over = now + (failed and A.failedFor or A.completedFor)
   runChecks[run.id] = whole(over)
   -- A one-off task is deleted with the record of its run. If that is not kept, the task must be deleted here.
@@ -304,7 +313,9 @@ local function checkExcess(list, excess, now)
   redis.call("ZADD", unpack(due))
 end
 
-local function excessOf(list) return redis.call("ZCARD", bullKey(list)) - MOST_JOBS[list] end
+-- Jobs in a list, as far as this script has counted them.
+local listed = {}
+local function excessOf(list) return (listed[list] or redis.call("ZCARD", bullKey(list))) - MOST_JOBS[list] end
 
 -- Adds the ends to the queue's counts and indexes, and sets the times of the parts in `next`.
 local function afterEnds()
@@ -313,8 +324,8 @@ local function afterEnds()
   updateIndex(K.journal, journal)
   updateIndex(K.runs, runChecks)
   -- One check removes many, so it begins when they are a tenth too many.
-  for list, most in pairs(MOST_JOBS) do
-    if excessOf(list) > most / 10 then checkExcess(list, 1, whole(nowMs())) end
+  for list in pairs(grown) do
+    if excessOf(list) > MOST_JOBS[list] / 10 then checkExcess(list, 1, whole(nowMs())) end
   end
   for outcome, changes in pairs(lasts) do tried(updateIndex, ours(F.keys.lastOutcome, outcome), changes) end
   rearm(F.parts.runs, K.runs)

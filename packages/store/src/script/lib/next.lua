@@ -3,7 +3,7 @@
 
 -- Sets the part's time to that of the first member of `source`. Returns it, or nil.
 local function rearm(part, source)
-  local head = redis.call("ZRANGE", source, 0, 0, "WITHSCORES")[2]
+  local head = redis.call("ZRANGE", source, "0", "0", "WITHSCORES")[2]
   if head then
     redis.call("ZADD", K.next, head, part)
   else
