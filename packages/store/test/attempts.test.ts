@@ -122,6 +122,17 @@ onEveryEngine("the number of an attempt", (connection) => {
     expect(await start({ worker: "w2" })).toMatchObject({ word: "WAIT", until: bench.clock.now + 300_000 });
   });
 
+  it("keeps the time at which it failed if its end is sent again later", async () => {
+    const { fence } = await begin();
+    expect(await settle(fence, { error: "no" })).toBe("OK");
+    const clockOf = (key: string) => key.endsWith("~clock");
+    const kept = async () => Object.entries(await bench.dump()).filter(([key]) => !clockOf(key));
+    const before = await kept();
+    await bench.clock.advance(1_000);
+    expect(await settle(fence, { error: "no" })).toBe("OK");
+    expect(await kept()).toEqual(before);
+  });
+
   it("is the same if the job was handed back or its items are done: nothing is counted", async () => {
     const first = await begin();
     const since = bench.clock.now;
