@@ -60,3 +60,21 @@ it("a shard with only such tasks due makes no progress, and is left alone for a 
   expect(await claim()).toMatchObject({ left: [String(SHARD)], decided: [], refused: [] });
   await bench.close();
 });
+
+it("a run whose job was retried outside is in the way: found after one refusal", async () => {
+  const bench = await Bench.open(redis.url);
+  const node = claimsOn(bench);
+  await bench.put({ id: "t" });
+  await bench.clock.set(START + 10_000);
+  await node.claim(QUEUE);
+  await bench.workAll();
+  await bench.store.runs.reconcile(QUEUE);
+  await bench.clock.set(START + 20_000);
+  await bench.store.runs.reconcile(QUEUE);
+  await (await bench.jobs())[0]?.retry("completed");
+  expect(await node.claim(QUEUE)).toMatchObject({
+    decided: [{ task: "system/t", outcome: "skipped" }],
+    refused: [{ task: "system/t", status: "OVERLAP" }],
+  });
+  await bench.close();
+});

@@ -103,12 +103,12 @@ export class Bench {
 
   /**
    * The read half of a claim, separate from the commit, so that a test can act in between.
-   * @param again reads the task by its name, as a node does after a refusal
+   * @param again as a node reads it after a refusal
    */
   async read(id: string, owner = "system", again = false): Promise<Half> {
     const local = `${owner}/${id}`;
     const shard = shardOf(local);
-    const which = again ? { names: [local] } : {};
+    const which = again ? { names: [local], final: true } : {};
     const { now, entries } = await this.store.claims.readDue(QUEUE, shard, 50, which);
     const items = entries.flatMap((entry): ClaimItem[] => {
       const { task } = entry;

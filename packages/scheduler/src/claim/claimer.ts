@@ -231,7 +231,8 @@ export class Claimer {
     const names = wanted.map(({ local }) => local);
     // Their times are known: none is lost because the clock of Redis is slightly behind.
     const until = Math.max(by ?? 0, ...wanted.map(({ at }) => at));
-    const { planned } = await this.#read(visit, [], names.length, { names, by: until });
+    const final = wanted.some(({ refusals }) => refusals > 0);
+    const { planned } = await this.#read(visit, [], names.length, { names, by: until, final });
     visit.plan.fill(wanted, planned);
   }
 

@@ -26,6 +26,8 @@ export interface WhichDue {
   readonly others?: readonly number[] | undefined;
   /** Nothing is read if more is due than the limit. */
   readonly whole?: boolean | undefined;
+  /** Final runs that live again count as in the way: a commit was refused. Without it only the commit asks for them. */
+  readonly final?: boolean | undefined;
 }
 
 /** A task's entry in the due index of its shard. `at`: UTC ms of Redis time. */
@@ -55,7 +57,7 @@ const COUNTED = 100_000;
 const READ_DUE = script("read-due", {
   once: "reads",
   keys: ["dues[]", "priorities", "frozen", "late"],
-  args: ["limit", "names", "by", "whole"],
+  args: ["limit", "names", "by", "whole", "final"],
   uses: [RECKON, QUOTA, LATE],
   answer: answers<[now: number, more: string, frozen: FrozenReply, late: string, ...tasks: string[]]>(),
 });
@@ -107,6 +109,7 @@ export class DueReads {
         names: [...names.values()].map((some) => some.join(" ")).join(";"),
         by: which.by,
         whole: which.whole,
+        final: which.final,
       },
     );
     const behindSince = late === "" ? undefined : Number(late);

@@ -3,7 +3,7 @@
 --
 -- K.dues: due indexes of one shard or several; K.frozen: the freezes
 -- A.limit: batch size; A.names: to read, for each index in turn, separated by spaces, and the indexes by `;` ("": what is due first, at the same
--- instant the higher priority first, and without final runs that live again: the commit finds those, and their tasks are then read by name); A.by: due by ("" now; later is a read ahead); A.whole: "1": reads nothing if more is due
+-- instant the higher priority first); A.final: "1": also final runs that live again, which a commit has found; A.by: due by ("" now; later is a read ahead); A.whole: "1": reads nothing if more is due
 -- Returns: { now, "1" if more is due, { revision and list of the
 --            freezes and quotas, if there are any, and the owners whose quota of waiting jobs is used up }, the time since which claims
 --            have left something overdue ("" they have not), then of each task in
@@ -99,7 +99,7 @@ local function read(name)
     -- If runs may overlap, or there were none yet, no run can block it. (A pending occurrence may have a policy of its own.)
     said = name .. NO_RUN .. scores[name] .. F.separator
   else
-    local run, here, over = reckon(name, open, ours(F.keys.open, name), A.names ~= "")
+    local run, here, over = reckon(name, open, ours(F.keys.open, name), A.final == "1")
     said = table.concat({ name, run, here, run ~= "" and begunAt(run) or "", table.concat(over, " "), scores[name], "" }, F.separator)
   end
   -- Prepended to the first field, because each intermediate text costs as much as its length.
