@@ -37,8 +37,6 @@ local function settle(run)
   -- The attempt reached its end: it was not a crash. (An attempt that vanished without a report stays one.)
   local survived = was[1] ~= "queued" and outcome ~= "crashed" and outcome ~= "lost"
   if outcome == "" then
-    -- A resend: the attempt has ended, and another one follows.
-    if error ~= "" and was[1] == "queued" and redis.call("HEXISTS", run.key, "e:" .. was[5]) == 1 then return "OK" end
     if survived and redis.call("EXISTS", run.task) == 1 then
       local attempts, crashes, _, starts = readStarts(redis.call("HGET", run.stats, "starts"))
       redis.call("HSET", run.stats, "starts", attempts .. " " .. whole(crashes - 1) .. " 0" .. starts)
