@@ -137,6 +137,7 @@ async function lateness(crowd) {
 }
 
 const rounds = [];
+/** @type {{ alone: number[], crowded: number[] }} */
 const small = { alone: [], crowded: [] };
 // Node.js compiles hot code first, which the warm-up rounds leave out.
 for (let round = -options.warmup; round < ROUNDS; round++) {

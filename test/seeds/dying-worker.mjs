@@ -40,7 +40,7 @@ const worker = new Worker({
   connection: REDIS_URL,
   namespace: CARILLON_NAMESPACE,
   types: [work, fanOut, oneItem],
-  lockDuration: 1_000,
+  lockDuration: 2_000,
   stalledInterval: 200,
   logger: { debug() {}, info() {}, warn() {}, error() {} },
 });
