@@ -258,7 +258,7 @@ describe("import", () => {
     const out = join(folder, "pg-boss.json");
     await cli(["import", "pg-boss", "--out", out], JSON.stringify(rows));
     const { defaults, tasks } = JSON.parse(readFileSync(out, "utf8"));
-    expect(defaults).toEqual({ overlap: "allow", catchUp: "skip", enabled: false });
+    expect(defaults).toEqual({ overlap: "allow", catchUp: "skip", timeLimit: "900s", enabled: false });
     expect(tasks).toMatchObject([
       { id: "a", queue: "a", schedule: { timezone: "UTC" } },
       { id: "b", retry: { attempts: 3 }, schedule: { timezone: "Asia/Tokyo" } },
