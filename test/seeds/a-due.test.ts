@@ -199,9 +199,7 @@ describe("A4 a run still going skips the next occurrence, and due moves on", () 
 describe("A4 a run that came between a decision and its commit", () => {
   test("a job is retried meanwhile, by plain BullMQ: the occurrence waits for it", async () => {
     const queue = stand.queue("bells");
-    const { client, clock, tick } = await beforeCommit(async () =>
-      (await queue.getJob(id))?.retry("failed"),
-    );
+    const { client, clock, tick } = await beforeCommit(async () => (await queue.getJob(id))?.retry("failed"));
     await client.put({ ...bell, schedule: { every: "1m" } });
     const triggered = await client.trigger("t");
     const id = triggered.outcome === "enqueued" ? triggered.run : "";

@@ -432,7 +432,11 @@ describe("the liveness of a node", () => {
     };
     const { serverTime } = own;
     own.serverTime = async () => (await serverTime.call(own)) + jump;
-    // Committed one at a time: a commit uses the server's real clock, and does not enqueue future occurrences.
+    // A commit uses the server's real clock, and makes no decision of a later time.
+    const { pack } = own.claims;
+    own.claims.pack = (queue, item, token, now, options) =>
+      pack.call(own.claims, queue, item, token, now - jump, options);
+    // Committed one at a time, and future occurrences are not enqueued.
     await put("q", { id: "t", schedule: { every: "1s" }, overlap: "allow", catchUp: "all" });
     await scheduler.start();
     await once(scheduler, "decided");

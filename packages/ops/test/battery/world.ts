@@ -17,6 +17,7 @@ const OWNER = "acme";
 const NAMESPACE = "battery";
 const CLOCK = `{${NAMESPACE}}:~clock`;
 const CLOCK_LUA = `local clock = tonumber(redis.call("GET", "${CLOCK}"))
+local time = redis.call("TIME")
 local function nowMs() return clock end
 local function nowMicros() return string.format("%.0f", clock * 1000) end`;
 
