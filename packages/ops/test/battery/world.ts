@@ -115,6 +115,7 @@ export class World {
   #store(): Store {
     const options = { connection: this.#server.url, namespace: NAMESPACE, readyTimeout: 20_000 };
     const store = new Store(withSeams(options, { time: { lua: CLOCK_LUA } }));
+    store.serverTime = async () => this.now;
     this.#open.push(store);
     return store;
   }
