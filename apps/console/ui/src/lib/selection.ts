@@ -31,6 +31,6 @@ export function useSelection<Row>(
   return {
     ...{ rows, isAll, has, choose },
     toggle: (row) =>
-      choose(isAll ? [row] : has(row) ? rows.filter((one) => keyOf(one) !== keyOf(row)) : [...rows, row]),
+      choose(isAll ? [] : has(row) ? rows.filter((one) => keyOf(one) !== keyOf(row)) : [...rows, row]),
   };
 }
