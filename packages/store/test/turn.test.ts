@@ -404,6 +404,27 @@ onEveryEngine("a turn", (connection) => {
     await own.close();
   });
 
+  it.each(["wait", "prioritized"])(
+    "ends runs although foreign data is in place of %s, also when it is sent again",
+    async (list) => {
+      const own = await Bench.open(connection());
+      await add(own, 2);
+      const { link, keys } = internalsOf(own.store);
+      const [lane] = lanesOf(own);
+      const [first, second] = (await lane.next(2)([])).jobs as [Taken, Taken];
+      const { fence, ...end } = endOf(own, second);
+      await link.ask((client) => client.set(own.queue().toKey(list), "foreign"));
+      const finish = lane.next(2);
+      const ends = [endOf(own, first), { ...end, fence: fence - 1 }];
+      for (let sent = 0; sent < 2; sent++) expect((await finish(ends)).words).toEqual(["OK", "ASK"]);
+      expect(await own.store.runs.get(QUEUE, first[0])).toMatchObject({ state: "final" });
+      const journal = await link.ask((client) => client.zscore(keys.queue(QUEUE).journal, first[0]));
+      expect(journal).not.toBeNull();
+      expect((await lane.next(2)([{ ...end, fence }])).error).toContain("WRONGTYPE");
+      await own.close();
+    },
+  );
+
   it.each([0, 1])("does not start a run whose task was deleted, after %d starts", async (starts) => {
     const own = await Bench.open(connection());
     await add(own, 2);

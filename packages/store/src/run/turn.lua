@@ -104,7 +104,7 @@ elseif number == A.number then
   return answer()
 end
 
--- What is kept of this turn. It is written first as it will be if each end succeeds and nothing is taken.
+-- The record of this turn. It is first written as it will be if each end succeeds and nothing is taken.
 local record, kept = "", nil
 local function keepTurn(words)
   local text = A.number .. " " .. words .. record
@@ -122,12 +122,13 @@ for item in eachItem do
 end
 bullEnded()
 
--- Jobs that may be taken without a look whether there are any: a turn without ends is sent because one waits.
+-- Number of takes before the next check whether jobs wait: a turn without ends is sent because one does.
 local likely = itemCount == 0 and 1 or 0
 for n = 1, tonumber(A.take) do
   if n > likely then
     if bullIsEmpty() then break end
-    likely = n - 1 + bullWaits()
+    -- If foreign data is in the way, the take reports it.
+    likely = n - 1 + (tried(bullWaits) or 0)
   end
   local token = tokenOf(n)
   local got, failed = tried(bullTake, token)
