@@ -92,6 +92,7 @@ export class Plan {
 
   /** Takes names from the backlog, unless enough tasks for all commits are waiting. @param most at a time */
   deal(now: number, parts: ReadonlySet<Part>, most: number, room: boolean): void {
+    if (this.backlog.empty) return;
     let ready = 0;
     for (const one of this.#all) if (one.from <= now && parts.has(one.shard)) ready += 1;
     if (ready >= most || this.#all.length >= TASKS_AT_MOST || (ready > 0 && !room)) return;
