@@ -1,3 +1,4 @@
+import { parseLocalName } from "@carillon/core/internal";
 import type { DueName, DueRange } from "@carillon/store";
 import type { Part } from "../part.js";
 
@@ -64,7 +65,7 @@ class Deal {
   #turns = this.#shares.values();
 
   add(name: DueName): void {
-    const owner = name.local.slice(0, name.local.indexOf("/"));
+    const { owner } = parseLocalName(name.local);
     let share = this.#shares.get(owner);
     if (!share) {
       share = new Share(owner);

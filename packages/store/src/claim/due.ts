@@ -1,4 +1,4 @@
-import { type DueOwner, isRunId, nominalOf, shardOf } from "@carillon/core/internal";
+import { type DueOwner, grouped, isRunId, nominalOf, parseLocalName, shardOf } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
@@ -94,12 +94,7 @@ export class DueReads {
   /** Reads due tasks of a shard, in the order of their times and, at one instant, of their priorities. */
   async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
-    const names = new Map<number, string[]>();
-    for (const name of which.names ?? []) {
-      const some = names.get(shardOf(name));
-      if (some) some.push(name);
-      else names.set(shardOf(name), [name]);
-    }
+    const names = grouped(which.names ?? [], shardOf);
     const shards = which.names ? [...names.keys()] : [shard, ...(which.others ?? [])];
     const [now, more, frozen, late, ...tasks] = await this.#scripts.run(
       READ_DUE,
@@ -146,7 +141,7 @@ export class DueReads {
     while (ranges.length > 0 && read < COUNTED) {
       const { names, unread } = await this.#names(queue, ranges);
       for (const { local } of names) {
-        const owner = local.slice(0, local.indexOf("/"));
+        const { owner } = parseLocalName(local);
         counts.set(owner, (counts.get(owner) ?? 0) + 1);
       }
       read += names.length;
