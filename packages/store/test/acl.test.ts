@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { REDIS_TIME, Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -95,6 +96,20 @@ describe("deploy/redis/carillon.acl", () => {
       ...theirs,
     ];
     expect(granted("app")).toEqual(sorted(wanted));
+  });
+
+  it("lets a node read the names of a backlog, with priorities too", async () => {
+    const connection = `redis://carillon-node:change-me-node@127.0.0.1:${redis.port}`;
+    const store = new Store({ connection });
+    const { due, priorities } = internalsOf(store).keys.queue("q");
+    await admin.zadd(due(0), 1, "system/a");
+    const ranges = [{ shard: 0, by: 1 }];
+    const name = { shard: 0, local: "system/a", at: 1 };
+    const names = async () => (await store.claims.dueNames("q", ranges)).names;
+    expect(await names()).toEqual([{ ...name, priority: 0 }]);
+    await admin.hset(priorities, "system/a", 3);
+    expect(await names()).toEqual([{ ...name, priority: 3 }]);
+    await store.close();
   });
 
   it("grants a viewer only those of them that read", async () => {

@@ -1,5 +1,6 @@
 import { type DueOwner, grouped, isRunId, nominalOf, parseLocalName, shardOf } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
+import { readEach } from "../redis/hashes.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
 import { LATE, QUOTA, RECKON } from "../script/libraries.js";
@@ -128,8 +129,18 @@ export class DueReads {
     queue: string,
     ranges: readonly DueRange[],
   ): Promise<{ names: DueName[]; unread: DueRange[] }> {
-    const { names, unread } = await this.#names(queue, ranges);
-    return { names: await this.#withPriorities(this.#keys.queue(queue).priorities, names), unread };
+    const { priorities: key } = this.#keys.queue(queue);
+    const [{ names, unread }, prioritized] = await Promise.all([
+      this.#names(queue, ranges),
+      this.#link.ask((client) => client.exists(key)),
+    ]);
+    if (prioritized === 0 || names.length === 0) return { names, unread };
+    const [stored = []] = await readEach(this.#link, [["hmget", key, ...names.map(({ local }) => local)]]);
+    const ranked = names.map((one, i) => ({
+      ...one,
+      priority: /^\d+$/.test(stored[i] ?? "") ? Number(stored[i]) : 0,
+    }));
+    return { names: ranked, unread };
   }
 
   /** The owner with most of what is due by a time. Undefined: nothing is. */
@@ -181,19 +192,6 @@ export class DueReads {
         unread.push({ ...range, pass: pass + NAMES });
     }
     return { names, unread };
-  }
-
-  async #withPriorities(key: string, names: DueName[]): Promise<DueName[]> {
-    if (names.length === 0) return names;
-    const stored = await this.#link.ask(async (client) =>
-      // Foreign data counts as none.
-      (await client.type(key)) === "hash" ? client.hmget(key, ...names.map(({ local }) => local)) : undefined,
-    );
-    if (!stored) return names;
-    return names.map((one, i) => ({
-      ...one,
-      priority: /^\d+$/.test(stored[i] ?? "") ? Number(stored[i]) : 0,
-    }));
   }
 
   /** Time of the last claim that left something overdue. */
