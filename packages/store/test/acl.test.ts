@@ -131,11 +131,14 @@ describe("deploy/redis/carillon.acl", () => {
     await store.close();
   });
 
-  it("grants an application the commands that our TypeScript sends", async () => {
+  it.each([
+    ["a node", "node", ["store", "scheduler"]],
+    ["an application", "app", ["store", "scheduler", "sdk"]],
+  ])("grants %s the commands that our TypeScript sends", async (_who, user, packages) => {
     const commands = new Set(((await admin.call("COMMAND")) as [string][]).map(([name]) => name));
-    const sent = ["store", "scheduler", "sdk"].flatMap(sentBy).filter((name) => commands.has(name));
+    const sent = packages.flatMap(sentBy).filter((name) => commands.has(name));
     expect(sent).toContain("hmget");
-    expect(sent.filter((name) => !granted("app").includes(name))).toEqual([]);
+    expect(sent.filter((name) => !granted(user).includes(name))).toEqual([]);
   });
 
   it("grants no command that Redis calls dangerous, except two", async () => {
