@@ -4,6 +4,7 @@ import { Cluster, type Redis } from "ioredis";
 import { ONCE_ARGS } from "../marks.js";
 import { failsForAll } from "../redis/redis-error.js";
 import { type Parts, Repository } from "../repository.js";
+import { FACTS } from "../script/facts.js";
 import { BULL, BULL_PAUSE, ONCE } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import {
@@ -185,7 +186,7 @@ export class QueueRepository extends Repository {
       const [held, score, [own, any]] = await Promise.all([
         client.zcard(keys.places(owner)),
         client.zscore(keys.waiting(owner), `${shardOf(local)} ${local}`),
-        client.hmget(keys.limits, owner, "*"),
+        client.hmget(keys.limits, owner, FACTS.anyOwner),
       ]);
       const limit = own ?? any ?? undefined;
       return { held, waits: score !== null, limit: limit === undefined ? undefined : Number(limit) };
