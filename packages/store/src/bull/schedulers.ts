@@ -74,15 +74,14 @@ export async function readBullSchedulers(
   for (const one of queues) {
     const base = `${prefix}:${one}:`;
     const [version, paused] = await redis.hmget(bullMeta(base), "version", "paused");
-    const first = found.length;
+    const known = { queue: one, version: version?.replace(/^bullmq:/, ""), paused: paused === "1" };
+    const own: BullScheduler[] = [];
     const members = await redis.zrange(bullRepeats(base), 0, "-1", "WITHSCORES");
     const pairs = members.flatMap((id, i) => (i % 2 ? [] : [[id, Number(members[i + 1])] as const])).sort();
     for (let from = 0; from < pairs.length; from += CHUNK) {
       const read = pairs.slice(from, from + CHUNK).map(([id, score]) => readOne(redis, base, id, score));
-      const known = { queue: one, version: version?.replace(/^bullmq:/, ""), paused: paused === "1" };
-      found.push(...(await Promise.all(read)).map((rest) => ({ ...known, ...rest })));
+      own.push(...(await Promise.all(read)).map((rest) => ({ ...known, ...rest })));
     }
-    const own = found.splice(first);
     const waiting = own.length > 0 ? await openJobs(redis, base) : 0;
     const others = Math.max(0, waiting - own.filter(({ alive }) => alive).length);
     found.push(...own.map((rest) => ({ ...rest, waiting: others })));
