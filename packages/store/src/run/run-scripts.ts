@@ -256,7 +256,7 @@ export const START_ITEM = script("start-item", {
   once: "fence",
   keys: ["run", "items", "task", "stats", "open", "left", "job"],
   args: ["index", "token", "made", "pid", "worker"],
-  uses: [BULL, CRASH, ITEM],
+  uses: [BULL, STATS, CRASH, ITEM],
   answer: answers<
     | ["OK", attempt: number, left: number | "", key: string]
     | ["LOST"]
