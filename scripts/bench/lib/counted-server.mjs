@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, redisBinary } from "@carillon/testing";
 import { Redis } from "ioredis";
+import { callsOf, field } from "./server.mjs";
 
 /**
  * Functions of Redis and Lua whose instructions are counted with those that they call. The first two are found in every build; the others
@@ -40,17 +41,20 @@ export async function startCountedServer() {
     );
     child.once("exit", resolve);
   });
+  const failed = ended.then((code) => {
+    throw new Error(`Redis did not start in valgrind (exit code ${code}).`);
+  });
   const url = `redis://127.0.0.1:${port}`;
   const admin = new Redis(url, { maxRetriesPerRequest: null });
   admin.on("error", () => {}); // until it listens
-  await Promise.race([admin.ping(), ended]);
+  await Promise.race([admin.ping(), failed]);
   const control = (option) =>
     execFileSync("callgrind_control", [option, String(child.pid)], { stdio: "pipe" });
   let dumps = 0;
   return {
     url,
     async version() {
-      return /redis_version:(\S+)/.exec(await admin.info("server"))?.[1];
+      return field(await admin.info("server"), "redis_version");
     },
     /** Instructions and calls of commands during that work. */
     async count(work) {
@@ -60,7 +64,7 @@ export async function startCountedServer() {
       await work();
       control("--dump");
       control("--instr=off");
-      const calls = callsOf(await admin.info("commandstats"));
+      const calls = sumsOf(callsOf(await admin.info("commandstats")));
       dumps += 1;
       return { ...instructionsOf(readFileSync(`${out}.${dumps}`, "utf8")), ...calls };
     },
@@ -92,12 +96,12 @@ function instructionsOf(text) {
 
 const RUNS_A_SCRIPT = new Set(["eval", "evalsha", "fcall"]);
 
-function callsOf(info) {
-  const calls = [...info.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)].map(([, name, n]) => [name, Number(n)]);
+/** @param calls by command */
+function sumsOf(calls) {
   const sum = (some) => some.reduce((total, [, n]) => total + n, 0);
   return {
-    scriptCalls: sum(calls.filter(([name]) => RUNS_A_SCRIPT.has(name))),
-    commandCalls: sum(calls),
+    scriptCalls: sum([...calls].filter(([name]) => RUNS_A_SCRIPT.has(name))),
+    commandCalls: sum([...calls]),
     byCommand: Object.fromEntries(calls),
   };
 }

@@ -61,10 +61,7 @@ class Server {
 
   /** Calls by command, including those in scripts. */
   async calls() {
-    const info = await this.admin.info("commandstats");
-    return new Map(
-      [...info.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
-    );
+    return callsOf(await this.admin.info("commandstats"));
   }
 
   /** Commands, including those in scripts and without these queries, and CPU seconds, since its start. */
@@ -108,6 +105,13 @@ class Server {
   }
 }
 
-function field(info, name) {
+/** @param info the section `commandstats` */
+export function callsOf(info) {
+  return new Map(
+    [...info.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
+  );
+}
+
+export function field(info, name) {
   return new RegExp(`^${name}:(.*)\\r?$`, "m").exec(info)?.[1]?.trim() ?? "?";
 }
