@@ -1,6 +1,6 @@
 // 10,000 tasks due at one instant: three nodes as processes, with all defaults and without workers, from the first due
 // time to the last commit; compared with BullMQ's addBulk of the same job data by one client. Rounds alternate on one
-// Redis. Then how late the tasks of ten owners are, six each, alone and with a crowd of another owner at the same instant.
+// Redis. Then the lateness of six tasks of each of ten owners, alone and with a crowd of another owner at the same instant.
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -123,7 +123,7 @@ async function theirs(jobs) {
   return result;
 }
 
-/** How late the tasks of small owners are, in ms. @param crowd number of tasks of one owner at the same instant */
+/** Lateness of the tasks of small owners, in ms. @param crowd number of tasks of one owner at the same instant */
 async function lateness(crowd) {
   const small = 60;
   // By name the crowd comes first.

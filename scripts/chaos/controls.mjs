@@ -279,7 +279,7 @@ class Stage {
   async owner(nodes) {
     await eventually(async () => {
       const fields = await this.servers.admin.hkeys(`{${this.namespace}}:nodes`);
-      // A field is an id, and which of the processes that had it.
+      // A field is an id and, after a space, the process that has it.
       const live = new Set(fields.map((field) => field.split(" ")[0])).size;
       if (live < nodes.length) throw new Error(`${live} nodes live`);
     }, PATIENCE);

@@ -119,7 +119,7 @@ export function heldStill(found, { holds, specs, jumps, observer, acks }, { queu
   }
 }
 
-/** Whether it held at a time that the Redis clock showed twice, both times: it was in force before the clock went back, and had not ended. */
+/** Whether it was in force both times that the Redis clock showed a time: it began before the clock went back, and had not ended. */
 function holdsTwice({ mono, to, lifted }, { at, mono: { before, after } }) {
   return mono < before && (to > at || lifted > after);
 }

@@ -154,7 +154,7 @@ function queueKeys(namespace: string, queue: string) {
     planned: (calendar: string) => `${ours}${prefix.planned}${calendar}`,
     /** Sorted set: backfills by the time of their next check. */
     backfills: `${ours}backfills`,
-    /** String: the call that may put replays, or backfills of what was not run yet: the one that asked last. */
+    /** String: the call that may put replays, or backfills of occurrences that have not run: the one that asked last. */
     replaying: `${ours}replaying`,
     /** Hash: a backfill. */
     backfill: (id: string) => `${ours}${prefix.backfill}${id}`,

@@ -228,7 +228,7 @@ export class Registry extends Repository {
     return withoutReplaced(await this.listedNodes());
   }
 
-  /** The nodes with those that were started again since they ended. */
+  /** All nodes on the list, also those that were started again since they ended. */
   async listedNodes(): Promise<NodeInfo[]> {
     return readNodes(await this.link.ask((client) => client.hgetall(this.keys.nodes)));
   }

@@ -49,7 +49,7 @@ export class SetRepository extends Repository {
     return { subject: `set:${name}`, number: generation };
   }
 
-  /** Refuses from here on all that applies before this one send: in these queues, and for calendars and sets. */
+  /** Raises the guard: from here on, earlier applies write nothing more in these queues, and change no calendars and sets. */
   async raise({ subject, number }: Guard, queues: readonly string[]): Promise<void> {
     for (const key of [this.keys.sets, ...queues.map((queue) => this.keys.queue(queue).tasks)])
       await this.scripts.run(RAISE_GUARD, { guards: guardsKey(key) }, { subject, number });

@@ -1,4 +1,4 @@
-// A Redis whose instructions are counted: it runs in callgrind, some fifty times slower, whatever else the machine does.
+// A Redis whose instructions are counted, whatever else the machine does: it runs in callgrind, some fifty times slower.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

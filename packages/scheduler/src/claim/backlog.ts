@@ -2,9 +2,9 @@ import { parseLocalName } from "@carillon/core/internal";
 import type { DueName, DueRange } from "@carillon/store";
 import type { Part } from "../part.js";
 
-/** Most names that are kept of a queue. Beyond that an owner's oldest and newest ones are, the same number for each owner. */
+/** Most names that are kept of a queue. Of more, each owner keeps the same number: its oldest and its newest. */
 const NAMES_AT_MOST = 100_000;
-/** Time in ms after which what has come due meanwhile is read. */
+/** Time in ms after which names that have come due meanwhile are read. */
 const FRESH_AFTER = 50;
 
 /** Names of one owner's due tasks, taken in turn from the oldest and from the newest. At one instant the higher priority goes first. */
@@ -48,7 +48,7 @@ class Share {
     this.#oldest = all.reverse();
   }
 
-  /** @returns what is given up of more than `most` */
+  /** @returns the names beyond `most`, which are given up */
   trim(most: number): DueName[] {
     if (this.size <= most) return [];
     this.#added = this.#all();
@@ -60,7 +60,7 @@ class Share {
 
 /** Deals names out to owners in turn. The owner is the name's beginning. */
 class Deal {
-  /** The owners that have any, in the order of their turns. */
+  /** Owners with names, in the order of their turns. */
   readonly #shares = new Map<string, Share>();
   #turns = this.#shares.values();
 
@@ -94,14 +94,14 @@ class Deal {
 }
 
 /**
- * The names of all that is due in a queue, if that does not fit in a read. They are dealt out to owners in turn, so that each owner with
- * something due is among the first. What comes due while they are worked off is dealt out separately, and gets half of the turns.
+ * The names of all due tasks of a queue, if these do not fit in a read. They are dealt out to owners in turn, so that each owner with a
+ * due task is among the first. Names that come due meanwhile are dealt out separately, and get half of the turns.
  */
 export class Backlog {
   #old = new Deal();
   #fresh = new Deal();
   #turn = false;
-  /** Number of names of each shard, the earliest time of those that it had, and the time up to which it was read. */
+  /** By shard: the number of its names, the time of the first one that was read, and the time up to which they were read. */
   readonly #parts = new Map<Part, { count: number; at: number; by: number }>();
   #size = 0;
   /** Most names of one owner. */
@@ -117,7 +117,7 @@ export class Backlog {
     this.#unread = ranges;
   }
 
-  /** The ranges to read next: the rest of those that were begun, or else what has come due since. @param by or comes due until then */
+  /** The ranges to read next: the rest of those that were begun, or else the times since these. @param by end of such times */
   unread(parts: ReadonlySet<Part>, by: number): readonly DueRange[] {
     this.#unread = this.#unread.filter(({ shard }) => parts.has(String(shard)));
     if (this.#unread.length > 0) return this.#unread;
@@ -127,7 +127,7 @@ export class Backlog {
     return this.#unread;
   }
 
-  /** @param names those that were read of the unread ranges @param unread what is left of them */
+  /** @param names those that were read of the unread ranges @param unread the rest of these ranges */
   add(names: readonly DueName[], unread: readonly DueRange[]): void {
     const ranges = new Map(this.#unread.map((range) => [range.shard, range]));
     for (const name of names) {
@@ -159,7 +159,7 @@ export class Backlog {
     return name;
   }
 
-  /** A time at or before those of a shard's names. */
+  /** The time of the first name that was read of a shard. Undefined: it has no names. */
   first(part: Part): number | undefined {
     return this.#parts.get(part)?.at;
   }

@@ -252,7 +252,7 @@ export class Claimer {
   /** Reads names of a backlog. */
   async #readNames(visit: Visit, ranges: readonly DueRange[]): Promise<void> {
     const { queue, plan } = visit;
-    // What could not be read is found by another read of its shard.
+    // If this read fails, another read of these shards finds the names.
     plan.backlog.begin([]);
     const { names, unread } = await this.#store.claims.dueNames(queue, ranges);
     plan.backlog.begin(ranges);

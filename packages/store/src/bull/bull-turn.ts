@@ -80,7 +80,7 @@ local bullPack = { unpack = function(given) return given end }
 
 /**
  * `bullTake(token)` takes the next job, if there is one, and returns the result of BullMQ's script. It must not be called if `bullIsEmpty()`: then
- * it would do nothing, and know of no rate limit and no delayed job. `bullWaits()`: how many jobs wait. `bullLeave()` ends the takes of a script.
+ * it would do nothing, and know of no rate limit and no delayed job. `bullWaits()`: the number of jobs that wait. `bullLeave()` ends the takes of a script.
  * A: `clock` (of the worker, ms), `lock` (duration of a lock, ms), `worker` (its name).
  */
 export function bullTakeLua({ bullScript }: Bull): string {

@@ -31,7 +31,7 @@ export interface NewItems {
   readonly options: JobsOptions & { readonly attempts: number };
 }
 
-/** An item that is to be added. What an earlier run left keeps its deaths, its wait after a crash, and its idempotency key. */
+/** An item that is to be added. One that an earlier run left keeps its deaths, its wait after a crash, and its idempotency key. */
 export interface NewItem {
   readonly index: number;
   readonly item: Json;
@@ -65,7 +65,7 @@ export type ItemStart =
   | { readonly word: "OVER" }
   /** Its run has reached its time limit. */
   | { readonly word: "LIMIT" }
-  /** That number of its workers died: it is given up. */
+  /** It is given up after this number of deaths of its workers. */
   | { readonly word: "CRASHED"; readonly deaths: number }
   /** The wait after a crash, or the pause of its task, is not over before `until`; now it is `now`. Both by the clock of Redis. */
   | { readonly word: "WAIT"; readonly until: number; readonly now: number };
@@ -154,7 +154,10 @@ export class ItemRepository extends Repository {
     };
   }
 
-  /** An attempt at an item starts, unless it must not, or must wait. A death of its worker before is counted as a crash of its run and task. */
+  /**
+   * Starts an attempt at an item, unless it must not start, or must wait. If the worker of the attempt before died, this counts as a crash of
+   * its run and task.
+   */
   async start(
     item: TakenItem,
     by: { readonly made: number; readonly pid: number; readonly worker: string },

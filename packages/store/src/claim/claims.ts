@@ -271,8 +271,8 @@ export class ClaimRepository extends DueReads {
   }
 
   /**
-   * Runs the failed items of a run again, now, as a new run. A note of it stands with the items, so a repetition gets the same run as long as
-   * they are kept, even if the new run's record is deleted by then; unless the new run ended before it had items.
+   * Runs the failed items of a run again, now, as a new run. A note with the items names the new run. So a repetition gets the same run as
+   * long as the items are kept, even if its record is deleted by then; unless it ended before it had items.
    *
    * @param hasWork called if no run does them yet; throws if there is nothing to do
    * @throws `RUN_NOT_FOUND`, `TASK_NOT_FOUND`, `SKIPPED_OVERLAP`, `CONFLICT`

@@ -2,8 +2,9 @@
 -- Task, run and job keys are made here (what is due is known only here); all of them are in the queue's slot.
 --
 -- K.dues: due indexes of one shard or several; K.frozen: the freezes
--- A.limit: batch size; A.names: to read, for each index in turn, separated by spaces, and the indexes by `;` ("": what is due first, at the same
--- instant the higher priority first); A.final: "1": also final runs that live again, which a commit has found; A.by: due by ("" now; later is a read ahead); A.whole: "1": reads nothing if more is due
+-- A.limit: batch size; A.by: due by ("" now; later is a read ahead); A.whole: "1": reads nothing if more is due
+-- A.names: to read, for each index in turn, separated by spaces, and the indexes by `;` ("": the first due tasks, at the same instant the
+-- higher priority first); A.final: "1": also final runs that live again, which a commit has found
 -- Returns: { now, "1" if more is due, { revision and list of the
 --            freezes and quotas, if there are any, and the owners whose quota of waiting jobs is used up }, the time since which claims
 --            have left something overdue ("" they have not), then of each task in

@@ -39,8 +39,8 @@ interface Replies {
 type Read<Name extends keyof Replies> = readonly [name: Name, key: string, ...args: (string | number)[]];
 
 /**
- * Reads keys of one queue in one round trip. Undefined: the key holds another type (foreign data). A failure is never a reply: a connection
- * that ends meanwhile, say, fails the call, which may be repeated.
+ * Reads keys of one queue in one round trip. Undefined: the key holds another type (foreign data). Any other failure, such as a connection
+ * that ends meanwhile, fails the whole call, so that it can be repeated.
  *
  * @throws coded Redis errors
  */

@@ -28,7 +28,7 @@ export interface SlowCommand {
   readonly command: string;
   /** The address of the client that sent it, and its name, if it has one. */
   readonly client: string;
-  /** Whether Carillon sent it: the connections of applications that name theirs themselves are not known. */
+  /** Whether a connection with Carillon's name sent it. Connections that an application names itself do not count. */
   readonly ours: boolean;
 }
 

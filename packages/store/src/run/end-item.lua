@@ -12,7 +12,7 @@ local began = item.status == "active"
 local over = A.status ~= "waiting"
 -- It has not begun, so it waits as before.
 if not over and not began then return 1 end
--- Unless somebody cancelled the run, or this is sent again.
+-- Not counted if somebody cancelled the run, or if this is sent again.
 local left = A.left == "1" and item.status ~= A.status and state ~= "final" and not cancel
 local attempts, crashes, inARow, starts = readStarts(redis.call("HGET", K.stats, "starts"))
 item.status, item.details = A.status, A.details

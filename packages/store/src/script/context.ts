@@ -35,7 +35,7 @@ export interface ScriptContext {
 
 /**
  * Protects a thing that several callers change by many scripts, such as a set: whoever takes it over gets a higher number and raises the
- * guard in each slot concerned. From then on every script of the callers before is refused there, however late it arrives.
+ * guard in each slot concerned. From then on every script of earlier callers is refused there, however late it arrives.
  */
 export interface Guard {
   readonly subject: string;

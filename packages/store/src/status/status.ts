@@ -103,7 +103,7 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
     store.registry.nodes(),
     store.registry.workers(),
     store.freezes.list(),
-    // None is deleted by a reader.
+    // As of 0 none has expired, so none is deleted.
     store.alerts.silences(0),
     owner === undefined ? store.registry.queues() : store.tasks.queuesOf(owner),
   ]);

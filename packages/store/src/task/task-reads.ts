@@ -119,8 +119,8 @@ export class TaskReads extends Repository {
   }
 
   /**
-   * For each task the other queues that have one of the same owner and id. Looks `MOST_LOOKUPS` times at most: the last
-   * tasks of many are not in the answer.
+   * For each task the other queues that have one of the same owner and id. Reads `MOST_LOOKUPS` keys at most: the answer
+   * leaves out the last of many tasks.
    */
   async elsewhere(names: readonly TaskName[]): Promise<Map<TaskName, string[]>> {
     // Alerts and the watchdog have ids of their own.

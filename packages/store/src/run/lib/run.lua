@@ -77,7 +77,7 @@ local function prune(set, before, size, most, age, now, aged)
   if aged then forget(set, redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(oldest), "LIMIT", 0, 100)) end
 end
 
--- The reconciler deletes each record when it is too old. If a task's limit was lowered since, its ends do, once an hour at most.
+-- The reconciler deletes each record when it is too old. If a task's limit was lowered since, ends of its runs delete them, once an hour at most.
 local AGED_EACH = 3600000
 
 -- Number of successes and failures that are kept, and for how long each. `given`: the task's `keep`.

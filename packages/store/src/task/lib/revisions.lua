@@ -25,10 +25,10 @@ local function definitionOf(taskKey)
   return fields, n, flat
 end
 
--- The deleted tasks of the owner of this one: who deletes many loses the oldest of their own, and nobody else's.
+-- The deleted tasks of this one's owner. An owner who deletes many loses only the oldest of these.
 local function deletedOf(name) return ours(F.keys.deletedOf, ownerOf(name)) end
 
--- A deleted task is there again, or is forgotten. Returns whether it was kept.
+-- Takes a task from the deleted ones, because it was put again or is forgotten. Returns whether it was one of them.
 local function unlistDeleted(name)
   redis.pcall("ZREM", deletedOf(name), name)
   return redis.pcall("ZREM", K.deleted, name) == 1
@@ -46,7 +46,7 @@ local function keepDeleted(key, now, author, name, fields, state)
   redis.call("ZADD", K.deleted, now, name)
   redis.call("ZADD", deletedOf(name), now, name)
   for _, kept in ipairs({ key, K.deleted, deletedOf(name) }) do redis.call("PEXPIRE", kept, F.deleted.ms) end
-  -- What has expired counts no more; a few at a time.
+  -- Expired entries do not count: each deletion removes some of them.
   local last = string.format("%.0f", now - F.deleted.ms)
   for _, past in ipairs(redis.call("ZRANGEBYSCORE", K.deleted, "-inf", last, "LIMIT", 0, 10)) do forgetDeleted(past) end
   local own = redis.call("ZCARD", deletedOf(name))
