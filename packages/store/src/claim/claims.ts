@@ -166,21 +166,23 @@ export class ClaimRepository extends DueReads {
     asked?: Asked | ItemsAgain,
   ): Promise<CommitAnswer> {
     const keys = this.#keys.queue(queue);
+    const trigger = asked && "key" in asked ? asked : undefined;
+    const again = asked && "items" in asked ? asked : undefined;
     const shards = [...new Set(items.map(({ shard }) => shard))];
     const [now, took, heads, ...statuses] = await this.#scripts.runWritten(
       COMMIT,
       {
         ...keys,
-        asked: asked && "key" in asked ? keys.asked(asked.key) : undefined,
-        items: asked && "items" in asked ? asked.items : undefined,
+        asked: trigger && keys.asked(trigger.key),
+        items: again?.items,
         due: shards.map((shard) => keys.due(shard)),
         bull: bullKeys(keys.bull),
       },
       {
         token,
         node,
-        remember: asked && "key" in asked ? asked.remember : undefined,
-        noted: asked && "items" in asked ? asked.noted : undefined,
+        remember: trigger?.remember,
+        noted: again?.noted,
         shards: shards.join(" "),
         templates: await templatesText(items.map(({ template }) => template)),
       },
