@@ -280,6 +280,20 @@ describe("the alerter", () => {
       expect(await store.registry.queues()).not.toContain("carillon-alerts");
     });
 
+    it("calls a webhook even if the clock of Redis goes back before the call is stored", async () => {
+      await put("t", { alerts });
+      await failed("t", "r1");
+      const time = store.tasks.time.bind(store.tasks);
+      let ahead = 60_000;
+      store.tasks.time = async (queue) => {
+        const read = (await time(queue)) + ahead;
+        ahead = 0;
+        return read;
+      };
+      await alerter().tell(QUEUE, LEASE, ALWAYS);
+      expect(await hooks()).toBe(1);
+    });
+
     it("sends the run's record and the task's statistics, without the stack", async () => {
       await put("t", { alerts: [{ on: ["failed", "missed-deadline"], url: "https://example.com/" }] });
       const run = { id: "r1", task: { queue: QUEUE, owner: "system", id: "t" }, type: "noop" };

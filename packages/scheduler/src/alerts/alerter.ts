@@ -42,6 +42,9 @@ const PATIENCE = 10_000;
  */
 const LEAVE_FOR = 3_600_000;
 
+/** Attempts to store a call of a webhook. */
+const TRIES = 3;
+
 /** Facts that are the same for all deliveries of one visit. */
 interface Rules {
   readonly now: number;
@@ -199,24 +202,21 @@ export class Alerter {
     );
     const id = `alert-${createHash("sha256").update(what).digest("hex").slice(0, 24)}`;
     const queue = ALERTS_QUEUE;
-    const at = await this.#store.tasks.time(queue);
     const retry = { attempts: 8, delay: "5s", max: "1h" };
     const { namespace } = this.#store;
     const payload = deliveryPayload(to, { namespace, alerts: [body], more: 0 });
     const owner = alert.task?.owner ?? DEFAULT_OWNER;
-    const parsed = parseTask({
-      id,
-      type: CARRIERS.http.type,
-      queue,
-      owner,
-      schedule: { at },
-      payload,
-      retry,
-    });
+    const { type: carrier } = CARRIERS.http;
     const by = { key: id, token: "1", node: this.#settings.nodeId };
     const entered = await this.#store.registry.enter(queue);
     try {
-      await this.#store.claims.enqueueNow(parsed, by, entered);
+      // Early if the clock of Redis goes back after its time was read.
+      for (let tries = 0; tries < TRIES; tries++) {
+        const schedule = { at: await this.#store.tasks.time(queue) };
+        const parsed = parseTask({ id, type: carrier, queue, owner, schedule, payload, retry });
+        if (await this.#store.claims.enqueueNow(parsed, by, entered)) return;
+      }
+      throw new Error("the clock of Redis kept going back.");
     } catch (error) {
       // Enqueued before, by a node that died before it removed the alert.
       if (!isCarillonError(error, "CONFLICT")) throw error;
