@@ -46,18 +46,18 @@ export class Doings {
   readonly #others: Set<string>;
   readonly #backfills: readonly Placed[];
 
-  private constructor({ created, pending }: StoredTask, backfills: readonly Backfill[]) {
+  /** Without its runs: for `isUnderway` alone. */
+  constructor({ definition, created, pending }: StoredTask, backfills: Backfills) {
     this.#others = new Set(pending.map(({ key }) => whichOf(key)));
-    this.#backfills = backfills
+    this.#backfills = (backfills.get(keyOf(definition)) ?? [])
       .filter(({ taskCreated = created }) => taskCreated === created)
       .map((backfill) => ({ backfill, placeOf: placesIn(backfill) }));
   }
 
   static async of({ runs }: Store, task: StoredTask, backfills: Backfills): Promise<Doings> {
-    const { definition: name } = task;
-    const doings = new Doings(task, backfills.get(keyOf(name)) ?? []);
+    const doings = new Doings(task, backfills);
     for (let offset = 0; offset < MOST_RUNS; offset += PAGE) {
-      const page = await runs.list(name, PAGE, offset);
+      const page = await runs.list(task.definition, PAGE, offset);
       for (const run of page) doings.#add(run);
       if (page.length < PAGE) break;
     }

@@ -45,7 +45,7 @@ export async function runsToReplay(
     if (!task) continue;
     const own = (backfills.get(keyOf(task.definition)) ?? []).filter((one) => one.batch === batch);
     const taken = new Set(own.flatMap(({ runs = [] }) => runs.map(({ key }) => whichOf(key))));
-    const doings = await Doings.of(store, task, backfills);
+    const doings = ids ? new Doings(task, backfills) : await Doings.of(store, task, backfills);
     const asked = new Map(its.map((run) => [whichOf(run.key), run]));
     const wanted = ids ? asked : doings.failed;
     const meant = [...wanted].flatMap(([which, run]) => {
