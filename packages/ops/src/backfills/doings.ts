@@ -1,6 +1,7 @@
-import type { Run, TaskName } from "@carillon/core";
-import { isFailure, localName, originOf, type TimeRange } from "@carillon/core/internal";
+import type { Run } from "@carillon/core";
+import { isFailure, originOf, type TimeRange } from "@carillon/core/internal";
 import type { Backfill, Store, StoredTask } from "@carillon/store";
+import { keyOf } from "../bulk/bulk.js";
 
 /** Runs read at once, and in all. */
 const [PAGE, MOST_RUNS] = [1_000, 20_000];
@@ -21,10 +22,6 @@ export async function backfillsOf({ backfills }: Store, queues: readonly string[
     }
   }
   return found;
-}
-
-export function keyOf(name: TaskName): string {
-  return `${name.queue}/${localName(name)}`;
 }
 
 /** An occurrence among those of its task: `@` and its nominal time, or the key of a trigger. */

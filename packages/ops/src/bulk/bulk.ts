@@ -93,8 +93,8 @@ export async function bulkUndoable(
 ): Promise<z.output<typeof undoableResult>> {
   let id: string | undefined;
   if (!change.dryRun && tasks.length > 0) {
-    const undo = tasks.map(({ queue, owner, id }) => `${queue}/${owner}/${id}`);
-    const facts = { count: tasks.length, sample: tasks.slice(0, SAMPLE), undo, details: change.details };
+    const [undo, sample] = [tasks.map(keyOf), tasks.slice(0, SAMPLE)];
+    const facts = { count: tasks.length, sample, undo, details: change.details };
     id = await call.record(object, facts);
   }
   const done = await bulk(
@@ -213,4 +213,9 @@ export function refusalOf(task: TaskRef, error: unknown): BulkRefusal {
 
 export function nameOf({ definition: { queue, owner, id } }: Pick<StoredTask, "definition">): TaskName {
   return { queue, owner, id };
+}
+
+/** A name as a text: among the tasks of all queues, and in the change log. */
+export function keyOf({ queue, owner, id }: TaskName): string {
+  return `${queue}/${owner}/${id}`;
 }

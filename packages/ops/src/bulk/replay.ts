@@ -2,12 +2,12 @@ import { CarillonError, type TaskName } from "@carillon/core";
 import type { Scope } from "@carillon/sdk/internal";
 import { type Backfill, newToken, type StoredTask } from "@carillon/store";
 import { z } from "zod";
-import { backfillsOf, keyOf } from "../backfills/doings.js";
+import { backfillsOf } from "../backfills/doings.js";
 import { paced } from "../backfills/start-many.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import type { Call } from "../operation.js";
 import { count } from "../shapes.js";
-import { type BulkRefusal, nameOf, selected, Tally } from "./bulk.js";
+import { type BulkRefusal, keyOf, nameOf, selected, Tally } from "./bulk.js";
 import type { Filter } from "./filter.js";
 import { MOST_OWED, owedBy } from "./owed.js";
 

@@ -8,11 +8,11 @@ import {
 import { localName, type ScheduleCache } from "@carillon/core/internal";
 import { previewOf } from "@carillon/sdk/internal";
 import { type Timing, usualMsOf } from "@carillon/store";
+import { keyOf } from "../bulk/bulk.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { countTimes } from "../occurrences/walk.js";
 import type { Call } from "../operation.js";
 import { loads, timingOf } from "./load.js";
-import { keyOf } from "./places.js";
 import type { Detail, Prepared, Step } from "./planning.js";
 import type { Plan } from "./set.js";
 

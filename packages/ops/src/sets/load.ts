@@ -1,5 +1,6 @@
 import { usesSeed } from "@carillon/core/internal";
 import type { PlannedPut, Store, Timing } from "@carillon/store";
+import { keyOf } from "../bulk/bulk.js";
 import { emptyLoad } from "../occurrences/load.js";
 import type { Plan } from "./set.js";
 
@@ -34,7 +35,7 @@ export async function loads(
       before.add(queue, page);
       addAfter(
         queue,
-        page.filter(({ owner, id }) => !gone.has(`${queue}/${owner}/${id}`)),
+        page.filter(({ owner, id }) => !gone.has(keyOf({ queue, owner, id }))),
       );
       onStep();
     }

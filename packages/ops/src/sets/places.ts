@@ -2,6 +2,7 @@ import type { TaskName } from "@carillon/core";
 import { grouped, localName, parseLocalName, type ScheduleCache } from "@carillon/core/internal";
 import type { CheckedTask } from "@carillon/sdk/internal";
 import { heldFor, type PlannedPut, type Store } from "@carillon/store";
+import { keyOf } from "../bulk/bulk.js";
 import { isCopy } from "../tasks/move.js";
 import type { SetTask } from "./set.js";
 
@@ -120,10 +121,6 @@ export async function revisions(
         });
   }
   return read;
-}
-
-export function keyOf({ queue, owner, id }: TaskName): string {
-  return `${queue}/${owner}/${id}`;
 }
 
 function shortName({ queue, owner, id }: TaskName): TaskName {

@@ -10,17 +10,9 @@ import {
 } from "@carillon/core/internal";
 import { type CheckedTask, driftOf, shortText, TaskWriter } from "@carillon/sdk/internal";
 import { isRetired, moveOf, type PlannedPut, type Store, type TaskSet } from "@carillon/store";
+import { keyOf } from "../bulk/bulk.js";
 import type { Call } from "../operation.js";
-import {
-  keyOf,
-  type Owned,
-  owned,
-  type Place,
-  placesOf,
-  plannedPuts,
-  revisions,
-  type Wanted,
-} from "./places.js";
+import { type Owned, owned, type Place, placesOf, plannedPuts, revisions, type Wanted } from "./places.js";
 import { localOf, refusals } from "./refusals.js";
 import type { Applied, PlanItem, SetInput, SetTask } from "./set.js";
 

@@ -12,7 +12,7 @@ import {
 import { type Definition, roundedInstant, type Scope, TaskWriter } from "@carillon/sdk/internal";
 import type { Timing } from "@carillon/store";
 import { z } from "zod";
-import { bulkUndoable, undoableResult } from "../bulk/bulk.js";
+import { bulkUndoable, keyOf, undoableResult } from "../bulk/bulk.js";
 import { emptyLoad } from "../occurrences/load.js";
 import { operation } from "../operation.js";
 import { count, dryRun, duration, given, instant, time } from "../shapes.js";
@@ -101,8 +101,6 @@ export const spreadTasks = operation({
     return { ...done, curve };
   },
 });
-
-const keyOf = ({ queue, owner, id }: TaskName) => `${queue}/${owner}/${id}`;
 
 interface Asked {
   readonly at: number;
