@@ -86,11 +86,12 @@ export class Doings {
     });
   }
 
-  /** Whether it may know of occurrences in a range: else none of them is done. */
-  knows([from, to]: TimeRange): boolean {
+  /** Whether it may know of occurrences in some ranges: else none of them is done. @param ranges in order, apart from each other */
+  knows(ranges: readonly TimeRange[]): boolean {
     return (
-      this.#backfills.some(({ backfill: one }) => one.from <= to && one.to >= from) ||
-      [...this.#others].some((which) => isWithin([[from, to]], Number(which.slice(1))))
+      this.#backfills.some(({ backfill: one }) =>
+        ranges.some(([from, to]) => one.from <= to && one.to >= from),
+      ) || [...this.#others].some((which) => isWithin(ranges, Number(which.slice(1))))
     );
   }
 }
@@ -106,7 +107,7 @@ function placesIn({ runs, from, to, ranges = [[from, to]] }: Backfill): Placed["
   return (which) => places.get(which);
 }
 
-/** @param ranges in order, of which none meets another */
+/** @param ranges in order, apart from each other */
 function isWithin(ranges: readonly TimeRange[], time: number): boolean {
   let [low, high] = [0, ranges.length];
   while (low < high) {

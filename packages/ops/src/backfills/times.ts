@@ -99,7 +99,7 @@ export interface Undone extends Counted {
   readonly ranges: readonly TimeRange[];
 }
 
-/** The nominal times in some ranges that are not done. @param most stops above that many */
+/** The nominal times in some ranges that are not done. @param asked as `merged` returns them @param most stops above that many */
 export async function undone(
   task: StoredTask,
   schedule: TaskSchedule,
@@ -108,7 +108,7 @@ export async function undone(
   most: number,
   slice: TimeSlice,
 ): Promise<Undone> {
-  if (!asked.some((range) => doings.knows(range)))
+  if (!doings.knows(asked))
     return { ...(await countTimes(task, schedule, asked, most, slice)), left: 0, ranges: asked };
   const ranges: [number, number][] = [];
   let [count, left, isFollowing] = [0, 0, false];
@@ -140,8 +140,11 @@ async function rangesOf(
     .map((entry): TimeRange => [entry.from, entry.to]);
 }
 
-/** The parts of ranges within one, in order. */
-export function merged(ranges: readonly TimeRange[], [from, to]: TimeRange): TimeRange[] {
+/** Ranges in order, apart from each other. @param range cuts them. Default: as they are */
+export function merged(
+  ranges: readonly TimeRange[],
+  [from, to]: TimeRange = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
+): TimeRange[] {
   const inside = ranges
     .map(([first, last]): [number, number] => [Math.max(first, from), Math.min(last, to)])
     .filter(([first, last]) => first <= last);

@@ -60,7 +60,6 @@ type ResumePlan = z.output<typeof plan>;
 type FreezeScope = z.output<typeof freezeScope>;
 
 const DAY = 86_400_000;
-const ALWAYS = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] as const;
 /** Tasks that are listed, and entries of a sample. */
 const [MOST_LISTED, SAMPLE] = [10, 10];
 
@@ -97,10 +96,7 @@ export const planResume = operation({
         if (isFrozen(freezes, task, now)) sums.held += 1;
         const frozen = (skips[i] ?? []).filter(({ reason, at }) => reason === "frozen" && at >= now - DAY);
         if (frozen.length > 0) {
-          const asked = merged(
-            frozen.map(({ from, to }) => [from, to]),
-            ALWAYS,
-          );
+          const asked = merged(frozen.map(({ from, to }) => [from, to]));
           backfills ??= await backfillsOf(store, await scope.queuesOf(checked.queue));
           const doings = await Doings.of(store, task, backfills);
           const skipped = await undone(task, schedule, asked, doings, MOST_OWED, slice);
