@@ -65,6 +65,21 @@ describe("a retry of failed items", () => {
     expect(paid).toEqual([1]);
   });
 
+  it("is that of another call which comes after this one has found none", async () => {
+    const failed = await failedAtOne();
+    const { items } = kit.store;
+    const page = items.page.bind(items);
+    let other: unknown;
+    items.page = async (...asked) => {
+      items.page = page;
+      other = await retry(failed);
+      return page(...asked);
+    };
+    expect(await retry(failed)).toEqual(other);
+    await kit.advance("1m");
+    expect(paid).toEqual([1]);
+  });
+
   it("is made again if the new run ended before it had items", async () => {
     const failed = await failedAtOne();
     const first = await retry(failed);

@@ -1,5 +1,6 @@
 import {
   CarillonError,
+  isCarillonError,
   type Json,
   type OverlapPolicy,
   type ParsedTask,
@@ -299,7 +300,12 @@ export class ClaimRepository extends DueReads {
         throw new CarillonError("SKIPPED_OVERLAP", what, { remedy: "Try again when it has ended." });
       };
       const kept = { items: this.#keys.queue(name.queue).items(run.id), noted };
-      const made = await this.#enqueue(name, { ...by, token, key: run.key }, undefined, decide, kept);
+      const made = await this.#enqueue(name, { ...by, token, key: run.key }, undefined, decide, kept).catch(
+        async (error: unknown) => {
+          // The run in the way may be that of another such call, which came after the note was read.
+          if (!isCarillonError(error, "SKIPPED_OVERLAP") || (await this.#retryOf(run)) === noted) throw error;
+        },
+      );
       if (made?.outcome !== "enqueued") return undefined;
       return { run: made.run, enqueued: made.enqueued, repeated: false };
     });
