@@ -64,8 +64,8 @@ type Verdict = Explanation["verdict"];
 class Explainer {
   readonly #scope: Scope;
   readonly #stored: StoredTask;
-  #time: number;
-  readonly #isPresent: boolean;
+  readonly #asked: number | undefined;
+  #time = 0;
   #now = 0;
   #nodes: readonly NodeInfo[] = [];
   #runs: readonly Run[] = [];
@@ -74,8 +74,7 @@ class Explainer {
   constructor(scope: Scope, stored: StoredTask, time: number | undefined) {
     this.#scope = scope;
     this.#stored = stored;
-    this.#time = time ?? 0;
-    this.#isPresent = time === undefined;
+    this.#asked = time;
   }
 
   async explanation(): Promise<Explanation> {
@@ -94,8 +93,8 @@ class Explainer {
     this.#runs = all;
     this.#nodes = nodes;
     const schedule = store.calendars.schedules.get(definition);
-    if (this.#isPresent) this.#time = this.#present();
-    const time = this.#time;
+    const time = this.#asked ?? this.#present();
+    this.#time = time;
     const isOccurrence = schedule.delay === undefined ? schedule.next(time - 1) === time : nominal === time;
     const runs = all.filter((run) => run.nominal === time).sort((a, b) => a.enqueued - b.enqueued);
     // A range names the occurrences in it, not all times between its ends.

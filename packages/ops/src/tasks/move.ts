@@ -77,24 +77,31 @@ export async function relocate(
   wait: number,
   by: string,
 ): Promise<void> {
-  const move = async () => {
+  try {
     await hold(store, from, to);
-    try {
-      // None starts while the task is held.
-      await assertNoBackfill(store, from);
-      await untilIdle(store, from, wait);
-      await copyAndDelete(store, from, to, by);
-    } catch (error) {
-      await letGo(store, from, to).catch(() => {});
-      throw error;
-    }
-    await store.moves.end(to);
-  };
-  await move().catch(async (error: unknown) => {
-    // Only a move deletes a task that is held: the same call, made twice at once, has ended this one.
-    const [source, target] = await Promise.all([store.tasks.get(from), store.tasks.get(to)]);
-    if (source || !target || target.moving !== undefined || !isCarillonError(error)) throw error;
-  });
+    await moveHeld(store, from, to, wait, by);
+  } catch (error) {
+    if (!isCarillonError(error) || !(await isMoved(store, from, to))) throw error;
+  }
+}
+
+async function moveHeld(store: Store, from: TaskName, to: TaskName, wait: number, by: string): Promise<void> {
+  try {
+    // None starts while the task is held.
+    await assertNoBackfill(store, from);
+    await untilIdle(store, from, wait);
+    await copyAndDelete(store, from, to, by);
+  } catch (error) {
+    await letGo(store, from, to).catch(() => {});
+    throw error;
+  }
+  await store.moves.end(to);
+}
+
+/** Whether the same call, made twice at once, has ended this move: only a move deletes a task that is held. */
+async function isMoved(store: Store, from: TaskName, to: TaskName): Promise<boolean> {
+  const [source, target] = await Promise.all([store.tasks.get(from), store.tasks.get(to)]);
+  return !source && target !== undefined && target.moving === undefined;
 }
 
 /** Ends a move that was interrupted, and that nobody is to continue: the original goes on, or the copy if the original was deleted. */
