@@ -18,39 +18,39 @@ export interface Call {
   readonly by: string;
   /** Adds an entry to the change log, after the change. Its kind is the operation's `logs`. */
   log(object: ChangeScope, facts?: ChangeFacts): void;
-  /** Adds the entry of a change that can be undone, before the change, so that this is true of one that dies midway. Returns its id. */
+  /** Adds the entry of a change that can be undone. Called before the change, so that one that dies midway can be undone too. Returns its id. */
   record(object: ChangeScope, facts: ChangeFacts): Promise<string>;
 }
 
 /**
- * Protection of an operation from what calls meet: they are repeated, made by two people at one instant, cut short by the death of their
- * program, and overtaken by other calls. The battery of `test/battery` tries all of that with each operation of the list.
+ * Protection of an operation whose calls are repeated, made by two people at one instant, cut short by the death of their program, or
+ * overtaken by other calls. The battery of `test/battery` tries all of that with each operation of the list.
  *
- * - `reads`: it changes nothing.
- * - `script`: one script changes everything, and its own `once` protects it.
- * - `Many`: it takes several steps.
+ * - `reads`: nothing is changed.
+ * - `script`: one script makes the whole change, and its own `once` protects it.
+ * - `Many`: the change takes several steps.
  */
 export type Once = "reads" | "script" | Many;
 
 /** An operation that changes things in several steps, between which anything may happen. */
 export interface Many {
   /**
-   * How a repetition is known.
+   * Recognition of a repetition.
    *
-   * - `state`: a thing that is so already is left alone, and not counted.
-   * - `key`: by the input's `key`; a call without one is another call.
-   * - `revision`: by the revisions that it has read, which it compares.
-   * - `new`: it is not known; each call makes something of its own, which its answer names.
+   * - `state`: by the state. A thing that is in the wanted state already is left alone, and not counted.
+   * - `key`: by the input's `key`. A call without one is another call.
+   * - `revision`: by the revisions that the call has read; it compares them when it writes.
+   * - `new`: none. Each call makes something of its own, which its answer names.
    */
   readonly known: "state" | "key" | "revision" | "new";
   /**
-   * What a call leaves that ends halfway. `whole`: each thing is done or not, and a repetition does the rest. `held`: something is half done,
-   * marked as such, and left alone by everybody until the repetition goes on with it.
+   * State after a call that died midway. `whole`: each thing is done or not, and a repetition does the rest. `held`: something is half done
+   * and marked as such; others leave it alone until a repetition continues it.
    */
   readonly leaves: "whole" | "held";
   /**
-   * Calls that may come between two of its steps: what undoes it, or does the same in another way. Input: of the example, the fields
-   * that they have too, and their own.
+   * Other calls that may come between two of its steps: they undo it, or do the same in another way. Their input: the fields of the example
+   * that they have too, and those given here.
    */
   readonly against: readonly (readonly [operation: `${string}.${string}`, input?: object])[];
 }
@@ -88,7 +88,7 @@ export interface Operation<
   readonly logs?: ChangeKind | false;
   /** Required for all but GET. */
   readonly once?: Once;
-  /** Input fields for the battery, where their schema does not tell what changes something. */
+  /** Input for the battery: fields for which it cannot find values by their schema. */
   readonly example?: object;
   /** One sentence for the API's description and the docs. */
   readonly summary: string;

@@ -29,7 +29,9 @@ export const backfill = z
       .optional(),
     replay: z.boolean().describe("It runs runs again, in order, and not all times of its range."),
     batch: z.string().optional().describe("Id of the call that started it together with others."),
-    pause: pause.optional().describe("The pause whose owed occurrences it runs, if a resume has left it."),
+    pause: pause
+      .optional()
+      .describe("The pause whose owed occurrences it runs. Missing: no resume has started it."),
     by: z.string(),
     created: time,
   })

@@ -9,7 +9,7 @@ const [PAGE, MOST_RUNS] = [1_000, 20_000];
 /** The backfills of some queues, by task. */
 export type Backfills = ReadonlyMap<string, readonly Backfill[]>;
 
-/** Read before the runs of their tasks: an occurrence that is enqueued meanwhile is in either. */
+/** Call it before `Doings.of`: an occurrence that is enqueued between the two is then known by its backfill or by its run. */
 export async function backfillsOf({ backfills }: Store, queues: readonly string[]): Promise<Backfills> {
   const found = new Map<string, Backfill[]>();
   for (const queue of queues) {
@@ -29,13 +29,13 @@ export function whichOf(key: string): string {
   return originOf(key).replace(/^.*@/, "@");
 }
 
-/** A backfill, and the place of an occurrence in it: above `at`, it is not decided. */
+/** A backfill, and the place of an occurrence in it. A place above `at` is not decided yet. */
 interface Placed {
   readonly backfill: Backfill;
   readonly placeOf: (which: string) => number | undefined;
 }
 
-/** What was done about the occurrences of a task, as far as records are kept, and what backfills are about to do. */
+/** Runs of a task's occurrences, as far as records are kept, and the backfills that have run them or will. */
 export class Doings {
   /** The newest failed run of each occurrence. */
   readonly failed = new Map<string, Run>();
@@ -75,7 +75,7 @@ export class Doings {
     });
   }
 
-  /** Whether it needs no further run: one went well or is open, or it waits, or a backfill has it. */
+  /** Whether it needs no further run: a run succeeded or is open, a retry waits, or a backfill has run it or will. */
   isDone(which: string): boolean {
     if (this.#others.has(which) || this.isUnderway(which)) return true;
     const failed = this.failed.get(which);
@@ -86,7 +86,7 @@ export class Doings {
     });
   }
 
-  /** Whether it may know of occurrences in some ranges: else none of them is done. @param ranges in order, apart from each other */
+  /** Whether any run or backfill may be of these ranges. If not, `isDone` is false for all their times. @param ranges in order, apart from each other */
   knows(ranges: readonly TimeRange[]): boolean {
     return (
       this.#backfills.some(({ backfill: one }) =>

@@ -82,7 +82,7 @@ export async function timesOf(
   return { ...its, total: count, left, ranges };
 }
 
-/** The backfills that a call with `only` must know, and the turn without which it must not put another one. */
+/** For a call with `only`: the backfills of these queues, and the turn with which it puts its own. */
 export async function othersOf(
   store: Store,
   queues: readonly string[],

@@ -46,7 +46,7 @@ export const bulkResult = z
   })
   .meta({ id: "BulkResult" });
 
-/** The same of a change that can be undone. */
+/** Result of a change that can be undone. */
 export const undoableResult = bulkResult.extend({
   change: z
     .string()
@@ -78,7 +78,7 @@ interface Change {
 /**
  * Changes each of these tasks by a change that can be undone: it is in the log before the first of them is changed.
  *
- * @param act gets the id of the change, too, and has it kept with the definition that it replaces
+ * @param act also gets the id of the change, to store it with the definition that it replaces
  */
 export async function bulkUndoable(
   call: Call,

@@ -101,7 +101,7 @@ export class Replay {
   }
 }
 
-/** Tasks that another resume has let go on, and what its backfills run. */
+/** Tasks that another call has resumed, and the occurrences that its backfills run. */
 export const replayed = z
   .object({
     count: count.describe("Number of tasks."),
@@ -111,8 +111,8 @@ export const replayed = z
   .meta({ id: "Replayed" });
 
 /**
- * The tasks that match and that resumes with `latest` or `all` have let go on in the last day. Undefined: none.
- * @param own batch of this call, which does not count
+ * The tasks that match and that were resumed with `latest` or `all` in the last day. Undefined: none.
+ * @param own batch of this call, which is left out
  */
 export async function replayedBy(
   { scope, store }: Call,

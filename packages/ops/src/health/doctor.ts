@@ -78,10 +78,10 @@ export const doctor = operation({
 async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
   const { store } = scope;
   const { reasons, notes, at } = await readStatus(scope);
-  // As the exit codes of the status: an error is what stops work.
+  // An error stops work, as in the exit codes of the status.
   const found: Finding[] = [
     ...reasons.map((one) => ({ ...one, severity: isLate(one) ? ("warning" as const) : ("error" as const) })),
-    // Those of Redis' settings are among its own findings.
+    // `redisFindings` reports the settings of Redis.
     ...notes
       .filter(({ code }) => code !== "AOF_OFF" && code !== "EVICTION")
       .map((one) => ({ ...one, severity: "warning" as const })),

@@ -15,7 +15,7 @@ const CLOCK = 1_000;
 
 /** Usual round trip in ms from which Redis is slow, and the duration of one command. */
 const SLOW = { roundTrip: 100, command: 1_000 };
-/** Age in ms up to which a slow command counts. A host that was busy for a moment is none of its users' matter. */
+/** Age in ms up to which a slow command counts. For our own scripts less: a host that was busy once needs no action. */
 const RECENT = { foreign: 600_000, ours: 60_000 };
 /** Time in s without an answer of a replica, which answers each second: half of the default of min-replicas-max-lag. */
 const LAG = 5;

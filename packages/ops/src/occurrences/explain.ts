@@ -70,7 +70,7 @@ class Explainer {
   #nodes: readonly NodeInfo[] = [];
   #runs: readonly Run[] = [];
 
-  /** @param time undefined: that of what is due or waits now, or comes next */
+  /** @param time undefined: that of the occurrence that is due or waits now, or comes next */
   constructor(scope: Scope, stored: StoredTask, time: number | undefined) {
     this.#scope = scope;
     this.#stored = stored;

@@ -50,7 +50,7 @@ export const replayRuns = operation({
     if (perMinute !== undefined || !dryRun) assertRate(perMinute);
     if (key !== undefined) assertName(key, "key");
     const batch = batchId(key && `${scope.owner ?? ""} ${key}`);
-    // Taken before all that decides: of two calls at once, one is refused.
+    // Taken before anything is read: of two calls at once, one is refused.
     const queues = await scope.queues();
     const turn = dryRun ? undefined : await store.backfills.takeTurn(queues);
     const backfills = await backfillsOf(store, queues);

@@ -25,7 +25,7 @@ export interface TaskRuns {
   readonly total: number;
 }
 
-/** @param backfills of all tasks @param batch whose runs are left out, whatever became of them */
+/** @param backfills of all tasks @param batch of this call: runs that its backfills have are left out, whatever their state */
 export async function runsToReplay(
   call: Call,
   ids: readonly string[] | undefined,

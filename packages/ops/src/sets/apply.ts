@@ -38,7 +38,7 @@ export const applySet = operation({
   once: {
     known: "revision",
     leaves: "held",
-    // As they are stored: it has nothing to do.
+    // The tasks as they are stored: that call has nothing to do.
     against: [
       [
         "sets.apply",
@@ -113,9 +113,9 @@ interface Begun {
 }
 
 /**
- * Takes the set's next generation, and shuts out all applies before it: nothing that they have sent, or will send, is written any more. One
- * that has nothing to do takes one too if another has not ended. One with the same input is not shut out, but joined: both do the same.
- * Undefined: it needs none.
+ * Takes the set's next generation, and shuts out all applies before it: nothing that they have sent, or will send, is written any more. An
+ * apply that has nothing to do takes a generation too if another one has not ended. One with the same input is joined instead: both do the
+ * same under one generation. Undefined: no generation is needed.
  */
 async function begin({ store, by }: Call, made: Planning, token: string): Promise<Begun | undefined> {
   const { set, base, version } = made.plan;
@@ -163,7 +163,7 @@ async function renewed(
       throw stale("another apply has written since it was shown");
     return now;
   } catch (error) {
-    // Nothing of this one is written: the other one is what was interrupted.
+    // This one has written nothing, so that the record names the other one as interrupted again.
     await call.store.sets.change(made.plan.set, (stored) =>
       former && stored?.generation === generation
         ? { ...former, generation, queues: [...queues] }

@@ -129,7 +129,7 @@ export class Details {
     }
     const { before, after } = loaded?.load ?? {};
     const most = after?.busiest?.count ?? 0;
-    // Jitter cannot spread any further what has it.
+    // Tasks that have jitter cannot be spread further.
     const crowd = most >= CROWD && most > (before?.busiest?.count ?? 0) ? await loaded?.crowd() : undefined;
     if (crowd && crowd.count >= CROWD) {
       const message = `${crowd.count} starts of tasks without jitter fall into the minute of ${new Date(crowd.at).toISOString()}.`;

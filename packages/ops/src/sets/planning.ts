@@ -23,7 +23,7 @@ export interface Step {
   readonly task?: CheckedTask | undefined;
   /** Queue that the set names. */
   readonly filed?: string | undefined;
-  /** It is held by a rename or a move of an apply that was interrupted, and that this one does not continue. */
+  /** An apply that was interrupted holds it for a rename or a move that this one does not continue. */
   readonly held?: boolean | undefined;
 }
 
@@ -193,7 +193,7 @@ function withCalendars(
   return schedules;
 }
 
-/** Undefined: nothing is to be done. @param interrupted whether an apply was: a move that holds a task may be its */
+/** Undefined: nothing is to be done. @param interrupted whether an apply was, whose move may hold the task */
 function stepOf(
   set: string,
   place: Place,

@@ -104,7 +104,7 @@ async function isMoved(store: Store, from: TaskName, to: TaskName): Promise<bool
   return !source && target !== undefined && target.moving === undefined;
 }
 
-/** Ends a move that was interrupted, and that nobody is to continue: the original goes on, or the copy if the original was deleted. */
+/** Ends an interrupted move that will not be continued. The original goes on, or the copy if the original was deleted. */
 export async function release(store: Store, name: TaskName): Promise<void> {
   const task = await store.tasks.get(name);
   const move = task && moveOf(task);
@@ -140,7 +140,7 @@ async function bothOf(scope: Scope, ref: TaskRef, queue: string): Promise<Both> 
   return { source, target, to, queue: named };
 }
 
-/** From here on nothing is claimed. A task that is held for this move already, or has a copy of it, has an interrupted one: it continues. */
+/** Stops all claims of a task. If it is held for this move already, or a copy of it exists, an earlier call was interrupted: this one continues. */
 async function hold(store: Store, from: TaskName, to: TaskName): Promise<void> {
   const mark = heldFor(to);
   for (;;) {
@@ -155,7 +155,7 @@ async function hold(store: Store, from: TaskName, to: TaskName): Promise<void> {
   }
 }
 
-/** Whether a move of the other task has put it and not ended. */
+/** Whether it is the copy of another task, made by a move that has not ended. */
 export function isCopy(task: StoredTask, of: TaskName): boolean {
   return task.moving?.startsWith(`${copyOf(of)} `) ?? false;
 }
@@ -194,7 +194,7 @@ async function copyAndDelete(store: Store, from: TaskName, to: TaskName, by: str
       throw conflict(`${from.id} was released while it was moved.`, "Repeat the move.");
     const { definition, payloadJson, generation: gen } = source;
     const task = { definition: { ...definition, ...to, enabled: false }, payloadJson };
-    // Held from its first write on: nobody takes it for a task of its own.
+    // The first write marks it as a copy: others must not act on it.
     await store.tasks.put(to.queue, [task], { once: source.fields.has("once"), by, copyOf: copyOf(from) });
     const { answer, generation } = await store.moves.adopt(from, to);
     if (answer === "TAKEN")

@@ -44,7 +44,7 @@ export const resumeMany = operation({
     replayed: replayed
       .optional()
       .describe(
-        "Tasks that match, and that another resume with `latest` or `all` has let go on, now or in the last day: its backfills run what they owed.",
+        "Tasks that match, and that another call with `latest` or `all` has resumed, now or in the last day: its backfills run the occurrences that they owed.",
       ),
   }),
   async run(call, { missed = "skip", perMinute, dryRun, ...input }) {
