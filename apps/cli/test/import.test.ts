@@ -307,6 +307,11 @@ describe("rows", () => {
     ["a start", { repeatInterval: "0 3 * * *", startDate: "2026-03-09T03:00:00Z" }, undefined],
     ["skipped days", { repeatInterval: "*/5 * * * *", skipDays: "[0,6]" }, undefined],
     [
+      "an interval over a skipped day of 23 hours",
+      { repeatInterval: "1 hour", skipDays: [0], nextRunAt: "2026-03-08T00:00:00Z" },
+      undefined,
+    ],
+    [
       "an interval that begins in days",
       { repeatInterval: "1 day", nextRunAt: "2026-03-05T07:00:00Z" },
       undefined,

@@ -3,7 +3,7 @@ import { mergeTimes, type NextTime } from "@carillon/sdk/internal";
 import { compileSchedule, type Schedule, scheduleSchema, seedOf } from "@carillon/sdk/schedule";
 import { CronExpressionParser } from "cron-parser";
 import cronParser4 from "cron-parser-4";
-import { utcIso } from "../times.js";
+import { localIso, utcIso } from "../times.js";
 
 /** Comparison of a schedule's times there and here. */
 export interface Verdict {
@@ -18,7 +18,7 @@ export interface Verdict {
   readonly reason?: string | undefined;
 }
 
-const [DAY, HOUR] = [86_400_000, 3_600_000];
+const DAY = 86_400_000;
 const SPAN = 731 * DAY;
 /** Times of an interval; the most of a cron expression, once for each in two years: it is compared whole (cron-parser 4 takes some ms for one). */
 const [FIRST, FEW] = [12, 110];
@@ -124,15 +124,12 @@ function ourTimes(schedule: Schedule, seed: string): NextTime {
 
 /** Each time from the one before, as those systems do it. */
 function theirTimes(rule: TheirTimes): NextTime {
-  const { first = Number.NEGATIVE_INFINITY, end = Number.POSITIVE_INFINITY, skipped = [] } = rule;
-  const next = rule.library === "interval" ? intervalTimes(rule) : cronTimes(rule);
+  const { first = Number.NEGATIVE_INFINITY, end = Number.POSITIVE_INFINITY } = rule;
+  const next = withoutDays(rule.library === "interval" ? intervalTimes(rule) : cronTimes(rule), rule);
   const slot = "slot" in rule ? rule.slot : undefined;
-  const inDay = skipped.length > 0 ? clockOf(rule.timezone ?? "UTC") : undefined;
   return (after) => {
     if (after < first) return first;
     let time = next(after);
-    for (let day = inDay?.(time); day && skipped.includes(day.weekday); day = inDay?.(time))
-      time = next(Math.max(time, time + DAY - HOUR - day.ms));
     // The first of a slot is the only one.
     for (let begin = 0; slot !== undefined && Number.isFinite(time); time = next(begin + slot - 1)) {
       begin = Math.floor(time / slot) * slot;
@@ -142,6 +139,18 @@ function theirTimes(rule: TheirTimes): NextTime {
     // BullMQ checks the end of an interval before it adds the next time.
     const last = "overruns" in rule && end >= rule.next ? end + rule.every - 1 : end;
     return time > last ? Number.POSITIVE_INFINITY : time;
+  };
+}
+
+/** Passes over skipped days, each to its end in the rule's zone. */
+function withoutDays(next: NextTime, { skipped = [], timezone = "UTC" }: TheirTimes): NextTime {
+  if (skipped.length === 0) return next;
+  const midnights = compileSchedule({ cron: "0 0 * * *", timezone });
+  const weekday = (time: number) => new Date(localIso(time, timezone).slice(0, 10)).getUTCDay();
+  return (after) => {
+    let time = next(after);
+    while (Number.isFinite(time) && skipped.includes(weekday(time))) time = next(midnights.next(time)! - 1);
+    return time;
   };
 }
 
@@ -167,19 +176,6 @@ function cronTimes({
     } catch {
       return Number.POSITIVE_INFINITY;
     }
-  };
-}
-
-/** Day of the week in a zone, and ms since its midnight. */
-function clockOf(timezone: string): (time: number) => { weekday: number; ms: number } | undefined {
-  const format = new Intl.DateTimeFormat("en-US", {
-    ...{ timeZone: timezone, hourCycle: "h23", weekday: "short", hour: "numeric", minute: "numeric" },
-  } as const);
-  return (time) => {
-    if (!Number.isFinite(time)) return undefined;
-    const parts = Object.fromEntries(format.formatToParts(time).map(({ type, value }) => [type, value]));
-    const weekday = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"].indexOf(parts["weekday"]!);
-    return { weekday, ms: (Number(parts["hour"]) * 60 + Number(parts["minute"])) * 60_000 };
   };
 }
 
