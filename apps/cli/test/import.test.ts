@@ -312,6 +312,11 @@ describe("rows", () => {
       undefined,
     ],
     [
+      "a skipped day of some, west of UTC",
+      { repeatInterval: "0 9 * * 1-6", skipDays: [1], nextRunAt: "2026-03-03T14:00:00Z" },
+      undefined,
+    ],
+    [
       "an interval that begins in days",
       { repeatInterval: "1 day", nextRunAt: "2026-03-05T07:00:00Z" },
       undefined,

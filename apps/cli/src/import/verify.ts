@@ -82,9 +82,11 @@ function compareDays(
   into: Comparison,
 ): Comparison {
   const days = (cron: string) => cron.replace(/^(?:\S+\s+)?\S+\s+\S+(?=(?:\s+\S+){3}$)/, "0 0");
-  const next = theirTimes({ ...theirs, cron: days(theirs.cron), timezone: "UTC", first: undefined });
+  const utc = { timezone: "UTC" };
+  const next = theirTimes({ ...theirs, ...utc, cron: days(theirs.cron), first: undefined });
+  const except = schedule.except?.map((one) => ("calendar" in one ? { ...one, ...utc } : one));
   return new Comparison(
-    ourTimes({ ...schedule, cron: days(schedule.cron), timezone: "UTC" }, ""),
+    ourTimes({ ...schedule, ...utc, cron: days(schedule.cron), ...(except && { except }) }, ""),
     // The library steps by hours; no time is between two midnights.
     (after) => next((Math.floor(after / DAY) + 1) * DAY - 1),
     into,
