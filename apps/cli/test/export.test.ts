@@ -191,6 +191,23 @@ describe("export crontab", () => {
     expect(lineOf({ command: "a", env: { A: "b" } }, "allow").there!.command).toBe("export A=b; a");
   });
 
+  it("locks each task by a file of its own, in the home of the user", () => {
+    const lockOf = (more: object) => {
+      const definition = { ...task("a.b"), owner: "system", schedule: { cron: "0 4 * * *" }, ...more };
+      const stored = { definition: { ...definition, payload: { command: "x" } }, fired: 0 };
+      return toCrontab(stored as never, Date.now()).there!.command.split(" ")[2]!;
+    };
+    const locks = [
+      {},
+      { queue: "q2" },
+      { owner: "a", id: "b" },
+      { owner: "a.b", id: "c" },
+      { owner: "a", id: "b.c" },
+    ];
+    expect(new Set(locks.map(lockOf)).size).toBe(locks.length);
+    expect(lockOf({ queue: "q" })).toBe("~/.carillon:q:system:a.b.lock");
+  });
+
   it.each([
     ["a line break", { command: "cd /srv\n* * * * * rm -rf /srv/data" }, /line break/],
     ["a line break of a variable", { command: "a", env: { A: "b\nc" } }, /line break/],
@@ -254,6 +271,8 @@ function runByCron(line: string): { stdout: string; stderr: string; status: numb
   }
   if (escaped) input += "\\";
   if (input !== "" && !input.endsWith("\n")) input += "\n";
-  const { stdout, stderr, status } = spawnSync("/bin/sh", ["-c", command], { input, encoding: "utf8" });
+  const { stdout, stderr, status } = spawnSync("/bin/sh", ["-c", command], {
+    ...{ input, encoding: "utf8", env: { ...process.env, HOME: folder } },
+  });
   return { stdout, stderr, status };
 }

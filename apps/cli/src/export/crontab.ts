@@ -49,9 +49,8 @@ export function toCrontab(stored: Stored, now: number): Exported<CrontabLine> {
   if (overlap === "cancel-running") notes.push("not expressed: overlap");
   if (overlap === "queue-one") notes.push("overlap queue-one: any number of runs can wait there");
   const lock = LOCKS[overlap];
-  const file = quoted(
-    `/tmp/${definition.owner === "system" ? "" : `${definition.owner}.`}${definition.id}.lock`,
-  );
+  // Nobody else can hold it, as they could in /tmp, and no other task has it.
+  const file = `~/${quoted(`.carillon:${definition.queue}:${definition.owner}:${definition.id}.lock`)}`;
   // cron takes `\%` for `%`, but not the one of `\\%`: quotes part a backslash from its `%`.
   const shell = lock || /\\(?=%|$)/.test(text) ? `sh -c ${quoted(text)}` : text;
   const line = lock ? `${lock} ${file} ${shell}` : shell;
