@@ -75,8 +75,8 @@ function zoneOf(value: unknown): string {
 
 function fromOf(sdk: typeof Sdk, value: unknown): number {
   // A date alone is its midnight in UTC.
-  const given = /^\d{4}-\d{2}-\d{2}$/.test(String(value)) ? `${value}T00:00Z` : value;
-  const ms = readInstant(sdk, (typeof given === "number" ? Math.floor(given) : given) as string);
+  const given = typeof value === "string" ? value.replace(/^\d{4}-\d{2}-\d{2}$/, "$&T00:00Z") : value;
+  const ms = readInstant(sdk, typeof given === "number" ? Math.floor(given) : given);
   if (ms !== undefined) return ms;
   throw misuse("from", "not a time.", "Give ISO 8601 with Z or an offset, for example 2026-01-01T00:00:00Z.");
 }

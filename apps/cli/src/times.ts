@@ -100,9 +100,9 @@ export function shortTimes(now: number, used: () => void): TimeTexts {
 const DAY = 86_400_000;
 
 /** A point in time as the SDK reads it, in UTC ms; undefined for anything else. */
-export function readInstant({ parseInstant }: typeof Sdk, given: string | number): number | undefined {
+export function readInstant({ parseInstant }: typeof Sdk, given: unknown): number | undefined {
   try {
-    return parseInstant(given, "time");
+    return parseInstant(given as string, "time");
   } catch {
     return undefined;
   }

@@ -61,6 +61,7 @@ describe("carillon next --batch", () => {
       { syntax: "cron", expr: "nonsense", from: FROM, count: 1 },
       { syntax: "at", expr: "2026-02-01T00:00:00Z", from: FROM, count: 1 },
       { syntax: "at", expr: "2025-02-01T00:00:00Z", from: FROM, count: 0 },
+      { syntax: "every", expr: "10s", from: ["2026-01-01"], count: 1 },
     ];
     const text = `${input.map((line) => JSON.stringify(line)).join("\n")}\n\nnot json`;
     const { code, stdout } = await carillon(["next", "--batch"], { input: text });
@@ -72,6 +73,7 @@ describe("carillon next --batch", () => {
       { error: { code: "INVALID_SCHEDULE", message: expect.any(String) } },
       { ...answer, next: ["2026-02-01T00:00:00Z"], exhausted: true },
       { ...answer, next: [], exhausted: true },
+      { error: { code: "INVALID_OPTION", message: expect.stringContaining("not a time") } },
       { error: { code: "INVALID_TASK", message: expect.stringContaining("not JSON") } },
     ]);
   });
