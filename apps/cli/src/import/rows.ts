@@ -5,7 +5,7 @@ export type Row = Readonly<Record<string, unknown>>;
 
 /**
  * Rows of a table as exports write them: a JSON list, JSON lines, or CSV with a head. Names of columns in lower camel
- * case, so that `RETRY_LIMIT` is `retryLimit`; `{ "$date": … }` and its like as plain values. Without fields that have no value.
+ * case, so that `RETRY_LIMIT` is `retryLimit`; `{ "$date": … }` and its like as plain values. Leaves out empty fields.
  * @throws `INVALID_OPTION`
  */
 export function readRows(text: string): Row[] {
@@ -14,9 +14,9 @@ export function readRows(text: string): Row[] {
   if (wrong >= 0) throw misuse("FILE", `row ${wrong + 1} is not an object.`, HINT);
   return rows.map((row) =>
     Object.fromEntries(
-      Object.entries(row as Row).flatMap(([name, value]) =>
-        textOf(plain(value)) === undefined ? [] : [[camel(name), plain(value)]],
-      ),
+      Object.entries(row as Row)
+        .map(([name, value]) => [camel(name), plain(value)] as const)
+        .filter(([, value]) => textOf(value) !== undefined),
     ),
   );
 }
