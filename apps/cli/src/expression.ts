@@ -18,9 +18,9 @@ const WEEKDAY = /^(?:mon|tue|wed|thu|fri|sat|sun)/i;
 export function guessSyntax(expr: string): Syntax {
   const text = expr.trim();
   if (text === "manual") return "manual";
-  // `@daily` is cron's, `@1767225600` a calendar event.
-  // Its errors name the systems that write so.
+  // The errors of cron name the systems that write these.
   if (/^(?:(?:cron|rate|at)\(|RRULE:|FREQ=|DTSTART)/i.test(text)) return "cron";
+  // `@daily` is cron's, `@1767225600` a calendar event.
   if (text.startsWith("@")) return /^@\d/.test(text) ? "calendar" : "cron";
   if (/^\d{12,}$/.test(text) || /^[+-]?\d{4,6}-\d{2}-\d{2}T/.test(text)) return "at";
   if (/^(\d+(\.\d+)?\s*[a-z]+\s*)+$/i.test(text) || /^P(?=[\dT])[\dTYMWDHS.,]+$/.test(text)) return "every";

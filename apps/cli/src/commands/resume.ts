@@ -135,7 +135,7 @@ async function showPlan(
 
 type FreezeScope = ResumePlan["frozen"]["scopes"][number];
 
-/** A backfill of the tasks of a freeze that the plan is about. @param range its options */
+/** The command that backfills the tasks of one freeze, as far as the plan covers them. @param range options for its times */
 function backfillOf(
   { tasks, ...scope }: FreezeScope,
   { owner = scope.owner, queue = scope.queue, tag = scope.tag }: Conditions,

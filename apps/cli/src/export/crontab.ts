@@ -34,7 +34,7 @@ export function toCrontab(stored: Stored, now: number): Exported<CrontabLine> {
   ].join(" ");
   const odd = variables.filter(([name]) => !/^[A-Za-z_]\w*$/.test(name)).map(([name]) => name);
   if (odd.length > 0) return none(`names of variables that no shell has: ${odd.join(", ")}`);
-  // Ends the line for cron: the rest would be a line of its own.
+  // cron would read the text after a line break as a line of its own.
   if (/[\n\r\0]/.test(text)) return none("a line break in its command or a variable: put it into a script");
   const input = typeof stdin === "string" ? stdin.split("\n") : [];
   if (input.slice(0, -1).some((one) => one.endsWith("\\")))
@@ -51,7 +51,7 @@ export function toCrontab(stored: Stored, now: number): Exported<CrontabLine> {
   const lock = LOCKS[overlap];
   // Nobody else can hold it, as they could in /tmp, and no other task has it.
   const file = `~/${quoted(`.carillon:${definition.queue}:${definition.owner}:${definition.id}.lock`)}`;
-  // cron takes `\%` for `%`, but not the one of `\\%`: quotes part a backslash from its `%`.
+  // cron reads `\%` as `%`, but the `%` of `\\%` ends the command: quotes separate a backslash from a `%`.
   const shell = lock || /\\(?=%|$)/.test(text) ? `sh -c ${quoted(text)}` : text;
   const line = lock ? `${lock} ${file} ${shell}` : shell;
   return {
@@ -61,7 +61,7 @@ export function toCrontab(stored: Stored, now: number): Exported<CrontabLine> {
   };
 }
 
-/** One word of a shell. */
+/** Quotes a text as one word of a shell. */
 function quoted(text: string): string {
   if (/^[\w./:@=+,-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", "'\\''").replace(/\\(?=%)/g, "\\''")}'`;

@@ -11,7 +11,7 @@ import humanInterval from "human-interval";
 import { isTrue, jsonOf, type Row, readRows, textOf, timeOf } from "./rows.js";
 import type { Source, SourceOptions, Task } from "./source.js";
 
-/** What Agenda 4 to 6 store of a job, in MongoDB, PostgreSQL or Redis. */
+/** Fields of a job of Agenda 4 to 6, in MongoDB, PostgreSQL or Redis. */
 const FIELDS = fieldTable(`
   kept: name data nextRunAt repeatInterval repeatTimezone startDate endDate skipDays disabled
   kept: type = normal single once
@@ -22,7 +22,7 @@ const FIELDS = fieldTable(`
   record: _id id lockedAt lockedAtMs lastRunAt lastFinishedAt failedAt failCount failReason progress result
   record: shouldSaveResult lastModifiedBy debounceStartedAt createdAt updatedAt`);
 
-/** Jobs of Agenda that recur, and those that are to come once or wait for a worker. */
+/** Jobs of Agenda that recur, and single ones that have not run yet. */
 export const agenda: Source = (text, options) =>
   settle(readRows(text).flatMap((row) => convert(row, options)));
 

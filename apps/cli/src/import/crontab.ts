@@ -10,11 +10,11 @@ const FLOCK_OPTIONS = {
   ...{ shared: "s", exclusive: "x", nonblock: "n", nb: "n", wait: "w", timeout: "w", close: "o" },
   ...{ "conflict-exit-code": "E", "no-fork": "F", verbose: "v" },
 };
-/** A word of a shell that it does not change, and a quoted text. */
+/** The first word of a shell command, with its quotes. */
 const WORD = /^\s*((?:'[^']*'|"[^"]*"|\\.|[^\s'"\\;&|<>()`])+)/;
-/** A text for a shell, as flock's own option or an argument of `sh`. */
+/** A command in one text, for `flock -c` or for `sh -c`, and the rest of the line. */
 const SHELL_TEXT = /^(?:-c|--command|(?:\S*\/)?sh\s+-c)\s+((?:'[^']*'|"[^"]*"|\\.|[\w./:@=+,-])+)(.*)$/s;
-/** A comment that is a head of columns, a drawing, or a line that is commented out. */
+/** The text of a comment that is a heading of columns, a drawing, or a disabled line. */
 const NO_DESCRIPTION = /^(?:m(?:in\w*)?s?[\s|]+h|[|.+`'-]|(?:[\d*][\d*,/~-]*\s+){2}|@\w+\s+\S)/i;
 /** Words before the program that a line is about. */
 const BEFORE = [
@@ -121,7 +121,7 @@ function cut(text: string): { command: string; stdin: string | undefined } {
   return { command: command.trim(), stdin: lines.length > 0 ? lines.join("\n") : undefined };
 }
 
-/** cron starts each run; `flock` decides otherwise. What is not known of it stays in the command. */
+/** Makes the lock of a command its overlap policy. A lock that is no such policy stays in the command. */
 function unlock(command: string, notes: Notes): { overlap: Task["overlap"]; bare: string } {
   const [, before = "", text] = FLOCK.exec(command) ?? [];
   const found = text === undefined ? undefined : readFlock(text);
@@ -134,7 +134,7 @@ function unlock(command: string, notes: Notes): { overlap: Task["overlap"]; bare
   return { overlap: found.overlap, bare: before + found.bare };
 }
 
-/** The command under a lock, or why the lock is no overlap policy. */
+/** The command under a lock, or the reason why the lock is no overlap policy. */
 function readFlock(text: string): { overlap: Task["overlap"]; lock: string; bare: string } | string {
   let rest = text;
   const next = () => {

@@ -174,7 +174,7 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
 
-/** Go's duration in ms, of whole seconds as robfig/cron counts. */
+/** Go's duration in ms, cut to whole seconds as robfig/cron does. */
 function lengthOf(duration: string): number {
   const parts = [...duration.matchAll(/([\d.]+)(h|ms|m|s|[nuµ]s)/g)];
   const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS[unit!] ?? 0), 0);

@@ -2,7 +2,7 @@ import { fieldTable, type Imported, Notes, readFields, settle } from "@carillon/
 import { isTrue, jsonOf, type Row, readRows, textOf } from "./rows.js";
 import type { Source, SourceOptions, Task } from "./source.js";
 
-/** What a schedule and its queue both have; those of the schedule hold. */
+/** Fields of both a schedule and its queue; those of the schedule win. */
 const BOTH = `
   kept: retryLimit retryDelay retryDelayMax retryBackoff
   dropped: deadLetter -- see alerts, and carillon journal.

@@ -132,7 +132,7 @@ function theirTimes(rule: TheirTimes): NextTime {
   return (after) => {
     if (after < first) return first;
     let time = next(after);
-    // The first of a slot is the only one.
+    // Only the first time of a slot counts.
     for (let begin = 0; slot !== undefined && Number.isFinite(time); time = next(begin + slot - 1)) {
       begin = Math.floor(time / slot) * slot;
       const only = next(begin - 1);

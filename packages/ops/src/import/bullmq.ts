@@ -7,7 +7,7 @@ import { type Imported, type ImportOptions, intervalOf, Notes, settle, type Thei
 
 type Options = BullScheduler["definition"]["opts"];
 
-/** What BullMQ 3 to 6 store of a recurring job: its hash, and the options of its job and of its recurrence. */
+/** Fields of a recurring job of BullMQ 3 to 6: of its hash, of the options of its job, and of its recurrence. */
 const FIELDS = fieldTable(`
   kept: name data opts pattern every tz startDate endDate limit
   record: ic offset nrjid`);
@@ -78,7 +78,7 @@ function timesOf(
     return { library, cron: pattern, timezone: notes.zone(definition.tz, options), start, end };
   }
   if (every !== undefined) return { library: "interval", every, next, end, overruns: true };
-  notes.add("REFUSED", "It has neither a pattern nor an interval.");
+  notes.refuse("It has neither a pattern nor an interval.");
   return undefined;
 }
 

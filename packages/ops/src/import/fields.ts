@@ -6,7 +6,7 @@ interface FieldRule {
   readonly why: string | undefined;
 }
 
-/** Everything that another system can store in one place. */
+/** All fields that another system can store in one object. */
 export interface FieldTable {
   readonly rules: ReadonlyMap<string, FieldRule>;
   readonly inner: Readonly<Record<string, FieldTable>>;
@@ -15,10 +15,14 @@ export interface FieldTable {
 const LINE = /^\s*(kept|record|dropped|refused): (.+?)(?: = (.+?))?(?: -- (.+))?$/;
 
 /**
- * A table of lines `RULE: NAMES = VALUES -- REASON`. `kept` is part of the task, with one of these values, if there are any;
- * `record` is bookkeeping of that system, which a new one begins without; `dropped` is reported and `refused` refuses its
- * schedule, unless it has one of the values. A field that has no line is refused by name.
- * @param inner tables of fields that have fields
+ * A table of lines `RULE: NAMES = VALUES -- REASON`. Rules:
+ * - `kept`: becomes part of the task. With VALUES, any other value refuses the schedule.
+ * - `record`: bookkeeping of the other system, ignored.
+ * - `dropped`: reported with the REASON, unless it has one of the VALUES.
+ * - `refused`: refuses the schedule for the REASON, unless it has one of the VALUES.
+ *
+ * A field without a line refuses the schedule by name.
+ * @param inner tables of fields that are objects, or lists of objects
  */
 export function fieldTable(lines: string, inner: Readonly<Record<string, FieldTable>> = {}): FieldTable {
   const rules = lines
@@ -31,13 +35,13 @@ export function fieldTable(lines: string, inner: Readonly<Record<string, FieldTa
   return { rules: new Map(rules), inner };
 }
 
-/** Reports what a task does not keep of these fields, by the table. */
+/** Notes each field that is not kept, and refuses the schedule, by the rules of the table. */
 export function readFields(given: unknown, table: FieldTable, notes: Notes, at = ""): void {
   for (const [name, value] of [given].flat().flatMap((one) => Object.entries(one ?? {}))) {
-    // Databases write numbers and booleans as text.
     const text = JSON.stringify(value) ?? "null";
     if (["null", '""', "{}", "[]"].includes(text)) continue;
     const { rule, values = [], why } = table.rules.get(name) ?? {};
+    // Databases write numbers and booleans as text.
     const [among, shown] = [values.includes(String(value)), `${name}: ${text.slice(0, 200)}`];
     const inner = Object.hasOwn(table.inner, name) ? table.inner[name] : undefined;
     if (inner) readFields(value, inner, notes, `${at}${name}.`);

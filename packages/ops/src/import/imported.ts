@@ -26,14 +26,14 @@ export type TheirTimes = TheirBounds &
         readonly library: "cron-parser 4" | "cron-parser 5";
         readonly cron: string;
         readonly timezone: string;
-        /** It fires once in such a slot, at most: ms, on the clock. */
+        /** Length of a slot of the clock in ms, in which it fires at most once. */
         readonly slot?: number;
       }
     | {
         readonly library: "interval";
         readonly every: number;
         readonly next: number;
-        /** In which days are skipped. */
+        /** Zone of the skipped days. */
         readonly timezone?: string;
         /** It fires once more after its end. */
         readonly overruns?: true;
@@ -66,7 +66,7 @@ export class Notes {
     this.list.push({ code, text });
   }
 
-  /** Its schedule is not imported, for this reason. */
+  /** Refuses the schedule: it is not imported, for this reason. */
   refuse(text: string): void {
     this.add("REFUSED", text);
   }
@@ -82,7 +82,10 @@ export class Notes {
     return timezone ?? "UTC";
   }
 
-  /** A name of Carillon: each run of characters that names cannot have becomes `-`, but not at its start, where it would be an option. */
+  /**
+   * A name of Carillon: each run of characters that names cannot have becomes `-`, and leading ones are removed, since a name
+   * that begins with `-` reads as an option.
+   */
   name(field: string, text: string): string {
     const name =
       text

@@ -12,8 +12,8 @@ export interface Selection<Row> {
 }
 
 /**
- * The chosen rows of a list. It belongs to the question that the list answers: another question begins without one, and a row that is no
- * longer shown is no longer chosen.
+ * The chosen rows of a list. A selection belongs to the question that the list answers: another question begins without one, and a row
+ * that is no longer shown is no longer chosen.
  */
 export function useSelection<Row>(
   question: unknown,
@@ -28,9 +28,7 @@ export function useSelection<Row>(
   const choose = (rows: readonly Row[] | typeof ALL) =>
     setChosen({ asked, keys: rows === ALL ? ALL : new Set(rows.map(keyOf)) });
   const has = (row: Row) => isAll || keys.has(keyOf(row));
-  return {
-    ...{ rows, isAll, has, choose },
-    toggle: (row) =>
-      choose(isAll ? [] : has(row) ? rows.filter((one) => keyOf(one) !== keyOf(row)) : [...rows, row]),
-  };
+  const toggle = (row: Row) =>
+    choose(isAll ? [] : has(row) ? rows.filter((one) => keyOf(one) !== keyOf(row)) : [...rows, row]);
+  return { rows, isAll, has, choose, toggle };
 }

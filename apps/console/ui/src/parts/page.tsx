@@ -62,15 +62,15 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() =>
 interface Loadable<T> {
   readonly data: T | undefined;
   readonly error: unknown;
-  /** The data answer a former question. */
+  /** The data are the answer to an earlier question. */
   readonly isPlaceholderData?: boolean;
   readonly refetch?: () => unknown;
 }
 
 /**
  * Shows an answer of the API once it has arrived; an error together with the last known data, or with `failed`. `title` is that of a page
- * whose head comes with the answer. The answer to a former question is dimmed, and nothing in it can be used; `moving`: the question moves
- * with the time, so a former answer is still right.
+ * whose head comes with the answer. The answer to an earlier question is dimmed and inert, except with `moving`: for a question that changes
+ * with time, the earlier answer is still right.
  */
 export function Loaded<T>({
   of,
