@@ -128,7 +128,9 @@ function checked(one: Imported): Imported {
     if (never === undefined) return one;
     const text = `It never fires: ${never} Here it is only triggered.`;
     return {
-      ...{ ...one, task: { ...one.task, schedule: { manual: true } }, theirs: undefined },
+      ...one,
+      task: { ...one.task, schedule: { manual: true } },
+      theirs: undefined,
       notes: [...one.notes, { code: "NEVER", text }],
     };
   } catch (error) {
