@@ -12,7 +12,7 @@ export interface Call {
   readonly input: object;
 }
 
-/** How a call ended. */
+/** The end of a call. */
 interface Ended {
   readonly answer?: unknown;
   readonly error?: unknown;
@@ -20,7 +20,7 @@ interface Ended {
 
 const DEAD = "this program is dead";
 
-/** What may happen at a step of a call: one of its writes. */
+/** An event at a step of a call, which is one of its writes. */
 type Event = (sent: Sent) => Promise<unknown>;
 
 /** All operations that a battery knows, by name. */
@@ -56,6 +56,7 @@ export class Battery {
   readonly #known: Known;
   readonly call: Call;
   readonly #sequences = new Map<string, Sequence>();
+  #undoable: Promise<boolean> | undefined;
 
   constructor(world: World, known: Known, name: string) {
     this.#world = world;
@@ -79,15 +80,15 @@ export class Battery {
     ];
   }
 
-  async #perform({ client }: Program, { operation, input }: Call, by: string): Promise<Ended> {
+  async #perform({ client }: Program, { operation, input }: Call): Promise<Ended> {
     try {
-      return { answer: await perform(client, operation, input, { by }) };
+      return { answer: await perform(client, operation, input, { by: "ann" }) };
     } catch (error) {
       return { error };
     }
   }
 
-  /** What calls leave one after the other. */
+  /** The state after these calls, one after the other. */
   async #inSequence(calls: readonly Call[], undone: boolean): Promise<Sequence> {
     const key = `${calls.map(({ name, input }) => name + JSON.stringify(input)).join(" then ")} ${undone}`;
     const known = this.#sequences.get(key);
@@ -114,14 +115,14 @@ export class Battery {
     return rows;
   }
 
-  async #alone(call: Call, by = "ann"): Promise<Ended> {
+  async #alone(call: Call): Promise<Ended> {
     const program = this.#world.program();
-    const ended = await this.#perform(program, call, by);
+    const ended = await this.#perform(program, call);
     await program.store.changes.settled();
     return ended;
   }
 
-  /** Takes back the newest change that can be. */
+  /** Undoes the newest change that can be undone. */
   async #undo(): Promise<Ended> {
     const id = await this.#world.undoable();
     return id === undefined ? {} : this.#alone(callOf(this.#world, this.#known, "changes.undo", { id }));
@@ -140,7 +141,7 @@ export class Battery {
     return names;
   }
 
-  /** Whether the call changes anything, and after how many of its writes something is stored otherwise. */
+  /** Whether the call changes anything, and the number of its writes that do. */
   async steps(): Promise<{ changes: boolean; steps: number }> {
     await this.#world.again();
     const first = await this.#world.content();
@@ -162,12 +163,12 @@ export class Battery {
     return { changes, steps };
   }
 
-  /** The call, in a program whose commands a hook decides about. */
+  /** The call, in a program whose commands go through a hook. */
   async #tapped(hook: Hook): Promise<Ended> {
     const program = this.#world.program();
     await program.store.registry.queues();
     tap(program.store, hook);
-    const ended = await this.#perform(program, this.call, "ann");
+    const ended = await this.#perform(program, this.call);
     await program.store.changes.settled();
     return ended;
   }
@@ -191,9 +192,8 @@ export class Battery {
   /** All trials, by title. */
   async *trials(): AsyncGenerator<readonly [title: string, faults: () => Promise<string[]>]> {
     const names = await this.writes();
-    const points = names.map((name, at) => [at, name] as const);
     yield ["twice at one instant", () => this.#twice()];
-    for (const [at, name] of points) {
+    for (const [at, name] of names.entries()) {
       yield [`killed before ${name} (${at + 1}), and repeated`, () => this.#killedAndRepeated(at)];
       yield [`${name} (${at + 1}) refused by a full Redis, and repeated`, () => this.#full(at)];
       yield [`Redis restarts after ${name} (${at + 1})`, () => this.#restarted(at)];
@@ -214,7 +214,7 @@ export class Battery {
     await this.#world.again();
     const programs = [this.#world.program(), this.#world.program()];
     await Promise.all(programs.map(({ store }) => store.registry.queues()));
-    const ended = await Promise.all(programs.map((one) => this.#perform(one, this.call, "ann")));
+    const ended = await Promise.all(programs.map((one) => this.#perform(one, this.call)));
     await Promise.all(programs.map(({ store }) => store.changes.settled()));
     return this.#check(ended, [this.call, this.call]);
   }
@@ -222,8 +222,8 @@ export class Battery {
   async #killedAndRepeated(at: number): Promise<string[]> {
     await this.#world.again();
     await this.#killed(at);
-    const ended = [await this.#alone(this.call, "ann")];
-    return this.#check([{ error: DEAD }, ...ended], [this.call, this.call]);
+    const again = await this.#alone(this.call);
+    return this.#check([{ error: DEAD }, again], [this.call, this.call]);
   }
 
   async #killedThen(at: number, other: Call): Promise<string[]> {
@@ -232,7 +232,7 @@ export class Battery {
     const ended: Ended[] = [{ error: DEAD }, await this.#alone(other)];
     const calls = [this.call, other];
     if (this.#many?.leaves === "held") {
-      ended.push(await this.#alone(this.call, "ann"));
+      ended.push(await this.#alone(this.call));
       calls.push(this.call);
     }
     return this.#check(ended, calls);
@@ -244,7 +244,7 @@ export class Battery {
       throw new Error("OOM command not allowed when used memory > 'maxmemory'.");
     });
     if (!first.error) return this.#check([first], [this.call]);
-    const again = await this.#alone(this.call, "ann");
+    const again = await this.#alone(this.call);
     return this.#check([first, again], [this.call, this.call]);
   }
 
@@ -260,14 +260,15 @@ export class Battery {
   }
 
   async #overtaken(at: number, other: Call, when: "before" | "after"): Promise<string[]> {
-    const undoable = this.call !== other && (await this.#isUndoable());
+    this.#undoable ??= this.#isUndoable();
+    const undoable = this.call !== other && (await this.#undoable);
     const run = async (undone: boolean) => {
       await this.#world.again();
       let between: Ended = {};
       const ended = await this.#with(at, async (sent) => {
         if (when === "before") between = await this.#alone(other);
         if (when === "before") return sent.pass();
-        // Done, and its answer is still on the way.
+        // Its answer is still on the way.
         const answer = await sent.copy();
         between = await this.#alone(other);
         return answer;
@@ -279,6 +280,7 @@ export class Battery {
     return [...(await run(false)), ...(undoable ? await run(true) : [])];
   }
 
+  /** Whether the call leaves a change that can be undone. */
   async #isUndoable(): Promise<boolean> {
     await this.#world.again();
     await this.#alone(this.call);
@@ -303,8 +305,8 @@ export class Battery {
   }
 
   /**
-   * Compares with what the calls in some sequence leave. A call that answered success is in each sequence; one that was refused, or whose program
-   * died, may be left out, or be there for some things and not for others.
+   * Compares with the states after these calls in each sequence. A call that answered success is in all sequences. One that was refused, or
+   * whose program died, may be left out, also for some things only.
    */
   async #check(
     ended: readonly Ended[],
@@ -315,18 +317,21 @@ export class Battery {
     const kept = await this.#world.save();
     await this.#world.left();
     const sequences: Sequence[] = [];
-    for (const order of ordersOf(
-      calls,
-      calls.map((_, i) => isPartial(ended[i] as Ended)),
-    ))
+    for (const order of ordersOf(calls, ended.map(isPartial)))
       sequences.push(await this.#inSequence(order, undone));
     const faults = uncoded(ended);
     // Equal states have equal futures.
     if (!sequences.some((one) => one.content === content)) {
-      const wanted = [];
-      for (const one of sequences) wanted.push(await one.rows());
       await this.#world.again(kept);
-      faults.push(...differences(await this.#rows(), wanted));
+      const rows = await this.#rows();
+      const wanted: Rows[] = [];
+      let differing = differences(rows, wanted);
+      for (const one of sequences) {
+        wanted.push(await one.rows());
+        differing = differences(rows, wanted);
+        if (differing.length === 0) break;
+      }
+      faults.push(...differing);
     }
     if (counts && calls.every((call) => call === this.call) && !ended.some(({ error }) => error)) {
       const [got, sum] = [ended, (await this.#inSequence(calls, undone)).ended].map((one) =>
@@ -338,7 +343,7 @@ export class Battery {
   }
 }
 
-/** Things that are as no sequence leaves them. */
+/** The rows that differ from those of every sequence. */
 function differences(rows: Rows, sequences: readonly Rows[]): string[] {
   const keys = new Set([rows, ...sequences].flatMap((one) => [...one.keys()]));
   return [...keys].flatMap((key) => {
@@ -366,7 +371,7 @@ function isPartial({ error, answer }: Ended): boolean {
   return error !== undefined || (refused?.count ?? 0) > 0;
 }
 
-/** Changes that answers count. */
+/** Sum of the changes in the answers. */
 function countOf(ended: readonly Ended[], isMany: boolean): number {
   return ended.reduce((sum, { answer }) => {
     const { count, changed } = Object(answer) as { count?: unknown; changed?: unknown };

@@ -2,7 +2,7 @@ import type { Operation } from "../../src/operation.js";
 import { operatorOf } from "../../src/operator.js";
 import type { World } from "./world.js";
 
-/** What is stored, thing by thing, without what differs each time: ids, revisions, authors. */
+/** The stored things by name, without the fields that differ each time: ids, revisions, authors. */
 export type Rows = ReadonlyMap<string, string>;
 
 /** Lists that say nothing about what a call leaves. */

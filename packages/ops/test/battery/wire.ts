@@ -14,7 +14,7 @@ export interface Sent {
   copy(): Promise<unknown>;
 }
 
-/** What becomes of a command: it passes, waits, or fails with what this throws. */
+/** Decides about a command: passes it, holds it, or throws the error with which it fails. */
 export type Hook = (sent: Sent) => Promise<unknown>;
 
 /** A command of ioredis. */

@@ -58,7 +58,7 @@ export interface Program {
   readonly client: Client;
 }
 
-/** A namespace with something of all that operations change or read. Built once; `again` makes it anew. */
+/** A namespace with an example of each thing that operations change or read. Built once; `again` restores it. */
 export class World {
   readonly redis: Redis;
   readonly ids: Ids;
