@@ -37,15 +37,15 @@ export const calendar: Kind<CalendarSchedule, z.ZodString> = expressionKind<Cale
     };
   },
   lint({ timezone, dst }, expression, warn) {
-    const { zone, rule } = expression;
+    const { zone } = expression;
     if (timezone !== undefined && zone !== timezone) {
       const message = `The expression's own zone ${zone} is used, not timezone ${timezone}.`;
       warn("ZONE_IGNORED", message, "Give the zone once: leave out timezone, or the zone in the expression.");
     }
-    const change = dst?.overlap === undefined && differenceAtChange(expression, [rule, CALENDAR]);
-    if (!change) return;
-    const message = `After the clock change at ${change.at} it fires next at ${change.here}; a timer of systemd, which passes over the hour that comes twice, at ${change.there}.`;
-    warn("SYSTEMD_DIFFERS", message, 'For the times of systemd, add dst: { overlap: "first" }.');
+    if (dst?.overlap !== undefined) return;
+    const systemd = "a timer of systemd, which passes over the hour that comes twice";
+    const message = differenceAtChange(expression, CALENDAR, systemd);
+    if (message) warn("SYSTEMD_DIFFERS", message, 'For the times of systemd, add dst: { overlap: "first" }.');
   },
 });
 

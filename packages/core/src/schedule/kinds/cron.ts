@@ -82,9 +82,7 @@ function lintDialect(schedule: CronSchedule, expression: Expression, warn: Warn)
       "A day has to match both day of month and day of week, since one begins with *; for cron-parser, which BullMQ uses, either is enough.";
     warn("DIALECT_DIFFERS", message, remedy);
   } else if (schedule.dst === undefined) {
-    const change = differenceAtChange(expression, [expression.rule, theirs.rule]);
-    if (change === undefined) return;
-    const message = `After the clock change at ${change.at} it fires next at ${change.here}; cron-parser, which BullMQ uses, at ${change.there}.`;
-    warn("DIALECT_DIFFERS", message, remedy);
+    const message = differenceAtChange(expression, theirs.rule, "cron-parser, which BullMQ uses");
+    if (message) warn("DIALECT_DIFFERS", message, remedy);
   }
 }

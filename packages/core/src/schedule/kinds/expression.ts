@@ -97,18 +97,25 @@ function lintGaps({ zone, lostBefore }: Timetable, warn: Warn): void {
   }
 }
 
-/** The first clock change of two years after which two rules lead to different times, and the next time by each. */
+/**
+ * The first clock change of two years after which the expression's rule and another one lead to different times, in words.
+ * Undefined if there is none.
+ * @param other the system that has the other rule
+ */
 export function differenceAtChange(
-  { fields, zone: id }: Expression,
-  rules: readonly [DstRule, DstRule],
-): { at: string; here: string; there: string } | undefined {
+  { fields, zone: id, rule: own }: Expression,
+  rule: DstRule,
+  other: string,
+): string | undefined {
   const zone = zoneOf(id);
-  const schedules = rules.map((rule) => new FieldSchedule(fields, zone, rule));
+  const schedules = [own, rule].map((one) => new FieldSchedule(fields, zone, one));
   for (const { start: at } of changesOf(zone, CHANGES.from, CHANGES.to)) {
     const [ours, theirs] = schedules.map((schedule) => schedule.next(at - 1));
     if (ours === theirs) continue;
-    const text = (time: number | undefined) => (time === undefined ? "never" : localText(time, zone));
-    return { at: formatInstant(at), here: text(ours), there: text(theirs) };
+    const [here, there] = [ours, theirs].map((time) =>
+      time === undefined ? "never" : localText(time, zone),
+    );
+    return `After the clock change at ${formatInstant(at)} it fires next at ${here}; ${other}, at ${there}.`;
   }
   return undefined;
 }
