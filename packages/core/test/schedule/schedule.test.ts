@@ -403,6 +403,7 @@ test.each<[Schedule, string | RegExp]>([
   [{ calendar: "15min" }, 'Use { every: "15m" } instead.'],
   [{ cron: "15 minutes" }, 'Use { every: "15m" } instead.'],
   [{ cron: "rate(1 hour)" }, 'AWS. Use { every: "1h" }'],
+  [{ cron: "rate(1 fortnight)" }, 'AWS. Use { every: "5m" }'],
   [{ cron: "at(2026-11-20T13:00:00)" }, '{ at: "2026-11-20T13:00:00Z" }'],
   [{ cron: "RRULE:FREQ=WEEKLY;BYDAY=MO" }, "docs/moving/words.md"],
   [{ cron: "FREQ=DAILY" }, "RRULE"],

@@ -142,22 +142,18 @@ function split(expression: string, dialect?: CronDialect): string[] {
 /** Texts of other systems that are no cron. */
 function refuseForeign(text: string): void {
   const [, aws, inner = ""] = /^(cron|rate|at)\((.*?)\)?$/.exec(text) ?? [];
-  const every = nearestDuration(inner);
-  if (aws !== undefined) {
-    throw cronFault(
-      `${aws}(…) is the syntax of AWS.`,
-      aws === "rate" && every
-        ? `Use { every: "${every}" } instead.`
-        : aws === "at"
-          ? `Use { at: ${quote(`${inner}Z`, 40)} } with an offset instead.`
-          : "Write the fields alone, without the year, and weekdays by their names: AWS counts them from 1.",
-    );
-  }
+  if (aws !== undefined) throw cronFault(`${aws}(…) is the syntax of AWS.`, awsRemedy(aws, inner));
   if (/^(?:RRULE:|DTSTART|FREQ=)/i.test(text))
     throw cronFault(
       "Rules of iCalendar (RRULE) are not supported.",
       `Write cron, a calendar event or every: ${WORDS}.`,
     );
+}
+
+function awsRemedy(kind: string, inner: string): string {
+  if (kind === "rate") return `Use { every: "${nearestDuration(inner) ?? "5m"}" } instead.`;
+  if (kind === "at") return `Use { at: ${quote(`${inner}Z`, 40)} } with an offset instead.`;
+  return "Write the fields alone, without the year, and weekdays by their names: AWS counts them from 1.";
 }
 
 /** Tables of other systems' words. */
