@@ -8,8 +8,10 @@ export function nearestRemedy(unknown: string, known: readonly string[]): string
 /** The known name that a misspelt one most likely stands for. Undefined if none is near. */
 export function nearest(unknown: string, known: readonly string[]): string | undefined {
   const name = unknown.slice(0, 100).toLowerCase();
-  const alias = ALIASES.get(name)?.find((one) => known.includes(one));
-  if (alias !== undefined) return alias;
+  const alias = Object.entries(ALIASES).find(
+    ([field, words]) => known.includes(field) && words.toLowerCase().split(" ").includes(name),
+  );
+  if (alias) return alias[0];
   const same = known.find((key) => key.toLowerCase() === name);
   if (same !== undefined) return same;
   const begins = known.find((key) => {
@@ -25,7 +27,7 @@ export function nearest(unknown: string, known: readonly string[]): string | und
 }
 
 /** Names that other schedulers use for fields of a task and of its schedule: docs/moving/words.md. */
-const ALIASES = Object.entries({
+const ALIASES = {
   timezone: "tz timeZone repeatTimezone ScheduleExpressionTimezone",
   cron: "pattern expression value cronExpression",
   every: "interval schedule_interval repeatInterval",
@@ -41,10 +43,7 @@ const ALIASES = Object.entries({
   overlap: "noOverlap waitForCompletion concurrencyPolicy policy",
   catchUp: "misfire misfireInstruction missed",
   alerts: "deadLetter DeadLetterConfig",
-}).reduce((all, [field, words]) => {
-  for (const word of words.toLowerCase().split(" ")) all.set(word, [...(all.get(word) ?? []), field]);
-  return all;
-}, new Map<string, string[]>());
+};
 
 /**
  * Number of edits that turn one name into the other: a letter added, removed, replaced, or swapped with the next one.
