@@ -33,7 +33,7 @@ export function reasonText(reason: StatusReasonFacts, time = formatInstant): str
       return `${all.length} nodes have the id ${reason.node}: ${all.join(", ")}.`;
     }
     case "SILENCED":
-      return `all alerts are silenced${byText({ by: reason.silence.by })} until ${time(whole(reason.until))}${byText({ note: reason.silence.note })}.`;
+      return `all alerts are silenced${untilText(reason.silence, time(whole(reason.until)))}.`;
     case "FROZEN":
       return `${scopeText(reason.scope)}: ${frozenText(reason.frozen, time)}.`;
     case "QUEUE_PAUSED":
@@ -112,9 +112,11 @@ export function pauseText({ at, by, note }: Loose<PauseFacts>, time = formatInst
 
 /** A freeze that holds: `frozen by ann until 2026-01-05T14:00:00Z: INC-43`. */
 export function frozenText({ by, until, note }: Loose<Frozen>, time = formatInstant): string {
-  const who = by === undefined ? "" : ` by ${by}`;
-  const end = until === undefined ? "it is lifted" : time(until);
-  return `frozen${who} until ${end}${note === undefined ? "" : `: ${note}`}`;
+  return `frozen${untilText({ by, note }, until === undefined ? "it is lifted" : time(until))}`;
+}
+
+function untilText({ by, note }: Loose<PauseFacts>, end: string): string {
+  return `${byText({ by })} until ${end}${byText({ note })}`;
 }
 
 /** Without the time, which the reason has. */
