@@ -16,7 +16,7 @@ interface OracleCase {
   timezone: string;
   canonical?: string;
   next?: string[];
-  /** What systemd answers, if that differs: it passes over an hour that comes twice. */
+  /** The answer of systemd, if it differs: it passes over an hour that comes twice. */
   systemd?: string[];
   error?: boolean | string;
   exhausted?: boolean;

@@ -12,7 +12,7 @@ export interface DstRule {
 }
 
 /**
- * Cron whose minutes or hours start with `*`, and calendar events whose minutes or hours are all there are, or recur
+ * Cron whose minutes or hours start with `*`, and calendar events with all minutes, all hours, or some that recur
  * (`0/20`): each instant whose wall clock matches.
  */
 export const ELAPSED: DstRule = { gap: 0, overlap: "both" };

@@ -79,7 +79,8 @@ export function isUtc(zone: string): boolean {
 export function requireZone(name: string, field: string): string {
   const zone = knownZone(name);
   if (zone !== undefined) return zone;
-  const near = nearestZone(String(name).slice(0, 64)) ?? windowsZone(String(name).slice(0, 64));
+  const given = String(name).slice(0, 64);
+  const near = nearestZone(given) ?? windowsZone(given);
   throw new CarillonError("INVALID_TIMEZONE", `${quote(name)} is not a timezone.`, {
     field,
     remedy: near

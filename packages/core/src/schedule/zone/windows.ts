@@ -1,4 +1,4 @@
-/** Zones by their names in Windows, without the end `Standard Time`; for a hint, as people of .NET have nothing else. */
+/** Zones with their names in Windows, without the end `Standard Time`: for hints, because .NET programs often know only those names. */
 export const WINDOWS = `
 Etc/GMT+12 Dateline; Etc/GMT+11 UTC-11; America/Adak Aleutian; Pacific/Honolulu Hawaiian; Pacific/Marquesas Marquesas;
 America/Anchorage Alaskan; Etc/GMT+9 UTC-09; America/Tijuana Pacific (Mexico); Etc/GMT+8 UTC-08; America/Los_Angeles Pacific;
@@ -31,7 +31,7 @@ Pacific/Norfolk Norfolk; Asia/Sakhalin Sakhalin; Pacific/Guadalcanal Central Pac
 Pacific/Auckland New Zealand; Etc/GMT-12 UTC+12; Pacific/Fiji Fiji; Pacific/Chatham Chatham Islands; Etc/GMT-13 UTC+13;
 Pacific/Tongatapu Tonga; Pacific/Apia Samoa; Pacific/Kiritimati Line Islands`;
 
-/** The zone that Windows calls so. Undefined if there is none. */
+/** The zone with this name in Windows. Undefined if there is none. */
 export function windowsZone(name: string): string | undefined {
   const plain = name
     .trim()
