@@ -2,7 +2,7 @@ import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { Client, defineTask, Worker } from "@carillon/sdk";
 import { storeOf } from "@carillon/sdk/internal";
-import { eventually, type TestKit, virtualStore } from "@carillon/testing";
+import { eventually, type TestKit } from "@carillon/testing";
 import { Worker as BullWorker } from "bullmq";
 import { describe, expect, test } from "vitest";
 import { SILENT } from "../helpers.js";
@@ -106,14 +106,7 @@ describe("A2 due tasks fire, the earliest first", () => {
 
 /** A node in virtual time, and the clock of its Redis. `tick` runs it, and may act before its first commit. */
 async function beforeCommit(before: () => Promise<unknown>) {
-  const { redis, namespace } = stand;
-  const { store, clock } = await virtualStore({
-    connection: redis.url,
-    namespace,
-    queues: ["bells"],
-    start: START,
-  });
-  stand.later(() => store.close());
+  const { store, clock } = await stand.virtual("bells", START);
   const { commit } = store.claims;
   const node = new Scheduler({ store, logger: SILENT });
   const tick = async (acts = false) => {
@@ -219,14 +212,7 @@ describe("A4 a run that came between a decision and its commit", () => {
 
 describe("A5 times missed while every node was down collapse into one", () => {
   test("five intervals without a node give one run, and the schedule goes on", async () => {
-    const { redis, namespace } = stand;
-    const { store, clock } = await virtualStore({
-      connection: redis.url,
-      namespace,
-      queues: ["bells"],
-      start: START,
-    });
-    stand.later(() => store.close());
+    const { store, clock } = await stand.virtual("bells", START);
     const client = new Client({ store });
     const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
     const worker = new Worker({ store, types: [ring], logger: SILENT });

@@ -1,6 +1,5 @@
 import { Scheduler } from "@carillon/scheduler";
 import { Client } from "@carillon/sdk";
-import { virtualStore } from "@carillon/testing";
 import { describe, expect, test, vi } from "vitest";
 import { BatchSize } from "../../packages/scheduler/src/claim/batch-size.js";
 import { SILENT } from "../helpers.js";
@@ -20,14 +19,7 @@ describe("A15 a crowd does not starve another owner's single task", () => {
     ["due in their middle", 500],
     ["due after them all", 1_001],
   ])("1,000 of a and 1 of b, %s: b is in the first batch", async (_when, place) => {
-    const { redis, namespace } = stand;
-    const { store, clock } = await virtualStore({
-      connection: redis.url,
-      namespace,
-      queues: ["bells"],
-      start: START,
-    });
-    stand.later(() => store.close());
+    const { store, clock } = await stand.virtual("bells", START);
     const client = new Client({ store });
     const at = (n: number | undefined) => ({ at: START + 10_000 + (place === undefined ? 0 : (n ?? 0) * 2) });
     const task = { type: "ring", queue: "bells" };

@@ -330,7 +330,7 @@ describe("B9 the time limit of a fan-out is one of the whole run", () => {
     await kit.advanceTo("06:59");
     await kit.expect("t").firedAt(["01:00", "02:00", "03:00", "04:00", "05:00", "06:00"]).skipped(0);
     expect(done).toEqual([0, 1, 2, 3, 4, 5]);
-    // What is left comes first. `generate` returned the same again: nothing is there twice.
+    // Items that are left come first. `generate` returned the same again: nothing is there twice.
     expect((await runs()).map(({ result }) => (result as { total: number }).total)).toEqual(Array(6).fill(6));
   });
 

@@ -1,7 +1,7 @@
 import { operatorOf } from "@carillon/ops";
 import { Scheduler } from "@carillon/scheduler";
 import { Client, type Context, defineTask, type Json, type Run, Worker } from "@carillon/sdk";
-import { eventually, type TestKit, virtualStore } from "@carillon/testing";
+import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
 import { gate, SILENT } from "../helpers.js";
@@ -110,14 +110,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
   ] as const)(
     "without a node during the retry and later slots, $policies: the retry gives way",
     async (given) => {
-      const { redis, namespace } = stand;
-      const { store, clock } = await virtualStore({
-        connection: redis.url,
-        namespace,
-        queues: ["bells"],
-        start: START,
-      });
-      stand.later(() => store.close());
+      const { store, clock } = await stand.virtual("bells", START);
       const client = new Client({ store });
       const worker = new Worker({ store, types: [failsAtOne], logger: SILENT });
       await worker.start();

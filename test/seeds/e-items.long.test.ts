@@ -275,11 +275,13 @@ describe("E17 a failed retry of items", () => {
 
 describe("E15 what a run prints is in its record within 5 s", () => {
   it("while its handler goes on: a worker that does what it does every 5 s or more often saves it", async () => {
-    const rounds: { ms: number; act: () => void }[] = [];
+    const rounds: (() => void)[] = [];
     const real = globalThis.setInterval;
     const seen = (act: () => void, ms = 0) => {
-      rounds.push({ ms, act });
-      return real(act, ms);
+      const isSoon = ms <= 5_000;
+      if (isSoon) rounds.push(act);
+      // Later rounds do not count, however long the test takes.
+      return real(isSoon ? act : () => {}, ms);
     };
     globalThis.setInterval = seen as typeof real;
     stand.later(() => {
@@ -303,10 +305,9 @@ describe("E15 what a run prints is in its record within 5 s", () => {
     const client = stand.client();
     const run = await trigger(client, "ring");
     await begun.promise;
-    for (const { act, ms } of rounds) if (ms <= 5_000) act();
-    // Sooner than a round of 60 s would end on its own.
+    for (const act of rounds) act();
     const output = async () => (await client.runs.get(run)).output.map(({ text }) => text).join("");
-    await eventually(async () => expect(await output()).toContain("begun"), { timeoutMs: 50_000 });
+    await eventually(async () => expect(await output()).toContain("begun"), PATIENCE);
   });
 });
 

@@ -8,6 +8,8 @@ import {
   type TestKit,
   type TestKitOptions,
   testKit,
+  type VirtualStore,
+  virtualStore,
 } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -72,6 +74,14 @@ export class Stand {
     const kit = await testKit({ redis: this.redis, namespace: this.namespace, ...options });
     this.later(() => kit.close());
     return kit;
+  }
+
+  /** A store in virtual time, on this Redis, for nodes without a kit. */
+  async virtual(queue: string, start: number): Promise<VirtualStore> {
+    const { redis, namespace } = this;
+    const made = await virtualStore({ connection: redis.url, namespace, queues: [queue], start });
+    this.later(() => made.store.close());
+    return made;
   }
 
   /** A client with a connection of its own, in real time. */

@@ -432,7 +432,7 @@ it("notes jobs that a limit of BullMQ's holds, with the limit, how many and sinc
   const { bull } = keys.queue(QUEUE);
   await put("t", { overlap: "allow" });
   await usually("t", 4, 40_000);
-  await queueUp("t", 35, 84_000);
+  await queueUp("t", 35, 80_000);
   await hold(65_000);
   await link.client.hset(`${bull}meta`, "concurrency", 1);
   const { state, reasons, notes, behind, queues, at } = await statusOf(client);
@@ -447,7 +447,7 @@ it("notes jobs that a limit of BullMQ's holds, with the limit, how many and sinc
       remedy: expect.stringContaining("setGlobalConcurrency"),
     },
   ]);
-  expect((at ?? 0) - (notes[0]?.since ?? 0)).toBeGreaterThanOrEqual(84_000);
+  expect((at ?? 0) - (notes[0]?.since ?? 0)).toBeGreaterThanOrEqual(80_000);
   expect(queues).toMatchObject([{ limit: { runs: 1, holds: "runs" } }]);
   // A bound client learns the limit, not how much others run.
   await put("mine", { owner: "acme" });
@@ -455,7 +455,7 @@ it("notes jobs that a limit of BullMQ's holds, with the limit, how many and sinc
   await acme.trigger({ id: "mine", owner: "acme" });
   const { run } = keys.queue(QUEUE);
   for (const id of await link.client.lrange(`${bull}wait`, 0, 0))
-    await link.client.hset(run(id), "of", `acme/mine ${(at ?? 0) - 84_000} n`);
+    await link.client.hset(run(id), "of", `acme/mine ${(at ?? 0) - 80_000} n`);
   expect((await statusOf(acme)).notes[0]?.message).toMatch(
     /^the queue bells: runs wait for a worker, the oldest for 1 min 2\d s; BullMQ's own limit of 1 run at a time holds them\.$/,
   );
@@ -465,7 +465,7 @@ it("notes jobs that a rate holds, though their workers hold none", async () => {
   const { link, keys } = internalsOf(store);
   const { bull } = keys.queue(QUEUE);
   await put("t", { overlap: "allow" });
-  await queueUp("t", 2, 84_000);
+  await queueUp("t", 2, 80_000);
   expect(codes((await statusOf(client)).reasons)).toEqual(["JOBS_NOT_TAKEN"]);
   await link.client.set(`${bull}limiter`, 1, "PX", 600_000);
   const worker = await statusOf(client);

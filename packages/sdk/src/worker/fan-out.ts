@@ -39,7 +39,7 @@ export async function fanOut(attempt: RunAttempt, type: AnyFanOutType, started: 
   }
 }
 
-/** The items of a run: first those that the time limit of an earlier one left, then the others. */
+/** The items of a run: first those that the time limit of an earlier run left, then the new ones. */
 async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<NewItem[]> {
   const { itemsOf } = attempt.taken.job.data.occurrence;
   const left = await itemsLeft(attempt, itemsOf);
@@ -49,15 +49,7 @@ async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Start
       throw new PermanentError(`the items of run ${itemsOf} are no longer kept.`);
     return [...failed.map(newItem), ...left].sort((a, b) => a.index - b.index);
   }
-  const again = new Map<string, number>();
-  const count = (item: Json, by: number) => {
-    const text = JSON.stringify(item);
-    const before = again.get(text) ?? 0;
-    again.set(text, before + by);
-    return before;
-  };
-  for (const { item } of left) count(item, 1);
-  const added = (await generated(attempt, type, started)).filter((item) => count(item, -1) <= 0);
+  const added = without(await generated(attempt, type, started), left);
   if (left.length + added.length > MOST_ITEMS)
     throw new PermanentError(
       `generate returned ${added.length} items, and an earlier run left ${left.length} others; a run has ${MOST_ITEMS} at most.`,
@@ -65,7 +57,23 @@ async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Start
   return [...left, ...added.map((item) => ({ item }))].map((item, index) => ({ ...item, index }));
 }
 
-/** Items that the time limit of an earlier run left, with their deaths, their waits, and the idempotency keys that they had there. */
+/** The items that are not left already: one that is left twice may be generated twice. */
+function without(items: readonly Json[], left: readonly NewItem[]): readonly Json[] {
+  if (left.length === 0) return items;
+  const counts = new Map<string, number>();
+  for (const { item } of left) {
+    const text = JSON.stringify(item);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  return items.filter((item) => {
+    const text = JSON.stringify(item);
+    const count = counts.get(text) ?? 0;
+    counts.set(text, count - 1);
+    return count <= 0;
+  });
+}
+
+/** Items that the time limit of an earlier run left, with their crashes, waits and idempotency keys. */
 async function itemsLeft(attempt: RunAttempt, itemsOf: string | undefined): Promise<NewItem[]> {
   const { parts, taken, name } = attempt;
   const from = await parts.store.items.takeLeft(name, taken.job.data.occurrence.run, itemsOf);
@@ -82,7 +90,7 @@ function newItem({ index, data, key }: RunItem): NewItem {
   return { index, item: data, key };
 }
 
-/** Items of an earlier run that ended so. */
+/** Items of an earlier run with this status. */
 async function recordsOf({ parts, taken }: RunAttempt, run: string, status: ItemState): Promise<RunItem[]> {
   const all = { from: 0, limit: MOST_ITEMS };
   return (await parts.store.items.page(taken.queue, run, (one) => one === status, all)).items;
