@@ -30,7 +30,9 @@ describe("A15 a crowd does not starve another owner's single task", () => {
 
     // The shard of task b, and the other tasks that are due there.
     const slices = await Promise.all(
-      Array.from({ length: SLICES }, (_, n) => stand.admin.zrange(`{${namespace}:bells}:~due:${n}`, 0, "-1")),
+      Array.from({ length: SLICES }, (_, n) =>
+        stand.admin.zrange(`{${stand.namespace}:bells}:~due:${n}`, 0, "-1"),
+      ),
     );
     const slice = slices.find((names) => names.includes("b/t")) ?? [];
     expect(slices.flat()).toHaveLength(CROWD + 1);
