@@ -14,7 +14,7 @@ if #A.lifted > 0 then
   redis.call("HDEL", K.freezes, unpack(A.lifted))
   for i, freeze in ipairs(ended) do
     if freeze and string.sub(A.lifted[i], 1, 1) ~= "~" then
-      redis.call("LPUSH", K.thawed, string.format("%.0f ", nowMs()) .. freeze)
+      redis.call("LPUSH", K.thawed, string.format("%d ", nowMs()) .. freeze)
     end
   end
   redis.call("LTRIM", K.thawed, 0, MOST_THAWED - 1)

@@ -5,7 +5,7 @@
 -- Returns: { "OK" | "STALE" (another copy was made: lib/once.lua), number of tasks left to check: call it again }
 local AT_ONCE = 500
 if cameBefore() == "STALE" then return { "STALE", 0 } end
-local now = string.format("%.0f", nowMs())
+local now = string.format("%d", nowMs())
 local copied = redis.call("HGET", K.frozen, "rev") or ""
 if copied ~= A.revision then markChange(A.subject, A.mark) end
 if A.list == "" then

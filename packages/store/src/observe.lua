@@ -9,7 +9,7 @@ for i = 1, #A.marks, 2 do
     redis.call("ZADD", K.observed, nominal, nominal .. " " .. A.marks[i + 1])
   end
 end
-local gone = redis.call("ZRANGEBYSCORE", K.observed, "-inf", string.format("%.0f", oldest), "LIMIT", 0, 1000)
+local gone = redis.call("ZRANGEBYSCORE", K.observed, "-inf", string.format("%d", oldest), "LIMIT", 0, 1000)
 if #gone > 0 then redis.call("ZREM", K.observed, unpack(gone)) end
 local more = redis.call("ZCARD", K.observed) - tonumber(A.most)
 if more > 0 then redis.call("ZPOPMIN", K.observed, more) end

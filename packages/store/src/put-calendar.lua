@@ -19,6 +19,6 @@ if entries == A.entries then return { "UNCHANGED", revision } end
 redis.call("HSETNX", K.calendars, F.revision, nowMicros())
 revision = redis.call("HINCRBY", K.calendars, F.revision, 1)
 local who = string.gsub(A.by == "" and "-" or A.by, "%s", "_")
-redis.call("HSET", K.calendars, A.name, table.concat({ string.format("%.0f", revision), nowMs(), who, A.entries }, " "))
+redis.call("HSET", K.calendars, A.name, table.concat({ string.format("%d", revision), nowMs(), who, A.entries }, " "))
 markChange(A.subject, A.mark)
-return { stored and "UPDATED" or "CREATED", string.format("%.0f", revision) }
+return { stored and "UPDATED" or "CREATED", string.format("%d", revision) }

@@ -183,7 +183,7 @@ onEveryEngine("foreign data in place of one task's keys", (connection) => {
 
   it.each([
     ["its own", (local: string) => keys().task(local), false, ["OK", "OK"]],
-    ["its history", (local: string) => keys().history(local), true, ["OK", /^ERROR .*WRONGTYPE/, "OK"]],
+    ["its history", (local: string) => keys().history(local), true, ["OK", "OK", "OK"]],
   ])("in place of %s does not stop others that are due", async (_what, keyOf, isRead, answers) => {
     const ids: string[] = [];
     for (let i = 0; ids.length < 3; i++) if (shardOf(`system/t${i}`) === 0) ids.push(`t${i}`);
@@ -202,9 +202,7 @@ onEveryEngine("foreign data in place of one task's keys", (connection) => {
       ids.map((id) => [`system/${id}`, isRead || id !== bad]),
     );
     const claimed = await bench.claim(first, "a");
-    expect(claimed).toEqual(
-      answers.map((one) => (typeof one === "string" ? one : expect.stringMatching(one))),
-    );
+    expect(claimed).toEqual(answers);
   });
 
   it("is not listed, and hides no other task", async () => {

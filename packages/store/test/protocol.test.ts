@@ -261,9 +261,14 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await bench.commit(half, "g")).toEqual(["OVERLAP"]);
   });
 
-  it.each(["completed", "failed"] as const)(
-    "answers OVERLAP when the job of a run that had %s was retried outside, and finds it when it reads the task again",
-    async (end) => {
+  it.each([
+    ["completed", 0],
+    ["failed", 0],
+    ["completed", 5],
+    ["failed", 50],
+  ] as const)(
+    "answers OVERLAP when the job of a run that had %s was retried outside among %i others, and finds it when it reads the task again",
+    async (end, others) => {
       await bench.put({ id: "t", retry: { attempts: 1 } });
       for (const token of ["a", "b", "c"]) {
         await clock.advance(10_000);
@@ -277,6 +282,7 @@ onEveryEngine("the claim protocol", (connection) => {
       }
       const [, older] = await store.runs.list(name("t"), 2);
       await (await bull.getJob(older?.id as string))?.retry(end);
+      await bull.addBulk(Array.from({ length: others }, (_, n) => ({ name: "other", data: n })));
       expect(await bench.commit(await bench.read("t"), "d")).toEqual(["OVERLAP"]);
       const again = await bench.read("t", "system", true);
       expect(again.items[0]?.entry.running).toMatchObject({ run: older?.id, open: false });

@@ -35,6 +35,7 @@ function endOf(bench: Bench, [run, token, , start]: Taken): TurnEnd {
     fence: Number(start?.[1]),
     outcome: "succeeded",
     trace: 0,
+    made: 1,
     result: { a: 1 },
   };
 }
@@ -445,8 +446,6 @@ onEveryEngine("a turn", (connection) => {
     const { job, run } = internalsOf(own.store).keys.queue(QUEUE);
     const { link } = internalsOf(own.store);
     const ways: Record<string, (key: string) => Promise<unknown>> = {
-      "has a parent": (key) => link.ask((client) => client.hset(key, "parentKey", "another", "parent", "{}")),
-      "has a deduplication id": (key) => link.ask((client) => client.hset(key, "deid", "d")),
       "has children": (key) => link.ask((client) => client.sadd(`${key}:dependencies`, "child")),
       "has failed children": (key) => link.ask((client) => client.zadd(`${key}:unsuccessful`, 1, "child")),
       "is locked by another": (key) => link.ask((client) => client.set(`${key}:lock`, "another's")),
@@ -470,6 +469,36 @@ onEveryEngine("a turn", (connection) => {
     expect(without(await own.dump())).toEqual(without(before));
     for (const { run: id } of ends)
       expect(await link.ask((client) => client.hget(run(id), "state"))).toBe("running");
+    await own.close();
+  });
+
+  it("leaves the end of a job with a parent, or an id for deduplication, to BullMQ", async () => {
+    const own = await Bench.open(connection());
+    const { job } = internalsOf(own.store).keys.queue(QUEUE);
+    const { link } = internalsOf(own.store);
+    await add(own, 3);
+    const [first, second] = (await own.store.runs.open(own.name("p0"))) as [string, string];
+    await link.ask((client) => client.hset(job(first), "parentKey", job("another"), "parent", "{}"));
+    await link.ask((client) => client.hset(job(second), "deid", "d"));
+    const words: Record<string, unknown> = {};
+    const options = { connection: own.connect(), prefix: prefixOf(own), concurrency: 1, name: "me" };
+    const worker: TurnWorker = new TurnWorker(
+      QUEUE,
+      async (job) => {
+        const run = String(job.id);
+        const { start, end } = worker.turnOf(job) ?? {};
+        const fence = Number(start?.[1]);
+        words[run] = await end?.({ name: own.name("p0"), run, fence, outcome: "succeeded", result: 1 });
+      },
+      options,
+      lanesOf(own),
+    );
+    worker.on("error", () => {});
+    void worker.run();
+    await eventually(async () => Object.keys(words).length === 3);
+    await worker.close();
+    expect({ [first]: words[first], [second]: words[second] }).toEqual({ [first]: "ASK", [second]: "ASK" });
+    expect(Object.values(words).filter((word) => word === "OK")).toHaveLength(1);
     await own.close();
   });
 

@@ -141,7 +141,7 @@ local function bullQueue(K)
 end
 -- Templates by number, from JSON; their jobs were made now.
 local function bullTemplates(text, now)
-  local templates, stamp = cjson.decode(text), string.format("%.0f", now)
+  local templates, stamp = cjson.decode(text), string.format("%d", now)
   for _, template in pairs(templates) do
     template[2][${TIMESTAMP_ARGUMENT}] = stamp
     if template[3].timestamp then template[3].timestamp = now end

@@ -8,7 +8,7 @@ local paused, about, runs, rate, period =
 local waiting = redis.call("LLEN", K.wait) + redis.call("LLEN", K.paused) + redis.call("ZCARD", K.prioritized)
 -- A node asks each queue once a minute, and most are empty.
 local oldest = waiting > 0 and bullOldestSince(K)
-local age = oldest and string.format("%.0f", math.max(0, nowMs() - oldest))
+local age = oldest and string.format("%d", math.max(0, nowMs() - oldest))
 local active = redis.call("LLEN", K.active)
 local holds = ""
 if waiting > 0 then

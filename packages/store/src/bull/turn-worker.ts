@@ -14,7 +14,7 @@ export interface Turn {
   /** The start of its run, if that is on record. */
   readonly start: StartReply | undefined;
   /** Ends its run and the job in one step. Unless the answer is `ASK`, the job has ended. */
-  end(end: Omit<TurnEnd, "token" | "trace">): Promise<TurnWord>;
+  end(end: Omit<TurnEnd, "token" | "trace" | "made">): Promise<TurnWord>;
 }
 
 interface PendingEnd extends TurnEnd {
@@ -233,7 +233,13 @@ export class TurnWorker extends PatientWorker {
   #turnFor(job: Job, token: string, hash: string[], start: StartReply | undefined): Turn {
     // A run that a turn starts has never failed.
     const trace = start ? 0 : Buffer.byteLength(fieldOf(hash, "stacktrace") ?? "");
-    return { start, end: (end) => this.#end(job, { ...end, token, trace }) };
+    // BullMQ's own end reports to a parent, and frees an id for deduplication.
+    const plain = !job.parentKey && !job.deduplicationId;
+    const made = job.attemptsMade + 1;
+    return {
+      start,
+      end: (end) => (plain ? this.#end(job, { ...end, token, trace, made }) : Promise.resolve("ASK")),
+    };
   }
 
   async #end(job: Job, end: TurnEnd): Promise<TurnWord> {

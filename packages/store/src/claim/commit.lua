@@ -31,9 +31,9 @@ local function took()
 end
 local now = nowMs()
 -- Numbers are made text once: Redis would do it again for each command.
-local nowText = string.format("%.0f", now)
+local nowText = string.format("%d", now)
 local token, node = A.token, A.node
-local firstLookAt, waitedForAt = string.format("%.0f", now + F.firstLook), string.format("%.0f", now + F.waitedFor)
+local firstLookAt, waitedForAt = string.format("%d", now + F.firstLook), string.format("%d", now + F.waitedFor)
 bullQueue(K.bull)
 
 local templates = bullTemplates(A.templates, now)
@@ -74,7 +74,7 @@ local function check(item, name, held, extras, guarded, reckoned)
     if at ~= extras.backfillAt or is ~= "running" then return "STALE" end
   end
   if extras and extras.awaited and not isOpen(named, item.open, extras.awaited) then return "STALE" end
-  if GUARDED and guarded and revived(name, named, item.open, reckoned, item.jobs) then return "OVERLAP" end
+  if GUARDED and guarded and revived(name, named, item.open, reckoned, item.jobs, itemCount) then return "OVERLAP" end
   if item.record then checkOpen(named, item.open, item.run) end
   return nil, named, state
 end
@@ -154,7 +154,7 @@ local function commit(item)
   if run ~= "" and not hasPlace(item.owner) then
     if held then
       waitForPlace(item.owner, item.shard, name, item.nominal)
-      add(shard.due, string.format("%.0f", now + F.placeWait), name)
+      add(shard.due, string.format("%d", now + F.placeWait), name)
     end
     return "LIMITED"
   end
@@ -214,11 +214,11 @@ for i, shard in ipairs(shards) do
   oldest = math.min(oldest, tonumber(heads[i]) or now)
 end
 if claims and oldest < now - F.overdue then
-  local since = behindSince(now) or string.format("%.0f", math.max(oldest, now - F.away))
+  local since = behindSince(now) or string.format("%d", math.max(oldest, now - F.away))
   redis.call("SET", K.late, since .. " " .. nowText, "PX", F.late)
 end
 out[3] = table.concat(heads, " ")
-if firstRun < math.huge then rearmBy(F.parts.runs, string.format("%.0f", firstRun)) end
+if firstRun < math.huge then rearmBy(F.parts.runs, string.format("%d", firstRun)) end
 wakeForMoved()
 for _, name in ipairs(cancelOn) do out[#out + 1] = name end
 out[2] = math.floor(took())

@@ -16,7 +16,7 @@ if now < tonumber(A.nominal) or redis.call("EXISTS", K.frozen) == 1 or not hasPl
 checkOpen(nil, K.open, A.run)
 bullQueue(K.bull)
 -- The first run belongs to the generation that the task begins with.
-local generation, enqueued, trace = nowMicros(), string.format("%.0f", now), A.trace ~= "" and A.trace or nil
+local generation, enqueued, trace = nowMicros(), string.format("%d", now), A.trace ~= "" and A.trace or nil
 local data = jobData(A, A.run, generation, enqueued, trace)
 local failure = enqueue(bullTemplates(A.template, now)[1], A.run, data, K.job, trace)
 if failure then return { "ERROR " .. failure, now } end

@@ -82,7 +82,7 @@ local function named()
   return all, "0"
 end
 
-local function read(name)
+local function read(name, tasks)
   local task = redis.call("HGETALL", ours(F.keys.task, name))
   local overlap, open, waits
   for i = 1, #task, 2 do
@@ -100,7 +100,7 @@ local function read(name)
     -- If runs may overlap, or there were none yet, no run can block it. (A pending occurrence may have a policy of its own.)
     said = name .. NO_RUN .. scores[name] .. F.separator
   else
-    local run, here, over = reckon(name, open, ours(F.keys.open, name), A.final == "1")
+    local run, here, over = reckon(name, open, ours(F.keys.open, name), A.final == "1", tasks)
     said = table.concat({ name, run, here, run ~= "" and begunAt(run) or "", table.concat(over, " "), scores[name], "" }, F.separator)
   end
   -- Prepended to the first field, because each intermediate text costs as much as its length.
@@ -117,7 +117,7 @@ out[3] = { rev, list, fullOwners(allowed, owners) }
 out[4] = behindSince(now) or ""
 for i = 1, math.min(limit, #names) do
   -- Corrupt data in one task must not keep the others from being read.
-  local ok, text = pcall(read, names[i])
+  local ok, text = pcall(read, names[i], #names)
   out[4 + i] = ok and text or names[i] .. NO_RUN .. scores[names[i]] .. F.separator
 end
 return out

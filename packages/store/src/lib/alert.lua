@@ -13,7 +13,7 @@ local function alert(what)
   if what.error then what.error = shortened(what.error, ERROR_CAP) end
   redis.call("RPUSH", K.alerts, cjson.encode(what))
   redis.call("LTRIM", K.alerts, -ALERTS_CAP, -1)
-  local now = string.format("%.0f", nowMs())
+  local now = string.format("%d", nowMs())
   redis.call("ZADD", K.next, now, F.parts.alerts)
   publish(F.channels.wake, QUEUE .. " " .. F.parts.alerts .. " " .. now)
 end

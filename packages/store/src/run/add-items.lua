@@ -33,7 +33,7 @@ if not again then
 end
 if A.ends ~= "" then redis.call("HSET", K.items, "ends", A.ends) end
 local template, failure = cjson.decode(A.template)[1], nil
-local waiting = "waiting " .. string.format("%.0f", nowMs()) .. " - - 0 - - "
+local waiting = "waiting " .. string.format("%d", nowMs()) .. " - - 0 - - "
 for _, item in ipairs(fresh) do
   local data = '{"child":true,"index":' .. item.index .. ',"item":' .. item.data .. A.common .. "}"
   if not item.isThere then failure = enqueue(template, item.id, data, item.job) end

@@ -16,7 +16,7 @@ if not over and not began then return 1 end
 local left = A.left == "1" and item.status ~= A.status and state ~= "final" and not cancel
 local attempts, crashes, inARow, starts = readStarts(redis.call("HGET", K.stats, "starts"))
 item.status, item.details = A.status, A.details
-item.finished = over and string.format("%.0f", now) or nil
+item.finished = over and string.format("%d", now) or nil
 if began then item.mark = nil end
 writeItem(K.items, A.index, item)
 if A.data ~= "" then redis.call("HSET", K.items, "d" .. A.index, A.data) end

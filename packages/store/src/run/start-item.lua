@@ -12,7 +12,7 @@ local state, cancel = unpack(redis.call("HMGET", K.run, "state", "cancel"))
 local taskState, crash, open = unpack(redis.call("HMGET", K.task, "state", "crash", "open"))
 if not taskState or not state or state == "final" then return { "OVER" } end
 local record, limit = unpack(redis.call("HMGET", K.items, A.index, "ends"))
-local nowText = string.format("%.0f", now)
+local nowText = string.format("%d", now)
 local item = readItem(record or "waiting " .. nowText)
 local deaths = tonumber(item.deaths) or 0
 local wait, most = crashRule(crash)
@@ -23,7 +23,7 @@ if item.status == "active" and item.mark ~= A.token then
   local others = countOpen(open, K.open) - (state == "queued" and 1 or 0) + redis.call("SCARD", K.left) - 1
   deaths = deaths + 1
   local notBefore = now + crashWait(wait, deaths, inARow + 1, others)
-  item.status, item.deaths, item.mark = "waiting", deaths, string.format("%.0f", notBefore)
+  item.status, item.deaths, item.mark = "waiting", deaths, string.format("%d", notBefore)
   writeItem(K.items, A.index, item)
   redis.call("HSET", K.stats, "starts", attempts .. " " .. (crashes + 1) .. " " .. (inARow + 1) .. starts)
   redis.call("HINCRBY", K.run, "crashes", 1)

@@ -33,7 +33,7 @@ local function endRun(item, run)
     was = { started, reopened, false, attempts, place },
     survived = true,
     job = function()
-      run.ended = bullEnd(run.id, item.token, item.value)
+      run.ended = bullEnd(run.id, item.token, item.value, item.made)
       return run.ended
     end,
   })
@@ -62,11 +62,11 @@ local function startRun(id)
   end
   if not name or state ~= "queued" then return nil end
   local run = {
-    key = key, task = ours(F.keys.task, name), stats = ours(F.keys.stats, name), by = RUNNER, own = "1",
+    key = key, stats = ours(F.keys.stats, name), by = RUNNER, own = "1",
   }
   local stats = readStatsForStart(run.stats)
   -- Only starts of a task that exists write a fence, and it is deleted with the task.
-  if not stats[1] and redis.call("EXISTS", run.task) == 0 then return nil end
+  if not stats[1] and redis.call("EXISTS", ours(F.keys.task, name)) == 0 then return nil end
   return begin(run, { info = info }, "0", stats, now)
 end
 
@@ -104,14 +104,14 @@ elseif number == A.number then
   return answer()
 end
 
--- The record of this turn. It is first written as it will be if each end succeeds and nothing is taken.
-local record, kept = "", nil
+-- The record of this turn. Before the ends it is written as it will be if each succeeds and nothing is taken.
+local record, kept = {}, nil
 local function keepTurn(words)
-  local text = A.number .. " " .. words .. record
+  local text = A.number .. " " .. words .. table.concat(record)
   if text ~= kept then redis.call("SET", K.turn, text, "PX", F.late) end
   kept = text
 end
-keepTurn(string.rep(LETTERS.OK, itemCount))
+if itemCount > 0 then keepTurn(string.rep(LETTERS.OK, itemCount)) end
 
 for item in eachItem do
   local run = runOf(item.id, item.name, item.shard)
@@ -143,7 +143,7 @@ for n = 1, tonumber(A.take) do
   end
   local start = tried(startRun, id)
   took[n] = { id, token, job, start }
-  record = record .. " " .. id .. " " .. (start and start[2] or "-")
+  record[n] = " " .. id .. " " .. (start and start[2] or "-")
 end
 keepTurn(letters)
 bullLeave()

@@ -22,6 +22,8 @@ export interface TurnEnd {
   readonly outcome: Outcome;
   /** Bytes of the stack traces of the job's attempts when it was taken. */
   readonly trace: number;
+  /** Attempts that BullMQ counts as made, with this one. */
+  readonly made: number;
   readonly result: Json | undefined;
 }
 
@@ -105,7 +107,7 @@ export class TurnLane {
   }
 }
 
-function item({ name, run, token, fence, outcome, trace, result }: TurnEnd) {
+function item({ name, run, token, fence, outcome, trace, made, result }: TurnEnd) {
   const local = localName(name);
   const value = JSON.stringify(result ?? null);
   const kept = result === undefined ? "" : cutResult(value);
@@ -117,6 +119,7 @@ function item({ name, run, token, fence, outcome, trace, result }: TurnEnd) {
     fence,
     outcome,
     trace: trace > 0 ? trace : undefined,
+    made,
     value,
     result: kept === value ? "=" : kept,
   };

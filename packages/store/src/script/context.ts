@@ -10,7 +10,7 @@ export interface TimeSource {
 export const REDIS_TIME: TimeSource = {
   lua: `local time = redis.call("TIME")
 local function nowMs() return time[1] * 1000 + math.floor(time[2] / 1000) end
-local function nowMicros() return string.format("%.0f", time[1] * 1000000 + time[2]) end`,
+local function nowMicros() return string.format("%d", time[1] * 1000000 + time[2]) end`,
 };
 
 /** Safety parts that a test can take out to see its check fail. Nothing else may. */

@@ -17,7 +17,7 @@ local next = math.max(tonumber(gen), tonumber(A.gen), tonumber(nowMicros()) - 1)
 local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
 local is = readTask(task)
 is.moving = mark
-moveTask(task, is, now, { state = A.state, gen = string.format("%.0f", next) })
+moveTask(task, is, now, { state = A.state, gen = string.format("%d", next) })
 setMoving(task, mark, now)
 redis.call("HDEL", K.task, unpack(TIMES))
 if #A.fields > 0 then redis.call("HSET", K.task, unpack(A.fields)) end
@@ -28,6 +28,6 @@ if #A.stats > 0 then redis.call("HSET", K.stats, unpack(A.stats)) end
 if #A.ledger > 0 then redis.call("RPUSH", K.ledger, unpack(A.ledger)) end
 if #A.revisions > 0 then redis.call("RPUSH", K.revisions, unpack(A.revisions)) end
 local outcome, finished = lastOutcomeOf(K.stats)
-if outcome then redis.call("ZADD", ours(F.keys.lastOutcome, outcome), string.format("%.0f", 0 - (finished or now)), A.name) end
+if outcome then redis.call("ZADD", ours(F.keys.lastOutcome, outcome), string.format("%d", 0 - (finished or now)), A.name) end
 wakeForMoved()
 return "OK"

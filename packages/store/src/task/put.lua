@@ -79,7 +79,7 @@ local function put(item)
     record(item.ledger, "superseded", item.passedFrom, item.passedTo, now, "put", "-", cursor)
   end
   if gen then
-    gen = string.format("%.0f", tonumber(gen) + 1)
+    gen = string.format("%d", tonumber(gen) + 1)
     if not created then add(flat, "created", createdAt(created, rev) or now) end
   else
     gen = nowMicros()

@@ -9,12 +9,12 @@ if gen ~= A.gen and ONCE then return "STALE" end
 local now = nowMs()
 if A.passedFrom ~= "" then record(K.ledger, "superseded", A.passedFrom, A.passedTo, now, "removed", "-", cursor) end
 local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
-local next = string.format("%.0f", tonumber(gen) + 1)
+local next = string.format("%d", tonumber(gen) + 1)
 moveTask(task, readTask(task), now, {
   state = A.state, nominal = "", due = "", gen = next, cursor = A.passedTo, put = true,
-  fields = { "rev", next, "set", A.set .. " - " .. string.format("%.0f", now) },
+  fields = { "rev", next, "set", A.set .. " - " .. string.format("%d", now) },
 })
 redis.call("HDEL", K.task, "wait")
-redis.call("ZADD", K.owned, string.format("%.0f", now), A.name)
+redis.call("ZADD", K.owned, string.format("%d", now), A.name)
 wakeForMoved()
 return "OK"

@@ -1,5 +1,5 @@
--- Completes jobs with the same result as BullMQ's moveToFinished. Only plain jobs: one with a parent, children or a deduplication id is left to
--- BullMQ. What goes to the same key for all jobs is written once, by `bullEnded`. A.clock: the worker's time (ms).
+-- Completes jobs with the same result as BullMQ's moveToFinished. Only plain jobs: the worker leaves one with a parent or a deduplication id
+-- to BullMQ, and this script one with children. What goes to the same key for all jobs is written once, by `bullEnded`. A.clock: the worker's time (ms).
 
 local BULL_EVENTS = bullKey("events")
 local bullLocks, bullIds, bullScores = {}, {}, {}
@@ -17,17 +17,17 @@ local function bullBegin()
   redis.call("XTRIM", BULL_EVENTS, "MAXLEN", "~", most)
 end
 
+-- `made`: attempts that BullMQ counts as made, with this one; nobody but the holder of the lock changes it.
 -- Returns whether the job has ended; if not, nothing of it was written.
-local function bullEnd(id, token, value)
+local function bullEnd(id, token, value, made)
   local key = bullKey(id)
   local lock = key .. ":lock"
-  local added, made, parent, parentKey, deduplicated = unpack(redis.call("HMGET", key, "timestamp", "atm", "parent", "parentKey",
-    "deid"))
-  if not added or parent or parentKey or deduplicated or redis.call("GET", lock) ~= token then return false end
-  if redis.call("EXISTS", key .. ":dependencies", key .. ":unsuccessful") > 0 then return false end
+  if redis.call("GET", lock) ~= token then return false end
+  -- It exists, and has no children.
+  if redis.call("EXISTS", key, key .. ":dependencies", key .. ":unsuccessful") ~= 1 then return false end
   if #bullIds == 0 then bullBegin() end
   if redis.call("LREM", bullKey("active"), "-1", id) == 0 then return false end
-  redis.call("HSET", key, "atm", whole((tonumber(made) or 0) + 1), "returnvalue", value, "finishedOn", A.clock)
+  redis.call("HSET", key, "atm", made, "returnvalue", value, "finishedOn", A.clock)
   redis.call("XADD", BULL_EVENTS, "*", "event", "completed", "jobId", id, "returnvalue", value, "prev", "active")
   bullLocks[#bullLocks + 1] = lock
   bullIds[#bullIds + 1] = id

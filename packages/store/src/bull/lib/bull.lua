@@ -98,7 +98,7 @@ local function bullOldestSince(keys)
     local first = redis.call("ZRANGEBYSCORE", keys.prioritized, from, "+inf", "WITHSCORES", "LIMIT", 0, 1)
     if not first[1] then break end
     consider(first[1])
-    from = string.format("%.0f", (math.floor(first[2] / LEVEL) + 1) * LEVEL)
+    from = string.format("%d", (math.floor(first[2] / LEVEL) + 1) * LEVEL)
   end
   return oldest
 end

@@ -20,7 +20,7 @@ end
 -- Whole numbers as text, each made once: Redis would make it again for each command, and at several times the cost.
 local texts = {}
 local function whole(n)
-  local text = texts[n] or string.format("%.0f", n)
+  local text = texts[n] or string.format("%d", n)
   texts[n] = text
   return text
 end
@@ -81,8 +81,9 @@ end
 local AGED_EACH = 3600000
 
 -- Number of successes and failures that are kept, and for how long each. `given`: the task's `keep`.
-local KEEP = { tonumber(A.successes), tonumber(A.failures), tonumber(A.successesFor), tonumber(A.failuresFor) }
+local KEEP
 local function keepOf(given)
+  KEEP = KEEP or { tonumber(A.successes), tonumber(A.failures), tonumber(A.successesFor), tonumber(A.failuresFor) }
   if not given then return unpack(KEEP) end
   local keep = {}
   for n in string.gmatch(given, "%d+") do keep[#keep + 1] = tonumber(n) end
@@ -93,6 +94,7 @@ end
 -- Starts of runs that may turn out to have had nothing to do, newest first, and the last start before them. Overlapping runs can make many:
 -- at most STARTS are kept, the newest ones and the oldest.
 local STARTS = 16
+local LONG_STARTS = STARTS * #" 1700000000000"
 local function startsOf(words)
   local starts = {}
   for start in string.gmatch(words, "%d+") do starts[#starts + 1] = start end
@@ -135,8 +137,11 @@ local function counted(run, outcome, now, started, reopened, survived)
   if was[1] and (started or survived) then
     local attempts, crashes, inARow, starts = readStarts(was[1])
     if survived then crashes, inARow = whole(crashes - 1), "0" end
-    -- If it had nothing to do, the last start is the one before.
-    if started and (nothing or starts ~= " " .. started) then
+    local newest, former = string.match(starts, "^ (%d+) (%d+)")
+    if not nothing and newest == started and former < newest then
+      starts = " " .. newest .. " " .. former
+    elseif started and (nothing or starts ~= " " .. started) then
+      -- If it had nothing to do, the last start is the one before.
       starts = table.concat(startsAfter(startsOf(starts), started, nothing), " ")
       if starts ~= "" then starts = " " .. starts end
     end

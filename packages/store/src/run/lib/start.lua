@@ -1,4 +1,4 @@
--- Starts an attempt, once all checks have passed. `run`: key, task and stats as for lib/run.lua; by: of
+-- Starts an attempt, once all checks have passed. `run`: key and stats as for lib/run.lua; by: of
 -- runnerOf; own as for start-run.lua.
 
 -- Fields of a run's record that a start depends on. `rules`: "<rule> <ms>" each; `again`: it continues an attempt.
@@ -29,16 +29,18 @@ end
 local function readStatsForStart(statsKey) return redis.call("HMGET", statsKey, "fence", "starts", "checkpoint") end
 
 -- `made`: attempts that BullMQ counts as made. Returns the answer of start-run.lua.
+local micros
 local function begin(run, was, made, stats, now)
   -- Follows the clock, and never goes back: a task that was deleted and put again continues above its old fences, and a start that a
   -- failover lost is not numbered like the next one.
-  local fence = whole(math.max((tonumber(stats[1]) or 0) + 1, tonumber(nowMicros())))
+  micros = micros or tonumber(nowMicros())
+  local fence = string.format("%d", math.max((tonumber(stats[1]) or 0) + 1, micros))
   local nowText = whole(now)
   local before = tonumber(was.attempts) or 0
   -- A plain worker may have made attempts that only BullMQ counts.
   local attempt = math.max(before + (was.again and 0 or 1), tonumber(made) + 1)
   local attempts, crashes, inARow, starts = readStarts(stats[2])
-  if not was.started then starts = " " .. nowText .. (starts == "" and "" or " " .. table.concat(startsOf(starts), " ")) end
+  if not was.started then starts = " " .. nowText .. (#starts > LONG_STARTS and " " .. table.concat(startsOf(starts), " ") or starts) end
   if attempt > before then attempts = whole(attempts + 1) end
   redis.call("HSET", run.stats, "fence", fence, "starts",
     attempts .. " " .. whole(crashes + 1) .. " " .. whole(inARow + 1) .. starts)

@@ -47,7 +47,7 @@ local function keepDeleted(key, now, author, name, fields, state)
   redis.call("ZADD", deletedOf(name), now, name)
   for _, kept in ipairs({ key, K.deleted, deletedOf(name) }) do redis.call("PEXPIRE", kept, F.deleted.ms) end
   -- Expired entries do not count: each deletion removes some of them.
-  local last = string.format("%.0f", now - F.deleted.ms)
+  local last = string.format("%d", now - F.deleted.ms)
   for _, past in ipairs(redis.call("ZRANGEBYSCORE", K.deleted, "-inf", last, "LIMIT", 0, 10)) do forgetDeleted(past) end
   local own = redis.call("ZCARD", deletedOf(name))
   if own > F.deleted.most or own > 1 and redis.call("ZCARD", K.deleted) > F.deleted.ofAll then

@@ -25,7 +25,7 @@ end
 -- `moving`: the mark of its move.
 local function nextCheck(state, due, waits, now, moving)
   if state ~= "scheduled" or moving then return "" end
-  if waits then return string.format("%.0f", math.min(now, tonumber(due) or now)) end
+  if waits then return string.format("%d", math.min(now, tonumber(due) or now)) end
   return due
 end
 
@@ -61,7 +61,7 @@ end
 -- Next time of a fixed-delay task: now + delay, but never at or before its cursor, even if the clock went back.
 local function afterEnd(task, now, delay)
   local cursor = tonumber(redis.call("HGET", task.task, "cursor") or 0) or 0
-  return string.format("%.0f", math.max(now + delay, cursor + 1))
+  return string.format("%d", math.max(now + delay, cursor + 1))
 end
 
 -- Updates the due index from the hash.
@@ -71,7 +71,7 @@ local function recheck(task, now)
 end
 
 local function expectBy(task, at)
-  redis.call("ZADD", K.expected, string.format("%.0f", at), task.name)
+  redis.call("ZADD", K.expected, string.format("%d", at), task.name)
   rearm(F.parts.expected, K.expected)
 end
 
@@ -82,7 +82,7 @@ end
 
 -- Sets the time at which a finished task is deleted.
 local function lingerUntil(task, at)
-  redis.call("ZADD", K.runs, string.format("%.0f", at), task.name)
+  redis.call("ZADD", K.runs, string.format("%d", at), task.name)
   rearm(F.parts.runs, K.runs)
 end
 
