@@ -7,9 +7,7 @@
 -- A.templates: job templates by number, as JSON
 -- K.asked: of a manual trigger (keys.ts), kept for A.remember ms
 -- K.items: of a run whose failed items the run does again; A.noted: their note of an earlier new run at the decision, "" none
--- Each: record, job: of the run that is enqueued, if any
---       ledger: if times are skipped; backfill: if the item is a step of one
---       over, jobs: ids and jobs of the open runs that the decision took for over
+-- Each: over: ids of the open runs that the decision took for over
 --       frozen: revision of the freezes at the decision, "" none; before: start of the next freeze, "" none
 --       generation, from: generation and cursor ("" none) of the task at the decision; following: the next generation
 --       asOf: time as of which it was decided, maybe ahead: earliest time of the commit
@@ -59,7 +57,8 @@ local function check(item, name, held, extras, guarded, reckoned)
   local moved = generation ~= item.generation or (cursor or "") ~= item.from
   if FENCED and (moved or (held and state ~= "scheduled")) then
     -- A resend of this commit. Its run may be over and deleted; its job stays for longer.
-    return item.record and redis.call("EXISTS", item.record, item.job) > 0 and "DONE" or "STALE"
+    local run = item.run
+    return run ~= "" and redis.call("EXISTS", ours(F.keys.run, run), bullKey(run)) > 0 and "DONE" or "STALE"
   end
   if outdated(item) then return "STALE" end
   if TIMELY and now < tonumber(item.asOf) then return "EARLY" end
@@ -68,20 +67,20 @@ local function check(item, name, held, extras, guarded, reckoned)
     if not count or (again or "") ~= A.noted then return "STALE" end
   end
   if extras and extras["until"] and now >= extras["until"] then return "STALE" end
-  if extras and extras.backfillAt then
-    local at, is = unpack(redis.call("HMGET", item.backfill, "at", "state"))
+  if extras and extras.backfill then
+    local at, is = unpack(redis.call("HMGET", ours(F.keys.backfill, extras.backfill), "at", "state"))
     -- It may have been cancelled or deleted since.
     if at ~= extras.backfillAt or is ~= "running" then return "STALE" end
   end
   if extras and extras.awaited and not isOpen(named, item.open, extras.awaited) then return "STALE" end
-  if GUARDED and guarded and revived(name, named, item.open, reckoned, item.jobs, itemCount) then return "OVERLAP" end
-  if item.record then checkOpen(named, item.open, item.run) end
+  if GUARDED and guarded and revived(name, named, item.open, reckoned, itemCount) then return "OVERLAP" end
+  if item.run ~= "" then checkOpen(named, item.open, item.run) end
   return nil, named, state
 end
 
 -- Writes the parts that few tasks have: skipped times, fields to remove, a backfill's step.
 local function commitExtras(item, extras, name, cursor)
-  if extras.backfillSet then redis.call("HSET", item.backfill, unpack(extras.backfillSet)) end
+  if extras.backfillSet then redis.call("HSET", ours(F.keys.backfill, extras.backfill), unpack(extras.backfillSet)) end
   if extras.remove then redis.call("HDEL", item.task, unpack(extras.remove)) end
   -- A backfill has a cursor of its own.
   local decided = extras.backfillAt or cursor
@@ -93,7 +92,7 @@ local function commitExtras(item, extras, name, cursor)
     if item.run ~= "" and decided and tonumber(item.nominal) > tonumber(decided) and tonumber(skips[i + 1]) > tonumber(item.nominal) then
       decided = item.nominal
     end
-    local times = record(item.ledger, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided,
+    local times = record(ours(F.keys.ledger, name), skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided,
       i == #skips - 3 and extras.note or nil)
     if extras.skipsInARow and F.alertedSkips[skips[i]] and times >= extras.skipsInARow then
       incident({ kind = "skipped", task = name, at = now, message = times .. " in a row: " .. skips[i] })
@@ -145,6 +144,7 @@ local claims = false
 
 local function commit(item)
   local name, run = item.owner .. "/" .. item.id, item.run
+  item.task, item.open = ours(F.keys.task, name), ours(F.keys.open, name)
   local held, guarded, extras = item.held == "1", item.guarded == "1", item.extras ~= "" and cjson.decode(item.extras)
   local shard, reckoned = shardOf[item.shard], {}
   for id in string.gmatch(item.over, "%S+") do reckoned[#reckoned + 1] = id end
@@ -161,11 +161,11 @@ local function commit(item)
   if run ~= "" then
     local trace = extras and extras.trace
     local data = jobData(item, run, item.following, nowText, trace)
-    local failure = enqueue(templates[item.template], run, data, item.job, trace)
+    local failure = enqueue(templates[item.template], run, data, bullKey(run), trace)
     if failure then return "ERROR " .. failure end
   end
   -- Read before the write below moves the cursor.
-  local before = item.ledger and redis.call("HGET", item.task, "cursor")
+  local before = extras and extras.skips and redis.call("HGET", item.task, "cursor")
   if extras and extras.cancel then cancelAll(name, openIds(named, item.open, CANCEL_AT_ONCE)) end
   write(item, name, held, extras, run ~= "" and addOpen(named, item.open, run, now), state)
   if item.checkAt == "" then
@@ -178,7 +178,7 @@ local function commit(item)
   -- It may have been woken for a place that it does not use.
   if run == "" and held then unused[item.owner] = true end
   if run ~= "" then
-    recordRun(item.record, name, nowText, node, item.details, item.rules)
+    recordRun(ours(F.keys.run, run), name, nowText, node, item.details, item.rules)
     takePlace(item.owner, run, now)
     local waits = extras and extras.waits
     firstRun = math.min(firstRun, now + (waits and F.waitedFor or F.firstLook))

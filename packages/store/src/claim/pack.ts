@@ -85,6 +85,8 @@ interface CommitExtras {
   /** A freeze holds an occurrence. */
   frozen?: true;
   trace?: string;
+  /** The backfill that it is a step of, and the step. */
+  backfill?: string;
   backfillAt?: string;
   backfillSet?: string[];
 }
@@ -106,7 +108,6 @@ export const COMMIT = script("commit", {
   ],
   args: ["token", "node", "shards", "templates", "remember", "noted"],
   each: {
-    keys: ["task", "open", "record?", "job?", "ledger?", "backfill?", "jobs[]"],
     args: [
       "shard",
       "owner",
@@ -177,13 +178,6 @@ export function commitItem(
   const template = enqueue && jobs.template(keys.bull, definition);
   const texts = enqueue && jobs.texts(definition, enqueue);
   const fields = {
-    task: keys.task(local),
-    open: keys.open(local),
-    record: run && keys.run(run),
-    job: run && keys.job(run),
-    ledger: extras?.skips && keys.ledger(local),
-    backfill: backfill && keys.backfill(backfill.id),
-    jobs: entry.over.map((one) => keys.job(one)),
     shard: shardOf(local),
     owner,
     id,
@@ -260,6 +254,7 @@ function extrasOf(
     });
   }
   if (backfill) {
+    extras.backfill = backfill.id;
     extras.backfillAt = String(backfill.at);
     // HSET takes no empty list.
     if (backfill.set.length > 0) {

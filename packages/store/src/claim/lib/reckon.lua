@@ -71,15 +71,15 @@ local function begunAt(id)
 end
 
 -- Whether a run is live that the decision did not see: one that was enqueued since, one whose job it took for over, or a final one.
--- `reckoned`: the ids of the open runs that it saw; `jobs`: their jobs, in that order; `tasks`: number of those that this call asks about.
-local function revived(name, named, openKey, reckoned, jobs, tasks)
+-- `reckoned`: the ids of the open runs that it saw; `tasks`: number of those that this call asks about.
+local function revived(name, named, openKey, reckoned, tasks)
   -- It never had a run.
   if not named then return false end
   local seen = {}
   local at = #reckoned > 0 and jobsEnded("completed", reckoned)
   for i, id in ipairs(reckoned) do
     seen[id] = true
-    if not at[i] and jobState(jobs[i]) == "live" then return true end
+    if not at[i] and jobState(bullKey(id)) == "live" then return true end
   end
   -- More open runs than were reckoned with: at least one is new.
   for _, id in ipairs(openIds(named, openKey, #reckoned)) do
