@@ -66,6 +66,12 @@ describe.skipIf(!binary)(
       );
       fired.add(alert);
     };
+    const ends = (alert: string) =>
+      eventually(
+        async () =>
+          expect((await prometheus.firing()).map(({ alertname }) => alertname)).not.toContain(alert),
+        PATIENCE,
+      );
     const allEnd = () =>
       eventually(
         async () => expect((await prometheus.firing()).map(({ alertname }) => alertname)).toEqual([]),
@@ -139,129 +145,138 @@ describe.skipIf(!binary)(
       }
     });
 
-    it("CarillonQueuePaused: someone paused a queue", async () => {
-      await operatorOf(client).queues.pause({ queue: "good" });
-      await fires("CarillonQueuePaused", { queue: "good" });
-      await operatorOf(client).queues.resume({ queue: "good" });
-      await allEnd();
-    });
-
-    it("CarillonNoWorker: a queue that no worker works", async () => {
-      await client.put({ id: "orphan", queue: "nobody", type: "orphan", schedule: { every: "1d" } });
-      await client.trigger("orphan");
-      await fires("CarillonNoWorker", { queue: "nobody" });
-      await operatorOf(client).queues.delete({ queue: "nobody" });
-      await allEnd();
-    });
-
-    it("CarillonJobsWait: a worker that is busy with something else", async () => {
-      await client.put({
-        id: "slow",
-        queue: "slow",
-        type: "slow",
-        overlap: "allow",
-        schedule: { every: "1d" },
+    // At the same time, because none of these faults touches another one, and rates of a window end long after their fault.
+    describe.concurrent("of queues and tasks", () => {
+      it("CarillonQueuePaused: someone paused a queue", async () => {
+        await operatorOf(client).queues.pause({ queue: "good" });
+        await fires("CarillonQueuePaused", { queue: "good" });
+        await operatorOf(client).queues.resume({ queue: "good" });
+        await ends("CarillonQueuePaused");
       });
-      for (let i = 0; i < 2; i++) await client.trigger("slow");
-      await waitSince("slow", 61_000);
-      await fires("CarillonJobsWait", { queue: "slow" });
-      held.resolve();
-      await allEnd();
-    });
 
-    it("CarillonJobsNotTaken: a worker that is ready takes nothing", async () => {
-      const store = storeOf(client);
-      const at = await store.serverTime();
-      await store.registry.beatWorker({
-        id: "mute",
-        host: "h",
-        pid: 1,
-        queues: ["mute"],
-        types: ["mute"],
-        started: at,
-        beat: at,
-        every: 600_000,
-        versions: { carillon: "1", bullmq: "1", node: "1" },
-        stopping: false,
-        running: 0,
-        runs: [],
+      it("CarillonNoWorker: a queue that no worker works", async () => {
+        await client.put({ id: "orphan", queue: "nobody", type: "orphan", schedule: { every: "1d" } });
+        await client.trigger("orphan");
+        await fires("CarillonNoWorker", { queue: "nobody" });
+        await operatorOf(client).queues.delete({ queue: "nobody" });
+        await ends("CarillonNoWorker");
       });
-      await client.put({ id: "mute", queue: "mute", type: "mute", schedule: { every: "1d" } });
-      await client.trigger("mute");
-      await waitSince("mute", 16_000);
-      await fires("CarillonJobsNotTaken", { queue: "mute" });
-      await store.registry.removeWorker("mute");
-      await operatorOf(client).queues.delete({ queue: "mute" });
-      await allEnd();
-    });
 
-    it("CarillonTaskFailing: a task with the tag fails three times", async () => {
-      const task = { id: "bad", queue: "bad", type: "bad", schedule: { every: "1d" as const } };
-      await client.put({ ...task, tags: ["watched"] });
-      await client.put({ ...task, id: "untagged" });
-      for (let failures = 1; failures <= 3; failures++) {
-        for (const id of ["bad", "untagged"]) {
-          await client.trigger(id);
-          await eventually(
-            async () => expect((await client.runs.stats(id)).consecutiveFailures).toBe(failures),
-            PATIENCE,
-          );
+      it("CarillonJobsWait: a worker that is busy with something else", async () => {
+        await client.put({
+          id: "slow",
+          queue: "slow",
+          type: "slow",
+          overlap: "allow",
+          schedule: { every: "1d" },
+        });
+        for (let i = 0; i < 2; i++) await client.trigger("slow");
+        await waitSince("slow", 61_000);
+        await fires("CarillonJobsWait", { queue: "slow" });
+        held.resolve();
+        await ends("CarillonJobsWait");
+      });
+
+      it("CarillonJobsNotTaken: a worker that is ready takes nothing", async () => {
+        const store = storeOf(client);
+        const at = await store.serverTime();
+        await store.registry.beatWorker({
+          id: "mute",
+          host: "h",
+          pid: 1,
+          queues: ["mute"],
+          types: ["mute"],
+          started: at,
+          beat: at,
+          every: 600_000,
+          versions: { carillon: "1", bullmq: "1", node: "1" },
+          stopping: false,
+          running: 0,
+          runs: [],
+        });
+        await client.put({ id: "mute", queue: "mute", type: "mute", schedule: { every: "1d" } });
+        await client.trigger("mute");
+        await waitSince("mute", 16_000);
+        await fires("CarillonJobsNotTaken", { queue: "mute" });
+        await store.registry.removeWorker("mute");
+        await operatorOf(client).queues.delete({ queue: "mute" });
+        await ends("CarillonJobsNotTaken");
+      });
+
+      it("CarillonTaskFailing: a task with the tag fails three times", async () => {
+        const task = { id: "watched", queue: "bad", type: "bad", schedule: { every: "1d" as const } };
+        await client.put({ ...task, tags: ["watched"] });
+        await client.put({ ...task, id: "untagged" });
+        for (let failures = 1; failures <= 3; failures++) {
+          for (const id of ["watched", "untagged"]) {
+            await client.trigger(id);
+            await eventually(
+              async () => expect((await client.runs.stats(id)).consecutiveFailures).toBe(failures),
+              PATIENCE,
+            );
+          }
         }
-      }
-      await fires("CarillonTaskFailing", { queue: "bad", owner: "system", task: "bad" });
-      const failing = (await prometheus.firing()).filter(
-        ({ alertname }) => alertname === "CarillonTaskFailing",
-      );
-      expect(failing).toHaveLength(1);
-      for (const id of ["bad", "untagged"]) await client.delete(id);
-      await allEnd();
-    });
+        await fires("CarillonTaskFailing", { queue: "bad", owner: "system", task: "watched" });
+        const failing = (await prometheus.firing()).filter(
+          ({ alertname }) => alertname === "CarillonTaskFailing",
+        );
+        expect(failing).toHaveLength(1);
+        for (const id of ["watched", "untagged"]) await client.delete(id);
+        await ends("CarillonTaskFailing");
+      });
 
-    it("CarillonRunsFailing: all runs of a queue fail", async () => {
-      await client.put({ id: "bad", queue: "bad", type: "bad", schedule: { every: "1s" } });
-      await fires("CarillonRunsFailing", { queue: "bad" });
-      expect((await prometheus.firing()).map(({ queue }) => queue)).not.toContain("good");
-      await client.delete("bad");
-      await allEnd();
-    });
+      it("CarillonRunsFailing: all runs of a queue fail", async () => {
+        await client.put({ id: "bad", queue: "bad", type: "bad", schedule: { every: "1s" } });
+        await fires("CarillonRunsFailing", { queue: "bad" });
+        const failing = (await prometheus.firing()).filter(
+          ({ alertname }) => alertname === "CarillonRunsFailing",
+        );
+        expect(failing.map(({ queue }) => queue)).toEqual(["bad"]);
+        await client.delete("bad");
+        await ends("CarillonRunsFailing");
+      });
 
-    it("CarillonClaimsFailing: foreign data in place of a queue's due indexes", async () => {
-      await client.put({ id: "b", queue: "broken", type: "broken", schedule: { every: "1s" } });
-      const { link, keys } = internalsOf(storeOf(client));
-      const { dues } = keys.queue("broken");
-      for (const due of dues) await link.client.set(due, "foreign");
-      await fires("CarillonClaimsFailing", { queue: "broken", code: "REDIS_ERROR" });
-      await link.client.unlink(...dues);
-      await operatorOf(client).queues.delete({ queue: "broken" });
-      await allEnd();
-    });
+      it("CarillonClaimsFailing: foreign data in place of a queue's due indexes", async () => {
+        await client.put({ id: "b", queue: "broken", type: "broken", schedule: { every: "1s" } });
+        const { link, keys } = internalsOf(storeOf(client));
+        const { dues } = keys.queue("broken");
+        for (const due of dues) await link.client.set(due, "foreign");
+        await fires("CarillonClaimsFailing", { queue: "broken", code: "REDIS_ERROR" });
+        await link.client.unlink(...dues);
+        await operatorOf(client).queues.delete({ queue: "broken" });
+        await ends("CarillonClaimsFailing");
+      });
 
-    it("CarillonAlertsUndelivered: no worker has alertWebhook", async () => {
-      const alerts = [{ on: ["failed" as const], url: "https://hooks.example.com/x" }];
-      await client.put({ id: "loud", queue: "bad", type: "bad", alerts, schedule: { every: "1d" } });
-      await client.trigger("loud");
-      await fires("CarillonAlertsUndelivered");
-      await client.delete("loud");
-      await operatorOf(client).queues.delete({ queue: "carillon-alerts" });
-      await allEnd();
-    });
-
-    it("CarillonAlertsFail: a receiver of alerts refuses them", async () => {
-      const receiver = createServer((_, response) => response.writeHead(500).end()).listen(0, "127.0.0.1");
-      await once(receiver, "listening");
-      const host = `127.0.0.1:${(receiver.address() as AddressInfo).port}`;
-      const type = alertWebhook({ allow: [host], signingKey: "k".repeat(32) });
-      const deliverer = new Worker({ connection: redis.url, types: [type], logger: SILENT });
-      await deliverer.start();
-      const alerts = [{ on: ["failed" as const], url: `http://${host}/` }];
-      await client.put({ id: "refused", queue: "bad", type: "bad", alerts, schedule: { every: "1d" } });
-      await client.trigger("refused");
-      await fires("CarillonAlertsFail");
-      await client.delete("refused");
-      await deliverer.stop();
-      receiver.close();
-      await operatorOf(client).queues.delete({ queue: "carillon-alerts" });
-      await allEnd();
+      it("CarillonAlertsUndelivered: no worker has alertWebhook; CarillonAlertsFail: a receiver refuses them", async () => {
+        const alerts = [{ on: ["failed" as const], url: "https://hooks.example.com/x" }];
+        await client.put({ id: "loud", queue: "bad", type: "bad", alerts, schedule: { every: "1d" } });
+        await client.trigger("loud");
+        await fires("CarillonAlertsUndelivered");
+        await client.delete("loud");
+        await operatorOf(client).queues.delete({ queue: "carillon-alerts" });
+        await ends("CarillonAlertsUndelivered");
+        const receiver = createServer((_, response) => response.writeHead(500).end()).listen(0, "127.0.0.1");
+        await once(receiver, "listening");
+        const host = `127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+        const type = alertWebhook({ allow: [host], signingKey: "k".repeat(32) });
+        const deliverer = new Worker({ connection: redis.url, types: [type], logger: SILENT });
+        await deliverer.start();
+        const refused = [{ on: ["failed" as const], url: `http://${host}/` }];
+        await client.put({
+          id: "refused",
+          queue: "bad",
+          type: "bad",
+          alerts: refused,
+          schedule: { every: "1d" },
+        });
+        await client.trigger("refused");
+        await fires("CarillonAlertsFail");
+        await client.delete("refused");
+        await deliverer.stop();
+        receiver.close();
+        await operatorOf(client).queues.delete({ queue: "carillon-alerts" });
+        await ends("CarillonAlertsFail");
+      });
     });
 
     it("CarillonClockWentBack: the clock of Redis is an hour behind what nodes saw", async () => {
