@@ -1,0 +1,191 @@
+import { operatorOf } from "@carillon/ops";
+import { eventually } from "@carillon/testing";
+import { expect, test } from "vitest";
+import { inABrowser, put, settled, world } from "./furnished.js";
+import { titleOf } from "./world.js";
+
+inABrowser("acts on tasks and runs", () => {
+  test("a skipped occurrence says why", async () => {
+    await world.client.trigger("slow");
+    await eventually(async () => (await world.client.get("slow")).openRuns?.running === 1);
+    await world.client.trigger("slow");
+    const { page, go } = await world.as("operator");
+    await go("/tasks/q/system/slow");
+    const skips = page.locator("section", { has: page.getByRole("heading", { name: "Skips", exact: true }) });
+    await skips.getByRole("button", { name: "Why?" }).first().click();
+    await skips.getByText("an earlier run was not over", { exact: false }).waitFor();
+    const box = await skips.locator("[aria-live]").boundingBox();
+    expect(box!.y).toBeGreaterThanOrEqual(0);
+    expect(box!.y + box!.height).toBeLessThanOrEqual(page.viewportSize()!.height);
+  });
+
+  test("a run is watched while it prints, and cancelled", async () => {
+    const { page, go } = await world.as("operator");
+    const [run] = await world.client.runs.list("slow");
+    await go(`/runs/${run!.id}`);
+    await page.locator("pre.output", { hasText: "slow work begins" }).waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.locator("main h1 + .badge", { hasText: "cancelled" }).waitFor();
+  });
+
+  test("a task is paused with a note; many are resumed with their missed occurrences", async () => {
+    const { page, go } = await world.as("operator");
+    await go("/tasks/q/system/fine");
+    await page.getByRole("button", { name: "Pause" }).click();
+    const dialog = page.getByRole("dialog");
+    // The first field has the focus.
+    await dialog.locator("input:focus").fill("the e2e says so");
+    await dialog.getByLabel("Note", { exact: true }).waitFor();
+    await dialog.getByText("Copy as command, curl or code").click();
+    await dialog.getByText(/carillon .* call tasks\.pause .*"note":"the e2e says so"/).waitFor();
+    await dialog.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("the e2e says so").waitFor();
+    await go("/tasks?filter=paused");
+    await page.getByLabel("Select fine").check();
+    await page.locator(".bulk").getByRole("button", { name: "Resume" }).click();
+    await dialog.getByText("This concerns 1 task").waitFor();
+    await dialog.getByRole("combobox").selectOption("catch-up");
+    await dialog.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("1 task resumed.").waitFor();
+    expect((await world.client.get("fine")).state).toBe("scheduled");
+  });
+
+  test("occurrences that wait are listed, with payloads of their own", async () => {
+    await put("waits", { type: "slow", overlap: "queue-one" });
+    const started = async () =>
+      eventually(async () =>
+        (await world.client.runs.list("waits")).find(({ state }) => state === "running"),
+      );
+    await world.client.trigger("waits");
+    const first = await started();
+    await world.client.trigger("waits", { payload: { day: 3, password: "secret" } });
+    const { page, go } = await world.as("viewer");
+    await go("/tasks/q/system/waits");
+    const waiting = page.locator("section", {
+      has: page.getByRole("heading", { name: "Waiting occurrences" }),
+    });
+    await waiting.getByText("manual", { exact: true }).waitFor();
+    expect(await waiting.locator("code").textContent()).toBe('{"day":3,"password":"[redacted]"}');
+    await world.client.runs.cancel(first!.id);
+    await waiting.waitFor({ state: "detached" });
+    await world.client.runs.cancel((await started())!.id);
+    await eventually(async () => (await world.client.get("waits")).openRuns === undefined);
+    await world.client.delete("waits");
+  });
+
+  test("a backfill says first how many times it runs, and shows its progress", async () => {
+    await put("past", { schedule: { every: "1m" }, overlap: "allow" });
+    const { page, go } = await world.as("operator");
+    await go("/tasks/q/system/past");
+    await page.getByRole("button", { name: "Backfill" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("From", { exact: false }).fill("2024-01-01T00:00");
+    await dialog.getByLabel("To, included", { exact: false }).fill("2024-01-01T00:04");
+    await dialog.getByText("5 times in this range.").waitFor();
+    await dialog.getByRole("button", { name: "Run them" }).click();
+    await page.getByText("5 of 5").waitFor();
+  });
+
+  test("a selection of runs is run again at a pace, after its effect is said", async () => {
+    await put("again", { type: "bad" });
+    await world.client.trigger("again");
+    await settled("again");
+    const { page, go } = await world.as("operator");
+    await go("/runs?filter=failed&task=again");
+    await page.getByRole("checkbox", { name: "Select the run of again" }).check();
+    await page.getByRole("button", { name: "Run 1 run again", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Runs 1 run again").waitFor();
+    await dialog.getByRole("button", { name: "Run again", exact: true }).click();
+    await titleOf(page, "Backfills").waitFor();
+    await page.getByRole("progressbar", { name: "1 of 1", exact: true }).waitFor();
+    await world.client.delete("again");
+  });
+
+  test("a selection is of the rows that are shown, never of those of a former filter", async () => {
+    for (const id of ["of-team", "of-nobody"]) await put(id, { tags: id === "of-team" ? ["few"] : [] });
+    const { page, go } = await world.as("operator");
+    await go("/tasks");
+    const box = page.getByRole("checkbox", { name: "Select the tasks shown" });
+    const at = (await box.boundingBox())!;
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route(/tasks\?.*tag=few/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.getByRole("combobox", { name: "Tag" }).fill("few");
+    // The click leaves the field, so the filter changes before the click arrives.
+    await page.mouse.click(at.x + at.width / 2, at.y + at.height / 2);
+    await page.locator("main [aria-busy=true]").waitFor({ state: "attached" });
+    await page.mouse.click(at.x + at.width / 2, at.y + at.height / 2);
+    expect(await page.getByRole("region", { name: "Selected tasks" }).count()).toBe(0);
+    release();
+    await page.locator("main [aria-busy=true]").waitFor({ state: "detached" });
+    await box.check();
+    await page.getByText("1 task selected").waitFor();
+    await page.unroute(/tasks\?.*tag=few/);
+    // Without one of them, it is not the selection of all any more.
+    await page.getByRole("button", { name: "Select all that match" }).click();
+    await page.getByText("All that match are selected").waitFor();
+    await page.getByRole("checkbox", { name: "Select of-team" }).uncheck();
+    expect(await page.getByRole("region", { name: "Selected tasks" }).count()).toBe(0);
+    await box.check();
+    await page.getByText("1 task selected").waitFor();
+    await page.getByRole("button", { name: "Paused" }).first().click();
+    await page.getByText("1 task selected").waitFor({ state: "detached" });
+    for (const id of ["of-team", "of-nobody"]) await world.client.delete(id);
+  });
+
+  test("a herd is spread with one click, and one undo restores its schedules", async () => {
+    const schedule = { cron: "0 12 1 1 *", timezone: "UTC" };
+    for (const id of ["herd-1", "herd-2"]) await put(id, { tags: ["herd"], schedule });
+    const { page, go } = await world.as("admin");
+    await go(`/load?tag=herd&day=${new Date().getUTCFullYear() + 1}-01-01`);
+    await page.getByRole("button", { name: "Spread them" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("img").waitFor();
+    await dialog.getByRole("button", { name: "Spread", exact: true }).click();
+    // The notice is shown for some seconds only.
+    const notice = page.getByRole("listitem").filter({ hasText: "2 tasks spread." });
+    const undo = await notice.getByRole("link", { name: "Undo", exact: true }).getAttribute("href");
+    expect((await world.client.get("herd-1")).schedule).toEqual({ ...schedule, jitter: "5m" });
+    // A newer change that can be undone is not the one that the notice is about.
+    await put("newer", { tags: ["newer"], schedule: { cron: "0 13 1 1 *", timezone: "UTC" } });
+    const at = `${new Date().getUTCFullYear() + 1}-01-01T13:00:00Z`;
+    await operatorOf(world.client).tasks.spread({ at, jitter: "5m", tag: "newer" });
+    await go(undo ?? "");
+    await dialog.getByText("This concerns 2 tasks:").waitFor();
+    await dialog.getByRole("button", { name: "Undo", exact: true }).click();
+    await page.getByText("2 tasks restored.").waitFor();
+    expect((await world.client.get("herd-1")).schedule).toEqual(schedule);
+    expect((await world.client.get("newer")).schedule).toHaveProperty("jitter");
+    for (const id of ["herd-1", "herd-2", "newer"]) await world.client.delete(id);
+  });
+
+  test("a plan counts the occurrences that paused tasks owe, and runs them at a rate", async () => {
+    await put("owes", { owner: "initech", schedule: { every: "1s" } });
+    await world.client.pause("initech/owes", { note: "INC-43" });
+    await eventually(
+      async () => (await operatorOf(world.client).tasks.resumePlan({ owner: "initech" })).owed.count > 2,
+    );
+    const viewer = await world.as("viewer");
+    await viewer.go("/resume?owner=initech&note=INC-43");
+    await viewer.page.getByRole("cell", { name: "run once" }).waitFor();
+    expect(await viewer.page.getByRole("button", { name: "Resume" }).count()).toBe(0);
+    const { page, go } = await world.as("operator");
+    await go("/resume?owner=initech&note=INC-43");
+    await page.getByRole("cell", { name: "run once" }).waitFor();
+    await page.getByLabel("Times that passed meanwhile").selectOption("all");
+    await page.getByLabel("Starts a minute", { exact: false }).fill("6000");
+    await page.getByText("6,000 a minute", { exact: false }).waitFor();
+    await page.getByRole("button", { name: "Resume 1 task" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+    await page.getByText("1 task resumed.").waitFor();
+    expect((await world.client.get("initech/owes")).state).toBe("scheduled");
+    expect((await operatorOf(world.client).backfills.list({ owner: "initech" })).backfills).toHaveLength(1);
+    await world.client.delete("initech/owes");
+  });
+});

@@ -1,0 +1,39 @@
+import { operatorOf } from "@carillon/ops";
+import { eventually } from "@carillon/testing";
+import { beforeAll, expect, test } from "vitest";
+import { inABrowser, pages, put, world } from "./furnished.js";
+import { lookAt } from "./looks.js";
+import { disguise } from "./markup.js";
+
+/** Pages that show no text of users. */
+const WITHOUT = ["task", "durations", "set", "load", "resume", "backfills", "tokens"];
+
+inABrowser("all pages", () => {
+  // Rows for the pages of backfills and tokens.
+  beforeAll(async () => {
+    const { backfills, tokens } = operatorOf(world.client);
+    await put("past", { schedule: { every: "1m" }, overlap: "allow" });
+    await backfills.start({ id: "past", from: "2024-01-01T00:00:00Z", to: "2024-01-01T00:04:00Z" });
+    await tokens.create({ name: "acme", role: "viewer", owners: ["acme"] });
+  });
+
+  test("no page has serious axe findings in either theme, is too wide, or has texts that overlap or times of the server", async () => {
+    expect(await lookAt(await world.as("admin"), pages)).toEqual([]);
+  });
+
+  test("markup in any text of any answer stays text", async () => {
+    const { page, go } = await world.as("admin", "again");
+    const look = await disguise(page);
+    const shows: string[] = [];
+    for (const [name, path] of Object.entries(pages)) {
+      await go(path);
+      if (!WITHOUT.includes(name))
+        await eventually(async () => expect([name, (await look()).shown]).toEqual([name, true]));
+      const { injected, shown } = await look();
+      expect([name, injected]).toEqual([name, 0]);
+      if (shown) shows.push(name);
+    }
+    expect(Object.keys(pages).filter((name) => !shows.includes(name))).toEqual(WITHOUT);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+});
