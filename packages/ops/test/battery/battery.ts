@@ -12,6 +12,8 @@ export interface Call {
   readonly input: object;
 }
 
+type Trial = readonly [title: string, faults: () => Promise<string[]>];
+
 /** The end of a call. */
 interface Ended {
   readonly answer?: unknown;
@@ -189,25 +191,36 @@ export class Battery {
     });
   }
 
-  /** All trials, by title. */
-  async *trials(): AsyncGenerator<readonly [title: string, faults: () => Promise<string[]>]> {
+  /**
+   * Trials by title.
+   * @param every each kind of them at each write of the call; otherwise each kind at one write, another one than the kind before it
+   */
+  async *trials(every: boolean): AsyncGenerator<Trial> {
     const names = await this.writes();
     yield ["twice at one instant", () => this.#twice()];
-    for (const [at, name] of names.entries()) {
-      yield [`killed before ${name} (${at + 1}), and repeated`, () => this.#killedAndRepeated(at)];
-      yield [`${name} (${at + 1}) refused by a full Redis, and repeated`, () => this.#full(at)];
-      yield [`Redis restarts after ${name} (${at + 1})`, () => this.#restarted(at)];
-      for (const other of this.#others) {
-        const what = `${other.name} ${other === this.call ? "by another" : JSON.stringify(other.input)}`;
-        if (at === 0)
-          yield [`overtaken by ${what} before ${name} (1)`, () => this.#overtaken(0, other, "before")];
-        yield [`overtaken by ${what} after ${name} (${at + 1})`, () => this.#overtaken(at, other, "after")];
-        if (other === this.call) continue;
-        yield [`killed before ${name} (${at + 1}), then ${what}`, () => this.#killedThen(at, other)];
-      }
-    }
+    for (const [at, name] of names.entries())
+      for (const [kind, trial] of [...this.#trialsAt(at, `${name} (${at + 1})`)].entries())
+        if (every || at === kind % names.length) yield trial;
     for (const other of this.#others.slice(1))
       yield [`its first write delivered again after ${other.name}`, () => this.#late(other)];
+  }
+
+  /** One trial of each kind. */
+  *#trialsAt(at: number, name: string): Generator<Trial> {
+    yield [`killed before ${name}, and repeated`, () => this.#killedAndRepeated(at)];
+    yield [`${name} refused by a full Redis, and repeated`, () => this.#full(at)];
+    yield [`Redis restarts after ${name}`, () => this.#restarted(at)];
+    for (const other of this.#others) {
+      const what = `${other.name} ${other === this.call ? "by another" : JSON.stringify(other.input)}`;
+      // Before any other write is after the one before it.
+      yield [
+        `overtaken by ${what} before ${name}`,
+        async () => (at === 0 ? this.#overtaken(at, other, "before") : []),
+      ];
+      yield [`overtaken by ${what} after ${name}`, () => this.#overtaken(at, other, "after")];
+      if (other !== this.call)
+        yield [`killed before ${name}, then ${what}`, () => this.#killedThen(at, other)];
+    }
   }
 
   async #twice(): Promise<string[]> {

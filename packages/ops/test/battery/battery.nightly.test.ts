@@ -1,0 +1,3 @@
+import { batteries } from "./suite.js";
+
+batteries(true);
