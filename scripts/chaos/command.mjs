@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { Trouble } from "../lib/project.mjs";
 import { redisBinary } from "../lib/setup.mjs";
 import { runBattery } from "./battery.mjs";
-import { runControls } from "./controls.mjs";
+import { CONTROL_NAMES, runControls } from "./controls.mjs";
 import { KINDS } from "./faults/index.mjs";
 import { summary, textOf, verdict } from "./report.mjs";
 import { TOPOLOGY_NAMES } from "./servers.mjs";
@@ -34,6 +34,8 @@ function readOptions(args) {
       seed: { type: "string", default: String(Date.now() % 100_000) },
       topology: { type: "string", default: "single" },
       only: { type: "string", default: "" },
+      /** Positive controls by name; default: all. */
+      controls: { type: "string", default: CONTROL_NAMES.join(",") },
       json: { type: "boolean", default: false },
       verbose: { type: "boolean", default: false },
     },
@@ -43,9 +45,13 @@ function readOptions(args) {
     if (Number.isInteger(value) && value >= least) return value;
     throw new Trouble(`--${name}: give a whole number from ${least} on.`);
   };
-  const only = values.only.split(",").filter(Boolean);
-  const unknown = only.find((kind) => !KINDS.includes(kind));
-  if (unknown) throw new Trouble(`--only: there is no fault "${unknown}". There are: ${KINDS.join(", ")}.`);
+  const list = (name, what, known) => {
+    const named = values[name].split(",").filter(Boolean);
+    const unknown = named.find((one) => !known.includes(one));
+    if (unknown)
+      throw new Trouble(`--${name}: there is no ${what} "${unknown}". There are: ${known.join(", ")}.`);
+    return named;
+  };
   if (!TOPOLOGY_NAMES.includes(values.topology))
     throw new Trouble(`--topology: give one of ${TOPOLOGY_NAMES.join(", ")}.`);
   return {
@@ -54,7 +60,8 @@ function readOptions(args) {
     tasks: number("tasks", 1),
     seed: number("seed", 0),
     topology: values.topology,
-    only,
+    only: list("only", "fault", KINDS),
+    controls: list("controls", "control", CONTROL_NAMES),
     json: values.json,
     verbose: values.verbose,
   };

@@ -4,7 +4,20 @@ import { expect, test } from "vitest";
 
 const CHAOS = fileURLToPath(new URL("../../scripts/chaos/chaos.mjs", import.meta.url));
 
-const SHORT = ["--seconds", "12", "--seed", "3", "--tasks", "20", "--nodes", "3"];
+/** Controls of the two main promises, nothing twice and nothing missing. `npm run chaos`, which is part of each night, runs all. */
+const CONTROLS = ["fence removed", "writes lost"];
+const SHORT = [
+  "--seconds",
+  "12",
+  "--seed",
+  "3",
+  "--tasks",
+  "20",
+  "--nodes",
+  "3",
+  "--controls",
+  `${CONTROLS}`,
+];
 
 /** Runs the battery as a user does; returns its exit code and its output. */
 async function chaos(...args: string[]): Promise<{ code: number | null; text: string }> {
@@ -49,20 +62,6 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", a
   expect(report.itemsDone).toBeGreaterThan(100);
   expect(report.effectiveFaults).toBeGreaterThan(5);
   const controls = Object.entries(report.controls as Record<string, { caught: boolean }>);
-  expect(controls.map(([name, { caught }]) => [name, caught])).toEqual([
-    ["mutex only", true],
-    ["fence removed", true],
-    ["shares without a fence", true],
-    ["death without a fence", true],
-    ["edits without a fence", true],
-    ["no re-read", true],
-    ["scripts not sent again", true],
-    ["WATCH/MULTI", true],
-    ["overlap guard removed", true],
-    ["freeze check removed", true],
-    ["writes lost", true],
-    ["limit removed", true],
-    ["items swapped", true],
-  ]);
+  expect(controls.map(([name, { caught }]) => [name, caught])).toEqual(CONTROLS.map((name) => [name, true]));
   expect(code, text).toBe(0);
 });
