@@ -6,7 +6,7 @@ import { type Operation, operation, perform } from "./operations.js";
 import { World } from "./world.js";
 
 /** Number of histories: few in a usual run, many at night. */
-const RUNS = Number(process.env.CARILLON_MODEL_RUNS ?? 100);
+const RUNS = Number(process.env.CARILLON_MODEL_RUNS ?? 40);
 const SEED =
   process.env.CARILLON_MODEL_SEED === undefined ? {} : { seed: Number(process.env.CARILLON_MODEL_SEED) };
 
