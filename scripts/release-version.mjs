@@ -1,7 +1,8 @@
 // npm run release:version: new versions and changelogs from the changesets, also the one of all packages, then the constants that contain the
-// version.
+// version, and the pages that say how to install what is published.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeFirstRelease } from "./lib/first-release.mjs";
 import { readJson } from "./lib/lock-file.mjs";
 import { main, root } from "./lib/project.mjs";
 import { addToChangelog, releaseNotes } from "./lib/release-notes.mjs";
@@ -17,6 +18,7 @@ await main(async () => {
   const text = readFileSync(CONSTANT, "utf8");
   writeFileSync(CONSTANT, text.replace(/(VERSION: string = ")[^"]*/, `$1${version}`));
   addToChangelog(version, notes);
+  writeFirstRelease();
   // The lock file contains our versions too.
   return (await run("npm", ["install", "--package-lock-only"])).code;
 });

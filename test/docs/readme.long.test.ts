@@ -1,27 +1,34 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Client } from "@carillon/sdk";
 import { eventually, type RedisServer, redisBinary, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { installPacked, published } from "../packages/installed.js";
 
-/* "An app of your own" in README.md, word for word, with the packages as users get them. */
+/* "An app of your own" in README.md, word for word, with the packages as users get them, and a registry that has none of them. */
 
 const PATIENCE = 300_000;
-const text = readFileSync(fileURLToPath(new URL("../../README.md", import.meta.url)), "utf8");
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const text = readFileSync(join(root, "README.md"), "utf8");
 const section = /\n## An app of your own\n([\s\S]*?)\n## /.exec(text)?.[1] ?? "";
-const blocks = [...section.matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)];
+const shown = section.replace(/<!-- from then on[\s\S]*?-->/g, "");
+const blocks = [...shown.matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)];
 const blocksIn = (language: string) =>
   blocks.flatMap(([, one, code]) => (one === language ? [code ?? ""] : []));
 
 const [setUp = "", dev = "", start = ""] = blocksIn("sh");
 const [output = ""] = blocksIn("");
-const [init, install = ""] = setUp.trim().split("\n");
+/** The folder that the README names. */
+const FOLDER = "../my-app";
 
 let home = "";
+let registry: Server;
 let servers: Record<"stock" | "durable", RedisServer>;
 let env: NodeJS.ProcessEnv = {};
 let child: ChildProcess | undefined;
@@ -29,11 +36,13 @@ let said = "";
 
 beforeAll(async () => {
   env = { ...process.env, NODE_OPTIONS: "", REDIS_URL: "", CARILLON_REDIS_SERVER: await redisBinary() };
-  // `npm install` of what it names, from this repository instead of the registry.
-  const names = install.replace("npm install ", "").split(" ");
-  const others = names.filter((name) => !name.startsWith("@carillon/"));
-  home = await installPacked(withDependencies(names), others);
-  execFileSync("sh", ["-c", init ?? ""], { cwd: home });
+  home = mkdtempSync(join(tmpdir(), "carillon-readme-"));
+  registry = createServer((_, response) => response.writeHead(404).end("{}")).listen(0, "127.0.0.1");
+  await once(registry, "listening");
+  const { port } = registry.address() as AddressInfo;
+  writeFileSync(join(home, ".npmrc"), `@carillon:registry=http://127.0.0.1:${port}/\n`);
+  expect(setUp.split(FOLDER)).toHaveLength(3);
+  await promisify(execFile)("sh", ["-ec", setUp.replaceAll(FOLDER, home)], { cwd: root, env });
   for (const code of blocksIn("ts")) {
     const file = /^\/\/ (\S+)\n/.exec(code)?.[1];
     if (file) writeFileSync(join(home, file), code);
@@ -44,23 +53,10 @@ afterEach(() => {
   if (child?.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), "SIGKILL");
 });
 afterAll(async () => {
+  registry.close();
   await Promise.all(Object.values(servers ?? {}).map((server) => server.stop()));
   rmSync(home, { recursive: true, force: true });
 });
-
-/** Our packages of these names, and those that they depend on. */
-function withDependencies(names: readonly string[]) {
-  const all = published(/./);
-  const found = new Set<string>();
-  const add = (name: string) => {
-    const one = all.find(({ manifest }) => manifest.name === name);
-    if (!one || found.has(name)) return;
-    found.add(name);
-    for (const dependency of Object.keys(one.manifest.dependencies ?? {})) add(dependency);
-  };
-  for (const name of names) add(name);
-  return all.filter(({ manifest }) => found.has(manifest.name));
-}
 
 /** Runs commands as a shell does, until the test ends. */
 function run(commands: string, more: NodeJS.ProcessEnv = {}): ChildProcess {

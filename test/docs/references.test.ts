@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
+import { afterFirstRelease } from "../../scripts/lib/first-release.mjs";
+import { publishedPackages } from "../../scripts/lib/packages.mjs";
 import { pages as allPages, anchorOf, pagesIn, textOf, withoutRepository } from "../../scripts/lib/pages.mjs";
 import { root } from "../../scripts/lib/project.mjs";
 import { sections } from "../../scripts/site/sidebar.mjs";
@@ -95,6 +97,22 @@ describe("the documentation", () => {
       const named = textOf(page).matchAll(/\bnpm run ([a-z0-9:-]+)/g);
       for (const [, name = ""] of named) expect(Object.keys(scripts), page).toContain(name);
     }
+  });
+
+  it("says how to install what is not published yet, and what a release makes of it", () => {
+    const asks = pages.filter((page) => /^[^`<]*(npm install|npx).* @carillon\//m.test(textOf(page)));
+    expect(asks.length).toBeGreaterThan(6);
+    const names = publishedPackages().map(({ manifest }) => manifest.name);
+    for (const page of asks) {
+      expect(textOf(page), page).toContain("npm run try");
+      const later = afterFirstRelease(textOf(page));
+      expect(later, page).not.toMatch(/first release -->|from then on|npm run try/);
+      for (const [name] of later.matchAll(/@carillon\/[a-z-]+(?=[\s`]|$)/g))
+        expect(names, page).toContain(name);
+    }
+    expect(afterFirstRelease(textOf("README.md"))).toMatch(
+      /An app of your own\n\nAn empty folder.*\n\n```sh\nnpm init -y\nnpm install @carillon\/sdk.*\n```\n\nOne file/,
+    );
   });
 
   it("names existing tests", () => {
