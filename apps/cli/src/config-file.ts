@@ -6,6 +6,7 @@ import { EXIT, exitCodeOf } from "./exit-codes.js";
 import { Failure, misuse, reportOf } from "./failure.js";
 import { parseJson, readAll } from "./input.js";
 import type { Io } from "./io.js";
+import { typescriptLoader } from "./typescript.js";
 
 const NAMES = ["ts", "js", "mjs", "json", "jsonl"].map((end) => `carillon.config.${end}`);
 const code = "INVALID_OPTION";
@@ -61,14 +62,20 @@ function parseLines(text: string): unknown {
 }
 
 async function importFile(path: string): Promise<unknown> {
+  const file = resolve(path);
+  const loader = typescriptLoader(file, "config");
   try {
-    return ((await import(pathToFileURL(resolve(path)).href)) as { default?: unknown }).default;
+    if (loader) await import(loader);
+    return ((await import(pathToFileURL(file).href)) as { default?: unknown }).default;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ERR_UNKNOWN_FILE_EXTENSION" && path.endsWith("ts")) {
-      const what = `${path}: Node.js ${process.versions.node} runs no TypeScript.`;
-      throw misuse("config", what, "Use Node.js 22.18 or newer, or write carillon.config.mjs or .json.");
-    }
+    const { message } = error as Error;
+    const missing = /^Cannot find package '([^']+)'/.exec(message)?.[1];
+    if (missing)
+      throw misuse(
+        "config",
+        `${path} imports ${missing}, which is not installed.`,
+        `Run \`npm install ${missing}\`.`,
+      );
     throw misuse("config", `${path} cannot be loaded: ${message}.`, "Correct it.");
   }
 }

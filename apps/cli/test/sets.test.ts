@@ -125,6 +125,7 @@ describe("plan and apply", () => {
     ["a list", "json", "[]", "not an object"],
     ["no default export", "mjs", "export const a = 1;", "not an object"],
     ["code that fails", "mjs", "throw new Error('boom');", "boom"],
+    ["a package that is not there", "mjs", 'import "@carillon/none";', "Run `npm install @carillon/none`."],
   ])("name the file and the field for %s", async (_, end, text, what) => {
     const path = file(text, end);
     const { exit, message } = await refusal(["plan", "--config", path]);

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, type FSWatcher, readdirSync, watch } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { CarillonError } from "@carillon/sdk";
+import { typescriptLoader } from "../typescript.js";
 import type { Events } from "./events.js";
 
 const WORKER = fileURLToPath(new URL("./worker.js", import.meta.url));
@@ -27,7 +27,8 @@ export class TaskFile {
     this.path = relative(".", this.#file);
     if (!existsSync(this.#file))
       throw new CarillonError("INVALID_OPTION", `there is no file ${path}.`, { field: "file" });
-    this.#flags = /\.[cm]?tsx?$/.test(path) ? typescriptFlags(this.#file) : [];
+    const loader = typescriptLoader(this.#file, "file");
+    this.#flags = loader ? ["--import", loader] : [];
   }
 
   /** Starts the worker. Returns the function that stops it. */
@@ -95,17 +96,4 @@ async function stop(worker: ChildProcess): Promise<void> {
   const hard = setTimeout(() => worker.kill("SIGKILL"), STOP_MS);
   await exit;
   clearTimeout(hard);
-}
-
-/** Flags with which Node.js runs TypeScript: those of the project's tsx, or none if it does so itself. */
-function typescriptFlags(file: string): string[] {
-  try {
-    return ["--import", pathToFileURL(createRequire(file).resolve("tsx")).href];
-  } catch {
-    if ((process.features as { typescript?: unknown }).typescript) return [];
-    throw new CarillonError("INVALID_OPTION", `Node.js ${process.versions.node} runs no TypeScript.`, {
-      field: "file",
-      remedy: "Run `npm install --save-dev tsx`, or use Node.js 22.18 or newer.",
-    });
-  }
 }
