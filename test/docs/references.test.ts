@@ -5,6 +5,7 @@ import { afterFirstRelease } from "../../scripts/lib/first-release.mjs";
 import { publishedPackages } from "../../scripts/lib/packages.mjs";
 import { pages as allPages, anchorOf, pagesIn, textOf, withoutRepository } from "../../scripts/lib/pages.mjs";
 import { root } from "../../scripts/lib/project.mjs";
+import { API } from "../../scripts/site/routes.mjs";
 import { sections } from "../../scripts/site/sidebar.mjs";
 
 const pages = allPages();
@@ -100,7 +101,7 @@ describe("the documentation", () => {
   });
 
   it("says how to install what is not published yet, and what a release makes of it", () => {
-    const asks = pages.filter((page) => /^[^`<]*(npm install|npx).* @carillon\//m.test(textOf(page)));
+    const asks = pages.filter((page) => /^(?:REDIS_URL=\S+ )?np[mx] .*@carillon\//m.test(textOf(page)));
     expect(asks.length).toBeGreaterThan(6);
     const names = publishedPackages().map(({ manifest }) => manifest.name);
     for (const page of asks) {
@@ -113,6 +114,14 @@ describe("the documentation", () => {
     expect(afterFirstRelease(textOf("README.md"))).toMatch(
       /An app of your own\n\nAn empty folder.*\n\n```sh\nnpm init -y\nnpm install @carillon\/sdk.*\n```\n\nOne file/,
     );
+  });
+
+  it("says on each page that uses @carillon/ops how to install it", () => {
+    const uses = pages.filter(
+      (page) => page !== API && /(= |await )operatorOf\(|from "@carillon\/ops"/.test(textOf(page)),
+    );
+    expect(uses.length).toBeGreaterThan(7);
+    expect(uses.filter((page) => !/npm install @carillon\/ops\b/.test(textOf(page)))).toEqual([]);
   });
 
   it("names existing tests", () => {
