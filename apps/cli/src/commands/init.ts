@@ -13,7 +13,7 @@ export const registerInit: Register = (program, out) => {
       writeApp(folder);
       const steps = [
         ...(folder === "." ? [] : [`cd ${folder}`]),
-        "npm install",
+        `npm install    # with pnpm first: echo 'allowBuilds: { esbuild: false, msgpackr-extract: false }' > pnpm-workspace.yaml`,
         "npm run dev    # a Redis, a node, the console, and a worker that starts again when you save",
         "npm test       # the schedule in virtual time",
       ];
