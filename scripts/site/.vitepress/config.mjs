@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
+import { LOGO } from "../../../apps/console/dist/pages.js";
 import { anchorOf, repository, textOf, withoutRepository } from "../../lib/pages.mjs";
 import { root, stateDir } from "../../lib/project.mjs";
 import { deadAnchors } from "../anchors.mjs";
@@ -9,6 +10,7 @@ import { sections } from "../sidebar.mjs";
 
 const DESCRIPTION =
   "A distributed scheduler for Node.js on Redis and BullMQ: each occurrence becomes exactly one job.";
+const ICON = `data:image/svg+xml,${encodeURIComponent(LOGO)}`;
 const known = new Set(sitePages);
 
 /** A picture of a page, for light and for dark. */
@@ -106,6 +108,7 @@ export default {
   srcExclude: ["test/**", "scripts/!(site)/**", "**/template/**", API],
   rewrites: routeOf,
   lastUpdated: true,
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: ICON }]],
   vite: { plugins: [vueForPages] },
   markdown: {
     anchor: { slugify: anchorOf },
@@ -120,6 +123,7 @@ export default {
     ],
   },
   themeConfig: {
+    logo: ICON,
     search: { provider: "local" },
     outline: [2, 3],
     sidebar: sections.map(({ text, items }, n) => ({

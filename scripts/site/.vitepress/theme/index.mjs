@@ -17,7 +17,8 @@ const Mermaid = {
     };
     onMounted(draw);
     watch(isDark, draw);
-    return () => (svg.value ? h("div", { class: "mermaid", innerHTML: svg.value }) : h("pre", text));
+    return () =>
+      svg.value ? h("div", { class: "mermaid", innerHTML: svg.value }) : h("pre", { class: "mermaid" }, text);
   },
 };
 
