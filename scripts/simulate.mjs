@@ -1,4 +1,4 @@
-// npm run chaos:simulate -- [--seeds N] [--from N] [--seed N]: the deterministic simulation (docs/simulation.md).
+// npm run chaos:simulate -- [--seeds N] [--from N] [--seed N]: the deterministic simulation (docs/chaos.md).
 import { parseArgs } from "node:util";
 import { main, Trouble } from "./lib/project.mjs";
 import { runTool } from "./lib/run.mjs";

@@ -1,4 +1,4 @@
-// npm run docs:api: writes docs/api.md, the signatures of all exports, and docs/operations.md. With --check it writes nothing, and fails if one of
+// npm run docs:api: writes docs/api.md, the signatures of all exports, and docs/operations-reference.md. With --check it writes nothing, and fails if one of
 // the pages is stale. With --site it writes the reference of the site instead, which has docstrings too. Reads the declarations that the build
 // made. A workspace of its own, because it needs a TypeScript before 7.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -32,7 +32,7 @@ await main(async () => {
   }
   const pages = {
     "docs/api.md": [HEAD, ...signatures(entries)].join("\n"),
-    "docs/operations.md": operations(),
+    "docs/operations-reference.md": operations(),
   };
   if (process.argv.includes("--check")) {
     const stale = Object.keys(pages).filter((page) => readFileSync(join(root, page), "utf8") !== pages[page]);

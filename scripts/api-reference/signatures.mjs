@@ -4,7 +4,7 @@ import { root, Trouble } from "../lib/project.mjs";
 
 /** A declaration that is not longer than this gets one line. */
 const WIDTH = 140;
-/** A value whose inferred type has more lines is only named: docs/operations.md describes the operations. */
+/** A value whose inferred type has more lines is only named: docs/operations-reference.md describes the operations. */
 const LINES = 50;
 
 /**

@@ -46,6 +46,7 @@ const SECTIONS = {
     ["Deployment", "docs/deployment.md"],
     ["Kubernetes, Compose, systemd", "deploy/README.md"],
     ["Managed Redis", "docs/managed-redis.md"],
+    ["Tested with", "docs/tested-with.md"],
     ["Upgrades", "docs/upgrading.md"],
     ["Runbook", "docs/runbook.md"],
     ["Security", "SECURITY.md"],
@@ -59,7 +60,7 @@ const SECTIONS = {
     ["Command line", "apps/cli/README.md"],
     ["Console", "apps/console/README.md"],
     ["HTTP API", "docs/http-api.md"],
-    ["All operations", "docs/operations.md"],
+    ["All operations", "docs/operations-reference.md"],
     ["All exports", "docs/api.md"],
     ["@carillon/nestjs", "packages/nestjs/README.md"],
     ["@carillon/core", "packages/core/README.md"],
@@ -71,6 +72,8 @@ const SECTIONS = {
     ["From crontab", "docs/moving/from-crontab.md"],
     ["Words of other systems", "docs/moving/words.md"],
     ["From Kubernetes", "docs/moving/from-kubernetes.md"],
+    ["From Agenda", "docs/moving/from-agenda.md"],
+    ["From pg-boss", "docs/moving/from-pg-boss.md"],
     ["Shadow and cut-over", "docs/moving/shadow.md"],
     ["Leaving", "docs/moving/leaving.md"],
   ],
@@ -86,7 +89,6 @@ const SECTIONS = {
     ["Decisions", "docs/architecture/decisions.md"],
     ["Operations", "docs/architecture/operations.md"],
     ["Chaos battery", "docs/chaos.md"],
-    ["Simulation", "docs/simulation.md"],
   ],
 };
 

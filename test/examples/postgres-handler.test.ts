@@ -71,22 +71,6 @@ describe("the SQL alone", () => {
   });
 });
 
-describe("the SQL of docs/job-contract.md", () => {
-  const contract = text("docs/job-contract.md");
-  const table = /```sql\n(CREATE TABLE report [^`]+)```/.exec(contract)?.[1] ?? "";
-  const upsert = /`(INSERT INTO report [^`]+)`/.exec(contract)?.[1] ?? "";
-
-  it("refuses an older fence, and accepts a newer one and the same attempt again", async () => {
-    await database.exec(table);
-    const write = async (body: string, fence: number) =>
-      (await database.query(upsert, ["acme", JSON.stringify(body), fence])).affectedRows;
-    expect([await write("a", 5), await write("b", 6), await write("zombie", 5), await write("c", 6)]).toEqual(
-      [1, 1, 0, 1],
-    );
-    expect(await rows("report")).toEqual([{ tenant: "acme", body: "c", fence: 6 }]);
-  });
-});
-
 describe("with workers", () => {
   afterEach(() => {
     vi.unstubAllEnvs();

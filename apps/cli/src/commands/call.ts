@@ -10,7 +10,7 @@ export const registerCall: Register = (program) => {
       "call",
       "any operation by its name, for scripts",
       "Calls an operation of @carillon/ops by its name, with its input as JSON, and prints its answer as JSON: what the console\n" +
-        "copies, and all that docs/operations.md lists. An input has the same fields over HTTP.",
+        "copies, and all that docs/operations-reference.md lists. An input has the same fields over HTTP.",
     )
     .argument("<operation>", "such as tasks.pause")
     .argument("[input]", "a JSON object", "{}")

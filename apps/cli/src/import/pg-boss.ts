@@ -45,7 +45,7 @@ function convert(row: Row, options: SourceOptions): Imported {
   if (row["policy"] === undefined)
     notes.add(
       "QUEUE_OPTIONS",
-      "The row has no options of its queue: join pgboss.queue, as docs/moving.md does.",
+      "The row has no options of its queue: join pgboss.queue, as docs/moving/from-pg-boss.md does.",
     );
   const policy = textOf(row["policy"]) ?? "standard";
   if (policy === "short" || policy === "key_strict_fifo")
