@@ -37,7 +37,7 @@ await main(async () => {
     {
       env: {
         CARILLON_REDIS_SERVER: await redisBinary(),
-        CARILLON_CHROMIUM: name === "long" ? await chromiumBinary() : undefined,
+        CARILLON_CHROMIUM: name === "short" ? undefined : await chromiumBinary(),
         REDIS_URL: undefined,
       },
     },
