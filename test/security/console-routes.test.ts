@@ -112,7 +112,6 @@ const OWNED = [
     "runs/a/replay",
     "runs/a/retry-items",
   ],
-  "/badges/q/system/a",
   "names",
   "me",
   "openapi.json",
@@ -331,8 +330,7 @@ describe("each method of each route", () => {
     // 405 means that the path does not have the method.
     expect(
       ofOthers.filter(([, { status }]) => status !== 403 && status !== 405).map(([what]) => what),
-      // A picture, the same as that of a task that does not exist.
-    ).toEqual(["GET /badges/q/system/a", "HEAD /badges/q/system/a"]);
+    ).toEqual([]);
     // The document of the API is the same for all tokens. Streams of events do not end:
     // apps/console/test/tokens.test.ts reads them.
     for (const path of OWNED.filter((path) => !/\/(openapi\.json|events)$/.test(path))) {
@@ -413,11 +411,9 @@ describe("each method of each route", () => {
         expect.stringContaining("default-src 'none'; script-src 'self'"),
       ]);
       expect(policy).not.toMatch(/script-src[^;]*unsafe/);
-      // Other sites show these pictures.
-      const isBadge = /^(GET|HEAD) \/badges\//.test(what);
-      const shared = headers.get("cross-origin-resource-policy");
-      expect([what, shared]).toEqual([what, isBadge ? "cross-origin" : "same-origin"]);
-      if (!isBadge) expect([what, headers.get("cache-control")]).toEqual([what, "no-store"]);
+      expect([what, headers.get("cross-origin-resource-policy"), headers.get("cache-control")]).toEqual([
+        ...[what, "same-origin", "no-store"],
+      ]);
       expect([what, headers.get("x-powered-by"), headers.get("server")]).toEqual([what, null, null]);
     }
   });

@@ -3,7 +3,7 @@ import { CarillonError, type Logger } from "@carillon/sdk";
 import { TOKEN_ROLES, type TokenRole } from "@carillon/sdk/internal";
 import { type Ctx, clientAddress, type Middleware } from "./context.js";
 import { refuse } from "./errors.js";
-import { API_PATH, isApi, isBadge, isOwned, isRead, onlyActs, onlyAsks } from "./paths.js";
+import { API_PATH, isApi, isOwned, isRead, onlyActs, onlyAsks } from "./paths.js";
 
 /** Refuses requests that the sender's role or owners do not allow. */
 export const roleAllows: Middleware = async (c, next) => {
@@ -12,7 +12,6 @@ export const roleAllows: Middleware = async (c, next) => {
 };
 
 const WHOSE: Readonly<Record<TokenRole, string>> = {
-  badge: "a badge",
   viewer: "a viewer, an operator or an admin",
   operator: "an operator or an admin",
   admin: "an admin",
@@ -36,7 +35,6 @@ function refusal(c: Ctx): CarillonError | undefined {
 
 /** The least role that a request needs, and whether a caller that is bound to owners may send it. */
 function needs(c: Ctx): { least: TokenRole; owned: boolean; noun?: string } {
-  if (isBadge(c)) return { least: "badge", owned: true };
   const rights = isApi(c) ? rightsAt(c.req.method, c.req.path.slice(API_PATH.length)) : undefined;
   if (rights) return { least: rights.role, owned: rights.reach === "owner", noun: rights.noun };
   return { least: onlyAsks(c) ? "viewer" : onlyActs(c) ? "operator" : "admin", owned: isOwned(c) };

@@ -1,11 +1,9 @@
 import type { Client, Logger } from "@carillon/sdk";
-import type { Store } from "@carillon/sdk/internal";
+import type { Store, TokenRole } from "@carillon/sdk/internal";
 import { Hono } from "hono";
 import { audit, roleAllows } from "./access.js";
-import { clientsOf } from "./api/clients.js";
 import { apiRouter } from "./api/router.js";
-import { Auth, FailureLimiter, type Role, type Tokens } from "./auth.js";
-import { badge } from "./badge.js";
+import { Auth, FailureLimiter, type Tokens } from "./auth.js";
 import { Board } from "./board.js";
 import { type Ctx, type Env, json, pathReader, type Site } from "./context.js";
 import { errorHandler, notFound, refuse } from "./errors.js";
@@ -14,7 +12,7 @@ import { KEPT_FOR_AN_HOUR, sameOrigin, securityHeaders } from "./headers.js";
 import { identifyBy, type OwnAuth } from "./identity.js";
 import { PAGE_PATHS } from "./page-paths.js";
 import { LOGIN_STYLE, LOGO, logoutPage } from "./pages.js";
-import { API_PATH, BADGE_PATH, BOARD_PATH } from "./paths.js";
+import { API_PATH, BOARD_PATH } from "./paths.js";
 import { Redactor } from "./redact.js";
 import { author } from "./task-adapter.js";
 import { Ui } from "./ui.js";
@@ -94,7 +92,6 @@ export function createApp(options: AppOptions): { app: Hono<Env>; board: Board }
   app.use(audit(logger));
 
   app.route(API_PATH, apiRouter(store, redactor));
-  app.get(`${BADGE_PATH}/:queue/:owner/:file`, clientsOf(store), badge);
   for (const path of PAGE_PATHS) app.get(path, ui.page);
   app.all(`${BOARD_PATH}/*`, (c) => toBoard(c, board));
   app.get("*", ui.noPage);
@@ -107,7 +104,7 @@ function file(type: string, text: string) {
 
 function toBoard(c: Ctx, board: Board): Response | Promise<Response> {
   const { name, role } = c.var.identity;
-  const app = board.app(role as Role);
+  const app = board.app(role as TokenRole);
   if (!app) return notFound();
   if (c.req.path.startsWith(`${BOARD_PATH}/api`) && board.problem) return refuse(c, board.problem);
   return author.run(name, () => app.fetch(c.req.raw, c.env));

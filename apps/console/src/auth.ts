@@ -1,16 +1,11 @@
 import { createHash, createHmac, randomBytes, scryptSync, timingSafeEqual } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { CarillonError } from "@carillon/sdk";
-import type { Store, StoredToken, TokenRole } from "@carillon/sdk/internal";
+import { type Store, type StoredToken, TOKEN_ROLES, type TokenRole } from "@carillon/sdk/internal";
 import { unreachable } from "./errors.js";
 
-/** Roles of people and of the environment's tokens. Each may do everything that the previous ones may. */
-export const ROLES = ["viewer", "operator", "admin"] as const satisfies readonly TokenRole[];
-
-export type Role = (typeof ROLES)[number];
-
 /** The tokens of the environment by role; several during a rotation. */
-export type Tokens = Readonly<Partial<Record<Role, readonly string[]>>>;
+export type Tokens = Readonly<Partial<Record<TokenRole, readonly string[]>>>;
 
 export interface AuthOptions {
   tokens: Tokens;
@@ -59,7 +54,7 @@ export class Auth {
     this.cookie = `carillon_${namespace}`;
     this.#store = store;
     this.#now = now;
-    this.#credentials = ROLES.flatMap((role) =>
+    this.#credentials = TOKEN_ROLES.flatMap((role) =>
       (tokens[role] ?? []).map((token) => ({
         role,
         name: role,
@@ -127,7 +122,7 @@ export class Auth {
   }
 
   async #credentialsOf(name: string): Promise<readonly Credential[]> {
-    if ((ROLES as readonly string[]).includes(name))
+    if ((TOKEN_ROLES as readonly string[]).includes(name))
       return this.#credentials.filter(({ role }) => role === name);
     const named = await this.#tokens?.get(name);
     return named && !this.#hasExpired(named) ? [this.#credentialOf(named)] : [];

@@ -8,11 +8,10 @@ import type {
 } from "@bull-board/api/typings/app";
 import { HonoAdapter } from "@bull-board/hono";
 import type { Logger } from "@carillon/sdk";
-import { ALERTS_QUEUE } from "@carillon/sdk/internal";
+import { ALERTS_QUEUE, type TokenRole } from "@carillon/sdk/internal";
 import { serveStatic } from "@hono/node-server/serve-static";
 import { Hono } from "hono";
 import { jsonBody } from "./api/body.js";
-import type { Role } from "./auth.js";
 import { type Env, type Middleware, pathReader, type Site } from "./context.js";
 import { boardErrorBody, coded, errorHandler, logFailure, notFound } from "./errors.js";
 import { KEPT_FOR_AN_HOUR } from "./headers.js";
@@ -27,7 +26,7 @@ export interface View {
   removeQueue(name: string): void;
 }
 
-export function boardView(role: Role, site: Site, logger: Logger): View {
+export function boardView(role: TokenRole, site: Site, logger: Logger): View {
   const adapter = new BoardAdapter(site, logger).setBasePath(BOARD_PATH);
   const { addQueue, removeQueue } = createBullBoard({
     queues: [],
@@ -143,7 +142,7 @@ function withoutAlerts(request: BullBoardRequest): BullBoardRequest {
 
 const FOREIGN_FONTS = /<link[^>]+fonts\.googleapis\.com[^>]*>/;
 
-function uiConfig(role: Role, { basePath, signsIn }: Site): UIConfig {
+function uiConfig(role: TokenRole, { basePath, signsIn }: Site): UIConfig {
   return {
     boardTitle: "Carillon",
     boardLogo: { path: `${basePath}/carillon.svg`, width: 28, height: 28 },

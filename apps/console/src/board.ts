@@ -1,8 +1,7 @@
 import { bullPrefix, type CarillonError, type Client, type Logger } from "@carillon/sdk";
-import type { Store } from "@carillon/sdk/internal";
+import { type Store, TOKEN_ROLES, type TokenRole } from "@carillon/sdk/internal";
 import type { Queue } from "bullmq";
 import type { Hono } from "hono";
-import { ROLES, type Role } from "./auth.js";
 import { BoardQueue } from "./board-queue.js";
 import { boardView, type View } from "./board-view.js";
 import type { Env, Site } from "./context.js";
@@ -25,8 +24,8 @@ export class Board {
   readonly #parts: BoardOptions;
   /** Shared by all queues. Of the profile "safe", so that an operator's command is never sent twice. */
   #connection: ReturnType<Store["connect"]> | undefined;
-  readonly #views: Record<Role, View> | undefined;
-  readonly #queues = new Map<string, { queue: Queue; adapters: Record<Role, TaskAdapter> }>();
+  readonly #views: Record<TokenRole, View> | undefined;
+  readonly #queues = new Map<string, { queue: Queue; adapters: Record<TokenRole, TaskAdapter> }>();
   #problem: CarillonError | undefined = unreachable();
   /** Code of the problem that was logged. */
   #logged: string | undefined;
@@ -45,7 +44,7 @@ export class Board {
   }
 
   /** Bull Board as a role sees it; undefined: there is none. */
-  app(role: Role): Hono<Env> | undefined {
+  app(role: TokenRole): Hono<Env> | undefined {
     return this.#views?.[role].app;
   }
 
@@ -150,7 +149,7 @@ export class Board {
   #showInOrder(): void {
     const sorted = [...this.#queues].sort(([a], [b]) => (a < b ? -1 : 1));
     for (const [name, { adapters }] of sorted) {
-      for (const role of ROLES) {
+      for (const role of TOKEN_ROLES) {
         this.#views?.[role].removeQueue(name);
         this.#views?.[role].addQueue(adapters[role]);
       }
@@ -158,7 +157,7 @@ export class Board {
   }
 
   async #drop(name: string): Promise<void> {
-    for (const role of ROLES) this.#views?.[role].removeQueue(name);
+    for (const role of TOKEN_ROLES) this.#views?.[role].removeQueue(name);
     await this.#queues.get(name)?.queue.close();
     this.#queues.delete(name);
     this.#parts.logger.info({ queue: name }, "queue removed");
@@ -173,6 +172,6 @@ export class Board {
   }
 }
 
-function forEachRole<T>(make: (role: Role) => T): Record<Role, T> {
-  return Object.fromEntries(ROLES.map((role) => [role, make(role)])) as Record<Role, T>;
+function forEachRole<T>(make: (role: TokenRole) => T): Record<TokenRole, T> {
+  return Object.fromEntries(TOKEN_ROLES.map((role) => [role, make(role)])) as Record<TokenRole, T>;
 }

@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { hostname } from "node:os";
 import { parseInput } from "@carillon/ops/internal";
 import { CarillonError, Client, type Logger } from "@carillon/sdk";
-import { defaultLogger, storeOf } from "@carillon/sdk/internal";
+import { defaultLogger, storeOf, TOKEN_ROLES } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { createApp } from "./app.js";
-import { ROLES, type Tokens } from "./auth.js";
+import type { Tokens } from "./auth.js";
 import type { Env } from "./context.js";
 import { BASE_PATH, repeatedToken, TRACE_URL, tokensOfRole } from "./environment.js";
 import type { OwnAuth } from "./identity.js";
@@ -116,7 +116,7 @@ export function createConsole(options: ConsoleOptions): Console {
 function readAuth(given: unknown): Tokens | OwnAuth {
   if (typeof given === "function") return given as OwnAuth;
   const auth = parseInput(TOKENS, given, "auth");
-  const repeated = repeatedToken(ROLES.toReversed().map((role) => [`auth.${role}`, auth[role]]));
+  const repeated = repeatedToken(TOKEN_ROLES.toReversed().map((role) => [`auth.${role}`, auth[role]]));
   if (repeated) throw new CarillonError("INVALID_OPTION", `${repeated.what}.`, { field: repeated.field });
   return auth;
 }

@@ -1,7 +1,7 @@
 import { isTraceUrl, TRACE_URL_REMEDY } from "@carillon/ops/words";
 import { CarillonError, type Environment, readEnvironment } from "@carillon/sdk";
+import type { TokenRole } from "@carillon/sdk/internal";
 import { z } from "zod";
-import type { Role } from "./auth.js";
 import { OWN_PATHS } from "./paths.js";
 
 export interface Config extends Environment {
@@ -9,7 +9,7 @@ export interface Config extends Environment {
   port: number;
   logLevel: string;
   /** Without a token of an admin, one is created at start. */
-  tokens: Readonly<Record<Role, readonly string[]>>;
+  tokens: Readonly<Record<TokenRole, readonly string[]>>;
   redact: readonly string[];
   basePath: string;
   traceUrl: string | undefined;

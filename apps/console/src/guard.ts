@@ -7,7 +7,7 @@ import { addressOf, type Ctx, clientAddress, type Identity, type Middleware } fr
 import { coded, refuse, unreachable } from "./errors.js";
 import { isForgeable, withoutOrigin } from "./identity.js";
 import { type LoginPage, loginPage } from "./pages.js";
-import { isApi, isBadge, isBoard, isRead, wantsPage } from "./paths.js";
+import { isApi, isBoard, isRead, wantsPage } from "./paths.js";
 
 export interface GuardOptions {
   auth: Auth;
@@ -39,7 +39,7 @@ export class Guard {
     const [path = "/", query = ""] = addressOf(c).split(/\?(.*)/s, 2);
     const params = new URLSearchParams(query);
     const token = params.get("token");
-    if (token === null || !isRead(c) || isApi(c) || isBadge(c) || !opensPage(c)) return next();
+    if (token === null || !isRead(c) || isApi(c) || !opensPage(c)) return next();
     params.delete("token");
     const to = params.size > 0 ? `${path}?${params}` : path;
     // A page of another site can open this address any number of times, but only the user can press the button.
@@ -109,9 +109,7 @@ export class Guard {
 
   readonly identify: Middleware = async (c, next) => {
     const [scheme, bearer] = (c.req.header("authorization") ?? "").split(/ +/, 2);
-    const inHeader = scheme?.toLowerCase() === "bearer" ? bearer : undefined;
-    // A picture in a page has no headers.
-    const secret = inHeader || (isBadge(c) && new URL(c.req.url).searchParams.get("token"));
+    const secret = scheme?.toLowerCase() === "bearer" ? bearer : undefined;
     if (secret) {
       const credential = await this.#credential(c, secret, "/");
       if (credential instanceof Response) return credential;

@@ -1,7 +1,7 @@
 import { CarillonError } from "@carillon/sdk";
 import type { Ctx, Middleware } from "./context.js";
 import { refuse } from "./errors.js";
-import { isBadge, isBoard, isRead } from "./paths.js";
+import { isBoard, isRead } from "./paths.js";
 
 const csp = (style: string) =>
   [
@@ -39,7 +39,6 @@ export const securityHeaders: Middleware = async (c, next) => {
   const { headers } = c.res;
   headers.set("Content-Security-Policy", isBoard(c) ? BOARD_CSP : CSP);
   for (const [name, value] of HEADERS) headers.set(name, value);
-  if (isBadge(c)) headers.set("Cross-Origin-Resource-Policy", "cross-origin");
   if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
 };
 

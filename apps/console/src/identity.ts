@@ -1,6 +1,6 @@
 import { CarillonError, type Logger } from "@carillon/sdk";
+import { TOKEN_ROLES } from "@carillon/sdk/internal";
 import { z } from "zod";
-import { ROLES } from "./auth.js";
 import type { Ctx, Middleware, Person } from "./context.js";
 import { logFailure, refuse } from "./errors.js";
 import { isRead } from "./paths.js";
@@ -9,7 +9,7 @@ import { isRead } from "./paths.js";
 export type OwnAuth = (request: Request) => Person | null | Promise<Person | null>;
 
 const PERSON = z.strictObject({
-  role: z.enum(ROLES),
+  role: z.enum(TOKEN_ROLES),
   name: z.string().regex(/^[^\p{Cc}]{1,128}$/u),
   owners: z.array(z.string()).min(1).optional(),
 });

@@ -3,7 +3,8 @@
  *
  * @packageDocumentation
  */
-export type { Role, Tokens } from "./auth.js";
+export type { TokenRole as Role } from "@carillon/sdk/internal";
+export type { Tokens } from "./auth.js";
 export type { Person } from "./context.js";
 export { type Console, type ConsoleOptions, createConsole } from "./create.js";
 export { fastifyConsole } from "./fastify.js";

@@ -4,13 +4,11 @@ import { PAGE_PATHS } from "./page-paths.js";
 
 export const BOARD_PATH = "/queues";
 export const API_PATH = "/api/v1";
-export const BADGE_PATH = "/badges";
 
 /** Paths that the console answers itself: a base path must differ from them, so that the two can be distinguished. */
 export const OWN_PATHS = [
   "/api",
   API_PATH,
-  BADGE_PATH,
   BOARD_PATH,
   `${BOARD_PATH}/api`,
   "/assets",
@@ -24,11 +22,6 @@ export const OWN_PATHS = [
 /** Bull Board's page, its calls, or its files. */
 export function isBoard({ req }: Ctx): boolean {
   return req.path === BOARD_PATH || req.path.startsWith(`${BOARD_PATH}/`);
-}
-
-/** Whether it is a picture of a task's state, which other sites show. */
-export function isBadge({ req }: Ctx): boolean {
-  return req.path.startsWith(`${BADGE_PATH}/`) && (req.method === "GET" || req.method === "HEAD");
 }
 
 /** Whether it is a path of our API, in any case of letters. */

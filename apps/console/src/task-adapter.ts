@@ -19,9 +19,8 @@ import {
   type Run,
   type Task,
 } from "@carillon/sdk";
-import { ALERTS_QUEUE, readDelivery, type Store } from "@carillon/sdk/internal";
+import { ALERTS_QUEUE, readDelivery, type Store, type TokenRole } from "@carillon/sdk/internal";
 import type { Job, Queue } from "bullmq";
-import type { Role } from "./auth.js";
 import type { Site } from "./context.js";
 import { assertJobOptions } from "./job-options.js";
 import type { Redactor } from "./redact.js";
@@ -66,7 +65,7 @@ export class TaskAdapter extends BullMQAdapter {
   readonly #parts: AdapterParts;
   #tasks = 0;
 
-  constructor(queue: Queue, parts: AdapterParts, role: Role) {
+  constructor(queue: Queue, parts: AdapterParts, role: TokenRole) {
     super(queue, {
       readOnlyMode: role === "viewer",
       externalJobUrl: (job) => linkOf(job, parts.site.basePath) as ExternalJobUrl,

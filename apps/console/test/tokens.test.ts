@@ -81,32 +81,6 @@ describe("a named token", () => {
     expect(await page.text()).toMatch(/role="alert"[^>]*>the token ci expired at 20/);
   });
 
-  test("of the role badge shows a state of its owner's tasks as a picture, in any page, and nothing else", async () => {
-    const secret = await create({ name: "wall", role: "badge", owners: ["acme"] });
-    const badge = async (task: string, more = "") => {
-      const answer = await console_.ask(`/badges/q/${task}.svg?token=${secret}${more}`);
-      expect(answer.headers.getSetCookie()).toEqual([]);
-      return { status: answer.status, headers: answer.headers, text: await answer.text() };
-    };
-    const shown = await badge("acme/of-acme");
-    expect(shown.text).toContain('aria-label="of-acme: never ran"');
-    expect(shown.headers.get("content-type")).toBe("image/svg+xml");
-    expect(shown.headers.get("cross-origin-resource-policy")).toBe("cross-origin");
-    expect((await badge("acme/of-acme", "&show=next")).text).toMatch(/of-acme: 20[\d-]{8} \d\d:\d\d UTC"/);
-    // Another owner's task, and none.
-    const [theirs, none] = [await badge("beta/of-beta"), await badge("acme/nothing")];
-    expect([theirs.status, theirs.text]).toEqual([404, none.text]);
-    expect(theirs.text).not.toContain("beta");
-    for (const path of ["/tasks", "/tasks/q/acme/of-acme", "/me", "/openapi.json", "/names?of=owner"])
-      expect(await codeOf(secret, "GET", path)).toEqual([403, "FORBIDDEN"]);
-    expect(await codeOf(secret, "POST", "/tasks/q/acme/of-acme/pause")).toEqual([403, "FORBIDDEN"]);
-    const cookie = sessionOf(await console_.ask(`/?token=${secret}`));
-    expect((await console_.ask("/", { headers: { cookie } })).status).toBe(403);
-    expect((await console_.ask("/badges/q/acme/of-acme.svg")).status).toBe(401);
-    await operatorOf(console_.client).tokens.revoke({ name: "wall" });
-    expect((await badge("acme/of-acme")).status).toBe(401);
-  });
-
   test("opens nothing with a wrong secret, or another's", async () => {
     const [one, other] = [await create({ name: "one" }), await create({ name: "other" })];
     const swapped = `carillon_one_${other.slice(-43)}`;

@@ -63,10 +63,7 @@ export function rightsAt(method: string, path: string): Rights | undefined {
   const asked = there.find((one) => (reads ? one.method === "GET" : one.method === method));
   if (asked) return { noun, role: asked.operation.role, reach: asked.operation.reach };
   const readers = HTTP_OPERATIONS.filter((one) => one.noun === noun && one.method === "GET");
-  const strictest = Math.max(
-    TOKEN_ROLES.indexOf("viewer"),
-    ...readers.map(({ operation }) => TOKEN_ROLES.indexOf(operation.role)),
-  );
+  const strictest = Math.max(0, ...readers.map(({ operation }) => TOKEN_ROLES.indexOf(operation.role)));
   const isOwned = reads && there.every(({ operation }) => operation.reach === "owner");
   return { noun, reach: isOwned ? "owner" : "namespace", role: reads ? TOKEN_ROLES[strictest]! : "admin" };
 }

@@ -1,8 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Repository } from "./repository.js";
 
-/** Roles of the HTTP API and the console. Each may do everything that the previous ones may. `badge`: sees pictures of outcomes alone. */
-export const TOKEN_ROLES = ["badge", "viewer", "operator", "admin"] as const;
+/** Roles of the HTTP API and the console. Each may do everything that the previous ones may. */
+export const TOKEN_ROLES = ["viewer", "operator", "admin"] as const;
 
 export type TokenRole = (typeof TOKEN_ROLES)[number];
 

@@ -30,7 +30,7 @@ export const registerTokens: Register = (program, out) => {
         "these owners.",
     )
     .argument("<name>", "letters, digits, dots, dashes and underscores")
-    .requiredOption("--role <role>", "badge, viewer, operator or admin")
+    .requiredOption("--role <role>", "viewer, operator or admin")
     .option("--expires <time>", "after this time, 90d, or then: ISO 8601, 2027-01-31; default: never")
     .option("--by <name>", "who; default $USER@host")
     .answer(

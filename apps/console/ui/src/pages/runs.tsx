@@ -15,7 +15,6 @@ import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { ReplayDialog } from "../parts/replay.js";
 import { RunRows } from "../parts/run-rows.js";
-import { Views } from "../parts/views.js";
 import { words } from "../words.js";
 
 const w = words.runs_;
@@ -134,7 +133,6 @@ export default function Runs() {
           </Loaded>
           <div className="body">
             <CopyAs name="runs.journal" input={filter} />
-            <Views />
           </div>
         </Panel>
       </div>

@@ -15,7 +15,6 @@ import { Empty, Loaded, PageHead } from "../parts/page.js";
 import { OutcomeBadge, TaskBadge, toneOf } from "../parts/state.js";
 import { RowStrip } from "../parts/ticks.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
-import { Views } from "../parts/views.js";
 import { type Column, VirtualTable } from "../parts/vtable.js";
 import { words } from "../words.js";
 import { BulkBar, type Target } from "./tasks-bulk.js";
@@ -161,7 +160,6 @@ export default function Tasks() {
                   {words.list.shown(rows.length, hasNextPage)}
                 </p>
                 <CopyAs name="tasks.list" input={filter} />
-                <Views />
               </>
             );
           }}

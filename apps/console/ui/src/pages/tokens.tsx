@@ -5,7 +5,7 @@ import { useCall } from "../lib/query.js";
 import { fieldTime, isoTime, typedTime, useNow, useZone } from "../lib/time.js";
 import { wordsIn } from "../lib/values.js";
 import { Button } from "../parts/button.js";
-import { Confirm, Field, Select, TextField, TimeField } from "../parts/confirm.js";
+import { Confirm, TextField, TimeField } from "../parts/confirm.js";
 import { Dialog } from "../parts/dialog.js";
 import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
@@ -16,7 +16,6 @@ const w = words.tokens;
 const WEEK = 7 * 24 * 3_600_000;
 const MINUTE = 60_000;
 type Made = AnswerTo<"tokens.create">;
-type Role = keyof typeof w.roles;
 
 /** Named tokens, and links that open the console for reading until an end. */
 export default function Tokens() {
@@ -66,11 +65,6 @@ export default function Tokens() {
   );
 }
 
-function addressOf({ token, secret }: Made): string {
-  const path = token.role === "badge" ? `badges/QUEUE/${token.owners?.[0] ?? "OWNER"}/ID.svg` : "";
-  return `${location.origin}${ROOT}${path}?token=${secret}`;
-}
-
 /** A button that makes a link, and shows it once. @param owner the owner that is proposed */
 export function NewLink({ owner }: { owner?: string }) {
   const [isNew, setNew] = useState(false);
@@ -80,12 +74,10 @@ export function NewLink({ owner }: { owner?: string }) {
       <Button onClick={() => setNew(true)}>{w.add}</Button>
       {isNew ? <AskLink owner={owner} onDone={setMade} onClose={() => setNew(false)} /> : null}
       {made ? (
-        <Dialog title={w.made[made.token.role as Role]} onClose={() => setMade(undefined)}>
-          <p>
-            {w.once} {w.may[made.token.role as Role]}
-          </p>
+        <Dialog title={w.made} onClose={() => setMade(undefined)}>
+          <p>{w.once}</p>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long one is scrolled with the keyboard */}
-          <pre tabIndex={0}>{addressOf(made)}</pre>
+          <pre tabIndex={0}>{`${location.origin}${ROOT}?token=${made.secret}`}</pre>
         </Dialog>
       ) : null}
     </>
@@ -101,7 +93,6 @@ interface AskProps {
 function AskLink({ owner = "", onDone, onClose }: AskProps) {
   const zone = useZone();
   const now = useNow();
-  const [role, setRole] = useState<Role>("viewer");
   const [name, setName] = useState("");
   const [owners, setOwners] = useState(owner);
   const [expires, setExpires] = useState(() => fieldTime(Math.ceil((now + WEEK) / MINUTE) * MINUTE, zone));
@@ -112,7 +103,7 @@ function AskLink({ owner = "", onDone, onClose }: AskProps) {
       act={w.create}
       does="tokens.create"
       input={{
-        ...{ name, role, expires: expires && isoTime(typedTime(expires, zone)) },
+        ...{ name, role: "viewer", expires: expires && isoTime(typedTime(expires, zone)) },
         ...(named.length > 0 && { owners: named }),
       }}
       onDone={onDone}
@@ -136,9 +127,6 @@ function AskLink({ owner = "", onDone, onClose }: AskProps) {
         value={owners}
         onSet={setOwners}
       />
-      <Field label={w.role}>
-        <Select value={role} options={w.roles} onSet={setRole} />
-      </Field>
       <TimeField label={w.end(zone)} path="expires" required isAhead value={expires} onSet={setExpires} />
     </Confirm>
   );

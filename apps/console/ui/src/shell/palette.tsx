@@ -6,7 +6,6 @@ import { useCall, useLater } from "../lib/query.js";
 import { navOf } from "../pages.js";
 import { Dialog } from "../parts/dialog.js";
 import { useSuggestions } from "../parts/name-input.js";
-import { savedViews } from "../parts/views.js";
 import { words } from "../words.js";
 
 const w = words.palette;
@@ -125,7 +124,6 @@ function useEntries(text: string, actions: readonly Entry[]): Entry[] {
   const queues = useSuggestions("queue", text);
   const fixed: Entry[] = [
     ...actions,
-    ...savedViews().map(({ name, to }): Entry => ({ kind: "view", text: name, to })),
     ...navOf(me).map(({ path, nav = "" }): Entry => ({ kind: "page", text: nav, to: path })),
     ...(me.define ? [{ kind: "page", text: words.edit.newTitle, to: "/tasks/new" } as const] : []),
   ];
