@@ -271,26 +271,6 @@ describe("cron-parser", () => {
       expect.stringContaining("belongs to"),
     ]);
   });
-
-  it("is compared with --compare", async () => {
-    const { stdout } = await carillon(["next", ...nightly, "--compare", "cron-parser", "-n", "3"]);
-    expect(stdout).toContain("2 of the next 3 times, until 2026-03-30T00:30:00Z, are of one side only");
-    expect(stdout).toMatch(
-      /2026-03-29T03:00:00\+02:00 .* carillon\n.*2026-03-29T03:30:00\+02:00 .* cron-parser\n/,
-    );
-    const same = await carillon(["next", ...nightly, "--compare", "cron-parser", "--dialect", "cron-parser"]);
-    expect(same.stdout).toContain("no difference in the next 1000 times, until 2028-12-22T01:30:00Z");
-    expect(await next(["0 0 15W * *", "--compare", "cron-parser"])).toEqual({
-      compared: 0,
-      differences: [],
-      refused: { by: "cron-parser", message: expect.stringContaining("Invalid characters") },
-    });
-    const ended = await next(["0 3 * * *", "-z", "Australia/Lord_Howe", "--compare", "cron-parser"]);
-    expect(ended.ended).toEqual({
-      after: "2027-04-02T16:00:00Z",
-      message: expect.stringContaining("loop limit"),
-    });
-  });
 });
 
 describe("options that exclude each other", () => {
@@ -304,9 +284,6 @@ describe("options that exclude each other", () => {
       ["0 9 * * *", "--dialect", "cron-parser", "--dst-gap", "skip"],
       "dst",
     ],
-    ["--compare with anything else", ["0 9 * * *", "--compare", "croner"], undefined],
-    ["--compare of two", ["0 9 * * *", "0 8 * * *", "--compare", "cron-parser"], "EXPR"],
-    ["a limit beside --compare", ["0 9 * * *", "--compare", "cron-parser", "--jitter", "1s"], "--jitter"],
     ["an unknown choice", ["0 9 * * *", "--dst-gap", "later"], undefined],
     ["an unknown anchor", ["10s", "--anchor", "start"], undefined],
     ["--anchor in a union", ["10s", "15s", "--anchor", "finish"], "anchor"],
@@ -339,7 +316,7 @@ it("--help explains the command", async () => {
   const { code, stdout } = await carillon(["next", "--help"]);
   expect(code).toBe(0);
   const options =
-    "origin start end except dst-gap dst-overlap jitter max-runs anchor schedule calendar batch dialect compare";
+    "origin start end except dst-gap dst-overlap jitter max-runs anchor schedule calendar batch dialect";
   for (const option of options.split(" ")) expect(stdout).toContain(`--${option}`);
   expect(stdout).toContain("[expr...]");
 });

@@ -72,7 +72,6 @@ export {
   revisionView,
   type TaskRevision,
 } from "./client/view.js";
-export { mergeTimes, type NextTime } from "./merge-times.js";
 export { validatePayload } from "./task-type.js";
 export type { Telemetry } from "./telemetry.js";
 export type { WorkerClock } from "./worker/clock.js";

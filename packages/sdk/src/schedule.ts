@@ -1,5 +1,5 @@
 /**
- * Schedules without Redis: check, describe, compute and compare their times.
+ * Schedules without Redis: check, describe and compute their times.
  *
  * @packageDocumentation
  */
@@ -21,11 +21,4 @@ export {
   type TaskInput,
   taskSchema,
 } from "@carillon/core";
-export {
-  type CompareCronOptions,
-  type CronComparison,
-  type CronDifference,
-  type CronSide,
-  compareCron,
-} from "./compare-cron.js";
 export { previewSchedule } from "./preview-schedule.js";

@@ -1,6 +1,6 @@
 import { operatorOf } from "@carillon/ops";
 import { Client } from "@carillon/sdk";
-import { compareCron, previewSchedule } from "@carillon/sdk/schedule";
+import { previewSchedule } from "@carillon/sdk/schedule";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
@@ -26,7 +26,6 @@ const task = { id: "a", type: "noop", queue: QUEUE, schedule };
 /** The first time after `from`. */
 const CALLS: ReadonlyArray<[name: string, first: (options: Options) => Promise<number | undefined>]> = [
   ["previewSchedule", async (options) => previewSchedule(schedule, { count: 1, ...options }).times[0]?.time],
-  ["compareCron", async (options) => compareCron(schedule.cron, { count: 1, ...options }).until],
   [
     "client.validate",
     async (options) => (await client.validate(task, { count: 1, ...options })).next[0]?.nominal,

@@ -9,7 +9,6 @@ import { parseJson, readAll, readLines } from "../input.js";
 import type { Output } from "../output.js";
 import { type Range, readExpression, readRange } from "../question.js";
 import { answerAll } from "./next-batch.js";
-import { compareOne, TIMES_COMPARED } from "./next-compare.js";
 import { describe, documentOf } from "./next-text.js";
 
 interface NextOptions extends Globals, Limits {
@@ -21,7 +20,6 @@ interface NextOptions extends Globals, Limits {
   schedule?: string;
   calendar?: string[];
   batch?: boolean;
-  compare?: string;
 }
 
 export const registerNext: Register = (program, out) => {
@@ -51,24 +49,11 @@ export const registerNext: Register = (program, out) => {
       collect,
     )
     .option("--batch", "answer JSON lines from stdin")
-    .addOption(
-      new Option(
-        "--compare <library>",
-        "when only one of the two fires, in the next 1000 times, or -n",
-      ).choices(["cron-parser"]),
-    )
     .action(async (exprs: string[], _: unknown, command) => {
       const options: NextOptions = command.optsWithGlobals();
       refuseMixtures(exprs, options);
       if (options.batch)
         return answerAll(await import("@carillon/sdk/schedule"), readLines(options.io, undefined), out);
-      if (options.compare !== undefined) {
-        const sdk = await import("@carillon/sdk/schedule");
-        const range = readRange(sdk, { ...options, count: options.count ?? TIMES_COMPARED }, Date.now());
-        const { dialect, json } = options;
-        const question = { ...range, expression: exprs[0] as string, dialect, json };
-        return compareOne(sdk, question, out);
-      }
       await answerOne(exprs, options, out);
     });
 };
@@ -92,21 +77,9 @@ function withLimits(command: Command): Command {
 }
 
 function refuseMixtures(exprs: readonly string[], options: NextOptions): void {
-  const { batch, schedule, syntax, calendar, compare } = options;
+  const { batch, schedule, syntax, calendar } = options;
   const given = [...(exprs.length ? ["EXPR"] : []), ...flagsOf(options)];
-  if (compare !== undefined) {
-    const others = flagsOf(options).filter((flag) => flag !== "--dialect");
-    const beside = [
-      ...others,
-      ...(batch ? ["--batch"] : []),
-      ...(schedule === undefined ? [] : ["--schedule"]),
-      ...(syntax === undefined ? [] : ["--syntax"]),
-      ...(calendar ? ["--calendar"] : []),
-    ];
-    if (beside[0]) throw misuse(beside[0], "cannot be combined with --compare.", "Leave one of the two out.");
-    if (exprs.length !== 1)
-      throw misuse("EXPR", `${exprs.length} given.`, "Compare one cron expression at a time.");
-  } else if (batch) {
+  if (batch) {
     const beside = [
       ...given,
       ...(schedule === undefined ? [] : ["--schedule"]),

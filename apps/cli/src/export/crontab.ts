@@ -1,5 +1,5 @@
-import { mergeTimes } from "@carillon/sdk/internal";
 import { canonicalSchedule, compileSchedule, type Schedule, seedOf } from "@carillon/sdk/schedule";
+import { mergeTimes } from "../merge-times.js";
 import { printable } from "../text.js";
 import { type Exported, inexpressible, lengthOf, lost, type Stored } from "./exported.js";
 

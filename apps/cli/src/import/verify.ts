@@ -1,8 +1,8 @@
 import type { Imported, TheirTimes } from "@carillon/ops/internal";
-import { mergeTimes, type NextTime } from "@carillon/sdk/internal";
 import { compileSchedule, type Schedule, scheduleSchema, seedOf } from "@carillon/sdk/schedule";
 import { CronExpressionParser } from "cron-parser";
 import cronParser4 from "cron-parser-4";
+import { mergeTimes, type NextTime } from "../merge-times.js";
 import { localIso, utcIso } from "../times.js";
 
 /** Comparison of a schedule's times there and here. */

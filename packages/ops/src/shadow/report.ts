@@ -1,3 +1,4 @@
+import { compileSchedule } from "@carillon/core";
 import { parseDuration, scheduleSteps, segmentAt, zoneOf } from "@carillon/core/internal";
 import { notFound, roundedInstant } from "@carillon/sdk/internal";
 import type { Skip, Store, StoredTask } from "@carillon/store";
@@ -68,7 +69,7 @@ export const shadowReport = operation({
     const from = Math.max(earliest, (marks[0]?.nominal ?? to) - tolerance);
     const decided = await decidedTimes(store, stored, ledger, { from, to });
     const end = decided.length < MOST_TIMES ? to : (decided.at(-1) as Decided).time;
-    const { same, differences } = compareTimes(decided, marks, { tolerance, ...(await aboutOf(stored)) });
+    const { same, differences } = compareTimes(decided, marks, { tolerance, ...aboutOf(stored) });
     // A mark after the end belongs to a time that is not decided yet.
     const found = differences.filter(({ ours, theirs = 0 }) => ours !== undefined || theirs <= end);
     const facts = { from, to: end, observed: marks.length, same, different: found.length };
@@ -103,18 +104,23 @@ async function decidedTimes(
   return decided;
 }
 
-async function aboutOf({ definition: { schedule } }: StoredTask) {
+function aboutOf({ definition: { schedule } }: StoredTask) {
   const {
     cron,
     timezone = "UTC",
     dialect,
   } = schedule as { cron?: string; timezone?: string; dialect?: "cron-parser" };
-  // Brings cron-parser, which nothing else here needs.
-  const { compareCron } = await import("@carillon/sdk/schedule");
+  const [ours, theirs] = [dialect, "cron-parser" as const].map((dialect) => {
+    try {
+      return compileSchedule({ cron: cron ?? "", timezone, dialect });
+    } catch {
+      // Not a cron schedule, or not one in the other dialect.
+      return undefined;
+    }
+  });
   return {
     offsetAt: (time: number) => segmentAt(zoneOf(timezone), time).offset,
     differsByDialect: (time: number) =>
-      cron !== undefined &&
-      compareCron(cron, { timezone, dialect, from: time - 1, count: 1 }).differences[0]?.time === time,
+      theirs !== undefined && (ours?.next(time - 1) === time) !== (theirs.next(time - 1) === time),
   };
 }

@@ -80,6 +80,17 @@ describe("a shadow", () => {
     await kit.client.delete("t");
   });
 
+  it("names the dialect as the cause of a time that only cron-parser has", async () => {
+    const { shadow } = operatorOf(kit.client);
+    await put({ schedule: { cron: "0 0 */2 * 1" } });
+    await kit.advance("20d");
+    // A Thursday, and a Monday.
+    await shadow.observe({ id: "t", times: [14, 18].map((day) => ({ nominal: START + day * DAY })) });
+    expect((await shadow.report({ id: "t" })).differences).toEqual([
+      { theirs: START + 14 * DAY, cause: "dialect" },
+    ]);
+  });
+
   it("is compared with what was observed", async () => {
     const { shadow } = operatorOf(kit.client);
     await put({ schedule: { cron: "*/10 * * * *" } });
