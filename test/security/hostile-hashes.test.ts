@@ -206,7 +206,7 @@ async function isSeen(at: World): Promise<void> {
       (await operatorOf(at.client).occurrences.upcoming({ limit: 100 })).upcoming.map(({ task }) => task),
     ),
   ).toEqual([...GOOD].sort());
-  const forecast = (await operatorOf(at.client).occurrences.forecast({ within: "10s", limit: 1_000 }))
+  const forecast = (await operatorOf(at.client).occurrences.upcoming({ within: "10s", limit: 1_000 }))
     .upcoming;
   expect(others(forecast.map(({ task }) => task))).toEqual([...GOOD].sort());
   await at.client.runs.journal();

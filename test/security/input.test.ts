@@ -262,7 +262,7 @@ describe("too much data", () => {
     );
     await cheaply(() =>
       operatorOf(client)
-        .occurrences.forecast({ within: "1h", limit: 1e9 })
+        .occurrences.upcoming({ within: "1h", limit: 1e9 })
         .then(({ upcoming }) => upcoming),
     );
     await cheaply(() => client.pause("a", { note: "x".repeat(1_000_000) }));

@@ -39,7 +39,7 @@ describe("A10 owners are isolated from each other", () => {
     ]);
     expect(
       new Set(
-        (await operatorOf(acme).occurrences.forecast({ within: "3h" })).upcoming.map(
+        (await operatorOf(acme).occurrences.upcoming({ within: "3h" })).upcoming.map(
           ({ task }) => task.owner,
         ),
       ),
@@ -71,7 +71,7 @@ describe("A10 owners are isolated from each other", () => {
     const names = (upcoming: Upcoming[]) => upcoming.map(({ task }) => `${task.owner}/${task.id}`);
     expect(names((await operatorOf(acme).occurrences.upcoming()).upcoming)).toEqual(["acme/own"]);
     expect(
-      names((await operatorOf(acme).occurrences.forecast({ within: "2h", limit: 20 })).upcoming),
+      names((await operatorOf(acme).occurrences.upcoming({ within: "2h", limit: 20 })).upcoming),
     ).toEqual(["acme/own"]);
   });
 

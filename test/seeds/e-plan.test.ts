@@ -43,7 +43,7 @@ describe("E9 forecast and upcoming list equal the later runs", () => {
       nodes: 2,
     });
     await kit.client.putMany(TASKS);
-    const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: `${HOURS}h` })).upcoming;
+    const forecast = (await operatorOf(kit.client).occurrences.upcoming({ within: `${HOURS}h` })).upcoming;
     expect(forecast.length).toBeGreaterThan(100);
     expect(forecast.map(({ due }) => due)).toEqual(forecast.map(({ due }) => due).sort((a, b) => a - b));
 

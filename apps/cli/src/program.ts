@@ -41,10 +41,9 @@ import { registerShow, registerSkips } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
 import { registerStatus } from "./commands/status.js";
 import { registerPause, registerRm, registerTag, registerTrigger } from "./commands/task-verbs.js";
-import { registerTicks } from "./commands/ticks.js";
 import { registerTokens } from "./commands/tokens.js";
 import { registerTypes } from "./commands/types.js";
-import { registerForecast, registerUpcoming } from "./commands/upcoming.js";
+import { registerUpcoming } from "./commands/upcoming.js";
 import { registerValidate } from "./commands/validate.js";
 import { registerWorkers } from "./commands/workers.js";
 import { EXIT, EXIT_HELP, type ExitCode } from "./exit-codes.js";
@@ -82,7 +81,6 @@ const COMMANDS: readonly Register[] = [
   registerSilence,
   registerUnsilence,
   registerExplain,
-  registerTicks,
   registerRuns,
   registerRunning,
   registerRun,
@@ -99,7 +97,6 @@ const COMMANDS: readonly Register[] = [
   registerDeleted,
   registerStats,
   registerUpcoming,
-  registerForecast,
   registerLoad,
   registerSpread,
   registerBackfill,

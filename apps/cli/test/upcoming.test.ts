@@ -86,47 +86,45 @@ describe("upcoming", () => {
   });
 });
 
-describe("forecast", () => {
+describe("upcoming --within", () => {
   it("lists each occurrence in a period", async () => {
-    expect(ids(await json(["forecast", "90m"]))).toEqual(["first", "other", "later"]);
+    expect(ids(await json(["upcoming", "--within", "90m"]))).toEqual(["first", "other", "later"]);
     await bench.client.put(task("often", { queue: "often", schedule: { every: "10m" } }));
-    const times = (await json(["forecast", "1h", "-q", "often"])).upcoming.map(
+    const times = (await json(["upcoming", "--within", "1h", "-q", "often"])).upcoming.map(
       ({ nominal }: { nominal: number }) => nominal,
     );
     expect(times).toHaveLength(6);
     expect(times[5] - times[0]).toBe(50 * 60_000);
-    const cut = await cli(["forecast", "1h", "-q", "often", "-n", "2"]);
+    const cut = await cli(["upcoming", "--within", "1h", "-q", "often", "-n", "2"]);
     expect(cut.stdout.split("\n")).toHaveLength(4);
     expect(cut.stderr).toContain("there may be more");
   });
 
   it("reports an empty list", async () => {
-    expect((await cli(["forecast", "1m"])).stdout).toBe("Nothing is due within 1m.\n");
+    expect((await cli(["upcoming", "--within", "1m"])).stdout).toBe("Nothing is due within 1m.\n");
   });
 
   it.each([
-    [["forecast"]],
-    [["forecast", "soon"]],
-    [["forecast", "0s"]],
-    [["forecast", "5"]],
-    [["forecast", "1h", "-n", "0"]],
+    [["upcoming", "--within", "soon"]],
+    [["upcoming", "--within", "0s"]],
+    [["upcoming", "--within", "5"]],
+    [["upcoming", "--within", "1h", "-n", "0"]],
   ])("refuses %j with 2", async (args) => {
     expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
   });
 
   it("names the invalid argument", async () => {
-    for (const [command, most] of [
-      ["upcoming", 1_000],
-      ["forecast", 100_000],
+    for (const [args, most] of [
+      [[], 1_000],
+      [["--within", "1h"], 100_000],
     ] as const) {
-      const args = command === "upcoming" ? [command] : [command, "1h"];
-      expect(await refusal([...args, "--limit", "0"])).toMatchObject({
+      expect(await refusal(["upcoming", ...args, "--limit", "0"])).toMatchObject({
         exit: 2,
         field: "limit",
         message: `limit: got 0. Give a whole number from 1 to ${most}.`,
       });
     }
-    expect(await refusal(["forecast", "5"])).toMatchObject({
+    expect(await refusal(["upcoming", "--within", "5"])).toMatchObject({
       exit: 2,
       code: "INVALID_OPTION",
       field: "within",

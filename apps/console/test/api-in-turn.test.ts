@@ -32,7 +32,7 @@ function holdCalls(): void {
 
 const by = (token: string) => ({ authorization: `Bearer ${token}` });
 const validate = (token: string) => console_.api("POST", "/tasks/validate", SCHEDULE, by(token));
-const forecast = (token: string) => console_.api("GET", "/forecast?within=1m", undefined, by(token));
+const forecast = (token: string) => console_.api("GET", "/upcoming?within=1m", undefined, by(token));
 const past = { from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", dryRun: true };
 const dryRun = (token: string) => console_.api("POST", "/tasks/q/system/a/backfills", past, by(token));
 
@@ -50,7 +50,7 @@ test("expensive calls run one at a time for each token; all but a few that wait 
   expect([refused.status, refused.body.error?.code]).toEqual([429, "RATE_LIMITED"]);
   expect(refused.body.error?.remedy).toMatch(/\w/);
   // Calls that only read do not wait for this call, nor do those of other tokens.
-  const reading = await console_.api("GET", "/upcoming", undefined, by(VIEWER));
+  const reading = await console_.api("GET", "/tasks", undefined, by(VIEWER));
   expect(reading.status).toBe(200);
   expect((await dryRun(ADMIN)).body).toEqual({ total: 61 });
   for (let n = 0; n < PLACES; n++) {
@@ -65,7 +65,7 @@ test("expensive calls run one at a time for each token; all but a few that wait 
 test("a call that fails does not hold up the next", async () => {
   const answers = await Promise.all([
     console_.api("POST", "/tasks/validate", {}, by(VIEWER)),
-    console_.api("GET", "/forecast?within=soon", undefined, by(VIEWER)),
+    console_.api("GET", "/upcoming?within=soon", undefined, by(VIEWER)),
     validate(VIEWER),
   ]);
   expect(answers.map(({ status }) => status)).toEqual([400, 400, 200]);

@@ -273,23 +273,22 @@ describe("upcoming occurrences", () => {
     expect(ids(await upcoming("/upcoming?queue=q"))).toEqual(["later"]);
   });
 
-  test("forecast lists each occurrence within a duration", async () => {
-    expect(ids(await upcoming("/forecast?within=3h&queue=other"))).toEqual(["first"]);
-    const often = await upcoming("/forecast?within=1h&queue=often");
+  test("upcoming within a duration lists each occurrence within a duration", async () => {
+    expect(ids(await upcoming("/upcoming?within=3h&queue=other"))).toEqual(["first"]);
+    const often = await upcoming("/upcoming?within=1h&queue=often");
     expect(often).toHaveLength(6);
-    expect(await upcoming("/forecast?within=1h&queue=often&limit=2")).toEqual(often.slice(0, 2));
-    expect(await upcoming("/forecast?within=1s&queue=q")).toEqual([]);
+    expect(await upcoming("/upcoming?within=1h&queue=often&limit=2")).toEqual(often.slice(0, 2));
+    expect(await upcoming("/upcoming?within=1s&queue=q")).toEqual([]);
   });
 
   test.each([
     ["/upcoming?limit=0", "limit"],
     ["/upcoming?limit=1001", "limit"],
     ["/upcoming?queue=a%20b", "queue"],
-    ["/forecast", "within"],
-    ["/forecast?within=", "within"],
-    ["/forecast?within=100y", "within"],
-    ["/forecast?within=1h&within=2h", "within"],
-    ["/forecast?within=1h&limit=100001", "limit"],
+    ["/upcoming?within=", "within"],
+    ["/upcoming?within=100y", "within"],
+    ["/upcoming?within=1h&within=2h", "within"],
+    ["/upcoming?within=1h&limit=100001", "limit"],
   ])("%s is refused", async (path, field) => {
     const { status, body } = await api("GET", path);
     expect([status, body.error?.field]).toEqual([400, field]);
@@ -488,7 +487,7 @@ test.each([
   ["GET", "/runs/a@b.c/cancel", "POST"],
   ["POST", "/backfills/x", "GET, HEAD"],
   ["POST", "/types", "GET, HEAD, PUT"],
-  ["POST", "/forecast", "GET, HEAD"],
+  ["POST", "/upcoming", "GET, HEAD"],
 ])("%s %s gets the allowed methods %s", async (method, path, allow) => {
   const { status, headers } = await api(method, path);
   expect([status, headers.get("allow")]).toEqual([405, allow]);

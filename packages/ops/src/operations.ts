@@ -26,7 +26,6 @@ import { listNamespaces } from "./namespaces/list.js";
 import { listNodes } from "./nodes/list.js";
 import { boardOf } from "./occurrences/board.js";
 import { explain } from "./occurrences/explain.js";
-import { forecast } from "./occurrences/forecast.js";
 import { plannedLoad } from "./occurrences/load.js";
 import { listTicks, tickStrips } from "./occurrences/ticks.js";
 import { listUpcoming } from "./occurrences/upcoming.js";
@@ -112,7 +111,6 @@ export const OPERATIONS = {
   occurrences: {
     board: boardOf,
     upcoming: listUpcoming,
-    forecast,
     load: plannedLoad,
     ticks: listTicks,
     ticksMany: tickStrips,

@@ -225,15 +225,6 @@ onEveryEngine("bad input", (connection) => {
         operatorOf(client)
           .occurrences.upcoming(o)
           .then(({ upcoming }) => upcoming),
-      { within: "1h" },
-      "within",
-    ],
-    [
-      "forecast",
-      (o) =>
-        operatorOf(client)
-          .occurrences.forecast(o)
-          .then(({ upcoming }) => upcoming),
       { within: "1h", queu: QUEUE },
       "queu",
     ],

@@ -224,7 +224,7 @@ onEveryEngine("the client", (connection) => {
       (await operatorOf(client).occurrences.upcoming({ queue: text, limit: number })).upcoming,
     ).toHaveLength(1);
     expect(
-      (await operatorOf(client).occurrences.forecast({ within: "2h", queue: text, limit: number })).upcoming,
+      (await operatorOf(client).occurrences.upcoming({ within: "2h", queue: text, limit: number })).upcoming,
     ).not.toHaveLength(0);
     expect(
       await operatorOf(client).tasks.pauseMany({ queue: name.queue, tag: text, note: text }, { by: text }),

@@ -69,27 +69,19 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
         .then(({ upcoming }) => upcoming),
   ],
   [
-    "forecast within",
+    "upcoming within",
     "INVALID_OPTION",
     (c) =>
       operatorOf(c)
-        .occurrences.forecast({ within: -1 })
+        .occurrences.upcoming({ within: -1 })
         .then(({ upcoming }) => upcoming),
   ],
   [
-    "forecast's text",
+    "upcoming within a text",
     "INVALID_OPTION",
     (c) =>
       operatorOf(c)
-        .occurrences.forecast({ within: "soon" })
-        .then(({ upcoming }) => upcoming),
-  ],
-  [
-    "forecast without",
-    "INVALID_OPTION",
-    (c) =>
-      operatorOf(c)
-        .occurrences.forecast({} as never)
+        .occurrences.upcoming({ within: "soon" })
         .then(({ upcoming }) => upcoming),
   ],
   ["backfill from", "INVALID_OPTION", (c) => operatorOf(c).backfills.start({ id: "t", from: "soon", to: 1 })],
@@ -187,7 +179,7 @@ it.each(faults)("a bad argument is reported also when Redis is down: %s", async 
 it("good arguments report that Redis is down", async () => {
   await expect(
     operatorOf(client)
-      .occurrences.forecast({ within: "1h" })
+      .occurrences.upcoming({ within: "1h" })
       .then(({ upcoming }) => upcoming),
   ).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE" });
 });

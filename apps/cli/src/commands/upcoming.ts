@@ -1,65 +1,49 @@
 import type { AnswerTo } from "@carillon/ops";
 import { dueOwnerText, ownerLimitText } from "@carillon/ops/words";
 import { type Globals, limitOf, type Register, type Use, wholeNumber } from "../command.js";
-import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import type { TimeTexts } from "../times.js";
 
 type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
 
 interface UpcomingOptions extends Globals {
+  within?: string;
   queue?: string;
   limit?: number;
 }
-
-/** Default limit of a forecast. */
-const MOST = 1_000;
 
 export const registerUpcoming: Register = (program, out) => {
   program
     .verb(
       "upcoming",
-      "the tasks that are due next",
-      "Lists the tasks that are due next, earliest first, each once.",
+      "the tasks that are due next, or each occurrence of the next hours",
+      "Lists the tasks that are due next, earliest first, each once; or with --within each occurrence until then,\n" +
+        "by the current schedules. Missed occurrences that the task's catch-up policy keeps are due now.",
     )
+    .option("--within <duration>", "each occurrence within this time from now: 30m, 2h, 1d")
     .option("-q, --queue <queue>", "of this queue")
-    .option("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
-    .answer(
-      async ({ ops, options: { queue, limit } }: Use<UpcomingOptions>) =>
-        ops.occurrences.upcoming({ queue, limit: limitOf(limit, 1_000) }),
-      ({ upcoming, overdue = [] }) => {
-        const owners = overdue.map((one) => `Overdue in the queue ${one.queue}: ${dueOwnerText(one)}.\n`);
-        return [shown(upcoming, out) ?? "Nothing is due.\n", ...owners].join("");
-      },
-    );
-};
-
-export const registerForecast: Register = (program, out) => {
-  program
-    .verb(
-      "forecast",
-      "each occurrence of the next hours",
-      "Lists each occurrence that falls due within a time from now, by the current schedules, earliest first.\n" +
-        "Missed occurrences that the task's catch-up policy keeps are due now.",
+    .option(
+      "-n, --limit <n>",
+      "at most 1,000, default 20; with --within at most 100,000, default 1,000",
+      wholeNumber,
     )
-    .argument("<duration>", "30m, 2h, 1d")
-    .option("-q, --queue <queue>", "of this queue")
-    .option("-n, --limit <n>", "at most 100,000; default 1,000", wholeNumber)
     .answer(
-      async ({ ops, options: { queue, limit } }: Use<UpcomingOptions>, within: string) => {
-        const found = await ops.occurrences.forecast({ within, queue, limit: limitOf(limit, 100_000) });
-        if (found.upcoming.length === (limit ?? MOST))
+      async ({ ops, options }: Use<UpcomingOptions>) => {
+        const { within, queue, limit } = options;
+        limitOf(limit, within === undefined ? 1_000 : 100_000);
+        const found = await ops.occurrences.upcoming({ within, queue, limit });
+        if (within !== undefined && found.upcoming.length === (limit ?? 1_000))
           out.note("there may be more: --limit sets the number listed.");
         return found;
       },
-      ({ upcoming }, [within]) => shown(upcoming, out) ?? `Nothing is due within ${within}.\n`,
+      ({ upcoming, overdue = [] }, _, { within }) => {
+        if (upcoming.length === 0)
+          return `Nothing is due${within === undefined ? "" : ` within ${within}`}.\n`;
+        const owners = overdue.map((one) => `Overdue in the queue ${one.queue}: ${dueOwnerText(one)}.\n`);
+        return [table(columnsOf(upcoming), upcoming, out), ...owners].join("");
+      },
     );
 };
-
-/** Undefined: nothing is to come. */
-function shown(found: readonly Upcoming[], out: Output): string | undefined {
-  return found.length ? table(columnsOf(found), found, out) : undefined;
-}
 
 function columnsOf(found: readonly Upcoming[]): Column<Upcoming>[] {
   // Nominal and due times are usually equal.

@@ -2,7 +2,7 @@ import { isCarillonError, type TaskName } from "@carillon/core";
 import { frozenShape, parseLocalName } from "@carillon/core/internal";
 import { nextOf, type Store, type StoredTask } from "@carillon/store";
 import { z } from "zod";
-import { count, given, taskName, time, wholeNumber } from "../shapes.js";
+import { count, taskName, time } from "../shapes.js";
 
 export const upcoming = z.object({
   task: taskName,
@@ -20,9 +20,6 @@ export const upcoming = z.object({
     ),
 });
 export type Upcoming = z.output<typeof upcoming>;
-
-/** The occurrences that are listed. */
-export const pick = { queue: given.optional(), limit: wholeNumber.optional() };
 
 /** Tasks read at a time. */
 const PAGE = 500;

@@ -74,7 +74,7 @@ describe("the forecast", () => {
   it.each(OWED)("includes owed times: %s", async (_what, task, now) => {
     await put("t", task);
     await owing("65m");
-    const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: "2h" })).upcoming;
+    const forecast = (await operatorOf(kit.client).occurrences.upcoming({ within: "2h" })).upcoming;
     expect(forecast.filter(({ due }) => due <= kit.now).map(({ nominal }) => minutes(nominal))).toEqual(now);
     expect(forecast.filter(({ due }) => due < kit.now)).toEqual([]);
     expect(await happened("2h")).toEqual(named(forecast).sort());
@@ -87,12 +87,12 @@ describe("the forecast", () => {
       rerun: { delay: "5m", jitter: 0 },
     });
     await kit.advance("61m");
-    expect(named((await operatorOf(kit.client).occurrences.forecast({ within: "90m" })).upcoming)).toEqual([
+    expect(named((await operatorOf(kit.client).occurrences.upcoming({ within: "90m" })).upcoming)).toEqual([
       "t of 60 at 65",
       "t of 125 at 125",
     ]);
     await owing("9m");
-    const forecast = named((await operatorOf(kit.client).occurrences.forecast({ within: "90m" })).upcoming);
+    const forecast = named((await operatorOf(kit.client).occurrences.upcoming({ within: "90m" })).upcoming);
     expect(forecast).toEqual(["t of 60 at 70", "t of 130 at 130"]);
     // The run of minute 130 fails as well, which the forecast cannot know.
     expect((await happened("60m")).sort()).toEqual([...forecast].sort());
@@ -103,7 +103,7 @@ describe("the forecast", () => {
     await kit.worker.pause();
     await kit.advance("20m");
     expect((await kit.client.get("t")).pending).toHaveLength(1);
-    expect(named((await operatorOf(kit.client).occurrences.forecast({ within: "1h" })).upcoming)).toEqual([
+    expect(named((await operatorOf(kit.client).occurrences.upcoming({ within: "1h" })).upcoming)).toEqual([
       "t of 30 at 30",
     ]);
   });
@@ -117,7 +117,7 @@ describe("the forecast", () => {
       from: START + 15 * MINUTE,
       until: START + 35 * MINUTE,
     });
-    const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: "50m" })).upcoming;
+    const forecast = (await operatorOf(kit.client).occurrences.upcoming({ within: "50m" })).upcoming;
     const frozen = forecast.filter((one) => one.frozen);
     expect(named(frozen)).toEqual(["t of 20 at 20", "t of 30 at 30"]);
     expect(frozen[0]?.frozen).toMatchObject({ until: START + 35 * MINUTE });
@@ -141,7 +141,7 @@ describe("the forecast", () => {
     });
     await kit.advance("6m");
     await operatorOf(kit.client).freezes.put({ all: true, note: "INC-43" }, { by: "ann" });
-    const forecast = (await operatorOf(kit.client).occurrences.forecast({ within: "1h" })).upcoming;
+    const forecast = (await operatorOf(kit.client).occurrences.upcoming({ within: "1h" })).upcoming;
     expect(named(forecast)).toEqual(["again of 5 at 15", "once of 25 at 25"]);
     const next = (await operatorOf(kit.client).occurrences.upcoming()).upcoming;
     expect(named(next)).toEqual(named(forecast));
@@ -165,13 +165,13 @@ describe("the forecast", () => {
         "plain of 50 at 50",
       );
       expect(
-        named((await operatorOf(client).occurrences.forecast({ within: "10m", limit: 1 })).upcoming)[0],
+        named((await operatorOf(client).occurrences.upcoming({ within: "10m", limit: 1 })).upcoming)[0],
       ).toMatch(/at 50$/);
       expect(
-        named((await operatorOf(client).occurrences.forecast({ within: "10m", limit: 7 })).upcoming),
+        named((await operatorOf(client).occurrences.upcoming({ within: "10m", limit: 7 })).upcoming),
       ).toContain("plain of 50 at 50");
       expect(
-        named((await operatorOf(client).occurrences.forecast({ within: "10m", limit: 3 })).upcoming).map(
+        named((await operatorOf(client).occurrences.upcoming({ within: "10m", limit: 3 })).upcoming).map(
           (one) => one.slice(-2),
         ),
       ).toEqual(["50", "50", "50"]);
@@ -182,11 +182,11 @@ describe("the forecast", () => {
   it("neither hides other tasks behind a frequent one, nor cuts it", async () => {
     await put("often", { schedule: { every: "1s" } });
     await put("hourly", { schedule: { every: "1h" } });
-    const all = (await operatorOf(kit.client).occurrences.forecast({ within: "4h", limit: 100_000 }))
+    const all = (await operatorOf(kit.client).occurrences.upcoming({ within: "4h", limit: 100_000 }))
       .upcoming;
     expect(all.filter(({ task }) => task.id === "often")).toHaveLength(4 * 3600);
     expect(all.filter(({ task }) => task.id === "hourly")).toHaveLength(4);
-    const first = (await operatorOf(kit.client).occurrences.forecast({ within: "4h", limit: 4_000 }))
+    const first = (await operatorOf(kit.client).occurrences.upcoming({ within: "4h", limit: 4_000 }))
       .upcoming;
     expect(first).toEqual(all.slice(0, 4_000));
     expect(first.filter(({ task }) => task.id === "hourly")).toHaveLength(1);
@@ -198,7 +198,7 @@ describe("the forecast", () => {
     await owing("1h");
     const latest = vi.spyOn(TaskSchedule.prototype, "latest");
     try {
-      expect((await operatorOf(kit.client).occurrences.forecast({ within: "10m" })).upcoming).toHaveLength(
+      expect((await operatorOf(kit.client).occurrences.upcoming({ within: "10m" })).upcoming).toHaveLength(
         301,
       );
       expect(latest.mock.calls.length).toBeLessThan(10_000);
@@ -216,7 +216,7 @@ describe("the forecast", () => {
       const slow = new SlowSchedules();
       const forecast = () =>
         operatorOf(kit.client)
-          .occurrences.forecast({ within: "10m", limit: 10_000 })
+          .occurrences.upcoming({ within: "10m", limit: 10_000 })
           .then(({ upcoming }) => upcoming);
       expect(
         await slow.longestTurn(async () => expect(await forecast()).toHaveLength(600)),
@@ -234,7 +234,7 @@ describe("the forecast", () => {
       const slow = new SlowSchedules();
       const forecast = () =>
         operatorOf(kit.client)
-          .occurrences.forecast({ within: "10m" })
+          .occurrences.upcoming({ within: "10m" })
           .then(({ upcoming }) => upcoming);
       expect(
         await slow.longestTurn(async () => expect(await forecast()).toHaveLength(1)),
@@ -249,7 +249,7 @@ describe("the forecast", () => {
         const slow = new SlowSchedules(pace);
         await expect(
           operatorOf(kit.client)
-            .occurrences.forecast({ within: "3650d", limit: 100_000 })
+            .occurrences.upcoming({ within: "3650d", limit: 100_000 })
             .then(({ upcoming }) => upcoming),
         ).rejects.toMatchObject({
           code: "INVALID_OPTION",
@@ -259,7 +259,7 @@ describe("the forecast", () => {
         // Within a limit that it reaches, it answers at any pace.
         const steps = slow.worked / pace;
         expect(
-          (await operatorOf(kit.client).occurrences.forecast({ within: "3650d", limit: 3_000 })).upcoming,
+          (await operatorOf(kit.client).occurrences.upcoming({ within: "3650d", limit: 3_000 })).upcoming,
         ).toHaveLength(3_000);
         vi.restoreAllMocks();
         return steps;
@@ -278,7 +278,7 @@ describe("the forecast", () => {
     };
     tasks.get = async () => undefined;
     expect(
-      (await operatorOf(kit.client).occurrences.forecast({ within: "1h", queue: QUEUE, limit: 60_000 }))
+      (await operatorOf(kit.client).occurrences.upcoming({ within: "1h", queue: QUEUE, limit: 60_000 }))
         .upcoming,
     ).toEqual([]);
     expect(asked).toEqual([60_000, 100_000]);

@@ -46,7 +46,7 @@ describe("the occurrences of tasks", () => {
       expect((await operatorOf(kit.client).occurrences.upcoming()).upcoming.map(({ due }) => due)).toEqual(
         expected,
       );
-      const times = (await operatorOf(kit.client).occurrences.forecast({ within: "1d", limit: 1_000 }))
+      const times = (await operatorOf(kit.client).occurrences.upcoming({ within: "1d", limit: 1_000 }))
         .upcoming;
       const first = owners.map((owner) => times.find(({ task }) => task.owner === owner)?.due ?? 0);
       expect(first.sort((a, b) => a - b)).toEqual(expected);
@@ -85,7 +85,7 @@ describe("the occurrences of tasks", () => {
       ["plain", 90],
       ["again", 120],
     ];
-    expect(named((await operatorOf(kit.client).occurrences.forecast({ within: "1h" })).upcoming)).toEqual(
+    expect(named((await operatorOf(kit.client).occurrences.upcoming({ within: "1h" })).upcoming)).toEqual(
       forecast,
     );
     await kit.advanceTo(START + 80 * MINUTE);
@@ -100,7 +100,7 @@ describe("the occurrences of tasks", () => {
     await kit.advance("1m");
     const acme = new Client({ store: kit.store, owner: "acme" });
     expect(named((await operatorOf(acme).occurrences.upcoming()).upcoming)).toEqual([["once", 11]]);
-    expect(named((await operatorOf(acme).occurrences.forecast({ within: "1h" })).upcoming)).toEqual([
+    expect(named((await operatorOf(acme).occurrences.upcoming({ within: "1h" })).upcoming)).toEqual([
       ["once", 11],
     ]);
   });
@@ -316,7 +316,7 @@ describe("the occurrences of tasks", () => {
       });
       expect([load.from, load.step, counts.length, tasks]).toEqual([START, 30 * MINUTE, 8, 15]);
       const upcoming = (
-        await operatorOf(kit.client).occurrences.forecast({ within: "4h", limit: 10_000 })
+        await operatorOf(kit.client).occurrences.upcoming({ within: "4h", limit: 10_000 })
       ).upcoming.filter(({ due }) => due < START + 4 * HOUR);
       const wanted = new Array(8).fill(0);
       for (const { due } of upcoming) wanted[Math.floor((due - START) / (30 * MINUTE))] += 1;
@@ -341,7 +341,7 @@ describe("the occurrences of tasks", () => {
       await operatorOf(kit.client).freezes.put({ owner: "acme", from: START + 3 * HOUR });
       const load = await operatorOf(kit.client).occurrences.load({ to: START + 5 * HOUR });
       const upcoming = (
-        await operatorOf(kit.client).occurrences.forecast({ within: "5h", limit: 1_000 })
+        await operatorOf(kit.client).occurrences.upcoming({ within: "5h", limit: 1_000 })
       ).upcoming.filter(({ due, frozen }) => due < START + 5 * HOUR && !frozen);
       const wanted = new Array(5).fill(0);
       for (const { due } of upcoming) wanted[Math.floor((due - START) / HOUR)] += 1;

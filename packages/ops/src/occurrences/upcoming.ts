@@ -3,7 +3,9 @@ import { wholeNumber } from "@carillon/sdk/internal";
 import { nextOf, type StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { dueTasks, heldBy, pick, type Upcoming, upcoming, widening } from "./due-tasks.js";
+import { duration, given, wholeNumber as whole } from "../shapes.js";
+import { dueTasks, heldBy, type Upcoming, upcoming, widening } from "./due-tasks.js";
+import { forecast } from "./forecast.js";
 
 /** From this many ms on an occurrence is overdue. */
 const LATE = 1_000;
@@ -12,20 +14,31 @@ export const listUpcoming = operation({
   http: "GET /upcoming",
   role: "viewer",
   reach: "owner",
+  cost: "computes",
   summary:
-    "Lists the tasks that are acted on next, each once, earliest first: 20 unless `limit` (at most 1,000) says otherwise.",
-  input: z.strictObject(pick),
+    "Lists the tasks that are acted on next, each once, earliest first: 20 unless `limit` (at most 1,000) says otherwise; or with `within` each occurrence until then, 1,000 unless `limit` (at most 100,000) says otherwise.",
+  input: z.strictObject({
+    within: duration
+      .optional()
+      .describe(
+        "Lists each occurrence within this time from now. Refused if it takes more than 250,000 steps of schedules.",
+      ),
+    queue: given.optional(),
+    limit: whole.optional(),
+  }),
   output: z.object({
     upcoming: z.array(upcoming),
     overdue: z
       .array(dueOwnerShape.extend({ queue: z.string() }))
       .optional()
       .describe(
-        "The owner with most of what is overdue in each queue. Missing: nothing is, or not for this reader.",
+        "The owner with most of what is overdue in each queue. Missing: nothing is, or not for this reader, or `within` is given.",
       ),
   }),
-  async run({ scope, store, owner }, { queue, limit: most = 20 }) {
-    const limit = wholeNumber(most, "limit", 1, 1_000);
+  async run(call, { within, queue, limit: most }) {
+    if (within !== undefined) return { upcoming: await forecast(call, within, queue, most) };
+    const { scope, store, owner } = call;
+    const limit = wholeNumber(most ?? 20, "limit", 1, 1_000);
     const queues = await scope.queuesOf(queue);
     const freezes = await store.freezes.list();
     const now = freezes.length === 0 ? 0 : await store.freezes.time();
