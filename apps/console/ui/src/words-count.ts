@@ -1,3 +1,3 @@
 /** A number with its noun. */
-export const count = (n: number, one: string, many: string) =>
+export const counted = (n: number, one: string, many: string) =>
   `${n.toLocaleString("en")} ${n === 1 ? one : many}`;

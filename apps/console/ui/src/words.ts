@@ -1,13 +1,10 @@
 import type { Outcome, StatusCode, TaskState } from "@carillon/sdk";
-import { count } from "./words-count.js";
+import { counted } from "./words-count.js";
 import { editWords } from "./words-edit.js";
 import { opsWords } from "./words-ops.js";
 import { taskWords } from "./words-task.js";
 
-/**
- * Every text of the pages: to translate them, replace this file and the other `words-*.ts`. Texts of the server
- * (errors, explanations) are shown unchanged.
- */
+/** Texts that several parts use, or that are looked up by a value. All others stand where they are shown. */
 
 const held = (what: string, by?: string, note?: string) =>
   `${what}${by ? ` by ${by}` : ""}${note ? `: ${note}` : ""}`;
@@ -17,17 +14,13 @@ export const words = {
   ...editWords,
   ...opsWords,
   product: "Carillon",
-  loading: "Loading…",
   close: "Close",
   cancel: "Cancel",
   notJson: "This is not JSON yet.",
-  unsaved: "What you have entered is not stored. Leave it?",
   none: "–",
-  /** Part of a schedule's words that its title has too. */
-  fromEpoch: ", counted from the Unix epoch",
   ahead: { hour: "In 1 h", evening: "18:00", morning: "Tomorrow 08:00", monday: "Monday 08:00" },
-  tasks: (n: number) => count(n, "task", "tasks"),
-  runs: (n: number) => count(n, "run", "runs"),
+  tasks: (n: number) => counted(n, "task", "tasks"),
+  runs: (n: number) => counted(n, "run", "runs"),
   all: "All",
   more: "Show all",
   outcomes: {
@@ -46,63 +39,32 @@ export const words = {
     scheduled: "scheduled",
     paused: "paused",
     finished: "finished",
-    running: "running",
-  } satisfies Record<TaskState | "running", string>,
+  } satisfies Record<TaskState, string>,
 
   shell: {
-    skip: "Skip to the content",
-    navigation: "Pages",
-    menu: "Menu",
     search: "Search tasks",
     help: "Keys and help",
-    live: "live",
-    polls: "every 5 s",
     liveHints: {
       true: "Changes are shown as they happen.",
       false: "No events arrive: the page reads again every few seconds.",
     },
-    signOut: "Sign out",
-    signedIn: (name: string, namespace: string) => `${name} · ${namespace}`,
     zone: "Times in",
     theme: "Colours",
     themes: { system: "System", light: "Light", dark: "Dark" },
-    bullBoard: "Bull Board",
     unreachable: "The console does not answer.",
     signedOut:
       "Your session has ended. Sign in again in another window, and go on here: nothing that you have entered is lost.",
-    signIn: "Sign in",
-    triesAgain: "This page may be out of date; it tries again by itself.",
-    notFound: "This page does not exist.",
-    crashed: "This part of the page cannot be shown.",
-    reload: "Reload",
-    tryAgain: "Try again",
   },
   tokens: {
     title: "Tokens",
     list: "Named tokens",
-    none: "There are no named tokens. Those of the environment are not listed.",
     add: "New link",
-    create: "Create",
-    name: "Name",
-    nameHint: "The person or the place that gets it.",
-    owners: "Owners",
-    ownersHint: "It shows the tasks of these alone, with spaces between. Empty: everything.",
-    end: (zone: string) => `Until (${zone})`,
-    made: "The link",
-    once: "It is not shown again, and holds until its end, or until you revoke it. Whoever has it can read.",
-    everything: "everything",
     expired: "over",
-    never: "no end",
     until: "until",
     revoke: "Revoke",
-    revokeTitle: (name: string) => `Revoke ${name}`,
-    revokeHint: "It opens nothing from now on, nor do the sessions that it opened.",
   },
   copyAs: {
-    title: "Copy as command, curl or code",
     forms: { cli: "CLI", curl: "curl", sdk: "SDK" },
-    copy: "Copy",
-    done: "Copied.",
   },
   palette: {
     title: "Go to, or do",
@@ -114,7 +76,6 @@ export const words = {
       owner: "owner",
       queue: "tasks of the queue",
     },
-    found: (n: number) => (n === 0 ? "Nothing has this in its name." : count(n, "entry", "entries")),
   },
   help: {
     title: "Keys",
@@ -140,14 +101,6 @@ export const words = {
   },
   now: {
     title: "Now",
-    onTime: "Everything is on time",
-    behind: (time: string) => `Behind by ${time}`,
-    stopped: "Some work stands still",
-    counts: (nodes: number, ready: number, workers: number) =>
-      `${ready} of ${count(nodes, "node", "nodes")} ready, ${count(workers, "worker", "workers")}`,
-    symptoms: (n: number) => `and what follows from it (${n})`,
-    board: "Planned and actual",
-    rows: (n: number) => count(n, "row", "rows"),
     by: { task: "Tasks", queue: "Queues", owner: "Owners", tag: "Tags" },
     spans: { "1h": "±1 h", "6h": "±6 h", "24h": "±24 h" },
     sums: {
@@ -158,10 +111,6 @@ export const words = {
       missed: "missed",
       doubled: "doubled",
     },
-    sampled: (n: number) => `from ${n.toLocaleString("en")} of them, evenly over the time`,
-    failing: (n: number) => `${n.toLocaleString("en")} failing`,
-    overdue: (n: number) => `${n.toLocaleString("en")} overdue`,
-    paused: (n: number) => `${n.toLocaleString("en")} paused`,
     marks: {
       planned: "planned",
       overdue: "overdue",
@@ -173,13 +122,8 @@ export const words = {
       missed: "missed",
       skipped: "skipped",
     },
-    legend: "Marks: planned above the line, actual below it",
-    keys: "Arrow keys move, Enter explains, Shift chooses a range.",
     untagged: "no tag",
     nothing: "nothing",
-    empty: "There is no task yet.",
-    fromTo: (from: string, to: string) => `${from} to ${to}`,
-    now: (time: string) => `now, ${time}`,
     events: {
       deploy: (name: string, by?: string) => `${name} was applied${by ? ` by ${by}` : ""}`,
       node: (name: string) => `node ${name} started`,
@@ -191,38 +135,15 @@ export const words = {
       "queue-paused": (by?: string, note?: string) => held("The queue is paused", by, note),
       "task-paused": (by?: string, note?: string) => held("Paused", by, note),
     },
-    ended: "Ended",
-    lateness: "Delay",
     atMost: (value: string) => `up to ${value}`,
-    table: "As a table",
-    hidden: (n: number) => `${count(n, "more row", "more rows")}, with less to see.`,
-    why: "Why",
     close: "Close the answer",
     others: (n: number) => `and ${n.toLocaleString("en")} more`,
-    dragHint: "Drag over the board to choose a time.",
-    untilNow: "now",
-    wholePast: "Show all of the past",
-    replayFailed: "Failed runs, to run again",
-    lists: {
-      failed: (n: number) => `Failures (${n.toLocaleString("en")})`,
-      skips: (n: number) => `Skips (${n.toLocaleString("en")})`,
-      slowest: "Slowest",
-      newest: (n: number) => `Runs (${n.toLocaleString("en")})`,
-      changes: "Changes",
-    },
     none: {
-      failed: "No run failed.",
-      skips: "Nothing was skipped.",
       runs: "No run ended.",
-      changes: "Nothing was changed.",
     },
-    took: "Took",
-    running: "Running",
-    noneRunning: "Nothing runs at this moment.",
     pausedBy: (by: string) => `by ${by}`,
     queues: "Queues",
     noQueues: "There is no queue yet: put a task.",
-    queuePaused: "paused",
     places: {
       NO_NODE: "Nodes",
       NODES_NOT_READY: "Nodes",
@@ -238,10 +159,6 @@ export const words = {
   },
   list: {
     title: "Tasks",
-    unreadable: (n: number) =>
-      n === 1 ? "One task cannot be read, see the doctor:" : `${n} tasks cannot be read, see the doctor:`,
-    label: "Tasks",
-    filters: "Filters",
     chips: {
       all: "All",
       failing: "Failing",
@@ -254,7 +171,6 @@ export const words = {
     owner: "Owner",
     tag: "Tag",
     queue: "Queue",
-    sort: "Order",
     sorts: { name: "By queue, name", next: "By next time", last: "By last run" },
     columns: {
       task: "Task",
@@ -264,11 +180,9 @@ export const words = {
       ticks: "Last 30",
       state: "State",
     },
-    none: "No task matches.",
-    empty: "There are no tasks yet. Put the first one here, or with",
     clear: "Clear the filters",
     shown: (n: number, more: boolean) =>
-      more ? `${n.toLocaleString("en")} read so far` : count(n, "task", "tasks"),
+      more ? `${n.toLocaleString("en")} read so far` : counted(n, "task", "tasks"),
     neverRan: "never ran",
     checked: "last checked",
   },

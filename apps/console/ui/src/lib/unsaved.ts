@@ -1,5 +1,3 @@
-import { words } from "../words.js";
-
 /** Forms into which something was typed that is not stored yet. */
 export const unsaved = new Set<object>();
 
@@ -15,7 +13,7 @@ export function forget(): void {
 /** Whether what is shown may be left: nothing is lost, or the person agrees. @param kept forms that stay */
 export function mayLeave(kept: ReadonlySet<object> = new Set()): boolean {
   const left = [...unsaved].filter((form) => !kept.has(form));
-  if (left.length > 0 && !window.confirm(words.unsaved)) return false;
+  if (left.length > 0 && !window.confirm("What you have entered is not stored. Leave it?")) return false;
   for (const form of left) unsaved.delete(form);
   return true;
 }

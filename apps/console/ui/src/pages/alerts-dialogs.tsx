@@ -33,16 +33,16 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
   };
   return (
     <Confirm
-      title={w.silenceTitle}
+      title="Silence alerts"
       act={w.silence}
       does="silences.put"
       input={{ ...given, ...(note && { note }) }}
       shows={until !== "" && (scope === "all" || scope === "kind" || name !== "")}
-      says={w.holds}
+      says="The silence holds."
       onClose={onClose}
     >
-      <p>{w.silenceHint}</p>
-      <ScopeField label={w.scope} scopes={w.scopes} value={scope} onSet={setScope} />
+      <p>Until its end, alerts that match are recorded and not sent.</p>
+      <ScopeField label="What" scopes={w.scopes} value={scope} onSet={setScope} />
       {scope === "task" ? (
         <TextField label={w.scopes.owner} path="owner" of="owner" most={128} value={owner} onSet={setOwner} />
       ) : null}
@@ -62,8 +62,8 @@ export function NewSilence({ onClose }: { onClose: () => void }) {
           onSet={setName}
         />
       )}
-      <TimeField label={w.untilField(zone)} path="until" required isAhead value={until} onSet={setUntil} />
-      <TextField label={w.note} value={note} onSet={setNote} />
+      <TimeField label={`Until (${zone})`} path="until" required isAhead value={until} onSet={setUntil} />
+      <TextField label="Note" value={note} onSet={setNote} />
     </Confirm>
   );
 }
@@ -75,18 +75,25 @@ export function TestAlert({ onClose }: { onClose: () => void }) {
   const [target, setTarget] = useState("");
   return (
     <Confirm
-      title={w.testTitle}
+      title="Test a destination"
       act={w.test}
       does="alerts.test"
       input={{ target, ...(format && { format }) }}
-      says={w.tested}
+      says="The test is on its way."
       onDone={({ run }) => navigate(runPath(run))}
       onClose={onClose}
     >
-      <p>{w.testHint}</p>
-      <TextField label={w.target} path="target" required most={2_048} value={target} onSet={setTarget} />
-      <Field label={w.format}>
-        <Select value={format} options={{ "": w.byTarget, ...w.formats }} onSet={setFormat} />
+      <p>Sends one alert. The outcome of its run tells whether it arrived.</p>
+      <TextField
+        label="URL, address or routing key"
+        path="target"
+        required
+        most={2_048}
+        value={target}
+        onSet={setTarget}
+      />
+      <Field label="Format">
+        <Select value={format} options={{ "": "by the address", ...w.formats }} onSet={setFormat} />
       </Field>
     </Confirm>
   );

@@ -41,10 +41,10 @@ export default function Alerts() {
         ) : null}
       </PageHead>
       <div className="stack">
-        <Panel title={w.undelivered}>
+        <Panel title="Not delivered">
           <Loaded of={undelivered}>{(waiting) => <Waiting of={waiting} />}</Loaded>
         </Panel>
-        <Panel title={w.silences}>
+        <Panel title="Silences">
           <Loaded of={silences}>{({ silences }) => <Silences silences={silences} />}</Loaded>
         </Panel>
         <Log />
@@ -57,14 +57,14 @@ export default function Alerts() {
 
 /** Alerts that wait for a node, and deliveries that wait for a worker or failed. */
 function Waiting({ of: { alerts, deliveries } }: { of: Undelivered }) {
-  if (alerts.length + deliveries.length === 0) return <Empty>{w.allDelivered}</Empty>;
+  if (alerts.length + deliveries.length === 0) return <Empty>Nothing waits.</Empty>;
   return (
     <ul className="rows">
       {deliveries.map(({ id, owner, to, state, at, kinds, error }) => (
         <li key={`${owner}/${id}`}>
           <Badge tone={TONES[state]}>{w.states[state]}</Badge>
           <span className="any">{to}</span>
-          <span className="soft">{w.about(kinds.map(kindText).join(", "))}</span>
+          <span className="soft">{`alerts: ${kinds.map(kindText).join(", ")}`}</span>
           <span className="end soft">
             <Relative at={at} />
           </span>
@@ -74,7 +74,7 @@ function Waiting({ of: { alerts, deliveries } }: { of: Undelivered }) {
       {alerts.map((alert, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: an alert has no id
         <li key={`${alert.at} ${i}`}>
-          <Badge tone="warn">{w.waitsForNode}</Badge>
+          <Badge tone="warn">waits for a node</Badge>
           <About alert={alert} />
         </li>
       ))}
@@ -85,10 +85,10 @@ function Waiting({ of: { alerts, deliveries } }: { of: Undelivered }) {
 function Silences({ silences }: { silences: readonly Silence[] }) {
   const { act } = useMe();
   const end = useAct((id: string) => call("silences.delete", { id }), {
-    onDone: () => notify("ok", w.ended),
+    onDone: () => notify("ok", "The silence has ended."),
   });
   return (
-    <Rows of={silences} none={w.noSilence}>
+    <Rows of={silences} none="Nothing is silenced.">
       {(silence) => (
         <li key={silence.id}>
           <strong className="any">{silenceText(silence)}</strong>
@@ -98,7 +98,7 @@ function Silences({ silences }: { silences: readonly Silence[] }) {
           </span>
           {act ? (
             <Button look="end" onClick={() => end.mutate(silence.id)}>
-              {w.end}
+              End
             </Button>
           ) : null}
           {silence.note === undefined ? null : <span className="wide any">{silence.note}</span>}
@@ -115,7 +115,7 @@ function Log() {
   const pages = usePages("alerts.list", { kind: (kind || undefined) as AlertKind | undefined, limit: 50 });
   return (
     <Panel
-      title={w.list}
+      title="History"
       end={
         // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child
         <label className="inline">
@@ -133,21 +133,21 @@ function Log() {
           <>
             {read[0]?.alerts.length &&
             read.every(({ alerts }) => alerts.every(({ to }) => to.length === 0)) ? (
-              <p className="note">{w.noAddress}</p>
+              <p className="note">No address is set: alerts go to programs that listen.</p>
             ) : null}
-            <Rows of={read.flatMap(({ alerts }) => alerts)} none={w.none}>
+            <Rows of={read.flatMap(({ alerts }) => alerts)} none="No alert matches.">
               {(alert, i) => (
                 <li key={`${alert.recorded} ${i}`}>
                   <About alert={alert} />
                   {alert.silenced !== undefined ? (
-                    <span className="wide soft">{w.silenced}</span>
+                    <span className="wide soft">Not sent: silenced.</span>
                   ) : alert.to.length > 0 ? (
-                    <span className="wide soft any">{w.sentTo(alert.to.join(", "))}</span>
+                    <span className="wide soft any">{`To ${alert.to.join(", ")}.`}</span>
                   ) : null}
                 </li>
               )}
             </Rows>
-            <More of={pages}>{w.more}</More>
+            <More of={pages}>Older alerts</More>
           </>
         )}
       </Loaded>
@@ -166,14 +166,14 @@ function About({
     <>
       <Badge tone={kind === "recovered" ? "ok" : "bad"}>{kindText(kind)}</Badge>
       {task === undefined ? (
-        <span className="any">{queue === undefined ? w.namespace : `${w.scopes.queue} ${queue}`}</span>
+        <span className="any">{queue === undefined ? "all tasks" : `${w.scopes.queue} ${queue}`}</span>
       ) : (
         <Link href={taskPath(task)} className="any" data-row>
           {shortName(task)}
         </Link>
       )}
-      {ended === undefined ? null : <span className="soft">{w.ends(ended.map(kindText).join(", "))}</span>}
-      {run === undefined ? null : <Link href={runPath(run)}>{w.run}</Link>}
+      {ended === undefined ? null : <span className="soft">{`ends: ${ended.map(kindText).join(", ")}`}</span>}
+      {run === undefined ? null : <Link href={runPath(run)}>Run</Link>}
       <span className="end soft">
         <Relative at={at} /> · <Time at={at} />
       </span>

@@ -26,19 +26,21 @@ export default function Backfills() {
     <>
       <PageHead title={w.title} />
       <Panel
-        title={w.list}
+        title="Running, and of the last 7 days"
         end={
           batch === undefined ? undefined : (
             <div className="inline">
-              {act && isRunning ? <Button onClick={() => stop.mutate(batch)}>{w.stopAll}</Button> : null}
-              <Link href="/backfills">{w.all}</Link>
+              {act && isRunning ? (
+                <Button onClick={() => stop.mutate(batch)}>Stop all of these</Button>
+              ) : null}
+              <Link href="/backfills">All backfills</Link>
             </div>
           )
         }
       >
         <Loaded of={backfills}>
           {({ backfills }) => (
-            <Rows of={backfills} none={w.none}>
+            <Rows of={backfills} none="There is none. Start one on the page of a task.">
               {(backfill) => (
                 <Row key={backfill.id} backfill={backfill} chosen={backfill.id === params.get("id")} />
               )}
@@ -62,20 +64,20 @@ function Row({ backfill, chosen }: { backfill: Backfill; chosen: boolean }) {
         {shortName(task)}
       </Link>
       <Badge tone={TONES[state]}>{w.states[state]}</Badge>
-      {replay ? <Badge>{w.replay}</Badge> : null}
+      {replay ? <Badge>runs again</Badge> : null}
       <span className="soft">
         <Time at={from} /> {words.task.until} <Time at={to} after={from} />
       </span>
       <span className="end soft">
         {by} · <Relative at={created} />
       </span>
-      {act && state === "running" ? <Button onClick={() => cancel.mutate(undefined)}>{w.stop}</Button> : null}
+      {act && state === "running" ? <Button onClick={() => cancel.mutate(undefined)}>Stop</Button> : null}
       <span className="wide inline">
         <progress max={Math.max(1, total)} value={done} aria-label={w.progress(done, total)} />
         {w.progress(done, total)}
         <span className="soft">
-          {w.parts(enqueued, skipped)}
-          {every > 0 ? `, ${w.every(duration(every))}` : ""}
+          {`${enqueued} enqueued, ${skipped} skipped`}
+          {every > 0 ? `, one every ${duration(every)}` : ""}
           {overlap === undefined ? "" : `, ${overlap}`}
         </span>
       </span>

@@ -10,6 +10,7 @@ import { notify } from "../parts/notices.js";
 import { Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 
 const w = words.calendars;
 
@@ -24,17 +25,19 @@ export default function Calendars() {
       <PageHead title={w.title}>
         {define ? <Button onClick={() => setOpen("")}>{w.add}</Button> : null}
       </PageHead>
-      <Panel title={w.list}>
+      <Panel title="Shared calendars">
         <Loaded of={calendars}>
           {({ calendars }) => (
-            <Rows of={calendars} none={w.none}>
+            <Rows of={calendars} none="There is no shared calendar. A schedule can except one by its name.">
               {({ name, entries, tasks, updated, by }) => (
                 <li key={name}>
                   <Button look="plain" data-row onClick={() => setOpen(name)}>
                     {name}
                   </Button>
-                  <span>{w.entries(entries)}</span>
-                  <span className="soft">{tasks === undefined ? "" : w.usedBy(tasks)}</span>
+                  <span>{counted(entries, "entry", "entries")}</span>
+                  <span className="soft">
+                    {tasks === undefined ? "" : `used by ${counted(tasks, "task", "tasks")}`}
+                  </span>
                   <span className="soft end">
                     {words.task.updated} <Relative at={updated} />{" "}
                     {by && by !== "-" ? words.now.pausedBy(by) : ""}
@@ -59,7 +62,8 @@ function Excluded({ name }: { name: string }) {
   if (days.length === 0) return null;
   return (
     <span className="wide small soft">
-      {w.next} {days.map(({ nominal }) => fullTime(nominal, "UTC").replace(/, \d\d:.*/, "")).join(" · ")}
+      Excludes next:{" "}
+      {days.map(({ nominal }) => fullTime(nominal, "UTC").replace(/, \d\d:.*/, "")).join(" · ")}
     </span>
   );
 }
@@ -92,15 +96,21 @@ function Form({ name, entries, onClose }: FormProps) {
       does="calendars.put"
       input={{ name: id, entries: lines }}
       shows={define && id !== ""}
-      onDone={({ replanned }) => notify("ok", w.stored(replanned))}
+      onDone={({ replanned }) =>
+        notify("ok", `Stored; ${counted(replanned, "task has", "tasks have")} a new next time.`)
+      }
       error={remove.error}
       busy={!define}
       onClose={onClose}
     >
       {name === "" ? (
-        <TextField label={w.name} path="name" required most={128} value={id} onSet={setId} />
+        <TextField label="Name" path="name" required most={128} value={id} onSet={setId} />
       ) : null}
-      <Field label={w.entriesField} hint={w.entriesHint} path="entries">
+      <Field
+        label="Entries"
+        hint="One a line: a date (2026-12-25) or a calendar event (*-05-01)."
+        path="entries"
+      >
         <textarea
           className="input"
           readOnly={!define}

@@ -13,6 +13,7 @@ import { Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 
 const w = words.changes;
 const NAMES = ["task", "owner", "queue", "by"] as const;
@@ -33,14 +34,14 @@ export default function Changes() {
   return (
     <>
       <PageHead title={w.title} />
-      <Panel title={w.list} end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
+      <Panel title="Newest first" end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
         <Loaded of={pages}>
           {({ pages: read }) => (
             <>
-              <Rows of={read.flatMap(({ changes }) => changes)} none={w.none}>
+              <Rows of={read.flatMap(({ changes }) => changes)} none="No change matches.">
                 {(change) => <Row key={change.id} change={change} />}
               </Rows>
-              <More of={pages}>{w.more}</More>
+              <More of={pages}>Older changes</More>
             </>
           )}
         </Loaded>
@@ -77,7 +78,7 @@ function Row({
       <Scope scope={scope} />
       {count === undefined ? null : <span>{words.tasks(count)}</span>}
       <span className="soft">
-        {by ?? w.nobody} · {origin}
+        {by ?? "no name given"} · {origin}
       </span>
       <span className="end soft">
         <Relative at={at} /> · <Time at={at} />
@@ -87,7 +88,7 @@ function Row({
       {details === undefined ? null : <Details of={details} />}
       {fields.length === 0 ? null : (
         <details className="wide" open={before !== undefined && after !== undefined}>
-          <summary className="small soft">{w.fields(fields.length)}</summary>
+          <summary className="small soft">{counted(fields.length, "field", "fields")}</summary>
           <FieldTable before={before} after={after} />
         </details>
       )}
@@ -106,7 +107,10 @@ function Undo({ id, onClose }: { id: string; onClose: () => void }) {
       onDone={(done) => notifyOfMany("undo", done)}
       onClose={onClose}
     >
-      <p>{w.undoHint}</p>
+      <p>
+        Each of these tasks gets its former definition again. Those that were changed since are left as they
+        are.
+      </p>
     </Confirm>
   );
 }

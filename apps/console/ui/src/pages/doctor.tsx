@@ -8,6 +8,7 @@ import { Button } from "../parts/button.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 
 type Diagnosis = AnswerTo<"health.doctor">;
 type Finding = Diagnosis["findings"][number];
@@ -28,16 +29,16 @@ export default function Doctor() {
         badge={data === undefined ? null : <Badge tone={TONES[data.state]}>{w.states[data.state]}</Badge>}
       >
         <Button disabled={doctor.isFetching} onClick={() => void doctor.refetch()}>
-          {w.again}
+          Check again
         </Button>
       </PageHead>
       <Loaded of={doctor}>
         {({ findings, tasks, skipped }) => (
           <div className="stack">
-            <p className="soft">{w.read(tasks.read, tasks.of)}</p>
+            <p className="soft">{`${tasks.read.toLocaleString("en")} of ${counted(tasks.of, "task", "tasks")} checked.`}</p>
             {findings.length === 0 ? (
-              <Panel title={w.findings}>
-                <Empty>{w.none}</Empty>
+              <Panel title="Findings">
+                <Empty>Nothing is wrong.</Empty>
               </Panel>
             ) : null}
             {(["error", "warning"] as const).map((severity) => (
@@ -48,7 +49,7 @@ export default function Doctor() {
               />
             ))}
             {skipped.length === 0 ? null : (
-              <Panel title={w.skipped}>
+              <Panel title="Checks that could not be made">
                 <ul className="rows">
                   {skipped.map((why) => (
                     <li key={why} className="any">
@@ -83,12 +84,12 @@ function Findings({ severity, findings }: { severity: Finding["severity"]; findi
               )}
               {queue === undefined || task !== undefined ? null : (
                 <Link href={`/tasks?queue=${encodeURIComponent(queue)}`} className="any" data-row>
-                  {w.queue(queue)}
+                  {`queue ${queue}`}
                 </Link>
               )}
               <p className="wide any sentence">{message}</p>
               <p className="wide any">
-                <strong>{w.remedy}</strong> {remedy}
+                <strong>What to do:</strong> {remedy}
               </p>
             </li>
           ))}

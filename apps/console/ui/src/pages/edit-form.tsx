@@ -73,7 +73,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
           />
         </Field>
       ) : null}
-      <Field label={w.fields.tags} hint={w.tagsHint} path="tags">
+      <Field label={w.fields.tags} hint="With spaces between." path="tags">
         <NameInput
           of="tag"
           many
@@ -87,7 +87,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
           onBlur={(event) => set("tags", wordsIn(event.target.value))}
         />
       </Field>
-      <p className="small soft">{w.formHint}</p>
+      <p className="small soft">Everything else is in the JSON; the form leaves it as it is.</p>
     </div>
   );
 }

@@ -7,6 +7,7 @@ import { LOCAL_ZONE, shortTime, useNow } from "../lib/time.js";
 import { ErrorNote, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Prose } from "../parts/time.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 import { Year } from "./edit-year.js";
 
 const w = words.edit;
@@ -68,8 +69,10 @@ export function EditPreview({ preview, stored }: Props) {
             ) : (
               <Times {...data} />
             )}
-            {data.excluded.length === 0 ? null : <p className="soft">{w.excluded(data.excluded.length)}</p>}
-            {data.exhausted ? <p className="soft">{w.exhausted}</p> : null}
+            {data.excluded.length === 0 ? null : (
+              <p className="soft">{`${counted(data.excluded.length, "time is", "times are")} excluded before these.`}</p>
+            )}
+            {data.exhausted ? <p className="soft">Nothing follows these.</p> : null}
           </>
         )}
       </div>
@@ -112,7 +115,7 @@ function Notes({ time: { due, nominal, notes } }: { time: Preview["next"][number
   return (
     <>
       {due === undefined || due === nominal ? null : (
-        <span className="small soft"> {w.due(duration(due - nominal))}</span>
+        <span className="small soft"> {`+${duration(due - nominal)}`}</span>
       )}
       {notes.map(({ code, text }) => (
         <span key={code} className="block small note" data-tone="warn">
@@ -137,15 +140,11 @@ function Diff({ before, after }: { before: Preview; after: Preview }) {
   return (
     <Scroll label={w.preview}>
       <table className="plain diff">
-        <caption>{w.diff([...old.keys()].filter((at) => new_.has(at)).length)}</caption>
+        <caption>{`Old and new times; ${[...old.keys()].filter((at) => new_.has(at)).length} are the same.`}</caption>
         <thead>
           <tr>
-            <th scope="col">
-              {w.before} · {before.timezone}
-            </th>
-            <th scope="col">
-              {w.after} · {after.timezone}
-            </th>
+            <th scope="col">Stored · {before.timezone}</th>
+            <th scope="col">Yours · {after.timezone}</th>
           </tr>
         </thead>
         <tbody>

@@ -37,7 +37,7 @@ interface Props {
 /** A schedule as rows of text, days and times, and its exceptions. All are views of its JSON. */
 export function ScheduleFields({ schedule, onEdit }: Props) {
   const rows = rowsOf(schedule);
-  if (rows === undefined) return <p className="note">{w.otherKind}</p>;
+  if (rows === undefined) return <p className="note">The form cannot show this schedule: edit it as JSON.</p>;
   const [first = {}] = rows;
   const isUnion = schedule["any"] !== undefined;
   const put = (i: number, to: readonly Draft[]) => onEdit(withRows(schedule, rows.toSpliced(i, 1, ...to)));
@@ -47,7 +47,7 @@ export function ScheduleFields({ schedule, onEdit }: Props) {
       {rows.map((row, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: rows have no names
         <fieldset key={i} className={isUnion ? "schedule" : "schedule bare"}>
-          {isUnion ? <legend>{w.row(i + 1)}</legend> : null}
+          {isUnion ? <legend>{`Row ${i + 1}`}</legend> : null}
           <Row
             row={row}
             path={isUnion ? `schedule.any[${i}]` : "schedule"}
@@ -56,7 +56,7 @@ export function ScheduleFields({ schedule, onEdit }: Props) {
           />
           {rows.length > 1 ? (
             <Button look="plain" onClick={() => put(i, [])}>
-              {w.removeRow(i + 1)}
+              {`Remove row ${i + 1}`}
             </Button>
           ) : null}
         </fieldset>
@@ -69,7 +69,7 @@ export function ScheduleFields({ schedule, onEdit }: Props) {
       {canJoin(first) ? (
         <>
           <Button onClick={() => put(rows.length - 1, [rows.at(-1) ?? first, another(first)])}>
-            {w.addRow}
+            Add a row of times
           </Button>
           <Exceptions schedule={schedule} onEdit={onEdit} />
         </>
@@ -139,11 +139,11 @@ function Row({ row, path, isMember, onEdit }: RowProps) {
   return (
     <>
       <div className="pair">
-        <Field label={w.kind}>
+        <Field label="Kind">
           <Select value={kind} options={(isMember ? joining : w.kinds) as typeof w.kinds} onSet={change} />
         </Field>
         {OF_ZONES.has(kind) ? (
-          <Field label={w.timezone} path={`${path}.timezone`}>
+          <Field label="Time zone" path={`${path}.timezone`}>
             <input
               className="input"
               list="zones"
@@ -157,7 +157,7 @@ function Row({ row, path, isMember, onEdit }: RowProps) {
         ) : null}
       </div>
       {kind === "manual" ? null : (
-        <Field label={w.kinds[kind]} hint={w.example(EXAMPLES[kind])} path={`${path}.${kind}`}>
+        <Field label={w.kinds[kind]} hint={`For example ${EXAMPLES[kind]}`} path={`${path}.${kind}`}>
           <input
             className="input mono"
             required
@@ -182,7 +182,7 @@ function Exceptions({ schedule, onEdit }: Props) {
     <>
       {names.length === 0 ? null : (
         <fieldset className="chips">
-          <legend className="small">{w.exceptCalendars}</legend>
+          <legend className="small">Not on the days of shared calendars</legend>
           {names.map((name) => (
             <Chip
               key={name}
@@ -207,7 +207,11 @@ function Exceptions({ schedule, onEdit }: Props) {
           // biome-ignore lint/suspicious/noArrayIndexKey: exceptions have no names
           <div key={i} className="excepted">
             {typeof calendar === "string" ? (
-              <Field label={w.exceptOn} hint={w.exceptHint} path={`schedule.except[${i}]`}>
+              <Field
+                label="Not on"
+                hint="Days such as *-12-24 or Sat,Sun, or times."
+                path={`schedule.except[${i}]`}
+              >
                 <input
                   className="input mono"
                   required
@@ -219,12 +223,12 @@ function Exceptions({ schedule, onEdit }: Props) {
               <code>{JSON.stringify(one)}</code>
             )}
             <Button look="plain" onClick={() => put(all.toSpliced(i, 1))}>
-              {w.remove}
+              Remove
             </Button>
           </div>
         );
       })}
-      <Button onClick={() => put([...all, { calendar: "*-12-24" }])}>{w.addException}</Button>
+      <Button onClick={() => put([...all, { calendar: "*-12-24" }])}>Add an exception</Button>
     </>
   );
 }

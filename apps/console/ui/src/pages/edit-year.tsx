@@ -1,6 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { dateText, dayOf } from "../lib/time.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 
 const w = words.edit;
 
@@ -26,7 +27,8 @@ export function Year({ days, timezone }: Props) {
   return (
     <figure className="year">
       <figcaption>
-        {w.year(on)} <span className="soft">{w.yearLegend}</span>
+        {`${counted(on, "day has", "days have")} times within a year.`}{" "}
+        <span className="soft">Hollow: taken by an exception. Framed: a clock changes.</span>
       </figcaption>
       {[...months].map(([month, days]) => (
         <div key={month} className="month" aria-hidden="true">
@@ -56,9 +58,9 @@ export function Year({ days, timezone }: Props) {
           ),
         )}
         {[...taken].map(([by, n]) => (
-          <li key={by}>{w.yearExcluded(n, by)}</li>
+          <li key={by}>{`${counted(n, "day loses", "days lose")} times by ${by}.`}</li>
         ))}
-        {days.length < 366 ? <li>{w.yearCut}</li> : null}
+        {days.length < 366 ? <li>The rest of the year takes too long to compute.</li> : null}
       </ul>
     </figure>
   );
@@ -79,7 +81,7 @@ function titleOf({ start, times, excluded, by = "", notes }: Day, timezone: stri
   });
   const parts = [
     w.yearTimes(times),
-    ...(excluded > 0 ? [w.yearTaken(excluded, by)] : []),
+    ...(excluded > 0 ? [`${excluded > 99 ? "100 or more" : excluded} excluded by ${by}`] : []),
     ...notes.map(({ text }) => text),
   ];
   return `${date}: ${parts.join("; ")}`;

@@ -56,7 +56,9 @@ function Editor({ latest }: { latest?: Task }) {
   useEffect(() => {
     if (both?.both.length !== 0) return;
     goOn(both.draft);
-    setNote(w.joined(latest?.updatedBy, both.theirs.map(labelOf)));
+    setNote(
+      `${latest?.updatedBy ?? "Someone else"} has changed this task since you opened it: ${both.theirs.map(labelOf).join(", ")}. It is in this form now, together with what you wrote.`,
+    );
   });
   const put = useAct(
     ({ over, draft }: { over: Task | undefined; draft: Draft | undefined }) => {
@@ -78,7 +80,7 @@ function Editor({ latest }: { latest?: Task }) {
   const lost = put.error instanceof ApiError && put.error.field === "ifRevision";
   return (
     <Form onSubmit={() => put.mutate({ over: base, draft })} refused={put.error ?? preview.error}>
-      <PageHead title={base ? w.title(shortName(base)) : w.newTitle}>
+      <PageHead title={base ? `Edit ${shortName(base)}` : w.newTitle}>
         <Link className="button" href={base ? taskPath(base) : "/tasks"}>
           {words.cancel}
         </Link>
@@ -97,21 +99,23 @@ function Editor({ latest }: { latest?: Task }) {
         )}
         {latest && both && both.both.length > 0 ? (
           <section className="note" data-tone="warn" role="alert">
-            <h2>{w.conflict(latest.updatedBy)}</h2>
+            <h2>{`${latest.updatedBy ?? "Someone else"} has changed the same as you since you opened this task.`}</h2>
             <FieldTable
               before={pick(definitionOf(latest), both.both)}
               after={pick(both.draft, both.both)}
               columns={w.conflictColumns}
             />
             <Button onClick={() => goOn({ ...both.draft, ...pick(definitionOf(latest), both.both) })}>
-              {w.takeTheirs}
+              Take theirs
             </Button>
-            <Button onClick={() => put.mutate({ over: latest, draft: both.draft })}>{w.takeMine}</Button>
+            <Button onClick={() => put.mutate({ over: latest, draft: both.draft })}>
+              Store mine over it
+            </Button>
           </section>
         ) : null}
         <div className="panels">
           <Panel
-            title={w.definition}
+            title="Definition"
             end={
               <div className="chips">
                 <Chips
@@ -145,7 +149,7 @@ function Editor({ latest }: { latest?: Task }) {
                   }}
                 />
               )}
-              {draft === undefined ? <p className="note">{w.noJson}</p> : null}
+              {draft === undefined ? <p className="note">This is not a JSON object yet.</p> : null}
             </div>
           </Panel>
           {draft === undefined ? null : (

@@ -21,7 +21,7 @@ export default function Freezes() {
         </Link>
         {act ? <Button onClick={() => setNew(true)}>{w.freeze}</Button> : null}
       </PageHead>
-      <Panel title={w.list}>
+      <Panel title="Freezes">
         <Loaded of={freezes}>{({ freezes }) => <FreezeRows of={freezes} />}</Loaded>
       </Panel>
       {isNew ? <NewFreeze onClose={() => setNew(false)} /> : null}

@@ -12,6 +12,7 @@ import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { SpreadDialog } from "../parts/spread.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 
 const w = words.load;
 type Load = AnswerTo<"occurrences.load">;
@@ -39,7 +40,7 @@ export default function LoadPage() {
     <>
       <PageHead title={w.title} />
       <div className="stack">
-        <Panel title={w.map} end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
+        <Panel title={w.map} end={<Filters names={NAMES} labels={w.filters} act="Filter" />}>
           <p className="body chips">
             {days.chips.map(({ name, day, shown }) => (
               <Link key={name} className="chip" href={withDay(params, day)} aria-current={shown}>
@@ -50,7 +51,7 @@ export default function LoadPage() {
           <Loaded of={load}>
             {(load) =>
               load.total === 0 ? (
-                <Empty>{w.none}</Empty>
+                <Empty>Nothing is planned in this time.</Empty>
               ) : (
                 <>
                   <HeatMap load={load} picked={picked} onPick={setPicked} />
@@ -62,7 +63,7 @@ export default function LoadPage() {
         </Panel>
         {picked === undefined ? null : <Minute at={picked} filter={given} />}
         {load.data && load.data.total > 0 ? (
-          <Panel title={w.busiest}>
+          <Panel title="Busiest minutes">
             <Steps steps={load.data.busiest} filter={given} />
           </Panel>
         ) : null}
@@ -79,7 +80,7 @@ function useDays(named: string | null) {
   const tomorrow = after(dayOf(now, zone));
   const day = named !== null && startOf(named, zone) !== undefined ? named : undefined;
   const chip = (name: string, of: string | undefined) => ({ name, day: of, shown: day === of });
-  const chips = [chip(w.next, undefined), chip(w.tomorrow, tomorrow)];
+  const chips = [chip("Next 24 hours", undefined), chip("Tomorrow", tomorrow)];
   if (chips.every(({ shown }) => !shown)) chips.push(chip(day as string, day));
   return { chips, range: day && { from: startOf(day, zone), to: startOf(after(day), zone) } };
 }
@@ -102,7 +103,7 @@ function Picker({ onPick }: { onPick: (at: number) => void }) {
         onPick(typedTime(String(new FormData(event.currentTarget).get("minute")), zone));
       }}
     >
-      <span className="soft">{w.pick}</span>
+      <span className="soft">Click on a minute to see which tasks meet there, or name it:</span>
       <input
         className="input"
         name="minute"
@@ -111,7 +112,7 @@ function Picker({ onPick }: { onPick: (at: number) => void }) {
         aria-label={w.minute(zone)}
         title={w.minute(zone)}
       />
-      <Button type="submit">{w.show}</Button>
+      <Button type="submit">Show</Button>
     </form>
   );
 }
@@ -151,11 +152,11 @@ function Steps({ steps, filter }: { steps: readonly BusyStep[]; filter: Filter }
             </span>
             {define && collisions[0] ? (
               <Button onClick={() => setHerd({ at, jitter: collisions[0]?.schedules[0]?.jitter ?? "5m" })}>
-                {words.spread.open}
+                Spread them
               </Button>
             ) : null}
             {collisions.length === 0 ? (
-              <p className="wide soft">{w.apart}</p>
+              <p className="wide soft">No two of these tasks start at the same instant.</p>
             ) : (
               <details className="wide" open={steps.length === 1}>
                 <summary>
@@ -203,9 +204,11 @@ function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }
             </Link>
           </li>
         ))}
-        {tasks > sample.length ? <li className="soft">{w.others(tasks - sample.length)}</li> : null}
+        {tasks > sample.length ? (
+          <li className="soft">{`and ${counted(tasks - sample.length, "other", "others")}`}</li>
+        ) : null}
       </ul>
-      {jitter === undefined ? null : <span>{w.jitter(jitter)}</span>}
+      {jitter === undefined ? null : <span>{`A jitter of ${jitter} would spread them.`}</span>}
     </li>
   );
 }

@@ -14,7 +14,6 @@ import { words } from "../words.js";
 import { quotaText, SetLimit, SetQuota } from "./rules.js";
 import { NewLink } from "./tokens.js";
 
-const w = words.owner;
 /** Failures that are listed. */
 const LISTED = 8;
 
@@ -25,7 +24,7 @@ export default function Owner({ params }: PageProps) {
   const [isFreezing, setFreezing] = useState(false);
   return (
     <>
-      <PageHead title={w.title(owner)}>
+      <PageHead title={`Owner ${owner}`}>
         {act ? <Button onClick={() => setFreezing(true)}>{words.freezes.freeze}</Button> : null}
         {wide && define ? <NewLink owner={owner} /> : null}
       </PageHead>
@@ -59,10 +58,10 @@ function Tasks({ owner }: Props) {
             {(
               [
                 [words.all, all, ""],
-                [w.failing, failing, "&filter=failing"],
-                [w.overdue, overdue, "&filter=overdue"],
-                [w.neverRan, neverRan, "&filter=neverRan"],
-                [w.paused, states.paused, "&filter=paused"],
+                ["Failing", failing, "&filter=failing"],
+                ["Overdue", overdue, "&filter=overdue"],
+                ["Never ran", neverRan, "&filter=neverRan"],
+                ["Paused", states.paused, "&filter=paused"],
               ] as const
             ).map(([name, n, more]) => (
               <div key={name}>
@@ -81,7 +80,7 @@ function Load({ owner }: Props) {
   const load = useCall("occurrences.load", { owner, step: "1m" }, { refresh: 60_000, maxAge: 20 });
   return (
     <Panel
-      title={w.load}
+      title="Next 24 hours"
       end={<Link href={`/load?owner=${encodeURIComponent(owner)}`}>{words.load.title}</Link>}
     >
       <Loaded of={load}>
@@ -90,10 +89,10 @@ function Load({ owner }: Props) {
             {words.load.starts(total)}
             {most === undefined ? null : (
               <>
-                ; {w.most(most.count)} <Time at={most.at} />
+                ; {`most in one minute: ${most.count.toLocaleString("en")}, at`} <Time at={most.at} />
               </>
             )}
-            {frozen === 0 ? "" : `; ${w.frozen(frozen)}`}
+            {frozen === 0 ? "" : `; ${frozen.toLocaleString("en")} are frozen`}
           </p>
         )}
       </Loaded>
@@ -141,7 +140,7 @@ function Quota({ owner }: Props) {
                 <strong>{quota.scope}</strong>
                 <span>{quotaText(quota)}</span>
                 {quota.scope === "all" || quota.tasks === undefined || counts.data === undefined ? null : (
-                  <span className="soft end">{w.used(counts.data.all, quota.tasks)}</span>
+                  <span className="soft end">{`${counts.data.all.toLocaleString("en")} of ${quota.tasks.toLocaleString("en")} used`}</span>
                 )}
               </li>
             )}
@@ -156,11 +155,13 @@ function Failures({ owner }: Props) {
   const runs = useCall("runs.journal", { owner, outcome: [...FAILURES], limit: LISTED });
   return (
     <Panel
-      title={w.failures}
+      title="Newest failures"
       end={<Link href={`/runs?filter=failed&owner=${encodeURIComponent(owner)}`}>{words.more}</Link>}
     >
       <Loaded of={runs}>
-        {({ runs }) => (runs.length === 0 ? <Empty>{w.noFailure}</Empty> : <RunRows runs={runs} withTask />)}
+        {({ runs }) =>
+          runs.length === 0 ? <Empty>No kept run has failed.</Empty> : <RunRows runs={runs} withTask />
+        }
       </Loaded>
     </Panel>
   );
@@ -174,7 +175,7 @@ function Tokens({ owner }: Props) {
     <Panel title={words.tokens.list} end={<Link href="/tokens">{words.more}</Link>}>
       <Loaded of={{ data: tokens, ...rest }}>
         {(tokens) => (
-          <Rows of={tokens} none={w.noTokens}>
+          <Rows of={tokens} none="No token is bound to this owner.">
             {({ name, role, expires, expired }) => (
               <li key={name}>
                 <strong className="any">{name}</strong>

@@ -13,6 +13,7 @@ import { notify, notifyOfMany } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 
 type ResumePlan = AnswerTo<"tasks.resumePlan">;
 const w = words.resumePage;
@@ -38,12 +39,19 @@ export default function Resume() {
     <>
       <PageHead title={w.title} />
       <div className="stack">
-        <Panel title={w.which}>
+        <Panel title="Which paused tasks">
           <div className="body">
-            <Filters names={NAMES} labels={w.filters} act={w.plan} />
+            <Filters names={NAMES} labels={w.filters} act="Show the plan" />
           </div>
         </Panel>
-        {isScoped ? <Plan key={params.toString()} scope={scope} /> : <Empty>{w.hint}</Empty>}
+        {isScoped ? (
+          <Plan key={params.toString()} scope={scope} />
+        ) : (
+          <Empty>
+            Name an owner, a tag or a queue, and perhaps the note of the pause. You see what the tasks owe,
+            then choose.
+          </Empty>
+        )}
       </div>
     </>
   );
@@ -56,7 +64,7 @@ function Plan({ scope }: { scope: Scope }) {
     <Loaded of={plan}>
       {(plan) =>
         plan.tasks === 0 ? (
-          <Empty>{w.none}</Empty>
+          <Empty>No paused task matches.</Empty>
         ) : (
           <>
             <Owed plan={plan} />
@@ -70,17 +78,18 @@ function Plan({ scope }: { scope: Scope }) {
 
 function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }: { plan: ResumePlan }) {
   const notes = [
-    unpaused.tasks > 0 && w.unpaused(unpaused.tasks),
+    unpaused.tasks > 0 &&
+      `${counted(unpaused.tasks, "task is", "tasks are")} overdue and not paused: their catch-up policies decide when a node comes.`,
     frozen.count > 0 && w.frozen(frozen),
-    held > 0 && w.held(held),
+    held > 0 && `${counted(held, "task is", "tasks are")} held by a freeze until it ends.`,
   ].filter((note) => note !== false);
   return (
-    <Panel title={w.owed}>
+    <Panel title="What is owed">
       <div className="body stack">
         <p>{w.sum(tasks, owed)}</p>
         {owed.count === 0 ? null : (
           <>
-            <h3>{w.byPolicy}</h3>
+            <h3>By catch-up policy</h3>
             <dl className="figures">
               {POLICIES.map((name) => (
                 <div key={name}>
@@ -100,7 +109,7 @@ function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }:
         ))}
       </div>
       {most.length === 0 ? null : (
-        <Scroll label={w.most}>
+        <Scroll label="Tasks that owe most">
           <table className="plain">
             <TableHead of={w.columns} />
             <tbody>
@@ -138,15 +147,21 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
   const perMinute = Number(rate);
   const { count } = plan.starts[missed];
   const isRate = !paced || (perMinute > 0 && perMinute <= 60_000);
-  const load = paced && isRate ? w.paced(perMinute, duration((count / perMinute) * MINUTE)) : w.atOnce;
+  const load =
+    paced && isRate
+      ? `${perMinute.toLocaleString("en")} a minute, over ${duration((count / perMinute) * MINUTE)}.`
+      : "All at once.";
   return (
-    <Panel title={w.choose}>
+    <Panel title="Choose">
       <Form className="body form" onSubmit={() => setAsks(true)}>
-        <Field label={w.missed}>
+        <Field label="Times that passed meanwhile">
           <Select value={missed} options={w.choices(plan.starts)} onSet={setMissed} />
         </Field>
         {missed === "all" || missed === "latest" ? (
-          <Field label={w.rate} {...(missed === "latest" ? { hint: w.rateHint } : {})}>
+          <Field
+            label="Starts a minute, all tasks together"
+            {...(missed === "latest" ? { hint: "Empty: all at once." } : {})}
+          >
             <input
               className="input"
               type="number"
@@ -178,7 +193,12 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
           onDone={(done) => {
             notifyOfMany("resume", done);
             const { count = 0, batches: [batch] = [] } = done.replayed ?? {};
-            if (count > 0) notify("ok", w.replayed(count), [w.backfills, `/backfills?batch=${batch}`]);
+            if (count > 0)
+              notify(
+                "ok",
+                `Another resume let ${counted(count, "task", "tasks")} go on: its backfills run what they owed.`,
+                ["Show them", `/backfills?batch=${batch}`],
+              );
           }}
           onClose={() => setAsks(false)}
         >

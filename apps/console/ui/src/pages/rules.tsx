@@ -11,6 +11,7 @@ import { Confirm, TextField } from "../parts/confirm.js";
 import { JsonField } from "../parts/json-field.js";
 import { Empty, Loaded, PageHead, Panel, Rows } from "../parts/page.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 
 const w = words.rules;
 type Typed = Readonly<Record<string, string>>;
@@ -35,10 +36,10 @@ function Defaults() {
   const [policies, setPolicies] = useState<unknown>({});
   return (
     <Panel
-      title={w.defaults}
+      title="Default policies"
       end={
         <Change
-          title={w.setDefaults}
+          title="Set defaults"
           fields={["scope"]}
           does="defaults.set"
           input={({ scope = "" }) =>
@@ -46,8 +47,8 @@ function Defaults() {
           }
         >
           <JsonField
-            label={w.policies}
-            hint={w.policiesHint}
+            label="Policies"
+            hint="Of tasks without their own. Scopes: all, owner:NAME, type:NAME. {} removes them."
             path="policies"
             value={policies}
             onEdit={setPolicies}
@@ -57,7 +58,7 @@ function Defaults() {
     >
       <Loaded of={{ data: data && Object.entries(data.defaults), ...rest }}>
         {(all) => (
-          <Rows of={all} none={w.noDefaults}>
+          <Rows of={all} none="No scope has default policies.">
             {([scope, policies]) => (
               <li key={scope}>
                 <strong className="any">{scope}</strong>
@@ -97,10 +98,10 @@ function Quotas() {
 export function SetQuota(preset: { scope?: string }) {
   return (
     <Change
-      title={w.setQuota}
+      title="Set a quota"
       fields={["scope", "tasks", "interval", "waiting"]}
       preset={preset}
-      hint={w.quotaHint}
+      hint="Scopes: all, owner:NAME, or owner:* for each owner without its own. Without a bound, the quota is removed."
       does="quotas.set"
       input={({ scope = "", tasks, interval, waiting }) =>
         ({
@@ -116,9 +117,9 @@ export function SetQuota(preset: { scope?: string }) {
 
 export function quotaText({ tasks, interval, waiting }: AnswerTo<"quotas.list">["quotas"][number]): string {
   return [
-    tasks === undefined ? "" : w.mostTasks(tasks),
-    interval === undefined ? "" : w.leastInterval(duration(interval)),
-    waiting === undefined ? "" : w.mostWaiting(waiting),
+    tasks === undefined ? "" : `at most ${counted(tasks, "task", "tasks")}`,
+    interval === undefined ? "" : `at least ${duration(interval)} between two occurrences`,
+    waiting === undefined ? "" : `at most ${counted(waiting, "job waits", "jobs wait")} in a queue`,
   ]
     .filter(Boolean)
     .join(", ");
@@ -133,7 +134,7 @@ function Scope({ of }: { of: string }) {
 function Limits() {
   const queues = useCall("names.list", { of: "queue" });
   return (
-    <Panel title={w.limits} end={<SetLimit />}>
+    <Panel title="Limits by owner" end={<SetLimit />}>
       <Loaded of={queues}>
         {({ names }) =>
           names.length === 0 ? (
@@ -155,10 +156,10 @@ function Limits() {
 export function SetLimit(preset: { owner?: string }) {
   return (
     <Change
-      title={w.setLimit}
+      title="Set a limit"
       fields={["queue", "owner", "runs"]}
       preset={preset}
-      hint={w.limitHint}
+      hint="Runs of one owner that may be queued or running in a queue at once. Owner *: each without its own. Empty: no limit."
       does="queues.limit"
       input={({ queue = "", owner = "", runs }) => ({ queue, owner, runs: runs ? Number(runs) : null })}
     />
@@ -171,11 +172,11 @@ function LimitsOf({ queue }: { queue: string }) {
   return (
     <li>
       <strong className="any">{queue}</strong>
-      {limits.length === 0 && !error ? <span className="soft">{w.noLimit}</span> : null}
+      {limits.length === 0 && !error ? <span className="soft">no limit</span> : null}
       {error ? <span className="bad">{error.message}</span> : null}
       {limits.map(([owner, runs]) => (
         <span key={owner} className="any">
-          {owner === "*" ? w.eachOwner : <Link href={ownerPath(owner)}>{owner}</Link>}: {words.runs(runs)}
+          {owner === "*" ? "each owner" : <Link href={ownerPath(owner)}>{owner}</Link>}: {words.runs(runs)}
         </span>
       ))}
     </li>
@@ -186,20 +187,22 @@ function Types() {
   const types = useCall("types.list", {});
   return (
     <Panel
-      title={w.types}
+      title="Task types"
       end={
         <Change
-          title={w.setTypes}
+          title="Allow types"
           fields={["types"]}
           optional
-          hint={w.typesHint}
+          hint="Puts of other types are refused; stored tasks stay. Names with spaces between; empty: any type."
           does="types.allow"
           input={({ types = "" }) => ({ types: wordsIn(types) })}
         />
       }
     >
       <Loaded of={types}>
-        {({ types }) => <p className="body any">{types.length === 0 ? w.anyType : types.join(", ")}</p>}
+        {({ types }) => (
+          <p className="body any">{types.length === 0 ? "Any type may be put." : types.join(", ")}</p>
+        )}
       </Loaded>
     </Panel>
   );
@@ -232,7 +235,7 @@ function Change<Name extends OperationName>(props: ChangeProps<Name>) {
           act={words.edit.save}
           does={does}
           input={input(typed)}
-          says={w.stored}
+          says="Stored."
           onClose={() => setTyped(undefined)}
         >
           {hint === undefined ? null : <p>{hint}</p>}

@@ -16,7 +16,7 @@ export function Compared({ id }: { id: string }) {
   const compared = useCall("runs.compare", { id });
   if (compared.data && compared.data.good === undefined) return null;
   return (
-    <Panel title={w.title}>
+    <Panel title="Compared with the last good run">
       <div className="body stack">
         <Loaded of={compared}>{(answer) => <Both of={answer} />}</Loaded>
       </div>
@@ -32,7 +32,7 @@ function Both({ of: { run, good, definition } }: { of: AnswerTo<"runs.compare"> 
   });
   if (definition !== undefined)
     rows.push({
-      label: w.definition,
+      label: "Definition",
       before: w.number(definition.number.before),
       after: w.number(definition.number.after),
     });
@@ -41,7 +41,7 @@ function Both({ of: { run, good, definition } }: { of: AnswerTo<"runs.compare"> 
     <>
       <p>
         <Link href={runPath(good.id)}>
-          {w.good} <Time at={good.nominal} />
+          The good run of <Time at={good.nominal} />
         </Link>
       </p>
       <table className="plain small stacks">
@@ -64,7 +64,7 @@ function Both({ of: { run, good, definition } }: { of: AnswerTo<"runs.compare"> 
       </table>
       {differs ? (
         <>
-          <h3>{w.changed}</h3>
+          <h3>The definition was changed between the two</h3>
           <FieldTable before={definition.before} after={definition.after} />
         </>
       ) : null}
@@ -85,7 +85,7 @@ const READS: Record<keyof typeof w.fields, (run: Run) => string | undefined> = {
   late: ({ lateMs }) => time(lateMs),
   waited: ({ waitMs }) => time(waitMs),
   trigger: ({ trigger }) => words.triggers[trigger],
-  payload: ({ payload }) => (payload === undefined ? w.taskPayload : JSON.stringify(payload)),
+  payload: ({ payload }) => (payload === undefined ? "that of the task" : JSON.stringify(payload)),
   host: ({ host }) => host,
   worker: ({ worker }) => worker,
   node: ({ node }) => node,

@@ -40,15 +40,15 @@ export function Items({ run }: { run: RunDetails }) {
   const counts = Object(run.result) as { total?: number; failed?: number; left?: number };
   return (
     <Panel
-      title={w.items}
+      title="Items"
       end={
         <>
           {counts.total === undefined ? null : (
-            <span className="soft small">{w.failedItems(counts.failed ?? 0, counts.total)}</span>
+            <span className="soft small">{`${(counts.failed ?? 0).toLocaleString("en")} of ${counts.total.toLocaleString("en")} failed`}</span>
           )}
           {act && run.state === "final" && (failed.items.length > 0 || counts.left) ? (
             <Button disabled={retry.isPending} onClick={() => retry.mutate(undefined)}>
-              {w.retryItems}
+              Do the failed ones again
             </Button>
           ) : null}
         </>
@@ -61,7 +61,7 @@ export function Items({ run }: { run: RunDetails }) {
           </li>
         ))}
       </ul>
-      <More of={isLast ? others.pages : failed.pages}>{w.moreItems}</More>
+      <More of={isLast ? others.pages : failed.pages}>More items</More>
     </Panel>
   );
 }

@@ -38,13 +38,13 @@ export default function RunPage({ params }: PageProps) {
           </PageHead>
           <div className="stack">
             <Facts run={run} />
-            <Panel title={w.waterfall}>
+            <Panel title="Course">
               <div className="body">
                 <Waterfall run={run} />
               </div>
             </Panel>
             {run.error === undefined ? null : (
-              <Panel title={w.error}>
+              <Panel title="Error">
                 <div className="body">
                   <ErrorText text={run.error} />
                 </div>
@@ -74,7 +74,8 @@ function Buttons({ run }: { run: RunDetails }) {
   const [isReplaying, setReplaying] = useState(false);
   const [, navigate] = useLocation();
   const cancel = useAct(() => call("runs.cancel", { id: run.id }), {
-    onDone: ({ changed }) => notify("ok", changed ? w.cancelling : w.cancelledBefore),
+    onDone: ({ changed }) =>
+      notify("ok", changed ? "The run was asked to end." : "It was asked to end before."),
   });
   const job = `${ROOT}${bullBoard}queue/${encodeURIComponent(run.task.queue)}/${encodeURIComponent(run.id)}`;
   const trace = traceLink(traceUrl, run);
@@ -88,7 +89,7 @@ function Buttons({ run }: { run: RunDetails }) {
       {act && run.state === "final" ? <Button onClick={() => setReplaying(true)}>{w.replay}</Button> : null}
       {isReplaying ? (
         <Confirm
-          title={w.replayTitle(shortName(run.task))}
+          title={`Run ${shortName(run.task)} again`}
           act={w.replay}
           does="runs.replay"
           input={{ id: run.id }}
@@ -97,7 +98,11 @@ function Buttons({ run }: { run: RunDetails }) {
           }
           onClose={() => setReplaying(false)}
         >
-          <p>{run.payload === undefined ? w.replayHint : w.replayOwnHint}</p>
+          <p>
+            {run.payload === undefined
+              ? "The task runs now, as it is defined now."
+              : "The task runs now, with the payload that this run had."}
+          </p>
         </Confirm>
       ) : null}
       <Link className="button" href={`${taskPath(run.task)}?explain=${run.nominal}`}>
@@ -105,12 +110,12 @@ function Buttons({ run }: { run: RunDetails }) {
       </Link>
       {bullBoard === undefined ? null : (
         <a className="button" href={job}>
-          {w.job}
+          Its job in Bull Board
         </a>
       )}
       {trace === undefined ? null : (
         <a className="button" href={trace} target="_blank" rel="noreferrer">
-          {w.trace}
+          Its trace
         </a>
       )}
     </>
@@ -120,29 +125,29 @@ function Buttons({ run }: { run: RunDetails }) {
 function Facts({ run }: { run: RunDetails }) {
   const facts: [string, React.ReactNode][] = [
     [
-      w.task,
+      "Task",
       <Link key="t" href={taskPath(run.task)}>
         {shortName(run.task)}
       </Link>,
     ],
-    [w.nominal, <Time key="n" at={run.nominal} />],
-    [w.trigger, words.triggers[run.trigger] + (run.by === undefined ? "" : ` ${words.now.pausedBy(run.by)}`)],
+    ["Planned for", <Time key="n" at={run.nominal} />],
+    ["Cause", words.triggers[run.trigger] + (run.by === undefined ? "" : ` ${words.now.pausedBy(run.by)}`)],
     [w.attempts, `${run.attempts}${run.maxAttempts === undefined ? "" : ` / ${run.maxAttempts}`}`],
     [w.worker, run.worker === undefined ? undefined : `${run.host ?? ""} ${run.worker} (${run.pid})`],
-    [w.node, run.node],
-    [w.late, run.lateMs === undefined ? undefined : duration(run.lateMs)],
-    [w.waited, run.waitMs === undefined ? undefined : duration(run.waitMs)],
-    [w.started, run.started === undefined ? undefined : <Time key="s" at={run.started} />],
-    [w.ended, run.finished === undefined ? undefined : <Time key="e" at={run.finished} />],
+    ["Enqueued by", run.node],
+    ["Late by", run.lateMs === undefined ? undefined : duration(run.lateMs)],
+    ["Waited", run.waitMs === undefined ? undefined : duration(run.waitMs)],
+    ["Started", run.started === undefined ? undefined : <Time key="s" at={run.started} />],
+    ["Ended", run.finished === undefined ? undefined : <Time key="e" at={run.finished} />],
     [
-      words.now.took,
+      "Took",
       run.started === undefined || run.finished === undefined
         ? undefined
         : duration(run.finished - run.started),
     ],
-    [w.crashes, run.crashes],
-    [w.cancel, run.cancel === undefined ? undefined : w.cancelledBy(run.cancel.by)],
-    [w.id, <code key="i">{run.id}</code>],
+    ["Crashes", run.crashes],
+    [w.cancel, run.cancel === undefined ? undefined : `asked by ${run.cancel.by}`],
+    ["Id", <code key="i">{run.id}</code>],
   ];
   return (
     <section className="panel">
@@ -174,17 +179,17 @@ function Waterfall({ run }: { run: RunDetails }) {
   const attempts = run.attemptList.flatMap(({ attempt, started, ended, host }, i): Phase[] => {
     const next = run.attemptList[i + 1]?.started;
     const died = ended === undefined && next !== undefined;
-    const name = `${died ? w.attemptAndWait(attempt) : w.attempt(attempt)} · ${host}`;
+    const name = `${died ? `Attempt ${attempt}, then a wait` : w.attempt(attempt)} · ${host}`;
     const ran: Phase = { name, kind: "run", from: started, to: ended ?? next ?? end };
     return ended === undefined
       ? [ran]
-      : [ran, { name: w.phases.retry, kind: "wait", from: ended, to: next ?? end }];
+      : [ran, { name: "waited for the next attempt", kind: "wait", from: ended, to: next ?? end }];
   });
   const first = attempts[0]?.from ?? end;
   const late = run.lateMs ?? 0;
   const phases: Phase[] = [
-    { name: w.phases.due, kind: "late", from: run.enqueued - late, to: run.enqueued },
-    { name: w.phases.waited, kind: "wait", from: run.enqueued, to: Math.max(run.enqueued, first) },
+    { name: "due, then enqueued", kind: "late", from: run.enqueued - late, to: run.enqueued },
+    { name: "waited for a worker", kind: "wait", from: run.enqueued, to: Math.max(run.enqueued, first) },
     ...attempts,
   ];
   const from = Math.min(...phases.map((phase) => phase.from));
@@ -221,13 +226,15 @@ function Output({ run }: { run: RunDetails }) {
   }, [text, open]);
   if (run.output.length === 0 && !open) return null;
   return (
-    <Panel title={w.output} end={open ? <Badge tone="run">{w.live}</Badge> : undefined}>
+    <Panel title={w.output} end={open ? <Badge tone="run">live</Badge> : undefined}>
       <div className="body stack">
-        {run.output.length === 0 ? <p className="soft">{w.noOutput}</p> : null}
+        {run.output.length === 0 ? (
+          <p className="soft">It has printed nothing so far; output is saved every 5 seconds.</p>
+        ) : null}
         {run.output.map(({ attempt, text, cut }, i) => (
           <div key={attempt} className="stack">
             {run.output.length > 1 ? <h3>{w.attempt(attempt)}</h3> : null}
-            {cut ? <p className="soft small">{w.cut}</p> : null}
+            {cut ? <p className="soft small">Only the newest part is kept.</p> : null}
             {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long output is scrolled with the keyboard */}
             <pre className="output" tabIndex={0} ref={i === run.output.length - 1 ? end : undefined}>
               {text}

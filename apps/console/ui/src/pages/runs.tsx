@@ -74,7 +74,7 @@ export default function Runs() {
       <PageHead title={w.title} />
       <div className="stack">
         <UnderWay />
-        <Panel title={w.ended}>
+        <Panel title="Ended">
           <div className="body inline">
             <div className="chips">
               <Chips
@@ -86,7 +86,7 @@ export default function Runs() {
             </div>
             <Ranges onPick={(range) => set({ to: undefined, ...asTexts(range, zone) })} />
             <Check
-              label={w.slowest}
+              label="Slowest first"
               checked={isSlowest}
               onSet={(on) => set({ sort: on ? "took" : undefined })}
             />
@@ -103,7 +103,7 @@ export default function Runs() {
                   {words.replay.some(chosen)}
                 </Button>
                 <Button look="plain" onClick={() => selection.choose([])}>
-                  {words.replay.clear}
+                  Clear the selection
                 </Button>
               </>
             ) : null}
@@ -123,11 +123,11 @@ export default function Runs() {
             {() => (
               <>
                 {runs.length === 0 ? (
-                  <Empty>{w.none}</Empty>
+                  <Empty>No run matches.</Empty>
                 ) : (
                   <RunRows runs={runs} withTask selection={act ? selection : undefined} />
                 )}
-                <More of={pages}>{w.more}</More>
+                <More of={pages}>Older runs</More>
               </>
             )}
           </Loaded>
@@ -164,10 +164,10 @@ function asTexts(range: object, zone: string): Readonly<Record<string, string>> 
 function UnderWay() {
   const runs = useCall("runs.running", { limit: 50 });
   return (
-    <Panel title={words.now.running}>
+    <Panel title="Running">
       <Loaded of={runs}>
         {({ runs }) => (
-          <Rows of={runs} none={words.now.noneRunning}>
+          <Rows of={runs} none="Nothing runs at this moment.">
             {({ id, task, host, worker, runningMs, usualMs }) => (
               <li key={id}>
                 <Link href={runPath(id)} data-row>
@@ -176,7 +176,7 @@ function UnderWay() {
                 <span className="soft small">{host ?? worker}</span>
                 <span className="end soft">
                   {duration(runningMs)}
-                  {usualMs === undefined ? "" : ` (${w.usually(duration(usualMs))})`}
+                  {usualMs === undefined ? "" : ` (usually ${duration(usualMs)})`}
                 </span>
               </li>
             )}

@@ -5,6 +5,7 @@ import { useCall } from "../lib/query.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 
 const w = words.sets;
 /** Changed tasks of one set that are named. */
@@ -18,11 +19,11 @@ export default function Sets() {
   return (
     <>
       <PageHead title={w.title} />
-      <Panel title={w.list}>
+      <Panel title="Tasks that are defined as code">
         <Loaded of={sets}>
           {({ sets }) =>
             sets.length === 0 ? (
-              <Empty>{w.none}</Empty>
+              <Empty>There is none. carillon apply makes one of a carillon.config file.</Empty>
             ) : (
               <ul className="rows">
                 {sets.map((set) => (
@@ -43,12 +44,14 @@ function Row({ set: { name, members, version, at, by, applying } }: { set: TaskS
       <Link href={`/tasks?set=${encodeURIComponent(name)}`} data-row>
         {name}
       </Link>
-      <span>{w.tasks(members)}</span>
+      <span>{counted(members, "task", "tasks")}</span>
       {version === undefined ? null : <span className="soft">{w.version(version)}</span>}
       <span className="soft end">
         {words.task.applied(by)} <Relative at={at} />
       </span>
-      {applying === undefined ? null : <span className="wide small">{w.applying}</span>}
+      {applying === undefined ? null : (
+        <span className="wide small">An apply was interrupted, or is going on: repeat it.</span>
+      )}
       <Drift name={name} />
     </li>
   );
@@ -60,10 +63,11 @@ function Drift({ name }: { name: string }) {
   if (data === undefined) return null;
   const { drift, found, set } = data;
   const lost = Math.max(0, set.members - found);
-  if (drift.length + lost === 0) return <span className="wide small soft">{w.noDrift}</span>;
+  if (drift.length + lost === 0)
+    return <span className="wide small soft">Nobody has changed its tasks since.</span>;
   return (
     <span className="wide small">
-      {w.drift(drift.length, lost)}{" "}
+      {`Since then, others have changed ${drift.length}${lost === 0 ? "" : ` and deleted ${lost}`} of its tasks:`}{" "}
       {drift.slice(0, NAMED).map((task) => (
         <Link key={taskPath(task)} href={taskPath(task)}>
           {shortName(task)}{" "}

@@ -47,7 +47,8 @@ export default function System() {
 }
 
 function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
-  if (nodes.length === 0) return <Empty>{w.noNodes}</Empty>;
+  if (nodes.length === 0)
+    return <Empty>No node runs: nothing is scheduled. Start one with carillon-scheduler.</Empty>;
   return (
     <Scroll label={w.nodes}>
       <table className="plain">
@@ -73,7 +74,7 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
               </td>
               <td>{version}</td>
               <td>{tzdata}</td>
-              <td className="nowrap">{w.offset(clockOffset)}</td>
+              <td className="nowrap">{`${clockOffset > 0 ? "+" : ""}${clockOffset} ms`}</td>
             </tr>
           ))}
         </tbody>
@@ -83,7 +84,8 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
 }
 
 function Workers({ workers }: { workers: readonly WorkerView[] }) {
-  if (workers.length === 0) return <Empty>{w.noWorkers}</Empty>;
+  if (workers.length === 0)
+    return <Empty>No worker of the SDK runs. Plain BullMQ workers are counted at the queues.</Empty>;
   return (
     <Scroll label={w.workers}>
       <table className="plain">
@@ -124,13 +126,13 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
   const { act, bullBoard } = useMe();
   const [pausing, setPausing] = useState<string | undefined>();
   const resume = useAct((name: string) => call("queues.resume", { queue: name }), {
-    onDone: () => notify("ok", w.resumed),
+    onDone: () => notify("ok", "The queue is resumed."),
   });
   if (queues.length === 0) return <Empty>{words.now.noQueues}</Empty>;
   return (
     <Scroll label={words.now.queues}>
       <table className="plain">
-        <TableHead of={act ? [...w.queueColumns, w.actions] : w.queueColumns} />
+        <TableHead of={act ? [...w.queueColumns, "Actions"] : w.queueColumns} />
         <tbody>
           {queues.map(({ name, tasks, paused, waiting, active, limit, workers, oldestWaitingMs }) => (
             <tr key={name}>
@@ -140,7 +142,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
                 </Link>
                 {paused === undefined ? null : (
                   <span className="block small">
-                    <Badge tone="warn">{words.now.queuePaused}</Badge> {paused.note}
+                    <Badge tone="warn">paused</Badge> {paused.note}
                     {paused.by === undefined ? "" : ` (${paused.by})`}
                   </span>
                 )}
@@ -154,7 +156,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
               <td>
                 {bullBoard === undefined ? null : (
                   <a className="nowrap" href={`${ROOT}${bullBoard}queue/${encodeURIComponent(name)}`}>
-                    {w.jobs}
+                    Bull Board
                   </a>
                 )}
               </td>
@@ -187,7 +189,7 @@ function PauseQueue({ name, onClose }: { name: string; onClose: () => void }) {
       shows
       onClose={onClose}
     >
-      <p>{w.pauseHint}</p>
+      <p>Workers take no more jobs from it. Scheduling goes on, and runs wait.</p>
       <TextField label={words.task.note} value={note} onSet={setNote} />
     </Confirm>
   );

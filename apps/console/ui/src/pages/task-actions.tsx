@@ -41,7 +41,7 @@ function Trigger({ task, onClose }: Props) {
   const [, navigate] = useLocation();
   return (
     <Confirm
-      title={w.triggerTitle(shortName(task))}
+      title={`Run ${shortName(task)} now`}
       act={w.trigger}
       does="tasks.trigger"
       input={{ ...refOf(task), ...(overlap && { overlap }), ...(other && { payload }) }}
@@ -54,12 +54,12 @@ function Trigger({ task, onClose }: Props) {
       <Field label={w.overlap} hint={w.overlapHint}>
         <Select value={overlap} options={w.overlaps} onSet={setOverlap} />
       </Field>
-      {define ? <Check label={w.otherPayload} checked={other} onSet={setOther} /> : null}
+      {define ? <Check label="With another payload" checked={other} onSet={setOther} /> : null}
       {other ? (
         <PayloadField
           queue={task.queue}
           type={task.type}
-          hint={w.payloadHint}
+          hint="For this run only. The task keeps its own."
           value={payload}
           onEdit={setPayload}
         />
@@ -83,19 +83,30 @@ function Pause({ task, onClose }: Props) {
         ...(note && { note }),
         ...(until ? { until: isoTime(typedTime(until, zone)) } : { cancelQueued }),
       }}
-      says={w.pausedNow}
+      says="The task is paused."
       onClose={onClose}
     >
-      <TextField label={w.note} hint={w.noteHint} value={note} onSet={setNote} />
+      <TextField
+        label={w.note}
+        hint="Shown wherever the pause shows: in lists, with skips, and by explain."
+        value={note}
+        onSet={setNote}
+      />
       <TimeField
-        label={w.pauseUntil(zone)}
-        hint={w.pauseUntilHint}
+        label={`Until (${zone})`}
+        hint="Empty: until someone resumes it. With a time: what falls due meanwhile is skipped as frozen."
         path="until"
         isAhead
         value={until}
         onSet={setUntil}
       />
-      {until === "" ? <Check label={w.cancelQueued} checked={cancelQueued} onSet={setCancelQueued} /> : null}
+      {until === "" ? (
+        <Check
+          label="Also cancel runs that wait for a worker"
+          checked={cancelQueued}
+          onSet={setCancelQueued}
+        />
+      ) : null}
     </Confirm>
   );
 }
@@ -104,14 +115,14 @@ function Resume({ task, onClose }: Props) {
   const [missed, setMissed] = useState<keyof typeof w.missedRules>("skip");
   return (
     <Confirm
-      title={w.resumeTitle(shortName(task))}
+      title={`Resume ${shortName(task)}`}
       act={w.resume}
       does="tasks.resume"
       input={{ ...refOf(task), missed }}
       says={w.resumed}
       onClose={onClose}
     >
-      <Field label={w.missed} hint={w.missedHint(words.edit.catchUps[task.catchUp])}>
+      <Field label={w.missed} hint={`Its catch-up policy: ${words.edit.catchUps[task.catchUp]}.`}>
         <Select value={missed} options={w.missedRules} onSet={setMissed} />
       </Field>
     </Confirm>
@@ -140,8 +151,8 @@ function Backfill({ task, onClose }: Props) {
   );
   return (
     <Confirm
-      title={w.backfillTitle(shortName(task))}
-      act={w.start}
+      title={`Run past times of ${shortName(task)}`}
+      act="Run them"
       does="backfills.start"
       input={{
         ...refOf(task),
@@ -159,7 +170,11 @@ function Backfill({ task, onClose }: Props) {
       <Field label={w.overlap} hint={w.overlapHint}>
         <Select value={overlap} options={w.overlaps} onSet={setOverlap} />
       </Field>
-      <Field label={w.every} hint={w.everyHint} path="every">
+      <Field
+        label="At most one every"
+        hint="For example 10s. Empty: as fast as workers take them."
+        path="every"
+      >
         <input
           className="input"
           placeholder="10s"
@@ -175,7 +190,7 @@ function Delete({ task, onClose }: Props) {
   const [, navigate] = useLocation();
   return (
     <Confirm
-      title={w.deleteTitle(shortName(task))}
+      title={`Delete ${shortName(task)}`}
       act={w.delete}
       danger
       does="tasks.delete"
@@ -183,7 +198,7 @@ function Delete({ task, onClose }: Props) {
       onDone={() => navigate("/tasks")}
       onClose={onClose}
     >
-      <p>{w.deleteHint}</p>
+      <p>The task is deleted with its runs and its skips. Its definition can be restored for 7 days.</p>
     </Confirm>
   );
 }

@@ -35,12 +35,12 @@ export function Runs({ task }: Props) {
   const [limit, fetchNextPage] = useLimit();
   const runs = useCall("runs.list", { ...refOf(task), limit });
   return (
-    <Panel title={w.runs}>
+    <Panel title="Runs">
       <Loaded of={runs}>
         {({ runs }) => (
           <>
-            {runs.length === 0 ? <Empty>{w.noRuns}</Empty> : <RunRows runs={runs} />}
-            <More of={{ hasNextPage: runs.length >= limit, fetchNextPage }}>{w.moreRuns}</More>
+            {runs.length === 0 ? <Empty>It has not run yet.</Empty> : <RunRows runs={runs} />}
+            <More of={{ hasNextPage: runs.length >= limit, fetchNextPage }}>More runs</More>
           </>
         )}
       </Loaded>
@@ -52,21 +52,21 @@ export function Runs({ task }: Props) {
 export function Figures({ task }: Props) {
   const stats = useCall("runs.stats", refOf(task));
   return (
-    <Panel title={w.figures}>
+    <Panel title="Statistics">
       <Loaded of={stats}>
         {(stats) =>
           stats.runs === stats.open ? (
-            <Empty>{w.noEnds}</Empty>
+            <Empty>No run has ended yet.</Empty>
           ) : (
             <div className="body stack">
               <dl className="figures">
-                <Figure name={w.successRate} value={stats.successRate} as={percent} />
-                <Figure name={w.usual} value={stats.usualMs} as={duration} />
-                <Figure name={w.lastTook} value={stats.lastMs} as={duration} />
-                <Figure name={w.late} value={stats.lastLateMs} as={duration} />
-                <Figure name={w.waited} value={stats.lastWaitMs} as={duration} />
-                <Figure name={w.inARow} value={stats.consecutiveFailures || undefined} as={String} />
-                <Figure name={w.crashes} value={stats.crashes || undefined} as={String} />
+                <Figure name="Succeeded" value={stats.successRate} as={percent} />
+                <Figure name="Usually takes" value={stats.usualMs} as={duration} />
+                <Figure name="Last took" value={stats.lastMs} as={duration} />
+                <Figure name="Last was late by" value={stats.lastLateMs} as={duration} />
+                <Figure name="Last waited" value={stats.lastWaitMs} as={duration} />
+                <Figure name="Failures in a row" value={stats.consecutiveFailures || undefined} as={String} />
+                <Figure name="Crashes" value={stats.crashes || undefined} as={String} />
               </dl>
               <ul className="inline">
                 {Object.entries(stats.outcomes)
@@ -112,7 +112,7 @@ export function Skips({ task }: Props) {
   const entries = skips.data?.skips ?? [];
   if (entries.length === 0) return null;
   return (
-    <Panel title={w.skips}>
+    <Panel title="Skips">
       <ul className="rows">
         {entries.slice(0, limit).map(({ reason, from, to, decisions, note, run }) => {
           const row = `${reason} ${from} ${to}`;
@@ -126,8 +126,10 @@ export function Skips({ task }: Props) {
                   {w.until} <Time at={to} after={from} />
                 </>
               )}
-              {decisions > 1 ? <span className="soft">{w.times(decisions)}</span> : null}
-              {run === undefined ? null : <Link href={runPath(run)}>{w.inTheWay}</Link>}
+              {decisions > 1 ? (
+                <span className="soft">{`${decisions.toLocaleString("en")} times`}</span>
+              ) : null}
+              {run === undefined ? null : <Link href={runPath(run)}>the run in its way</Link>}
               <Button
                 look="plain end"
                 aria-expanded={isAsked}
@@ -159,7 +161,7 @@ export function Waiting({ task: { pending } }: Props) {
   const [limit, fetchNextPage] = useLimit();
   if (pending.length === 0) return null;
   return (
-    <Panel title={w.pending} end={<span className="soft">{pending.length}</span>}>
+    <Panel title="Waiting occurrences" end={<span className="soft">{pending.length}</span>}>
       <ul className="rows">
         {pending.slice(0, limit).map(({ key, nominal, trigger, payload }) => (
           <li key={key}>
@@ -169,7 +171,7 @@ export function Waiting({ task: { pending } }: Props) {
           </li>
         ))}
       </ul>
-      <More of={{ hasNextPage: pending.length > limit, fetchNextPage }}>{w.morePending}</More>
+      <More of={{ hasNextPage: pending.length > limit, fetchNextPage }}>More waiting occurrences</More>
     </Panel>
   );
 }
@@ -178,10 +180,10 @@ export function Waiting({ task: { pending } }: Props) {
 export function Definition({ task }: Props) {
   const { created, createdBy, updated, updatedBy } = task;
   return (
-    <Panel title={w.definition}>
+    <Panel title="Definition">
       <div className="body stack">
         <p className="soft">
-          {w.created} <Relative at={created} />
+          Created <Relative at={created} />
           {createdBy === undefined ? "" : ` ${words.now.pausedBy(createdBy)}`}, {w.updated}{" "}
           <Relative at={updated} />
           {updatedBy === undefined ? "" : ` ${words.now.pausedBy(updatedBy)}`} ·{" "}
@@ -216,17 +218,17 @@ export function Revisions({ name }: { name: Named }) {
   const entries = revisions.data?.revisions ?? [];
   if (entries.length === 0) return null;
   return (
-    <Panel title={w.revisions}>
+    <Panel title="Earlier definitions">
       <ul className="rows">
         {entries.map((revision) => (
           <li key={revision.number}>
             <span>{w.revision(revision.number)}</span>
             <span className="soft">
-              {revision.deleted === undefined ? w.replaced : w.deletedAt} <Relative at={revision.until} />
-              {revision.by === undefined ? "" : `, ${w.writtenBy(revision.by)}`}
+              {revision.deleted === undefined ? "replaced" : "deleted"} <Relative at={revision.until} />
+              {revision.by === undefined ? "" : `, written by ${revision.by}`}
             </span>
             <Button look="plain end" onClick={() => setChosen(revision)}>
-              {define ? w.showRestore : w.show}
+              {define ? "Show or restore" : "Show"}
             </Button>
           </li>
         ))}
@@ -234,12 +236,12 @@ export function Revisions({ name }: { name: Named }) {
       {chosen === undefined ? null : (
         <Confirm
           title={w.revision(chosen.number)}
-          act={w.restore}
+          act="Restore"
           wide
           does="tasks.restore"
           input={{ ...refOf(name), number: chosen.number }}
           shows={define}
-          says={w.restored}
+          says="The revision is restored."
           busy={!define}
           onClose={() => setChosen(undefined)}
         >

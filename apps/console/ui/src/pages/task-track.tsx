@@ -44,7 +44,7 @@ export function Track({ task }: { task: Task }) {
   return (
     <>
       <Panel
-        title={w.ticks}
+        title="Planned and actual"
         end={
           range === undefined ? null : <Moves range={range} at={at} onMove={set} isMoved={range !== around} />
         }
@@ -54,7 +54,9 @@ export function Track({ task }: { task: Task }) {
             {({ ticks, next }) => (
               <>
                 <TickTrack ticks={ticks} range={range} onPick={pick} picked={at} />
-                {next === undefined ? null : <p className="small soft">{w.tooMany(TICKS.most)}</p>}
+                {next === undefined ? null : (
+                  <p className="small soft">{`These are the first ${TICKS.most} of the range: show a shorter one to see all.`}</p>
+                )}
               </>
             )}
           </Loaded>
@@ -92,7 +94,7 @@ function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
     <div className="inline">
       {isMoved ? (
         <Button look="plain" onClick={() => onMove({ from: undefined, to: undefined })}>
-          {w.moves.now}
+          Around now
         </Button>
       ) : null}
       {(Object.keys(buttons) as (keyof typeof buttons)[]).map((name) => (
@@ -144,13 +146,16 @@ function Durations({ ticks }: { ticks: readonly Tick[] }) {
   const sorted = runs.map(({ ms }) => ms).sort((a, b) => a - b);
   const rank = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
   const figures = [
-    [w.middle, rank(0.5)],
-    [w.p95, rank(0.95)],
-    [w.longest, rank(1)],
+    ["Half took at most", rank(0.5)],
+    ["95 % took at most", rank(0.95)],
+    ["The longest took", rank(1)],
   ] as const;
   const text = figures.map(([name, ms]) => `${name}: ${duration(ms)}`).join(", ");
   return (
-    <Panel title={w.durations} end={<span className="soft small">{words.runs(runs.length)}</span>}>
+    <Panel
+      title="Durations of these runs"
+      end={<span className="soft small">{words.runs(runs.length)}</span>}
+    >
       <div className="body stack">
         <dl className="figures">
           {figures.map(([name, ms]) => (

@@ -73,10 +73,10 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
         )
       ) : null}
       {act ? button("freeze", words.freezes.freeze) : null}
-      {act ? button("backfill", words.task.backfill) : null}
+      {act ? button("backfill", "Backfill") : null}
       {define ? (
         <Link className="button" href={`${taskPath(task)}/edit`}>
-          {words.task.edit}
+          Edit
         </Link>
       ) : null}
       {define ? button("delete", words.task.delete, "danger") : null}
@@ -94,7 +94,7 @@ function Facts({ task }: { task: Task }) {
         {paused === undefined ? null : (
           <p className="note" data-tone="warn">
             <span>
-              {words.task.pausedSince} <Relative at={paused.at} />
+              Paused <Relative at={paused.at} />
               {paused.by === undefined ? "" : `, ${words.now.pausedBy(paused.by)}`}
               {paused.note === undefined ? "" : `: ${paused.note}`}
             </span>
@@ -102,18 +102,18 @@ function Facts({ task }: { task: Task }) {
         )}
         <dl className="figures">
           <div className="full">
-            <dt>{words.task.schedule}</dt>
+            <dt>Schedule</dt>
             <dd className="words" title={humanized}>
               <ScheduleText of={humanized} />
               {[...new Set(namesIn(task.schedule))].map((name) => (
                 <Link key={name} className="block small" href={`/calendars?open=${encodeURIComponent(name)}`}>
-                  {words.task.calendar(name)}
+                  {`Calendar ${name}`}
                 </Link>
               ))}
             </dd>
           </div>
           <div>
-            <dt>{words.task.next}</dt>
+            <dt>Next</dt>
             <dd>
               {nextExecution === undefined ? words.none : <Relative at={nextExecution} />}
               {nextExecution === undefined ? null : (
@@ -122,7 +122,7 @@ function Facts({ task }: { task: Task }) {
                   {nominal === undefined || nominal === nextExecution ? null : (
                     <>
                       {" "}
-                      ({words.task.nominal} <Time at={nominal} />)
+                      (planned for <Time at={nominal} />)
                     </>
                   )}
                 </span>
@@ -130,7 +130,7 @@ function Facts({ task }: { task: Task }) {
             </dd>
           </div>
           <div>
-            <dt>{words.task.last}</dt>
+            <dt>Last run</dt>
             <dd>
               {lastStatus?.outcome === undefined
                 ? lastChecked === undefined
@@ -151,14 +151,14 @@ function Facts({ task }: { task: Task }) {
           </div>
           {openRuns === undefined ? null : (
             <div>
-              <dt>{words.task.open}</dt>
-              <dd>{words.task.openRuns(openRuns.queued, openRuns.running)}</dd>
+              <dt>Open runs</dt>
+              <dd>{`${openRuns.running} running, ${openRuns.queued} queued`}</dd>
             </div>
           )}
         </dl>
         {lastStatus?.error === undefined ? null : <ErrorText text={lastStatus.error} />}
         <p className="small soft">
-          {words.task.type(task.type)} · {words.list.queue.toLowerCase()}{" "}
+          {`type ${task.type}`} · {words.list.queue.toLowerCase()}{" "}
           <Link href={`/tasks?queue=${encodeURIComponent(task.queue)}`}>{task.queue}</Link> ·{" "}
           {words.list.owner.toLowerCase()} <Link href={ownerPath(task.owner)}>{task.owner}</Link>
         </p>
@@ -183,7 +183,7 @@ function OfSet({ name, drift }: NonNullable<Task["set"]>) {
   return (
     <>
       <p className="small soft">
-        {words.task.inSet} <Link href={`/tasks?set=${encodeURIComponent(name)}`}>{name}</Link>
+        Defined as code by the set <Link href={`/tasks?set=${encodeURIComponent(name)}`}>{name}</Link>
         {set?.version === undefined ? null : `, ${words.sets.version(set.version)}`}
         {set === undefined ? null : (
           <>
@@ -194,7 +194,8 @@ function OfSet({ name, drift }: NonNullable<Task["set"]>) {
       {drift === undefined ? null : (
         <p className="note" data-tone="warn">
           <span>
-            {words.task.drift(drift.by)} <Relative at={drift.at} />. {words.task.driftEnds}
+            {`Its definition was changed by ${drift.by ?? "someone"}`} <Relative at={drift.at} />. The next
+            apply of the set undoes that: change it in the set too.
           </span>
         </p>
       )}

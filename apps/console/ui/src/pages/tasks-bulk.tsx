@@ -40,11 +40,11 @@ export function BulkBar({ target, text, onAll, plan, onClear }: Props) {
     ...(define ? (["tag", "delete"] as const) : []),
   ];
   return (
-    <section className="bulk" aria-label={w.label}>
+    <section className="bulk" aria-label="Selected tasks">
       <strong aria-live="polite">{text}</strong>
       {onAll === undefined ? null : (
         <Button look="plain" onClick={onAll}>
-          {w.selectAll}
+          Select all that match the filter
         </Button>
       )}
       {verbs.map((name) => (
@@ -57,7 +57,7 @@ export function BulkBar({ target, text, onAll, plan, onClear }: Props) {
       ) : null}
       {isFreezing ? <NewFreeze tasks={named} onClose={() => setFreezing(false)} /> : null}
       <Button look="plain" onClick={onClear}>
-        {w.clear}
+        Select none
       </Button>
       {verb === undefined ? null : (
         <BulkDialog
@@ -115,14 +115,21 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
       onClose={onClose}
     >
       {verb === "pause" ? (
-        <TextField label={words.task.note} hint={w.noteHint} value={note} onSet={setNote} />
+        <TextField
+          label={words.task.note}
+          hint="With it, the same tasks can be resumed later."
+          value={note}
+          onSet={setNote}
+        />
       ) : null}
       {verb === "resume" ? (
         <>
           <Field label={words.task.missed}>
             <Select value={missed} options={words.task.missedRules} onSet={setMissed} />
           </Field>
-          <Link href={`/resume${search.size === 0 ? "" : `?${search}`}`}>{w.plan}</Link>
+          <Link href={`/resume${search.size === 0 ? "" : `?${search}`}`}>
+            See what was missed, and run it at a rate
+          </Link>
         </>
       ) : null}
       {verb === "tag"
@@ -137,7 +144,9 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
             />
           ))
         : null}
-      {verb === "delete" ? <Check label={w.sure} checked={sure} onSet={setSure} /> : null}
+      {verb === "delete" ? (
+        <Check label="Yes, with their runs and skips" checked={sure} onSet={setSure} />
+      ) : null}
     </Confirm>
   );
 }

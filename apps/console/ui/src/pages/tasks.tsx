@@ -81,7 +81,7 @@ export default function Tasks() {
       </PageHead>
       <div className="stack">
         <fieldset className="filters">
-          <legend className="unseen">{words.list.filters}</legend>
+          <legend className="unseen">Filters</legend>
           <div className="chips">
             <Chips
               names={Object.keys(CHIPS) as Chip[]}
@@ -101,7 +101,7 @@ export default function Tasks() {
           ))}
           <select
             className="input"
-            aria-label={words.list.sort}
+            aria-label="Order"
             value={kept["sort"] ?? "name"}
             onChange={(event) => set("sort", event.target.value === "name" ? "" : event.target.value)}
           >
@@ -118,14 +118,19 @@ export default function Tasks() {
             const left =
               unreadable.length === 0 ? null : (
                 <p className="note" data-tone="bad">
-                  {words.list.unreadable(unreadable.length)} {unreadable.map(shortName).join(", ")}
+                  {unreadable.length === 1
+                    ? "One task cannot be read, see the doctor:"
+                    : `${unreadable.length} tasks cannot be read, see the doctor:`}{" "}
+                  {unreadable.map(shortName).join(", ")}
                 </p>
               );
             if (rows.length === 0 && !hasNextPage) {
               return (
                 <Empty>
                   {left}
-                  {isFiltered ? words.list.none : words.list.empty}{" "}
+                  {isFiltered
+                    ? "No task matches."
+                    : "There are no tasks yet. Put the first one here, or with"}{" "}
                   {isFiltered ? (
                     <Link href="/tasks">{words.list.clear}</Link>
                   ) : (
@@ -141,7 +146,9 @@ export default function Tasks() {
                   <BulkBar
                     target={targetOf(selection, filter)}
                     text={
-                      selection.isAll ? words.bulk.allSelected : words.bulk.selected(selection.rows.length)
+                      selection.isAll
+                        ? "All that match are selected"
+                        : words.bulk.selected(selection.rows.length)
                     }
                     // Without a filter, the server refuses to act on all.
                     onAll={isFiltered && !selection.isAll ? () => selection.choose(ALL) : undefined}
@@ -150,7 +157,7 @@ export default function Tasks() {
                   />
                 ) : null}
                 <VirtualTable
-                  label={words.list.label}
+                  label="Tasks"
                   rows={rows}
                   columns={act ? [selector(selection, rows), ...COLUMNS] : COLUMNS}
                   rowKey={taskPath}
@@ -196,7 +203,7 @@ function selector(selection: Selection<Task>, rows: readonly Task[]): Column<Tas
     cell: (task) => (
       <input
         type="checkbox"
-        aria-label={words.bulk.select(shortName(task))}
+        aria-label={`Select ${shortName(task)}`}
         checked={selection.has(task)}
         onChange={() => selection.toggle(task)}
       />

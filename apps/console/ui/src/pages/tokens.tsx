@@ -29,14 +29,14 @@ export default function Tokens() {
       <Panel title={w.list}>
         <Loaded of={tokens}>
           {({ tokens }) => (
-            <Rows of={tokens} none={w.none}>
+            <Rows of={tokens} none="There are no named tokens. Those of the environment are not listed.">
               {({ name, role, owners, expires, expired, createdBy }) => (
                 <li key={name}>
                   <strong className="any">{name}</strong>
                   <Badge tone={expired ? "bad" : "none"}>{expired ? w.expired : role}</Badge>
-                  <span>{owners ? owners.join(", ") : w.everything}</span>
+                  <span>{owners ? owners.join(", ") : "everything"}</span>
                   <span className="soft">
-                    {expires === undefined ? w.never : w.until}{" "}
+                    {expires === undefined ? "no end" : w.until}{" "}
                     {expires === undefined ? "" : <Time at={expires} />}
                     {createdBy === undefined ? "" : `, ${words.now.pausedBy(createdBy)}`}
                   </span>
@@ -51,14 +51,14 @@ export default function Tokens() {
       </Panel>
       {name === undefined ? null : (
         <Confirm
-          title={w.revokeTitle(name)}
+          title={`Revoke ${name}`}
           act={w.revoke}
           danger
           does="tokens.revoke"
           input={{ name }}
           onClose={() => setName(undefined)}
         >
-          <p>{w.revokeHint}</p>
+          <p>It opens nothing from now on, nor do the sessions that it opened.</p>
         </Confirm>
       )}
     </>
@@ -74,8 +74,10 @@ export function NewLink({ owner }: { owner?: string }) {
       <Button onClick={() => setNew(true)}>{w.add}</Button>
       {isNew ? <AskLink owner={owner} onDone={setMade} onClose={() => setNew(false)} /> : null}
       {made ? (
-        <Dialog title={w.made} onClose={() => setMade(undefined)}>
-          <p>{w.once}</p>
+        <Dialog title="The link" onClose={() => setMade(undefined)}>
+          <p>
+            It is not shown again, and holds until its end, or until you revoke it. Whoever has it can read.
+          </p>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long one is scrolled with the keyboard */}
           <pre tabIndex={0}>{`${location.origin}${ROOT}?token=${made.secret}`}</pre>
         </Dialog>
@@ -100,7 +102,7 @@ function AskLink({ owner = "", onDone, onClose }: AskProps) {
   return (
     <Confirm
       title={w.add}
-      act={w.create}
+      act="Create"
       does="tokens.create"
       input={{
         ...{ name, role: "viewer", expires: expires && isoTime(typedTime(expires, zone)) },
@@ -110,8 +112,8 @@ function AskLink({ owner = "", onDone, onClose }: AskProps) {
       onClose={onClose}
     >
       <TextField
-        label={w.name}
-        hint={w.nameHint}
+        label="Name"
+        hint="The person or the place that gets it."
         path="name"
         required
         most={128}
@@ -119,15 +121,22 @@ function AskLink({ owner = "", onDone, onClose }: AskProps) {
         onSet={setName}
       />
       <TextField
-        label={w.owners}
-        hint={w.ownersHint}
+        label="Owners"
+        hint="It shows the tasks of these alone, with spaces between. Empty: everything."
         path="owners"
         of="owner"
         many
         value={owners}
         onSet={setOwners}
       />
-      <TimeField label={w.end(zone)} path="expires" required isAhead value={expires} onSet={setExpires} />
+      <TimeField
+        label={`Until (${zone})`}
+        path="expires"
+        required
+        isAhead
+        value={expires}
+        onSet={setExpires}
+      />
     </Confirm>
   );
 }

@@ -27,8 +27,8 @@ export class Boundary extends Component<Props, { failed: boolean }> {
     if (this.props.onError) return null;
     return (
       <div className="note" data-tone="bad" role="alert">
-        <span>{words.shell.crashed}</span>
-        <Button onClick={() => void reload()}>{words.shell.reload}</Button>
+        <span>This part of the page cannot be shown.</span>
+        <Button onClick={() => void reload()}>Reload</Button>
       </div>
     );
   }

@@ -14,7 +14,7 @@ export function Changed({ of: { before, after, times } }: { of: Preview }) {
     <div className="stack" role="status">
       <FieldTable before={before} after={after} />
       {all.every((at) => old.has(at) && now.has(at)) ? null : (
-        <Scroll label={w.times}>
+        <Scroll label="Next times">
           <table className="plain small diff">
             <TableHead of={w.timeColumns} />
             <tbody>
@@ -43,7 +43,7 @@ export function FieldTable(props: {
 }) {
   const { before, after, columns = w.columns } = props;
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
-  if (fields.length === 0) return <p>{w.same}</p>;
+  if (fields.length === 0) return <p>No field differs.</p>;
   return (
     <table className="plain small stacks">
       <TableHead of={columns} />

@@ -19,7 +19,7 @@ export function CopyAs<Name extends OperationName>({ name, input }: { name: Name
   const { clipboard } = navigator as Partial<Navigator>;
   return (
     <details className="small">
-      <summary>{w.title}</summary>
+      <summary>Copy as command, curl or code</summary>
       <div className="chips">
         <Chips
           names={Object.keys(FORMS) as Form[]}
@@ -28,8 +28,8 @@ export function CopyAs<Name extends OperationName>({ name, input }: { name: Name
           onPick={setForm}
         />
         {clipboard ? (
-          <Button onClick={() => void clipboard.writeText(text).then(() => notify("ok", w.done))}>
-            {w.copy}
+          <Button onClick={() => void clipboard.writeText(text).then(() => notify("ok", "Copied."))}>
+            Copy
           </Button>
         ) : null}
       </div>

@@ -1,9 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
-import { words } from "../words.js";
 import "./curve.css";
-
-const w = words.spread;
+import { counted } from "../words-count.js";
 
 /** The load as it is, and as it would be over it. */
 export function Curve({ of: { step, before, after } }: { of: AnswerTo<"tasks.spread">["curve"] }) {
@@ -16,7 +14,7 @@ export function Curve({ of: { step, before, after } }: { of: AnswerTo<"tasks.spr
         <rect key={i} data-of={name} x={i} y={most - count} width="1" height={count} />
       ),
     );
-  const text = w.most(was, is, duration(step));
+  const text = `At most ${counted(was, "start", "starts")} in ${duration(step)}, then ${is.toLocaleString("en")}.`;
   return (
     <>
       <span>{text}</span>
@@ -30,7 +28,9 @@ export function Curve({ of: { step, before, after } }: { of: AnswerTo<"tasks.spr
         {bars("before", before)}
         {bars("after", after)}
       </svg>
-      <span className="small soft">{w.legend}</span>
+      <span className="small soft">
+        Pale: as it is. Solid: with the jitter. All tasks that the filter matches.
+      </span>
     </>
   );
 }

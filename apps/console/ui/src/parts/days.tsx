@@ -14,7 +14,9 @@ export function Days({ pattern, onEdit }: { pattern: Pattern; onEdit: (to: Patte
   return (
     <>
       <fieldset className="chips">
-        <legend className="small">{week.length + month.length === 0 ? w.eachDay : w.onDays}</legend>
+        <legend className="small">
+          {week.length + month.length === 0 ? "Each day. Choose some:" : "On these days"}
+        </legend>
         {w.weekdays.map((name, day) => (
           <Chip
             key={name}
@@ -27,15 +29,15 @@ export function Days({ pattern, onEdit }: { pattern: Pattern; onEdit: (to: Patte
       </fieldset>
       <div className="pair">
         <Typed
-          label={w.monthDays}
-          hint={w.monthDaysHint}
+          label="Days of the month"
+          hint="For example 1, 15. Instead of weekdays."
           value={month.join(", ")}
           read={daysIn}
           onEdit={(to) => onEdit({ week: to.length > 0 ? [] : week, month: to, times })}
         />
         <Typed
-          label={w.times}
-          hint={w.timesHint}
+          label="Times"
+          hint="For example 09:00, 17:30. Other minutes become another row."
           value={times.join(", ")}
           read={timesIn}
           waits={(to) => withPattern({ cron: "" }, { week, month, times: to }).length > 1}

@@ -87,11 +87,11 @@ export default function DurationPlot({ runs, label }: Props) {
         ],
         series: [
           {
-            label: words.task.startedAt,
+            label: "Started",
             value: (_, at) => (at === null ? words.none : fullTime(at * 1_000, zone)),
           },
-          points(words.task.ended, ok),
-          points(words.task.failed, bad),
+          points("Ended well", ok),
+          points("Failed", bad),
         ],
       },
       [sorted.map(({ at }) => at / 1_000), values(false), values(true)],

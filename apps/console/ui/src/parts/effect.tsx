@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useCall, useLater } from "../lib/query.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 import { Changed } from "./changed.js";
 import { Curve } from "./curve.js";
 import { Time } from "./time.js";
@@ -51,18 +52,24 @@ export function Effect({ of }: { of: Answer }) {
       {moved === undefined ? null : <Moved of={moved} />}
       {total === undefined ? null : (
         <strong>
-          {left === undefined ? w.times(total) : w.again(total)}
+          {left === undefined ? `${counted(total, "time", "times")} in this range.` : w.again(total)}
           {until === undefined ? null : (
             <>
-              {w.overBy} <Time at={until} />.
+              {", over by"} <Time at={until} />.
             </>
           )}
         </strong>
       )}
-      {count === undefined ? null : <strong>{w.concerns(count)}</strong>}
+      {count === undefined ? null : (
+        <strong>
+          {count === 0 ? "This would change no task." : `This concerns ${counted(count, "task", "tasks")}:`}
+        </strong>
+      )}
       <Sample of={sample} count={count ?? 0} />
       {curve === undefined || count === 0 ? null : <Curve of={curve} />}
-      {left ? <span>{w.left(left)}</span> : null}
+      {left ? (
+        <span>{`${counted(left, "failure is", "failures are")} left out: succeeded since, under way, or about to be run again.`}</span>
+      ) : null}
       {refused === undefined || refused.count === 0 ? null : (
         <span>{w.refused(refused.count, refused.sample[0]?.message ?? "")}</span>
       )}
@@ -75,10 +82,10 @@ function Holds({ of: { tasks, starts, until, running, warnings } }: { of: NonNul
   if (warning) return <span>{`${warning.message} ${warning.remedy}`}</span>;
   return (
     <span>
-      {w.tasks(tasks)}
+      {`Concerns ${counted(tasks, "task", "tasks")}`}
       {starts === undefined ? null : (
         <>
-          , {w.starts(starts)} <Time at={until} />
+          , {`${counted(starts, "start", "starts")} until`} <Time at={until} />
         </>
       )}
       {running === 0 ? "" : `; ${w.running(running)}`}
@@ -89,7 +96,7 @@ function Holds({ of: { tasks, starts, until, running, warnings } }: { of: NonNul
 function Moved({ of: { count, sample } }: { of: NonNullable<Answer["moved"]> }) {
   return (
     <>
-      <strong>{w.moved(count)}</strong>
+      <strong>{`${counted(count, "task gets", "tasks get")} another next time${count === 0 ? "." : ":"}`}</strong>
       <ul>
         {sample.map(({ before, after, ...task }) => (
           <li key={taskPath(task)}>
@@ -110,7 +117,7 @@ function Sample({ of, count }: { of: readonly Named[]; count: number }) {
       {of.map((task) => (
         <li key={taskPath(task)}>{shortName(task)}</li>
       ))}
-      {count > of.length ? <li>{w.others(count - of.length)}</li> : null}
+      {count > of.length ? <li>{`and ${counted(count - of.length, "other", "others")}`}</li> : null}
     </ul>
   );
 }

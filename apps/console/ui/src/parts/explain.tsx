@@ -33,7 +33,14 @@ export function Explain({ task, at, onPick }: Props) {
   return (
     <div className="stack">
       <AskForm onPick={onPick} />
-      {at === undefined ? <p className="soft">{words.explain.hint}</p> : <Answer {...{ task, at, onPick }} />}
+      {at === undefined ? (
+        <p className="soft">
+          Click on a tick, or on an empty place between them, and learn why the task did or did not run then.
+          With the keyboard: the arrow keys.
+        </p>
+      ) : (
+        <Answer {...{ task, at, onPick }} />
+      )}
     </div>
   );
 }
@@ -49,7 +56,7 @@ function AskForm({ onPick }: { onPick: (at: number) => void }) {
   return (
     <form className="inline" onSubmit={ask}>
       <label className="inline">
-        <span>{words.explain.time(zone)}</span>
+        <span>{`A time (${zone})`}</span>
         <input
           className="input"
           type="datetime-local"
@@ -59,7 +66,7 @@ function AskForm({ onPick }: { onPick: (at: number) => void }) {
           onChange={(event) => setText(event.target.value)}
         />
       </label>
-      <Button type="submit">{words.explain.ask}</Button>
+      <Button type="submit">Explain</Button>
     </form>
   );
 }
@@ -113,7 +120,7 @@ export function Answer({ task, at, onPick }: Props & { at: number }) {
                 {([nearest.before, nearest.after] as const).map((near, i) =>
                   near === undefined ? null : (
                     <button key={near} type="button" className="chip" onClick={() => onPick(near)}>
-                      {i === 0 ? words.explain.before : words.explain.after} <Time at={near} />
+                      {i === 0 ? "The one before:" : "The one after:"} <Time at={near} />
                     </button>
                   ),
                 )}

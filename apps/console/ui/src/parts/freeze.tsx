@@ -25,16 +25,16 @@ function When({ freeze: { active, activeUntil, from, until, humanized, length } 
   if (humanized !== undefined) {
     return (
       <>
-        {w.recurring(length === undefined ? "" : duration(length))} <Prose of={humanized} />
+        {`for ${length === undefined ? "" : duration(length)} each,`} <Prose of={humanized} />
       </>
     );
   }
   const end = active ? activeUntil : until;
   return (
     <>
-      {active ? w.since : w.from} <Time at={from} />
+      {active ? "since" : "from"} <Time at={from} />
       {end === undefined ? (
-        ` ${w.untilLifted}`
+        ` until it is lifted`
       ) : (
         <>
           {" "}
@@ -51,11 +51,11 @@ export function FreezeRows({ of }: { of: readonly FreezeView[] }) {
   const [lifting, setLifting] = useState<FreezeView | undefined>();
   return (
     <>
-      <Rows of={of} none={w.none}>
+      <Rows of={of} none="Nothing is frozen.">
         {(freeze) => (
           <li key={freeze.id}>
             <strong className="any">{scopeText(freeze)}</strong>
-            <Badge tone={freeze.active ? "warn" : "none"}>{freeze.active ? w.holds : w.later}</Badge>
+            <Badge tone={freeze.active ? "warn" : "none"}>{freeze.active ? "in force" : "to come"}</Badge>
             <span className="soft">
               <When freeze={freeze} />
               {freeze.by === undefined ? "" : ` · ${freeze.by}`}
@@ -71,14 +71,17 @@ export function FreezeRows({ of }: { of: readonly FreezeView[] }) {
       </Rows>
       {lifting === undefined ? null : (
         <Confirm
-          title={w.liftTitle(scopeText(lifting))}
+          title={`Lift the freeze: ${scopeText(lifting)}`}
           act={w.lift}
           does="freezes.delete"
           input={{ id: lifting.id }}
           says={w.lifted}
           onClose={() => setLifting(undefined)}
         >
-          <p>{w.liftHint}</p>
+          <p>
+            Schedules go on with their next time. Single times, retries and backfills that were held go on
+            now.
+          </p>
         </Confirm>
       )}
     </>
@@ -96,7 +99,7 @@ export function FrozenNotes({ task }: { task: Task }) {
   return its.map((freeze) => (
     <p key={freeze.id} className="note" data-tone="warn">
       <span>
-        {freeze.active ? words.task.frozenNow(scopeText(freeze)) : words.task.frozenLater(scopeText(freeze))},{" "}
+        {freeze.active ? `Frozen: ${scopeText(freeze)}` : `To be frozen: ${scopeText(freeze)}`},{" "}
         <When freeze={freeze} />
         {freeze.by === undefined ? "" : `, ${words.now.pausedBy(freeze.by)}`}
         {freeze.note === undefined ? "" : `: ${freeze.note}`}
@@ -146,16 +149,16 @@ export function NewFreeze({ tasks, owner = "", onClose }: NewProps) {
   const isNamed = tasks !== undefined || scope === "all" || name !== "";
   return (
     <Confirm
-      title={w.newTitle}
+      title="Freeze tasks"
       act={w.freeze}
       does="freezes.put"
       input={{ ...what, ...when, ...(note && { note }) }}
       shows={isNamed && (kind === "once" || length !== "")}
-      says={w.frozen}
+      says="The freeze holds."
       onClose={onClose}
     >
-      <p>{w.hint}</p>
-      {tasks ? null : <ScopeField label={w.scope} scopes={w.scopes} value={scope} onSet={setScope} />}
+      <p>What falls due meanwhile is skipped with the reason frozen. Open runs go on.</p>
+      {tasks ? null : <ScopeField label="What" scopes={w.scopes} value={scope} onSet={setScope} />}
       {tasks || scope === "all" ? null : (
         <TextField
           label={w.scopes[scope]}
@@ -184,8 +187,8 @@ export function NewFreeze({ tasks, owner = "", onClose }: NewProps) {
         <>
           <Days pattern={begins} onEdit={setBegins} />
           <TextField
-            label={w.length}
-            hint={w.lengthHint(zone)}
+            label="Each takes"
+            hint={`For example 2h. Windows begin at the times above (${zone}).`}
             path="for"
             required
             value={length}
@@ -193,7 +196,7 @@ export function NewFreeze({ tasks, owner = "", onClose }: NewProps) {
           />
         </>
       )}
-      <TextField label={w.note} value={note} onSet={setNote} />
+      <TextField label="Note" value={note} onSet={setNote} />
     </Confirm>
   );
 }

@@ -4,6 +4,7 @@ import { shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { Scroll } from "./page.js";
 import "./heat-map.css";
+import { counted } from "../words-count.js";
 
 const w = words.load;
 const MINUTE = 60_000;
@@ -24,8 +25,9 @@ export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick,
   const limits = limitsOf(counts);
   const peaks = new Set(busiest.map(({ at }) => at));
   const text = [
-    w.total(total, tasks),
-    most && w.most(most.count, shortTime(most.at, zone, now), counts.filter((n) => n === most.count).length),
+    `${counted(total, "start", "starts")} of ${counted(tasks, "task", "tasks")}`,
+    most &&
+      `most in one minute: ${most.count.toLocaleString("en")}, ${counts.filter((n) => n === most.count).length === 1 ? "at" : `in ${counts.filter((n) => n === most.count).length.toLocaleString("en")} minutes, the first at`} ${shortTime(most.at, zone, now)}`,
   ];
   return (
     <div className="body stack">
@@ -34,7 +36,7 @@ export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick,
         <table className="heat">
           <thead>
             <tr className="small soft">
-              <th scope="col">{w.hour}</th>
+              <th scope="col">Hour</th>
               <th scope="col" className="minutes">
                 <span>:00</span>
                 <span>:15</span>
@@ -42,7 +44,7 @@ export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick,
                 <span>:45</span>
               </th>
               <th scope="col" className="right">
-                {w.sum}
+                Sum
               </th>
             </tr>
           </thead>
@@ -98,7 +100,7 @@ function Scale({ limits }: { limits: readonly number[] }) {
   const shown = [0, ...limits];
   return (
     <p className="inline small soft">
-      {w.scale}:
+      Starts a minute:
       {shown.map((limit, level) => {
         const least = level === 0 ? 0 : (shown[level - 1] ?? 0) + 1;
         if (least > limit) return null;

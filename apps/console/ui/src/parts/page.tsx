@@ -52,7 +52,7 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() =>
       {code ? <code className="small">{code}</code> : null}
       {onRetry ? (
         <Button look="plain" onClick={() => void onRetry()}>
-          {words.shell.tryAgain}
+          Try again
         </Button>
       ) : null}
     </div>
@@ -96,7 +96,7 @@ export function Loaded<T>({
           </>
         ) : (
           <div className="loading" role="status">
-            <span className="unseen">{words.loading}</span>
+            <span className="unseen">Loading…</span>
           </div>
         )}
       </>

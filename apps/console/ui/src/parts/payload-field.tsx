@@ -35,9 +35,9 @@ export function PayloadField({ queue, type, hint, value, onEdit }: Props) {
       <legend>{w.fields.payload}</legend>
       {fields ? <Fields of={fields} payload={value as Payload} onEdit={onEdit} /> : null}
       {schema && "maxProperties" in schema && schema.maxProperties === 0 ? (
-        <p className="small soft">{w.noPayload}</p>
+        <p className="small soft">This type takes no payload.</p>
       ) : null}
-      <JsonField label={w.payloadJson} hint={hint} path="payload" value={value} onEdit={onEdit} />
+      <JsonField label="As JSON" hint={hint} path="payload" value={value} onEdit={onEdit} />
     </fieldset>
   );
 }
@@ -73,18 +73,18 @@ function One({ field, payload, onEdit }: Omit<FieldsProps, "of"> & { field: Form
     onChange: ({ target }: { target: { value: string } }) => set(target.value),
   };
   return (
-    <Field label={required ? name : w.optional(name)} hint={hint} path={["payload", ...path].join(".")}>
+    <Field label={required ? name : `${name} (optional)`} hint={hint} path={["payload", ...path].join(".")}>
       {kind === "choice" ? (
         <select {...props}>
           {required && value !== undefined ? null : <option value="" />}
           {choices.map((choice) => (
             <option key={JSON.stringify(choice)} value={JSON.stringify(choice)}>
-              {typeof choice === "boolean" ? (choice ? w.yes : w.no) : String(choice)}
+              {typeof choice === "boolean" ? (choice ? "yes" : "no") : String(choice)}
             </option>
           ))}
         </select>
       ) : kind === "texts" ? (
-        <textarea {...props} placeholder={w.onePerLine} />
+        <textarea {...props} placeholder="One per line" />
       ) : (
         <input {...props} {...(kind === "number" ? { type: "number", step: "any" } : {})} />
       )}

@@ -1,11 +1,10 @@
 import type { InputTo } from "@carillon/ops";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { words } from "../words.js";
+import { counted } from "../words-count.js";
 import { Confirm, Field } from "./confirm.js";
 import { notify } from "./notices.js";
 
-const w = words.replay;
 type Runs = Omit<InputTo<"runs.replayMany">, "perMinute" | "key" | "dryRun">;
 
 /** Runs runs again at a pace, and shows before how many and until when. Leads to the progress. */
@@ -18,18 +17,18 @@ export function ReplayDialog({ title, of, onClose }: { title: string; of: Runs; 
   return (
     <Confirm
       title={title}
-      act={w.act}
+      act="Run again"
       does="runs.replayMany"
       input={{ ...of, perMinute, key }}
       shows={perMinute > 0 && "first"}
       onDone={({ total, batch }) => {
-        notify("ok", w.done(total));
+        notify("ok", `${counted(total, "run is", "runs are")} run again.`);
         if (batch !== undefined) navigate(`/backfills?batch=${batch}`);
       }}
       onClose={onClose}
     >
-      <p>{w.hint}</p>
-      <Field label={w.perMinute} path="perMinute">
+      <p>Each keeps its nominal time and its payload. It waits for a run of its task that is in its way.</p>
+      <Field label="Runs a minute, of all tasks together" path="perMinute">
         <input
           className="input"
           type="number"

@@ -27,7 +27,7 @@ export function RunRows({ runs, withTask, selection }: Props) {
             {selection === undefined ? null : (
               <input
                 type="checkbox"
-                aria-label={words.replay.select(shortName(task))}
+                aria-label={`Select the run of ${shortName(task)}`}
                 checked={selection.has(run)}
                 onChange={() => selection.toggle(run)}
               />
@@ -42,7 +42,7 @@ export function RunRows({ runs, withTask, selection }: Props) {
               </Link>
             ) : null}
             {trigger === "schedule" ? null : <Badge>{words.triggers[trigger]}</Badge>}
-            {attempts > 1 ? <span className="soft small">{words.runs_.attempts(attempts)}</span> : null}
+            {attempts > 1 ? <span className="soft small">{`${attempts} attempts`}</span> : null}
             <span className="end soft">
               {started === undefined ? "" : duration(Math.max(0, (finished ?? now) - started))}{" "}
               {finished === undefined ? null : (

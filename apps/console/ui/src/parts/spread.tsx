@@ -1,9 +1,6 @@
 import { useState } from "react";
-import { words } from "../words.js";
 import { Confirm, TextField } from "./confirm.js";
 import { notifyOfMany } from "./notices.js";
-
-const w = words.spread;
 
 interface Props {
   /** The start of the minute. */
@@ -19,15 +16,22 @@ export function SpreadDialog({ at, filter, jitter: proposed, onClose }: Props) {
   const [jitter, setJitter] = useState(proposed);
   return (
     <Confirm
-      title={w.title}
-      act={w.act}
+      title="Spread the starts of this minute"
+      act="Spread"
       does="tasks.spread"
       input={{ ...filter, at, jitter }}
       shows={jitter !== "" && "first"}
       onDone={(done) => notifyOfMany("spread", done)}
       onClose={onClose}
     >
-      <TextField label={w.jitter} hint={w.hint} path="jitter" value={jitter} required onSet={setJitter} />
+      <TextField
+        label="Jitter"
+        hint="Each of these tasks starts up to this time later, by its name. Those that have a jitter, or start again within twice this time, stay as they are."
+        path="jitter"
+        value={jitter}
+        required
+        onSet={setJitter}
+      />
     </Confirm>
   );
 }

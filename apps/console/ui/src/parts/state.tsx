@@ -39,7 +39,7 @@ export function RunBadge({ run }: { run: { state: string; outcome?: Outcome | un
 }
 
 export function TaskBadge({ state, openRuns }: TaskLike) {
-  if (openRuns?.running) return <Badge tone="run">{words.taskStates.running}</Badge>;
+  if (openRuns?.running) return <Badge tone="run">running</Badge>;
   return <Badge tone={state === "paused" ? "warn" : "none"}>{words.taskStates[state]}</Badge>;
 }
 

@@ -56,7 +56,7 @@ export function TickTrack({ ticks, range, onPick, picked }: Props) {
       <div
         role="slider"
         tabIndex={0}
-        aria-label={`${words.ticks.track}. ${summary(ticks)}`}
+        aria-label={`Planned and actual times; the arrow keys go from one to the next. ${summary(ticks)}`}
         aria-valuemin={0}
         aria-valuemax={Math.max(0, ticks.length - 1)}
         aria-valuenow={Math.max(0, here)}
@@ -102,7 +102,7 @@ export function TickTrack({ ticks, range, onPick, picked }: Props) {
       </div>
       <p className="ends small soft">
         <span>{shortTime(from, zone, now)}</span>
-        <span>{words.ticks.legend}</span>
+        <span>above: planned times, hollow if skipped, dotted if to come; below: when it ran</span>
         <span>{shortTime(to, zone, now)}</span>
       </p>
     </div>

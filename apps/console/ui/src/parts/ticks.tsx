@@ -33,14 +33,14 @@ export function share({ started, finished }: Tick): number {
 
 export function tickText(tick: Tick, zone: string, now: number): string {
   const at = shortTime(tick.nominal, zone, now);
-  if (tick.state === "planned" || tick.state === "held") return words.ticks.planned(at);
-  if (tick.state === "skipped") return words.ticks.skipped(at, tick.reason ?? "");
-  if (tick.outcome === undefined) return words.ticks.open(at);
+  if (tick.state === "planned" || tick.state === "held") return `${at}: planned`;
+  if (tick.state === "skipped") return `${at}: skipped (${tick.reason ?? ""})`;
+  if (tick.outcome === undefined) return `${at}: not over yet`;
   const took =
     tick.started === undefined || tick.finished === undefined
       ? undefined
       : duration(tick.finished - tick.started);
-  return words.ticks.ended(at, words.outcomes[tick.outcome], took);
+  return `${at}: ${words.outcomes[tick.outcome]}${took === undefined ? "" : ` in ${took}`}`;
 }
 
 /** Text alternative of a strip. */

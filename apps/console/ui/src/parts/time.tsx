@@ -1,6 +1,5 @@
 import { relative } from "@carillon/ops/words";
 import { fullTime, isoTime, shortTime, useNow, useZone } from "../lib/time.js";
-import { words } from "../words.js";
 
 /** A time of day, with the full time and UTC in its title. `after`: the time that stands before it; the day is left out if it is the same. */
 export function Time({ at, after }: { at: number; after?: number }) {
@@ -43,5 +42,5 @@ export function Prose({ of }: { of: string }) {
 
 /** A schedule in words, without what its title has too. */
 export function ScheduleText({ of }: { of: string }) {
-  return <Prose of={of.replace(words.fromEpoch, "")} />;
+  return <Prose of={of.replace(", counted from the Unix epoch", "")} />;
 }

@@ -89,7 +89,7 @@ function Shell({ me }: { me: Me }) {
   return (
     <div className="shell">
       <a className="skip" href={`${location}#main`} onClick={(event) => focusMain(event, main.current)}>
-        {words.shell.skip}
+        Skip to the content
       </a>
       <aside className="side" aria-label={words.product} data-open={menu || undefined}>
         <Link href="/" className="brand">
@@ -98,12 +98,12 @@ function Shell({ me }: { me: Me }) {
         </Link>
         <Nav onGo={() => setMenu(false)} />
         <div className="foot">
-          <p className="small soft any">{words.shell.signedIn(me.name, me.namespace)}</p>
+          <p className="small soft any">{`${me.name} · ${me.namespace}`}</p>
           <Settings />
           {me.signsIn ? (
             <form method="post" action={`${ROOT}logout`}>
               <Button type="submit" look="plain">
-                {words.shell.signOut}
+                Sign out
               </Button>
             </form>
           ) : null}
@@ -112,7 +112,7 @@ function Shell({ me }: { me: Me }) {
       <div className="stage">
         <header className="bar">
           <Button look="nav-open" aria-expanded={menu} onClick={() => setMenu(!menu)}>
-            {words.shell.menu}
+            Menu
           </Button>
           <Search />
           <Button
@@ -129,7 +129,7 @@ function Shell({ me }: { me: Me }) {
             data-live={live}
             title={words.shell.liveHints[String(live) as "true"]}
           >
-            {live ? words.shell.live : words.shell.polls}
+            {live ? "live" : "every 5 s"}
           </span>
           <Button
             look="icon"
@@ -145,10 +145,10 @@ function Shell({ me }: { me: Me }) {
             <p className="note" data-tone="bad" role="alert">
               {words.shell[contact]}{" "}
               {contact === "unreachable" ? (
-                words.shell.triesAgain
+                "This page may be out of date; it tries again by itself."
               ) : (
                 <a href={ROOT} target="_blank" rel="noreferrer">
-                  {words.shell.signIn}
+                  Sign in
                 </a>
               )}
             </p>
@@ -161,7 +161,7 @@ function Shell({ me }: { me: Me }) {
                 </Route>
               ))}
               <Route>
-                <PageHead title={words.shell.notFound} />
+                <PageHead title="This page does not exist." />
               </Route>
             </Switch>
           </Boundary>

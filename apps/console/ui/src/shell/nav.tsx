@@ -2,7 +2,6 @@ import { Link, useLocation } from "wouter";
 import { ROOT } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { navOf } from "../pages.js";
-import { words } from "../words.js";
 
 /** The pages, and Bull Board. */
 export function Nav({ onGo }: { onGo: () => void }) {
@@ -10,7 +9,7 @@ export function Nav({ onGo }: { onGo: () => void }) {
   const [location] = useLocation();
   const isCurrent = (path: string) => (path === "/" ? location === "/" : location.startsWith(path));
   return (
-    <nav className="nav" aria-label={words.shell.navigation}>
+    <nav className="nav" aria-label="Pages">
       <ul>
         {navOf(me).map(({ path, nav, gap }) => (
           <li key={path} className={gap ? "gap" : undefined}>
@@ -21,7 +20,7 @@ export function Nav({ onGo }: { onGo: () => void }) {
         ))}
         {me.bullBoard === undefined ? null : (
           <li>
-            <a href={`${ROOT}${me.bullBoard}`}>{words.shell.bullBoard}</a>
+            <a href={`${ROOT}${me.bullBoard}`}>Bull Board</a>
           </li>
         )}
       </ul>

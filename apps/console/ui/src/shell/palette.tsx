@@ -7,6 +7,7 @@ import { navOf } from "../pages.js";
 import { Dialog } from "../parts/dialog.js";
 import { useSuggestions } from "../parts/name-input.js";
 import { words } from "../words.js";
+import { counted } from "../words-count.js";
 
 const w = words.palette;
 /** Most entries of each kind that the server knows. */
@@ -94,7 +95,7 @@ export default function Palette({ typed, onClose }: { typed: RefObject<string>; 
         ))}
       </div>
       <p className="soft small" role="status">
-        {w.found(entries.length)}
+        {entries.length === 0 ? "Nothing has this in its name." : counted(entries.length, "entry", "entries")}
       </p>
     </Dialog>
   );

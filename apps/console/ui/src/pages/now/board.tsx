@@ -18,6 +18,7 @@ import {
 } from "./scale.js";
 import { Why } from "./why.js";
 import "./now.css";
+import { counted } from "../../words-count.js";
 
 const w = words.now;
 /** A move of the pointer that is a drag, in px. */
@@ -43,7 +44,7 @@ export function Board({ board, width: whole, view, set }: Props) {
   const [drag, setDrag] = useState<{ start: number; end: number } | undefined>();
   const [active, setActive] = useState(0);
   const list = useRef<HTMLOListElement>(null);
-  if (rows.length === 0) return <Empty>{w.empty}</Empty>;
+  if (rows.length === 0) return <Empty>There is no task yet.</Empty>;
   const range =
     drag ??
     (view.from !== undefined && view.to !== undefined ? { start: view.from, end: view.to } : undefined);
@@ -108,7 +109,7 @@ export function Board({ board, width: whole, view, set }: Props) {
                 <div
                   role="slider"
                   tabIndex={i === Math.min(active, rows.length - 1) ? 0 : -1}
-                  aria-label={`${row.name || w.untagged}: ${cellText(row.cells)}. ${w.keys}`}
+                  aria-label={`${row.name || w.untagged}: ${cellText(row.cells)}. Arrow keys move, Enter explains, Shift chooses a range.`}
                   aria-valuemin={0}
                   aria-valuemax={Math.round((to - from) / step) - 1}
                   aria-valuenow={Math.floor(((isPicked ? view.at! : now) - from) / step)}
@@ -159,17 +160,19 @@ export function Board({ board, width: whole, view, set }: Props) {
         })}
       </ol>
       <Chart
-        name={w.ended}
+        name="Ended"
         values={board.ended}
         text={(n) => words.runs(n)}
         {...scale}
         now={now}
         board={board}
       />
-      <Chart name={w.lateness} values={board.lateMs} text={duration} {...scale} now={now} board={board} />
+      <Chart name="Delay" values={board.lateMs} text={duration} {...scale} now={now} board={board} />
       <div className="foot stack">
         <Legend />
-        {hidden === 0 ? null : <p className="small soft">{w.hidden(hidden)}</p>}
+        {hidden === 0 ? null : (
+          <p className="small soft">{`${counted(hidden, "more row", "more rows")}, with less to see.`}</p>
+        )}
         <Table board={board} />
       </div>
     </div>
@@ -195,7 +198,7 @@ function placeText(
 ): string {
   const i = Math.floor((at - from) / step);
   const start = from + i * step;
-  const times = w.fromTo(shortTime(start, zone, now), shortTime(start + step, zone, now));
+  const times = `${shortTime(start, zone, now)} to ${shortTime(start + step, zone, now)}`;
   return `${times}: ${cellText(cells.filter((cell) => cell.i === i))}`;
 }
 

@@ -48,7 +48,7 @@ export function Axis({
         ))}
         <line className="now" x1={x(now)} x2={x(now)} y1="16" y2="34" />
         <text className="now" x={x(now)} y="12" textAnchor="middle">
-          {w.now(shortTime(now, zone, now))}
+          {`now, ${shortTime(now, zone, now)}`}
         </text>
       </svg>
     </div>
@@ -152,7 +152,7 @@ export function Chart({ name, values, text, x, width, now, board: { from, to, st
 export function Table({ board: { rows, by } }: { board: BoardData }) {
   return (
     <details>
-      <summary className="small soft">{w.table}</summary>
+      <summary className="small soft">As a table</summary>
       <div className="scroll">
         <table className="plain small">
           <TableHead of={[w.by[by], ...MARKS.map((mark) => w.marks[mark])]} />

@@ -125,7 +125,7 @@ export function Patterns() {
 /** Each mark with its name. */
 export function Legend() {
   return (
-    <ul className="board-legend small soft" aria-label={w.legend}>
+    <ul className="board-legend small soft" aria-label="Marks: planned above the line, actual below it">
       {MARKS.map((mark) => (
         <li key={mark}>
           <svg width="12" height="14" aria-hidden="true" className="strip">

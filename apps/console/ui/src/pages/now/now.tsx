@@ -4,6 +4,7 @@ import { useCall } from "../../lib/query.js";
 import { useNow } from "../../lib/time.js";
 import { Loaded, PageHead, Panel } from "../../parts/page.js";
 import { words } from "../../words.js";
+import { counted } from "../../words-count.js";
 import { Board } from "./board.js";
 import { type BoardView, spanOf, useWidth } from "./scale.js";
 import { Truth } from "./truth.js";
@@ -55,8 +56,10 @@ export function Now() {
   };
   const title = (
     <>
-      {w.board}
-      {board.data === undefined ? null : <span className="unseen">, {w.rows(board.data.rows.length)}</span>}
+      Planned and actual
+      {board.data === undefined ? null : (
+        <span className="unseen">, {counted(board.data.rows.length, "row", "rows")}</span>
+      )}
     </>
   );
   return (
@@ -96,9 +99,9 @@ function Sums({ of: { sums } }: { of: AnswerTo<"occurrences.board"> }) {
   const counts = useCall("tasks.counts", {}, { every: OFTEN });
   const { all = 0, failing = 0, overdue = 0, states } = counts.data ?? {};
   const links = [
-    [w.failing(failing), "/tasks?filter=failing", failing],
-    [w.overdue(overdue), "/tasks?filter=overdue&sort=next", overdue],
-    [w.paused(states?.paused ?? 0), "/tasks?filter=paused", states?.paused],
+    [`${failing.toLocaleString("en")} failing`, "/tasks?filter=failing", failing],
+    [`${overdue.toLocaleString("en")} overdue`, "/tasks?filter=overdue&sort=next", overdue],
+    [`${(states?.paused ?? 0).toLocaleString("en")} paused`, "/tasks?filter=paused", states?.paused],
   ] as const;
   return (
     <p className="board-sums">
@@ -112,7 +115,9 @@ function Sums({ of: { sums } }: { of: AnswerTo<"occurrences.board"> }) {
           <strong>{sums[name].toLocaleString("en")}</strong> {w.sums[name]}
         </span>
       ))}
-      {sums.read < sums.ended ? <span className="soft">{w.sampled(sums.read)}</span> : null}
+      {sums.read < sums.ended ? (
+        <span className="soft">{`from ${sums.read.toLocaleString("en")} of them, evenly over the time`}</span>
+      ) : null}
       {counts.data === undefined ? null : (
         <span className="end inline">
           <Link href="/tasks">{words.tasks(all)}</Link>

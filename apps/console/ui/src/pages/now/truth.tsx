@@ -8,6 +8,7 @@ import { Loaded } from "../../parts/page.js";
 import type { Tone } from "../../parts/state.js";
 import { Relative } from "../../parts/time.js";
 import { words } from "../../words.js";
+import { counted } from "../../words-count.js";
 
 type Status = AnswerTo<"health.status">;
 type StatusReason = Status["reasons"][number];
@@ -51,9 +52,13 @@ export function Truth() {
           <div className="note" data-tone={TONES[state]}>
             <p>
               <strong>
-                {state === "on-time" ? w.onTime : state === "behind" ? w.behind(duration(behind)) : w.stopped}
+                {state === "on-time"
+                  ? "Everything is on time"
+                  : state === "behind"
+                    ? `Behind by ${duration(behind)}`
+                    : "Some work stands still"}
               </strong>{" "}
-              <span className="soft">{w.counts(nodes.alive, nodes.ready, workers.alive)}</span>
+              <span className="soft">{`${nodes.ready} of ${counted(nodes.alive, "node", "nodes")} ready, ${counted(workers.alive, "worker", "workers")}`}</span>
             </p>
             <Causes of={foldedOf(reasons)} look="stack" />
           </div>
@@ -92,7 +97,7 @@ function Causes({ of, look }: { of: readonly Cause[]; look: string }) {
           <Reason of={cause} />
           {symptoms.length === 0 ? null : (
             <details>
-              <summary className="small soft">{w.symptoms(symptoms.length)}</summary>
+              <summary className="small soft">{`and what follows from it (${symptoms.length})`}</summary>
               {symptoms.map((one) => (
                 <p key={JSON.stringify(one)}>
                   <Reason of={one} />

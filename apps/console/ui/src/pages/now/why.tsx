@@ -29,7 +29,7 @@ export function Why({ board: { from, step, by }, row, at, set }: Props) {
   const start = from + Math.floor((at - from) / step) * step;
   const cell = { from: start, to: start + step };
   return (
-    <section className="why" aria-label={w.why}>
+    <section className="why" aria-label="Why">
       <Button
         look="icon"
         aria-label={w.close}

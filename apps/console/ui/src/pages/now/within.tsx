@@ -34,25 +34,31 @@ export function Within({
     <section className="stack" aria-labelledby="within">
       <div className="inline">
         <h2 id="within">
-          <Time at={start} /> – {range === undefined ? w.untilNow : <Time at={end} after={start} />}
+          <Time at={start} /> – {range === undefined ? "now" : <Time at={end} after={start} />}
         </h2>
         {range === undefined ? (
-          <span className="small soft">{w.dragHint}</span>
+          <span className="small soft">Drag over the board to choose a time.</span>
         ) : (
           <>
             <Button look="plain" onClick={() => set({ from: undefined, to: undefined })}>
-              {w.wholePast}
+              Show all of the past
             </Button>
-            <Link href={`/runs?filter=failed&from=${range.from}&to=${range.to}`}>{w.replayFailed}</Link>
+            <Link href={`/runs?filter=failed&from=${range.from}&to=${range.to}`}>
+              Failed runs, to run again
+            </Link>
           </>
         )}
       </div>
       <Loaded of={shown}>
         {({ runs, skips, sums }) => (
           <div className="panels even">
-            <Runs title={w.lists.failed(sums.failed)} of={runs.failed} none={w.none.failed} />
-            <Panel title={w.lists.skips(sums.skipped + sums.missed)}>
-              <Rows of={skips} none={w.none.skips}>
+            <Runs
+              title={`Failures (${sums.failed.toLocaleString("en")})`}
+              of={runs.failed}
+              none="No run failed."
+            />
+            <Panel title={`Skips (${(sums.skipped + sums.missed).toLocaleString("en")})`}>
+              <Rows of={skips} none="Nothing was skipped.">
                 {({ task, reason, from, to }) => (
                   <Row
                     key={`${taskPath(task)} ${from}`}
@@ -73,8 +79,8 @@ export function Within({
                 )}
               </Rows>
             </Panel>
-            <Runs title={w.lists.slowest} of={runs.slowest} none={w.none.runs} />
-            <Runs title={w.lists.newest(sums.ended)} of={runs.newest} none={w.none.runs} />
+            <Runs title="Slowest" of={runs.slowest} none={w.none.runs} />
+            <Runs title={`Runs (${sums.ended.toLocaleString("en")})`} of={runs.newest} none={w.none.runs} />
             <Changes from={start} to={range?.to} />
           </div>
         )}
@@ -104,10 +110,10 @@ function Runs({ title, of, none }: { title: string; of: readonly OnBoard[]; none
 function Changes(range: { from: number; to: number | undefined }) {
   const changes = useCall("changes.list", { ...range, limit: 8 });
   return (
-    <Panel title={w.lists.changes} end={<Link href="/changes">{words.more}</Link>}>
+    <Panel title="Changes" end={<Link href="/changes">{words.more}</Link>}>
       <Loaded of={changes}>
         {({ changes }) => (
-          <Rows of={changes} none={w.none.changes}>
+          <Rows of={changes} none="Nothing was changed.">
             {({ id, at, kind, by, scope, count }) => (
               <li key={id}>
                 <Badge>{kind}</Badge>
