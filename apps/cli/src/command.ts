@@ -1,8 +1,7 @@
 import { hostname, userInfo } from "node:os";
 import type { Operator } from "@carillon/ops";
 import type { Client, TaskRef } from "@carillon/sdk";
-import { Command as Base, InvalidArgumentError } from "commander";
-import { conditionOptions } from "./commands/conditions.js";
+import { Command as Base, InvalidArgumentError, Option } from "commander";
 import { misuse } from "./failure.js";
 import type { Io } from "./io.js";
 import type { Output } from "./output.js";
@@ -17,6 +16,10 @@ export interface Globals {
   owner?: string;
   json?: boolean;
 }
+
+/** The options of a command that a function makes. */
+export type OptionsOf<Make extends (...args: never[]) => unknown> =
+  ReturnType<Make> extends Command<infer Options> ? Options : never;
 
 /** Adds one command to the program. */
 export type Register = (program: Command, out: Output) => void;
@@ -65,8 +68,20 @@ export interface Use<Options extends Globals = Globals> {
   readonly options: Options;
 }
 
-/** A command, and the output that it answers to. */
-export class Command extends Base {
+/** `-n, --dry-run <x>` as the name of its value, `dryRun`. */
+type NameOf<Flags extends string> = Flags extends `${string}--${infer Long}`
+  ? Long extends `no-${infer Name}`
+    ? Name
+    : Camel<Long extends `${infer Name} ${string}` ? Name : Long>
+  : never;
+type Camel<Name extends string> = Name extends `${infer First}-${infer Rest}`
+  ? `${First}${Capitalize<Camel<Rest>>}`
+  : Name;
+type Given<Flags extends string> = Flags extends `${string}<${string}` ? string : boolean;
+type Reader<Value> = ((text: string, before: Value) => Value) | readonly Value[];
+
+/** A command, and the output that it answers to. Its options are known by their flags. */
+export class Command<Options extends Globals = Globals> extends Base {
   readonly #out: Output;
 
   constructor(name: string, out: Output) {
@@ -83,6 +98,30 @@ export class Command extends Base {
     return this.command(name).summary(summary).description(description);
   }
 
+  /** Adds an option. @param read makes a value of the text, or lists the values allowed */
+  flag<Flags extends string, const Value = Given<Flags>>(flags: Flags, about: string, read?: Reader<Value>) {
+    return this.addOption(optionOf(flags, about, read)) as unknown as Command<
+      Options & { [Name in NameOf<Flags>]?: Value }
+    >;
+  }
+
+  /** Adds an option that must be given, or has a default. */
+  needs<Flags extends string, const Value = string>(
+    flags: Flags,
+    about: string,
+    { read, otherwise }: { read?: Reader<Value>; otherwise?: NoInfer<Value> } = {},
+  ) {
+    const option = optionOf(flags, about, read).default(otherwise).makeOptionMandatory();
+    return this.addOption(option) as unknown as Command<Options & { [Name in NameOf<Flags>]: Value }>;
+  }
+
+  /** Does something that has more than one answer. @param act gets the options, and the arguments of the command */
+  does<Args extends readonly unknown[]>(act: (options: Options, ...args: Args) => Promise<void>): this {
+    return this.action((...given: unknown[]) =>
+      act(this.optsWithGlobals<Options>(), ...(given.slice(0, -2) as unknown as Args)),
+    );
+  }
+
   /**
    * Asks and prints the answer: with `--json` as it is, which is the answer of the HTTP API too, else as the text that `words`
    * makes of it.
@@ -90,7 +129,7 @@ export class Command extends Base {
    * @param ask gets the arguments of the command
    * @param more `unbound`: `--owner` selects, so hints may name other owners
    */
-  answer<Answer extends object, Options extends Globals, Args extends readonly unknown[]>(
+  answer<Answer extends object, Args extends readonly unknown[]>(
     ask: (use: Use<Options>, ...args: Args) => Promise<Answer>,
     words: (answer: Answer, args: Args, options: Options) => string,
     { unbound, ...more }: { readonly unbound?: true; readonly maxPayloadBytes?: number } = {},
@@ -122,6 +161,12 @@ export async function noteIfEmpty(client: Client, out: Output): Promise<void> {
   out.note(`nothing is stored in the namespace ${client.namespace}.${elsewhere}`);
 }
 
+function optionOf<Value>(flags: string, about: string, read: Reader<Value> | undefined): Option {
+  const option = new Option(flags, about);
+  if (typeof read === "function") return option.argParser(read);
+  return read === undefined ? option : option.choices(read as readonly string[]);
+}
+
 /** The user of this machine, as the author of changes. */
 function author(env: Io["env"]): string {
   return `${env.USER || env.LOGNAME || systemUser()}@${hostname()}`.slice(0, 500);
@@ -150,8 +195,13 @@ export function taskRef(
 }
 
 /** For commander: an option that may be given several times. */
-export function collect(value: string, before: string[] = []): string[] {
-  return [...before, value];
+export function collect<Word extends string = string>(value: string, before: Word[] = []): Word[] {
+  return [...before, value as Word];
+}
+
+/** For commander: a text of some words, which the operation checks. */
+export function word<Word extends string>(text: string): Word {
+  return text as Word;
 }
 
 /** For commander: a whole number; its range is checked where it is used. */
@@ -167,27 +217,11 @@ export function limitOf(limit: number | undefined, most: number): number | undef
 }
 
 /** A command about one task: `[owner/]id` and `--queue`. */
-export function taskCommand(program: Command, name: string, summary: string): Command {
+export function taskCommand(program: Command, name: string, summary: string) {
   return program
     .verb(name, summary)
     .argument("<task>", TASK)
-    .option("-q, --queue <queue>", "the task's queue; needed when the same id exists in several");
+    .flag("-q, --queue <queue>", "the task's queue; needed when the same id exists in several");
 }
 
-/** A command about one task, several tasks, or with `--all` all that the conditions select. */
-export function tasksCommand(program: Command, name: string, summary: string): Command {
-  const command = program
-    .verb(name, summary)
-    .argument("[tasks...]", TASK)
-    .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue");
-  return manyOptions(command);
-}
-
-/** The options that select many tasks, besides `--queue`. */
-export function manyOptions(command: Command): Command {
-  return conditionOptions(command)
-    .option("--all", "all that these conditions and --owner select; refused without it")
-    .option("--dry-run", "change nothing, show how many and which are meant");
-}
-
-const TASK = "[owner/]id; no owner means --owner, else system";
+export const TASK = "[owner/]id; no owner means --owner, else system";

@@ -58,6 +58,7 @@ const ELSEWHERE = {
   "names.list": "what a person has begun to type in a field",
   "namespaces.list": "status of an empty namespace",
   "occurrences.board": "a picture",
+  "occurrences.ticks": "journal, skips",
   "runs.summary": "status, stats",
   "tasks.counts": "list, with conditions",
   "tasks.replace": "put",

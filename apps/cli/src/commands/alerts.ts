@@ -1,6 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { AlertFormat, AlertKind } from "@carillon/sdk/internal";
-import { type Globals, type Register, type Use, wholeNumber, withClient } from "../command.js";
+import { type Register, wholeNumber, withClient, word } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { momentsOf } from "../moment.js";
@@ -12,22 +12,6 @@ import { holdsText } from "./holds-text.js";
 /** Interval at which the run of a test is read, in ms. */
 const EVERY = 200;
 
-interface ListOptions extends Globals {
-  kind?: AlertKind;
-  limit?: number;
-}
-
-interface SilenceOptions extends Globals {
-  task?: string;
-  queue?: string;
-  kind?: AlertKind;
-  all?: boolean;
-  until: string;
-  note?: string;
-  by?: string;
-  dryRun?: boolean;
-}
-
 export const registerAlerts: Register = (program, out) => {
   const alerts = program
     .verb(
@@ -35,10 +19,10 @@ export const registerAlerts: Register = (program, out) => {
       "the last alerts, what is undelivered, and silences; tests of destinations",
       "Lists the last alerts, the deliveries that wait or failed, and the silences; tests a destination.",
     )
-    .option("--kind <kind>", "only alerts of this kind: failed, slow, stopped, …")
-    .option("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
+    .flag("--kind <kind>", "only alerts of this kind: failed, slow, stopped, …", word<AlertKind>)
+    .flag("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
     .answer(
-      async ({ ops, options: { kind, limit = 20 } }: Use<ListOptions>) => {
+      async ({ ops, options: { kind, limit = 20 } }) => {
         const [{ alerts }, undelivered, { silences }] = await Promise.all([
           ops.alerts.list({ kind, limit }),
           ops.alerts.undelivered(),
@@ -64,15 +48,14 @@ export const registerAlerts: Register = (program, out) => {
       "Sends a test alert to a destination, by a worker with alertWebhook or alertEmail, and waits for its end.",
     )
     .argument("<destination>", "an http or https URL, an e-mail address, or a routing key")
-    .option(
+    .flag(
       "--format <format>",
       "slack, teams, pagerduty, json, template or email; default: by the destination",
+      word<AlertFormat>,
     )
-    .option("--url <url>", "the endpoint for a routing key")
-    .option("--wait <duration>", "give up after", "30s")
-    .action(async (target: string, _: unknown, command) => {
-      const options: Globals & { wait: string; format?: AlertFormat; url?: string } =
-        command.optsWithGlobals();
+    .flag("--url <url>", "the endpoint for a routing key")
+    .needs("--wait <duration>", "give up after", { otherwise: "30s" })
+    .does(async (options, target: string) => {
       const sdk = await import("@carillon/sdk/schedule");
       const patience = sdk.parseDuration(options.wait, "--wait");
       const { format, url } = options;
@@ -100,16 +83,16 @@ export const registerSilence: Register = (program, out) => {
       "deliver no alerts of an owner, a task, a queue or a kind until a time",
       "Silences alerts until a time: those that match all options are recorded, and not delivered.",
     )
-    .option("--task <task>", "[owner/]id")
-    .option("-q, --queue <queue>", "alerts of this queue")
-    .option("--kind <kind>", "alerts of this kind, and of its end")
-    .option("--all", "every alert of the namespace")
-    .requiredOption("--until <time>", "end: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00")
-    .option("--note <text>", "why")
-    .option("--by <name>", "who")
-    .option("--dry-run", "count what it would silence, and silence nothing")
+    .flag("--task <task>", "[owner/]id")
+    .flag("-q, --queue <queue>", "alerts of this queue")
+    .flag("--kind <kind>", "alerts of this kind, and of its end", word<AlertKind>)
+    .flag("--all", "every alert of the namespace")
+    .needs("--until <time>", "end: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00")
+    .flag("--note <text>", "why")
+    .flag("--by <name>", "who")
+    .flag("--dry-run", "count what it would silence, and silence nothing")
     .answer(
-      async ({ ops, client, options }: Use<SilenceOptions>) => {
+      async ({ ops, client, options }) => {
         const { queue, kind, all, note, dryRun, by } = options;
         const [, named, id] = /^(?:([^/]*)\/)?(.*)$/s.exec(options.task ?? "") ?? [];
         if (named !== undefined && options.owner !== undefined && named !== options.owner)

@@ -1,75 +1,74 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { AnswerTo, InputTo, Operator } from "@carillon/ops";
+import type { AnswerTo, Operator } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { Client, Task } from "@carillon/sdk";
-import { Option } from "commander";
-import { type Command, type Globals, type Register, taskRef, tasksCommand, withClient } from "../command.js";
+import {
+  type Command,
+  type Globals,
+  type OptionsOf,
+  type Register,
+  taskRef,
+  withClient,
+} from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { readMoment, zoneOfSchedule } from "../moment.js";
 import type { Output } from "../output.js";
 import { facts } from "../text.js";
 import { when } from "../times.js";
-import { doToMany, type Named, onlyTask } from "./many.js";
-import { OVERLAPS, type Overlap } from "./overlaps.js";
-
-interface BackfillOptions extends Named {
-  from?: string;
-  to?: string;
-  timezone?: string;
-  overlap?: Overlap;
-  every?: string;
-  only?: InputTo<"backfills.start">["only"];
-  perMinute?: number;
-  by?: string;
-  wait?: boolean;
-}
+import { tasksCommand } from "./conditions.js";
+import { doToMany, onlyTask } from "./many.js";
+import { OVERLAPS } from "./overlaps.js";
 
 /** Polling interval for the progress, in ms. */
 const POLL = 500;
 
-export const registerBackfill: Register = (program, out) => {
+const backfillCommand = (program: Command) =>
   tasksCommand(program, "backfill", "run past occurrences of a task, or of many")
     .description(
       "Runs past occurrences of a task, again or for the first time, in order, under its overlap policy or another.\n" +
         "A scheduler node runs it; the schedule continues at the same time. Of many tasks, --per-minute spreads all occurrences evenly.",
     )
-    .option(
+    .flag(
       "--from <time>",
       "the first nominal time: 2h before now, or ISO 8601, yesterday, '2026-01-31 09:00'",
     )
-    .option("--to <time>", "the last nominal time, as --from; default now")
-    .option("-z, --timezone <zone>", "zone of times without an offset; default: the schedule's")
-    .addOption(new Option("--overlap <policy>", "instead of the task's policy").choices(OVERLAPS))
-    .option("--every <duration>", "at most one occurrence in this time; default: as fast as possible")
-    .option("--per-minute <n>", "of many tasks: occurrences a minute, of all together", Number)
-    .addOption(
-      new Option(
-        "--only <which>",
-        "only occurrences whose runs failed, or that were skipped for this reason",
-      ).choices(["failed", "frozen", "missed", "paused", "overlap"]),
-    )
-    .option("--by <name>", "who")
-    .option(
+    .flag("--to <time>", "the last nominal time, as --from; default now")
+    .flag("-z, --timezone <zone>", "zone of times without an offset; default: the schedule's")
+    .flag("--overlap <policy>", "instead of the task's policy", OVERLAPS)
+    .flag("--every <duration>", "at most one occurrence in this time; default: as fast as possible")
+    .flag("--per-minute <n>", "of many tasks: occurrences a minute, of all together", Number)
+    .flag("--only <which>", "only occurrences whose runs failed, or that were skipped for this reason", [
+      "failed",
+      "frozen",
+      "missed",
+      "paused",
+      "overlap",
+    ])
+    .flag("--by <name>", "who")
+    .flag(
       "--wait",
       "wait until all are decided, and show the progress; interrupting does not end the backfill",
-    )
-    .action(async (tasks: string[], _: unknown, command) => {
-      const options: BackfillOptions = command.optsWithGlobals();
-      if (options.dryRun && options.wait)
-        throw misuse("wait", "cannot be combined with --dry-run.", "Leave one of the two out.");
-      onlyTask(tasks, options);
-      const [task] = tasks;
-      if (task === undefined || tasks.length > 1) return beginMany(tasks, options, out);
-      if (options.perMinute !== undefined)
-        throw misuse("per-minute", "applies to many tasks only.", "Give --every.");
-      await withClient(options, async (client, ops) => {
-        const put = await begin(client, ops, task, options, out);
-        if (!options.wait || put.id === undefined) return answer(put, task, options, out);
-        if (!options.json) await out.write(begun(put, task));
-        await ended(await awaitEnd(ops, put.id, options.json, out), options, out);
-      });
+    );
+
+type BackfillOptions = OptionsOf<typeof backfillCommand>;
+
+export const registerBackfill: Register = (program, out) => {
+  backfillCommand(program).does(async (options, tasks: string[]) => {
+    if (options.dryRun && options.wait)
+      throw misuse("wait", "cannot be combined with --dry-run.", "Leave one of the two out.");
+    onlyTask(tasks, options);
+    const [task] = tasks;
+    if (task === undefined || tasks.length > 1) return beginMany(tasks, options, out);
+    if (options.perMinute !== undefined)
+      throw misuse("per-minute", "applies to many tasks only.", "Give --every.");
+    await withClient(options, async (client, ops) => {
+      const put = await begin(client, ops, task, options, out);
+      if (!options.wait || put.id === undefined) return answer(put, task, options, out);
+      if (!options.json) await out.write(begun(put, task));
+      await ended(await awaitEnd(ops, put.id, options.json, out), options, out);
     });
+  });
 };
 
 /** Adds the commands about one backfill to those that list them. */

@@ -1,17 +1,9 @@
 import type { AnswerTo } from "@carillon/ops";
-import { Option } from "commander";
-import { type Globals, limitOf, type Register, type Use, wholeNumber } from "../command.js";
+import { limitOf, type Register, wholeNumber } from "../command.js";
 import { type Column, table } from "../table.js";
 import { behindPace, registerOne } from "./backfill.js";
 
 type Backfill = AnswerTo<"backfills.list">["backfills"][number];
-
-interface ListOptions extends Globals {
-  queue?: string;
-  state?: Backfill["state"];
-  batch?: string;
-  limit?: number;
-}
 
 export const registerBackfills: Register = (program, out) => {
   let now = 0;
@@ -21,12 +13,12 @@ export const registerBackfills: Register = (program, out) => {
       "the backfills, newest first",
       "Lists the backfills that run, or ended in the last 7 days, newest first.",
     )
-    .option("-q, --queue <queue>", "of this queue")
-    .addOption(new Option("--state <state>", "in this state").choices(["running", "done", "cancelled"]))
-    .option("--batch <id>", "that one call started")
-    .option("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
+    .flag("-q, --queue <queue>", "of this queue")
+    .flag("--state <state>", "in this state", ["running", "done", "cancelled"])
+    .flag("--batch <id>", "that one call started")
+    .flag("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
     .answer(
-      async ({ ops, client, options }: Use<ListOptions>) => {
+      async ({ ops, client, options }) => {
         const { queue, owner, state, batch, json } = options;
         now = json ? 0 : await client.serverTime();
         return ops.backfills.list({ queue, owner, state, batch, limit: limitOf(options.limit, 1_000) });

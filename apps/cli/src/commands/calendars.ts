@@ -1,6 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import { readEntries } from "../calendar-entries.js";
-import type { Command, Globals, Register, Use } from "../command.js";
+import type { Command, Register } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { counted, printable } from "../text.js";
@@ -22,11 +22,6 @@ export const registerCalendars: Register = (program, out) => {
   registerRm(calendars);
 };
 
-interface PutOptions extends Globals {
-  by?: string;
-  dryRun?: boolean;
-}
-
 function registerPut(calendars: Command, out: Output): void {
   let size = "";
   calendars
@@ -39,10 +34,10 @@ function registerPut(calendars: Command, out: Output): void {
     )
     .argument("<name>", "letters, digits, dots, dashes and underscores")
     .argument("[file]", "a file; - or nothing for standard input")
-    .option("--by <name>", "who")
-    .option("--dry-run", "store nothing, show which tasks would get another next time")
+    .flag("--by <name>", "who")
+    .flag("--dry-run", "store nothing, show which tasks would get another next time")
     .answer(
-      async ({ ops, options }: Use<PutOptions>, name: string, file: string | undefined) => {
+      async ({ ops, options }, name: string, file: string | undefined) => {
         const { io, by, dryRun } = options;
         const entries = await readEntries(io, file);
         size = counted(entries.length, "entry", "entries");

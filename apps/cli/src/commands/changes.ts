@@ -1,27 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
-import {
-  type Globals,
-  limitOf,
-  type Register,
-  taskRef,
-  type Use,
-  wholeNumber,
-  withClient,
-} from "../command.js";
+import { limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
 import { momentsOf } from "../moment.js";
 import { counted, printable, wrap } from "../text.js";
 import { when } from "../times.js";
 import { showMany } from "./many.js";
 
 type Change = AnswerTo<"changes.list">["changes"][number];
-
-interface ChangesOptions extends Globals {
-  queue?: string;
-  by?: string;
-  from?: string;
-  limit?: number;
-  cursor?: string;
-}
 
 export const registerChanges: Register = (program, out) => {
   program
@@ -32,13 +16,13 @@ export const registerChanges: Register = (program, out) => {
         "with the first ten; one of more than ten is listed for each task that it may contain.",
     )
     .argument("[task]", "[owner/]id; default all")
-    .option("-q, --queue <queue>", "the task's queue; narrows the search for a deleted task")
-    .option("--by <name>", "by this author")
-    .option("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
-    .option("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
-    .option("--cursor <cursor>", "of the page before")
+    .flag("-q, --queue <queue>", "the task's queue; narrows the search for a deleted task")
+    .flag("--by <name>", "by this author")
+    .flag("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
+    .flag("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
+    .flag("--cursor <cursor>", "of the page before")
     .answer(
-      async ({ ops, client, options }: Use<ChangesOptions>, task?: string) => {
+      async ({ ops, client, options }, task?: string) => {
         const { queue, owner, by, cursor } = options;
         const limit = limitOf(options.limit, 1_000);
         const { id, ...of } = task === undefined ? {} : taskRef(task, queue, owner);
@@ -62,10 +46,9 @@ export const registerUndo: Register = (program, out) => {
         "are refused, each by itself.",
     )
     .argument("<change>", "its id, as changes shows it")
-    .option("--by <name>", "who")
-    .option("--dry-run", "store nothing, show how many and which")
-    .action(async (id: string, _: unknown, command) => {
-      const options: Globals & { by?: string; dryRun?: boolean } = command.optsWithGlobals();
+    .flag("--by <name>", "who")
+    .flag("--dry-run", "store nothing, show how many and which")
+    .does(async (options, id: string) => {
       const { by, dryRun } = options;
       const done = await withClient(options, (_, ops) => ops.changes.undo({ id, dryRun }, { by }));
       await showMany({ verb: "undo", past: "restored" }, done, options, out);

@@ -7,9 +7,10 @@ import {
   conditionBesideName,
   conditionsIn,
 } from "@carillon/sdk/conditions";
-import { type Command, Option } from "commander";
+import { Option } from "commander";
+import { type Command, type Globals, TASK } from "../command.js";
 import { misuse } from "../failure.js";
-import { outcomeOption } from "./outcomes.js";
+import { outcomes } from "./outcomes.js";
 
 /** Options that select tasks. */
 export type Conditions = { [Name in ConditionName]?: NonNullable<InputTo<"tasks.deleteMany">[Name]> };
@@ -25,17 +26,34 @@ export function flagOf(name: string): string {
 }
 
 /** Adds an option for each condition, but for `--queue` and the global `--owner`. */
-export function conditionOptions<One extends Command>(command: One): One {
-  return OPTIONS.reduce((command, name) => command.addOption(optionOf(name)), command);
+export function conditionOptions<Options extends Globals>(command: Command<Options>) {
+  for (const name of OPTIONS) command.addOption(optionOf(name));
+  return command as unknown as Command<Options & Conditions>;
 }
 
 function optionOf(name: ConditionName): Option {
   const { kind, help } = CONDITIONS[name];
   const flags = `${SHORT[name] ?? ""}--${flagOf(name)}`;
   if (kind === "flag") return new Option(flags, help);
-  if (kind === "outcomes") return outcomeOption(help);
+  if (kind === "outcomes") return new Option(`${flags} <outcomes>`, help).argParser(outcomes);
   const option = new Option(`${flags} <${kind === "name" ? name : kind}>`, help);
   return kind === "state" ? option.choices([...STATES]) : option;
+}
+
+/** A command about one task, several tasks, or with `--all` all that the conditions select. */
+export function tasksCommand(program: Command, name: string, summary: string) {
+  const command = program
+    .verb(name, summary)
+    .argument("[tasks...]", TASK)
+    .flag("-q, --queue <queue>", "the task's queue; without a task: those of this queue");
+  return manyOptions(command);
+}
+
+/** The options that select many tasks, besides `--queue`. */
+export function manyOptions<Options extends Globals>(command: Command<Options>) {
+  return conditionOptions(command)
+    .flag("--all", "all that these conditions and --owner select; refused without it")
+    .flag("--dry-run", "change nothing, show how many and which are meant");
 }
 
 /** The conditions that are given. `--owner` too: a bound client shows its owner's tasks only. */

@@ -1,16 +1,7 @@
 import type { CutOver } from "@carillon/ops";
-import { type Register, taskCommand, taskRef, type Use } from "../command.js";
+import { type Register, taskCommand, taskRef } from "../command.js";
 import { utcIso } from "../times.js";
-import { type BullOptions, bullOptions } from "./shadow.js";
-
-interface CutOverOptions extends BullOptions {
-  queue?: string;
-  from?: string;
-  scheduler?: string;
-  back?: boolean;
-  yes?: boolean;
-  by?: string;
-}
+import { bullOptions } from "./shadow.js";
 
 export const registerCutOver: Register = (program) => {
   bullOptions(
@@ -21,13 +12,13 @@ export const registerCutOver: Register = (program) => {
         "The old scheduler is removed only if its next job still waits; its receipt stays in Redis next to its queue, as\n" +
         "PREFIX:QUEUE:carillon:ID. --back puts it back, and makes the task a shadow again. If it is interrupted, repeat it.",
     )
-    .option("--from <queue>", "queue of the job scheduler; default that of the task")
-    .option("--scheduler <id>", "id of the job scheduler; default that of the task")
-    .option("--back", "give back to BullMQ what was taken over")
-    .option("--yes", "do it")
-    .option("--by <name>", "who")
+    .flag("--from <queue>", "queue of the job scheduler; default that of the task")
+    .flag("--scheduler <id>", "id of the job scheduler; default that of the task")
+    .flag("--back", "give back to BullMQ what was taken over")
+    .flag("--yes", "do it")
+    .flag("--by <name>", "who")
     .answer(
-      async ({ client, options }: Use<CutOverOptions>, text: string) => {
+      async ({ client, options }, text: string) => {
         const { bullmq, prefix, back, yes, by } = options;
         const { cutOver, goBack, withBullmq } = await import("../load.js");
         return withBullmq(client, bullmq, async (redis) => {
@@ -40,7 +31,7 @@ export const registerCutOver: Register = (program) => {
     );
 };
 
-function describe({ task, next, done, definition }: CutOver, { back }: CutOverOptions): string {
+function describe({ task, next, done, definition }: CutOver, { back }: { back?: boolean }): string {
   const who = back ? "the job scheduler" : `${task.owner}/${task.id}`;
   const left = done ? "" : `old: ${JSON.stringify(definition)}\n--yes does it\n`;
   return `${who} ${done ? "fires" : "would fire"} from ${utcIso(next)} on\n${left}`;

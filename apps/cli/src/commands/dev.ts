@@ -1,4 +1,4 @@
-import { type Command, type Globals, type Register, wholeNumber } from "../command.js";
+import { type Globals, type Register, wholeNumber } from "../command.js";
 import { loadDev } from "../load-dev.js";
 
 export interface DevOptions extends Globals {
@@ -19,9 +19,12 @@ export const registerDev: Register = (program, out) => {
       ].join("\n"),
     )
     .argument("[file]", "a module that exports task types, and tasks made by `task`; TypeScript too")
-    .option("--port <port>", "port of the console; another one if it is taken", wholeNumber, 9465)
-    .action(async (file: string | undefined, _: unknown, command: Command) => {
+    .needs("--port <port>", "port of the console; another one if it is taken", {
+      read: wholeNumber,
+      otherwise: 9465,
+    })
+    .does(async (options, file: string | undefined) => {
       const { dev } = await loadDev();
-      await dev(file, command.optsWithGlobals<DevOptions>(), out);
+      await dev(file, options, out);
     });
 };

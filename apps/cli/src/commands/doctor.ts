@@ -5,7 +5,7 @@ import { EXIT, type ExitCode } from "../exit-codes.js";
 import type { Screen } from "../table.js";
 import { paragraphs, printable, sentenceCase } from "../text.js";
 import { CLI_VOICE, utcIso } from "../times.js";
-import { type BullOptions, bullOptions } from "./shadow.js";
+import { bullOptions } from "./shadow.js";
 
 type Diagnosis = AnswerTo<"health.doctor">;
 
@@ -25,8 +25,7 @@ export const registerDoctor: Register = (program, out) => {
         "2,000 tasks. Exit codes: 0 healthy, 10 warnings, 11 errors.",
       ].join(" "),
     )
-    .action(async (_: unknown, command) => {
-      const options: BullOptions = command.optsWithGlobals();
+    .does(async (options) => {
       const { bullmq: url, prefix } = options;
       const [found, dead] = await withClient(options, async (client, ops) => {
         const diagnosis = await ops.health.doctor();

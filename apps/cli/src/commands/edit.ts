@@ -1,16 +1,9 @@
 import type { Client, Definition, PutResult, TaskInput, TaskRef } from "@carillon/sdk";
 import { edited } from "../assignments.js";
-import { collect, type Globals, type Register, taskCommand, taskRef, type Use } from "../command.js";
+import { collect, type Globals, type Register, taskCommand, taskRef } from "../command.js";
 import { Draft } from "../draft.js";
 import { Failure, reportOf } from "../failure.js";
 import { putsText } from "./put.js";
-
-interface EditOptions extends Globals {
-  queue?: string;
-  set?: string[];
-  unset?: string[];
-  by?: string;
-}
 
 export const registerEdit: Register = (program, out) => {
   taskCommand(program, "edit", "change a task: in an editor, or by --set and --unset")
@@ -18,15 +11,15 @@ export const registerEdit: Register = (program, out) => {
       "Changes a task as it is. Without --set and --unset its definition is opened as JSON in $VISUAL, else $EDITOR,\n" +
         "and the saved text is put, unless someone else has changed the task meanwhile.",
     )
-    .option(
+    .flag(
       "--set <field=value>",
       "JSON, or else text: priority=5, schedule.timezone=Europe/Paris; repeatable",
       collect,
     )
-    .option("--unset <field>", "reset a field to its default; repeatable", collect)
-    .option("--by <name>", "who")
+    .flag("--unset <field>", "reset a field to its default; repeatable", collect)
+    .flag("--by <name>", "who")
     .answer(
-      ({ client, options }: Use<EditOptions>, task: string) => {
+      ({ client, options }, task: string) => {
         const { set = [], unset = [], by } = options;
         const ref = taskRef(task, options.queue, options.owner);
         return set.length + unset.length > 0
@@ -39,7 +32,11 @@ export const registerEdit: Register = (program, out) => {
     );
 };
 
-async function inEditor(client: Client, ref: TaskRef, { io, by }: EditOptions): Promise<PutResult> {
+async function inEditor(
+  client: Client,
+  ref: TaskRef,
+  { io, by }: Globals & { by?: string },
+): Promise<PutResult> {
   const draft = new Draft(io);
   try {
     const change = async (definition: Definition) => {

@@ -4,11 +4,6 @@ import { type Globals, type Register, taskCommand, taskRef, withClient } from ".
 import { type Moment, readMoment, zoneOfSchedule } from "../moment.js";
 import type { Account } from "./explain-text.js";
 
-interface ExplainOptions extends Globals {
-  queue?: string;
-  timezone?: string;
-}
-
 export const registerExplain: Register = (program, out) => {
   taskCommand(
     program,
@@ -25,12 +20,11 @@ export const registerExplain: Register = (program, out) => {
       "a nominal time of the schedule: 09:00 (today), yesterday 09:00, '2026-01-31 09:00',\n" +
         "2026-01-31T08:00:00Z, or epoch milliseconds",
     )
-    .option(
+    .flag(
       "-z, --timezone <zone>",
       "zone of the time and of the output; default: the schedule's, or UTC if it has none",
     )
-    .action(async (task: string, words: string[], _: unknown, command) => {
-      const options: ExplainOptions = command.optsWithGlobals();
+    .does(async (options, task: string, words: string[]) => {
       const { moment, ...account } = await withClient(options, (client, ops) =>
         ask(client, ops, task, words.join(" "), options),
       );
@@ -46,7 +40,7 @@ async function ask(
   ops: Operator,
   text: string,
   time: string,
-  { queue, owner, timezone }: ExplainOptions,
+  { queue, owner, timezone }: Globals & { queue?: string; timezone?: string },
 ): Promise<Account & { moment: Moment | undefined }> {
   const sdk = await import("@carillon/sdk/schedule");
   const [task, now] = await Promise.all([client.get(taskRef(text, queue, owner)), client.serverTime()]);

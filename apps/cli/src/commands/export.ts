@@ -1,13 +1,8 @@
 import { Argument } from "commander";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Register, withClient } from "../command.js";
 import { writeNew } from "../config-writer.js";
-import { type Conditions, conditionOptions, conditionsOf } from "./conditions.js";
+import { conditionOptions, conditionsOf } from "./conditions.js";
 import { tasksOf } from "./task-pages.js";
-
-interface ExportOptions extends Globals, Conditions {
-  out?: string;
-  force?: boolean;
-}
 
 const SYSTEMS = ["bullmq", "crontab", "json"] as const;
 type System = (typeof SYSTEMS)[number];
@@ -22,11 +17,10 @@ export const registerExport: Register = (program, out) => {
         "command. json: definitions, as carillon put reads them. Changes nothing.",
     )
     .addArgument(new Argument("<system>").choices(SYSTEMS))
-    .option("-q, --queue <queue>", "only tasks of this queue")
-    .option("--out <file>", "default: standard output")
-    .option("--force", "replace the file");
-  conditionOptions(command).action(async (system: System, _: unknown, command) => {
-    const options: ExportOptions = command.optsWithGlobals();
+    .flag("-q, --queue <queue>", "only tasks of this queue")
+    .flag("--out <file>", "default: standard output")
+    .flag("--force", "replace the file");
+  conditionOptions(command).does(async (options, system: System) => {
     const { definitionOf, WRITERS } = await import("../export/load.js");
     const found = await withClient(options, (client) => tasksOf(client, conditionsOf(options), out));
     const stored = found.map((task) => ({ definition: definitionOf(task), fired: task.fired }));

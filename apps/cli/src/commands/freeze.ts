@@ -1,27 +1,12 @@
 import type { AnswerTo } from "@carillon/ops";
 import { covers, duration, scopeText } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
-import { type Globals, type Register, taskRef, type Use } from "../command.js";
+import { type Register, taskRef } from "../command.js";
 import { momentsOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
 import { LONG_TIMES, type TimeTexts } from "../times.js";
 import { holdsText } from "./holds-text.js";
-
-interface FreezeOptions extends Globals {
-  tag?: string;
-  queue?: string;
-  all?: boolean;
-  from?: string;
-  until?: string;
-  timezone?: string;
-  cron?: string;
-  calendar?: string;
-  for?: string;
-  note?: string;
-  by?: string;
-  dryRun?: boolean;
-}
 
 export const registerFreeze: Register = (program, out) => {
   program
@@ -33,21 +18,21 @@ export const registerFreeze: Register = (program, out) => {
         "of one owner, or --owner, --tag, --queue or --all.",
     )
     .argument("[tasks...]", "[owner/]id")
-    .option("--tag <tag>", "only tasks with this tag")
-    .option("--queue <queue>", "only tasks of this queue")
-    .option("--all", "every task of the namespace")
-    .option("--from <time>", "begin: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00; default now")
-    .option("--until <time>", "end, as --from; default: until it is lifted")
-    .option("-z, --timezone <zone>", "zone of times without an offset, and of windows", "UTC")
-    .option("--cron <expression>", "begin of recurring windows; with --for")
-    .option("--calendar <expression>", "begin of recurring windows, as a calendar event; with --for")
-    .option("--for <duration>", "length of each window: 2h")
-    .option("--note <text>", "why")
-    .option("--by <name>", "who")
-    .option("--dry-run", "count what it would hold, and freeze nothing")
+    .flag("--tag <tag>", "only tasks with this tag")
+    .flag("--queue <queue>", "only tasks of this queue")
+    .flag("--all", "every task of the namespace")
+    .flag("--from <time>", "begin: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00; default now")
+    .flag("--until <time>", "end, as --from; default: until it is lifted")
+    .needs("-z, --timezone <zone>", "zone of times without an offset, and of windows", { otherwise: "UTC" })
+    .flag("--cron <expression>", "begin of recurring windows; with --for")
+    .flag("--calendar <expression>", "begin of recurring windows, as a calendar event; with --for")
+    .flag("--for <duration>", "length of each window: 2h")
+    .flag("--note <text>", "why")
+    .flag("--by <name>", "who")
+    .flag("--dry-run", "count what it would hold, and freeze nothing")
     .answer(
-      async ({ ops, client, options }: Use<FreezeOptions>, tasks: string[]) => {
-        const { owner, tag, queue, all, cron, calendar, note, timezone = "UTC", dryRun, by } = options;
+      async ({ ops, client, options }, tasks: string[]) => {
+        const { owner, tag, queue, all, cron, calendar, note, timezone, dryRun, by } = options;
         const { from, until } = options;
         const windows = {
           ...(cron !== undefined && { cron, timezone }),

@@ -1,30 +1,16 @@
 import type { SetTask } from "@carillon/ops/internal";
 import { Argument } from "commander";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Command, type OptionsOf, type Register, withClient } from "../command.js";
 import { configWriter } from "../config-writer.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { type Checked, reportText } from "../import/report.js";
 import { readAll } from "../input.js";
 
-interface ImportOptions extends Globals {
-  out: string;
-  force?: boolean;
-  set?: string;
-  queue?: string;
-  timezone?: string;
-  exitCode?: boolean;
-  compare?: boolean;
-  bullmq?: string;
-  prefix?: string;
-  shadow?: boolean;
-  system?: boolean;
-}
-
 const SYSTEMS = ["bullmq", "agenda", "pg-boss", "crontab", "kubernetes"] as const;
 type System = (typeof SYSTEMS)[number];
 
-export const registerImport: Register = (program, out) => {
+const importCommand = (program: Command) =>
   program
     .verb(
       "import",
@@ -36,31 +22,36 @@ export const registerImport: Register = (program, out) => {
     )
     .addArgument(new Argument("<system>").choices(SYSTEMS))
     .argument("[file]", "default: standard input")
-    .option("--out <file>", "a file that ends with .ts, .js, .mjs, .json or .jsonl", "carillon.config.mjs")
-    .option("--force", "replace the file")
-    .option("--set <name>", "name of the set; default that of the system")
-    .option("-z, --timezone <zone>", "IANA zone of schedules that name none; default UTC, with a note")
-    .option("-q, --queue <queue>", "queue of the tasks; of bullmq, only this queue; pg-boss has its own")
-    .option("--shadow", "tasks start as shadows, for carillon shadow and cutover, instead of paused")
-    .option("--bullmq <url>", "Redis of BullMQ; default that of --redis")
-    .option("--prefix <prefix>", "BullMQ's prefix; default bull")
-    .option("--system", "the lines of the crontab name a user, as in /etc/crontab")
-    .option("--no-compare", "do not compare the times there and here, which takes minutes for many rules")
-    .option("--exit-code", "exit with 10 if a schedule is not imported, or fires at other times")
-    .action(async (system: System, file: string | undefined, _: unknown, command) => {
-      const options: ImportOptions = command.optsWithGlobals();
-      const write = configWriter(options.out, options.force);
-      const all = await read(system, file, options);
-      if (all.length === 0) throw misuse("system", `no schedule of ${system} found.`, "Check what you gave.");
-      const tasks = all.flatMap(({ task }) => (task ? [options.shadow ? shadowOf(task) : task] : []));
-      await write({ set: options.set ?? system }, tasks);
-      const differ = all.some(({ task, verdict }) => !task || (verdict && verdict.differences.length > 0));
-      if (options.exitCode && differ) out.exitCode = EXIT.attention;
-      const schedules = all.map(({ theirs: _, ...one }) => one);
-      await (options.json
-        ? out.json({ file: options.out, schedules })
-        : out.write(reportText(all, options.out, out.paint)));
-    });
+    .needs("--out <file>", "a file that ends with .ts, .js, .mjs, .json or .jsonl", {
+      otherwise: "carillon.config.mjs",
+    })
+    .flag("--force", "replace the file")
+    .flag("--set <name>", "name of the set; default that of the system")
+    .flag("-z, --timezone <zone>", "IANA zone of schedules that name none; default UTC, with a note")
+    .flag("-q, --queue <queue>", "queue of the tasks; of bullmq, only this queue; pg-boss has its own")
+    .flag("--shadow", "tasks start as shadows, for carillon shadow and cutover, instead of paused")
+    .flag("--bullmq <url>", "Redis of BullMQ; default that of --redis")
+    .flag("--prefix <prefix>", "BullMQ's prefix; default bull")
+    .flag("--system", "the lines of the crontab name a user, as in /etc/crontab")
+    .flag("--no-compare", "do not compare the times there and here, which takes minutes for many rules")
+    .flag("--exit-code", "exit with 10 if a schedule is not imported, or fires at other times");
+
+type ImportOptions = OptionsOf<typeof importCommand>;
+
+export const registerImport: Register = (program, out) => {
+  importCommand(program).does(async (options, system: System, file: string | undefined) => {
+    const write = configWriter(options.out, options.force);
+    const all = await read(system, file, options);
+    if (all.length === 0) throw misuse("system", `no schedule of ${system} found.`, "Check what you gave.");
+    const tasks = all.flatMap(({ task }) => (task ? [options.shadow ? shadowOf(task) : task] : []));
+    await write({ set: options.set ?? system }, tasks);
+    const differ = all.some(({ task, verdict }) => !task || (verdict && verdict.differences.length > 0));
+    if (options.exitCode && differ) out.exitCode = EXIT.attention;
+    const schedules = all.map(({ theirs: _, ...one }) => one);
+    await (options.json
+      ? out.json({ file: options.out, schedules })
+      : out.write(reportText(all, options.out, out.paint)));
+  });
 };
 
 function shadowOf({ enabled, ...task }: SetTask): SetTask {

@@ -1,16 +1,9 @@
 import { duration } from "@carillon/ops/words";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
-import { Option } from "commander";
-import { collect, type Globals, type Register, type Use, wholeNumber } from "../command.js";
+import { collect, type Register, wholeNumber } from "../command.js";
 import { type Column, table } from "../table.js";
 import { cut, type Paint } from "../text.js";
 import { runCommand } from "./run.js";
-
-interface ItemsOptions extends Globals {
-  status?: ItemState[];
-  limit?: number;
-  cursor?: string;
-}
 
 /** Complete on purpose: a new status does not compile until it can be asked for. */
 const STATES = Object.keys({
@@ -19,19 +12,15 @@ const STATES = Object.keys({
   completed: true,
   failed: true,
   cancelled: true,
-} satisfies Record<ItemState, true>);
+} satisfies Record<ItemState, true>) as ItemState[];
 
 export const registerItems: Register = (program, out) => {
   runCommand(program, "items", "the items of a fan-out run, by index")
-    .addOption(
-      new Option("--status <status>", `with this status; repeatable: ${STATES.join(", ")}`).argParser(
-        collect,
-      ),
-    )
-    .option("-l, --limit <n>", "at most 1,000; default 100", wholeNumber)
-    .option("--cursor <cursor>", "of the page before")
+    .flag("--status <status>", `with this status; repeatable: ${STATES.join(", ")}`, collect<ItemState>)
+    .flag("-l, --limit <n>", "at most 1,000; default 100", wholeNumber)
+    .flag("--cursor <cursor>", "of the page before")
     .answer(
-      ({ ops, options: { status, limit, cursor } }: Use<ItemsOptions>, id: string) =>
+      ({ ops, options: { status, limit, cursor } }, id: string) =>
         ops.runs.items({ id, status, limit, cursor }),
       ({ items, cursor }) => {
         out.more(cursor);
@@ -46,10 +35,9 @@ export const registerRetryItems: Register = (program) => {
       "Starts a new run of the items of this one that failed or that its time limit left, and no others. Idempotent:\n" +
         "given again, it names the same new run. Refused if the run is not over or has no such items.",
     )
-    .option("--by <name>", "who")
+    .flag("--by <name>", "who")
     .answer(
-      ({ ops, options: { by } }: Use<Globals & { by?: string }>, id: string) =>
-        ops.runs.retryItems({ id }, { by }),
+      ({ ops, options: { by } }, id: string) => ops.runs.retryItems({ id }, { by }),
       ({ run }) => `enqueued the failed items: run ${run}\n`,
     );
 };

@@ -1,27 +1,12 @@
-import type { Client, Duration, JournalFilter, Outcome } from "@carillon/sdk";
-import { type Globals, limitOf, type Register, taskRef, type Use, wholeNumber } from "../command.js";
+import type { Client, Duration, JournalFilter } from "@carillon/sdk";
+import { type Command, limitOf, type OptionsOf, type Register, taskRef, wholeNumber } from "../command.js";
 import { misuse } from "../failure.js";
 import { momentsOf } from "../moment.js";
 import { table } from "../table.js";
-import { outcomeOption, outcomesOf } from "./outcomes.js";
+import { outcomes, outcomesOf } from "./outcomes.js";
 import { GROUP_COLUMNS, groupRuns, JOURNAL_COLUMNS } from "./run-columns.js";
 
-interface JournalOptions extends Globals {
-  queue?: string;
-  outcome?: Outcome[];
-  failures?: boolean;
-  node?: string;
-  text?: string;
-  took?: string;
-  slowest?: boolean;
-  from?: string;
-  to?: string;
-  limit?: number;
-  cursor?: string;
-  group?: boolean;
-}
-
-export const registerJournal: Register = (program, out) => {
+const journalCommand = (program: Command) =>
   program
     .verb(
       "journal",
@@ -29,30 +14,34 @@ export const registerJournal: Register = (program, out) => {
       "Lists the runs that are over, of all queues, by their end, newest first.",
     )
     .argument("[task]", "[owner/]id; default all tasks")
-    .option("-q, --queue <queue>", "of this queue")
-    .addOption(outcomeOption("that had this outcome; several: a,b"))
-    .option("--failures", "that failed, timed out, crashed or were lost")
-    .option("--text <text>", "with this in the task's name, its type or the error")
-    .option("--took <duration>", "that took at least this: 30s")
-    .option("--slowest", "slowest first, instead of newest")
-    .option("--node <name>", "that this node enqueued, or this worker ran")
-    .option("--from <time>", "that ended since then: 2h before now, or ISO 8601, 09:00, yesterday")
-    .option("--to <time>", "that ended before this time, as --from")
-    .option("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
-    .option("--cursor <cursor>", "of the page before")
-    .option("--group", "count the runs by task, outcome and error: what failed, how often, and since when")
-    .answer(
-      async ({ client, options }: Use<JournalOptions>, task?: string) => {
-        const filter = await filterOf(client, options, task);
-        const { runs, cursor } = await client.runs.journal(filter);
-        return options.group ? { groups: groupRuns(runs), cursor } : { runs, cursor };
-      },
-      ({ groups, runs, cursor }) => {
-        out.more(cursor);
-        if (groups?.length) return table(GROUP_COLUMNS, groups, out);
-        return runs?.length ? table(JOURNAL_COLUMNS, runs, out) : "No runs.\n";
-      },
-    );
+    .flag("-q, --queue <queue>", "of this queue")
+    .flag("--outcome <outcomes>", "that had this outcome; several: a,b", outcomes)
+    .flag("--failures", "that failed, timed out, crashed or were lost")
+    .flag("--text <text>", "with this in the task's name, its type or the error")
+    .flag("--took <duration>", "that took at least this: 30s")
+    .flag("--slowest", "slowest first, instead of newest")
+    .flag("--node <name>", "that this node enqueued, or this worker ran")
+    .flag("--from <time>", "that ended since then: 2h before now, or ISO 8601, 09:00, yesterday")
+    .flag("--to <time>", "that ended before this time, as --from")
+    .flag("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
+    .flag("--cursor <cursor>", "of the page before")
+    .flag("--group", "count the runs by task, outcome and error: what failed, how often, and since when");
+
+type JournalOptions = OptionsOf<typeof journalCommand>;
+
+export const registerJournal: Register = (program, out) => {
+  journalCommand(program).answer(
+    async ({ client, options }, task?: string) => {
+      const filter = await filterOf(client, options, task);
+      const { runs, cursor } = await client.runs.journal(filter);
+      return options.group ? { groups: groupRuns(runs), cursor } : { runs, cursor };
+    },
+    ({ groups, runs, cursor }) => {
+      out.more(cursor);
+      if (groups?.length) return table(GROUP_COLUMNS, groups, out);
+      return runs?.length ? table(JOURNAL_COLUMNS, runs, out) : "No runs.\n";
+    },
+  );
 };
 
 async function filterOf(client: Client, options: JournalOptions, task?: string): Promise<JournalFilter> {

@@ -5,7 +5,7 @@ import type { Column } from "../table.js";
 import { cut } from "../text.js";
 import { type FreezeView, freezeOf, freezeText } from "./freeze.js";
 import { GOOD, lastText } from "./run-columns.js";
-import { type PageOptions, pageOptions, printPages } from "./task-pages.js";
+import { pageOptions, printPages } from "./task-pages.js";
 
 export const registerList: Register = (program, out) => {
   const command = program
@@ -14,9 +14,8 @@ export const registerList: Register = (program, out) => {
       "list tasks",
       "Lists tasks in the order of queue, owner, id, or by next time. --owner narrows it to one owner.",
     )
-    .option("-q, --queue <queue>", "of this queue");
-  pageOptions(command).action(async (_: unknown, command) => {
-    const options: PageOptions = command.optsWithGlobals();
+    .flag("-q, --queue <queue>", "of this queue");
+  pageOptions(command).does(async (options) => {
     let freezes: readonly FreezeView[] | undefined;
     const holding = new Set<FreezeView>();
     const read = async (client: Client, filter: ListOptions, ops: Operator) => {

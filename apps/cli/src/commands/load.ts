@@ -1,18 +1,10 @@
 import type { AnswerTo } from "@carillon/ops";
-import { type Globals, type Register, type Use, withClient } from "../command.js";
+import { type Register, withClient } from "../command.js";
 import { momentsOf } from "../moment.js";
 import type { Output } from "../output.js";
 import { printable, wrap } from "../text.js";
 import { HERE, localIso, wallText } from "../times.js";
 import { showMany } from "./many.js";
-
-interface LoadCommandOptions extends Globals {
-  queue?: string;
-  tag?: string;
-  step: string;
-  from?: string;
-  to?: string;
-}
 
 type Load = AnswerTo<"occurrences.load">;
 
@@ -27,13 +19,13 @@ export const registerLoad: Register = (program, out) => {
       "Shows how many occurrences are planned in each step of a day, and where most tasks meet at one instant.\n" +
         "--owner narrows it to one owner.",
     )
-    .option("--step <duration>", "of one line: 1h, 1m", "1h")
-    .option("--from <time>", "2h from now, or a time: ISO 8601, 09:00, tomorrow; default now")
-    .option("--to <time>", "as --from; default 24 hours later; at most 2,000 steps")
-    .option("-q, --queue <queue>", "of this queue")
-    .option("-t, --tag <tag>", "with this tag")
+    .needs("--step <duration>", "of one line: 1h, 1m", { otherwise: "1h" })
+    .flag("--from <time>", "2h from now, or a time: ISO 8601, 09:00, tomorrow; default now")
+    .flag("--to <time>", "as --from; default 24 hours later; at most 2,000 steps")
+    .flag("-q, --queue <queue>", "of this queue")
+    .flag("-t, --tag <tag>", "with this tag")
     .answer(
-      async ({ ops, client, options }: Use<LoadCommandOptions>) => {
+      async ({ ops, client, options }) => {
         const { step, queue, tag, owner, from, to } = options;
         const times = await momentsOf(client, { from, to }, "from");
         return ops.occurrences.load({ step, queue, tag, owner, ...times });
@@ -54,13 +46,11 @@ export const registerSpread: Register = (program, out) => {
     )
     .argument("<minute>", "its start, as load shows it: ISO 8601, 09:00, tomorrow 03:00")
     .argument("<jitter>", "each start is delayed by up to this time: 5m")
-    .option("-q, --queue <queue>", "of this queue")
-    .option("-t, --tag <tag>", "with this tag")
-    .option("--by <name>", "who")
-    .option("--dry-run", "store nothing, show how many and which, and the load")
-    .action(async (minute: string, jitter: string, _: unknown, command) => {
-      const options: Globals & { queue?: string; tag?: string; by?: string; dryRun?: boolean } =
-        command.optsWithGlobals();
+    .flag("-q, --queue <queue>", "of this queue")
+    .flag("-t, --tag <tag>", "with this tag")
+    .flag("--by <name>", "who")
+    .flag("--dry-run", "store nothing, show how many and which, and the load")
+    .does(async (options, minute: string, jitter: string) => {
       const { queue, tag, owner, dryRun, by } = options;
       const done = await withClient(options, async (client, ops) => {
         const { minute: at = 0 } = await momentsOf(client, { minute }, "from");

@@ -1,10 +1,4 @@
-import { type Globals, type Register, taskCommand, taskRef, type Use } from "../command.js";
-
-interface MoveOptions extends Globals {
-  queue?: string;
-  wait?: string;
-  by?: string;
-}
+import { type Register, taskCommand, taskRef } from "../command.js";
 
 export const registerMove: Register = (program) => {
   taskCommand(program, "move", "move a task to another queue")
@@ -13,10 +7,10 @@ export const registerMove: Register = (program) => {
         "claimed meanwhile. Refused, and undone, if its open runs do not end. If it is interrupted, repeat it.",
     )
     .argument("<to>", "the other queue")
-    .option("--wait <duration>", "longest wait for the end of its open runs; default 5s")
-    .option("--by <name>", "who")
+    .flag("--wait <duration>", "longest wait for the end of its open runs; default 5s")
+    .flag("--by <name>", "who")
     .answer(
-      ({ ops, options: { queue, owner, wait, by } }: Use<MoveOptions>, task: string, to: string) =>
+      ({ ops, options: { queue, owner, wait, by } }, task: string, to: string) =>
         ops.tasks.move({ ...taskRef(task, queue, owner), to, wait }, { by }),
       ({ changed }, [task, to]) =>
         `${changed ? "moved" : "is there already:"} ${task} ${changed ? "to" : "in"} ${to}\n`,

@@ -1,4 +1,3 @@
-import { Option } from "commander";
 import { readCalendars } from "../calendar-entries.js";
 import { type Command, collect, type Globals, type Register, wholeNumber } from "../command.js";
 import { compose, flagsOf, type Limits } from "../compose.js";
@@ -33,24 +32,23 @@ export const registerNext: Register = (program, out) => {
           'With --batch: JSON lines {"syntax","expr","dialect","timezone","from","count","id","owner"} from stdin, one JSON line each to stdout.',
       )
       .argument("[expr...]", "for example '*/5 * * * *', 'Mon..Fri 09:00', 10s, 2026-01-01T00:00:00Z")
-      .addOption(new Option("-s, --syntax <syntax>", "guessed when absent").choices(SYNTAXES))
-      .option(
+      .flag("-s, --syntax <syntax>", "guessed when absent", SYNTAXES)
+      .flag(
         "-z, --timezone <zone>",
         "IANA zone, for example Europe/Berlin; default UTC; --schedule is only shown in it",
       )
-      .option("--from <time>", "ISO 8601; times strictly after it; default now")
-      .option("-n, --count <n>", "how many; default 5", wholeNumber)
-      .option("--id <id>", "the task, [owner/]id, that spreads H in a cron expression, and jitter"),
+      .flag("--from <time>", "ISO 8601; times strictly after it; default now")
+      .flag("-n, --count <n>", "how many; default 5", wholeNumber)
+      .flag("--id <id>", "the task, [owner/]id, that spreads H in a cron expression, and jitter"),
   )
-    .option("--schedule <json>", "a schedule as it is stored: JSON, @FILE, or - for stdin; instead of EXPR")
-    .option(
+    .flag("--schedule <json>", "a schedule as it is stored: JSON, @FILE, or - for stdin; instead of EXPR")
+    .flag(
       "--calendar <name=file>",
       "the entries of a named calendar, as for calendars put; repeatable",
       collect,
     )
-    .option("--batch", "answer JSON lines from stdin")
-    .action(async (exprs: string[], _: unknown, command) => {
-      const options: NextOptions = command.optsWithGlobals();
+    .flag("--batch", "answer JSON lines from stdin")
+    .does(async (options, exprs: string[]) => {
       refuseMixtures(exprs, options);
       if (options.batch)
         return answerAll(await import("@carillon/sdk/schedule"), readLines(options.io, undefined), out);
@@ -60,20 +58,16 @@ export const registerNext: Register = (program, out) => {
 
 function withLimits(command: Command): Command {
   return command
-    .option("--origin <time>", "start of the count of intervals; default the Unix epoch")
-    .option("--start <time>", "the first time allowed")
-    .option("--end <time>", "the last time allowed")
-    .option("--except <expr>", "exclude these times, or those of a --calendar NAME; repeatable", collect)
-    .option("--dialect <name>", "cron rules: cron-parser, as BullMQ does; default cronie's")
-    .addOption(new Option("--dst-gap <choice>", "times that the clock skips").choices(["run-after", "skip"]))
-    .addOption(
-      new Option("--dst-overlap <choice>", "times that the clock repeats").choices(["first", "both"]),
-    )
-    .option("--jitter <most>", "how much later a time may become due: 30s, or 10% of the gap to the next")
-    .option("--max-runs <n>", "maximum number of runs", wholeNumber)
-    .addOption(
-      new Option("--anchor <what>", "count an interval from the finish of each run").choices(["finish"]),
-    );
+    .flag("--origin <time>", "start of the count of intervals; default the Unix epoch")
+    .flag("--start <time>", "the first time allowed")
+    .flag("--end <time>", "the last time allowed")
+    .flag("--except <expr>", "exclude these times, or those of a --calendar NAME; repeatable", collect)
+    .flag("--dialect <name>", "cron rules: cron-parser, as BullMQ does; default cronie's")
+    .flag("--dst-gap <choice>", "times that the clock skips", ["run-after", "skip"])
+    .flag("--dst-overlap <choice>", "times that the clock repeats", ["first", "both"])
+    .flag("--jitter <most>", "how much later a time may become due: 30s, or 10% of the gap to the next")
+    .flag("--max-runs <n>", "maximum number of runs", wholeNumber)
+    .flag("--anchor <what>", "count an interval from the finish of each run", ["finish"]);
 }
 
 function refuseMixtures(exprs: readonly string[], options: NextOptions): void {

@@ -1,14 +1,11 @@
 import { FAILURES, OUTCOMES } from "@carillon/ops/words";
 import type { Outcome } from "@carillon/sdk";
-import { InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError } from "commander";
 import { misuse } from "../failure.js";
 
-/** `--outcome failed,lost`, also repeated. */
-export function outcomeOption(description: string): Option {
-  return new Option("--outcome <outcomes>", description).argParser((text: string, before: Outcome[] = []) => [
-    ...before,
-    ...text.split(",").map(known),
-  ]);
+/** For commander: `--outcome failed,lost`, also repeated. */
+export function outcomes(text: string, before: Outcome[] = []): Outcome[] {
+  return [...before, ...text.split(",").map(known)];
 }
 
 function known(word: string): Outcome {

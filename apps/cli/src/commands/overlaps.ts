@@ -9,4 +9,4 @@ export const OVERLAPS = Object.keys({
   "queue-one": true,
   "queue-all": true,
   "cancel-running": true,
-} satisfies Record<Overlap, true>);
+} satisfies Record<Overlap, true>) as Overlap[];

@@ -1,15 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { AnswerTo, SetConfig } from "@carillon/ops";
-import {
-  type Command,
-  collect,
-  type Globals,
-  type Register,
-  type Use,
-  wholeNumber,
-  withClient,
-} from "../command.js";
+import { type Command, collect, type OptionsOf, type Register, wholeNumber, withClient } from "../command.js";
 import { inFile, readConfig, readSet } from "../config-file.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
@@ -22,20 +14,7 @@ import { planText, summary, total } from "./plan-text.js";
 
 type Plan = AnswerTo<"sets.plan">;
 
-interface PlanOptions extends Globals {
-  config?: string;
-  env?: string;
-  markdown?: boolean;
-  adopt?: string[];
-  allowRemovals?: number;
-  keep?: boolean;
-  prune?: string;
-  out?: string;
-  exitCode?: boolean;
-  yes?: boolean;
-  by?: string;
-  wait?: string;
-}
+type PlanOptions = OptionsOf<typeof setCommand>;
 
 /** A plan that was shown, with the input that it was made of. */
 interface SavedPlan {
@@ -49,11 +28,10 @@ export const registerPlan: Register = (program, out) => {
       "Compares the tasks of carillon.config.ts, .js, .mjs, .json or .jsonl with what is stored, and shows what an apply\n" +
         "would do: fields, and the next five times old and new. Changes nothing.",
     )
-    .option("--out <file>", "save the plan, for carillon apply FILE")
-    .option("--exit-code", "exit with 10 if an apply would change something, 5 if it would be refused")
-    .option("--markdown", "for a comment on a pull request")
-    .action(async (_: unknown, command) => {
-      const options: PlanOptions = command.optsWithGlobals();
+    .flag("--out <file>", "save the plan, for carillon apply FILE")
+    .flag("--exit-code", "exit with 10 if an apply would change something, 5 if it would be refused")
+    .flag("--markdown", "for a comment on a pull request")
+    .does(async (options) => {
       const { path, input } = await inputOf(options);
       const plan = await withClient(options, (_client, ops) => inFile(path, () => ops.sets.plan(input)));
       if (options.out !== undefined) await save(options.out, { input, plan });
@@ -71,14 +49,13 @@ export const registerApply: Register = (program, out) => {
         "With PLAN, a file of carillon plan --out, it does exactly that, or nothing: STALE_PLAN.",
     )
     .argument("[plan]", "a file that carillon plan --out wrote")
-    .option("--yes", "do not ask; needed without a terminal, and with --json")
-    .option(
+    .flag("--yes", "do not ask; needed without a terminal, and with --json")
+    .flag(
       "--wait <duration>",
       "longest wait for the open runs of a task that it moves; default 5s, at most 1h",
     )
-    .option("--by <name>", "who")
-    .action(async (file: string | undefined, _: unknown, command) => {
-      const options: PlanOptions = command.optsWithGlobals();
+    .flag("--by <name>", "who")
+    .does(async (options, file: string | undefined) => {
       const { io, json, yes } = options;
       if (file === undefined && !yes && (json || !io.stdin.isTTY))
         throw misuse("yes", "missing, and nobody can be asked.", "Look at carillon plan, then add --yes.");
@@ -104,10 +81,10 @@ export const registerDrift: Register = (program, out) => {
       "Lists the tasks of a set whose definitions others have changed since its last apply.",
     )
     .argument("[set]", "default: that of carillon.config")
-    .option("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
-    .option("--exit-code", "exit with 10 if there are any, or some were deleted")
+    .flag("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
+    .flag("--exit-code", "exit with 10 if there are any, or some were deleted")
     .answer(
-      async ({ ops, options }: Use<PlanOptions>, name?: string) => {
+      async ({ ops, options }, name?: string) => {
         const set = name ?? (await readConfig(options.io, options.config)).config.set;
         const found = await ops.sets.drift({ set });
         const differs = found.drift.length > 0 || found.found < found.set.members;
@@ -123,20 +100,16 @@ export const registerDrift: Register = (program, out) => {
     );
 };
 
-function setCommand(program: Command, name: string, summary: string): Command {
+function setCommand(program: Command, name: string, summary: string) {
   return program
     .command(name)
     .summary(summary)
-    .option("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
-    .option("--env <name>", "of the environments that the file has")
-    .option("--adopt <task>", "take over this task of no set or another one; repeatable; *: all", collect)
-    .option(
-      "--allow-removals <n>",
-      "remove up to n tasks; default a tenth of the set, at least 5",
-      wholeNumber,
-    )
-    .option("--keep", "remove nothing")
-    .option("--prune <duration>", "delete tasks that were removed longer ago than this: 7d");
+    .flag("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
+    .flag("--env <name>", "of the environments that the file has")
+    .flag("--adopt <task>", "take over this task of no set or another one; repeatable; *: all", collect)
+    .flag("--allow-removals <n>", "remove up to n tasks; default a tenth of the set, at least 5", wholeNumber)
+    .flag("--keep", "remove nothing")
+    .flag("--prune <duration>", "delete tasks that were removed longer ago than this: 7d");
 }
 
 /** The file, and the flags, which win. @throws `INVALID_OPTION` */

@@ -1,15 +1,9 @@
 import type { Definition } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Register, withClient } from "../command.js";
 import { configWriter } from "../config-writer.js";
 import { misuse } from "../failure.js";
-import { type Conditions, conditionOptions, conditionsOf } from "./conditions.js";
+import { conditionOptions, conditionsOf } from "./conditions.js";
 import { tasksOf } from "./task-pages.js";
-
-interface PullOptions extends Globals, Conditions {
-  out: string;
-  all?: boolean;
-  force?: boolean;
-}
 
 export const registerPull: Register = (program, out) => {
   const command = program
@@ -20,12 +14,11 @@ export const registerPull: Register = (program, out) => {
         "carillon plan finds nothing to change, or to adopt. Pauses and calendars stay where they are.",
     )
     .argument("<set>", "a set; with conditions or --all, the name of a new one")
-    .requiredOption("--out <file>", "a file that ends with .ts, .js, .mjs, .json or .jsonl")
-    .option("--force", "replace the file")
-    .option("-q, --queue <queue>", "tasks of no set: of this queue")
-    .option("--all", "all tasks of no set");
-  conditionOptions(command).action(async (set: string, _: unknown, command) => {
-    const options: PullOptions = command.optsWithGlobals();
+    .needs("--out <file>", "a file that ends with .ts, .js, .mjs, .json or .jsonl")
+    .flag("--force", "replace the file")
+    .flag("-q, --queue <queue>", "tasks of no set: of this queue")
+    .flag("--all", "all tasks of no set");
+  conditionOptions(command).does(async (options, set: string) => {
     const { out: file, force, json, all } = options;
     const write = configWriter(file, force);
     const conditions = conditionsOf(options);

@@ -1,5 +1,5 @@
 import type { Client, Preview, PutResult, TaskInput } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import { parseJson, readAll, readLines } from "../input.js";
 import type { Output } from "../output.js";
@@ -7,13 +7,6 @@ import { table } from "../table.js";
 import { printable, warningText } from "../text.js";
 import { type TimeTexts, utcIso } from "../times.js";
 import { putLines } from "./put-lines.js";
-
-interface PutOptions extends Globals {
-  batch?: boolean;
-  ifRevision?: string;
-  by?: string;
-  dryRun?: boolean;
-}
 
 export const registerPut: Register = (program, out) => {
   program
@@ -25,15 +18,14 @@ export const registerPut: Register = (program, out) => {
         "With --batch it holds one task a line, any number of lines.",
     )
     .argument("[file]", "a file; - or nothing for standard input")
-    .option("--batch", "JSON lines, stored as they are read; stops at the first bad line and names it")
-    .option(
+    .flag("--batch", "JSON lines, stored as they are read; stops at the first bad line and names it")
+    .flag(
       "--if-revision <revision>",
       "one task: only if this is its revision (see show --json); absent: only if it does not exist",
     )
-    .option("--by <name>", "who")
-    .option("--dry-run", "store nothing, show what would change")
-    .action(async (file: string | undefined, _: unknown, command) => {
-      const options: PutOptions = command.optsWithGlobals();
+    .flag("--by <name>", "who")
+    .flag("--dry-run", "store nothing, show what would change")
+    .does(async (options, file: string | undefined) => {
       if (options.batch && options.ifRevision !== undefined)
         throw misuse("--if-revision", "given with --batch.", ONE_TASK);
       if (options.batch && options.dryRun)
@@ -76,7 +68,7 @@ export function putsText(puts: readonly PutResult[], out: Output): string {
 async function putDocument(
   client: Client,
   input: unknown,
-  { ifRevision, by, dryRun }: PutOptions,
+  { ifRevision, by, dryRun }: { ifRevision?: string; by?: string; dryRun?: boolean },
 ): Promise<PutResult[]> {
   // The SDK's schema checks the content.
   if (!Array.isArray(input)) return [await client.put(input as TaskInput, { ifRevision, by, dryRun })];

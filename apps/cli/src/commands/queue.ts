@@ -1,16 +1,9 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { Command, Globals, Use } from "../command.js";
+import type { Command } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { counted } from "../text.js";
 import { holdsText } from "./holds-text.js";
-
-interface QueueOptions extends Globals {
-  note?: string;
-  by?: string;
-  all?: boolean;
-  dryRun?: boolean;
-}
 
 /** Adds the commands that act on one queue to those that list them. */
 export function registerQueue(queues: Command, out: Output): void {
@@ -30,11 +23,11 @@ function registerPause(queues: Command, out: Output): void {
         "and a task with overlap skip skips occurrences that come due while its run waits. (pause --queue holds the tasks.)",
     )
     .argument("<queue>")
-    .option("--note <text>", "why; shown with the queue")
-    .option("--by <name>", "who")
-    .option("--dry-run", "count what it would hold, and pause nothing")
+    .flag("--note <text>", "why; shown with the queue")
+    .flag("--by <name>", "who")
+    .flag("--dry-run", "count what it would hold, and pause nothing")
     .answer(
-      async ({ ops, options: { note, dryRun, by } }: Use<QueueOptions>, queue: string) => {
+      async ({ ops, options: { note, dryRun, by } }, queue: string) => {
         const answer = await ops.queues.pause({ queue, note, dryRun }, { by });
         return { queue, ...(dryRun ? {} : { state: "paused" }), ...answer };
       },
@@ -115,9 +108,9 @@ function registerRm(queues: Command): void {
         "Stop its workers first.",
     )
     .argument("<queue>")
-    .option("--all", "all of it; refused without it")
+    .flag("--all", "all of it; refused without it")
     .answer(
-      async ({ ops, options: { all } }: Use<QueueOptions>, queue: string) => {
+      async ({ ops, options: { all } }, queue: string) => {
         if (all) return { queue, deleted: true, ...(await ops.queues.delete({ queue })) };
         const found = (await ops.queues.list()).queues.find((one) => one.name === queue);
         const what = found ? jobs(found) : "no tasks";

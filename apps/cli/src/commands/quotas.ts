@@ -1,12 +1,10 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
-import { type Globals, type Register, type Use, wholeNumber } from "../command.js";
+import { type Register, wholeNumber } from "../command.js";
 import { misuse } from "../failure.js";
 import { type Column, table } from "../table.js";
 
 type QuotaScope = InputTo<"quotas.set">["scope"];
-type SetOptions = Globals & Omit<InputTo<"quotas.set">, "scope">;
-
 const SCOPE = "all, owner:NAME, or owner:* for each owner without an own quota";
 
 export const registerQuotas: Register = (program, out) => {
@@ -27,11 +25,11 @@ export const registerQuotas: Register = (program, out) => {
       "Replaces the quota of a scope. A bound that you leave out is unlimited.",
     )
     .argument("<scope>", SCOPE)
-    .option("--tasks <n>", "most tasks", wholeNumber)
-    .option("--interval <duration>", "shortest time between two occurrences of a task, such as 10s")
-    .option("--waiting <n>", "most jobs that wait in each queue", wholeNumber)
+    .flag("--tasks <n>", "most tasks", wholeNumber)
+    .flag("--interval <duration>", "shortest time between two occurrences of a task, such as 10s")
+    .flag("--waiting <n>", "most jobs that wait in each queue", wholeNumber)
     .answer(
-      async ({ ops, options }: Use<SetOptions>, scope: QuotaScope) => {
+      async ({ ops, options }, scope: QuotaScope) => {
         const { tasks, interval, waiting } = options;
         if ([tasks, interval, waiting].every((value) => value === undefined))
           throw misuse("quota", "missing.", "Give --tasks, --interval or --waiting; quotas rm removes it.");

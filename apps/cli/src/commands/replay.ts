@@ -1,30 +1,13 @@
 import type { AnswerTo } from "@carillon/ops";
-import { Option } from "commander";
-import type { Globals, Register, Use } from "../command.js";
+import type { Register } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { momentsOf } from "../moment.js";
 import { when } from "../times.js";
 import { leftOut } from "./backfill.js";
 import { refusals } from "./many.js";
-import { OVERLAPS, type Overlap } from "./overlaps.js";
+import { OVERLAPS } from "./overlaps.js";
 import { RUN } from "./run.js";
-
-interface ReplayOptions extends Globals {
-  failures?: boolean;
-  task?: string;
-  queue?: string;
-  text?: string;
-  node?: string;
-  from?: string;
-  to?: string;
-  perMinute?: number;
-  key?: string;
-  dryRun?: boolean;
-  overlap?: Overlap;
-  force?: boolean;
-  by?: string;
-}
 
 /** Options that select failed runs, and those for one run alone. */
 const [SELECT, ONE] = [
@@ -41,21 +24,21 @@ export const registerReplay: Register = (program, out) => {
         "failed of a range: --per-minute spreads them, each with its nominal time; backfills cancel ends them.",
     )
     .argument("[runs...]", RUN)
-    .option("--failures", "all that failed, timed out, crashed or were lost, and did not succeed since")
-    .option("--from <time>", "of these: that ended since then: 2h before now, or ISO 8601, 09:00, yesterday")
-    .option("--to <time>", "of these: that ended before this time, as --from")
-    .option("--task <task>", "of these: of this task, [owner/]id")
-    .option("-q, --queue <queue>", "of these: of this queue")
-    .option("--text <text>", "of these: with this in the task's name, its type or the error")
-    .option("--node <name>", "of these: that this node enqueued, or this worker ran")
-    .option("--per-minute <n>", "of many runs: this many a minute, of all tasks together", Number)
-    .option("--key <key>", "of many runs: a call with the same key starts nothing twice")
-    .option("--dry-run", "of many runs: change nothing, show how many are meant, and when they would be over")
-    .addOption(new Option("--overlap <policy>", "of one run: policy while a run is open").choices(OVERLAPS))
-    .option("--force", "of one run: even if a freeze holds the task")
-    .option("--by <name>", "who")
+    .flag("--failures", "all that failed, timed out, crashed or were lost, and did not succeed since")
+    .flag("--from <time>", "of these: that ended since then: 2h before now, or ISO 8601, 09:00, yesterday")
+    .flag("--to <time>", "of these: that ended before this time, as --from")
+    .flag("--task <task>", "of these: of this task, [owner/]id")
+    .flag("-q, --queue <queue>", "of these: of this queue")
+    .flag("--text <text>", "of these: with this in the task's name, its type or the error")
+    .flag("--node <name>", "of these: that this node enqueued, or this worker ran")
+    .flag("--per-minute <n>", "of many runs: this many a minute, of all tasks together", Number)
+    .flag("--key <key>", "of many runs: a call with the same key starts nothing twice")
+    .flag("--dry-run", "of many runs: change nothing, show how many are meant, and when they would be over")
+    .flag("--overlap <policy>", "of one run: policy while a run is open", OVERLAPS)
+    .flag("--force", "of one run: even if a freeze holds the task")
+    .flag("--by <name>", "who")
     .answer(
-      async ({ client, ops, options }: Use<ReplayOptions>, runs: string[]) => {
+      async ({ client, ops, options }, runs: string[]) => {
         const { failures, perMinute, key, dryRun, overlap, force, by } = options;
         const [id] = runs;
         const given = SELECT.find((name) => options[name] !== undefined);

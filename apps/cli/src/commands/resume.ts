@@ -1,105 +1,85 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
-import { Option } from "commander";
-import { type Register, taskRef, tasksCommand, withClient } from "../command.js";
+import { type Command, type OptionsOf, type Register, taskRef, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { counted } from "../text.js";
 import { utcIso } from "../times.js";
-import { type Conditions, conditionsOf } from "./conditions.js";
-import { doToMany, type Named, onlyTask, selectionOf } from "./many.js";
+import { type Conditions, conditionsOf, tasksCommand } from "./conditions.js";
+import { doToMany, onlyTask, selectionOf } from "./many.js";
 
 type Resumed = AnswerTo<"tasks.resumeMany">;
 type ResumePlan = AnswerTo<"tasks.resumePlan">;
 type Counted = ResumePlan["starts"]["all"];
 
-interface ResumeOptions extends Named {
-  note?: string;
-  by?: string;
-  pausedBy?: string;
-  missed?: "skip" | "catch-up" | "latest" | "all";
-  perMinute?: number;
-  mode?: "live" | "shadow";
-  plan?: boolean;
-}
-
-export const registerResume: Register = (program, out) => {
+const resumeCommand = (program: Command) =>
   tasksCommand(program, "resume", "let a paused task go on, or many")
     .description(
       "Lets a paused task go on, or many. --plan says what they owe, and how much each choice of --missed starts.\n" +
         "latest and all run owed occurrences as backfills: --per-minute of them, all tasks together, evenly spread.",
     )
-    .addOption(
-      new Option(
-        "--missed <rule>",
-        "occurrences that fell due meanwhile: skip them, apply the catch-up policy (catch-up), run the newest of each task (latest), or every one (all)",
-      )
-        .choices(["skip", "catch-up", "latest", "all"])
-        .default("skip"),
+    .needs(
+      "--missed <rule>",
+      "occurrences that fell due meanwhile: skip them, apply the catch-up policy (catch-up), run the newest of each task (latest), or every one (all)",
+      { read: ["skip", "catch-up", "latest", "all"], otherwise: "skip" },
     )
-    .option(
+    .flag(
       "--per-minute <n>",
       "with --missed latest or all: occurrences a minute, of all tasks together",
       Number,
     )
-    .addOption(
-      new Option("--mode <mode>", "of one task: enqueue from now on, or only record").choices([
-        "live",
-        "shadow",
-      ]),
-    )
-    .option("--plan", "change nothing; show what is owed, and what each --missed starts")
-    .option("--by <name>", "who")
-    .option("--note <text>", "without a task: only those that were paused with this note")
-    .option("--paused-by <name>", "without a task: only those that were paused by this name")
-    .action(async (tasks: string[], _: unknown, command) => {
-      const options: ResumeOptions = command.optsWithGlobals();
-      const { missed = "skip", perMinute, mode, plan } = options;
-      const paused = { note: options.note, pausedBy: options.pausedBy };
-      const task = onlyTask(tasks, options);
-      if (plan) {
-        const selected = tasks.length > 0 ? selectionOf(tasks, options) : conditionsOf(options);
-        return showPlan({ ...selected, ...paused }, options, out);
-      }
-      if (task === undefined || missed === "latest" || missed === "all" || perMinute !== undefined) {
-        if (mode !== undefined)
-          throw misuse("mode", "applies to one task, with skip or catch-up.", "Leave it out.");
-        return doToMany<Resumed["sample"][number], Resumed>(
-          {
-            verb: "resume",
-            past: "resumed",
-            conditions: paused,
-            act: (ops, input) =>
-              ops.tasks.resumeMany({ ...input, ...paused, missed, perMinute }, { by: options.by }),
-            more: ({ batch, replayed }) =>
-              [
-                batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,
-                replayed === undefined
-                  ? ""
-                  : `another resume let ${counted(replayed.count, "task")} go on; what they owed, ${occurrences({ count: replayed.total, exact: true })}, runs as backfills: batch ${replayed.batches.join(", ")}\n`,
-              ].join(""),
-          },
-          tasks,
-          options,
-          out,
-        );
-      }
-      for (const field of ["note", "pausedBy"] as const) {
-        if (options[field] !== undefined)
-          throw misuse(
-            field === "note" ? "note" : "paused-by",
-            "applies to many tasks only.",
-            "Leave it out.",
-          );
-      }
-      const { changed } = await withClient(options, (_, ops) => {
-        const ref = taskRef(task, options.queue, options.owner);
-        return ops.tasks.resume({ ...ref, missed, mode }, { by: options.by });
-      });
-      const text = `${changed ? "resumed" : "was not paused:"} ${task}\n`;
-      await (options.json ? out.json({ task, changed }) : out.write(text));
+    .flag("--mode <mode>", "of one task: enqueue from now on, or only record", ["live", "shadow"])
+    .flag("--plan", "change nothing; show what is owed, and what each --missed starts")
+    .flag("--by <name>", "who")
+    .flag("--note <text>", "without a task: only those that were paused with this note")
+    .flag("--paused-by <name>", "without a task: only those that were paused by this name");
+
+type ResumeOptions = OptionsOf<typeof resumeCommand>;
+
+export const registerResume: Register = (program, out) => {
+  resumeCommand(program).does(async (options, tasks: string[]) => {
+    const { missed, perMinute, mode, plan } = options;
+    const paused = { note: options.note, pausedBy: options.pausedBy };
+    const task = onlyTask(tasks, options);
+    if (plan) {
+      const selected = tasks.length > 0 ? selectionOf(tasks, options) : conditionsOf(options);
+      return showPlan({ ...selected, ...paused }, options, out);
+    }
+    if (task === undefined || missed === "latest" || missed === "all" || perMinute !== undefined) {
+      if (mode !== undefined)
+        throw misuse("mode", "applies to one task, with skip or catch-up.", "Leave it out.");
+      return doToMany<Resumed["sample"][number], Resumed>(
+        {
+          verb: "resume",
+          past: "resumed",
+          conditions: paused,
+          act: (ops, input) =>
+            ops.tasks.resumeMany({ ...input, ...paused, missed, perMinute }, { by: options.by }),
+          more: ({ batch, replayed }) =>
+            [
+              batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,
+              replayed === undefined
+                ? ""
+                : `another resume let ${counted(replayed.count, "task")} go on; what they owed, ${occurrences({ count: replayed.total, exact: true })}, runs as backfills: batch ${replayed.batches.join(", ")}\n`,
+            ].join(""),
+        },
+        tasks,
+        options,
+        out,
+      );
+    }
+    for (const field of ["note", "pausedBy"] as const) {
+      if (options[field] !== undefined)
+        throw misuse(field === "note" ? "note" : "paused-by", "applies to many tasks only.", "Leave it out.");
+    }
+    const { changed } = await withClient(options, (_, ops) => {
+      const ref = taskRef(task, options.queue, options.owner);
+      return ops.tasks.resume({ ...ref, missed, mode }, { by: options.by });
     });
+    const text = `${changed ? "resumed" : "was not paused:"} ${task}\n`;
+    await (options.json ? out.json({ task, changed }) : out.write(text));
+  });
 };
 
 async function showPlan(

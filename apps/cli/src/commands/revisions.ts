@@ -1,27 +1,15 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { TaskRevision } from "@carillon/sdk/internal";
-import { type Globals, type Register, taskCommand, taskRef, type Use, wholeNumber } from "../command.js";
+import { type Register, taskCommand, taskRef, wholeNumber } from "../command.js";
 import { momentsOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { putsText } from "./put.js";
-
-interface DeletedOptions extends Globals {
-  queue?: string;
-  from?: string;
-}
-
-interface RevisionOptions extends Globals {
-  dryRun?: boolean;
-  queue?: string;
-  by?: string;
-}
 
 export const registerRevisions: Register = (program, out) => {
   taskCommand(program, "revisions", "earlier definitions of a task, newest first")
     .description("Lists the replaced definitions of a task, newest first; --json shows them in full.")
     .answer(
-      ({ ops, options: { queue, owner } }: Use<RevisionOptions>, task: string) =>
-        ops.tasks.revisions(taskRef(task, queue, owner)),
+      ({ ops, options: { queue, owner } }, task: string) => ops.tasks.revisions(taskRef(task, queue, owner)),
       ({ revisions }) => (revisions.length > 0 ? table(COLUMNS, revisions, out) : "No revisions.\n"),
     );
 };
@@ -33,10 +21,10 @@ export const registerRestore: Register = (program, out) => {
         "created again, paused if it was; its runs and statistics do not come back.",
     )
     .argument("[number]", "as revisions lists it; default the newest", wholeNumber)
-    .option("--by <name>", "who")
-    .option("--dry-run", "store nothing, show what would change")
+    .flag("--by <name>", "who")
+    .flag("--dry-run", "store nothing, show what would change")
     .answer(
-      ({ ops, options }: Use<RevisionOptions>, task: string, number?: number) => {
+      ({ ops, options }, task: string, number?: number) => {
         const { queue, owner, dryRun, by } = options;
         return ops.tasks.restore({ ...taskRef(task, queue, owner), number, dryRun }, { by });
       },
@@ -52,10 +40,10 @@ export const registerDeleted: Register = (program, out) => {
       "tasks that were deleted and can be restored, newest first",
       "Lists the tasks that were deleted in the last 7 days, newest first; restore puts them again.",
     )
-    .option("-q, --queue <queue>", "of this queue")
-    .option("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
+    .flag("-q, --queue <queue>", "of this queue")
+    .flag("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
     .answer(
-      async ({ ops, client, options: { queue, from } }: Use<DeletedOptions>) =>
+      async ({ ops, client, options: { queue, from } }) =>
         ops.deleted.list({ queue, ...(await momentsOf(client, { from }, "before")) }),
       ({ deleted }) => (deleted.length > 0 ? table(DELETED, deleted, out) : "No deleted tasks.\n"),
     );

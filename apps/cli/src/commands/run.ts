@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration, isTraceUrl, TRACE_URL_REMEDY, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
-import { type Command, manyOptions, type Register, withClient } from "../command.js";
+import { type Command, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Io } from "../io.js";
 import type { Output } from "../output.js";
@@ -9,8 +9,8 @@ import { type Column, table } from "../table.js";
 import { cut, facts, type Paint, printable } from "../text.js";
 import { when } from "../times.js";
 import { fieldLines } from "./changes.js";
-import { refuseBesideTask } from "./conditions.js";
-import { type Deed, doToMany, type Named } from "./many.js";
+import { manyOptions, refuseBesideTask } from "./conditions.js";
+import { type Deed, doToMany } from "./many.js";
 import { RUN_COLUMNS, took } from "./run-columns.js";
 
 export const registerRun: Register = (program, out) => {
@@ -46,10 +46,6 @@ function traceUrlIn({ env: { CARILLON_TRACE_URL: url } }: Io): string | undefine
   throw misuse("CARILLON_TRACE_URL", "not the address of a trace.", TRACE_URL_REMEDY);
 }
 
-interface CancelOptions extends Named {
-  by?: string;
-}
-
 export const registerCancel: Register = (program, out) => {
   const command = program
     .verb(
@@ -59,11 +55,10 @@ export const registerCancel: Register = (program, out) => {
         "stop. Refused if it has ended. With --all: the open runs of all tasks that match.",
     )
     .argument("[run]", RUN)
-    .option("-q, --queue <queue>", "without a run: of the tasks of this queue");
+    .flag("-q, --queue <queue>", "without a run: of the tasks of this queue");
   manyOptions(command)
-    .option("--by <name>", "who")
-    .action(async (id: string | undefined, _: unknown, command) => {
-      const options: CancelOptions = command.optsWithGlobals();
+    .flag("--by <name>", "who")
+    .does(async (options, id: string | undefined) => {
       const { by } = options;
       if (id === undefined) return doToMany(cancelMany(by), [], options, out);
       refuseBesideTask(options, ["queue", "all"]);

@@ -1,19 +1,13 @@
-import { type Globals, type Register, taskCommand, taskRef, type Use, wholeNumber } from "../command.js";
+import { type Register, taskCommand, taskRef, wholeNumber } from "../command.js";
 import { table } from "../table.js";
 import { RUN_COLUMNS, RUNNING_COLUMNS } from "./run-columns.js";
 
-interface RunsOptions extends Globals {
-  queue?: string;
-  limit?: number;
-  offset?: number;
-}
-
 export const registerRuns: Register = (program, out) => {
   taskCommand(program, "runs", "a task's runs, newest first")
-    .option("-l, --limit <n>", "at most 1,000; default 20", wholeNumber)
-    .option("--offset <n>", "leave out this many", wholeNumber)
+    .flag("-l, --limit <n>", "at most 1,000; default 20", wholeNumber)
+    .flag("--offset <n>", "leave out this many", wholeNumber)
     .answer(
-      async ({ client, options: { queue, owner, limit, offset } }: Use<RunsOptions>, task: string) => ({
+      async ({ client, options: { queue, owner, limit, offset } }, task: string) => ({
         runs: await client.runs.list(taskRef(task, queue, owner), { limit, offset }),
       }),
       ({ runs }) => (runs.length ? table(RUN_COLUMNS, runs, out) : "No runs.\n"),
@@ -29,10 +23,10 @@ export const registerRunning: Register = (program, out) => {
         "usual duration of its task, the mean of its runs that succeeded.",
     )
     .argument("[task]", "[owner/]id; default all tasks")
-    .option("-q, --queue <queue>", "of this queue")
-    .option("-l, --limit <n>", "at most 1,000; default 100", wholeNumber)
+    .flag("-q, --queue <queue>", "of this queue")
+    .flag("-l, --limit <n>", "at most 1,000; default 100", wholeNumber)
     .answer(
-      async ({ client, options: { queue, owner, limit } }: Use<RunsOptions>, task?: string) => ({
+      async ({ client, options: { queue, owner, limit } }, task?: string) => ({
         runs: await client.runs.running({
           task: task === undefined ? undefined : taskRef(task, queue, owner),
           queue,

@@ -2,22 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { Client, ListOptions, TaskName } from "@carillon/sdk";
-import {
-  type Command,
-  type Globals,
-  type Register,
-  taskCommand,
-  taskRef,
-  type Use,
-  withClient,
-} from "../command.js";
+import { type Command, type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { reportOf } from "../failure.js";
 import { momentsOf } from "../moment.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { utcIso } from "../times.js";
-import { type Conditions, conditionOptions, conditionsOf, refuseBesideTask } from "./conditions.js";
+import { conditionOptions, conditionsOf, refuseBesideTask } from "./conditions.js";
 import { tasksOf } from "./task-pages.js";
 
 type Report = AnswerTo<"shadow.report">;
@@ -27,22 +19,6 @@ type Difference = Report["differences"][number];
 export interface BullOptions extends Globals {
   bullmq?: string;
   prefix: string;
-}
-
-interface WatchOptions extends BullOptions {
-  queue: string;
-  once?: boolean;
-}
-
-interface ObserveOptions extends Globals {
-  queue?: string;
-  at?: string;
-}
-
-interface ReportOptions extends Globals, Conditions {
-  since?: string;
-  tolerance?: string;
-  exitCode?: boolean;
 }
 
 const CAUSES: Readonly<Record<Difference["cause"], string>> = {
@@ -67,9 +43,9 @@ export const registerShadow: Register = (program, out) => {
 
 export const registerObserve: Register = (program) => {
   taskCommand(program, "observe", "mark that another scheduler has fired a task, for shadow report")
-    .option("--at <time>", "when; default now")
+    .flag("--at <time>", "when; default now")
     .answer(
-      async ({ ops, client, options: { queue, owner, at: text } }: Use<ObserveOptions>, task: string) => {
+      async ({ ops, client, options: { queue, owner, at: text } }, task: string) => {
         const { at } = await momentsOf(client, { at: text }, "before");
         const times = at === undefined ? undefined : [{ nominal: at }];
         await ops.shadow.observe({ ...taskRef(task, queue, owner), times });
@@ -87,12 +63,12 @@ function registerReport(shadow: Command, out: Output): void {
       "Compares what shadows would have enqueued with what really fired: times that are the same, shifted, or of one side.",
     )
     .argument("[tasks...]", "[owner/]id; default all shadows that the conditions select")
-    .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue")
-    .option("--since <time>", "7d before now, or a time; default 7d")
-    .option("--tolerance <duration>", "largest difference of equal times; default 60s")
-    .option("--exit-code", "exit with 10 if anything differs, or nothing was observed")
+    .flag("-q, --queue <queue>", "the task's queue; without a task: those of this queue")
+    .flag("--since <time>", "7d before now, or a time; default 7d")
+    .flag("--tolerance <duration>", "largest difference of equal times; default 60s")
+    .flag("--exit-code", "exit with 10 if anything differs, or nothing was observed")
     .answer(
-      async ({ ops, client, options }: Use<ReportOptions>, tasks: string[]) => {
+      async ({ ops, client, options }, tasks: string[]) => {
         const { queue, owner, tolerance, exitCode } = options;
         if (tasks.length > 0) refuseBesideTask(options, []);
         const { since } = await momentsOf(client, { since: options.since ?? "7d" }, "before");
@@ -150,10 +126,9 @@ function registerWatch(shadow: Command, out: Output): void {
       "Reads the event stream of a queue of BullMQ, and marks each start of a job scheduler for the task with its id (as an\n" +
         "import names it) in the queue of that name. BullMQ keeps some 10,000 events: let it run as long as the shadow does.",
     )
-    .requiredOption("-q, --queue <queue>", "the queue, here and there")
-    .option("--once", "read what is there, and end")
-    .action(async (_: unknown, command) => {
-      const options: WatchOptions = command.optsWithGlobals();
+    .needs("-q, --queue <queue>", "the queue, here and there")
+    .flag("--once", "read what is there, and end")
+    .does(async (options) => {
       const { queue, prefix, once } = options;
       const { firedSince, importBullmq, readBullSchedulers, withBullmq } = await import("../load.js");
       const unknown = new Set<string>();
@@ -194,6 +169,11 @@ function schedulerOf(jobId = ""): string {
   return jobId.replace(/^repeat:|:\d+$/g, "");
 }
 
-export function bullOptions(command: Command, url = "Redis of BullMQ; default that of --redis"): Command {
-  return command.option("--bullmq <url>", url).option("--prefix <prefix>", "BullMQ's prefix", "bull");
+export function bullOptions<Options extends Globals>(
+  command: Command<Options>,
+  url = "Redis of BullMQ; default that of --redis",
+) {
+  return command
+    .flag("--bullmq <url>", url)
+    .needs("--prefix <prefix>", "BullMQ's prefix", { otherwise: "bull" });
 }

@@ -1,7 +1,7 @@
 import type { Operator } from "@carillon/ops";
 import { duration, relative } from "@carillon/ops/words";
 import type { Client, Skip, Task, TaskStats } from "@carillon/sdk";
-import { type Globals, type Register, taskCommand, taskRef, type Use, withClient } from "../command.js";
+import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { cut, facts } from "../text.js";
@@ -121,7 +121,7 @@ function lastRun({ lastStatus }: Task): string | undefined {
 
 export const registerSkips: Register = (program, out) => {
   taskCommand(program, "skips", "occurrences of a task that were not enqueued, and why; newest first").answer(
-    async ({ client, options: { queue, owner } }: Use<Globals & { queue?: string }>, task: string) => ({
+    async ({ client, options: { queue, owner } }, task: string) => ({
       skips: await client.runs.skips(taskRef(task, queue, owner)),
     }),
     ({ skips }) => (skips.length > 0 ? table(SKIPS, skips, out) : "No skips.\n"),

@@ -2,7 +2,7 @@ import { type Register, taskRef, withClient } from "../command.js";
 import { facts } from "../text.js";
 import { refuseBesideTask } from "./conditions.js";
 import { STATS_COLUMNS, statsFacts } from "./stats-text.js";
-import { PAGING, type PageOptions, pageOptions, printPages } from "./task-pages.js";
+import { PAGING, pageOptions, printPages } from "./task-pages.js";
 
 export const registerStats: Register = (program, out) => {
   const command = program
@@ -12,9 +12,8 @@ export const registerStats: Register = (program, out) => {
       "Shows a task's statistics since it was put; without a task, a table of all tasks.",
     )
     .argument("[task]", "[owner/]id; no owner means --owner, else system; default all tasks")
-    .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue");
-  pageOptions(command).action(async (task: string | undefined, _: unknown, command) => {
-    const options: PageOptions = command.optsWithGlobals();
+    .flag("-q, --queue <queue>", "the task's queue; without a task: those of this queue");
+  pageOptions(command).does(async (options, task: string | undefined) => {
     if (task === undefined)
       return printPages(options, STATS_COLUMNS, (_, filter, ops) => ops.runs.statsMany(filter), out);
     refuseBesideTask(options, PAGING);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { AnswerTo } from "@carillon/ops";
 import { duration, isLate, reasonText, remedyText } from "@carillon/ops/words";
-import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
+import { noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";
 import { paragraphs, printable, sentenceCase } from "../text.js";
@@ -9,10 +9,6 @@ import { CLI_VOICE, when } from "../times.js";
 
 type Status = AnswerTo<"health.status">;
 type StatusReason = Status["reasons"][number];
-
-interface StatusOptions extends Globals {
-  watch?: boolean;
-}
 
 /** Time between two readings of `--watch`, in ms. */
 const EVERY = 2_000;
@@ -39,9 +35,8 @@ export const registerStatus: Register = (program, out) => {
         "Exit codes: 0 on time, 10 behind, 11 stopped.",
       ].join("\n"),
     )
-    .option("--watch", "again every 2 s, until it is interrupted")
-    .action(async (_: unknown, command) => {
-      const options: StatusOptions = command.optsWithGlobals();
+    .flag("--watch", "again every 2 s, until it is interrupted")
+    .does(async (options) => {
       await withClient(options, async (client, ops) => {
         const clear = options.watch && options.io.stdout.isTTY ? CLEAR : "";
         for (;;) {

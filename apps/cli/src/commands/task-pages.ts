@@ -1,6 +1,5 @@
 import type { Operator } from "@carillon/ops";
 import type { Client, ListOptions, Task, TaskName } from "@carillon/sdk";
-import { Option } from "commander";
 import { type Command, type Globals, noteIfEmpty, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
@@ -26,17 +25,16 @@ const NAMED = 10;
 const PAGE = 500;
 
 /** The options besides `--queue`. */
-export function pageOptions(command: Command): Command {
+export function pageOptions<Options extends Globals>(command: Command<Options>) {
   return conditionOptions(command)
-    .addOption(
-      new Option(
-        "--sort <order>",
-        "by next time, or by the last run's end, without tasks that have none",
-      ).choices(["name", "next", "last"]),
-    )
-    .option("-l, --limit <n>", "a page's size, at most 1,000; default 100", wholeNumber)
-    .option("--cursor <cursor>", "of the page before")
-    .option("--all", "all pages; with --json one task a line");
+    .flag("--sort <order>", "by next time, or by the last run's end, without tasks that have none", [
+      "name",
+      "next",
+      "last",
+    ])
+    .flag("-l, --limit <n>", "a page's size, at most 1,000; default 100", wholeNumber)
+    .flag("--cursor <cursor>", "of the page before")
+    .flag("--all", "all pages; with --json one task a line");
 }
 
 /** Prints one page, or with `--all` all of them. */

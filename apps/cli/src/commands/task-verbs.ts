@@ -1,35 +1,21 @@
 import { scopeText } from "@carillon/ops/words";
 import type { TriggerResult } from "@carillon/sdk";
-import { Option } from "commander";
-import { collect, type Register, taskRef, tasksCommand, withClient } from "../command.js";
+import { collect, type Register, taskRef, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { parseJson } from "../input.js";
 import { momentsOf } from "../moment.js";
 import type { Output } from "../output.js";
 import { when } from "../times.js";
+import { tasksCommand } from "./conditions.js";
 import { holdsText } from "./holds-text.js";
 import { type Deed, doToMany, type Named, onlyTask } from "./many.js";
-import { OVERLAPS, type Overlap } from "./overlaps.js";
-
-interface VerbOptions extends Named {
-  until?: string;
-  note?: string;
-  by?: string;
-  cancelQueued?: boolean;
-  overlap?: Overlap;
-  key?: string;
-  payload?: string;
-  force?: boolean;
-  add?: string[];
-  remove?: string[];
-}
+import { OVERLAPS } from "./overlaps.js";
 
 export const registerRm: Register = (program, out) => {
   tasksCommand(program, "rm", "delete a task with its records, or many")
-    .option("--by <name>", "who; default $USER@host")
-    .action(async (tasks: string[], _: unknown, command) => {
-      const options: VerbOptions = command.optsWithGlobals();
+    .flag("--by <name>", "who; default $USER@host")
+    .does(async (options, tasks: string[]) => {
       const task = onlyTask(tasks, options);
       if (task === undefined) {
         const deed: Deed = {
@@ -48,15 +34,14 @@ export const registerRm: Register = (program, out) => {
 
 export const registerPause: Register = (program, out) => {
   tasksCommand(program, "pause", "hold a task's future occurrences, or those of many; queued runs go on")
-    .option("--note <text>", "why; shown with the task")
-    .option(
+    .flag("--note <text>", "why; shown with the task")
+    .flag(
       "--until <time>",
       "of named tasks: end, 2h from now or a time; a freeze of these tasks, which resume ends too",
     )
-    .option("--by <name>", "who")
-    .option("--cancel-queued", "of one task: cancel its runs that wait for a worker, too")
-    .action(async (tasks: string[], _: unknown, command) => {
-      const options: VerbOptions = command.optsWithGlobals();
+    .flag("--by <name>", "who")
+    .flag("--cancel-queued", "of one task: cancel its runs that wait for a worker, too")
+    .does(async (options, tasks: string[]) => {
       const task = onlyTask(tasks, options);
       const why = { note: options.note, by: options.by };
       if (options.until !== undefined) return pauseUntil(options.until, tasks, options, out);
@@ -81,7 +66,12 @@ export const registerPause: Register = (program, out) => {
     });
 };
 
-async function pauseUntil(text: string, tasks: string[], options: VerbOptions, out: Output): Promise<void> {
+async function pauseUntil(
+  text: string,
+  tasks: string[],
+  options: Named & { note?: string; by?: string; cancelQueued?: boolean },
+  out: Output,
+): Promise<void> {
   const { queue, owner, note, by, dryRun, cancelQueued } = options;
   if (tasks.length === 0)
     throw misuse("until", "given without tasks.", "Name tasks, or use carillon freeze with --until.");
@@ -98,17 +88,12 @@ async function pauseUntil(text: string, tasks: string[], options: VerbOptions, o
 
 export const registerTrigger: Register = (program, out) => {
   tasksCommand(program, "trigger", "run a task now, paused or not, or many; schedules are not touched")
-    .addOption(
-      new Option("--overlap <policy>", "policy while a run is open; default: the task's policy").choices(
-        OVERLAPS,
-      ),
-    )
-    .option("--key <key>", "make one run for all triggers of the task with this key, within a day")
-    .option("--payload <json>", "of one task: instead of its own payload, for this run only")
-    .option("--force", "even if a freeze holds the task")
-    .option("--by <name>", "who")
-    .action(async (tasks: string[], _: unknown, command) => {
-      const options: VerbOptions = command.optsWithGlobals();
+    .flag("--overlap <policy>", "policy while a run is open; default: the task's policy", OVERLAPS)
+    .flag("--key <key>", "make one run for all triggers of the task with this key, within a day")
+    .flag("--payload <json>", "of one task: instead of its own payload, for this run only")
+    .flag("--force", "even if a freeze holds the task")
+    .flag("--by <name>", "who")
+    .does(async (options, tasks: string[]) => {
       const { key, overlap, by, force } = options;
       const task = onlyTask(tasks, options);
       if (task === undefined) {
@@ -139,11 +124,10 @@ export const registerTrigger: Register = (program, out) => {
 
 export const registerTag: Register = (program, out) => {
   tasksCommand(program, "tag", "add tags to tasks, or remove them")
-    .option("--add <tag>", "this tag; can be repeated", collect)
-    .option("--remove <tag>", "this tag; can be repeated", collect)
-    .option("--by <name>", "who")
-    .action(async (tasks: string[], _: unknown, command) => {
-      const options: VerbOptions = command.optsWithGlobals();
+    .flag("--add <tag>", "this tag; can be repeated", collect)
+    .flag("--remove <tag>", "this tag; can be repeated", collect)
+    .flag("--by <name>", "who")
+    .does(async (options, tasks: string[]) => {
       const { add, remove, by } = options;
       onlyTask(tasks, options);
       const deed: Deed = {

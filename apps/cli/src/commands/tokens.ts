@@ -1,14 +1,8 @@
 import type { AnswerTo, InputTo } from "@carillon/ops";
-import type { Globals, Register, Use } from "../command.js";
+import { type Register, word } from "../command.js";
 import { momentsOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
-
-interface CreateOptions extends Globals {
-  role: InputTo<"tokens.create">["role"];
-  expires?: string;
-  by?: string;
-}
 
 export const registerTokens: Register = (program, out) => {
   const tokens = program
@@ -30,11 +24,11 @@ export const registerTokens: Register = (program, out) => {
         "these owners.",
     )
     .argument("<name>", "letters, digits, dots, dashes and underscores")
-    .requiredOption("--role <role>", "viewer, operator or admin")
-    .option("--expires <time>", "after this time, 90d, or then: ISO 8601, 2027-01-31; default: never")
-    .option("--by <name>", "who; default $USER@host")
+    .needs("--role <role>", "viewer, operator or admin", { read: word<InputTo<"tokens.create">["role"]> })
+    .flag("--expires <time>", "after this time, 90d, or then: ISO 8601, 2027-01-31; default: never")
+    .flag("--by <name>", "who; default $USER@host")
     .answer(
-      async ({ ops, client, options }: Use<CreateOptions>, name: string) => {
+      async ({ ops, client, options }, name: string) => {
         const { role, by, owner } = options;
         const { expires } = await momentsOf(client, { expires: options.expires }, "from");
         return ops.tokens.create({ name, role, owners: owner?.split(","), expires }, { by });
@@ -53,9 +47,9 @@ export const registerTokens: Register = (program, out) => {
       "Revokes a token: it opens nothing from now on, nor do the sessions that it opened.",
     )
     .argument("<name>", "as tokens lists it")
-    .option("--by <name>", "who; default $USER@host")
+    .flag("--by <name>", "who; default $USER@host")
     .answer(
-      async ({ ops, options: { by } }: Use<CreateOptions>, name: string) => {
+      async ({ ops, options: { by } }, name: string) => {
         await ops.tokens.revoke({ name }, { by });
         return { name, revoked: true };
       },

@@ -1,4 +1,4 @@
-import type { Command, Globals, Register, Use } from "../command.js";
+import type { Command, Register } from "../command.js";
 import { printable } from "../text.js";
 
 export const registerTypes: Register = (program) => {
@@ -33,10 +33,9 @@ export const registerTypes: Register = (program) => {
       "Shows the JSON Schemas of a type's payload that live workers of the queue publish.",
     )
     .argument("<type>")
-    .requiredOption("--queue <queue>", "the queue of its workers")
+    .needs("--queue <queue>", "the queue of its workers")
     .answer(
-      ({ ops, options: { queue } }: Use<Globals & { queue: string }>, type: string) =>
-        ops.types.get({ type, queue }),
+      ({ ops, options: { queue } }, type: string) => ops.types.get({ type, queue }),
       ({ schemas }) =>
         schemas.map(({ schema }) => `${JSON.stringify(schema, null, 2)}\n`).join("") || "no schema\n",
     );

@@ -1,34 +1,28 @@
 import type { AnswerTo } from "@carillon/ops";
 import { dueOwnerText, ownerLimitText } from "@carillon/ops/words";
-import { type Globals, limitOf, type Register, type Use, wholeNumber } from "../command.js";
+import { limitOf, type Register, wholeNumber } from "../command.js";
 import { type Column, table } from "../table.js";
 import type { TimeTexts } from "../times.js";
 
 type Upcoming = AnswerTo<"occurrences.upcoming">["upcoming"][number];
-
-interface UpcomingOptions extends Globals {
-  within?: string;
-  queue?: string;
-  limit?: number;
-}
 
 export const registerUpcoming: Register = (program, out) => {
   program
     .verb(
       "upcoming",
       "the tasks that are due next, or each occurrence of the next hours",
-      "Lists the tasks that are due next, earliest first, each once; or with --within each occurrence until then,\n" +
-        "by the current schedules. Missed occurrences that the task's catch-up policy keeps are due now.",
+      "Lists the tasks that are due next, earliest first, each once; or with --within each occurrence until\n" +
+        "then, by the current schedules. Missed occurrences that the task's catch-up policy keeps are due now.",
     )
-    .option("--within <duration>", "each occurrence within this time from now: 30m, 2h, 1d")
-    .option("-q, --queue <queue>", "of this queue")
-    .option(
+    .flag("--within <duration>", "each occurrence within this time from now: 30m, 2h, 1d")
+    .flag("-q, --queue <queue>", "of this queue")
+    .flag(
       "-n, --limit <n>",
       "at most 1,000, default 20; with --within at most 100,000, default 1,000",
       wholeNumber,
     )
     .answer(
-      async ({ ops, options }: Use<UpcomingOptions>) => {
+      async ({ ops, options }) => {
         const { within, queue, limit } = options;
         limitOf(limit, within === undefined ? 1_000 : 100_000);
         const found = await ops.occurrences.upcoming({ within, queue, limit });

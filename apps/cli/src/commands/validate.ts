@@ -1,7 +1,7 @@
 import { duration, relative } from "@carillon/ops/words";
 import type { Client, TaskInput } from "@carillon/sdk";
 import type { Validation } from "@carillon/sdk/internal";
-import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import { type Register, wholeNumber, withClient } from "../command.js";
 import { Failure, reportOf } from "../failure.js";
 import { parseJson, readAll } from "../input.js";
 import { readMoment } from "../moment.js";
@@ -10,11 +10,6 @@ import { type Column, table } from "../table.js";
 import { facts, warningText } from "../text.js";
 import { HERE, localIso, utcIso } from "../times.js";
 import { previewText } from "./put.js";
-
-interface ValidateOptions extends Globals {
-  from?: string;
-  count?: number;
-}
 
 export const registerValidate: Register = (program, out) => {
   program
@@ -25,10 +20,9 @@ export const registerValidate: Register = (program, out) => {
         "FILE holds one task as a JSON object, or an array of them: the first invalid one is named.",
     )
     .argument("[file]", "a file; - or nothing for standard input")
-    .option("--from <time>", "ISO 8601; times strictly after it; default now")
-    .option("-n, --count <n>", "how many times; default 5", wholeNumber)
-    .action(async (file: string | undefined, _: unknown, command) => {
-      const options: ValidateOptions = command.optsWithGlobals();
+    .flag("--from <time>", "ISO 8601; times strictly after it; default now")
+    .flag("-n, --count <n>", "how many times; default 5", wholeNumber)
+    .does(async (options, file: string | undefined) => {
       const input = parseJson(
         await readAll(options.io, file, "Check fewer tasks at once."),
         "Give one task, or an array of them.",
@@ -42,7 +36,11 @@ export const registerValidate: Register = (program, out) => {
     });
 };
 
-async function validateAll(client: Client, input: unknown, options: ValidateOptions): Promise<Validation[]> {
+async function validateAll(
+  client: Client,
+  input: unknown,
+  options: { from?: string; count?: number },
+): Promise<Validation[]> {
   const sdk = await import("@carillon/sdk/schedule");
   const from =
     options.from === undefined
