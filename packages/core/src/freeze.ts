@@ -59,18 +59,6 @@ function windowsOf(freeze: Freeze): CompiledSchedule | undefined {
   return schedule;
 }
 
-/** Whether a task is in the scope of a freeze. */
-export function covers(
-  { owner, tag, queue, tasks }: FreezeScope,
-  task: TaskName & { readonly tags?: readonly string[] | undefined },
-): boolean {
-  if (tasks?.every((one) => one.id !== task.id || one.owner !== task.owner || one.queue !== task.queue))
-    return false;
-  if (owner !== undefined && owner !== task.owner) return false;
-  if (queue !== undefined && queue !== task.queue) return false;
-  return tag === undefined || (task.tags ?? []).includes(tag);
-}
-
 /** The freeze that holds at a time; of several, the one that ends last. */
 export function frozenAt(freezes: readonly Freeze[], now: number): Frozen | undefined {
   let last: Frozen | undefined;

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { targetSchema } from "./destinations/index.js";
 import { CarillonError, invalid } from "./errors.js";
 import { reviewSchedule, type Schedule, scheduleSchema } from "./schedule/index.js";
-import { DURATION, type Duration, durationText, parseDuration } from "./schedule/text/duration.js";
+import { DURATION } from "./schedule/kinds/expression.js";
+import { type Duration, durationText, parseDuration } from "./schedule/text/duration.js";
 
 /** Rules for an occurrence that is due while an earlier run of its task is not final. */
 export const OVERLAP_POLICIES = ["skip", "allow", "queue-one", "queue-all", "cancel-running"] as const;

@@ -137,11 +137,6 @@ export const statusReason = z.union(reasonShapes({})).meta({ id: "StatusReason" 
 /** The facts of one reason why a namespace is not on time, or of a note beside them. Times in UTC ms of Redis time. */
 export type StatusReasonFacts = z.output<typeof statusReason>;
 
-/** Whether work is late for this reason and continues: the state is `behind`, not `stopped`. */
-export function isLate({ code }: { readonly code: StatusCode }): boolean {
-  return code === "OVERDUE" || code === "JOBS_WAIT";
-}
-
 /** Reasons why a namespace is not on time, most severe first; the codes of Redis errors come before all others. */
 export type StatusCode = StatusReasonFacts["code"];
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { named } from "./exclude/named.js";
+import { DURATION } from "./kinds/expression.js";
 import { KIND_SHAPES, KINDS } from "./kinds/index.js";
 import { MAX_ITEMS, tooMany } from "./size.js";
-import { DURATION } from "./text/duration.js";
 import { list } from "./text/english.js";
 import { INSTANT } from "./text/instant.js";
 

@@ -1,10 +1,12 @@
 import type { FreezeScope, Frozen } from "../freeze.js";
+import type { TaskName } from "../names.js";
 import type {
   DueOwner,
   Gap,
   NotReady,
   PauseFacts,
   QueueLimit,
+  StatusCode,
   StatusReasonFacts,
   UnsafeSetting,
   WaitingJobs,
@@ -136,6 +138,23 @@ function notReadyText(all: readonly NotReady[]): string {
   const reasons = [...new Set(why)].map((one) => one.replace(/\.$/, ""));
   const nodes = all.length === 1 ? "the node is not ready" : `none of the ${all.length} nodes is ready`;
   return reasons.length > 0 ? `${nodes}: ${reasons.join("; ")}.` : `${nodes}.`;
+}
+
+/** Whether a task is in the scope of a freeze. */
+export function covers(
+  { owner, tag, queue, tasks }: FreezeScope,
+  task: TaskName & { readonly tags?: readonly string[] | undefined },
+): boolean {
+  if (tasks?.every((one) => one.id !== task.id || one.owner !== task.owner || one.queue !== task.queue))
+    return false;
+  if (owner !== undefined && owner !== task.owner) return false;
+  if (queue !== undefined && queue !== task.queue) return false;
+  return tag === undefined || (task.tags ?? []).includes(tag);
+}
+
+/** Whether work is late for this reason and continues: the state is `behind`, not `stopped`. */
+export function isLate({ code }: { readonly code: StatusCode }): boolean {
+  return code === "OVERDUE" || code === "JOBS_WAIT";
 }
 
 /** A scope in words: `owner acme, tag billing`, `acme/nightly`, `12 tasks`, `all tasks`. */

@@ -13,11 +13,12 @@ import {
 } from "../interval/calendar-interval.js";
 import { delayOf } from "../interval/delay.js";
 import { EveryInterval } from "../interval/every-interval.js";
-import { DURATION, durationText, formatDuration, parseDuration } from "../text/duration.js";
+import { durationText, formatDuration, parseDuration } from "../text/duration.js";
 import { parseInstant, storedInstant } from "../text/instant.js";
 import type { DelaySchedule, EverySchedule, Schedule } from "../types.js";
 import { requireZone } from "../zone/names.js";
 import { segmentAt, zoneOf } from "../zone/offsets.js";
+import { DURATION } from "./expression.js";
 import { type Kind, type Role, storedZone, type Warn } from "./kind.js";
 
 const NO_LEAP_YEAR = 2_001;

@@ -197,3 +197,9 @@ function dstText(dst: DstChoice | undefined): string {
 function isEachSecond({ seconds, subSeconds }: Fields): boolean {
   return subSeconds ? subSeconds.size >= 60 : isAllSixty(seconds);
 }
+
+/** Shape of text or a number that `parseDuration` may read. */
+export const DURATION: z.ZodUnion<[z.ZodString, z.ZodNumber]> = z.union(
+  [z.string(), z.number()],
+  "not a duration",
+);

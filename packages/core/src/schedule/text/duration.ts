@@ -1,14 +1,7 @@
-import { z } from "zod";
 import { CarillonError, quote } from "../../errors.js";
 
 /** A duration: text with units, `"90s"`, `"1h30m"`, `"PT5M"`; or whole milliseconds, `90_000`. */
 export type Duration = string | number;
-
-/** Shape of text or a number that `parseDuration` may read. */
-export const DURATION: z.ZodUnion<[z.ZodString, z.ZodNumber]> = z.union(
-  [z.string(), z.number()],
-  "not a duration",
-);
 
 /** The longest duration, in ms: ten years of 366 days. */
 export const MAX_DURATION = 3_660 * 86_400_000;
