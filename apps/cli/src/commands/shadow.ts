@@ -15,12 +15,6 @@ import { tasksOf } from "./task-pages.js";
 type Report = AnswerTo<"shadow.report">;
 type Difference = Report["differences"][number];
 
-/** Place of BullMQ's schedulers. */
-export interface BullOptions extends Globals {
-  bullmq?: string;
-  prefix: string;
-}
-
 const CAUSES: Readonly<Record<Difference["cause"], string>> = {
   "time-zone": "another time zone",
   dst: "a clock change",
