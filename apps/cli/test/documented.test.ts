@@ -59,6 +59,7 @@ const ELSEWHERE = {
   "namespaces.list": "status of an empty namespace",
   "occurrences.board": "a picture",
   "occurrences.ticks": "journal, skips",
+  "occurrences.ticksMany": "list",
   "runs.summary": "status, stats",
   "tasks.counts": "list, with conditions",
   "tasks.replace": "put",
