@@ -421,3 +421,42 @@ describe("A17 the queue's own limit of running jobs holds", () => {
     expect(most).toBe(2);
   });
 });
+
+describe("A20 a single job has policies of its own", () => {
+  test.each([undefined, "1m"])(
+    "with a delay of %s: attempts, the limit of each, one alert",
+    async (delay) => {
+      const alerts: unknown[] = [];
+      const told = defineTask("carillon.webhook", {
+        queue: "carillon-alerts",
+        payload: anything,
+        handler: (delivery) => void alerts.push(delivery),
+      });
+      let begun = 0;
+      const slow = defineTask("slow", {
+        queue: "bells",
+        payload: anything,
+        handler: async (_payload, { signal }) => {
+          begun += 1;
+          await kit.sleep("1h", { signal });
+        },
+      });
+      const kit = await stand.kit({ types: [slow, told] });
+      const { task } = await kit.client.enqueue(
+        slow,
+        {},
+        {
+          delay,
+          retry: { attempts: 3, backoff: "fixed", delay: "10s" },
+          timeLimit: "5s",
+          alerts: [{ on: ["failed"], url: "http://127.0.0.1/alerts" }],
+        },
+      );
+      await kit.advance("3m");
+      expect(await kit.client.runs.list(task)).toMatchObject([
+        { outcome: "timed-out", attempts: 3, maxAttempts: 3 },
+      ]);
+      expect([begun, alerts]).toMatchObject([3, [{ alerts: [{ kind: "failed" }] }]]);
+    },
+  );
+});

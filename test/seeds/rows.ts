@@ -28,6 +28,7 @@ const docspell: readonly (readonly [id: string, behaviour: string])[] = [
   ["A17", "the queue's own limit of running jobs holds: what is due waits, and all of it runs"],
   ["A18", "a manual run still going skips the next occurrence, on record"],
   ["A19", "whichever of two nodes is the queue's first: killed with a decided occurrence, the other does it"],
+  ["A20", "a single job, now or later, has retries, a time limit and alerts of its own"],
 ];
 
 const nuntium: typeof docspell = [

@@ -1,6 +1,8 @@
 /** The remedy for an unknown name, everywhere the same: the nearest known name, or else all of them. */
 export function nearestRemedy(unknown: string, known: readonly string[]): string {
   if (known.length === 0) return "Remove it.";
+  const counterpart = COUNTERPARTS.find(([name, field]) => name === unknown && known.includes(field));
+  if (counterpart) return `Give ${counterpart[2]}.`;
   const near = nearest(unknown, known);
   return near === undefined ? `Known: ${known.join(", ")}.` : `Did you mean ${near}?`;
 }
@@ -16,7 +18,7 @@ export function nearest(unknown: string, known: readonly string[]): string | und
   if (same !== undefined) return same;
   const begins = known.find((key) => {
     const lower = key.toLowerCase();
-    return name.length > 2 && (lower.startsWith(name) || name.startsWith(lower));
+    return Math.min(name.length, lower.length) > 2 && (lower.startsWith(name) || name.startsWith(lower));
   });
   if (begins !== undefined) return begins;
   const most = name.length < 6 ? 1 : 2;
@@ -25,6 +27,13 @@ export function nearest(unknown: string, known: readonly string[]): string | und
     .filter((one) => one.edits <= most)
     .sort((a, b) => a.edits - b.edits)[0]?.key;
 }
+
+/** Options of BullMQ's `queue.add` that are a part of a field: name, field, remedy. */
+const COUNTERPARTS = [
+  ["attempts", "retry", "retry: { attempts }"],
+  ["backoff", "retry", 'retry: { backoff: "exponential", delay: "1s" }'],
+  ["delay", "schedule", "schedule: { at }, or call client.enqueue(type, payload, { delay })"],
+] as const;
 
 /** Names that other schedulers use for fields of a task and of its schedule: docs/moving/words.md. */
 const ALIASES = {
@@ -38,7 +47,8 @@ const ALIASES = {
   jitter: "maxRandomDelay FlexibleTimeWindow RANDOM_DELAY",
   maxRuns: "limit maxExecutions",
   payload: "data config input",
-  retry: "attempts retry_period max_retries retryLimit backoffLimit RetryPolicy",
+  id: "jobId schedulerId",
+  retry: "retries retry_period max_retries retryLimit backoffLimit RetryPolicy",
   timeLimit: "timeout max_runtime expireInSeconds activeDeadlineSeconds timebox time_box",
   overlap: "noOverlap waitForCompletion concurrencyPolicy policy",
   catchUp: "misfire misfireInstruction missed",

@@ -211,6 +211,7 @@ onEveryEngine("bad input", (connection) => {
       "onwer",
     ],
     ["enqueue", (o) => client.enqueue(typed, { n: 1 }, o), { dealy: 5 }, "dealy"],
+    ["enqueue", (o) => client.enqueue(typed, { n: 1 }, o), { rerun: { delay: "1s" } }, "rerun"],
     ["pause", (o) => client.pause("there", o), { cancelqueued: true }, "cancelqueued"],
     ["resume", (o) => client.resume("there", o), { form: "catch-up" }, "form"],
     ["trigger", (o) => client.trigger("there", o), { overlaps: "allow" }, "overlaps"],

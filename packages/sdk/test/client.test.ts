@@ -648,6 +648,22 @@ onEveryEngine("the client", (connection) => {
       },
     );
 
+    it.each([
+      [{ attempts: 3 }, "attempts", "Give retry: { attempts }."],
+      [{ backoff: { type: "fixed" } }, "backoff", "Give retry: { backoff: "],
+      [{ jobId: "one" }, "jobId", "Did you mean id?"],
+      [{ lifo: true }, "lifo", "Known: at, delay, id, "],
+    ])("answers BullMQ's options %j with their counterparts", async (options, field, remedy) => {
+      const refused = client.enqueue(report, { tenant: "acme" }, options as object);
+      await expect(refused).rejects.toMatchObject({ field, remedy: expect.stringContaining(remedy) });
+    });
+
+    it("refuses policies of a run as a put does", async () => {
+      const refused = client.enqueue(report, { tenant: "acme" }, { retry: { attempts: 0 } });
+      await expect(refused).rejects.toMatchObject({ code: "INVALID_TASK", field: "retry.attempts" });
+      expect(await bench.jobs()).toEqual([]);
+    });
+
     it("checks the payload, and refuses a name that is taken", async () => {
       await client.put(noop("t"));
       const before = await bench.dump();

@@ -78,6 +78,9 @@ const MAX_PLACE_DELAY = 4 ** 5 * PLACE_DELAY;
 /** A time for `enqueue` that is this long past, in ms, may be a mistake, such as seconds for milliseconds. */
 const PAST = 60_000;
 
+const ENQUEUE_OPTIONS = ["at", "delay", "id", "queue", "owner", "priority", "by"] as const;
+const RUN_POLICIES = ["retry", "timeLimit", "timeLimitGrace", "crash", "alerts", "alertIf"] as const;
+
 interface PutHow extends PutOptions {
   readonly by: string;
   readonly once?: boolean | undefined;
@@ -311,12 +314,13 @@ export class TaskWriter {
     payload: TypedTask<Type>["payload"],
     options: EnqueueOptions,
   ): Promise<EnqueueResult> {
-    assertOptions(options, ["at", "delay", "id", "queue", "owner", "priority", "by"]);
+    assertOptions(options, [...ENQUEUE_OPTIONS, ...RUN_POLICIES]);
     assertTaskType(type, "type");
     const id = options.id ?? `${type.type.slice(0, 100)}-${newToken()}`;
     const queue = assertName(options.queue ?? type.queue, "queue");
     const due = moment(options);
     const by = this.#scope.author(options.by);
+    const policies = Object.fromEntries(RUN_POLICIES.map((name) => [name, options[name]]));
     const given = await this.#check(
       {
         // The time is set below, because it may depend on the time of Redis, and arguments are checked before Redis is
@@ -325,6 +329,7 @@ export class TaskWriter {
         queue,
         owner: options.owner,
         priority: options.priority ?? 0,
+        ...policies,
       },
       type,
     );

@@ -1,4 +1,4 @@
-import type { Duration, Outcome, TaskName, TaskState } from "@carillon/core";
+import type { Duration, Outcome, TaskInput, TaskName, TaskState } from "@carillon/core";
 import type { ConnectionSpec, PutOutcome, Store } from "@carillon/store";
 import type { TaskContract } from "../task-type.js";
 import type { Telemetry } from "../telemetry.js";
@@ -159,7 +159,9 @@ export interface TaskPage {
   readonly cursor: string | undefined;
 }
 
-export interface EnqueueOptions {
+/** Besides these the policies of its run, as `put` takes them. */
+export interface EnqueueOptions
+  extends Pick<TaskInput, "retry" | "timeLimit" | "timeLimitGrace" | "crash" | "alerts" | "alertIf"> {
   /** ISO 8601 with offset, a Date or epoch ms; default now. A time that is past means now. */
   at?: string | number | Date | undefined;
   /** From now; instead of `at`: `"5m"`, or milliseconds. */
