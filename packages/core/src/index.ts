@@ -18,9 +18,11 @@ export {
   ALERTS_QUEUE,
   DEFAULT_NAMESPACE,
   DEFAULT_OWNER,
+  nameOf,
   seedOf,
   type TaskName,
   type TaskRef,
+  textOfName,
 } from "./names.js";
 export {
   ALERT_KINDS,

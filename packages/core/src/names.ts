@@ -3,7 +3,8 @@ import { CarillonError, quote } from "./errors.js";
 /** Pattern of namespace, queue, owner, id, tag and task type; no other user text ever reaches a Redis key. */
 export const NAME_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
-export const NAME_REMEDY = "Use 1 to 128 letters, digits, '.', '_' or '-'.";
+export const NAME_REMEDY =
+  "Use 1 to 128 letters, digits, '.', '_' or '-'; nameOf(text) makes a name of other text.";
 
 export const DEFAULT_OWNER = "system";
 export const DEFAULT_NAMESPACE = "carillon";
@@ -38,6 +39,45 @@ export function assertName(value: unknown, field: string): string {
     field,
     remedy: NAME_REMEDY,
   });
+}
+
+/**
+ * A name for any text, such as the id of a user in another system; {@link textOfName} gives the text back. Letters, digits,
+ * `.` and `-` stay as they are; each byte of anything else, `_` too, becomes `_` and two hex digits.
+ *
+ * @example
+ * nameOf("auth0|5f7c"); // "auth0_7C5f7c"
+ * nameOf("ada@example.org"); // "ada_40example.org"
+ * @throws `INVALID_NAME` if the text is empty, is not Unicode, or becomes longer than 128 characters
+ */
+export function nameOf(text: string): string {
+  const name = typeof text !== "string" || /\p{Surrogate}/u.test(text) ? "" : escaped(text);
+  if (NAME_PATTERN.test(name)) return name;
+  throw new CarillonError("INVALID_NAME", `${quote(text)} makes a name of ${name.length} characters.`, {
+    field: "text",
+    remedy: "Give Unicode text that makes a name of 1 to 128 characters; of longer text, a hash.",
+  });
+}
+
+/** The text that {@link nameOf} made a name of. @throws `INVALID_NAME` if it did not make this name */
+export function textOfName(name: string): string {
+  let text = "";
+  try {
+    text = decodeURIComponent(assertName(name, "name").replaceAll("_", "%"));
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+  }
+  if (escaped(text) === name) return text;
+  throw new CarillonError("INVALID_NAME", `nameOf has not made ${quote(name)}.`, {
+    field: "name",
+    remedy: "Give what nameOf(text) returned.",
+  });
+}
+
+function escaped(text: string): string {
+  return encodeURIComponent(text)
+    .replace(/[_!~*'()]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%", "_");
 }
 
 /** @throws `INVALID_NAME` */

@@ -1,4 +1,4 @@
-import { CarillonError, type TaskRef } from "@carillon/core";
+import { CarillonError, nameOf, type TaskRef, textOfName } from "@carillon/core";
 import { assertName, isName, localName, parseLocalName, parseRef } from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
@@ -47,10 +47,32 @@ describe("names", () => {
     expect(error).toMatchObject({
       code: "INVALID_NAME",
       field: "queue",
-      remedy: "Use 1 to 128 letters, digits, '.', '_' or '-'.",
+      remedy: "Use 1 to 128 letters, digits, '.', '_' or '-'; nameOf(text) makes a name of other text.",
     });
     expect(error.message.length).toBeLessThan(250);
     expect(error.message).not.toMatch(/[\n\0]/);
+  });
+
+  it("are made of any text, and give it back", () => {
+    expect(["auth0|5f7c", "ada@example.org", "user:42", "a_b", "system", "é"].map(nameOf)).toEqual([
+      "auth0_7C5f7c",
+      "ada_40example.org",
+      "user_3A42",
+      "a_5Fb",
+      "system",
+      "_C3_A9",
+    ]);
+    const signs = Array.from({ length: 0x2100 }, (_, code) => String.fromCodePoint(code));
+    const names = [...signs, "a/b c", "日本語", "😀", "%41", "_41", "__"].map((text) => {
+      const name = assertName(nameOf(text), "owner");
+      expect(textOfName(name)).toBe(text);
+      return name;
+    });
+    expect(new Set(names).size).toBe(names.length);
+    for (const text of ["", "\ud800", "ü".repeat(22), undefined as never])
+      expect(refused(() => nameOf(text))).toMatchObject({ code: "INVALID_NAME", field: "text" });
+    for (const name of ["a_b", "a_zz", "_ff", "_C3", "_41", "_7c", "a@b", ""])
+      expect(refused(() => textOfName(name))).toMatchObject({ code: "INVALID_NAME", field: "name" });
   });
 
   it("address a task by id, by owner/id, or by its parts", () => {

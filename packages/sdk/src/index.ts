@@ -5,6 +5,7 @@ export {
   isCarillonError,
   type JobData,
   type Json,
+  nameOf,
   type Occurrence,
   type Outcome,
   type Run,
@@ -17,6 +18,7 @@ export {
   type TaskState,
   type Trigger,
   type TriggerOptions,
+  textOfName,
 } from "@carillon/core";
 export {
   type Attempt,
@@ -50,9 +52,7 @@ export type {
 } from "./client/types.js";
 export {
   type Definition,
-  type DisplayState,
   definitionOf,
-  type LastStatus,
   type Task,
 } from "./client/view.js";
 export { Client } from "./client.js";

@@ -45,14 +45,29 @@ export interface Task extends Omit<TaskDefinition, "enabled"> {
   readonly moving?: { readonly to: string } | { readonly from: string } | undefined;
   /** The set that defines it, and who has changed its definition since. `filed`: the queue that the set names, if a person moved it. Absent: none. */
   readonly set?: { readonly name: string; readonly filed?: string; readonly drift?: Drift } | undefined;
-  /** The last run that is over and did something. */
-  readonly lastStatus?: LastStatus | undefined;
+  /** The last run that is over and did something; computed, never written by a client. Times in UTC ms. */
+  readonly lastStatus?:
+    | {
+        readonly run: string;
+        readonly executedAt: number | undefined;
+        readonly finishedAt: number | undefined;
+        /** The worker that ran it. */
+        readonly node: string | undefined;
+        readonly outcome: Outcome | undefined;
+        /** Absent if it succeeded, even if an earlier attempt failed. */
+        readonly error?: string;
+        readonly result?: Json;
+      }
+    | undefined;
   /** End of the last run that had nothing to do, if no other run has ended since; UTC ms. Computed, never stored. */
   readonly lastChecked?: number | undefined;
   /** Number of open runs, among the oldest hundred; absent if there are none. Computed, never stored. */
   readonly openRuns?: { readonly queued: number; readonly running: number } | undefined;
-  /** Present in results of `get` and `list`. Computed, never stored. */
-  readonly displayState?: DisplayState | undefined;
+  /**
+   * TimescaleDB's word for a task and its runs, for display: a run is `STARTING` while it runs, and a paused or finished
+   * task is `DISABLED`. Present in results of `get` and `list`. Computed, never stored.
+   */
+  readonly displayState?: "SCHEDULED" | "STARTING" | "TERMINATING" | "DISABLED" | undefined;
   readonly created: number;
   readonly updated: number;
   /** `by` of the put that created it; absent if not given. */
@@ -61,11 +76,8 @@ export interface Task extends Omit<TaskDefinition, "enabled"> {
   readonly updatedBy?: string | undefined;
 }
 
-/**
- * TimescaleDB's word for a task and its runs, for display: a run is `STARTING` while it runs, and a paused or finished
- * task is `DISABLED`.
- */
-export type DisplayState = "SCHEDULED" | "STARTING" | "TERMINATING" | "DISABLED";
+type DisplayState = NonNullable<Task["displayState"]>;
+type LastStatus = NonNullable<Task["lastStatus"]>;
 
 /** Derived from the two machines of a task and its runs, which are never mixed. */
 export function displayState(task: Pick<Task, "state">, runs: readonly Pick<Run, "state">[]): DisplayState {
@@ -83,19 +95,6 @@ export function openView(
   const running = runs.filter(({ state }) => state === "running" || state === "terminating").length;
   const openRuns = queued + running > 0 ? { openRuns: { queued, running } } : {};
   return { ...openRuns, displayState: displayState(task, runs) };
-}
-
-/** Result of the last run; computed, never written by a client. Times in UTC ms. */
-export interface LastStatus {
-  readonly run: string;
-  readonly executedAt: number | undefined;
-  readonly finishedAt: number | undefined;
-  /** The worker that ran it. */
-  readonly node: string | undefined;
-  readonly outcome: Outcome | undefined;
-  /** Absent if it succeeded, even if an earlier attempt failed. */
-  readonly error?: string;
-  readonly result?: Json;
 }
 
 export function lastStatus(run: Run): LastStatus {
