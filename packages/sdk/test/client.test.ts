@@ -106,6 +106,51 @@ onEveryEngine("the client", (connection) => {
     },
   );
 
+  it.each([
+    [{ timeLimit: 30 }, "timeLimit: 30 is in milliseconds, 30ms. In seconds it would be 30s."],
+    [{ alertIf: { noSuccessFor: 600 } }, "alertIf.noSuccessFor: 600 is in milliseconds, 600ms. In seconds"],
+    [
+      { schedule: { every: 3_600 } },
+      "schedule.every: 3600 is in milliseconds, 3s600ms. In seconds it would be 1h.",
+    ],
+    [{ schedule: { any: [{ every: 90 }] } }, "schedule.any[0].every: 90 is in milliseconds, 90ms."],
+    [
+      { schedule: { at: 1_795_855_255 } },
+      "schedule.at: 1795855255 is in milliseconds, 1970-01-21T18:50:55.255Z. In seconds it would be 2026-11-28T08:40:55.000Z.",
+    ],
+    [
+      { schedule: { every: "1h", start: 1_700_000_000 } },
+      "schedule.start: 1700000000 is in milliseconds, 1970-",
+    ],
+    [{ timeLimit: 30_000, schedule: { every: 60_000, start: START } }, undefined],
+    [{ timeLimit: "30ms", retry: { delay: 500 }, payload: { timeLimit: 30, at: 5 } }, undefined],
+  ])("warns of milliseconds that look like seconds: %j", async (fields, message) => {
+    const { warnings } = await client.validate(noop("t", fields));
+    const found = warnings.find(({ code }) => code === "LOOKS_LIKE_SECONDS");
+    if (message === undefined) return expect(found).toBeUndefined();
+    expect(found?.message).toContain(message);
+  });
+
+  it.each([
+    [{ cron: "0 9 * * 1-5" }, "25h", "pauses for 3d from "],
+    [{ cron: "*/5 9-17 * * 1-5" }, "20m", "pauses for 2d15h5m from "],
+    [{ cron: "0 9 * * *", except: [{ calendar: "*-12-24..27" }] }, "25h", "pauses for 5d from "],
+    [{ cron: "0 9 * * 1-5" }, "4d", undefined],
+    [{ cron: "0 9 * * *" }, "25h", undefined],
+    [{ every: "10s" }, "1m", undefined],
+    [{ manual: true }, "1m", undefined],
+  ] as const)(
+    "warns of a deadline within a pause of the schedule: %j, %s",
+    async (schedule, noSuccessFor, pause) => {
+      const { warnings } = await client.put(
+        noop("t", { schedule: schedule as never, alertIf: { noSuccessFor } }),
+      );
+      const found = warnings.find(({ code }) => code === "DEADLINE_IN_PAUSE");
+      if (pause === undefined) return expect(found).toBeUndefined();
+      expect(found?.message).toContain(pause);
+    },
+  );
+
   it("warns of a rerun that comes from the defaults of the namespace", async () => {
     await operatorOf(client).defaults.set({ scope: "all", policies: { rerun: { delay: "1m" } } });
     const warned = [expect.objectContaining({ code: "NEVER_RERUNS" }), NO_NODE, NO_WORKER];
@@ -616,7 +661,7 @@ onEveryEngine("the client", (connection) => {
     it("warns if the time is long past: it may be in seconds", async () => {
       const codes = async (at: number) =>
         (await client.enqueue(report, { tenant: "acme" }, { at })).warnings.map(({ code }) => code);
-      expect(await codes(START / 1_000)).toContain("PAST_TIME");
+      expect(await codes(START / 1_000)).toEqual(["LOOKS_LIKE_SECONDS", "NO_WORKER", "PAST_TIME"]);
       expect(await codes(START - 59_000)).not.toContain("PAST_TIME");
       expect(await codes(START + 59_000)).not.toContain("PAST_TIME");
     });

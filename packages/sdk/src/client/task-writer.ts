@@ -49,10 +49,10 @@ import {
   putView,
   wholeNumber,
 } from "./input.js";
+import { paceWarnings } from "./pace-warnings.js";
 import { assertFits } from "./payload-schemas.js";
 import { previewOf, type Schedules } from "./preview.js";
 import { assertQuotas } from "./quotas.js";
-import { rerunWarnings } from "./rerun-warnings.js";
 import { sameIdElsewhere } from "./same-id.js";
 import type { Scope } from "./scope.js";
 import type {
@@ -64,6 +64,7 @@ import type {
   PutResult,
   Warning,
 } from "./types.js";
+import { unitWarnings } from "./unit-warnings.js";
 import { type Attempt, assertChange, update } from "./update.js";
 import { urlWarnings } from "./url-warnings.js";
 import { type ValidateOptions, type Validation, validationOf } from "./validation.js";
@@ -321,11 +322,11 @@ export class TaskWriter {
     const due = moment(options);
     const by = this.#scope.author(options.by);
     const policies = Object.fromEntries(RUN_POLICIES.map((name) => [name, options[name]]));
-    const given = await this.#check(
+    const checked = await this.#check(
       {
         // The time is set below, because it may depend on the time of Redis, and arguments are checked before Redis is
         // asked.
-        ...typedTask(type, { id, payload, schedule: { at: 0 } }),
+        ...typedTask(type, { id, payload, schedule: { at: new Date(0) } }),
         queue,
         owner: options.owner,
         priority: options.priority ?? 0,
@@ -333,6 +334,8 @@ export class TaskWriter {
       },
       type,
     );
+    const doubts = unitWarnings({ at: options.at, delay: options.delay });
+    const given = { ...checked, warnings: [...doubts, ...checked.warnings] };
     return this.#scope.produce("enqueue", given.definition, (trace) => this.#enqueue(given, due, by, trace));
   }
 
@@ -346,11 +349,12 @@ export class TaskWriter {
     const { coverage, store } = this.#scope;
     const { tasks } = store;
     const { queue, owner, id, type } = given.definition;
-    const [now, draft, warnings] = await Promise.all([
+    const [now, draft, lacks] = await Promise.all([
       tasks.time(queue),
       this.#admit(given),
       coverage.warningsOf({ queue, type }),
     ]);
+    const warnings = [...draft.warnings, ...lacks];
     let at = due(now);
     const dueAt = (time: number) => ({
       ...draft,
@@ -435,7 +439,8 @@ export class TaskWriter {
 
   /** @param kept the payload that is stored: it is not checked again */
   async #check(input: TaskInput, given?: TaskContract, kept?: Json): Promise<CheckedTask> {
-    const parsed = parseTask(await this.#whole(this.#scope.bind(input)), this.#limits);
+    const whole = await this.#whole(this.#scope.bind(input));
+    const parsed = parseTask(whole, this.#limits);
     const { type: name, schedule } = parsed.definition;
     if (this.#types && !this.#types.has(name)) {
       throw new CarillonError("UNKNOWN_TASK_TYPE", `${name} is not one of this client's types.`, {
@@ -453,7 +458,10 @@ export class TaskWriter {
     }
     if (kept === undefined || !isDeepStrictEqual(kept, parsed.definition.payload))
       await this.#assertFits(parsed.definition, given);
-    return { ...parsed, warnings: [...warnings, ...urlWarnings(parsed.definition)] };
+    return {
+      ...parsed,
+      warnings: [...warnings, ...unitWarnings(whole), ...urlWarnings(parsed.definition)],
+    };
   }
 }
 
@@ -469,7 +477,7 @@ function reviewOf(schedule: Schedule): ScheduleReview {
 /** Gives a task the default policies that it does not have, and the warnings that depend on them. */
 function complete(task: CheckedTask, defaults: ReadonlyMap<string, Policies>): CheckedTask {
   const definition = withDefaults(task.definition, defaults);
-  return { ...task, definition, warnings: [...task.warnings, ...rerunWarnings(definition)] };
+  return { ...task, definition, warnings: [...task.warnings, ...paceWarnings(definition)] };
 }
 
 function isPast(at: number): Warning {

@@ -36,7 +36,8 @@ export interface ClientOptions {
 /** Something that is valid, but probably not intended. */
 export interface Warning {
   /**
-   * Stable, for programs: `NO_NEXT` (all times are past), `NEVER_RERUNS`, `URL_NOT_PUBLIC`, `NO_NODE` (no scheduler node is alive), `NO_WORKER` (no live worker
+   * Stable, for programs: `NO_NEXT` (all times are past), `NEVER_RERUNS`, `DEADLINE_IN_PAUSE`, `LOOKS_LIKE_SECONDS`, `URL_NOT_PUBLIC`,
+   * `NO_NODE` (no scheduler node is alive), `NO_WORKER` (no live worker
    * handles the task's type in its queue), `MATCHES_NOTHING`
    * (the scope of a hold), and those of `lintSchedule`.
    */
@@ -186,7 +187,10 @@ export interface EnqueueResult {
   readonly run: string | undefined;
   /** UTC ms. */
   readonly at: number;
-  /** `NO_WORKER`, if no live worker handles the type; `NO_NODE`, if none is alive and one is needed; `PAST_TIME`, if `at` is more than a minute past. */
+  /**
+   * `NO_WORKER`, if no live worker handles the type; `NO_NODE`, if none is alive and one is needed; `PAST_TIME`, if `at` is more than a
+   * minute past; and those of a put about its policies.
+   */
   readonly warnings: readonly Warning[];
 }
 
