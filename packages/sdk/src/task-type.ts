@@ -231,6 +231,7 @@ function assertHandler(handler: unknown): void {
   throw invalid("handler", "not a function.", "Give the handler, or generate and process.");
 }
 
+const TAKES_NONE = "this task type takes no payload";
 /** `NO_PAYLOAD` as JSON Schema. */
 const NONE = { type: "object", nullable: true, maxProperties: 0 };
 
@@ -242,10 +243,15 @@ const NO_PAYLOAD: NoPayload & StandardJSONSchemaV1<undefined> = {
     jsonSchema: { input: () => NONE, output: () => NONE },
     validate(value) {
       const none = value === undefined || value === null || JSON.stringify(value) === "{}";
-      return none ? { value: undefined } : { issues: [{ message: "this task type takes no payload" }] };
+      return none ? { value: undefined } : { issues: [{ message: TAKES_NONE }] };
     },
   },
 };
+
+/** The schema of types without a payload, if this is its JSON Schema, as a worker publishes it. */
+export function noPayload(schema: object): NoPayload | undefined {
+  return JSON.stringify(schema) === JSON.stringify(NONE) ? NO_PAYLOAD : undefined;
+}
 
 const FAN_OUT = ["generate", "process", "concurrency", "itemRetry"] as const satisfies (keyof FanOutHandlers<
   never,
@@ -318,6 +324,9 @@ export async function validatePayload(type: TaskContract, payload: unknown): Pro
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
   throw new CarillonError("INVALID_PAYLOAD", `${issue?.message ?? "does not fit"}.`, {
     field: ["payload", ...path].join(".").slice(0, 100),
-    remedy: `Give a payload that fits the schema of task type ${type.type}.`,
+    remedy:
+      issue?.message === TAKES_NONE
+        ? `Leave it out, or give the type a schema: defineTask("${type.type}", { payload: z.object({ … }) }).`
+        : `Give a payload that fits the schema of task type ${type.type}.`,
   });
 }

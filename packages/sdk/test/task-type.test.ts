@@ -39,6 +39,7 @@ describe("a task type", () => {
       await expect(validatePayload(one, { n: 1 })).rejects.toMatchObject({
         code: "INVALID_PAYLOAD",
         message: expect.stringContaining("takes no payload"),
+        remedy: expect.stringContaining(`defineTask("${one.type}", { payload: z.object({ … }) })`),
       });
     }
     // Compiles without a payload, and not with one.

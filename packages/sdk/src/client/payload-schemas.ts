@@ -3,7 +3,7 @@ import { grouped, type Work } from "@carillon/core/internal";
 import type { Coverage, Store } from "@carillon/store";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { z } from "zod";
-import { validatePayload } from "../task-type.js";
+import { noPayload, validatePayload } from "../task-type.js";
 
 /** A JSON Schema of a type's payloads, and the number of live workers of the queue that have it. */
 export interface PayloadSchema {
@@ -86,7 +86,7 @@ const COMPILED = new WeakMap<object, StandardSchemaV1 | null>();
 
 /** Null: a JSON Schema that cannot be checked here, or a foreign object. */
 function compile(schema: object): StandardSchemaV1 | null {
-  const known = COMPILED.get(schema);
+  const known = noPayload(schema) ?? COMPILED.get(schema);
   if (known !== undefined) return known;
   let compiled: StandardSchemaV1 | null = null;
   try {
