@@ -129,7 +129,12 @@ async function stockRedis() {
 
 it.each([
   ["a file that is missing", "none.mjs", "", /file: there is no file none\.mjs/],
-  ["a file without task types", "tasks.mjs", "export const a = 1;", /tasks\.mjs exports no task type/],
+  [
+    "a file without task types",
+    "tasks.mjs",
+    "export const a = 1;",
+    / {2}error +\S*tasks\.mjs exports no task type/,
+  ],
 ])("refuses %s", async (_title, file, text, message) => {
   await save(text);
   start([file]);

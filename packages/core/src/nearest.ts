@@ -53,6 +53,10 @@ const ALIASES = {
   overlap: "noOverlap waitForCompletion concurrencyPolicy policy",
   catchUp: "misfire misfireInstruction missed",
   alerts: "deadLetter DeadLetterConfig",
+  url: "webhook",
+  settled: "completed failed",
+  started: "active",
+  decided: "enqueued",
 };
 
 /**

@@ -22,6 +22,21 @@ export function assertOptions<Options extends object>(
   }
 }
 
+/**
+ * Refuses listeners of events that an emitter does not have.
+ * @throws `INVALID_OPTION` from `on`, with the nearest event
+ */
+export function assertEvents(
+  emitter: { on(event: "newListener", listener: (name: string | symbol) => void): unknown },
+  known: readonly string[],
+): void {
+  emitter.on("newListener", (name) => {
+    const event = String(name);
+    if (![...known, "error", "removeListener"].includes(event))
+      throw invalid("event", `there is no event ${quote(event)}.`, nearestRemedy(event, known));
+  });
+}
+
 /** Accepts undefined, which means that the option is not set. @throws `INVALID_OPTION` */
 export function assertWhole(value: number | undefined, field: string, least: number, most: number): void {
   if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return;

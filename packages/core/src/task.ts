@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DESTINATIONS } from "./destinations/index.js";
 import { CarillonError, type ErrorCode, quote } from "./errors.js";
 import { DEFAULT_PAYLOAD_LIMITS, encodePayload, type Json, type PayloadLimits } from "./json.js";
 import { DEFAULT_OWNER, NAME_PATTERN, NAME_REMEDY } from "./names.js";
@@ -26,8 +27,9 @@ export type TaskState = (typeof TASK_STATES)[number];
 /** BullMQ's own upper bound. */
 export const MAX_PRIORITY = 2_097_152;
 
-const name = (what: string) =>
-  z.string(`${what} must be a string`).regex(NAME_PATTERN, { error: (issue) => `got ${quote(issue.input)}` });
+const NAME = z
+  .string({ error: ({ input }) => (input === undefined ? "missing" : "not a text") })
+  .regex(NAME_PATTERN, { error: (issue) => `got ${quote(issue.input)}` });
 /** Refuses control characters except tab and line ends, because texts reach terminals and logs. */
 export const PRINTABLE: RegExp = /^(?:\P{Cc}|[\t\n\r])*$/u;
 const line = (max: number) => z.string().max(max).regex(PRINTABLE, "has control characters in it");
@@ -38,14 +40,14 @@ const line = (max: number) => z.string().max(max).regex(PRINTABLE, "has control 
  */
 export const taskSchema = z.strictObject({
   ...policySchema.shape,
-  id: name("id"),
-  type: name("type"),
-  queue: name("queue"),
+  id: NAME,
+  type: NAME,
+  queue: NAME,
   schedule: scheduleSchema,
   payload: z.unknown().optional(),
-  owner: name("owner").default(DEFAULT_OWNER),
+  owner: NAME.default(DEFAULT_OWNER),
   tags: z
-    .array(name("tag"))
+    .array(NAME)
     .max(32)
     .default([])
     .transform((tags) => [...new Set(tags)].sort()),
@@ -112,7 +114,8 @@ const NAME_FIELDS = new Set(["id", "type", "queue", "owner", "tags"]);
 
 /** The first zod issue as a coded error: one clear fault is better than a list. */
 export function fromZod(error: z.ZodError, fallback: ErrorCode = "INVALID_TASK"): CarillonError {
-  const issue = error.issues[0];
+  // An unknown field explains a missing one.
+  const issue = error.issues.find(({ code }) => code === "unrecognized_keys") ?? error.issues[0];
   if (!issue) return new CarillonError(fallback, error.message);
   const unknown = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
   const path = unknown === undefined ? issue.path : [...issue.path, unknown];
@@ -139,6 +142,14 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   boolean: "true or false, a boolean",
   int: "a whole number",
 };
+const ALERT_FIELDS = [
+  ...new Set([
+    "on",
+    "format",
+    "quiet",
+    ...Object.values(DESTINATIONS).flatMap(({ fields }) => Object.keys(fields)),
+  ]),
+];
 /** Formats of texts that are no names. */
 const FORMATS: Readonly<Record<string, string>> = {
   email: "Give one address, such as ops@example.com.",
@@ -151,6 +162,10 @@ const TIME_FIELDS = new Set<PropertyKey | undefined>(["at", "start", "end", "ori
 function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: string | undefined } {
   if (issue.code === "unrecognized_keys")
     return { what: "there is no such field", remedy: remedyOf(issue, root) };
+  if (issue.code === "invalid_type" && issue.message.endsWith("received undefined"))
+    return { what: "missing", remedy: remedyOf(issue, root) };
+  if (issue.code === "invalid_value" && issue.message.startsWith("Invalid option"))
+    return { what: "not a known value", remedy: remedyOf(issue, root) };
   const own = issue.code === "custom" ? /^(.*[.!?…]) ([A-Z].*[.?])$/s.exec(issue.message) : null;
   return { what: own?.[1] ?? issue.message, remedy: own?.[2] ?? remedyOf(issue, root) };
 }
@@ -164,6 +179,8 @@ function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
       return FORMATS[issue.format] ?? NAME_REMEDY;
     case "invalid_type":
       if (issue.expected === "string" && NAME_FIELDS.has(root)) return NAME_REMEDY;
+      if (root === "alerts" && issue.path.at(-1) === "on")
+        return 'Give a list of events, such as on: ["failed"].';
       if (issue.expected === "object") return `Give ${objectAt(issue.path)}.`;
       return `Give ${TYPE_NAMES[issue.expected] ?? `a ${issue.expected}`}.`;
     case "invalid_value":
@@ -189,6 +206,7 @@ function unitOf(origin: string): string {
 function fieldsAt([root, ...deeper]: readonly PropertyKey[]): readonly string[] {
   if (root === undefined) return Object.keys(taskSchema.shape);
   if (root === "schedule") return deeper.at(-1) === "dst" ? [] : SCHEDULE_FIELDS;
+  if (root === "alerts") return deeper.length === 1 ? ALERT_FIELDS : [];
   const policy = (policySchema.shape as Readonly<Record<PropertyKey, z.ZodOptional>>)[root]?.unwrap();
   return deeper.length === 0 && policy instanceof z.ZodObject ? Object.keys(policy.shape) : [];
 }

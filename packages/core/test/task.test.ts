@@ -80,11 +80,11 @@ describe("a task definition", () => {
     ["id with a brace", { ...LEAST, id: "a{b" }, "INVALID_NAME", "id", /1 to 128 letters/],
     ["id with a newline", { ...LEAST, id: "a\n" }, "INVALID_NAME", "id", /1 to 128 letters/],
     ["id of 100 KB", { ...LEAST, id: long(102_400) }, "INVALID_NAME", "id", /1 to 128 letters/],
-    ["id a number", { ...LEAST, id: 5 }, "INVALID_NAME", "id", /string/],
+    ["id a number", { ...LEAST, id: 5 }, "INVALID_NAME", "id", /not a text/],
     ["type", { ...LEAST, type: "a b" }, "INVALID_NAME", "type", /1 to 128 letters/],
     ["queue", { ...LEAST, queue: "q:q" }, "INVALID_NAME", "queue", /1 to 128 letters/],
     ["owner", { ...LEAST, owner: "a/b" }, "INVALID_NAME", "owner", /1 to 128 letters/],
-    ["owner null", { ...LEAST, owner: null }, "INVALID_NAME", "owner", /string/],
+    ["owner null", { ...LEAST, owner: null }, "INVALID_NAME", "owner", /not a text/],
     ["a tag", { ...LEAST, tags: ["ok", "a,b"] }, "INVALID_NAME", "tags[1]", /1 to 128 letters/],
     ["tags a string", { ...LEAST, tags: "a" }, "INVALID_NAME", "tags", /array|list/],
     [
@@ -165,12 +165,24 @@ describe("a task definition", () => {
     [{ retry: { attempt: 3 } }, "Did you mean attempts?"],
     [{ timeout: "5m" }, "Did you mean timeLimit?"],
     [{ data: {} }, "Did you mean payload?"],
-    [{ alerts: ["failed"] }, "Give an object."],
+    [{ alerts: ["failed"] }, "Give an object with fields: on, format, quiet, url, "],
+    [{ alerts: [{ webhook: "https://example.com" }] }, "Did you mean url?"],
+    [{ alerts: [{ url: "https://example.com" }] }, 'Give a list of events, such as on: ["failed"].'],
     [{ alerts: [{ on: ["failed"], url: "https://u:p@example.com/" }] }, "Put a token into the path"],
     [{ alerts: [{ on: ["failed"], url: "https://u@example.com/" }] }, "Put a token into the path"],
     [{ schedule: { every: "60000" } }, "60000ms for milliseconds"],
   ])("is refused with a replacement: %j", (wrong, remedy) => {
     expect(refused({ ...LEAST, ...wrong }).remedy).toContain(remedy);
+  });
+
+  it.each([
+    [{ id: 5 }, "id: not a text. Use 1"],
+    [{ id: undefined }, "id: missing. Use 1"],
+    [{ overlap: "no" }, "overlap: not a known value. Use one of skip, "],
+    [{ schedule: { at: new Date("x") } }, "schedule.at: an invalid Date. Write ISO 8601"],
+    [{ schedule: { every: "1h", start: new Date("x") } }, "schedule.start: an invalid Date."],
+  ])("is refused in one sentence: %j", (wrong, message) => {
+    expect(refused({ ...LEAST, ...wrong }).message).toContain(message);
   });
 
   it("is refused for a __proto__ of its own", () => {

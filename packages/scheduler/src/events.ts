@@ -50,6 +50,10 @@ export interface SchedulerEvents {
   connection: [{ ready: boolean; message?: string }];
 }
 
+export const EVENTS = [
+  ...(["decided", "refused", "failed", "reconciled", "lost", "connection"] as const),
+] as const satisfies (keyof SchedulerEvents)[];
+
 /** Emits an event. Logs what a listener throws; it never reaches the caller. */
 export function tell<Event extends keyof SchedulerEvents>(
   events: EventEmitter<SchedulerEvents>,

@@ -1,10 +1,10 @@
 import { EventEmitter } from "node:events";
 import type { CarillonError } from "@carillon/core";
-import { settingText, stoppedError } from "@carillon/core/internal";
+import { assertEvents, settingText, stoppedError } from "@carillon/core/internal";
 import { type Heartbeat, Store, type Subscription, untilRedisAnswers } from "@carillon/store";
 import { internalsOf, rememberStore } from "@carillon/store/internal";
 import { AlertWatch } from "./alerts/alert-watch.js";
-import { type Decided, type Reconciled, type SchedulerEvents, tell } from "./events.js";
+import { type Decided, EVENTS, type Reconciled, type SchedulerEvents, tell } from "./events.js";
 import { nodeHeartbeat } from "./heartbeat.js";
 import { Loop } from "./loop/loop.js";
 import { ServerClock } from "./loop/server-clock.js";
@@ -51,6 +51,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   /** @throws `INVALID_OPTION` */
   constructor(options: SchedulerOptions) {
     super();
+    assertEvents(this as EventEmitter, EVENTS);
     this.#settings = settle(options);
     this.nodeId = this.#settings.nodeId;
     this.#ownsStore = options.store === undefined;

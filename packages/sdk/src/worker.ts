@@ -1,6 +1,12 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
-import { assertOptions, durationOption, processId, stoppedError } from "@carillon/core/internal";
+import {
+  assertEvents,
+  assertOptions,
+  durationOption,
+  processId,
+  stoppedError,
+} from "@carillon/core/internal";
 import {
   bullPrefix,
   type ConnectionSpec,
@@ -30,6 +36,7 @@ import {
   type Settings,
   type StopOptions,
   settle,
+  WORKER_EVENTS,
   type WorkerEvents,
   type WorkerOptions,
 } from "./worker/options.js";
@@ -84,6 +91,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   /** @throws `INVALID_OPTION` */
   constructor(options: WorkerOptions) {
     super();
+    assertEvents(this as EventEmitter, WORKER_EVENTS);
     this.#settings = settle(options);
     this.#logger = this.#settings.logger;
     this.#closes = !options.store;

@@ -265,6 +265,26 @@ onEveryEngine("bad input", (connection) => {
     },
   );
 
+  it.each([
+    ["completed", "Did you mean settled?"],
+    ["failed", "Did you mean settled?"],
+    ["setled", "Did you mean settled?"],
+    ["drained", "Known: started, settled, "],
+  ])("a listener of an event %s that a worker does not have is refused", async (event, remedy) => {
+    const worker = new Worker({ store: bench.store, types: [typed] });
+    for (const listen of ["on", "once"] as const)
+      expect(await refused(async () => worker[listen](event as "settled", () => {}))).toMatchObject({
+        field: "event",
+        remedy: expect.stringContaining(remedy),
+      });
+    worker.on("settled", () => {}).off("settled", () => {});
+  });
+
+  it("a put with the task before its type is refused", async () => {
+    const swapped = client.put(noop("t") as never, typed as never);
+    await expect(swapped).rejects.toMatchObject({ field: "type", remedy: "Call put(type, task)." });
+  });
+
   it("a worker without task types is refused", async () => {
     expect(await refused(async () => new Worker({ connection: "redis://x", types: [] }))).toMatchObject({
       code: "INVALID_OPTION",

@@ -528,6 +528,17 @@ onEveryEngine("the client", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
+  it("warns that a put with enabled: true does not resume a paused task", async () => {
+    await client.put(noop("t", { enabled: true }));
+    await client.pause("t");
+    const codes = async (fields: object) =>
+      (await client.put(noop("t", fields))).warnings.map(({ code }) => code);
+    expect(await codes({ enabled: true })).toContain("STAYS_PAUSED");
+    expect(await codes({})).not.toContain("STAYS_PAUSED");
+    const updated = await client.update("t", (task) => ({ ...task, priority: 1 }));
+    expect(updated.warnings.map(({ code }) => code)).not.toContain("STAYS_PAUSED");
+  });
+
   it("refuses invalid options", async () => {
     await client.put(noop("over", { schedule: { at: new Date(START - 1).toISOString() } }));
     await expect(client.pause("over")).rejects.toMatchObject({ code: "CONFLICT" });

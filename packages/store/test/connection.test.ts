@@ -145,6 +145,10 @@ describe("a Redis URL", () => {
     ["redis://u:1?ll@a", /Percent-encode/],
     ["redis://:50%off@a", /Percent-encode/],
     ["redis://:be,ll@a", /Percent-encode/],
+    ["redis://:b@e?ll@a", /Percent-encode/],
+    ["redis://:b@e/ll@a", /Percent-encode/],
+    ["redis://:b@e#ll@a", /Percent-encode/],
+    ["redis://u:b@a/x,redis://u:b@c", /not a number/],
   ])("that is refused names the reason: %s", (url, reason) => {
     expect(() => read(url)).toThrow(reason);
   });
@@ -157,6 +161,15 @@ describe("a Redis URL", () => {
   ])("must not contradict other options: %s %o", (url, more) => {
     expect(() => read(url, more)).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));
   });
+});
+
+it.each([
+  [{ host: "r.example", port: 6380 }, "redis://r.example:6380"],
+  [{ options: { host: "r.example" } }, "redis://r.example:6379"],
+  [{ port: 6380 }, "redis://localhost:6380"],
+])("the options %j of an ioredis client are answered with a URL", (connection, url) => {
+  const open = () => new Store({ connection: connection as never });
+  expect(open).toThrow(`the address is missing from a URL. Give "${url}"`);
 });
 
 describe("a client of the application", () => {

@@ -50,7 +50,8 @@ async function find(install: RedisBinaryOptions["install"]): Promise<string> {
   const what = install
     ? "No Redis server program was found, and none could be installed."
     : "No Redis server program was found.";
-  throw unavailable([what, ...failures].join("\n  "));
+  const sentences = failures.map((failure) => failure.replace(/[.\s]*$/, "."));
+  throw unavailable([what, ...sentences].join(" "));
 }
 
 function unavailable(what: string): CarillonError {

@@ -34,8 +34,10 @@ const sdk = (await import(pathToFileURL(path).href)) as typeof import("@carillon
 const exported = Object.values((await import(pathToFileURL(file).href)) as object).flat();
 const types = exported.filter(isTaskType);
 const tasks = exported.filter(isTask);
-if (types.length === 0)
-  throw new Error(`${file} exports no task type: export what defineTask returns, with its handler.`);
+if (types.length === 0) {
+  say("error", "", `${file} exports no task type: export what defineTask returns, with its handler.`);
+  process.exit(1);
+}
 const settings = sdk.readEnvironment();
 worker = new sdk.Worker({ ...settings, types, logger });
 worker.on("settled", ({ outcome, task, error }) => {
@@ -45,7 +47,7 @@ await worker.start();
 say("working", "", types.map(({ type }) => type).join(", "));
 const client = new sdk.Client(settings);
 for (const { task, warnings } of await client.putMany(tasks))
-  for (const { message } of warnings) say("warning", task.id, message);
+  for (const { message, remedy } of warnings) say("warning", task.id, `${message} ${remedy}`);
 await client.close();
 
 function isTaskType(value: unknown): value is AnyTaskType {

@@ -25,8 +25,15 @@ import { NO_NEXT } from "./validation.js";
 
 /** Whether the first argument of a put is a task type (or meant as one) rather than the task. */
 export function isTyped(first: unknown, second: unknown): boolean {
+  if (isTaskType(second)) throw invalid("type", "the type comes before the task.", "Call put(type, task).");
   return second !== undefined && (isTaskType(first) || "schedule" in Object(second));
 }
+
+const STAYS_PAUSED: Warning = {
+  code: "STAYS_PAUSED",
+  message: "enabled: true: the task is paused, and a put resumes none.",
+  remedy: "Resume it, or leave enabled out.",
+};
 
 const REVISION = /^\d{1,20}$/;
 
@@ -47,11 +54,15 @@ export function assertPutOptions(options: PutOptions): void {
 /** A valid task, and the result of checking its schedule. */
 export interface CheckedTask extends ParsedTask {
   readonly warnings: readonly Warning[];
+  /** `enabled: true` was given, not left out. */
+  readonly asksToRun?: boolean;
 }
 
 /** @param more about its worker; does not matter if the task never runs */
 export function putView(result: StoredPut, task: CheckedTask, more: readonly Warning[]): PutResult {
   const warnings = [...task.warnings];
+  if (result.state === "paused" && task.asksToRun && result.outcome !== "created")
+    warnings.push(STAYS_PAUSED);
   if (result.state === "finished") warnings.push(NO_NEXT);
   else warnings.push(...more);
   return {

@@ -460,6 +460,7 @@ export class TaskWriter {
       await this.#assertFits(parsed.definition, given);
     return {
       ...parsed,
+      asksToRun: kept === undefined && whole.enabled === true,
       warnings: [...warnings, ...unitWarnings(whole), ...urlWarnings(parsed.definition)],
     };
   }

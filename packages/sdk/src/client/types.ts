@@ -36,7 +36,7 @@ export interface ClientOptions {
 /** Something that is valid, but probably not intended. */
 export interface Warning {
   /**
-   * Stable, for programs: `NO_NEXT` (all times are past), `NEVER_RERUNS`, `DEADLINE_IN_PAUSE`, `LOOKS_LIKE_SECONDS`, `URL_NOT_PUBLIC`,
+   * Stable, for programs: `NO_NEXT` (all times are past), `STAYS_PAUSED`, `NEVER_RERUNS`, `DEADLINE_IN_PAUSE`, `LOOKS_LIKE_SECONDS`, `URL_NOT_PUBLIC`,
    * `NO_NODE` (no scheduler node is alive), `NO_WORKER` (no live worker
    * handles the task's type in its queue), `MATCHES_NOTHING`
    * (the scope of a hold), and those of `lintSchedule`.

@@ -68,6 +68,10 @@ export interface RunEvent {
   task: string;
 }
 
+export const WORKER_EVENTS = [
+  ...(["started", "settled", "generated", "fenced", "dropped", "cancelled", "crashed", "error"] as const),
+] as const satisfies (keyof WorkerEvents)[];
+
 export interface WorkerEvents {
   /** `waited`: milliseconds from the enqueue to this start, in Redis time; absent if the run was started before. */
   started: [RunEvent & { attempt: number; waited?: number }];

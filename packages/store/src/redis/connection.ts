@@ -95,8 +95,18 @@ function leaveOtherDatabase(client: Redis, error: unknown): void {
 
 function byUrl(spec: string | EndpointByUrl, profile: ConnectionProfile, cluster: boolean): RedisClient {
   const given = typeof spec === "string" ? { url: spec } : spec;
-  assertOptions(given, ["url", "tls", "options"], "connection");
   const options = given.options ?? {};
+  const address =
+    given.url === undefined ? { ...options, ...(given as { host?: unknown; port?: unknown }) } : {};
+  if (address.host !== undefined || address.port !== undefined) {
+    const url = `redis://${String(address.host ?? "localhost")}:${String(address.port ?? 6379)}`;
+    throw invalid(
+      "connection",
+      "the address is missing from a URL.",
+      `Give "${url}", or { url: "${url}", options }.`,
+    );
+  }
+  assertOptions(given, ["url", "tls", "options"], "connection");
   assertBesideUrl(options);
   const {
     hosts,

@@ -211,7 +211,8 @@ const KNOWN: readonly Known[] = [
     // A server that expects TLS ends the connection.
     said: /ECONNRESET|Connection is closed/,
     message: (text) => `Redis cannot be reached: ${text}.`,
-    remedy: "Check that it runs and that the URL is right: a port that speaks TLS needs rediss://.",
+    remedy:
+      "Check that it runs and that the URL is right: rediss:// for a port that speaks TLS, redis:// for one that does not.",
   },
   {
     said: UNAVAILABLE,

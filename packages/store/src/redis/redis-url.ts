@@ -23,8 +23,8 @@ const REMEDY =
   "Use redis://[user:password@]host:port[/db], several separated by commas for a cluster, " +
   "redis+sentinel://[user:password@]host:port,host:port/name[/db], or unix:///path; with rediss for TLS.";
 
-/** A character in a user or password that ends it, or a "%" that begins no code. */
-const NOT_ENCODED = /\/\/[^@]*[/?#,][^@]*@|%(?![\da-f]{2})/i;
+/** A character in a user or password that ends it, also after an "@" of its own, or a "%" that begins no code. */
+const NOT_ENCODED = /\/\/(?:[^@]*[/?#,][^@]*|[^,]*[/?#][^,]*)@|%(?![\da-f]{2})/i;
 
 const ENCODE =
   "Percent-encode special characters of the user and the password: / is %2F, ? is %3F, # is %23, % is %25, a comma %2C.";

@@ -25,6 +25,7 @@ export function parseInstant(given: Instant, field: string): number {
   const value = given instanceof Date ? given.getTime() : given;
   if (typeof value === "number") {
     if (Number.isInteger(value) && Math.abs(value) <= MAX_TIME) return value;
+    if (given instanceof Date && Number.isNaN(value)) throw fault(field, "an invalid Date.");
     throw fault(field, `${quote(value)} is not a time in whole milliseconds since 1970.`);
   }
   const match = typeof value === "string" && value.length <= 64 ? ISO.exec(value) : null;
