@@ -16,7 +16,7 @@ import {
   type TracerProvider,
   trace,
 } from "@opentelemetry/api";
-import type { Telemetry } from "./telemetry.js";
+import { spans, type Telemetry } from "./telemetry.js";
 
 export type { Telemetry } from "./telemetry.js";
 
@@ -96,6 +96,8 @@ export function openTelemetry({
       const options = { kind: SpanKind.CONSUMER, attributes, links };
       // Not the active context: a worker that was started within a span would keep it for ever.
       const span = tracer.startSpan(`process ${queue}`, options, parent ? remote(asked) : ROOT_CONTEXT);
+      const sent = traceparent(span);
+      if (sent !== undefined) spans.set(attempt.occurrence, sent);
       return inside(span, ROOT_CONTEXT, next);
     },
   };

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { parseTask } from "@carillon/core";
 import { type TestKit, testKit } from "@carillon/testing";
 import {
@@ -17,7 +20,8 @@ import {
 import { BullMQOtel } from "bullmq-otel";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { sharedRedis } from "../../../test/helpers.js";
-import { Client, defineTask, task, Worker } from "../src/index.js";
+import { deliver } from "../src/http/index.js";
+import { Client, defineTask, httpRequest, task, Worker } from "../src/index.js";
 import { openTelemetry } from "../src/otel.js";
 
 const QUEUE = "payments";
@@ -62,6 +66,31 @@ const traceparent = (span: ReadableSpan): string => {
   const { traceId, spanId } = span.spanContext();
   return `00-${traceId}-${spanId}-01`;
 };
+
+it("requests and pushes carry the span of their attempt, or the one that enqueued them", async () => {
+  const sent: unknown[] = [];
+  const server = createServer((request, response) => {
+    sent.push(request.headers["traceparent"]);
+    response.setHeader("Content-Type", "application/json").end('{"log":[]}');
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const http = httpRequest({ allow: ["127.0.0.1"] });
+  const push = deliver(defineTask("payment", { queue: QUEUE }), { url, signingKey: "sixteen letters." });
+  for (const telemetry of [openTelemetry(), undefined]) {
+    kit = await testKit({ redis, types: [http, push], ...(telemetry && { telemetry }) });
+    await kit.client.put(http, { id: "t", payload: { url }, schedule: { every: "1h" } });
+    await kit.client.put(push, { id: "p", schedule: { every: "1h" } });
+    await kit.advance("1h");
+    await kit.close();
+  }
+  server.close();
+  const traces = [...spans(`process ${http.queue}`), ...spans(`process ${QUEUE}`)].map(traceparent);
+  expect(traces).toHaveLength(2);
+  expect(sent.slice(0, 2).sort()).toEqual(traces.sort());
+  expect(sent.slice(2)).toEqual([undefined, undefined]);
+});
 
 describe("Carillon's worker", () => {
   it("goes on with the trace of a trigger, in a linked trace of its own, or as its child", async () => {

@@ -2,6 +2,7 @@ import { CarillonError, type Json } from "@carillon/core";
 import type { Context } from "../context.js";
 import { PermanentError } from "../permanent-error.js";
 import { defineTask, type TaskType } from "../task-type.js";
+import { traceparentOf } from "../telemetry.js";
 import { HttpError } from "./errors.js";
 import { type HttpRequestOptions, type HttpSettings, settle } from "./options.js";
 import {
@@ -62,6 +63,7 @@ export async function send(
   settings: HttpSettings,
 ): Promise<HttpResponse> {
   const { occurrence, fence, signal } = context;
+  const traceparent = traceparentOf(occurrence);
   try {
     return await sendSigned(
       {
@@ -70,6 +72,7 @@ export async function send(
         // Names differ in case: a later one replaces an earlier one.
         headers: {
           "User-Agent": settings.userAgent,
+          ...(traceparent === undefined ? {} : { traceparent }),
           ...(spec.body === undefined ? {} : { "Content-Type": contentType(spec.body) }),
           ...spec.headers,
           "Idempotency-Key": context.idempotencyKey,
