@@ -1,7 +1,8 @@
 import { operatorOf } from "@carillon/ops";
 import { Client, defineTask, type TaskInput } from "@carillon/sdk";
+import { storeOf } from "@carillon/sdk/internal";
 import { freePort } from "@carillon/testing";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { explained } from "../../ops/test/in-words.js";
 
@@ -174,6 +175,14 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
 
 it.each(faults)("a bad argument is reported also when Redis is down: %s", async (_what, code, act) => {
   await expect(act(client)).rejects.toMatchObject({ code });
+});
+
+it("a put of a type that only workers know waits for Redis once", async () => {
+  const { registry } = storeOf(client);
+  const rules = vi.spyOn(registry, "rules");
+  await expect(client.put(TASK)).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE" });
+  await expect(client.putMany([TASK])).rejects.toThrow(/^Redis cannot be reached/);
+  expect(rules).not.toHaveBeenCalled();
 });
 
 it("good arguments report that Redis is down", async () => {

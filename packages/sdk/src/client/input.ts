@@ -55,7 +55,7 @@ export function assertPutOptions(options: PutOptions): void {
 export interface CheckedTask extends ParsedTask {
   readonly warnings: readonly Warning[];
   /** `enabled: true` was given, not left out. */
-  readonly asksToRun?: boolean;
+  readonly asksToRun: boolean;
 }
 
 /** @param more about its worker; does not matter if the task never runs */

@@ -45,7 +45,7 @@ export async function payloadSchemas(
  * Checks a payload against the schemas that workers of the queue publish. One that accepts it is enough: during a deployment there may be
  * two. Accepts everything while a worker takes the type without a schema, none is alive, or they cannot be read.
  *
- * @throws `INVALID_PAYLOAD` with the path
+ * @throws `INVALID_PAYLOAD` with the path, `REDIS_UNAVAILABLE`
  */
 export async function assertFits(
   store: Store,
@@ -54,7 +54,13 @@ export async function assertFits(
   payload: unknown,
 ): Promise<void> {
   const fault = async (fresh: boolean) => {
-    const { schemas, without } = await payloadSchemas(store, coverage, work, fresh).catch(() => UNREADABLE);
+    const { schemas, without } = await payloadSchemas(store, coverage, work, fresh).catch(
+      (error: unknown) => {
+        // What follows would wait for Redis as long again.
+        if (isCarillonError(error, "REDIS_UNAVAILABLE")) throw error;
+        return UNREADABLE;
+      },
+    );
     return without > 0 ? undefined : faultOf(work, schemas, payload);
   };
   if (!(await fault(false))) return;

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import {
   CarillonError,
   DEFAULT_OWNER,
+  isCarillonError,
   type Json,
   type ParsedTask,
   type PayloadLimits,
@@ -261,12 +262,18 @@ export class TaskWriter {
     const names = new Map<string, number>();
     for (const task of tasks) {
       try {
-        const one = await this.#check(task);
+        const one = await this.#read(task);
         assertFirst(one.definition, names);
         checked.push(one);
       } catch (error) {
         throw at(error, checked.length);
       }
+    }
+    // Asks Redis, if only workers know the type: faults that need no Redis come first.
+    for (const [index, { definition }] of checked.entries()) {
+      await this.#assertFits(definition).catch((error: unknown) => {
+        throw isCarillonError(error, "REDIS_UNAVAILABLE") ? error : at(error, index);
+      });
     }
     const { registry, calendars } = this.#scope.store;
     const { types, defaults, quotas } = await registry.rules();
@@ -439,6 +446,14 @@ export class TaskWriter {
 
   /** @param kept the payload that is stored: it is not checked again */
   async #check(input: TaskInput, given?: TaskContract, kept?: Json): Promise<CheckedTask> {
+    const checked = await this.#read(input);
+    if (kept === undefined || !isDeepStrictEqual(kept, checked.definition.payload))
+      await this.#assertFits(checked.definition, given);
+    return { ...checked, asksToRun: kept === undefined && checked.asksToRun };
+  }
+
+  /** Checks all but the payload's schema. */
+  async #read(input: TaskInput): Promise<CheckedTask> {
     const whole = await this.#whole(this.#scope.bind(input));
     const parsed = parseTask(whole, this.#limits);
     const { type: name, schedule } = parsed.definition;
@@ -456,11 +471,9 @@ export class TaskWriter {
           "Check its dates and exclusions; `carillon next` shows what an expression means. For a task that is only triggered, give { manual: true }.",
       });
     }
-    if (kept === undefined || !isDeepStrictEqual(kept, parsed.definition.payload))
-      await this.#assertFits(parsed.definition, given);
     return {
       ...parsed,
-      asksToRun: kept === undefined && whole.enabled === true,
+      asksToRun: whole.enabled === true,
       warnings: [...warnings, ...unitWarnings(whole), ...urlWarnings(parsed.definition)],
     };
   }

@@ -1,4 +1,4 @@
-import { isCarillonError } from "@carillon/core";
+import { type Duration, isCarillonError } from "@carillon/core";
 import { invalid } from "@carillon/core/internal";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { z } from "zod";
@@ -12,15 +12,18 @@ import { type HttpRequestOptions, settleSigned } from "./options.js";
 import { httpUrl } from "./payload.js";
 import { signWith } from "./signature.js";
 import { SIGNATURE_HEADER } from "./signature-parts.js";
-import { matchesStatus } from "./status.js";
+import { matchesStatus, PERMANENT_STATUSES } from "./status.js";
 import { send, unexpected } from "./task.js";
 
 export interface DeliverOptions extends Omit<HttpRequestOptions, "queue" | "maxResponseBytes"> {
   /** Address at which `serve` of `@carillon/sdk/serve` answers. Need not be public: it is your own, not a task's. */
   url: string;
-  /** For the whole request; a task's time limit also ends it. Default `5m`, at most `1h`. */
-  timeout?: string | undefined;
+  /** For the whole request; a task's time limit also ends it. Milliseconds, or `10s`; default `5m`, at most `1h`. */
+  timeout?: Duration | undefined;
 }
+
+/** Without 401: while keys are rotated, the app may not know the new one yet. */
+const PERMANENT = PERMANENT_STATUSES.filter((status) => status !== 401);
 
 /** The schema of a payload that is checked here, and parsed by its receiver. */
 type Stored<Schema extends StandardSchemaV1> = StandardSchemaV1<
@@ -47,6 +50,7 @@ export function deliver<Schema extends StandardSchemaV1>(
     timeout: "5m",
     maxResponseBytes: MAX_RESPONSE_BYTES,
     ...options,
+    permanentStatuses: options.permanentStatuses ?? PERMANENT,
     allow: [target.host, ...(options.allow ?? [])],
   });
 

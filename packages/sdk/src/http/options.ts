@@ -1,4 +1,4 @@
-import type { Occurrence } from "@carillon/core";
+import type { Duration, Occurrence } from "@carillon/core";
 import { assertOptions, durationOption, invalid, quote } from "@carillon/core/internal";
 import { createGuard, type Guard, type GuardOptions } from "./guard.js";
 import { headersFault } from "./headers.js";
@@ -21,8 +21,8 @@ export interface HttpRequestOptions extends GuardOptions {
    * about 15,000 characters of it.
    */
   maxResponseBytes?: number | undefined;
-  /** For tasks that name none: `10s`; default `30s`, at most `1h`. */
-  timeout?: string | undefined;
+  /** For tasks that name none: `10s`, or milliseconds; default `30s`, at most `1h`. */
+  timeout?: Duration | undefined;
   /** Default: requests go unsigned. */
   signingKey?: SigningKey;
   /** Unexpected statuses that are not tried again; default 301, 308, and 4xx but for 408, 409, 425 and 429. */

@@ -1,4 +1,4 @@
-import { CarillonError, type Json, parseDuration } from "@carillon/core";
+import { CarillonError, type Duration, type Json, parseDuration } from "@carillon/core";
 import { encodePayload } from "@carillon/core/internal";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { z } from "zod";
@@ -27,10 +27,10 @@ export interface HttpRequestPayload {
   /** `200`, `"2xx"`, `["2xx", 404]`; default `"2xx"`. */
   expectStatus?: Statuses | undefined;
   /**
-   * Timeout of the whole exchange, from the DNS lookup to the end of the response: `10s`; at most `1h`; default the
-   * task type's.
+   * Timeout of the whole exchange, from the DNS lookup to the end of the response: `10s`, or milliseconds; at most `1h`;
+   * default the task type's.
    */
-  timeout?: string | undefined;
+  timeout?: Duration | undefined;
 }
 
 /** A payload that passed. */
@@ -80,8 +80,8 @@ export const httpPayloadSchema: HttpPayloadSchema = z
       .optional(),
     expectStatus: statusesSchema.default("2xx"),
     timeout: z
-      .string()
-      .superRefine(checked((text: string) => void boundedTimeout(text)))
+      .union([z.string(), z.number()])
+      .superRefine(checked((timeout: Duration) => void boundedTimeout(timeout)))
       .optional(),
   })
   .refine(({ method, body }) => body === undefined || (method !== "GET" && method !== "HEAD"), {
@@ -104,7 +104,7 @@ export function httpUrl(text: string): URL {
 }
 
 /** Milliseconds of a timeout. @throws `INVALID_DURATION` */
-export function boundedTimeout(text: string, field?: string): number {
+export function boundedTimeout(text: Duration, field?: string): number {
   const ms = parseDuration(text, field);
   if (ms <= MAX_TIMEOUT) return ms;
   throw new CarillonError("INVALID_DURATION", "longer than an hour.", {

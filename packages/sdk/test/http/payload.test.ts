@@ -67,7 +67,8 @@ describe("the payload of http.request", () => {
     ["an early status", { url: URL, expectStatus: "1xx" }, "payload.expectStatus"],
     ["a range of our own", { url: URL, expectStatus: "200-299" }, "payload.expectStatus"],
     ["a timeout without a unit", { url: URL, timeout: "10" }, "payload.timeout"],
-    ["a timeout that is a number", { url: URL, timeout: 10 }, "payload.timeout"],
+    ["a timeout of a fraction", { url: URL, timeout: 1.5 }, "payload.timeout"],
+    ["a timeout of too many milliseconds", { url: URL, timeout: 3_600_001 }, "payload.timeout"],
     ["a timeout of zero", { url: URL, timeout: "0s" }, "payload.timeout"],
     ["a timeout of more than an hour", { url: URL, timeout: "61m" }, "payload.timeout"],
   ])("refuses %s", async (_, payload, field) => {
