@@ -5,7 +5,7 @@ import {
   type TaskDefinition,
   type TaskName,
 } from "@carillon/core";
-import { localName, type ScheduleCache } from "@carillon/core/internal";
+import { localName, parseLocalName, type ScheduleCache } from "@carillon/core/internal";
 import { previewOf } from "@carillon/sdk/internal";
 import { type Timing, usualMsOf } from "@carillon/store";
 import { keyOf } from "../bulk/bulk.js";
@@ -14,6 +14,7 @@ import { countTimes } from "../occurrences/walk.js";
 import type { Call } from "../operation.js";
 import { loads, timingOf } from "./load.js";
 import type { Detail, Prepared, Step } from "./planning.js";
+import { localOf } from "./refusals.js";
 import type { Plan } from "./set.js";
 
 /** Changes that are shown with their times. */
@@ -39,8 +40,14 @@ export class Details {
   /** Shortest gap between the next times of each detailed task that has run before. */
   readonly #gaps: { readonly task: TaskName; readonly gap: number }[] = [];
 
-  constructor(call: Call, { schedules, now }: Prepared) {
+  /** Tasks that the set protects, and does not any more. */
+  readonly #unprotected: readonly { readonly owner: string; readonly id: string }[];
+
+  constructor(call: Call, { schedules, now, record, input }: Prepared) {
     this.#call = call;
+    const still = new Set(input.protect?.map(localOf));
+    const ended = (record?.protect ?? []).map(localOf).filter((local) => !still.has(local));
+    this.#unprotected = ended.map(parseLocalName);
     this.#schedules = schedules ?? call.store.calendars.schedules;
     this.#now = now;
   }
@@ -119,6 +126,13 @@ export class Details {
       const message = `it is due ${Math.max(0, Math.round((due - this.#now) / 1_000))} s after this plan.`;
       found.add({ code: "FIRES_SOON", message, remedy: "Check that its worker is deployed." }, task);
     }
+    for (const task of this.#unprotected) {
+      const message = "its protection ends with this apply: a later one may remove it.";
+      found.add(
+        { code: "PROTECTION_ENDS", message, remedy: "Leave it in protect, or check that this is meant." },
+        task,
+      );
+    }
     const stats = await store.runs.manyStats(this.#gaps.map(({ task }) => task));
     for (const [i, { task, gap }] of this.#gaps.entries()) {
       const usualMs = usualMsOf(stats[i]?.stored ?? {});
@@ -150,7 +164,10 @@ class Warnings {
     return [...this.#found.values()];
   }
 
-  add(warning: { code: string; message: string; remedy: string }, task?: TaskName): void {
+  add(
+    warning: { code: string; message: string; remedy: string },
+    task?: Pick<TaskName, "owner" | "id">,
+  ): void {
     const { code, message, remedy } = warning;
     const one = this.#found.get(code) ?? { code, message, remedy, tasks: [], count: 0 };
     one.count += 1;

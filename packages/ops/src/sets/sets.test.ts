@@ -168,6 +168,13 @@ describe("the rules of a set", () => {
     expect(await refused(input(many(20)))).toEqual(["OLD_VERSION"]);
   });
 
+  it("say in the plan which tasks they no longer protect", async () => {
+    await sets().apply(input(["a", "b"], { protect: ["a", "system/b"] }));
+    expect((await sets().plan(input(["a", "b"], { protect: ["system/a", "b"] }))).warnings).toEqual([]);
+    const { warnings } = await sets().plan(input(["a", "b"], { protect: ["a"] }));
+    expect(warnings).toMatchObject([{ code: "PROTECTION_ENDS", tasks: ["system/b"], count: 1 }]);
+  });
+
   it("let an older version not win, even if it had planned before", async () => {
     await sets().apply(input(["a"], { version: "1" }));
     const old = await sets().plan(input(["a", "b"], { version: "2" }));
