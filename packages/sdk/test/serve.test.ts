@@ -158,6 +158,8 @@ describe("serve", () => {
   it.each<[string, Do]>([
     ["useless", () => Promise.reject(new PermanentError("useless"))],
     ["The handler's result is not JSON: TypeError", () => 1n as never],
+    ["JSON cannot hold a function", () => (() => {}) as never],
+    ["JSON cannot hold a ReadableStream", () => new Response("much").body as never],
   ])("says that a retry cannot help: %s", async (message, handler) => {
     const { status, error } = await ask(served(handler));
     expect(status).toBe(500);

@@ -239,6 +239,10 @@ describe("the worker", () => {
   cyclic["self"] = cyclic;
   it.each<[string, (context: Context) => unknown]>([
     ["result", () => cyclic],
+    ["function as a result", () => () => {}],
+    ["stream as a result", () => new Response("much").body],
+    ["response as a result", () => new Response("much")],
+    ["Map as a result", () => new Map([[1, 2]])],
     ["result of partial()", ({ partial }) => partial(cyclic as never)],
   ])("a %s that is not JSON is a failure, the same in event, run and job", async (_what, result) => {
     const handler = (_payload: unknown, context: Context) => result(context) as never;

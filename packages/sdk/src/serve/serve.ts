@@ -4,6 +4,7 @@ import type { Context } from "../context.js";
 import { type Keys, keyList, parseSignature, SIGNATURE_HEADER, TOLERANCE } from "../http/signature-parts.js";
 import { assertList } from "../options.js";
 import { isPermanentError, PermanentError } from "../permanent-error.js";
+import { assertHasJson } from "../result.js";
 import { assertWorkable, type TaskType, typesByName, validatePayload } from "../task-type.js";
 import { Ending } from "../worker/ending.js";
 import { cutJson, LARGEST_CHECKPOINT, lineOf, plainJson } from "../worker/json.js";
@@ -198,6 +199,7 @@ async function run(
 /** @throws `PermanentError`: a retry would do the work again, for a result that cannot be sent either */
 function resultJson(result: unknown): Json | undefined {
   try {
+    assertHasJson(result);
     return cutJson(result as Json, LARGEST_RESULT);
   } catch (error) {
     throw new PermanentError(`The handler's result is not JSON: ${String(error).split("\n")[0]}.`);

@@ -4,6 +4,7 @@ import { branded } from "@carillon/core/internal";
 import { LONGEST_TEXT } from "@carillon/store";
 import { bull } from "@carillon/store/internal";
 import { isPermanentError, PermanentError } from "../permanent-error.js";
+import { assertHasJson } from "../result.js";
 
 /** Whether a retry is useless, also by an error of the BullMQ that runs here. */
 export function isPermanent(error: Error): boolean {
@@ -13,6 +14,7 @@ export function isPermanent(error: Error): boolean {
 /** The result as JSON. Throws if it cannot be written: BullMQ would then fail the job, and the run must agree. */
 export function resultJson(result: unknown): Json | undefined {
   try {
+    assertHasJson(result);
     const text = JSON.stringify(result) as string | undefined;
     return text === undefined ? undefined : (result as Json);
   } catch (error) {
