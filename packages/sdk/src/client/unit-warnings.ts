@@ -12,7 +12,7 @@ const OLD = 100_000_000_000;
 /** Warns of plain numbers that are milliseconds and look like seconds. @param input valid: a task, or the options of enqueue */
 export function unitWarnings(input: TaskInput | EnqueueOptions): Warning[] {
   return [...numbersIn({ ...input, payload: undefined }, "")].flatMap(([field, value]) => {
-    if (MOMENT.test(field)) return value < OLD ? [looksLikeSeconds(field, value, iso)] : [];
+    if (MOMENT.test(field)) return value !== 0 && value < OLD ? [looksLikeSeconds(field, value, iso)] : [];
     const short = LONG.test(field) ? value < 1_000 : INTERVAL.test(field) && value % 1_000 !== 0;
     return short ? [looksLikeSeconds(field, value)] : [];
   });
