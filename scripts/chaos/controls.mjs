@@ -146,15 +146,16 @@ const CONTROLS = {
     await pause(2_500);
   },
 
-  /** The script cache is flushed, and the text of a script is not sent. */
+  /** Scripts and functions are flushed, and their text is not sent. */
   async "scripts not sent again"(stage) {
     await stage.put({ overlap: "allow", catchUp: "all" });
     // Another text than that of all other nodes here, which would load it again.
     await stage.nodes(1, "freeze,limit", "node");
     await stage.another(0);
     const [master] = await stage.servers.masters();
-    await ask(master, "ACL", "SETUSER", "node", "-eval");
+    await ask(master, "ACL", "SETUSER", "node", "-eval", "-function");
     await ask(master, "SCRIPT", "FLUSH");
+    await ask(master, "FUNCTION", "FLUSH");
     await pause(2_000);
   },
 

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { SILENT } from "../helpers.js";
 
 /** Commands that a provider may forbid; here an ACL does. */
-const FORBIDDEN = ["CONFIG", "CLIENT", "SCRIPT", "WAIT", "SLOWLOG", "ACL", "MONITOR", "DEBUG"];
+const FORBIDDEN = ["CONFIG", "CLIENT", "SCRIPT", "WAIT", "SLOWLOG", "ACL", "MONITOR", "DEBUG", "FUNCTION"];
 
 it("a Redis without the commands that providers forbid runs tasks, and doctor names what it could not read", async () => {
   const redis = await startRedis({

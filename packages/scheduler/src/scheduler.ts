@@ -140,6 +140,8 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     this.#unwatch = this.#store.watch({
       lost: (error) => this.#connectionLost(error),
       back: () => this.#connectionBack(),
+      functionsRefused: ({ code, message }) =>
+        this.#settings.logger.info({ code, error: message }, "Redis refuses functions: sending scripts"),
     });
     try {
       await untilRedisAnswers(() => this.#askRedis(), this.#settings.logger, this.#stopping.signal);

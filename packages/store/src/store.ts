@@ -26,6 +26,7 @@ import { OptimisticWrites } from "./optimistic.js";
 import {
   type ConnectionProfile,
   type ConnectionSpec,
+  mastersOf,
   type RedisClient,
   redisError,
 } from "./redis/connection.js";
@@ -192,10 +193,7 @@ export class Store {
   }
 
   #masters<T>(ask: (server: Server) => Promise<T>): Promise<T[]> {
-    return this.#internals.link.ask((client) => {
-      const servers: Server[] = "nodes" in client ? client.nodes("master") : [client];
-      return Promise.all(servers.map(ask));
-    });
+    return this.#internals.link.ask((client) => Promise.all(mastersOf(client).map(ask)));
   }
 
   /**

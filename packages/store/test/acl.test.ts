@@ -27,6 +27,8 @@ const CONNECTION = ["ping", "select", "info", "time", "eval", "evalsha", "client
 await loadBull();
 
 const CLUSTER = ["cluster|slots", "cluster|info", "asking", "readonly"];
+/** Frequent scripts are functions. */
+const FUNCTIONS = ["fcall", "function|load"];
 const SUBSCRIBER = ["subscribe", "unsubscribe"];
 /** Commands that TypeScript sends and no script contains. */
 const OURS = ["hkeys", "zincrby", "zlexcount", "zrangebylex", "xrevrange", "client|list"];
@@ -79,7 +81,7 @@ describe("deploy/redis/carillon.acl", () => {
   });
 
   it("grants a node exactly the commands of our scripts", () => {
-    const wanted = [...CONNECTION, ...CLUSTER, ...SUBSCRIBER, ...OURS, ...mutex, ...ours];
+    const wanted = [...CONNECTION, ...CLUSTER, ...SUBSCRIBER, ...FUNCTIONS, ...OURS, ...mutex, ...ours];
     expect(granted("node")).toEqual(sorted(wanted));
   });
 
@@ -88,8 +90,8 @@ describe("deploy/redis/carillon.acl", () => {
       ...CONNECTION,
       ...CLUSTER,
       ...SUBSCRIBER,
+      ...FUNCTIONS,
       ...OURS,
-
       ...BULLMQ,
       ...mutex,
       ...ours,

@@ -216,7 +216,7 @@ describe("the internals of BullMQ", () => {
     expect(taken.name).toBe("moveToActive");
 
     const all = bullTurnKeys(`${prefix}:${QUEUE}:`);
-    const list = /local KEYS = \{(.*)\}/.exec(bullTakeLua(loaded))?.[1] as string;
+    const list = /local bullTakeKeys = \{(.*)\}/.exec(bullTakeLua(loaded))?.[1] as string;
     const handed = list.split(", ").map((key) => all[Number(/K\.bull\[(\d+)\]/.exec(key)?.[1]) - 1]);
     expect(handed).toEqual(taken.args.slice(0, 11));
     const bull = `${prefix}:${QUEUE}:`;

@@ -252,7 +252,8 @@ describe("a lost answer", () => {
 
   it("flushed scripts are sent again", async () => {
     const bench = await Bench.open(plain.url, { namespace: "flush" });
-    const flush = () => internalsOf(bench.store).link.client.script("FLUSH");
+    const { client } = internalsOf(bench.store).link;
+    const flush = () => Promise.all([client.script("FLUSH"), client.function("FLUSH")]);
     await flush();
     await bench.put({ id: "t", overlap: "allow" });
     await bench.clock.advance(10_000);

@@ -25,8 +25,11 @@ async function duringMove({ script, keys, args }: Sent, half: boolean): Promise<
   const setSlot = (redis: Redis, ...how: string[]) => redis.call("CLUSTER", "SETSLOT", slot, ...how);
   const migrate = (redis: Redis, { host, port }: RedisServer, moved: string[]) =>
     moved.length > 0 && redis.call("MIGRATE", host, port, "", 0, 5_000, "KEYS", ...moved);
-  const run = (redis: Redis) =>
-    redis.eval(script.lua, keys.length, ...keys, ...args).then(String, (error: Error) => error.message);
+  const call = (redis: Redis) =>
+    script.resident
+      ? redis.fcall(script.resident.name, keys.length, ...keys, ...args)
+      : redis.eval(script.lua, keys.length, ...keys, ...args);
+  const run = (redis: Redis) => call(redis).then(String, (error: Error) => error.message);
   try {
     const [sourceId, targetId] = await Promise.all(
       [source, target].map((one) => one.call("CLUSTER", "MYID")),

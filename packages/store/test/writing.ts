@@ -4,6 +4,7 @@ import { copyOf, heldFor } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { LANE } from "../../../test/helpers.js";
 import type { TurnLane } from "../src/run/turns.js";
+import type { Script } from "../src/script/script.js";
 import { type Bench, ENTERED, QUEUE, START } from "./bench.js";
 
 type Act = (bench: Bench) => Promise<unknown>;
@@ -483,7 +484,7 @@ export const QUEUES = [QUEUE, OTHER, ALERTS_QUEUE];
 
 /** A request as it was sent. */
 export interface Sent {
-  readonly script: { readonly name: string; readonly lua: string; readonly sha: string };
+  readonly script: Script;
   readonly keys: readonly string[];
   readonly args: readonly (string | number | Buffer)[];
 }

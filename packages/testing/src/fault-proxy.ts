@@ -21,7 +21,7 @@ interface Accident {
 /**
  * A TCP proxy to a real Redis that causes faults on demand. It knows where questions and answers begin and end, but no
  * commands, so any client can use it. A question is what the client sends; an answer, or a message of pub/sub, is what the server
- * sends.
+ * sends. To "evalsha" also belong calls of functions (`FCALL`): Carillon sends its most frequent scripts so.
  *
  * @example
  * const proxy = await startFaultProxy(redis);
@@ -252,6 +252,13 @@ async function deliver(
   return answers;
 }
 
+/** A call of a function is one of a script, which a newer Redis keeps as a function: it counts as an `evalsha`. */
+function contains(question: Buffer, text: string): boolean {
+  return (
+    question.includes(text) || (text === "evalsha" && FUNCTION_CALL.test(question.toString("latin1", 0, 32)))
+  );
+}
+
 interface Ears {
   asked(): void;
   dropped(): void;
@@ -260,6 +267,7 @@ interface Ears {
 
 /** Commands whose answers look like messages. */
 const SUBSCRIBES = /^\*\d+\r\n\$\d+\r\n[ps]?(un)?subscribe\r\n/i;
+const FUNCTION_CALL = /^\*\d+\r\n\$\d+\r\nfcall\r\n/i;
 const MESSAGE = /^(>|\*[34]\r\n\$\d+\r\n([ps]?message|[ps]?(un)?subscribe)\r\n)/;
 
 class Connection {
@@ -313,8 +321,8 @@ class Connection {
     this.#ears.asked();
     const { accident, copied, frozen, slow } = this.#state;
     for (const { about, questions } of copied)
-      if (about.some((text) => question.includes(text))) questions.push(question);
-    const now = accident !== undefined && question.includes(accident.about);
+      if (about.some((text) => contains(question, text))) questions.push(question);
+    const now = accident !== undefined && contains(question, accident.about);
     if (now) {
       this.#state.accident = undefined;
       if (accident.kind === "question") this.#kept = [];

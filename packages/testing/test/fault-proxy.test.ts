@@ -117,6 +117,24 @@ describe("a fault proxy", () => {
     expect(await direct.get("counter")).toBe("1");
   });
 
+  it("counts the call of a function as a script's", async () => {
+    const client = await connect();
+    await direct.function(
+      "LOAD",
+      "REPLACE",
+      `#!lua name=count\nredis.register_function("count", function(keys) return redis.call("INCR", keys[1]) end)`,
+    );
+    const copies = proxy.copy("evalsha");
+    const lost = proxy.loseAnswerTo("evalsha");
+    await client.set("fcall", "evalsh");
+    const answer = client.fcall("count", 1, "n").catch((error: Error) => error.message);
+    await lost;
+    expect(await answer).toMatch(GONE);
+    expect(await direct.get("n")).toBe("1");
+    expect(copies.count).toBe(1);
+    await direct.function("DELETE", "count");
+  });
+
   it("loses the n-th answer", async () => {
     const client = await connect();
     proxy.lose(1);

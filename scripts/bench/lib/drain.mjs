@@ -90,7 +90,10 @@ async function drain(server, kind, runs, concurrency) {
     if (typeof about?.idempotencyKey === "string") seen.add(about.idempotencyKey);
     if (calls === runs) over();
   });
-  const scriptCalls = async () => (await server.calls()).get("evalsha") ?? 0;
+  const scriptCalls = async () => {
+    const calls = await server.calls();
+    return (calls.get("evalsha") ?? 0) + (calls.get("fcall") ?? 0);
+  };
   const before = { ...(await server.work()), scripts: await scriptCalls() };
   const own = process.cpuUsage();
   const begin = performance.now();

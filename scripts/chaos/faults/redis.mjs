@@ -20,6 +20,23 @@ function refusing(kind, error, inject, heal, more = {}) {
   };
 }
 
+/** A fault during which Redis forgets what it runs, again and again. Effective if it refused ours with that error. */
+function flushing(kind, error) {
+  return {
+    kind,
+    scope: "redis",
+    async run({ servers }) {
+      const masters = await servers.masters();
+      const before = await errorCount(masters, error);
+      for (let times = 0; times < 50; times++) {
+        for (const master of masters) await ask(master, ...kind.split(" "));
+        await pause(40);
+      }
+      return { effective: (await errorCount(masters, error)) > before, healed: true };
+    },
+  };
+}
+
 /** Runs a foreign script on this server. */
 async function begin(master) {
   await ask(master, "CONFIG", "SET", "lua-time-limit", "50");
@@ -49,19 +66,9 @@ export const redisFaults = [
       return { effective: true, note: `${critical} nodes half way`, healed: true };
     },
   },
-  {
-    kind: "SCRIPT FLUSH",
-    scope: "redis",
-    async run({ servers }) {
-      const masters = await servers.masters();
-      const before = await errorCount(masters, "NOSCRIPT");
-      for (let times = 0; times < 50; times++) {
-        for (const master of masters) await ask(master, "SCRIPT", "FLUSH");
-        await pause(40);
-      }
-      return { effective: (await errorCount(masters, "NOSCRIPT")) > before, healed: true };
-    },
-  },
+  // The frequent scripts are functions, the others are not.
+  flushing("SCRIPT FLUSH", "NOSCRIPT"),
+  flushing("FUNCTION FLUSH", "ERR"),
   refusing(
     "out of memory",
     "OOM",
@@ -91,7 +98,7 @@ export const redisFaults = [
   refusing(
     "ACL refuses scripts",
     "NOPERM",
-    (master) => ask(master, "ACL", "SETUSER", "node", "-evalsha", "-eval"),
-    (master) => ask(master, "ACL", "SETUSER", "node", "+evalsha", "+eval"),
+    (master) => ask(master, "ACL", "SETUSER", "node", "-evalsha", "-eval", "-fcall"),
+    (master) => ask(master, "ACL", "SETUSER", "node", "+evalsha", "+eval", "+fcall"),
   ),
 ];

@@ -119,18 +119,18 @@ export const CONTROLS: readonly Control[] = [
   },
 ];
 
-/** A node that knows its scripts by their hashes alone. */
+/** A node that knows its scripts and functions by their names alone. */
 function scriptsUnsent({ store }: Gear): () => void {
   const { client } = internalsOf(store).link;
   const original = client.eval as (...args: unknown[]) => Promise<unknown>;
+  const load = client.function;
+  const refuse = () => Promise.reject(new Error("NOSCRIPT, and no text"));
   // A call with a callback is redlock's.
   const send = (...args: unknown[]) =>
-    typeof args.at(-1) === "function"
-      ? original.apply(client, args)
-      : Promise.reject(new Error("NOSCRIPT, and no text"));
-  Object.assign(client, { eval: send });
+    typeof args.at(-1) === "function" ? original.apply(client, args) : refuse();
+  Object.assign(client, { eval: send, function: refuse });
   return () => {
-    Object.assign(client, { eval: original });
+    Object.assign(client, { eval: original, function: load });
   };
 }
 

@@ -67,6 +67,7 @@ export async function strikeFrom(fault: FaultAround, around: Surroundings): Prom
   switch (fault) {
     case "flush":
       await ground.admin.script("FLUSH");
+      await ground.admin.function("FLUSH");
       return "";
     case "shares":
       return changeShares(equipment, dice);

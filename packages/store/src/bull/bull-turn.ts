@@ -74,8 +74,10 @@ local function bullCall(command, key, ...)
   end
   return redis.call(command, key, ...)
 end
-local bullRedis = setmetatable({ call = bullCall }, { __index = redis })
-local bullPack = { unpack = function(given) return given end }
+local bullRedis = setmetatable({ call = bullCall }, { __index = redis }) -- once
+local bullPack = { unpack = function(given) return given end } -- once
+local bullTakeKeys = { ${TAKE_KEYS} }
+local bullTakeOpts = { token = "", lockDuration = A.lock, name = A.worker }
 `;
 
 /**
@@ -91,20 +93,18 @@ export function bullTakeLua({ bullScript }: Bull): string {
     "\nlocal isPausedOrMaxed, rateLimitMax, rateLimitDuration =\n    getQueueMetadata(KEYS[9]",
   );
   return `${STAND_INS}
-local bullTake
-do
+local bullTake -- once
+do -- once
   local redis, cmsgpack = bullRedis, bullPack
   local rcall = redis.call
 ${functions}
-  local KEYS = { ${TAKE_KEYS} }
-  local opts = { token = "", lockDuration = A.lock, name = A.worker }
-  local function bullTakeNext(ARGV)
+  local function bullTakeNext(KEYS, ARGV)
 ${head}
 ${body}
   end
   bullTake = function(token)
-    opts.token = token
-    return bullTakeNext({ BULL, A.clock, opts })
+    bullTakeOpts.token = token
+    return bullTakeNext(bullTakeKeys, { BULL, A.clock, bullTakeOpts })
   end
 end
 local function bullIsEmpty()

@@ -110,8 +110,8 @@ local function bullFinish()
     if #ids > 0 then redis.pcall("LPUSH", key, unpack(ids)) end
   end
 end
-local bullRedis = setmetatable({ call = bullCall }, { __index = redis })
-local bullPack = { unpack = function(unpacked) return unpacked end }
+local bullRedis = setmetatable({ call = bullCall }, { __index = redis }) -- once
+local bullPack = { unpack = function(unpacked) return unpacked end } -- once
 local function bullEncode(opts)
   local text = bullEncoded[opts]
   if not text then
@@ -130,7 +130,7 @@ export function bullAddLua(): string {
   return `
 local KEYS_META, KEYS_MARKER, KEYS_ID, bullJob
 ${STAND_INS}
-local bullAddStandard, bullAddPrioritized
+local bullAddStandard, bullAddPrioritized -- once
 ${addFunction("bullAddStandard", "addStandardJob")}
 ${addFunction("bullAddPrioritized", "addPrioritizedJob")}
 local bullStandardKeys, bullPrioritizedKeys
@@ -176,7 +176,7 @@ function addFunction(name: string, command: string): string {
   const [begin, end] = [text.indexOf(FUNCTIONS_BEGIN), text.indexOf(FUNCTIONS_END)];
   if (begin < 0 || end < begin)
     throw new Error(`BullMQ has changed its script ${command}: bullmq.ts was written for another version.`);
-  return `do
+  return `do -- once
   local redis, cmsgpack, cjson = bullRedis, bullPack, { encode = bullEncode }
   local rcall = redis.call
 ${text.slice(begin, end)}
@@ -192,8 +192,8 @@ end`;
  * old ones, so this searches from the oldest end, which is fast however many jobs wait.
  */
 export function bullRemoveLua(): string {
-  return `local bullRemoveJob
-do
+  return `local bullRemoveJob -- once
+do -- once
   local redis = setmetatable({
     call = function(command, key, ...)
       local count, id = ...

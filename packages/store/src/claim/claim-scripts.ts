@@ -31,6 +31,7 @@ export const CANCEL_OPEN = script("cancel-open", {
 });
 
 export const ENQUEUE_NEW = script("enqueue-new", {
+  resident: true,
   once: "mark",
   keys: [
     "task",

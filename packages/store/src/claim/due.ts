@@ -56,6 +56,7 @@ const NAMES = 250;
 const COUNTED = 100_000;
 
 const READ_DUE = script("read-due", {
+  resident: true,
   once: "reads",
   keys: ["dues[]", "priorities", "frozen", "late"],
   args: ["limit", "names", "by", "whole", "final"],

@@ -92,6 +92,7 @@ interface CommitExtras {
 }
 
 export const COMMIT = script("commit", {
+  resident: true,
   once: "generation",
   keys: [
     "next",

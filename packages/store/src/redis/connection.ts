@@ -25,6 +25,10 @@ export { failsForAll, isUnknown, redisError, withoutPassword } from "./redis-err
 
 export type RedisClient = Redis | Cluster;
 
+export function mastersOf(client: RedisClient): Redis[] {
+  return "nodes" in client ? client.nodes("master") : [client];
+}
+
 /** An ioredis client, a `Redis` or a `Cluster`, of any copy of ioredis: yours need not be the one that Carillon uses. */
 export interface IoredisClient {
   readonly isCluster: boolean;

@@ -12,6 +12,7 @@ import {
   redisError,
 } from "./connection.js";
 import type { Failpoint } from "./failpoints.js";
+import { Functions, NOT_RUN } from "./functions.js";
 import { NO_ANSWER } from "./redis-error.js";
 import { readServerInfo } from "./server-info.js";
 
@@ -31,6 +32,8 @@ export interface LinkOptions {
 export interface ConnectionEars {
   lost(error: CarillonError): void;
   back(): void;
+  /** Redis refuses functions, so scripts are sent: until it takes one again, once. */
+  functionsRefused?(error: CarillonError): void;
 }
 
 /** Wait before a call is sent again, in ms; doubled each time. */
@@ -64,9 +67,12 @@ export class Link {
   #closed = false;
   #readiness: Promise<void> | undefined;
   #endWait = () => {};
+  readonly #ears = new Set<ConnectionEars>();
+  readonly #functions = new Functions((error) => {
+    for (const ears of this.#ears) ears.functionsRefused?.(error);
+  });
   /** Whether the server is part of a cluster; undefined: not yet known. */
   #cluster: boolean | undefined;
-  readonly #ears = new Set<ConnectionEars>();
 
   /** @param failpoint for tests only */
   constructor(options: LinkOptions, failpoint?: Failpoint) {
@@ -142,6 +148,10 @@ export class Link {
 
   async #send(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<unknown> {
     const all = [...keys, ...args];
+    if (script.resident) {
+      const answer = await this.#functions.call(this.client, script.resident, keys.length, all);
+      if (answer !== NOT_RUN) return answer;
+    }
     try {
       return await this.client.evalsha(script.sha, keys.length, ...all);
     } catch (error) {

@@ -161,6 +161,7 @@ const RUN_ITEM = {
 } as const;
 
 export const START_RUN = script("start-run", {
+  resident: true,
   once: "fence",
   ...ENDING,
   each: {
@@ -172,6 +173,7 @@ export const START_RUN = script("start-run", {
 });
 
 export const TURN = script("turn", {
+  resident: true,
   once: "number",
   keys: [...ENDING.keys, "turn", "bull[]"],
   args: [...ENDING.args, "by", "worker", "number", "token", "take", "lock", "clock"],
@@ -194,6 +196,7 @@ export const TURN = script("turn", {
 });
 
 export const SETTLE_RUN = script("settle-run", {
+  resident: true,
   once: "fence",
   ...ENDING,
   each: {
@@ -205,6 +208,7 @@ export const SETTLE_RUN = script("settle-run", {
 });
 
 export const RECONCILE = script("reconcile", {
+  resident: true,
   once: { repeats: "It decides by what is stored when it runs." },
   keys: [...ENDING.keys, "repeats"],
   args: [...ENDING.args, "most", "longest"],

@@ -99,6 +99,13 @@ export interface Script {
   readonly name: string;
   readonly lua: string;
   readonly sha: string;
+  readonly resident?: Resident | undefined;
+}
+
+/** A script as a function that Redis keeps (resident.ts). The name has the hash of its text, so that versions live side by side. */
+export interface Resident {
+  readonly name: string;
+  readonly lua: string;
 }
 
 /** A Lua file, and how it is called. */
@@ -107,6 +114,7 @@ export interface Declared<T extends Signature = Signature, Answer = unknown> {
   readonly signature: T;
   readonly uses: readonly Library[];
   readonly once: Once;
+  readonly resident: boolean;
   /** Exists only for the compiler. */
   readonly answer?: Answer;
 }
@@ -122,19 +130,25 @@ export function onceOf(name: string): Once | undefined {
 /**
  * Declares the script `<name>.lua`.
  *
- * @param options `once`: how a late copy of a request is kept from changing anything; `uses`: its libraries; `answer`: the type of
- * what it returns, see `answers`
+ * @param options `once`: how a late copy of a request is kept from changing anything; `uses`: its libraries; `resident`: it is called for each
+ * occurrence, so Redis keeps it as a function, if it can; `answer`: the type of what it returns, see `answers`
  */
 export function script<const T extends Signature, Answer = unknown>(
   name: string,
   {
     once,
     uses = [],
+    resident = false,
     answer: _,
     ...signature
-  }: T & { readonly once: Once; readonly uses?: readonly Library[]; readonly answer?: Answer },
+  }: T & {
+    readonly once: Once;
+    readonly uses?: readonly Library[];
+    readonly resident?: boolean;
+    readonly answer?: Answer;
+  },
 ): Declared<T, Answer> {
-  const declared = { name, signature: signature as unknown as T, uses, once };
+  const declared = { name, signature: signature as unknown as T, uses, once, resident };
   DECLARED.set(name, declared);
   return declared;
 }

@@ -5,6 +5,7 @@ import type { Link } from "../redis/link.js";
 import { type Layout, layoutOf, type Values, type Written, writeCall, writeItem } from "./arguments.js";
 import { assemble, librariesOf } from "./assemble.js";
 import { type Guard, REDIS_TIME, type Sabotage, type ScriptContext, type TimeSource } from "./context.js";
+import { resident } from "./resident.js";
 import type { Args, Declared, Item, Keys, Rest, Script, Signature } from "./script.js";
 
 interface Loaded {
@@ -113,11 +114,12 @@ function load(declared: Declared, context: ScriptContext): Loaded {
 
 /** Its text may have scripts of BullMQ, which must be loaded when it is first sent. */
 function scriptOf(declared: Declared, context: ScriptContext): Script {
-  let text: Pick<Script, "lua" | "sha"> | undefined;
+  let text: Omit<Script, "name"> | undefined;
   const assembled = () => {
     if (!text) {
       const lua = assemble(declared, context);
-      text = { lua, sha: createHash("sha1").update(lua).digest("hex") };
+      const sha = createHash("sha1").update(lua).digest("hex");
+      text = { lua, sha, resident: declared.resident ? resident(declared, lua) : undefined };
     }
     return text;
   };
@@ -128,6 +130,9 @@ function scriptOf(declared: Declared, context: ScriptContext): Script {
     },
     get sha() {
       return assembled().sha;
+    },
+    get resident() {
+      return assembled().resident;
     },
   };
 }

@@ -44,12 +44,12 @@ end
 -- take as long as the list. One script passes at most this many ids, except in a single removal that alone passes more.
 local NEAR = 1000
 local PASSED_AT_MOST = 300000
-local passed, full = 0, false
+local passed, isSpent = 0, false
 
 -- Whether this script may still remove a live job; counts the ids that its removal passes. The first job always may;
 -- after a refusal none may.
 local function fits(id)
-  if full then return false end
+  if isSpent then return false end
   for _, set in ipairs({ "prioritized", "delayed" }) do
     if redis.call("ZSCORE", bullKey(set), id) then return true end
   end
@@ -58,9 +58,9 @@ local function fits(id)
   local at = redis.call("LPOS", wait, id, "RANK", -1, "MAXLEN", NEAR)
   -- Counts this search and BullMQ's own.
   local passes = at and 2 * (waiting - at) or math.min(NEAR, waiting) + waiting
-  full = passed > 0 and passed + passes > PASSED_AT_MOST
-  if not full then passed = passed + passes end
-  return not full
+  isSpent = passed > 0 and passed + passes > PASSED_AT_MOST
+  if not isSpent then passed = passed + passes end
+  return not isSpent
 end
 
 -- Whether a live job is in none of BullMQ's lists, so that no worker would ever take it. A script searches at most this many ids of lists in vain;
