@@ -274,7 +274,8 @@ export class Battery {
 
   async #overtaken(at: number, other: Call, when: "before" | "after"): Promise<string[]> {
     // Awaited wherever it is asked: it uses the same world.
-    const undoable = this.call !== other && (await (this.#undoable ??= this.#isUndoable()));
+    if (this.call !== other) this.#undoable ??= this.#isUndoable();
+    const undoable = this.call !== other && (await this.#undoable);
     const run = async (undone: boolean) => {
       await this.#world.again();
       let between: Ended = {};
