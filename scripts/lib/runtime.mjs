@@ -13,9 +13,19 @@ export const NODES = [20, 22, 24];
  */
 export async function runtime(spec) {
   if (spec === `node@${process.versions.node.split(".")[0]}`) return process.execPath;
+  return join(await installed(spec), ".bin", spec.split("@")[0] ?? "");
+}
+
+/**
+ * The `node_modules` that has a package of npm, such as `bullmq@4`, and what it needs, apart from ours.
+ *
+ * @param {string} spec
+ * @returns {Promise<string>}
+ */
+export async function installed(spec) {
   const home = stateDir("runtimes", spec);
   const args = ["install", "--prefix", home, "--no-audit", "--no-fund", spec];
   const { code, output } = await run("npm", args, { capture: true });
   if (code !== 0) throw new Trouble(`npm install ${spec} failed:\n${output}`);
-  return join(home, "node_modules", ".bin", spec.split("@")[0] ?? "");
+  return join(home, "node_modules");
 }

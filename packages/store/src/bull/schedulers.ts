@@ -106,11 +106,16 @@ async function queuesOf(redis: RedisClient, prefix: string): Promise<string[]> {
 /** Number of a queue's jobs that have not ended. */
 async function openJobs(redis: RedisClient, base: string): Promise<number> {
   const { wait, paused, active, prioritized } = bullStateKeys(base);
-  const counts = await Promise.all([
-    ...[wait, paused, active].map((key) => redis.llen(key)),
-    ...[prioritized, bullDelayed(base), bullHeldKeys(base).parents].map((key) => redis.zcard(key)),
+  const [counts, last] = await Promise.all([
+    Promise.all([
+      ...[wait, paused, active].map((key) => redis.llen(key)),
+      ...[prioritized, bullDelayed(base), bullHeldKeys(base).parents].map((key) => redis.zcard(key)),
+    ]),
+    Promise.all([wait, paused].map((key) => redis.lindex(key, -1))),
   ]);
-  return counts.reduce((sum, count) => sum + count, 0);
+  // With a delayed job, BullMQ 4 keeps a marker at the end of a list, which is no job.
+  const markers = last.filter((id) => id?.startsWith("0:")).length;
+  return counts.reduce((sum, count) => sum + count, -markers);
 }
 
 async function readOne(
