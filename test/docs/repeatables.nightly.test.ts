@@ -80,7 +80,8 @@ it.each([4, 5] as const)(
     const Queue = await moduleOf[major]();
     const connection = { connection: { url: redis.url, port: Number(new URL(redis.url).port) } };
     const [plain, busy, held] = ["plain", "busy", "held"].map((name) => new Queue(name, connection));
-    queues.push(plain!, busy!, held!);
+    const hashed = new Queue("hashed", { ...connection, settings: { repeatKeyHashAlgorithm: "sha256" } });
+    queues.push(plain!, busy!, held!, hashed);
     const data = (name: string) => ({ of: name, id: 17, nested: { list: [1, "ä"] } });
     for (const [name, { opts }] of Object.entries(GIVEN)) await plain!.add(name, data(name), opts);
     await busy!.add("tick", data("tick"), { repeat: berlin });
@@ -88,7 +89,11 @@ it.each([4, 5] as const)(
     await busy!.add("later", {}, { delay: 3_600_000 });
     await held!.pause();
     await held!.add("rest", data("rest"), { repeat: berlin });
-    const delayed = await Promise.all([plain!, busy!, held!].map((queue) => queue.getDelayed()));
+    const begun = await held!.add("begun", data("begun"), { repeat: { ...monthly, immediately: true } });
+    await hashed.add("sha", data("sha"), { repeat: monthly });
+    // BullMQ 4 has no keys of its caller.
+    await hashed.add("keyed", data("keyed"), { repeat: { ...berlin, key: "of:its:caller" } });
+    const delayed = await Promise.all(queues.map((queue) => queue.getDelayed()));
     const due = new Map(
       delayed.flat().map((job) => [job.name, Math.max(job.timestamp + job.delay, job.opts.prevMillis ?? 0)]),
     );
@@ -101,18 +106,24 @@ it.each([4, 5] as const)(
         .filter(({ code }) => code !== "RENAMED")
         .map(({ code, text }) => [task?.type, code, text.slice(0, 7)]),
     );
-    expect(noted).toEqual([
-      ["tick", "WAITING", "3 jobs "],
+    expect(noted.sort()).toEqual([
+      ["begun", "QUEUE_PAUSED", "Its que"],
       ["rest", "QUEUE_PAUSED", "Its que"],
+      ["tick", "WAITING", "3 jobs "],
     ]);
+    const { prevMillis = 0, repeat } = begun.opts;
+    due.set("begun", prevMillis + repeat!.offset! + monthly.every);
     await reader.run("carillon apply");
     await reader.run("carillon resume --all --set bullmq");
     const { tasks } = await client.list();
-    const all = { ...GIVEN, tick: GIVEN["cron"]!, rest: GIVEN["cron"]! };
+    const yearly = { opts: {}, task: { schedule: cron } };
+    const keyed = { ...yearly, id: major === 4 ? "keyed" : "of-its-caller" };
+    const other = { opts: {}, task: { schedule: interval } };
+    const all: typeof GIVEN = { ...GIVEN, tick: yearly, rest: yearly, keyed, sha: other, begun: other };
     expect(tasks).toHaveLength(Object.keys(all).length);
     for (const [name, { id = name, task }] of Object.entries(all)) {
       const { nextExecution, ...found } = (await client.get(id))!;
-      expect(found).toMatchObject({ id, type: id, payload: data(name), ...task });
+      expect(found).toMatchObject({ id, type: name.replaceAll(":", "-"), payload: data(name), ...task });
       expect([name, nextExecution]).toEqual([name, due.get(name)]);
     }
   },

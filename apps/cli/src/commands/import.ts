@@ -17,7 +17,7 @@ const importCommand = (program: Command) =>
       "write the schedules of another system as a carillon.config",
       "Writes a carillon.config with the schedules of another system, and reports which of them fire at other times here,\n" +
         "computed for two years by the library of that system. Stores nothing, and changes nothing there.\n" +
-        "bullmq is read from Redis: schedulers and repeatable jobs of BullMQ 5 and 6. The others read FILE: a crontab,\n" +
+        "bullmq is read from Redis: schedulers and repeatable jobs of BullMQ 4 to 6. The others read FILE: a crontab,\n" +
         "manifests of CronJobs, or rows of agenda's collection or pgboss.schedule, as JSON, JSON lines or CSV.",
     )
     .addArgument(new Argument("<system>").choices(SYSTEMS))

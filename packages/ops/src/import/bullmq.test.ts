@@ -217,7 +217,12 @@ async function writeLegacy(queue: string, name: string, jobId: string, inDigest:
   await redis.zadd(`bull:${queue}:delayed`, soon * 4_096, id);
   await redis.lpush(`bull:${queue}:wait`, `0:${soon}`);
   const opts = { attempts: 3, repeat: { pattern: "0 9 * * *", tz: "UTC", jobId, count: 1 } };
-  await redis.hset(`bull:${queue}:${id}`, { name, data: JSON.stringify(data), opts: JSON.stringify(opts) });
+  await redis.hset(`bull:${queue}:${id}`, {
+    name,
+    data: JSON.stringify(data),
+    opts: JSON.stringify(opts),
+    rjk: key,
+  });
 }
 
 it.each([

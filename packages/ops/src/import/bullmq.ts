@@ -52,7 +52,8 @@ export function convertBullmq(one: BullScheduler, options: ImportOptions): Impor
   if (random)
     notes.add("RANDOM", "BullMQ chooses H at random each time; here it is one value, of the task's own.");
   // The key of a repeatable is a digest, or all that it consists of, unless its caller gave one.
-  const generated = /^[0-9a-f]{32}$/.test(id) || (one.kind === "repeatable" && id.includes(":"));
+  const own = one.kind === "scheduler" || definition.repeat?.["key"] === id;
+  const generated = own ? /^[0-9a-f]{32}$/.test(id) : /^([0-9a-f]{32,}$|.*:)/s.test(id);
   const task: SetTask = {
     id: notes.name("id", generated ? definition.name : id),
     type: notes.name("type", definition.name),

@@ -130,8 +130,8 @@ async function readOne(
   const hash = Object.keys(raw).length > 0 ? raw : ofLegacyKey(id, legacy);
   const kind = "ic" in raw ? "scheduler" : "repeatable";
   const jobId =
-    legacy && kind === "repeatable"
-      ? await legacyJob(redis, base, id, legacy["head"]!, score)
+    kind === "repeatable" && id.split(":").length > 2
+      ? await digestJob(redis, base, id, legacy?.["head"] ?? "", score)
       : bullRepeatJob(id, score);
   const [[data, opts, ended, title], due] = await Promise.all([
     redis.hmget(`${base}${jobId}`, "data", "opts", "finishedOn", "name"),
@@ -144,6 +144,7 @@ async function readOne(
     opts ?? hash.opts ?? "{}",
   );
   const [limit, count] = [number(hash.limit ?? repeat["limit"]), number(repeat["count"] ?? hash.ic ?? 1)];
+  const moved = (kind === "repeatable" && number(repeat["offset"])) || 0;
   return {
     id,
     kind,
@@ -151,8 +152,8 @@ async function readOne(
     jobId,
     alive,
     raw,
-    // A delayed job's score is its time and 12 bits of order.
-    next: due == null ? score : Math.floor(Number(due) / 4_096),
+    // A delayed job's score is its time and 12 bits of order. One that began at once keeps its distance to the score.
+    next: due == null ? score + moved : Math.floor(Number(due) / 4_096),
     definition: {
       name: raw["name"] ?? title ?? hash.name ?? id,
       pattern: hash.pattern || undefined,
@@ -186,8 +187,11 @@ function ofLegacyKey(key: string, legacy: Record<string, string> | undefined): R
 /** Jobs that are due at one moment, of which one may be that of a repeatable. */
 const SAME_TIME = 1_000;
 
-/** The job to come of a repeatable: its id is a digest of the name, an id, and the key. BullMQ 4 takes the id of the job, 5 that of its data. */
-async function legacyJob(
+/**
+ * The job to come of a repeatable whose key has colons: its id is a digest of the name, an id, and the key. BullMQ 4 takes the id of the
+ * job, 5 that of its data, and a queue may choose the digest; but the job names its key.
+ */
+async function digestJob(
   redis: RedisClient,
   base: string,
   key: string,
@@ -201,10 +205,7 @@ async function legacyJob(
   const likely = splits.flatMap(([name, id]) => [idOf(name, id), idOf(name, "")]);
   for (const one of likely) if (await redis.exists(`${base}${one}`)) return one;
   const [from, to] = [score * 4_096, (score + 1) * 4_096 - 1];
-  for (const one of await redis.zrangebyscore(bullDelayed(base), from, to, "LIMIT", 0, SAME_TIME)) {
-    const [name, data] = await redis.hmget(`${base}${one}`, "name", "data");
-    const { id = "" } = (JSON.parse(data ?? "null") ?? {}) as { id?: unknown };
-    if (one === idOf(name ?? "", `${id}`)) return one;
-  }
-  return likely[0]!;
+  for (const one of await redis.zrangebyscore(bullDelayed(base), from, to, "LIMIT", 0, SAME_TIME))
+    if ((await redis.hget(`${base}${one}`, "rjk")) === key) return one;
+  return likely[0] ?? bullRepeatJob(key, score);
 }
