@@ -31,15 +31,21 @@ interface Sending {
 }
 
 const READS =
-  /^(exists|m?get|h(get|getall|mget|keys|exists|len)|z(range|revrange|rangebylex|rangebyscore|revrangebyscore|lexcount|card|count|m?score)|l(range|len|index)|x(range|revrange|len|read)|smembers|scan|info|time|type|pttl|config|client|hello|slowlog|command|ping|auth|select|script|publish|p?(un)?subscribe|quit)$/i;
+  /^(exists|m?get|h(get|getall|mget|keys|exists|len)|z(range|revrange|rangebylex|rangebyscore|revrangebyscore|lexcount|card|count|m?score)|l(range|len|index)|x(range|revrange|len|read)|smembers|scan|info|time|type|pttl|config|client|hello|slowlog|command|ping|auth|select|script|function|publish|p?(un)?subscribe|quit)$/i;
 
-/** Scripts that Redis knows. */
+/** Scripts that Redis knows, those too that it knows as functions. */
 const loaded = new Set<string>();
 
-/** Redis forgets all scripts, as when it restarts. */
+/** Redis forgets all scripts and functions, as when it restarts without its data. */
 export async function forgetScripts(redis: Redis): Promise<void> {
   await redis.script("FLUSH");
+  await redis.function("FLUSH").catch(withoutFunctions);
   loaded.clear();
+}
+
+/** A server of version 6 has no functions. Another trial may have loaded this one. */
+function withoutFunctions(error: Error): void {
+  if (!/unknown command|already exists/.test(error.message)) throw error;
 }
 
 /** Lets a hook decide about each command that a store sends, on whatever connection. */
@@ -48,9 +54,15 @@ export function tap(store: Store, hook: Hook): void {
   const names = new Map<string, string>();
   const [run, connect] = [link.run.bind(link), link.connect.bind(link)];
   link.run = async (script, keys, args) => {
-    names.set(script.sha, script.name).set(script.lua, script.name);
-    if (!loaded.has(script.sha)) await link.client.script("LOAD", script.lua);
-    loaded.add(script.sha);
+    const { sha, lua, name, resident } = script;
+    names.set(sha, name).set(lua, name);
+    if (resident) names.set(resident.name, name);
+    // The trials are about calls, and not about what Redis does not know yet.
+    if (!loaded.has(sha)) {
+      await link.client.script("LOAD", lua);
+      if (resident) await link.client.function("LOAD", resident.lua).catch(withoutFunctions);
+    }
+    loaded.add(sha);
     return run(script, keys, args);
   };
   link.connect = (profile) => tapped(connect(profile), names, hook);
@@ -68,7 +80,7 @@ function tapped(client: RedisClient, names: ReadonlyMap<string, string>, hook: H
   const pass = sending.sendCommand.bind(client);
   let copying = false;
   sending.sendCommand = (command, stream) => {
-    const script = /^eval/i.test(command.name) ? names.get(String(command.args[0])) : undefined;
+    const script = /^(eval|fcall)/i.test(command.name) ? names.get(String(command.args[0])) : undefined;
     // Pipelines only read.
     if (stream || copying) return pass(command, stream);
     const sent: Sent = {
