@@ -453,6 +453,8 @@ onEveryEngine("a turn", (connection) => {
       "is not active": (key) =>
         link.ask((client) => client.lrem(`${key.replace(/[^:]+$/, "")}active`, 1, key.replace(/^.*:/, ""))),
       "is missing": (key) => link.ask((client) => client.del(key)),
+      "is missing, and has children": (key) =>
+        link.ask((client) => client.del(key).then(() => client.sadd(`${key}:dependencies`, "child"))),
     };
     await add(own, Object.keys(ways).length);
     const [lane] = lanesOf(own);

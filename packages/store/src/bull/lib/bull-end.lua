@@ -23,8 +23,8 @@ local function bullEnd(id, token, value, made)
   local key = bullKey(id)
   local lock = key .. ":lock"
   if redis.call("GET", lock) ~= token then return false end
-  -- It exists, and has no children.
-  if redis.call("EXISTS", key, key .. ":dependencies", key .. ":unsuccessful") ~= 1 then return false end
+  -- It exists (a key counts as often as it is named), and has no children.
+  if redis.call("EXISTS", key, key, key, key .. ":dependencies", key .. ":unsuccessful") ~= 3 then return false end
   if #bullIds == 0 then bullBegin() end
   if redis.call("LREM", bullKey("active"), "-1", id) == 0 then return false end
   redis.call("HSET", key, "atm", made, "returnvalue", value, "finishedOn", A.clock)
