@@ -18,7 +18,7 @@ await main(async () => {
   const npm = (...args) => run("npm", args, { cwd: folder, capture: true });
   if (!existsSync(join(folder, "package.json"))) await npm("init", "-y");
   const { dependencies } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  // Of NestJS only in an app that has it: npm would install all of it.
+  // The package for NestJS goes only into an app that has NestJS: npm would install all of it.
   const wanted = publishedPackages().filter(
     ({ manifest: { peerDependencies } }) =>
       !peerDependencies?.["@nestjs/core"] || dependencies?.["@nestjs/core"],

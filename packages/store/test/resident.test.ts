@@ -151,7 +151,7 @@ function mentionsOf(chunk: Node): Mention[] {
 const isStep = (name: string | undefined) => /^step\d+$/.test(name ?? "");
 const isMake = (name: string | undefined) => /^make\d+$/.test(name ?? "");
 
-/** What makes a function another than its script; empty if nothing does. */
+/** Differences between a function and its script that would change what it does; empty if there are none. */
 function differences(lua: string, library: string): string[] {
   const [asScript, asLibrary] = [parsed(lua), parsed(library)];
   const [names, ...body] = asLibrary.body as (Node & { variables: { name: string }[] })[];

@@ -56,7 +56,7 @@ export async function assertFits(
   const fault = async (fresh: boolean) => {
     const { schemas, without } = await payloadSchemas(store, coverage, work, fresh).catch(
       (error: unknown) => {
-        // What follows would wait for Redis as long again.
+        // The put itself would wait for Redis as long again.
         if (isCarillonError(error, "REDIS_UNAVAILABLE")) throw error;
         return UNREADABLE;
       },

@@ -77,7 +77,7 @@ export function resident({ name: script, once }: Declared, lua: string): Residen
       ...steps.map((_, i) => `answer = step${i}()\nif answer ~= GOES_ON then return answer end`),
       "end }",
     ].join("\n");
-  // Of the library, not of the script: another resident.ts makes another library of one script.
+  // The hash is the library's, not the script's: a change of this file makes another library of the same script.
   const hash = createHash("sha1").update(textOf("")).digest("hex").slice(0, 12);
   const name = `${PREFIX}${script.replaceAll("-", "_")}_${hash}`;
   return { name, lua: textOf(name) };
