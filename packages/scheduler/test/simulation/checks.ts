@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { RedisClient, Store, StoredTask } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { Places } from "../model/places.js";
-import { checkTask, fail, Progress } from "../model/promises.js";
 import { FreezeWatch } from "./freeze-watch.js";
-import { type Character, OWNER, QUEUE } from "./operations.js";
+import { type Character, OWNER, QUEUE, SHADE } from "./operations.js";
+import { Places } from "./places.js";
+import { checkTask, fail, Progress } from "./promises.js";
 
 /** An attempt of a run, by the fence that its handler got. */
 export interface Attempt {
@@ -36,7 +36,8 @@ export class Checks {
     this.places = new Places(store, client, QUEUE, [OWNER]);
   }
 
-  async all(): Promise<void> {
+  /** @param now Redis time, unless it may have gone back */
+  async all(now?: number): Promise<void> {
     const { tasks } = await this.#store.tasks.list({ queue: QUEUE }, 100);
     for (const task of tasks) {
       const { id, schedule } = task.definition;
@@ -47,12 +48,15 @@ export class Checks {
       await checkTask(this.#store, this.#client, task, {
         schedule: kept ? schedule : undefined,
         mayOverlap: this.mayOverlap.has(id),
-        shadow: false,
+        shadow: id === SHADE,
         born: task.created,
       });
     }
     await this.#indexes(tasks);
-    if (this.#character.limits) await this.places.agree();
+    if (this.#character.limits) {
+      await this.places.agree();
+      if (now !== undefined) await this.places.rechecked(now);
+    }
     if (this.#character.freezes) await this.freezes.ledgers();
   }
 

@@ -40,14 +40,14 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["fence"],
     faults: ["shares"],
     breaks: /enqueued twice|went back|skipped/,
-    from: 160,
+    from: 166,
   },
   {
     name: "no check of the time",
     sabotage: ["early"],
     faults: ["clock back"],
     breaks: /before it was due/,
-    from: 575,
+    from: 576,
   },
   {
     name: "texts of scripts are not sent again",
@@ -63,7 +63,7 @@ export const CONTROLS: readonly Control[] = [
     habits: { steps: 600, failing: 1 },
     faults: ["job retried"],
     breaks: /beside each other/,
-    from: 29,
+    from: 40,
   },
   {
     name: "no check of limits",
@@ -76,14 +76,14 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["freeze"],
     faults: [],
     breaks: /during the freeze/,
-    from: 310,
+    from: 407,
   },
   {
     name: "places are not left",
     sabotage: ["places"],
     faults: [],
     breaks: /holds a place/,
-    from: 11,
+    from: 13,
   },
   {
     name: "nothing wakes what waits for a place",
@@ -98,7 +98,7 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["once"],
     faults: ["arrives late"],
     breaks: /late copy/,
-    from: 33,
+    from: 76,
   },
   {
     name: "WATCH and MULTI",
@@ -115,7 +115,7 @@ export const CONTROLS: readonly Control[] = [
     faults: ["lost", "freezes", "thaw"],
     breaks: /enqueued twice|went back|skipped/,
     habits: { steps: 600 },
-    from: 770,
+    from: 863,
   },
 ];
 

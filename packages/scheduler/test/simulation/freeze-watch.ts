@@ -1,7 +1,7 @@
 import { type Freeze, frozenAt } from "@carillon/core/internal";
 import type { RedisClient, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { fail } from "../model/promises.js";
+import { fail } from "./promises.js";
 
 /** Author of every freeze; the ledger must name it. */
 export const FREEZER = "ann";

@@ -1,12 +1,15 @@
 import { OVERLAP_POLICIES, parseTask, type TaskInput } from "@carillon/core";
 import type { Freeze, FreezeScope } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import type { Dice } from "./dice.js";
 import { FREEZER, type FreezeWatch } from "./freeze-watch.js";
 
 export const QUEUE = "bells";
 export const OWNER = "system";
 export const IDS = ["a", "b", "c"] as const;
+/** A task that is a shadow from its beginning to its end. */
+export const SHADE = "shade";
 
 const SCHEDULES: readonly TaskInput["schedule"][] = [
   { every: "10s" },
@@ -28,6 +31,8 @@ export interface Character {
   readonly limits: boolean;
   /** Whether freezes come and go. */
   readonly freezes: boolean;
+  /** Whether there are backfills, new runs of failed items, and a shadow. */
+  readonly more: boolean;
 }
 
 /** Tag of every task: a freeze may name it. */
@@ -45,6 +50,8 @@ export function character(dice: Dice, seed: number): Character {
     limits: seed % 2 === 1,
     // Half of the histories with limits, and half of those without.
     freezes: seed % 4 >= 2,
+    // Half of the histories without freezes.
+    more: seed % 8 < 2,
   };
 }
 
@@ -60,7 +67,9 @@ export interface Operation {
     | "enqueue"
     | "limit"
     | "freeze"
-    | "unfreeze";
+    | "unfreeze"
+    | "backfill"
+    | "items";
   readonly id: string;
   /** Description for the trace. */
   readonly text: string;
@@ -85,6 +94,7 @@ export function putOf(dice: Dice, { schedules, overlaps, freezes }: Character, i
     ...(dice.chance(0.2) ? { pauseAfterFailures: 2 } : {}),
     ...(dice.chance(0.3) ? { retry: { attempts: 2, delay: "1s" } } : {}),
     ...(dice.chance(0.2) ? { timeLimit: "15s", timeLimitGrace: "2s" } : {}),
+    ...(id === SHADE ? { mode: "shadow" as const } : {}),
   };
   return {
     what: "put",
@@ -102,6 +112,7 @@ export function operationOf(dice: Dice, kind: Character, serial: number): Operat
   const base = { id, allows: false };
   if (kind.freezes && dice.chance(0.2))
     return dice.chance(0.5) ? freezeOf(dice, `freeze-${serial}`) : unfreezeOf();
+  if (kind.more && dice.chance(0.2)) return moreOf(dice, kind, id, serial);
   const roll = dice.next();
   if (roll < 0.28) return putOf(dice, kind, id);
   if (roll < 0.56) {
@@ -128,6 +139,58 @@ export function operationOf(dice: Dice, kind: Character, serial: number): Operat
   }
   if (kind.limits && dice.chance(0.7)) return limitOf(dice, id);
   return enqueueOf(`once-${serial}`, serial);
+}
+
+type Named = Parameters<Store["tasks"]["get"]>[0];
+
+function moreOf(dice: Dice, kind: Character, id: string, serial: number): Operation {
+  const name = { queue: QUEUE, owner: OWNER, id };
+  switch (dice.pick(["backfill", "items", "shade"] as const)) {
+    case "shade":
+      return putOf(dice, kind, SHADE);
+    case "items":
+      return {
+        what: "items",
+        id,
+        allows: false,
+        text: `retry the failed items of ${id}`,
+        run: (store) => retryItems(store, name),
+      };
+    case "backfill":
+      return {
+        what: "backfill",
+        id,
+        allows: false,
+        text: `backfill the last minute of ${id}`,
+        run: (store) => backfill(store, name, `backfill-${serial}`),
+      };
+  }
+}
+
+/** Retries the failed items of the last run that has ended; plants that there are some. */
+async function retryItems(store: Store, name: Named): Promise<string> {
+  const run = (await store.runs.list(name, 1_000)).find(({ state }) => state === "final");
+  if (!run) return "nothing to retry";
+  const { link, keys } = internalsOf(store);
+  await link.ask((client) => client.hset(keys.queue(QUEUE).items(run.id), "n", 1));
+  return (await store.claims.retryItems(run, { node: "client" })).run;
+}
+
+/** It waits for other runs and skips nothing, so that each time stays decided once. */
+async function backfill(store: Store, name: Named, id: string): Promise<string> {
+  const task = await store.tasks.get(name);
+  if (!task || "anchor" in task.definition.schedule) return "nothing to backfill";
+  const to = await store.tasks.time(QUEUE);
+  const range = { from: to - 60_000, to, at: to - 60_001, total: 6, enqueued: 0, skipped: 0, every: 0 };
+  await store.backfills.put({
+    task: name,
+    taskCreated: task.created,
+    ...range,
+    overlap: "queue-all",
+    by: "client",
+    id,
+  });
+  return id;
 }
 
 function freezeOf(dice: Dice, id: string): Operation {

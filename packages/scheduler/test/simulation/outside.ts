@@ -1,8 +1,8 @@
 import { internalsOf } from "@carillon/store/internal";
-import { liveJobs } from "../model/promises.js";
 import type { Dice } from "./dice.js";
 import type { Equipment } from "./equipment.js";
 import { IDS, QUEUE } from "./operations.js";
+import { liveJobs } from "./promises.js";
 
 /** The final runs of a task whose jobs the overlap policy takes into account (claim/lib/reckon.lua). */
 const NEWEST = 5;

@@ -27,6 +27,13 @@ export const PUBLISHES = /^before (commit|put|resume|cancel-run|start-run|settle
 /** Points at which a job may enter the queue. */
 export const ADDS_JOBS = /^(before|after) (commit|enqueue-new|end|exec)$/;
 /** Error codes that a client may get without a fault. */
-export const EXPECTED = new Set(["TASK_NOT_FOUND", "CONFLICT", "REDIS_UNAVAILABLE", "OWNER_LIMIT", "FROZEN"]);
+export const EXPECTED = new Set([
+  "TASK_NOT_FOUND",
+  "CONFLICT",
+  "REDIS_UNAVAILABLE",
+  "OWNER_LIMIT",
+  "SKIPPED_OVERLAP",
+  "FROZEN",
+]);
 /** Points at which BullMQ, not Carillon, talks to Redis, or nothing does: no answer of ours can be lost. */
 export const NOT_OURS = /^handler$|(end|take)$/;

@@ -95,7 +95,7 @@ class Simulation {
     this.#dice = new Dice(seed);
     const drawn = character(this.#dice, seed);
     // A node that claims in another way knows no limits or freezes.
-    this.#character = options.rig ? { ...drawn, limits: false, freezes: false } : drawn;
+    this.#character = options.rig ? { ...drawn, limits: false, freezes: false, more: false } : drawn;
     const chosen = chooseFaults(this.#dice, this.#character, options.faults);
     [this.#faults, this.#faultRate] = [chosen.faults, chosen.rate];
 
@@ -416,7 +416,8 @@ class Simulation {
 
   async #check(): Promise<void> {
     try {
-      await this.#checks.all();
+      const wentBack = this.#faults.has("clock back");
+      await this.#checks.all(wentBack ? undefined : this.#equipment.clock.now);
     } catch (error) {
       this.#wrong((error as Error).message);
     }
