@@ -11,7 +11,7 @@ import { redisBinary, setUp } from "./lib/setup.mjs";
  */
 const BATTERIES = {
   short: { projects: ["shared", "isolated"], workers: 4 },
-  long: { projects: ["long", "long-isolated"], workers: 4 },
+  long: { projects: ["long", "long-isolated"], workers: 6 },
   nightly: { projects: ["nightly"], workers: 3 },
 };
 

@@ -8,7 +8,7 @@ const CHAOS = fileURLToPath(new URL("../../scripts/chaos/chaos.mjs", import.meta
 const CONTROLS = ["fence removed", "writes lost"];
 const SHORT = [
   "--seconds",
-  "12",
+  "8",
   "--seed",
   "3",
   "--tasks",

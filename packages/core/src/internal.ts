@@ -4,6 +4,7 @@
  * @packageDocumentation
  */
 export * from "./alerts.js";
+export * from "./cause.js";
 export * from "./decide.js";
 export * from "./decide-end.js";
 export * from "./decide-items.js";

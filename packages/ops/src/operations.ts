@@ -40,6 +40,7 @@ import { setQuota } from "./quotas/set.js";
 import { cancelRun } from "./runs/cancel.js";
 import { cancelMany } from "./runs/cancel-many.js";
 import { compareRun } from "./runs/compare.js";
+import { failures } from "./runs/failures.js";
 import { getRun } from "./runs/get.js";
 import { listItems } from "./runs/items.js";
 import { journal } from "./runs/journal.js";
@@ -137,6 +138,7 @@ export const OPERATIONS = {
     cancel: cancelRun,
     cancelMany,
     journal,
+    failures,
     summary,
     stats,
     statsMany,

@@ -50,6 +50,7 @@ export type { Subscription } from "./redis/subscription.js";
 export { untilRedisAnswers } from "./redis/until-redis-answers.js";
 export { assertKnown } from "./registry.js";
 export { type Attempt, decodeOutcomes, LONGEST_TEXT, usualMsOf } from "./run/codec.js";
+export type { Failure, FailureError } from "./run/failures.js";
 export type { Skip } from "./run/ledger.js";
 export type { Recent, ShortRun } from "./run/recent.js";
 export type { LastRun } from "./run/run-reads.js";

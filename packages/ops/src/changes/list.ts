@@ -105,7 +105,7 @@ export const listChanges = operation({
         const change = decodeChange(stored);
         if (!change || stored.at >= to || (bound !== undefined && change.scope.owner !== bound)) continue;
         if (by !== undefined && change.by !== by) continue;
-        if (task !== undefined && !concerns(change, task)) continue;
+        if (task !== undefined && !matchesTask(change, task)) continue;
         changes.push({ ...change, undo: change.undo?.length });
         if (changes.length === limit) return { changes, cursor: stored.id };
       }
@@ -115,7 +115,7 @@ export const listChanges = operation({
 });
 
 /** A change of many tasks concerns those that it names, if it names all; else each that it may contain. */
-function concerns({ scope, count, sample = [] }: Entry, task: ResolvedRef): boolean {
+export function matchesTask({ scope, count, sample = [] }: Entry, task: ResolvedRef): boolean {
   const matches = (name: ChangeScope | TaskName) =>
     (["queue", "owner", "id"] as const).every(
       (part) => name[part] === undefined || task[part] === undefined || name[part] === task[part],

@@ -1,10 +1,11 @@
 import type { Outcome, Run, TaskName } from "@carillon/core";
 import { delaysOf, localName } from "@carillon/core/internal";
-import { readEach, readHashes } from "../redis/hashes.js";
+import { readEach, readFields, readHashes } from "../redis/hashes.js";
 import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import { unreadableRun } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun, decodeStats } from "./codec.js";
+import { type Failure, readFailures } from "./failures.js";
 import { decodeLedger, type Skip } from "./ledger.js";
 import { type Recent, readRecent, readShort, type ShortRun } from "./recent.js";
 
@@ -181,6 +182,24 @@ export class RunReads extends Repository {
   async brief(queue: string, ids: readonly string[]): Promise<ShortRun[]> {
     const runs = await readShort(this.scripts, this.keys.queue(queue), queue, ids);
     return runs.filter((run) => run !== undefined);
+  }
+
+  /** The failed runs of a queue that ended in this time, both ends included, newest first, in pages. */
+  failures(queue: string, window: { from: number; to: number }): AsyncGenerator<Failure[]> {
+    return readFailures(this.scripts, this.keys.queue(queue), window);
+  }
+
+  /** The ends of the last runs and of the last successes of tasks of one queue, UTC ms; absent: none. */
+  async lastEnds(queue: string, locals: readonly string[]): Promise<{ last?: number; success?: number }[]> {
+    const keys = this.keys.queue(queue);
+    const found = await readFields(this.scripts, locals.map(keys.stats), ["ends"]);
+    return found.map(([ends = ""]) => {
+      const { lastFinish, lastSuccess } = decodeStats({ ends });
+      return {
+        ...(lastFinish !== undefined && { last: Number(lastFinish) }),
+        ...(lastSuccess !== undefined && { success: Number(lastSuccess) }),
+      };
+    });
   }
 
   /** Number of ended runs of a queue, by outcome. */

@@ -1,0 +1,116 @@
+import type { TaskName } from "@carillon/core";
+import { calendarsOf } from "@carillon/core/internal";
+import type { ChangeKind, Scope } from "@carillon/sdk/internal";
+import type { StoredTask, WorkerInfo } from "@carillon/store";
+import { z } from "zod";
+import { decodeChange, type Entry, matchesTask } from "../changes/list.js";
+import { time } from "../shapes.js";
+
+/** How long before the first failure a change of its task, and the start of a worker, may have caused it, ms. */
+const [CHANGED, STARTED] = [86_400_000, 3_600_000];
+/** Entries of the log that are read, and how many at once. */
+const [MOST, STEP] = [5_000, 500];
+
+/** Changes that can make a task fail which did not. */
+const KINDS: ReadonlySet<ChangeKind> = new Set([
+  "put",
+  "move",
+  "resume",
+  "apply",
+  "defaults",
+  "calendar.put",
+  "calendar.delete",
+  "queue.resume",
+  "queue.limit",
+  "unfreeze",
+] satisfies ChangeKind[]);
+
+export const changeShape = z
+  .object({
+    at: time,
+    kind: z.string().describe("Of the change log, or `worker.start`."),
+    by: z.string().describe("Its author, empty if unknown, or the worker."),
+    id: z.string().optional().describe("Of the entry in the change log."),
+    text: z.string().optional().describe("Set and version of an apply, or the version of a worker."),
+  })
+  .meta({
+    id: "ChangeBefore",
+    description:
+      "The newest change of the first tasks that failed so, within a day before; or the start of a worker of their queue within an hour before, if that was later.",
+  });
+type Change = z.output<typeof changeShape>;
+
+/** The beginning of failures. */
+export interface Begin {
+  readonly at: number;
+  readonly tasks: readonly TaskName[];
+}
+
+/** The change before each of these, if there was one. */
+export async function changesBefore(scope: Scope, begins: readonly Begin[]): Promise<(Change | undefined)[]> {
+  if (begins.length === 0) return [];
+  const { store } = scope;
+  const [entries, workers, tasks] = await Promise.all([
+    entriesOf(scope, begins),
+    store.registry.workers(),
+    Promise.all(begins.map(({ tasks }) => Promise.all(tasks.map((task) => store.tasks.get(task))))),
+  ]);
+  return begins.map((begin, i) => {
+    const known = (tasks[i] ?? []).filter((task) => task !== undefined);
+    const entry = entries.find(
+      ({ at, ...change }) =>
+        at < begin.at && at > begin.at - CHANGED && concerns({ at, ...change }, begin.tasks, known),
+    );
+    const worker = startedBefore(workers, begin);
+    return worker && worker.started > (entry?.at ?? 0) ? startOf(worker) : entry && changeOf(entry);
+  });
+}
+
+/** Those that may have caused one of these, newest first. */
+async function entriesOf({ store, owner }: Scope, begins: readonly Begin[]): Promise<Entry[]> {
+  const from = Math.min(...begins.map(({ at }) => at)) - CHANGED;
+  const found: Entry[] = [];
+  let before: string | undefined;
+  for (let read = 0; read < MOST; read += STEP) {
+    const page = await store.changes.page(before, STEP);
+    for (const stored of page) {
+      const entry = decodeChange(stored);
+      if (!entry || !KINDS.has(entry.kind)) continue;
+      // A caller that is bound to an owner sees no others in the log either.
+      if (owner === undefined || entry.scope.owner === owner) found.push(entry);
+    }
+    const last = page.at(-1);
+    if (page.length < STEP || !last || last.at < from) break;
+    before = last.id;
+  }
+  return found;
+}
+
+/** Whether it changed one of these tasks, as far as its entry says. */
+function concerns(entry: Entry, names: readonly TaskName[], tasks: readonly StoredTask[]): boolean {
+  const { set, tag, calendar } = entry.scope;
+  if (set !== undefined) return tasks.some((task) => task.set?.name === set);
+  if (tag !== undefined) return tasks.some(({ definition: { tags } }) => tags.includes(tag));
+  if (calendar !== undefined)
+    return tasks.some(({ definition: { schedule } }) => calendarsOf(schedule).includes(calendar));
+  return names.some((name) => matchesTask(entry, name));
+}
+
+/** The newest worker of their queues that was started shortly before. */
+function startedBefore(workers: readonly WorkerInfo[], { at, tasks }: Begin): WorkerInfo | undefined {
+  return workers
+    .filter(({ started, queues }) => {
+      return started <= at && started > at - STARTED && tasks.some(({ queue }) => queues.includes(queue));
+    })
+    .sort((a, b) => b.started - a.started)[0];
+}
+
+function startOf({ id, started, versions }: WorkerInfo): Change {
+  return { at: started, kind: "worker.start", by: id, text: `carillon ${versions.carillon}` };
+}
+
+function changeOf({ id, at, kind, by, scope, details = {} }: Entry): Change {
+  const version = details["version"];
+  const text = [scope.set, version].filter((one) => one !== undefined).join(" ");
+  return { at, kind, by: by ?? "", id, ...(text !== "" && { text }) };
+}
