@@ -6,18 +6,7 @@ const CHAOS = fileURLToPath(new URL("../../scripts/chaos/chaos.mjs", import.meta
 
 /** Controls of the two main promises, nothing twice and nothing missing. `npm run chaos`, which is part of each night, runs all. */
 const CONTROLS = ["fence removed", "writes lost"];
-const SHORT = [
-  "--seconds",
-  "8",
-  "--seed",
-  "3",
-  "--tasks",
-  "20",
-  "--nodes",
-  "3",
-  "--controls",
-  `${CONTROLS}`,
-];
+const SHORT = ["--seconds", "8", "--seed", "3", "--tasks", "20", "--nodes", "3", "--controls", `${CONTROLS}`];
 
 /** Runs the battery as a user does; returns its exit code and its output. */
 async function chaos(...args: string[]): Promise<{ code: number | null; text: string }> {
