@@ -13,7 +13,7 @@ const READ_FAILURES = script("read-failures", {
 });
 
 /** Ends that one script looks at, which takes Redis a few milliseconds. */
-const STEP = 500;
+const STEP = 250;
 
 /** What an error says of its cause. */
 export interface FailureError {
