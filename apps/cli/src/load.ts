@@ -3,6 +3,13 @@
  * one, so that the bundle leaves out the rest, such as workers.
  */
 export { cutOver, goBack, operatorOf, resolveConfig } from "@carillon/ops";
-export { firedSince, importBullmq, readBullSchedulers, withBullmq } from "@carillon/ops/internal";
+export {
+  firedSince,
+  importBullmq,
+  Redactor,
+  readBullSchedulers,
+  redactorOf,
+  withBullmq,
+} from "@carillon/ops/internal";
 export { Client, definitionOf, readEnvironment } from "@carillon/sdk";
 export { nearestRemedy } from "@carillon/sdk/internal";

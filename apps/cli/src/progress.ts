@@ -4,16 +4,18 @@ import type { Io } from "./io.js";
 /** Shows nothing before the first of these times, in ms, then at most one update in the second. */
 const [AFTER, EVERY] = [1_000, 200];
 
-/** Counts tasks on one line of stderr while a call that changes many runs; only on a terminal. */
+/** Counts on one line of stderr while a call about many runs; only on a terminal. */
 export class Progress {
   readonly #stderr: Io["stderr"];
+  readonly #what: string;
   readonly #now: () => number;
   readonly #begun: number;
   #shown = 0;
   #done = 0;
 
-  constructor(stderr: Io["stderr"], now: () => number = () => performance.now()) {
+  constructor(stderr: Io["stderr"], what = "tasks", now: () => number = () => performance.now()) {
     this.#stderr = stderr;
+    this.#what = what;
     this.#now = now;
     this.#begun = now();
   }
@@ -24,7 +26,9 @@ export class Progress {
     if (!this.#stderr.isTTY || now - this.#begun < AFTER || now - this.#shown < EVERY) return;
     this.#shown = now;
     const seconds = Math.round((now - this.#begun) / 1_000);
-    this.#stderr.write(`\r${this.#done.toLocaleString("en")} tasks in ${duration(seconds * 1_000)}\u001b[K`);
+    this.#stderr.write(
+      `\r${this.#done.toLocaleString("en")} ${this.#what} in ${duration(seconds * 1_000)}\u001b[K`,
+    );
   }
 
   /** Clears the line. */

@@ -6,7 +6,7 @@ import { Sink } from "./helpers.js";
 function written(isTTY: boolean): string {
   const sink = Object.assign(new Sink(), { isTTY });
   let now = 5_000;
-  const progress = new Progress(sink, () => now);
+  const progress = new Progress(sink, "tasks", () => now);
   for (let i = 0; i < 15; i++) {
     now += 100;
     progress.add(500);

@@ -138,6 +138,74 @@ describe("plan and apply", () => {
   });
 });
 
+describe("secrets of payloads", () => {
+  const job = (password: string, more: object = {}) =>
+    task("a", { payload: { env: { DB_PASSWORD: password, IBAN: `${password}-iban` }, n: 1 }, ...more });
+  const mail = { alerts: [{ on: ["failed"] as const, url: "https://hooks.example.com/hook-one" }] };
+
+  it("are in no plan, which says that they change", async () => {
+    const more = { redact: ["env.iban"] };
+    await applied(config([job("one-pass")], more));
+    const path = config([job("two-pass")], more);
+    const saved = join(folder, "hidden.json");
+    const shown = await plan(path, "--out", saved);
+    expect(shown.stdout).toContain(
+      '\n  payload: {"env":{"DB_PASSWORD":"[redacted]","IBAN":"[redacted]"},"n":1} -> ' +
+        '{"env":{"DB_PASSWORD":"[redacted] (changed)","IBAN":"[redacted] (changed)"},"n":1}\n',
+    );
+    const texts = [
+      shown,
+      await plan(path, "--markdown"),
+      await plan(path, "--json"),
+      readFileSync(saved, "utf8"),
+    ];
+    for (const text of texts) {
+      expect(JSON.stringify(text)).toContain("[redacted] (changed)");
+      expect(JSON.stringify(text)).not.toMatch(/one-pass|two-pass/);
+    }
+    const names = async (redact: SetConfig["redact"]) =>
+      (await json(["plan", "--config", config([job("two-pass")], { redact })])).id;
+    expect(await names(false)).toBe(await names(undefined));
+    expect((await plan(config([job("two-pass")]))).stdout).toMatch(/"two-pass-iban"/);
+    expect((await plan(config([job("two-pass")], { redact: false }))).stdout).toContain('"two-pass"');
+    expect((await applied(path)).counts).toMatchObject({ update: 1 });
+    expect((await bench.client.get("a")).payload).toMatchObject({ env: { DB_PASSWORD: "two-pass" } });
+  });
+
+  it("of a saved plan are read again from its file, and are the same, or nothing is done", async () => {
+    const path = config([job("one-pass", mail), task("b")], { redact: ["env.iban"] });
+    const saved = join(folder, "saved-hidden.json");
+    await plan(path, "--out", saved);
+    expect(readFileSync(saved, "utf8")).not.toMatch(/one-pass|hook-one/);
+    const write = (...tasks: object[]) =>
+      writeFileSync(path, JSON.stringify({ set: "billing", tasks: [...tasks, task("b")] }));
+    write(job("new-pass", mail));
+    expect(await refusal(["apply", saved])).toMatchObject({ exit: 5, code: "STALE_PLAN" });
+    write();
+    expect(await refusal(["apply", saved])).toMatchObject({
+      ...{ exit: 5, code: "STALE_PLAN", message: expect.stringContaining(`${path} has no task a any more`) },
+    });
+    expect(await bench.client.count()).toBe(0);
+    write(job("one-pass", mail));
+    expect(await cli(["apply", saved])).toMatchObject({
+      ...{ stderr: "", stdout: "applied billing: 2 create, 0 unchanged\n" },
+    });
+    expect((await bench.client.get("a")).payload).toMatchObject({ env: { DB_PASSWORD: "one-pass" } });
+  });
+
+  it("are left out of a file that is pulled, if asked for", async () => {
+    await applied(config([job("one-pass")]));
+    const file = join(folder, "secretless.json");
+    await cli(["pull", "billing", "--out", file, "--no-secrets", "--redact", "iban"]);
+    const text = readFileSync(file, "utf8");
+    expect([JSON.parse(text).redact, text.includes("one-pass")]).toEqual([["iban"], false]);
+    for (const verb of ["plan", "apply"])
+      expect(
+        (await refusal([verb, "--config", file, ...(verb === "apply" ? ["--yes"] : [])])).message,
+      ).toContain("tasks[0].payload.env.DB_PASSWORD: [redacted] is the placeholder");
+  });
+});
+
 describe("environments", () => {
   it("are named by --env, and change defaults and single tasks", async () => {
     const { queue: _, ...one } = task("a");
@@ -249,6 +317,26 @@ describe("import", () => {
     await cli(["resume", "--all", "--set", "cron"]);
     expect((await bench.client.get("b")).state).toBe("scheduled");
     expect((await plan(out, "--exit-code")).code).toBe(0);
+  });
+
+  it("names the secrets of the file, and shows none; --no-secrets leaves them out, until they are given", async () => {
+    const crontab = "API_KEY=abc-1\n0 4 * * * PGPASSWORD=abc-2 pg_dump\n@reboot DB_TOKEN=abc-3 run\n";
+    const out = join(folder, "secrets.json");
+    const more = ["--set", "cron", "--out", out, "--force"];
+    const [report, whole] = [await cli(["import", "crontab", ...more], crontab), readFileSync(out, "utf8")];
+    expect(whole).toMatch(/"PGPASSWORD=abc-2 pg_dump",\s+"env": {\s+"API_KEY": "abc-1"/);
+    expect(report.stdout).toMatch(/\n {2}SECRET payload.command is a secret by its name, and is in the file/);
+    expect(report.stdout).toContain("DB_TOKEN=[redacted] run");
+    const answer = await json(["import", "crontab", ...more, "--no-secrets"], crontab);
+    const file = JSON.parse(readFileSync(out, "utf8"));
+    for (const text of [report.stdout, JSON.stringify(answer), JSON.stringify(file)])
+      expect(text).not.toMatch(/abc-\d/);
+    expect((await refusal(["apply", "--config", out, "--yes"])).message).toContain(
+      "tasks[0].payload.command: [redacted] is the placeholder",
+    );
+    file.tasks[0].payload = JSON.parse(whole).tasks[0].payload;
+    writeFileSync(out, JSON.stringify(file));
+    expect((await applied(out)).counts).toMatchObject({ create: 1 });
   });
 
   it("leaves in each task what only it has, and a zone that others do not name", async () => {

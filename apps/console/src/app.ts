@@ -1,3 +1,4 @@
+import { Redactor } from "@carillon/ops/internal";
 import type { Client, Logger } from "@carillon/sdk";
 import type { Store, TokenRole } from "@carillon/sdk/internal";
 import { Hono } from "hono";
@@ -13,7 +14,6 @@ import { identifyBy, type OwnAuth } from "./identity.js";
 import { PAGE_PATHS } from "./page-paths.js";
 import { LOGIN_STYLE, LOGO, logoutPage } from "./pages.js";
 import { API_PATH, BOARD_PATH } from "./paths.js";
-import { Redactor } from "./redact.js";
 import { author } from "./task-adapter.js";
 import { Ui } from "./ui.js";
 

@@ -1,3 +1,4 @@
+import type { Redactor } from "@carillon/ops/internal";
 import { bullPrefix, type CarillonError, type Client, type Logger } from "@carillon/sdk";
 import { type Store, TOKEN_ROLES, type TokenRole } from "@carillon/sdk/internal";
 import type { Queue } from "bullmq";
@@ -6,7 +7,6 @@ import { BoardQueue } from "./board-queue.js";
 import { boardView, type View } from "./board-view.js";
 import type { Env, Site } from "./context.js";
 import { coded, unreachable } from "./errors.js";
-import type { Redactor } from "./redact.js";
 import { TaskAdapter } from "./task-adapter.js";
 
 export interface BoardOptions {

@@ -11,6 +11,7 @@ import type {
   QueueJobOptions,
 } from "@bull-board/api/typings/app";
 import { operatorOf } from "@carillon/ops";
+import type { Redactor } from "@carillon/ops/internal";
 import {
   CarillonError,
   type Client,
@@ -23,7 +24,6 @@ import { ALERTS_QUEUE, readDelivery, type Store, type TokenRole } from "@carillo
 import type { Job, Queue } from "bullmq";
 import type { Site } from "./context.js";
 import { assertJobOptions } from "./job-options.js";
-import type { Redactor } from "./redact.js";
 
 type Scheduler = Omit<AppJobScheduler, "queueName">;
 

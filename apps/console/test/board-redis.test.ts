@@ -1,3 +1,4 @@
+import { Redactor } from "@carillon/ops/internal";
 import { Client } from "@carillon/sdk";
 import { connect, Store } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
@@ -6,7 +7,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ownRedis } from "../../../test/helpers.js";
 import { createApp } from "../src/app.js";
 import { Board } from "../src/board.js";
-import { Redactor } from "../src/redact.js";
 import { ADMIN, type Console, SILENT, startConsole } from "./harness.js";
 
 const own = ownRedis({ appendonly: true });

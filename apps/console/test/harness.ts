@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { operatorOf } from "@carillon/ops";
+import { Redactor } from "@carillon/ops/internal";
 import { Client } from "@carillon/sdk";
 import { Store } from "@carillon/sdk/internal";
 import { eventually, type RedisServer } from "@carillon/testing";
@@ -10,7 +11,6 @@ import { openApi } from "../src/api/openapi.js";
 import { apiRouter } from "../src/api/router.js";
 import { type AppOptions, createApp } from "../src/app.js";
 import type { Board } from "../src/board.js";
-import { Redactor } from "../src/redact.js";
 import { consoleServer, nodeHandler } from "../src/server.js";
 import { Conformance } from "./conformance.js";
 

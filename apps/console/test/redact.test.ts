@@ -1,8 +1,8 @@
+import { Redactor } from "@carillon/ops/internal";
 import { bullPrefix } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { type Job, Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Redactor } from "../src/redact.js";
 import { ADMIN, type Console, OPERATOR, startConsole, VIEWER } from "./harness.js";
 
 const hidden = "[redacted]";
@@ -117,7 +117,7 @@ describe("a redactor", () => {
       { name: "bob", n: 2 },
     ],
   };
-  const left = "[redacted] is the console's placeholder";
+  const left = "[redacted] is the placeholder of a hidden value";
   test.each<[string, unknown, unknown]>([
     ["all of them", { ...stored }, stored],
     ["another field", { token: hidden, b: 1 }, { token: "x", b: 1 }],

@@ -19,5 +19,6 @@ export {
 } from "./import/imported.js";
 export { parseInput } from "./input.js";
 export { perform } from "./operator.js";
+export { Redactor, redactorOf } from "./redact.js";
 export type { SetTask } from "./sets/set.js";
 export { withBullmq } from "./shadow/bullmq.js";

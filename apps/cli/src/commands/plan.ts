@@ -4,7 +4,7 @@ import type { AnswerTo, SetConfig } from "@carillon/ops";
 import { type Command, collect, type OptionsOf, type Register, wholeNumber, withClient } from "../command.js";
 import { inFile, readConfig, readSet } from "../config-file.js";
 import { EXIT } from "../exit-codes.js";
-import { misuse } from "../failure.js";
+import { Failure, misuse } from "../failure.js";
 import { parseJson, readAll } from "../input.js";
 import type { Io } from "../io.js";
 import type { Output } from "../output.js";
@@ -16,10 +16,12 @@ type Plan = AnswerTo<"sets.plan">;
 
 type PlanOptions = OptionsOf<typeof setCommand>;
 
-/** A plan that was shown, with the input that it was made of. */
+/** A plan that was shown, with the input that it was made of, as it may be shown. */
 interface SavedPlan {
   readonly input: SetConfig;
   readonly plan: Plan;
+  /** The file that has the hidden values; missing: none is hidden. */
+  readonly hidden?: { readonly config: string; readonly env?: string | undefined };
 }
 
 export const registerPlan: Register = (program, out) => {
@@ -34,7 +36,7 @@ export const registerPlan: Register = (program, out) => {
     .does(async (options) => {
       const { path, input } = await inputOf(options);
       const plan = await withClient(options, (_client, ops) => inFile(path, () => ops.sets.plan(input)));
-      if (options.out !== undefined) await save(options.out, { input, plan });
+      if (options.out !== undefined) await save(options.out, await savedOf(input, plan, path, options.env));
       if (options.exitCode && plan.refused.length > 0) out.exitCode = EXIT.refused;
       else if (options.exitCode && total(plan) > 0) out.exitCode = EXIT.attention;
       if (options.json) await out.json(plan);
@@ -46,7 +48,8 @@ export const registerApply: Register = (program, out) => {
   setCommand(program, "apply", "make the stored tasks of a set those of carillon.config")
     .description(
       "Makes the stored tasks of a set those of carillon.config, after it has shown the plan and asked.\n" +
-        "With PLAN, a file of carillon plan --out, it does exactly that, or nothing: STALE_PLAN.",
+        "With PLAN, a file of carillon plan --out, it does exactly that, or nothing: STALE_PLAN. Values that the plan hides\n" +
+        "are read again from the carillon.config that it was made of.",
     )
     .argument("[plan]", "a file that carillon plan --out wrote")
     .flag("--yes", "do not ask; needed without a terminal, and with --json")
@@ -60,7 +63,9 @@ export const registerApply: Register = (program, out) => {
       if (file === undefined && !yes && (json || !io.stdin.isTTY))
         throw misuse("yes", "missing, and nobody can be asked.", "Look at carillon plan, then add --yes.");
       const saved = file === undefined ? undefined : await readSaved(file, options);
-      const { path, input } = saved ?? (await inputOf(options));
+      const { path, input } = saved
+        ? { path: saved.path, input: await wholeOf(saved, io) }
+        : await inputOf(options);
       const plan = await withClient(options, async (_client, ops) => {
         const shown = saved?.plan ?? (await inFile(path, () => ops.sets.plan(input)));
         if (!saved && !json) await show(shown, out);
@@ -121,6 +126,51 @@ async function inputOf(options: PlanOptions): Promise<{ path: string; input: Set
 function flagsOf({ adopt, allowRemovals, keep, prune }: PlanOptions): Partial<SetConfig> {
   const flags = { adopt, allowRemovals, keep, prune };
   return Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
+}
+
+/** Alert settings whose texts are secrets. */
+const ALERT_SECRETS = ["url", "routingKey"];
+
+async function savedOf(
+  input: SetConfig,
+  plan: Plan,
+  config: string,
+  env: string | undefined,
+): Promise<SavedPlan> {
+  const { Redactor, redactorOf } = await import("../load.js");
+  const [payloads, alerts] = [redactorOf(input), new Redactor(ALERT_SECRETS)];
+  const tasks = input.tasks.map((task) => ({
+    ...task,
+    ...(task.payload !== undefined && { payload: payloads.shown(task.payload) }),
+    ...(task.alerts !== undefined && { alerts: alerts.shown(task.alerts) }),
+  }));
+  const isHidden = JSON.stringify(tasks) !== JSON.stringify(input.tasks);
+  return { input: { ...input, tasks } as SetConfig, plan, ...(isHidden && { hidden: { config, env } }) };
+}
+
+/**
+ * The input of a saved plan with the values that it hides, as its file has them now: the plan is stale if they have changed.
+ * @throws `STALE_PLAN` if the file does not have the task any more
+ */
+async function wholeOf({ input, hidden }: SavedPlan, io: Io): Promise<SetConfig> {
+  if (!hidden) return input;
+  const { config, env } = hidden;
+  const nameOf = ({ queue, owner = "", id }: SetConfig["tasks"][number]) => `${queue}/${owner}/${id}`;
+  const now = new Map((await readSet(io, config, env)).input.tasks.map((task) => [nameOf(task), task]));
+  const tasks = input.tasks.map((task) => {
+    const { payload, alerts } = now.get(nameOf(task)) ?? missing(`${config} has no task ${task.id} any more`);
+    return { ...task, ...(payload !== undefined && { payload }), ...(alerts && { alerts }) };
+  });
+  return { ...input, tasks };
+}
+
+function missing(what: string): never {
+  const remedy = "Make the plan again.";
+  throw new Failure({
+    code: "STALE_PLAN",
+    message: `${what}, and the plan hides its values. ${remedy}`,
+    remedy,
+  });
 }
 
 async function save(file: string, saved: SavedPlan): Promise<void> {

@@ -2,6 +2,7 @@ import type { Definition } from "@carillon/sdk";
 import { type Register, withClient } from "../command.js";
 import { configWriter } from "../config-writer.js";
 import { misuse } from "../failure.js";
+import { secretFlags } from "../secrets.js";
 import { conditionOptions, conditionsOf } from "./conditions.js";
 import { tasksOf } from "./task-pages.js";
 
@@ -18,21 +19,26 @@ export const registerPull: Register = (program, out) => {
     .flag("--force", "replace the file")
     .flag("-q, --queue <queue>", "tasks of no set: of this queue")
     .flag("--all", "all tasks of no set");
-  conditionOptions(command).does(async (options, set: string) => {
-    const { out: file, force, json, all } = options;
+  secretFlags(conditionOptions(command)).does(async (options, set: string) => {
+    const { out: file, force, json, all, redact, secrets } = options;
     const write = configWriter(file, force);
     const conditions = conditionsOf(options);
     const loose = all || Object.values(conditions).some((value) => value !== undefined);
-    const { definitionOf } = await import("../load.js");
+    const { definitionOf, redactorOf } = await import("../load.js");
+    const redactor = redactorOf({ redact });
     const { head, tasks } = await withClient(options, async (client, ops) => {
       const found = loose ? undefined : (await ops.sets.drift({ set })).set;
       const all = await tasksOf(client, loose ? conditions : { set }, out);
       return {
-        head: { set, version: found?.version, protect: found?.protect.length ? found.protect : undefined },
+        head: {
+          ...{ set, version: found?.version, redact },
+          protect: found?.protect.length ? found.protect : undefined,
+        },
         tasks: all
           .filter((task) => !loose || task.set === undefined)
           .map((task) => ({
             ...leastOf(definitionOf(task)),
+            ...(secrets === false && { payload: redactor.shown(task.payload) }),
             ...(task.set?.filed && { queue: task.set.filed }),
           })),
       };

@@ -1,5 +1,5 @@
+import type { Redactor } from "@carillon/ops/internal";
 import { type Client, isCarillonError, type TaskName } from "@carillon/sdk";
-import type { Redactor } from "../redact.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,10 +1,15 @@
-import { HTTP_OPERATIONS, type HttpOperation, perform, statusOf } from "@carillon/ops/internal";
+import {
+  HTTP_OPERATIONS,
+  type HttpOperation,
+  perform,
+  type Redactor,
+  statusOf,
+} from "@carillon/ops/internal";
 import { CarillonError } from "@carillon/sdk";
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { Env } from "../context.js";
 import { API_PATH } from "../paths.js";
-import type { Redactor } from "../redact.js";
 import { conditionsOf, failedPrecondition } from "./conditions.js";
 import { withHidden } from "./hidden.js";
 import { inTurn, type Turn } from "./in-turn.js";

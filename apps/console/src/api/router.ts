@@ -1,7 +1,7 @@
+import type { Redactor } from "@carillon/ops/internal";
 import type { Store } from "@carillon/sdk/internal";
 import { Hono } from "hono";
 import type { Env } from "../context.js";
-import type { Redactor } from "../redact.js";
 import { clientsOf } from "./clients.js";
 import { eventsEndpoint } from "./events.js";
 import { namespaceEndpoints as namespace } from "./namespace.js";

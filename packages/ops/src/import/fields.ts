@@ -1,3 +1,4 @@
+import { redactorOf } from "../redact.js";
 import type { Notes } from "./imported.js";
 
 interface FieldRule {
@@ -12,6 +13,7 @@ export interface FieldTable {
   readonly inner: Readonly<Record<string, FieldTable>>;
 }
 
+const SECRETS = redactorOf({});
 const LINE = /^\s*(kept|record|dropped|refused): (.+?)(?: = (.+?))?(?: -- (.+))?$/;
 
 /**
@@ -38,8 +40,10 @@ export function fieldTable(lines: string, inner: Readonly<Record<string, FieldTa
 /** Notes each field that is not kept, and refuses the schedule, by the rules of the table. */
 export function readFields(given: unknown, table: FieldTable, notes: Notes, at = ""): void {
   for (const [name, value] of [given].flat().flatMap((one) => Object.entries(one ?? {}))) {
-    const text = JSON.stringify(value) ?? "null";
-    if (["null", '""', "{}", "[]"].includes(text)) continue;
+    if (["null", '""', "{}", "[]"].includes(JSON.stringify(value) ?? "null")) continue;
+    const [text = ""] = Object.values(SECRETS.shown({ [name]: value }) as object).map((one) =>
+      JSON.stringify(one),
+    );
     const { rule, values = [], why } = table.rules.get(name) ?? {};
     // Databases write numbers and booleans as text.
     const [among, shown] = [values.includes(String(value)), `${name}: ${text.slice(0, 200)}`];

@@ -1,17 +1,20 @@
 import {
   describeSchedule,
+  type Json,
   previewSchedule,
   seedOf,
   type TaskDefinition,
   type TaskName,
 } from "@carillon/core";
 import { localName, parseLocalName, type ScheduleCache } from "@carillon/core/internal";
+import type { Preview } from "@carillon/sdk";
 import { previewOf } from "@carillon/sdk/internal";
 import { type Timing, usualMsOf } from "@carillon/store";
 import { keyOf } from "../bulk/bulk.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { countTimes } from "../occurrences/walk.js";
 import type { Call } from "../operation.js";
+import { type Redactor, redactorOf } from "../redact.js";
 import { loads, timingOf } from "./load.js";
 import type { Detail, Prepared, Step } from "./planning.js";
 import { localOf } from "./refusals.js";
@@ -32,6 +35,7 @@ export class Details {
   readonly #call: Call;
   readonly #schedules: ScheduleCache;
   readonly #now: number;
+  readonly #redactor: Redactor;
   readonly #slice = new TimeSlice(2_000_000);
   #left = DETAILED;
   /** Changed tasks that are counted in the load after the apply. */
@@ -50,6 +54,7 @@ export class Details {
     this.#unprotected = ended.map(parseLocalName);
     this.#schedules = schedules ?? call.store.calendars.schedules;
     this.#now = now;
+    this.#redactor = redactorOf(input);
   }
 
   /** Adds its times to the item of a change. */
@@ -60,10 +65,9 @@ export class Details {
     if (due !== undefined && due < this.#now + 5 * MINUTE) this.#soonest.push({ task: item.task, due });
     if (this.#left === 0) return item;
     this.#left -= 1;
-    const preview = previewOf(this.#schedules, planned, {
-      ...task,
-      definition: { ...task.definition, ...item.from },
-    });
+    const preview = this.#hidden(
+      previewOf(this.#schedules, planned, { ...task, definition: { ...task.definition, ...item.from } }),
+    );
     const [first, second] = preview.times.after;
     if (first && second && stored)
       this.#gaps.push({ task: planned.name, gap: second.nominal - first.nominal });
@@ -74,6 +78,14 @@ export class Details {
     const after = await this.#fires(task.definition, this.#schedules);
     return { ...item, preview, schedule: { ...(before && { before }), after } };
   };
+
+  #hidden({ before, after, ...rest }: Preview): Preview {
+    const shown = (fields: Preview["after"], was?: Preview["before"]) =>
+      fields?.["payload"] === undefined
+        ? fields
+        : { ...fields, payload: this.#redactor.shown(fields["payload"], was?.["payload"]) as Json };
+    return { ...rest, before: shown(before), after: shown(after, before) };
+  }
 
   async #fires(definition: TaskDefinition, schedules: ScheduleCache) {
     try {

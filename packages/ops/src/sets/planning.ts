@@ -12,6 +12,7 @@ import { type CheckedTask, driftOf, shortText, TaskWriter } from "@carillon/sdk/
 import { isRetired, moveOf, type PlannedPut, type Store, type TaskSet } from "@carillon/store";
 import { keyOf } from "../bulk/bulk.js";
 import type { Call } from "../operation.js";
+import { redactorOf } from "../redact.js";
 import { type Owned, owned, type Place, placesOf, plannedPuts, revisions, type Wanted } from "./places.js";
 import { localOf, refusals } from "./refusals.js";
 import type { Applied, PlanItem, SetInput, SetTask } from "./set.js";
@@ -69,7 +70,9 @@ export async function prepare(call: Call, input: SetInput): Promise<Prepared> {
   const writer = new TaskWriter(scope, undefined, Number.MAX_SAFE_INTEGER);
   const checked = await writer.checkAll(plain(input.tasks), schedules);
   const wanted = new Map<string, Wanted>();
+  const placeholders = redactorOf({});
   for (const [i, task] of checked.entries()) {
+    placeholders.refuseShown(task.definition.payload, `[${i}].payload`);
     const key = keyOf(task.definition);
     wanted.set(key, { key, task, given: input.tasks[i] as SetTask });
   }
@@ -148,8 +151,8 @@ function effectOf({ action, task, from, revision, state }: PlanItem): unknown {
   return [action, task, from, revision, state];
 }
 
-/** All that a plan is made of, a part at a time. */
-function* inputsOf({ input: { tasks: _, ...rest }, wanted }: Prepared): Generator<unknown> {
+/** All that a plan is made of, a part at a time; not what it hides. */
+function* inputsOf({ input: { tasks: _, redact: __, ...rest }, wanted }: Prepared): Generator<unknown> {
   yield rest;
   for (const { task, given } of wanted.values()) yield [task.definition, given.state, given.renamedFrom];
 }

@@ -75,6 +75,14 @@ export const setInput = z.strictObject({
   allowRemovals: wholeNumber.optional().describe("Default: a tenth of the set's tasks, at least 5."),
   keep: flag.optional().describe("Remove nothing."),
   prune: duration.optional().describe("Delete tasks that were removed longer ago than this."),
+  redact: z
+    .array(given, "not a list")
+    .readonly()
+    .or(z.literal(false))
+    .optional()
+    .describe(
+      "Payload fields that a plan hides, by name or dotted path, besides secrets by their names; `false`: none.",
+    ),
 });
 export type SetInput = z.output<typeof setInput>;
 

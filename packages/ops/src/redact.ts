@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import { CarillonError } from "@carillon/sdk";
+import { CarillonError } from "@carillon/core";
 
 /** Text that replaces a value. */
 const REDACTED = "[redacted]";
+/** The same for one that differs from the value that it replaces. */
+const CHANGED = `${REDACTED} (changed)`;
 
 /** Deepest nesting of new data: a payload's 64 levels, and one for the data of a job that holds it. */
 const MAX_DEPTH = 65;
@@ -20,16 +22,37 @@ const HOLDERS: ReadonlyMap<string, string> = new Map([
   ["progress", ".progress"],
 ]);
 
-/**
- * Hides the values of fields by their names, for every role, so that secrets in Redis do not leave it through the
- * console. Does not search texts.
- */
+/** A word for a secret anywhere in a name, as in `DB_PASSWORD` or `SECRET_KEY_BASE`, or at its end, as in `apiKey`. */
+const [ANYWHERE, AT_END] = ["passw(?:or)?d|passphrase|secret|credential|authorization", "(?:token|key)s?"];
+const SECRET_NAME = new RegExp(`${ANYWHERE}|${AT_END}$`, "i");
+/** In a text: the password of a URL, and the value after such a name, as in `API_KEY=1`, `--password 1` or `Authorization: Bearer 1`. */
+const IN_TEXT = new RegExp(
+  `(://[^\\s:/@]{0,200}:)[^\\s/@]+(?=@)|((?:(?:${ANYWHERE})[\\w-]{0,40}|${AT_END})(?:["']?[=:]\\s?(?:bearer |basic )?|(?<=\\s--[\\w-]{1,40}) ))("[^"]+"|'[^']+'|[^\\s"';&|]+)`,
+  "gi",
+);
+
+/** Hides the values of fields by their names, so that secrets in Redis do not leave it through a console, a plan or a report. */
 export class Redactor {
   readonly #ends: readonly string[];
+  readonly #secrets: boolean;
 
-  /** @param fields names or dotted paths, in any case of letters; each is found at any depth, also in lists */
-  constructor(fields: readonly string[]) {
+  /**
+   * @param fields names or dotted paths, in any case of letters; each is found at any depth, also in lists
+   * @param secrets also fields that are named like a secret, and secrets in texts; a placeholder is refused in any field then
+   */
+  constructor(fields: readonly string[], secrets = false) {
     this.#ends = fields.map((field) => `.${field.toLowerCase()}`);
+    this.#secrets = secrets;
+  }
+
+  /** A payload as it may be shown. @param before the one that it replaces: a hidden value that differs from it is marked as changed */
+  shown(payload: unknown, before?: unknown): unknown {
+    return this.#shown(payload, ".payload", SHOWN_DEPTH, before);
+  }
+
+  /** Field of the first value that is hidden in what `shown` has returned. */
+  placeholderIn(payload: unknown): string | undefined {
+    return this.#findShown(payload, ".payload", "payload", SHOWN_DEPTH)?.slice(1);
   }
 
   /** Replacer for `JSON.stringify`, and so for Express' "json replacer". Undefined if no field is hidden. */
@@ -69,12 +92,15 @@ export class Redactor {
     if (at === undefined) return;
     throw new CarillonError(
       "INVALID_PAYLOAD",
-      `${REDACTED} is the console's placeholder, and stands for no stored value here.`,
-      {
-        field: at.replace(".payload", field),
-        remedy: "Give the value itself, or edit where it is not hidden: by the SDK or the CLI.",
-      },
+      `${REDACTED} is the placeholder of a hidden value, and stands for no stored value here.`,
+      { field: at.replace(".payload", field), remedy: "Give the value itself." },
     );
+  }
+
+  #isPlaceholder(text: string, path: string): boolean {
+    if (!this.#secrets) return text === REDACTED && this.#hides(path);
+    if (text === REDACTED || text === CHANGED) return true;
+    return text.includes(REDACTED) && [...text.matchAll(IN_TEXT)].some(([all]) => all.endsWith(REDACTED));
   }
 
   #restored(value: unknown, stored: unknown, path: string): unknown {
@@ -85,11 +111,7 @@ export class Redactor {
     return Object.fromEntries(
       Object.entries(value).map(([name, one]) => [
         name,
-        this.#restored(
-          one,
-          Object.hasOwn(stored, name) ? (stored as Record<string, unknown>)[name] : undefined,
-          `${path}.${name}`,
-        ),
+        this.#restored(one, memberOf(stored, name), `${path}.${name}`),
       ]),
     );
   }
@@ -108,21 +130,40 @@ export class Redactor {
 
   #hides(path: string): boolean {
     const known = path.toLowerCase();
-    return this.#ends.some((end) => known.endsWith(end));
-  }
-
-  #shown(value: unknown, path: string, depthLeft = SHOWN_DEPTH): unknown {
-    if (value === undefined) return undefined;
-    if (this.#hides(path) || depthLeft === 0) return REDACTED;
-    if (Array.isArray(value)) return value.map((one) => this.#shown(one, path, depthLeft - 1));
-    if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, this.#shown(one, `${path}.${name}`, depthLeft - 1)]),
+    return (
+      this.#ends.some((end) => known.endsWith(end)) ||
+      (this.#secrets && SECRET_NAME.test(known.slice(known.lastIndexOf(".") + 1)))
     );
   }
 
+  #shown(value: unknown, path: string, depthLeft = SHOWN_DEPTH, before?: unknown): unknown {
+    if (value === undefined) return undefined;
+    if (this.#hides(path) || depthLeft === 0)
+      return before === undefined || isDeepStrictEqual(value, before) ? REDACTED : CHANGED;
+    if (typeof value === "string") return this.#shownText(value, before);
+    const inner = (one: unknown, path: string, name: string | number) =>
+      this.#shown(one, path, depthLeft - 1, memberOf(before, name));
+    if (Array.isArray(value)) return value.map((one, i) => inner(one, path, i));
+    if (typeof value !== "object" || value === null) return value;
+    // `{ "name": "DB_PASSWORD", "value": "1" }`, as lists of variables and headers have it.
+    const named = this.#secrets ? memberOf(value, "name") : undefined;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => {
+        const field = name === "value" && typeof named === "string" ? named : name;
+        return [name, inner(one, `${path}.${field}`, name)];
+      }),
+    );
+  }
+
+  #shownText(text: string, before?: unknown): string {
+    if (!this.#secrets) return text;
+    const shown = text.replace(IN_TEXT, (_, url = "", name = "") => `${url}${name}${REDACTED}`);
+    const isHidden = shown !== text && typeof before === "string" && before !== text;
+    return isHidden && this.#shownText(before) === shown ? `${shown} (changed)` : shown;
+  }
+
   #findShown(value: unknown, path: string, field: string, depthLeft: number): string | undefined {
-    if (value === REDACTED) return this.#hides(path) ? path : undefined;
+    if (typeof value === "string") return this.#isPlaceholder(value, path) ? path : undefined;
     if (typeof value !== "object" || value === null) return undefined;
     if (depthLeft === 0) {
       throw new CarillonError("INVALID_PAYLOAD", "nested too deeply.", {
@@ -141,4 +182,17 @@ export class Redactor {
     }
     return undefined;
   }
+}
+
+function memberOf(value: unknown, name: string | number): unknown {
+  return Object.hasOwn(Object(value), name) ? (value as Record<string | number, unknown>)[name] : undefined;
+}
+
+/** Hides what a plan of a set may not show: by default all that is named like a secret. */
+export function redactorOf({
+  redact = [],
+}: {
+  readonly redact?: readonly string[] | false | undefined;
+}): Redactor {
+  return redact === false ? new Redactor([]) : new Redactor(redact, true);
 }
