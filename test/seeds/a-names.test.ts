@@ -1,5 +1,5 @@
 import { type AnswerTo, operatorOf } from "@carillon/ops";
-import { Client, defineTask, type JobData, type PutResult } from "@carillon/sdk";
+import { Client, defineTask, type JobData, nameOf, type PutResult, textOfName } from "@carillon/sdk";
 import { describe, expect, test } from "vitest";
 import { explained } from "../../packages/ops/test/in-words.js";
 import { anything, Stand } from "./harness.js";
@@ -238,6 +238,37 @@ describe("A11 one task per owner and id, put atomically", () => {
     for (const [n] of versions.entries()) {
       expect((await client.list({ tag: `v${n}` })).tasks).toHaveLength(n === won ? 1 : 0);
     }
+  });
+});
+
+describe("A21 an account of any name is an owner", () => {
+  test("whose task runs under it, is found by it, and is nobody else's", async () => {
+    const accounts = [
+      "coop/ada",
+      "coop_2Fada",
+      "ada@example.org",
+      "auth0|5f7c",
+      "Überstunden",
+      "coop",
+      "a:b c",
+    ];
+    const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
+    const kit = await stand.kit({ types: [ring] });
+    for (const account of accounts)
+      await kit.client.put({
+        ...bell,
+        owner: nameOf(account),
+        payload: { account },
+        schedule: { every: "1m" },
+      });
+    await kit.advance("1m");
+    for (const account of accounts) {
+      const own = stand.client({ owner: nameOf(account) });
+      const { tasks } = await own.list();
+      expect(tasks).toMatchObject([{ payload: { account }, lastStatus: { outcome: "succeeded" } }]);
+      expect(tasks.map(({ owner }) => textOfName(owner))).toEqual([account]);
+    }
+    expect(await kit.client.count()).toBe(accounts.length);
   });
 });
 

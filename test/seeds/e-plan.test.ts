@@ -143,3 +143,19 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
     expect((await user.get("good")).nextExecution).toBeUndefined();
   });
 });
+
+describe("E21 an interval or a time limit in seconds is stored with a warning of both readings", () => {
+  it.each([
+    [
+      { schedule: { every: 3600 } },
+      "schedule.every: 3600 is in milliseconds, 3s600ms. In seconds it would be 1h.",
+    ],
+    [{ timeLimit: 300 }, "timeLimit: 300 is in milliseconds, 300ms. In seconds it would be 5m."],
+    [{ schedule: { every: "1h" }, timeLimit: "5m" }, undefined],
+  ])("%j", async (given, message) => {
+    const client = stand.client();
+    const { outcome, warnings } = await client.put(inQueue("agent", { every: "1h" }, given));
+    const units = warnings.filter(({ code }) => code === "LOOKS_LIKE_SECONDS");
+    expect([outcome, units.map((one) => one.message)]).toEqual(["created", message ? [message] : []]);
+  });
+});

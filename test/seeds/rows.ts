@@ -29,6 +29,7 @@ const docspell: readonly (readonly [id: string, behaviour: string])[] = [
   ["A18", "a manual run still going skips the next occurrence, on record"],
   ["A19", "whichever of two nodes is the queue's first: killed with a decided occurrence, the other does it"],
   ["A20", "a single job, now or later, has retries, a time limit and alerts of its own"],
+  ["A21", "an account of any name, collective/user or an address, is an owner: its own, and found again"],
 ];
 
 const nuntium: typeof docspell = [
@@ -114,6 +115,7 @@ const inPortal: typeof docspell = [
   ["E18", "failed items come first on the page of their run, with the button; Bull Board leads items to it"],
   ["E19", "a run with nothing to do is seen: list, stats, pages, Bull Board say when it last checked"],
   ["E20", "an administrator is one person: default alerts of all tasks are collected by address"],
+  ["E21", "an interval or a time limit in seconds, as there, is stored with a warning of both readings"],
 ];
 
 const of =

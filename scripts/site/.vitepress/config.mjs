@@ -68,6 +68,18 @@ function writeMarkdown(outDir, base) {
   writeFileSync(join(outDir, "llms.txt"), `# Carillon\n\n> ${DESCRIPTION}\n${lines.join("\n")}\n`);
 }
 
+/** Former addresses of pages, and where their content is now. */
+const MOVED = { operations: "operations-reference", simulation: "chaos#simulation" };
+
+function writeRedirects(outDir) {
+  for (const [from, to] of Object.entries(MOVED)) {
+    const [page, anchor] = to.split("#");
+    const href = `./${page}.html${anchor ? `#${anchor}` : ""}`;
+    const text = `<!doctype html><title>Moved</title><meta http-equiv="refresh" content="0; url=${href}"><a href="${href}">Moved</a>\n`;
+    writeFileSync(join(outDir, `${from}.html`), text);
+  }
+}
+
 /** Entry of the sidebar for a page of the reference. */
 function exportsOf(page) {
   return { text: textOf(page).split("\n", 1)[0].replace("# ", ""), link: hrefOf("README.md", page) };
@@ -146,6 +158,7 @@ export default {
   },
   buildEnd({ outDir, site }) {
     writeMarkdown(outDir, site.base);
+    writeRedirects(outDir);
     const dead = deadAnchors(outDir, site.base);
     if (dead.length > 0) throw new Error(`These links lead to no headline:\n${dead.join("\n")}`);
   },

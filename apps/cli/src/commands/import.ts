@@ -91,7 +91,10 @@ async function read(system: System, file: string | undefined, options: ImportOpt
   const now = Date.now();
   const checked = (found: readonly Checked[]) => {
     if (options.compare === false) return [...found];
-    const [verify, progress] = [load.verifier(now), new Progress(io.stderr, "schedules compared")];
+    const [verify, progress] = [
+      load.verifier(now),
+      new Progress(io.stderr, `of ${found.length} schedules compared`),
+    ];
     const all = found.map((one) => {
       progress.add(1);
       return { ...one, verdict: verify(one) };
