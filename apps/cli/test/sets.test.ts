@@ -325,7 +325,9 @@ describe("import", () => {
     const more = ["--set", "cron", "--out", out, "--force"];
     const [report, whole] = [await cli(["import", "crontab", ...more], crontab), readFileSync(out, "utf8")];
     expect(whole).toMatch(/"PGPASSWORD=abc-2 pg_dump",\s+"env": {\s+"API_KEY": "abc-1"/);
-    expect(report.stdout).toMatch(/\n {2}SECRET payload.command is a secret by its name, and is in the file/);
+    expect(report.stdout).toMatch(
+      /\n {2}SECRET payload\.command, payload\.env\.API_KEY: secrets, by their names, in the file/,
+    );
     expect(report.stdout).toContain("DB_TOKEN=[redacted] run");
     const answer = await json(["import", "crontab", ...more, "--no-secrets"], crontab);
     const file = JSON.parse(readFileSync(out, "utf8"));

@@ -38,7 +38,7 @@ const COUNTERPARTS = [
 /** Names that other schedulers use for fields of a task and of its schedule: docs/moving/words.md. */
 const ALIASES = {
   timezone: "tz timeZone repeatTimezone ScheduleExpressionTimezone",
-  cron: "pattern expression value cronExpression",
+  cron: "pattern expression syntax value cronExpression",
   every: "interval schedule_interval repeatInterval",
   at: "timestamp",
   schedule: "syntax value schedule_interval repeat ScheduleExpression",

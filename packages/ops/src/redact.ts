@@ -50,9 +50,10 @@ export class Redactor {
     return this.#shown(payload, ".payload", SHOWN_DEPTH, before);
   }
 
-  /** Field of the first value that is hidden in what `shown` has returned. */
-  placeholderIn(payload: unknown): string | undefined {
-    return this.#findShown(payload, ".payload", "payload", SHOWN_DEPTH)?.slice(1);
+  /** Fields of the values that are hidden in what `shown` has returned. */
+  placeholdersIn(payload: unknown): string[] {
+    const paths = this.#placeholders(payload, ".payload", "payload", SHOWN_DEPTH);
+    return [...new Set(paths)].map((path) => path.slice(1));
   }
 
   /** Replacer for `JSON.stringify`, and so for Express' "json replacer". Undefined if no field is hidden. */
@@ -66,7 +67,7 @@ export class Redactor {
 
   /** Whether new data has the placeholder in a hidden field. @throws as `refuseShown` if it is nested too deeply */
   hasShown(payload: unknown): boolean {
-    return this.#findShown(payload, ".payload", "payload", MAX_DEPTH) !== undefined;
+    return !this.#placeholders(payload, ".payload", "payload", MAX_DEPTH).next().done;
   }
 
   /**
@@ -88,7 +89,7 @@ export class Redactor {
    * @throws `INVALID_PAYLOAD` if it has `[redacted]` in a hidden field, or is nested too deeply
    */
   refuseShown(payload: unknown, field: string): void {
-    const at = this.#findShown(payload, ".payload", field, MAX_DEPTH);
+    const [at] = this.#placeholders(payload, ".payload", field, MAX_DEPTH);
     if (at === undefined) return;
     throw new CarillonError(
       "INVALID_PAYLOAD",
@@ -162,25 +163,14 @@ export class Redactor {
     return isHidden && this.#shownText(before) === shown ? `${shown} (changed)` : shown;
   }
 
-  #findShown(value: unknown, path: string, field: string, depthLeft: number): string | undefined {
-    if (typeof value === "string") return this.#isPlaceholder(value, path) ? path : undefined;
-    if (typeof value !== "object" || value === null) return undefined;
+  *#placeholders(value: unknown, path: string, field: string, depthLeft: number): Generator<string> {
+    if (typeof value === "string" && this.#isPlaceholder(value, path)) yield path;
+    if (typeof value !== "object" || value === null) return;
     if (depthLeft === 0) {
-      throw new CarillonError("INVALID_PAYLOAD", "nested too deeply.", {
-        field,
-        remedy: "Flatten it.",
-      });
+      throw new CarillonError("INVALID_PAYLOAD", "nested too deeply.", { field, remedy: "Flatten it." });
     }
-    for (const [name, one] of Object.entries(value)) {
-      const found = this.#findShown(
-        one,
-        Array.isArray(value) ? path : `${path}.${name}`,
-        field,
-        depthLeft - 1,
-      );
-      if (found !== undefined) return found;
-    }
-    return undefined;
+    for (const [name, one] of Object.entries(value))
+      yield* this.#placeholders(one, Array.isArray(value) ? path : `${path}.${name}`, field, depthLeft - 1);
   }
 }
 

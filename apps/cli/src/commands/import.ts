@@ -67,16 +67,16 @@ export const registerImport: Register = (program, out) => {
 /** A schedule as a report may show it. */
 function shownOf({ task, notes, ...one }: Checked, redactor: Redactor, secrets = true): Checked {
   const shown = task && { ...task, payload: redactor.shown(task.payload) as SetTask["payload"] };
-  const hidden = shown && redactor.placeholderIn(shown.payload);
+  const hidden = shown ? redactor.placeholdersIn(shown.payload) : [];
   const text = secrets
-    ? "is a secret by its name, and is in the file: take it from the environment there, or give --no-secrets."
-    : "is left out of the file: give it there before an apply.";
+    ? "secrets, by their names, in the file. Take them from the environment there, or give --no-secrets."
+    : "secrets, left out of the file. Give them there before an apply.";
   return {
     ...one,
     task: shown,
     notes: [
       ...notes.map(({ code, text }) => ({ code, text: redactor.shown(text) as string })),
-      ...(hidden ? [{ code: "SECRET", text: `${hidden} ${text}` }] : []),
+      ...(hidden.length > 0 ? [{ code: "SECRET", text: `${hidden.join(", ")}: ${text}` }] : []),
     ],
   };
 }

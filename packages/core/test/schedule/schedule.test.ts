@@ -437,6 +437,7 @@ test.each([
   ["max_runtime", ["timeLimit", "type"], "timeLimit"],
   ["initial_start", ["start", "end"], "start"],
   ["schedule_interval", ["cron", "every"], "every"],
+  ["syntax", ["cron", "every"], "cron"],
 ])("the name %s of another system leads to its own", (name, known, near) => {
   expect(nearest(name, known)).toBe(near);
 });
