@@ -8,7 +8,18 @@ const changed = "[redacted] (changed)";
 describe("secrets of a payload", () => {
   it.each([
     [{ DB_PASSWORD: "x", apiKey: "x", accessToken: ["x"], client_secret: { a: 1 } }, hidden],
-    [{ SECRET_KEY_BASE: "x", passwd: 1, "X-Api-Key": null, keys: [], Authorization: "Bearer x" }, hidden],
+    [
+      {
+        SECRET_KEY_BASE: "x",
+        passwd: 1,
+        pass: "x",
+        MYSQL_PWD: "x",
+        "X-Api-Key": null,
+        keys: [],
+        Authorization: "Bearer x",
+      },
+      hidden,
+    ],
   ])("are found by their names: %j", (payload, value) => {
     expect(redactorOf({}).shown(payload)).toEqual(
       Object.fromEntries(Object.keys(payload).map((name) => [name, value])),
@@ -33,7 +44,7 @@ describe("secrets of a payload", () => {
   });
 
   it.each([
-    [{ keyword: "x", monkeyBars: 1, tokenizer: "a", name: "a", value: "b", keyId: 7 }],
+    [{ keyword: "x", monkeyBars: 1, tokenizer: "a", name: "a", value: "b", keyId: 7, bypass: 1 }],
     ["/srv/monkey.sh --keep 3"],
     ["http://host:80/a@b and the tokens of a key"],
   ])("are not %j", (payload) => {

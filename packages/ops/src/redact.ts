@@ -23,7 +23,10 @@ const HOLDERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A word for a secret anywhere in a name, as in `DB_PASSWORD` or `SECRET_KEY_BASE`, or at its end, as in `apiKey`. */
-const [ANYWHERE, AT_END] = ["passw(?:or)?d|passphrase|secret|credential|authorization", "(?:token|key)s?"];
+const [ANYWHERE, AT_END] = [
+  "passw(?:or)?d|passphrase|secret|credential|authorization",
+  "(?:(?:token|key)s?|(?<![a-z0-9])(?:pass|pwd))",
+];
 const SECRET_NAME = new RegExp(`${ANYWHERE}|${AT_END}$`, "i");
 /** In a text: the password of a URL, and the value after such a name, as in `API_KEY=1`, `--password 1` or `Authorization: Bearer 1`. */
 const IN_TEXT = new RegExp(
