@@ -26,6 +26,7 @@ const SECTIONS = {
     ["How Carillon works", "README.md#how-it-works"],
     ["Guarantees", "docs/guarantees.md"],
     ["Benchmarks", "docs/benchmarks.md"],
+    ["Capacity", "docs/capacity.md"],
   ],
   "Schedules and policies": [
     ["Schedules", "docs/schedules.md"],
