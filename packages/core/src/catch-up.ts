@@ -1,14 +1,14 @@
 import { type Decision, type DueTask, type Skipped, scheduled } from "./decision.js";
-import { BEHIND_AT_MOST, settleOverlap, withoutRetries } from "./overlap.js";
+import { BEHIND_AT_MOST, type Candidate, withoutRetries } from "./overlap.js";
 import { parseDuration } from "./schedule/index.js";
 import type { Slot } from "./task-schedule.js";
 
 /**
- * Decides about a due time of a schedule by the catch-up policy. There is a backlog if the time after the due one has
+ * Chooses for a due time of a schedule by the catch-up policy. There is a backlog if the time after the due one has
  * passed as well. `all` enqueues its times one by one, `one` enqueues the latest, `skip` none (nor a single one that is
  * later than the grace). Under `one`, times for which nodes were slow rather than away are late, not missed.
  */
-export function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): Decision {
+export function chooseOwed(task: DueTask, slot: Slot, now: number, grace: number): Decision | Candidate {
   const { schedule, catchUp } = task;
   const first = firstOwed(task, slot, now);
   const skipped: Skipped[] = [];
@@ -28,36 +28,28 @@ export function decideBacklog(task: DueTask, slot: Slot, now: number, grace: num
   }
   const late = catchUp === "one" && skipped.length === 0 && wereSlow(task, due, now, grace);
   if (!backlog || late || catchUp === "all") {
-    const enqueue = scheduled(task, first, backlog && !late ? "catch-up" : "schedule");
-    return settleOverlap(task, enqueue, { skipped, next: paced(task, following, now) }, now);
+    const candidate = scheduled(task, first, backlog && !late ? "catch-up" : "schedule");
+    return { candidate, skipped, next: paced(task, following, now) };
   }
 
   const latest = Math.max(schedule.latestDue(now) ?? nominal, nominal);
   const missed = { from, to: schedule.latest(latest - 1) ?? from };
-  const enqueue = { ...scheduled(task, { nominal: latest, due: schedule.due(latest) }, "catch-up"), missed };
-  const next = schedule.slotAfter(latest);
-  return settleOverlap(task, enqueue, { skipped: [{ reason: "missed", ...missed }], next }, now);
+  const newest = { nominal: latest, due: schedule.due(latest) };
+  const candidate = { ...scheduled(task, newest, "catch-up"), missed };
+  return { candidate, skipped: [{ reason: "missed", ...missed }], next: schedule.slotAfter(latest) };
 }
 
 /** Whether nodes were slow for a time, and not away. They claim late for as long as the grace, not longer. */
-function wereSlow(
-  { behindSince = Number.POSITIVE_INFINITY }: DueTask,
-  due: number,
-  now: number,
-  grace: number,
-) {
-  return now - due <= (due >= behindSince ? Math.max(grace, BEHIND_AT_MOST) : BEHIND_AT_MOST);
+function wereSlow(task: DueTask, due: number, now: number, grace: number): boolean {
+  const known = task.behindSince !== undefined && due >= task.behindSince;
+  return now - due <= (known ? Math.max(grace, BEHIND_AT_MOST) : BEHIND_AT_MOST);
 }
 
 function passOver(task: DueTask, skipped: readonly Skipped[]): Decision {
   const cursor = (skipped.at(-1) as Skipped).to;
   const { others, outdated } = withoutRetries(task);
-  return {
-    skipped: [...skipped, ...outdated],
-    cursor,
-    next: task.schedule.slotAfter(cursor),
-    pending: others,
-  };
+  const next = task.schedule.slotAfter(cursor);
+  return { skipped: [...skipped, ...outdated], cursor, next, pending: others };
 }
 
 /** The first owed time within the catch-up limits, if there is one. */

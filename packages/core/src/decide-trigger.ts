@@ -22,9 +22,9 @@ export function decideTrigger(
   { key, by, overlap, payload, trace }: Asked,
 ): Decision {
   const own = { ...(by && { by }), ...(trace && { trace }), ...(payload !== undefined && { payload }) };
-  const enqueue: Enqueue = { key, nominal: now, due: now, trigger: "manual", ...own };
+  const candidate: Enqueue = { key, nominal: now, due: now, trigger: "manual", ...own };
   const override = overlap === undefined ? {} : { overlap };
-  const answer = settleOverlap(task, enqueue, { skipped: [], next: "kept" }, now, override);
+  const answer = settleOverlap(task, { candidate, skipped: [], next: "kept" }, now, override);
   const { cursor: _, ...decision } = answer;
   return { ...decision, next: nextAfterTrigger(task, decision, now) };
 }

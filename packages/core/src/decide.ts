@@ -1,7 +1,7 @@
-import { decideBacklog } from "./catch-up.js";
+import { chooseOwed } from "./catch-up.js";
 import { type Decision, type DueTask, type Pending, type Skipped, scheduled } from "./decision.js";
 import { type Frozen, frozenAt } from "./freeze.js";
-import { counted, forbidden, settleOverlap, skip } from "./overlap.js";
+import { type Candidate, counted, forbidden, settleOverlap, skip } from "./overlap.js";
 import type { Slot, TaskSchedule } from "./task-schedule.js";
 import { frozenText } from "./words/reasons.js";
 
@@ -18,28 +18,37 @@ export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH
   return task.quota ? spaced(task, task.quota.interval, decision) : decision;
 }
 
+/** Chooses, then applies the overlap policy if an occurrence of the schedule was chosen. */
 function decideDue(task: DueTask, now: number, grace: number): Decision {
-  const { slot } = task;
+  const choice = choose(task, now, grace);
+  if (!("candidate" in choice)) return choice;
+  const decision = settleOverlap(task, choice, now);
+  const { delay } = task.schedule;
+  return delay === undefined ? decision : delayed(task, choice.candidate, decision, delay, now);
+}
+
+function choose(task: DueTask, now: number, grace: number): Decision | Candidate {
+  const { slot, schedule, pending } = task;
   const frozen = task.freezes?.length ? frozenAt(task.freezes, now) : undefined;
   if (frozen) return decideFrozen(task, frozen, now);
   const due = slot !== undefined && slot.due <= now;
   // A backfill may have used up `maxRuns` since the slot was planned.
-  const spent = task.schedule.spent(task.fired + counted(task.pending));
-  const outdated = due && !spent && task.schedule.delay === undefined;
-  const ready = task.pending.find(
+  const spent = schedule.spent(task.fired + counted(pending));
+  const outdated = due && !spent && schedule.delay === undefined;
+  const ready = pending.find(
     (one) =>
-      isReady(one, now) &&
+      readyAt(one) <= now &&
       !forbidden(one.overlap ?? task.overlap, task.running) &&
       !(outdated && one.trigger === "retry"),
   );
   if (ready) return fromPending(task, ready);
-  if (!due) return { skipped: [], next: "kept", pending: task.pending };
+  if (!due) return { skipped: [], next: "kept", pending };
   // A single time is kept, because a skip would lose the task's only occurrence.
   if (task.quota?.full && !task.once) return passDue(task, slot, now, { reason: "quota" });
-  if (spent) return { skipped: [], next: undefined, pending: task.pending };
-  return task.schedule.delay === undefined
-    ? decideBacklog(task, slot, now, grace)
-    : decideDelayed(task, slot, task.schedule.delay, now, grace);
+  if (spent) return { skipped: [], next: undefined, pending };
+  return schedule.delay === undefined
+    ? chooseOwed(task, slot, now, grace)
+    : chooseDelayed(task, slot, schedule.delay, now, grace);
 }
 
 /**
@@ -108,10 +117,6 @@ function spaced({ schedule }: DueTask, interval: number, decision: Decision): De
   return { ...decision, skipped: [...skipped, passed], cursor, next: schedule.slotAfter(cursor) };
 }
 
-function isReady(one: Pending, now: number): boolean {
-  return readyAt(one) <= now;
-}
-
 /** Earliest time at which a pending occurrence may be enqueued: never before its own due time, even if the clock went back. */
 export function readyAt({ at = 0, due }: Pending): number {
   return Math.max(at, due);
@@ -125,31 +130,27 @@ function fromPending(task: DueTask, { at: _at, overlap: _overlap, ...enqueue }: 
   return { enqueue, skipped: [], next, pending };
 }
 
-/** Decides for a fixed delay after finish: there is only one time at once, and the next one follows this run's end. */
-function decideDelayed(task: DueTask, slot: Slot, delay: number, now: number, grace: number): Decision {
+/** Chooses for a fixed delay after finish: there is only one time at once, and the next one follows this run's end. */
+function chooseDelayed(task: DueTask, slot: Slot, delay: number, now: number, grace: number) {
   const { schedule, pending } = task;
   const { nominal, due } = slot;
   const allowed = schedule.next(nominal - delay);
   if (allowed === undefined) return { skipped: [], cursor: nominal, next: undefined, pending };
   if (allowed !== nominal) {
-    const excluded: Skipped = { reason: "excluded", from: nominal, to: nominal };
-    return { skipped: [excluded], cursor: nominal, next: { nominal: allowed, due: allowed }, pending };
+    const next = { nominal: allowed, due: allowed };
+    return { skipped: [skip("excluded", slot)], cursor: nominal, next, pending };
   }
-  if (task.catchUp === "skip" && now - due > grace) {
-    const missed: Skipped = { reason: "missed", from: nominal, to: nominal };
-    return { skipped: [missed], cursor: nominal, next: schedule.slotAfter(now), pending };
-  }
-  const decision = settleOverlap(
-    task,
-    scheduled(task, slot, "schedule"),
-    { skipped: [], next: undefined },
-    now,
-  );
+  if (task.catchUp === "skip" && now - due > grace)
+    return { skipped: [skip("missed", slot)], cursor: nominal, next: schedule.slotAfter(now), pending };
+  return { candidate: scheduled(task, slot, "schedule"), skipped: [], next: undefined };
+}
+
+/** Sets the next time of a fixed delay. An occurrence that waits gives it at the end of its own run; a skipped one has no run. */
+function delayed({ schedule, fired }: DueTask, slot: Slot, decision: Decision, delay: number, now: number) {
   if (decision.enqueue)
-    return { ...decision, next: schedule.spent(task.fired + 1) ? undefined : { afterFinish: delay } };
-  // A buffered occurrence gives the next time at the end of its own run; a skipped one has no run.
-  const kept = decision.pending.some(({ nominal: its }) => its === nominal);
-  return kept ? decision : { ...decision, next: schedule.slotAfter(now) };
+    return { ...decision, next: schedule.spent(fired + 1) ? undefined : { afterFinish: delay } };
+  const waits = decision.pending.some(({ nominal }) => nominal === slot.nominal);
+  return waits ? decision : { ...decision, next: schedule.slotAfter(now) };
 }
 
 /**

@@ -24,11 +24,15 @@ export function overlapAnswer(policy: OverlapPolicy, running: boolean): OverlapA
   return policy === "cancel-running" ? "cancel" : "wait";
 }
 
-/** Enqueues an occurrence, or applies its overlap policy if a run is not final. */
+/** An occurrence that the overlap policy starts, keeps or skips; the rest holds in each case. */
+export interface Candidate extends Pick<Decision, "skipped" | "next"> {
+  readonly candidate: Enqueue;
+}
+
+/** Enqueues the candidate, or applies its overlap policy if a run is not final. */
 export function settleOverlap(
   task: DueTask,
-  enqueue: Enqueue,
-  rest: Pick<Decision, "skipped" | "next">,
+  { candidate: enqueue, ...rest }: Candidate,
   now: number,
   override: { overlap?: OverlapPolicy } = {},
 ): Decision {
@@ -38,9 +42,9 @@ export function settleOverlap(
   const skipped = [...rest.skipped, ...outdated];
   const cursor = enqueue.nominal;
   const answer = (pending: readonly Pending[], more: Partial<Decision> = {}): Decision => {
-    const gone = rest.next !== "kept" && task.schedule.spent(task.fired + counted([enqueue, ...others]));
-    const next = more.enqueue || pending.length > others.length ? (gone ? undefined : rest.next) : rest.next;
-    return { skipped, cursor, ...more, next, pending };
+    const counts = rest.next !== "kept" && (more.enqueue || pending.length > others.length);
+    const spent = counts && task.schedule.spent(task.fired + counted([enqueue, ...others]));
+    return { skipped, cursor, ...more, next: spent ? undefined : rest.next, pending };
   };
   const asked = overlapAnswer(policy, task.running);
   if (asked === "start") return answer(others, { enqueue });
