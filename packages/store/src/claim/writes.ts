@@ -34,20 +34,20 @@ export function claimableAt(
 }
 
 interface FieldsSet {
-  cursor: number | undefined;
-  nominal: number | undefined;
-  due: number | undefined;
+  readonly cursor: number | undefined;
+  readonly nominal: number | undefined;
+  readonly due: number | undefined;
   /** A run, and the delay in ms from its end to the next time. */
-  wait: string | undefined;
-  pending: string | undefined;
-  fired: number | undefined;
-  state: TaskState | undefined;
+  readonly wait: string | undefined;
+  readonly pending: string | undefined;
+  readonly fired: number | undefined;
+  readonly state: TaskState | undefined;
 }
 
 /** Changes that a decision makes to a task's hash, and the time of the task's next check. */
 export interface Writes {
   /** Undefined fields stay unchanged. */
-  readonly set: Readonly<FieldsSet>;
+  readonly set: FieldsSet;
   readonly remove: readonly string[];
   /** The schedule's next time depends on the end of this run. */
   readonly waits: boolean;
@@ -59,59 +59,59 @@ export interface Writes {
 
 /** @param now the time of the read @param run the run that is enqueued */
 export function writesOf(
-  { task, running }: DueEntry & { task: StoredTask },
+  entry: DueEntry & { task: StoredTask },
   decision: Decision,
   now: number,
   run: string | undefined,
 ): Writes {
+  const { due, ...fields } = fieldsOf(entry.task, decision, run);
+  return { ...fields, waits: fields.set.wait !== undefined, ...checkOf(entry, decision, due, now, run) };
+}
+
+/** The changes, and when the schedule's next time is due after them. */
+function fieldsOf(task: StoredTask, decision: Decision, run: string | undefined) {
   const { next, pending, shadow, enqueue = shadow } = decision;
+  const kept = next === "kept";
+  const delay = !kept && next && "afterFinish" in next ? next.afterFinish : undefined;
+  const slot = !kept && next && "nominal" in next ? next : undefined;
+  const due = kept ? task.due : slot?.due;
+  const remove: string[] = [];
+  if (!kept && !slot) remove.push("nominal", "due");
+  if (slot && slot.due === slot.nominal && task.due !== task.nominal) remove.push("due");
+  if (pending.length === 0 && task.pending.length > 0) remove.push("pending");
+  const waits = delay !== undefined || (kept && task.waiting !== undefined);
+  const over = isOver({ nominal: due, waits, pending, manual: isManual(task) });
+  const revived = pending.length > 0 && task.state === "finished";
   const set: FieldsSet = {
     cursor: decision.cursor,
-    nominal: undefined,
-    due: undefined,
-    wait: undefined,
+    nominal: slot?.nominal,
+    due: slot?.due === slot?.nominal ? undefined : slot?.due,
+    wait: delay === undefined ? undefined : `${run} ${delay}`,
     pending: pending.length > 0 ? JSON.stringify(pending) : undefined,
     fired: enqueue && !decision.uncounted && counted([enqueue]) > 0 ? task.fired + 1 : undefined,
-    state: undefined,
+    state: revived ? "scheduled" : over && task.state === "scheduled" ? "finished" : undefined,
   };
-  const remove: string[] = [];
-  let slotDue = next === "kept" ? task.due : undefined;
-  let waits = next === "kept" && task.waiting !== undefined;
-  if (next === undefined || (next !== "kept" && "afterFinish" in next)) remove.push("nominal", "due");
-  if (next !== undefined && next !== "kept") {
-    if ("afterFinish" in next) {
-      set.wait = `${run} ${next.afterFinish}`;
-      waits = true;
-    } else {
-      set.nominal = next.nominal;
-      if (next.due !== next.nominal) set.due = next.due;
-      else if (task.due !== task.nominal) remove.push("due");
-      slotDue = next.due;
-    }
-  }
-  if (pending.length === 0 && task.pending.length > 0) remove.push("pending");
-  const over = isOver({ nominal: slotDue, waits, pending, manual: isManual(task) });
-  if (over && task.state === "scheduled") set.state = "finished";
-  if (pending.length > 0 && task.state === "finished") set.state = "scheduled";
+  return { set, remove, due };
+}
 
-  const live = run ?? running?.run;
-  const frozen = decision.frozen !== undefined;
-  const held = pending.filter((one) => readyAt(one) <= now);
+function checkOf(
+  { task, running }: DueEntry & { task: StoredTask },
+  { pending, frozen }: Decision,
+  due: number | undefined,
+  now: number,
+  run: string | undefined,
+): Pick<Writes, "lookAt" | "awaited"> {
+  const held = pending.some((one) => readyAt(one) <= now);
   const times = pending.map(readyAt).filter((at) => at > now);
-  if (slotDue !== undefined && !(frozen && slotDue <= now)) times.push(slotDue);
-  if (decision.frozen && (held.length > 0 || (slotDue !== undefined && slotDue <= now))) {
-    times.push(Math.min(decision.frozen.until ?? Number.POSITIVE_INFINITY, now + FACTS.frozenWait));
-  }
-  if (held.length > 0 && live === undefined && !frozen) times.push(now);
-  if (held.length > 0 && run === undefined && running?.open === false) times.push(now + FACTS.waitedFor);
+  if (due !== undefined && !(frozen && due <= now)) times.push(due);
+  if (frozen && (held || (due !== undefined && due <= now)))
+    times.push(Math.min(frozen.until ?? Number.POSITIVE_INFINITY, now + FACTS.frozenWait));
+  const free = held && run === undefined;
+  if (free && !running && !frozen) times.push(now);
+  if (free && running?.open === false) times.push(now + FACTS.waitedFor);
+  const rests = task.state === "paused" || task.moving !== undefined || times.length === 0;
   return {
-    set,
-    remove,
-    waits: next !== undefined && next !== "kept" && "afterFinish" in next,
-    lookAt:
-      task.state === "paused" || task.moving !== undefined || times.length === 0
-        ? undefined
-        : Math.min(...times),
-    awaited: held.length > 0 && run === undefined && running?.open ? running.run : undefined,
+    lookAt: rests ? undefined : Math.min(...times),
+    awaited: free && running?.open ? running.run : undefined,
   };
 }

@@ -272,45 +272,20 @@ export class PutWriter extends Repository {
     const failures: unknown[] = [];
     let open = tasks.map((parsed, index) => ({ index, draft: this.#draftFirst(parsed, view.now, options) }));
     const step = async (): Promise<true | undefined> => {
-      const answers = await this.#sendPut(
-        queue,
-        open.map(({ draft }) => draft),
-        view,
-        options,
-      );
-      const at = answers.now;
+      const sent = open.map(({ draft }) => draft);
+      const { now, each } = await this.#sendPut(queue, sent, view, options);
       const left: typeof open = [];
-      let thawed = false;
       for (const [i, { index, draft }] of open.entries()) {
-        const [word, ...stored] = answers.each[i] as string[];
         try {
-          if (word === "CONFLICT") {
-            const task = decodeTask(queue, draft.local, stored);
-            if (task && isForeign(task)) throw unsupportedFormat(draft.local, task.version);
-            await this.#learnCalendars(task);
-            left.push({ index, draft: this.#draftAgainst(draft, task, at, options) });
-          } else if (word === "LATE") {
-            // The first time of a new task has passed meanwhile: the next one is strictly after the put. Or a task was deleted.
-            left.push({ index, draft: this.#draftNew(draft.parsed, at, options) });
-          } else if (word === "THAWED") {
-            thawed = true;
-            left.push({ index, draft });
-          } else if (word === "LEFT") {
-            await this.#clear(queue, draft.local);
-            left.push({ index, draft });
-          } else if (word === "TAKEN") {
-            throw nameTaken(draft.local);
-          } else if (word === "ERROR") {
-            throw refused(draft.local, stored[0] as string);
-          } else {
-            results[index] = this.#result(queue, draft, (word as string).toLowerCase() as PutOutcome, stored);
-          }
+          const next = await this.#answered(queue, draft, each[i] as string[], now, options);
+          if ("outcome" in next) results[index] = next;
+          else left.push({ index, draft: next });
         } catch (error) {
           // Fails this task only; the others are put.
           failures.push(error);
         }
       }
-      if (thawed) view.freezes = await this.#freezes.hold(queue);
+      if (each.some(([word]) => word === "THAWED")) view.freezes = await this.#freezes.hold(queue);
       open = left;
       return open.length === 0 || undefined;
     };
@@ -322,9 +297,37 @@ export class PutWriter extends Repository {
     return results;
   }
 
-  #clear(queue: string, local: string): Promise<void> {
-    const keys = this.keys.queue(queue);
-    return clearDeletedRuns(this.scripts, keys, `${FACTS.goneOpen}${local}`);
+  /** The result of one task, or the draft to send next. */
+  async #answered(
+    queue: string,
+    draft: Draft,
+    [word, ...stored]: string[],
+    now: number,
+    options: PutOptions,
+  ): Promise<PutResult | Draft> {
+    const { local, parsed } = draft;
+    switch (word) {
+      case "CONFLICT": {
+        const task = decodeTask(queue, local, stored);
+        if (task && isForeign(task)) throw unsupportedFormat(local, task.version);
+        await this.#learnCalendars(task);
+        return this.#draftAgainst(draft, task, now, options);
+      }
+      // The first time of a new task has passed meanwhile: the next one is strictly after the put. Or a task was deleted.
+      case "LATE":
+        return this.#draftNew(parsed, now, options);
+      case "LEFT":
+        await clearDeletedRuns(this.scripts, this.keys.queue(queue), `${FACTS.goneOpen}${local}`);
+        return draft;
+      case "THAWED":
+        return draft;
+      case "TAKEN":
+        throw nameTaken(local);
+      case "ERROR":
+        throw refused(local, stored[0] as string);
+      default:
+        return this.#result(queue, draft, (word as string).toLowerCase() as PutOutcome, stored);
+    }
   }
 
   #draftFirst(parsed: ParsedTask, now: number, options: PutOptions): Draft {
@@ -339,22 +342,11 @@ export class PutWriter extends Repository {
     fields = definitionFields(parsed, once),
   ): Draft {
     const { definition } = parsed;
-    const slot = firstNext(schedules.get(definition), {}, now);
-    return {
-      parsed,
-      fields,
-      local: localName(definition),
-      believed: "",
-      state: isOver({ nominal: slot?.nominal, pending: [], manual: "manual" in definition.schedule })
-        ? "finished"
-        : definition.enabled
-          ? "scheduled"
-          : "paused",
-      nominal: slot?.nominal,
-      due: slot?.due,
-      fresh: true,
-      superseded: undefined,
-    };
+    const { nominal, due } = firstNext(schedules.get(definition), {}, now) ?? {};
+    const over = isOver({ nominal, pending: [], manual: "manual" in definition.schedule });
+    const state = over ? "finished" : definition.enabled ? "scheduled" : "paused";
+    const local = localName(definition);
+    return { parsed, fields, local, believed: "", state, nominal, due, fresh: true, superseded: undefined };
   }
 
   /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
@@ -363,40 +355,19 @@ export class PutWriter extends Repository {
     if (!stored) return this.#draftNew(draft.parsed, now, options);
     const { definition } = draft.parsed;
     if (draft.fields.has("once") && !stored.fields.has("once")) throw nameTaken(draft.local);
+    const { generation: believed, definition: before } = stored;
     const revived = options.set !== undefined && isRetired(stored);
     if (!revived && stored.fields.get("schedule") === draft.fields.get("schedule")) {
-      const { generation: believed, state, nominal, due } = stored;
-      return {
-        ...draft,
-        believed,
-        state,
-        nominal,
-        due,
-        fresh: false,
-        superseded: undefined,
-        before: stored.definition,
-      };
+      const { state, nominal, due } = stored;
+      return { ...draft, believed, state, nominal, due, fresh: false, superseded: undefined, before };
     }
     const superseded = this.owed(stored, now);
     const { schedules = this.#schedules } = options;
-    const slot = firstNext(schedules.get(definition), stored, now);
-    const over = isOver({
-      nominal: slot?.nominal,
-      pending: stored.pending,
-      manual: "manual" in definition.schedule,
-    });
+    const { nominal, due } = firstNext(schedules.get(definition), stored, now) ?? {};
+    const over = isOver({ nominal, pending: stored.pending, manual: "manual" in definition.schedule });
     const paused = revived ? !definition.enabled : stored.state === "paused";
     const state = paused ? "paused" : over ? "finished" : "scheduled";
-    return {
-      ...draft,
-      believed: stored.generation,
-      state,
-      nominal: slot?.nominal,
-      due: slot?.due,
-      fresh: true,
-      superseded,
-      before: stored.definition,
-    };
+    return { ...draft, believed, state, nominal, due, fresh: true, superseded, before };
   }
 
   /** A task that was planned with newer calendars is not replanned with older ones. */
