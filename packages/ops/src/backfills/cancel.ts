@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Call, operation } from "../operation.js";
 import { changed as changedShape, given } from "../shapes.js";
 import { backfillNotFound, findBackfill } from "./backfill.js";
-import { isBatch } from "./start-many.js";
+import { isBatch } from "./batch.js";
 
 export const cancelBackfill = operation({
   http: "POST /backfills/:id/cancel",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { given } from "../shapes.js";
-import { backfill, findBackfill, shown } from "./backfill.js";
+import { backfill, findBackfill, withoutRuns } from "./backfill.js";
 
 export const getBackfill = operation({
   http: "GET /backfills/:id",
@@ -11,6 +11,6 @@ export const getBackfill = operation({
   input: z.strictObject({ id: given }),
   output: backfill,
   async run(call, { id }) {
-    return shown(await findBackfill(call, id));
+    return withoutRuns(await findBackfill(call, id));
   },
 });

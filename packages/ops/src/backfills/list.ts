@@ -4,7 +4,7 @@ import type { Backfill } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { given, oneOf, page } from "../shapes.js";
-import { backfill, STATES, shown } from "./backfill.js";
+import { backfill, STATES, withoutRuns } from "./backfill.js";
 
 export const listBackfills = operation({
   http: "GET /backfills",
@@ -32,7 +32,7 @@ export const listBackfills = operation({
       for await (const page of store.backfills.all(queue))
         newest = [...newest, ...page.filter(matches)].sort(byAge).slice(0, limit);
     }
-    return { backfills: newest.map(shown) };
+    return { backfills: newest.map(withoutRuns) };
   },
 });
 

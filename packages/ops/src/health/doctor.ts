@@ -1,10 +1,4 @@
-import {
-  ALERTS_QUEUE,
-  type AlertDestination,
-  type CarillonError,
-  type Policies,
-  type TaskName,
-} from "@carillon/core";
+import { ALERTS_QUEUE, type AlertDestination, type CarillonError, type Policies } from "@carillon/core";
 import {
   CARRIERS,
   type Carrier,
@@ -21,7 +15,7 @@ import { running, type Scope, undelivered } from "@carillon/sdk/internal";
 import { failsForAll, isAlive, readStatus, redisError, type StoredTask } from "@carillon/store";
 import { readServerInfo } from "@carillon/store/internal";
 import { z } from "zod";
-import { nameOf } from "../bulk/bulk.js";
+import { keyOf, nameOf } from "../bulk/bulk.js";
 import { heldBy } from "../occurrences/due-tasks.js";
 import { operation } from "../operation.js";
 import { count } from "../shapes.js";
@@ -352,18 +346,16 @@ async function tooLong(
 ): Promise<Finding[]> {
   const queues = await store.registry.queues();
   const under = new Map(
-    (await running({ store, owner, queues }, undefined, TIMED)).map(
-      (run) => [textOf(run.task), run] as const,
-    ),
+    (await running({ store, owner, queues }, undefined, TIMED)).map((run) => [keyOf(run.task), run] as const),
   );
-  const isUnderWay = (task: StoredTask) => under.has(textOf(nameOf(task)));
+  const isUnderWay = (task: StoredTask) => under.has(keyOf(nameOf(task)));
   const ran = tasks
     .filter((task) => (task.fired > 0 || isUnderWay(task)) && schedules.has(task))
     .sort((a, b) => Number(isUnderWay(b)) - Number(isUnderWay(a)))
     .slice(0, TIMED);
   const timed = await Promise.all(
     ran.map(async (task) => {
-      const run = under.get(textOf(nameOf(task)));
+      const run = under.get(keyOf(nameOf(task)));
       const last = await store.runs.stats(nameOf(task)).catch(() => undefined);
       const lastMs = Number(last?.["lastMs"]) || 0;
       const present = run !== undefined && run.runningMs > lastMs;
@@ -413,10 +405,6 @@ function unreadable({ queue, unreadable: all }: Sampled): Finding[] {
 function orphans({ queue, orphans: names }: Sampled): Finding[] {
   if (names.length === 0) return [];
   return [{ code: "ORPHAN", severity: "warning", queue, count: names.length, names: names.slice(0, NAMED) }];
-}
-
-function textOf({ queue, owner, id }: TaskName): string {
-  return `${queue} ${owner}/${id}`;
 }
 
 /** A finding for each of the first few tasks, and the number of the others in the last of them. */

@@ -1,8 +1,9 @@
 import type { Run } from "@carillon/core";
 import { assertName, type ReplayedRun } from "@carillon/core/internal";
 import { z } from "zod";
+import { assertRate, batchId, idFrom, paced, putAll } from "../backfills/batch.js";
 import { backfillsOf } from "../backfills/doings.js";
-import { assertRate, batchId, idFrom, paced, putAll, startBackfills } from "../backfills/start-many.js";
+import { startBackfills } from "../backfills/start-many.js";
 import { type BulkRefusal, nameOf, Tally } from "../bulk/bulk.js";
 import { operation } from "../operation.js";
 import { count, dryRun, given, time } from "../shapes.js";
@@ -76,7 +77,7 @@ export const replayRuns = operation({
       return { backfill: { id: idFrom(`${batch} ${first.id}`), ...name, ...what, ...how }, after };
     });
     try {
-      await putAll(scope, all, turn);
+      await putAll(store, all, turn);
     } finally {
       // Also if Redis failed halfway: the batch can be cancelled.
       const { owner, queue } = filter;

@@ -2,7 +2,7 @@ import type { TaskName } from "@carillon/core";
 import { grouped, localName, parseLocalName, type ScheduleCache } from "@carillon/core/internal";
 import type { CheckedTask } from "@carillon/sdk/internal";
 import { heldFor, type PlannedPut, type Store } from "@carillon/store";
-import { keyOf } from "../bulk/bulk.js";
+import { keyOf, nameOf } from "../bulk/bulk.js";
 import { isCopy } from "../tasks/move.js";
 import type { SetTask } from "./set.js";
 
@@ -54,7 +54,7 @@ export async function placesOf(
   for (const [key, task] of members) if (!wanted.has(key)) elsewhere.set(localName(task), task);
   const places: Place[] = [];
   for (const [key, one] of wanted) {
-    const to = shortName(one.task.definition);
+    const to = nameOf(one.task);
     if (elsewhere.size === 0 || (members.has(key) && one.given.renamedFrom === undefined)) {
       places.push({ ...one, from: to, to });
       continue;
@@ -116,13 +116,9 @@ export async function revisions(
     for (const one of some)
       if (one)
         read.push({
-          ...{ task: shortName(one.definition), revision: one.revision },
+          ...{ task: nameOf(one), revision: one.revision },
           held: one.moving !== undefined,
         });
   }
   return read;
-}
-
-function shortName({ queue, owner, id }: TaskName): TaskName {
-  return { queue, owner, id };
 }

@@ -11,6 +11,7 @@ import { assertName, conflict, durationOption, localName, MAX_DURATION } from "@
 import { notFound, type Scope } from "@carillon/sdk/internal";
 import { copyOf, heldFor, moveOf, type Store, type StoredTask } from "@carillon/store";
 import { z } from "zod";
+import { nameOf } from "../bulk/bulk.js";
 import { operation } from "../operation.js";
 import { duration, given, refOf, taskName, taskRef } from "../shapes.js";
 
@@ -59,7 +60,7 @@ export const moveTask = operation({
       if (moveOf(target)?.isCopy) await scope.store.moves.end(to);
       return { task: to, changed: false };
     }
-    const from = nameOf(source.definition);
+    const from = nameOf(source);
     await relocate(scope.store, from, to, wait, by);
     log(to, { details: { from: from.queue } });
     return { task: to, changed: true };
@@ -222,8 +223,4 @@ async function letGo(store: Store, from: TaskName, to: TaskName): Promise<void> 
 function where(moving: string): string {
   const [direction, queue] = moving.split(" ");
   return `${direction} queue ${queue}`;
-}
-
-function nameOf({ queue, owner, id }: TaskName): TaskName {
-  return { queue, owner, id };
 }

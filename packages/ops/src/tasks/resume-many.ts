@@ -2,7 +2,7 @@ import { invalid } from "@carillon/core/internal";
 import { shortText } from "@carillon/sdk/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
-import { assertRate, batchId } from "../backfills/start-many.js";
+import { assertRate, batchId } from "../backfills/batch.js";
 import { bulk, bulkResult } from "../bulk/bulk.js";
 import { checkedFilter } from "../bulk/filter.js";
 import { Replay, replayed, replayedBy } from "../bulk/replay.js";
