@@ -5,16 +5,7 @@ import {
   type TaskName,
   type TaskState,
 } from "@carillon/core";
-import {
-  conflict,
-  firstNext,
-  isOver,
-  localName,
-  parseLocalName,
-  quote,
-  type ScheduleCache,
-  shardOf,
-} from "@carillon/core/internal";
+import { conflict, localName, parseLocalName, quote, shardOf } from "@carillon/core/internal";
 import type { CalendarRepository } from "../calendars.js";
 import type { FreezeRepository } from "../freezes.js";
 import { readHashes } from "../redis/hashes.js";
@@ -29,13 +20,13 @@ import {
   definitionFields,
   holds,
   isForeign,
-  isRetired,
   pairs,
   type StoredTask,
   storedFields,
 } from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
-import { nameTaken, notAsAsked, refused, unreadable, unsupportedFormat } from "./errors.js";
+import { assertRevision, type Draft, Drafts, type PutOptions, revisionOf } from "./draft.js";
+import { nameTaken, refused, unreadable, unsupportedFormat } from "./errors.js";
 import { integer, oneOf } from "./stored-fields.js";
 
 export type PutOutcome = "created" | "updated" | "unchanged";
@@ -52,27 +43,6 @@ export interface PutResult {
   readonly before?: TaskDefinition | undefined;
 }
 
-export interface PutOptions {
-  /** One-off tasks of `enqueue`. */
-  readonly once?: boolean | undefined;
-  /** Changes the task only if it has this revision, or that of its `owner/id`; `ABSENT`: only creates it. Default: no condition. */
-  readonly ifRevision?: string | ReadonlyMap<string, string> | undefined;
-  /** The tasks belong to this set from now on. `filed`: queues that it names, by `owner/id`, if they are others than the tasks'. */
-  readonly set?: { readonly name: string; readonly filed?: ReadonlyMap<string, string> } | undefined;
-  /** The author, kept as `updatedBy` and `createdBy`. */
-  readonly by?: string | undefined;
-  /** Id of the entry in the change log of which this is a part; kept with the definitions that are replaced. */
-  readonly change?: string | undefined;
-  /** The tasks are copies that this move holds: the beginning of their marks. */
-  readonly copyOf?: string | undefined;
-  /** The trace of an `enqueue`. */
-  readonly trace?: string | undefined;
-  /** Schedules with calendars that are not stored yet, for a plan. */
-  readonly schedules?: ScheduleCache | undefined;
-  /** Called again and again, with the number of tasks stored since the time before. */
-  readonly onStored?: ((tasks: number) => void) | undefined;
-}
-
 /** Effect that a put would have. */
 export interface PlannedPut extends PutResult {
   /** The task as it is stored; undefined: there is none. */
@@ -83,27 +53,6 @@ export interface PlannedPut extends PutResult {
   readonly givenUp: { readonly from: number; readonly to: number } | undefined;
 }
 
-/** Given as a revision: there must be no such task. */
-export const ABSENT = "absent";
-
-interface Draft {
-  parsed: ParsedTask;
-  fields: Map<string, string>;
-  local: string;
-  /** "": believed absent; `UNSEEN`: to be read first. */
-  believed: string;
-  state: TaskState;
-  nominal: number | undefined;
-  due: number | undefined;
-  fresh: boolean;
-  /** Owed times that an edited schedule gives up, both ends included. */
-  superseded: { from: number; to: number } | undefined;
-  /** The stored definition that it replaces. */
-  before?: TaskDefinition;
-}
-
-/** Equals no generation. */
-const UNSEEN = "?";
 /** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
 const PUT_BATCH = 100;
 /** Characters of payload in one script, beyond the first task's: Redis reads, hashes and compares each several times. */
@@ -157,14 +106,14 @@ export interface PutView {
 /** Plans each task of a put and sends the drafts; a task that is not as believed is replanned. */
 export class PutWriter extends Repository {
   readonly #calendars: CalendarRepository;
-  readonly #schedules: ScheduleCache;
+  readonly #drafts: Drafts;
   readonly #freezes: FreezeRepository;
 
   constructor(parts: Parts, freezes: FreezeRepository, calendars: CalendarRepository) {
     super(parts);
     this.#freezes = freezes;
     this.#calendars = calendars;
-    this.#schedules = calendars.schedules;
+    this.#drafts = new Drafts(calendars);
   }
 
   async view(queue: string, entered: Promise<Entered>): Promise<PutView> {
@@ -198,7 +147,13 @@ export class PutWriter extends Repository {
         planned.push(
           stored && same && isConfirmed(stored, options, queue)
             ? unchanged(stored)
-            : await this.#planned(queue, this.#draftNew(parsed, now, options, fields), stored, now, options),
+            : await this.#planned(
+                queue,
+                this.#drafts.new(parsed, now, options, fields),
+                stored,
+                now,
+                options,
+              ),
         );
       }
       options.onStored?.(some.length);
@@ -214,9 +169,9 @@ export class PutWriter extends Repository {
     options: PutOptions,
   ): Promise<PlannedPut> {
     const name = { queue, ...parseLocalName(first.local) };
-    await this.#learnCalendars(stored);
+    await this.#drafts.learnCalendars(stored);
     if (!stored) assertRevision(first.local, stored, revisionOf(first.local, options));
-    const draft = stored ? this.#draftAgainst(first, stored, now, options) : first;
+    const draft = stored ? this.#drafts.against(first, stored, now, options) : first;
     const { state, nominal, due, superseded } = draft;
     return {
       ...{ name, outcome: stored ? "updated" : "created", state, due: dueIn(state, due), stored },
@@ -270,7 +225,10 @@ export class PutWriter extends Repository {
   ): Promise<PutResult[]> {
     const results = new Array<PutResult>(tasks.length);
     const failures: unknown[] = [];
-    let open = tasks.map((parsed, index) => ({ index, draft: this.#draftFirst(parsed, view.now, options) }));
+    let open = tasks.map((parsed, index) => ({
+      index,
+      draft: this.#drafts.first(parsed, view.now, options),
+    }));
     const step = async (): Promise<true | undefined> => {
       const sent = open.map(({ draft }) => draft);
       const { now, each } = await this.#sendPut(queue, sent, view, options);
@@ -310,12 +268,12 @@ export class PutWriter extends Repository {
       case "CONFLICT": {
         const task = decodeTask(queue, local, stored);
         if (task && isForeign(task)) throw unsupportedFormat(local, task.version);
-        await this.#learnCalendars(task);
-        return this.#draftAgainst(draft, task, now, options);
+        await this.#drafts.learnCalendars(task);
+        return this.#drafts.against(draft, task, now, options);
       }
       // The first time of a new task has passed meanwhile: the next one is strictly after the put. Or a task was deleted.
       case "LATE":
-        return this.#draftNew(parsed, now, options);
+        return this.#drafts.new(parsed, now, options);
       case "LEFT":
         await clearDeletedRuns(this.scripts, this.keys.queue(queue), `${FACTS.goneOpen}${local}`);
         return draft;
@@ -328,63 +286,6 @@ export class PutWriter extends Repository {
       default:
         return this.#result(queue, draft, (word as string).toLowerCase() as PutOutcome, stored);
     }
-  }
-
-  #draftFirst(parsed: ParsedTask, now: number, options: PutOptions): Draft {
-    const draft = this.#draftNew(parsed, now, options);
-    return (revisionOf(draft.local, options) ?? ABSENT) === ABSENT ? draft : { ...draft, believed: UNSEEN };
-  }
-
-  #draftNew(
-    parsed: ParsedTask,
-    now: number,
-    { once, schedules = this.#schedules }: PutOptions,
-    fields = definitionFields(parsed, once),
-  ): Draft {
-    const { definition } = parsed;
-    const { nominal, due } = firstNext(schedules.get(definition), {}, now) ?? {};
-    const over = isOver({ nominal, pending: [], manual: "manual" in definition.schedule });
-    const state = over ? "finished" : definition.enabled ? "scheduled" : "paused";
-    const local = localName(definition);
-    return { parsed, fields, local, believed: "", state, nominal, due, fresh: true, superseded: undefined };
-  }
-
-  /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
-  #draftAgainst(draft: Draft, stored: StoredTask | undefined, now: number, options: PutOptions): Draft {
-    assertRevision(draft.local, stored, revisionOf(draft.local, options));
-    if (!stored) return this.#draftNew(draft.parsed, now, options);
-    const { definition } = draft.parsed;
-    if (draft.fields.has("once") && !stored.fields.has("once")) throw nameTaken(draft.local);
-    const { generation: believed, definition: before } = stored;
-    const revived = options.set !== undefined && isRetired(stored);
-    if (!revived && stored.fields.get("schedule") === draft.fields.get("schedule")) {
-      const { state, nominal, due } = stored;
-      return { ...draft, believed, state, nominal, due, fresh: false, superseded: undefined, before };
-    }
-    const superseded = this.owed(stored, now);
-    const { schedules = this.#schedules } = options;
-    const { nominal, due } = firstNext(schedules.get(definition), stored, now) ?? {};
-    const over = isOver({ nominal, pending: stored.pending, manual: "manual" in definition.schedule });
-    const paused = revived ? !definition.enabled : stored.state === "paused";
-    const state = paused ? "paused" : over ? "finished" : "scheduled";
-    return { ...draft, believed, state, nominal, due, fresh: true, superseded, before };
-  }
-
-  /** A task that was planned with newer calendars is not replanned with older ones. */
-  async #learnCalendars(task: StoredTask | undefined): Promise<void> {
-    if (task && task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
-  }
-
-  /** Past times of a stored task that are not decided yet. */
-  owed({ definition, nominal }: StoredTask, now: number): { from: number; to: number } | undefined {
-    if (nominal === undefined || nominal > now) return undefined;
-    let last: number | undefined;
-    try {
-      last = this.#schedules.get(definition).latest(now);
-    } catch {
-      // Its calendar was deleted; this edit may remove the reference.
-    }
-    return { from: nominal, to: Math.max(last ?? nominal, nominal) };
   }
 
   #result(queue: string, draft: Draft, outcome: PutOutcome, stored: string[]): PutResult {
@@ -480,17 +381,6 @@ function isConfirmed({ set, definition, revision }: StoredTask, options: PutOpti
   const { name, filed } = options.set;
   const place = filed?.get(localName(definition)) ?? queue;
   return set?.name === name && set.filed === place && set.revision === revision;
-}
-
-function revisionOf(local: string, { ifRevision }: PutOptions): string | undefined {
-  return typeof ifRevision === "object" ? ifRevision.get(local) : ifRevision;
-}
-
-function assertRevision(local: string, stored: StoredTask | undefined, asked: string | undefined): void {
-  if (asked === undefined) return;
-  if (!stored && asked !== ABSENT) throw notAsAsked(local, "no longer exists");
-  if (stored && asked === ABSENT) throw notAsAsked(local, "already exists");
-  if (stored && asked !== stored.revision) throw notAsAsked(local, "has changed since");
 }
 
 /**

@@ -22,8 +22,9 @@ import {
 import { answers, script } from "../script/script.js";
 import { isManual, isRetired } from "./codec.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
+import { owedOf, type PutOptions } from "./draft.js";
 import { isMoving, noText, notAsAsked, unsupportedFormat } from "./errors.js";
-import { type PlannedPut, type PutOptions, type PutResult, PutWriter } from "./put.js";
+import { type PlannedPut, type PutResult, PutWriter } from "./put.js";
 import { TaskReads } from "./task-reads.js";
 
 /** Tasks per batch when all are replanned. */
@@ -331,7 +332,7 @@ export class TaskRepository extends TaskReads {
       if (!task?.set || isRetired(task)) return;
       if (task.revision !== revision) throw notAsAsked(local, "has changed since");
       if (task.moving !== undefined) throw isMoving(task.moving, local);
-      const owed = this.#writer.owed(task, now);
+      const owed = owedOf(this.#calendars.schedules, task, now);
       const keys = this.keys.queue(name.queue);
       const answer = await this.scripts.run(
         RETIRE,
