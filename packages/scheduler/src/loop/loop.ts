@@ -1,13 +1,9 @@
 import type { EventEmitter } from "node:events";
 import { failsForAll, type Lease, PARTS, redisError, type Store } from "@carillon/store";
 import { Alerter } from "../alerts/alerter.js";
-import { Claimer } from "../claim/claimer.js";
-import { type ClaimReport, Committer, emptyReport } from "../claim/committer.js";
-import { Decider } from "../claim/decider.js";
-import { Ownership } from "../claim/ownership.js";
 import { type SchedulerEvents, tell } from "../events.js";
 import type { Settings } from "../options.js";
-import { type Appointment, isShard, keyOf, type Part } from "../part.js";
+import { type Appointment, isShard, type Part } from "../part.js";
 import { Backfiller } from "../upkeep/backfiller.js";
 import { Reconciler } from "../upkeep/reconciler.js";
 import { Repairs } from "../upkeep/repairs.js";
@@ -16,20 +12,14 @@ import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import { Reader } from "./reader.js";
 import { Round } from "./round.js";
 import type { ServerClock } from "./server-clock.js";
+import { REST, Shards } from "./shards.js";
 import { Slots } from "./slots.js";
 import { Timer } from "./timer.js";
 
-/**
- * Rest of a part in ms after a visit in which this node could do nothing (more). It also lets the reconciler
- * handle runs together that come due within this time.
- */
-const REST = 1_000;
 /** Longest visit of one part, in ms: a backlog must not delay other parts that are due. */
 const VISIT = 200;
 /** Time in ms after which a part that another node has is tried again. */
 const TRY_AGAIN = 200;
-/** Lateness of a shard in ms at which its queue is taken from an owner that claims from other shards. */
-const LATE_AT_MOST = 3_000;
 
 /**
  * One timer, armed for the earliest time at which anything must be done: a part of a queue is due, or due times must be read
@@ -44,19 +34,11 @@ export class Loop {
   readonly #slots = new Slots();
   readonly #round: Round;
   readonly #reader: Reader;
-  readonly #claimer: Claimer;
-  readonly #ownership: Ownership;
+  readonly #shards: Shards;
   readonly #reconciler: Reconciler;
   readonly #repairs: Repairs;
   readonly #alerter: Alerter;
   readonly #backfiller: Backfiller;
-  /** When the queues of other nodes were last checked, and how long that took, in ms. */
-  readonly #checked = new Map<string, number>();
-  #checkTook = 0;
-  /** Shards in which this node could do nothing, and their times then. */
-  readonly #stuck = new Map<string, number>();
-  /** How late this node was with its own shards, in ms, when it last had a visit at them. */
-  #late = 0;
   readonly #timer = new Timer(() => this.#wakeUp());
   /** Time at which the timer fires, as of `performance.now()`. */
   #armedFor = Number.POSITIVE_INFINITY;
@@ -72,12 +54,16 @@ export class Loop {
     this.#clock = clock;
     this.#settings = settings;
     this.#events = events;
-    this.#agenda = new Agenda((queue, part, at) => this.#visitAt(queue, part, at));
+    this.#agenda = new Agenda((queue, part, at) =>
+      isShard(part) ? this.#shards.visitAt(queue, part, at) : at,
+    );
     this.#round = new Round(this.#agenda, this.#slots);
-    this.#ownership = new Ownership(store, clock, settings);
-    const decider = new Decider(store, settings);
-    const committer = new Committer(store, clock, settings, (took) => this.#slots.learn(took));
-    this.#claimer = new Claimer(store, clock, settings, this.#agenda, decider, committer);
+    this.#shards = new Shards(store, clock, settings, {
+      agenda: this.#agenda,
+      learn: (took) => this.#slots.learn(took),
+      readNext: (queue) => this.#readNext(queue),
+      tell: (event, ...about) => this.#tell(event, ...about),
+    });
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);
     this.#backfiller = new Backfiller(store, settings);
@@ -99,7 +85,7 @@ export class Loop {
     this.#running = false;
     this.#timer.disarm();
     await Promise.all([this.#slots.idle(), this.#reader.stop()]);
-    await this.#ownership.stop();
+    await this.#shards.stop();
     await this.#repairs.stop();
   }
 
@@ -137,7 +123,7 @@ export class Loop {
     for (const queue of queues) {
       await this.#readNext(queue);
       const parts = this.#agenda.partsOf(queue);
-      await this.#claimNow(queue, parts.filter(isShard));
+      await this.#shards.claimNow(queue, parts.filter(isShard));
       for (const part of parts) if (!isShard(part)) await this.#workOn(queue, part, () => true);
     }
   }
@@ -181,7 +167,7 @@ export class Loop {
     const parts = visit.map((one) => one.part);
     try {
       const goOn = () => this.#running && performance.now() < until;
-      if (isShard(part)) await this.#claim(queue, parts, goOn);
+      if (isShard(part)) await this.#shards.claim(queue, parts, goOn);
       else await this.#workOn(queue, part, goOn);
     } catch (error) {
       const { code, message } = redisError(error);
@@ -277,105 +263,6 @@ export class Loop {
       default:
         // A part that this version does not know belongs to newer nodes.
         return true;
-    }
-  }
-
-  /** Time of the visit at a part that is due at `at`. */
-  #visitAt(queue: string, part: Part, at: number): number {
-    if (!isShard(part)) return at;
-    if (this.#ownership.isMine(queue)) return this.#claimer.visitAt(queue, part, at);
-    // A Redis that answers late is late for the owner too, and a node that is late itself has no time to help.
-    const late = Math.min(this.#late, this.#settings.mutexTtl);
-    const wait = this.#ownership.patience(queue) + 4 * this.#checkTook + late;
-    const checked = this.#checked.get(queue) ?? at;
-    // A check in the future was made before the clock of Redis went back.
-    return checked < at + wait || checked > this.#clock.now() ? at + wait : checked + wait;
-  }
-
-  /** A visit at shards of a queue: claims from them if they are this node's, or checks whether their owner does its work. */
-  async #claim(queue: string, shards: readonly Part[], goOn: () => boolean): Promise<void> {
-    if (await this.#ownership.learn()) this.#agenda.changed();
-    const isMine = this.#ownership.isMine(queue);
-    if (isMine) {
-      const heads = shards.map((shard) => this.#agenda.head(queue, shard));
-      this.#late = Math.max(0, this.#clock.now() - Math.min(...heads));
-    } else if (!(await this.#isIdle(queue, shards))) return;
-    if (await (isMine ? this.#ownership.hold(queue) : this.#ownership.takeOver(queue)))
-      return this.#claimFrom(queue, new Set(shards), goOn);
-    for (const part of shards) this.#tell("lost", { queue, part });
-    this.#checked.set(queue, this.#clock.now());
-  }
-
-  /** Claims what is due now, whoever owns it. */
-  async #claimNow(queue: string, shards: readonly Part[]): Promise<void> {
-    if (shards.length === 0) return;
-    try {
-      if (await this.#ownership.hold(queue)) await this.#claimFrom(queue, new Set(shards), () => true, 0);
-      else for (const part of shards) this.#tell("lost", { queue, part });
-    } finally {
-      await this.#ownership.giveUp(queue);
-    }
-  }
-
-  /** Whether the owner of due shards has done nothing since the last check, and nobody else claimed from the queue either. */
-  async #isIdle(queue: string, shards: readonly Part[]): Promise<boolean> {
-    const before = shards.map((shard) => this.#agenda.head(queue, shard));
-    this.#claimer.forget(queue);
-    await this.#ownership.giveUp(queue);
-    const sent = performance.now();
-    const [claimed = 0] = await Promise.all([this.#store.claims.lastLate(queue), this.#readNext(queue)]);
-    this.#checkTook = performance.now() - sent;
-    const now = this.#clock.now();
-    this.#checked.set(queue, now);
-    const patience = this.#ownership.patience(queue);
-    const works = Math.abs(now - claimed) <= patience + 4 * this.#checkTook;
-    return shards.some((shard, i) => {
-      const head = this.#agenda.head(queue, shard);
-      const late = now - head;
-      if (head !== before[i] || late < patience) return false;
-      return !works || (late > LATE_AT_MOST && this.#stuck.get(keyOf(queue, shard)) !== head);
-    });
-  }
-
-  async #claimFrom(
-    queue: string,
-    shards: ReadonlySet<Part>,
-    goOn: () => boolean,
-    ahead?: number,
-  ): Promise<void> {
-    const report = emptyReport();
-    const before = new Map([...shards].map((shard) => [shard, this.#agenda.head(queue, shard)]));
-    try {
-      const left = await this.#claimer.claim(queue, shards, goOn, report, ahead);
-      if (left.length === 0) return;
-      // Their times may have changed, or nothing can be done about them.
-      await this.#readNext(queue);
-      for (const shard of left) {
-        const head = this.#agenda.head(queue, shard);
-        if (head !== before.get(shard)) continue;
-        this.#agenda.hold(queue, shard, this.#clock.now(), REST);
-        this.#stuck.set(keyOf(queue, shard), head);
-      }
-    } finally {
-      this.#report(queue, report);
-    }
-  }
-
-  /** Logs and emits the results. */
-  #report(queue: string, report: ClaimReport): void {
-    const { logger } = this.#settings;
-    for (const decided of report.decided) {
-      logger.debug(decided, decided.outcome);
-      this.#tell("decided", decided);
-    }
-    for (const { task, status } of report.refused) {
-      if (status.startsWith("ERROR")) {
-        logger.error({ queue, task, status }, "could not be enqueued");
-        this.#tell("failed", { queue, task, code: redisError(status).code });
-      } else {
-        logger.debug({ queue, task, status }, "claim refused");
-        this.#tell("refused", { queue, task, status });
-      }
     }
   }
 
