@@ -67,12 +67,8 @@ export { PARTS } from "./script/facts.js";
 export type { TaskSet } from "./sets.js";
 export { Coverage } from "./status/coverage.js";
 export { type NodeState, type NodeView, nodeView } from "./status/node-view.js";
-export {
-  type QueueStatus,
-  readStatus,
-  type StatusFacts,
-  type StatusState,
-} from "./status/status.js";
+export type { QueueStatus } from "./status/queue-reading.js";
+export { readStatus, type StatusFacts, type StatusState } from "./status/status.js";
 export { type Channel, Store, type StoreOptions } from "./store.js";
 export {
   DEFAULT_CRASH,
