@@ -21,7 +21,7 @@ export class Checks {
   readonly mayOverlap = new Set<string>();
   readonly places: Places;
   readonly freezes: FreezeWatch;
-  readonly #progress = new Progress();
+  readonly progress = new Progress();
   readonly #created = new Map<string, number>();
   readonly #fences = new Map<string, Set<number>>();
   readonly #store: Store;
@@ -41,16 +41,12 @@ export class Checks {
     const { tasks } = await this.#store.tasks.list({ queue: QUEUE }, 100);
     for (const task of tasks) {
       const { id, schedule } = task.definition;
-      if (this.#created.get(id) !== task.created) this.#progress.deleted(id);
+      if (this.#created.get(id) !== task.created) this.progress.deleted(id);
       this.#created.set(id, task.created);
-      this.#progress.check(task);
       const kept = this.#character.schedules !== undefined;
-      await checkTask(this.#store, this.#client, task, {
-        schedule: kept ? schedule : undefined,
-        mayOverlap: this.mayOverlap.has(id),
-        shadow: id === SHADE,
-        born: task.created,
-      });
+      const known = { mayOverlap: this.mayOverlap.has(id), shadow: id === SHADE, born: task.created };
+      const whole = { ...known, schedule: kept ? schedule : undefined };
+      await checkTask(this.#store, this.#client, task, whole, this.progress);
     }
     await this.#indexes(tasks);
     if (this.#character.limits) {

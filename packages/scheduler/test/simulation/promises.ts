@@ -29,13 +29,15 @@ const FINAL_SKIPS = new Set([
 /** The ledger forgets what is beyond this many entries. */
 const LEDGER_CAP = 50;
 
-/** Checks each promise about one task against run records, ledger, jobs and the task itself. */
+/** Checks each promise about one task against run records, ledger, jobs, the task itself, and what it was before. */
 export async function checkTask(
   store: Store,
   client: RedisClient,
   task: StoredTask,
   known: Known,
+  progress: Progress,
 ): Promise<void> {
+  progress.check(task);
   const { id, owner, queue } = task.definition;
   const name = { queue, owner, id };
   const [runs, ledger, stats, open] = await Promise.all([
@@ -44,6 +46,7 @@ export async function checkTask(
     store.runs.stats(name),
     store.runs.open(name),
   ]);
+  progress.ends(runs);
   decidedOnce(id, runs, ledger, task.pending);
   neverEarly(id, runs);
   if (known.shadow && runs.some(({ trigger }) => trigger === "schedule" || trigger === "catch-up"))
@@ -58,8 +61,11 @@ export async function checkTask(
   if (live.length > 1) fail(`${id}: runs beside each other: ${live.join(" ")}`);
 }
 
-/** Invariant 3. */
+/** Invariant 3, and the states of runs: final is the last one (docs/architecture/run.md). */
 export class Progress {
+  /** Runs whose jobs were retried from outside: each may be open again. */
+  readonly retried = new Set<string>();
+  readonly #ends = new Map<string, string>();
   readonly #generations = new Map<string, bigint>();
   readonly #cursors = new Map<string, number>();
 
@@ -70,6 +76,16 @@ export class Progress {
     const last = this.#cursors.get(id) ?? 0;
     if (cursor < last) fail(`${id}: the cursor went back from ${last} to ${cursor}`);
     this.#cursors.set(id, cursor);
+  }
+
+  ends(runs: readonly Run[]): void {
+    for (const { id, state, outcome, finished } of runs) {
+      const [before, end] = [this.#ends.get(id), `${state} ${outcome} ${finished}`];
+      if (before !== undefined && before !== end && !this.retried.delete(id))
+        fail(`the final run ${id} was ${before}, and is ${end}`);
+      if (state === "final") this.#ends.set(id, end);
+      else this.#ends.delete(id);
+    }
   }
 
   /** Call this when a task is deleted: a new task of the same name has its own cursor. */

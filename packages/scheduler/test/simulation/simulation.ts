@@ -320,6 +320,7 @@ class Simulation {
       jump: (ms) => this.#jump(ms),
     });
     if (what === undefined) return;
+    if (fault === "job retried") for (const run of what.split(" ")) this.#checks.progress.retried.add(run);
     this.#moves.jobless.clear();
     this.#say(fault, what);
     for (const { kind, parks } of this.#cast.all)
