@@ -5,7 +5,7 @@ import { Hono } from "hono";
 import { audit, roleAllows } from "./access.js";
 import { apiRouter } from "./api/router.js";
 import { Auth, FailureLimiter, type Tokens } from "./auth.js";
-import { Board } from "./board.js";
+import { Board } from "./bull-board.js";
 import { type Ctx, type Env, json, pathReader, type Site } from "./context.js";
 import { errorHandler, notFound, refuse } from "./errors.js";
 import { Guard } from "./guard.js";

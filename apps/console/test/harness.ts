@@ -10,7 +10,7 @@ import { emptied } from "../../../test/helpers.js";
 import { openApi } from "../src/api/openapi.js";
 import { apiRouter } from "../src/api/router.js";
 import { type AppOptions, createApp } from "../src/app.js";
-import type { Board } from "../src/board.js";
+import type { Board } from "../src/bull-board.js";
 import { consoleServer, nodeHandler } from "../src/server.js";
 import { Conformance } from "./conformance.js";
 

@@ -128,7 +128,7 @@ export function fromZod(error: z.ZodError, fallback: ErrorCode = "INVALID_TASK")
   const root = String(issue.path[0] ?? "");
   const code =
     own ?? (root === "schedule" ? "INVALID_SCHEDULE" : NAME_FIELDS.has(root) ? "INVALID_NAME" : fallback);
-  const { what, remedy } = saidOf(issue, root);
+  const { what, remedy } = messageOf(issue, root);
   const message = what.length > 500 ? `${what.slice(0, 500)}…` : what;
   return new CarillonError(code, /[.!?…]$/.test(message) ? message : `${message}.`, {
     ...(field ? { field: field.slice(0, 100) } : {}),
@@ -159,7 +159,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 const TIME_FIELDS = new Set<PropertyKey | undefined>(["at", "start", "end", "origin"]);
 
 /** The fault and its remedy. The message of an issue of our own contains both, the remedy last. */
-function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: string | undefined } {
+function messageOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: string | undefined } {
   if (issue.code === "unrecognized_keys")
     return { what: "there is no such field", remedy: remedyOf(issue, root) };
   if (issue.code === "invalid_type" && issue.message.endsWith("received undefined"))

@@ -55,7 +55,7 @@ export const EVENTS = [
 ] as const satisfies (keyof SchedulerEvents)[];
 
 /** Emits an event. Logs what a listener throws; it never reaches the caller. */
-export function tell<Event extends keyof SchedulerEvents>(
+export function emit<Event extends keyof SchedulerEvents>(
   events: EventEmitter<SchedulerEvents>,
   logger: Logger,
   event: Event,

@@ -75,7 +75,7 @@ export interface WatchdogOptions {
   readonly every?: Duration | undefined;
 }
 
-export type Settings = ReturnType<typeof settle>;
+export type Settings = ReturnType<typeof checked>;
 
 const KNOWN = [
   "connection",
@@ -96,7 +96,7 @@ const KNOWN = [
 ] as const satisfies (keyof SchedulerOptions)[];
 
 /** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION`, `INVALID_NAME` */
-export function settle(options: SchedulerOptions) {
+export function checked(options: SchedulerOptions) {
   assertOptions(options, KNOWN);
   assertConnection(options);
   assertTelemetry(options.telemetry);

@@ -4,12 +4,12 @@ import { assertEvents, settingText, stoppedError } from "@carillon/core/internal
 import { type Heartbeat, Store, type Subscription, untilRedisAnswers } from "@carillon/store";
 import { internalsOf, rememberStore } from "@carillon/store/internal";
 import { AlertWatch } from "./alerts/alert-watch.js";
-import { type Decided, EVENTS, type Reconciled, type SchedulerEvents, tell } from "./events.js";
+import { type Decided, EVENTS, emit, type Reconciled, type SchedulerEvents } from "./events.js";
 import { nodeHeartbeat } from "./heartbeat.js";
 import { Loop } from "./loop/loop.js";
 import { ServerClock } from "./loop/server-clock.js";
 import { listenForWakes } from "./loop/wake.js";
-import { type SchedulerOptions, type Settings, settle } from "./options.js";
+import { checked, type SchedulerOptions, type Settings } from "./options.js";
 import { type NotReady, notReady, type Readiness, redisNotReady } from "./readiness.js";
 import { RoundTrips } from "./round-trips.js";
 import { refusal, SafetyCheck } from "./safety-check.js";
@@ -52,7 +52,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   constructor(options: SchedulerOptions) {
     super();
     assertEvents(this as EventEmitter, EVENTS);
-    this.#settings = settle(options);
+    this.#settings = checked(options);
     this.nodeId = this.#settings.nodeId;
     this.#ownsStore = options.store === undefined;
     this.#store =
@@ -155,7 +155,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     // If it was stopped meanwhile, nothing may be opened or armed any more.
     if ((this.#state as string) === "stopped") return;
     this.#listener = listenForWakes(this.#store, {
-      heard: (queue, part, at) => this.#loop.heard(queue, part, at),
+      received: (queue, part, at) => this.#loop.received(queue, part, at),
       missed: () => this.#loop.rereadSoon(),
       failed: (error) =>
         this.#settings.logger.warn(
@@ -210,14 +210,14 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     // Each attempt to connect fails with it again.
     const known = this.#lost?.message === error.message;
     this.#lost = error;
-    tell(this, this.#settings.logger, "connection", { ready: false, message: error.message });
+    emit(this, this.#settings.logger, "connection", { ready: false, message: error.message });
     const details = { code: error.code, error: error.message };
     this.#settings.logger[known ? "debug" : "error"](details, "Redis cannot be reached");
   }
 
   #connectionBack(): void {
     this.#lost = undefined;
-    tell(this, this.#settings.logger, "connection", { ready: true });
+    emit(this, this.#settings.logger, "connection", { ready: true });
     if (this.#state !== "running") return;
     this.#settings.logger.info({}, "connected to Redis again");
     // The node is ready again without waiting for the next beat.

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nodeInfo, SILENT, sharedRedis } from "../../../test/helpers.js";
 import { AlertWatch } from "../src/alerts/alert-watch.js";
 import { Alerter } from "../src/alerts/alerter.js";
-import { settle } from "../src/options.js";
+import { checked } from "../src/options.js";
 import { LEASE } from "./claiming.js";
 
 const [QUEUE, DELIVERIES] = ["bells", "carillon-alerts"];
@@ -28,8 +28,8 @@ describe("alert rules", () => {
   });
 
   const settings = (nodeId: string) =>
-    settle({ store, nodeId, logger: SILENT, onAlert: (alert) => void heard.push(alert) });
-  const deliver = (queue = QUEUE) => new Alerter(store, settings("n1")).tell(queue, LEASE, () => true);
+    checked({ store, nodeId, logger: SILENT, onAlert: (alert) => void heard.push(alert) });
+  const deliver = (queue = QUEUE) => new Alerter(store, settings("n1")).deliver(queue, LEASE, () => true);
   async function put(id: string, more: object = {}): Promise<void> {
     const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "1h" }, ...more });
     await store.tasks.put(QUEUE, [parsed]);

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nodeInfo, SILENT, sharedRedis } from "../../../test/helpers.js";
 import { AlertWatch } from "../src/alerts/alert-watch.js";
 import { Alerter } from "../src/alerts/alerter.js";
-import { type SchedulerOptions, settle } from "../src/options.js";
+import { checked, type SchedulerOptions } from "../src/options.js";
 import { LEASE } from "./claiming.js";
 
 const QUEUE = "bells";
@@ -53,11 +53,11 @@ describe("the alerter", () => {
   const left = async () => (await store.alerts.waiting(QUEUE)).map(({ alert }) => alert.run);
   const hear = (alert: Alert) => void heard.push(alert.run as string);
   const alerter = (options: Partial<SchedulerOptions> = {}) =>
-    new Alerter(store, settle({ store, nodeId: "n1", logger: SILENT, onAlert: hear, ...options }));
+    new Alerter(store, checked({ store, nodeId: "n1", logger: SILENT, onAlert: hear, ...options }));
 
   it("delivers each alert once while two nodes deliver at once", async () => {
     await failed("t", ...runs(250));
-    const twice = [alerter(), alerter()].map((one) => one.tell(QUEUE, LEASE, ALWAYS));
+    const twice = [alerter(), alerter()].map((one) => one.deliver(QUEUE, LEASE, ALWAYS));
     expect(await Promise.all(twice)).toEqual([false, false]);
     expect(new Set(heard).size).toBe(250);
   });
@@ -70,7 +70,7 @@ describe("the alerter", () => {
       lost = true;
       throw new Error("Connection is closed.");
     };
-    await alerter().tell(QUEUE, LEASE, ALWAYS);
+    await alerter().deliver(QUEUE, LEASE, ALWAYS);
     expect(lost).toBe(true);
     expect(heard).toEqual(runs(150));
     expect(await left()).toEqual([]);
@@ -85,7 +85,7 @@ describe("the alerter", () => {
       await store.tasks.delete({ queue: QUEUE, owner: "system", id: "t" });
       await failed("u", "r3", "r4");
     };
-    await alerter({ onAlert }).tell(QUEUE, LEASE, ALWAYS);
+    await alerter({ onAlert }).deliver(QUEUE, LEASE, ALWAYS);
     expect(heard).toEqual(["r1", "r2", "r3", "r4"]);
   });
 
@@ -101,14 +101,14 @@ describe("the alerter", () => {
     ];
     await internalsOf(store).link.ask((client) => client.rpush(alerts, ...Array(30).fill(nonsense).flat()));
     await failed("t", "r1");
-    expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+    expect(await alerter().deliver(QUEUE, LEASE, ALWAYS)).toBe(false);
     expect(heard).toEqual(["r1"]);
     expect(await internalsOf(store).link.ask((client) => client.exists(alerts))).toBe(0);
   });
 
   it("delivers alerts one by one until its turn is over, and leaves the rest", async () => {
     await failed("t", ...runs(3));
-    expect(await alerter().tell(QUEUE, LEASE, () => heard.length < 2)).toBe(true);
+    expect(await alerter().deliver(QUEUE, LEASE, () => heard.length < 2)).toBe(true);
     expect(heard).toEqual(["r0", "r1"]);
     expect(await left()).toEqual(["r2"]);
   });
@@ -217,7 +217,7 @@ describe("the alerter", () => {
       },
       async release() {},
     };
-    await alerter().tell(QUEUE, lease, ALWAYS);
+    await alerter().deliver(QUEUE, lease, ALWAYS);
     expect(extended).toEqual([1]);
   });
 
@@ -229,8 +229,8 @@ describe("the alerter", () => {
       hear(alert);
       return new Promise<void>(() => {});
     };
-    const settings = settle({ store, nodeId: "n1", logger, onAlert });
-    expect(await new Alerter(store, settings, 50).tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+    const settings = checked({ store, nodeId: "n1", logger, onAlert });
+    expect(await new Alerter(store, settings, 50).deliver(QUEUE, LEASE, ALWAYS)).toBe(false);
     expect(heard).toEqual(runs(2));
     expect(said).toEqual(Array(2).fill("onAlert timed out: continuing without it"));
     expect(await left()).toEqual([]);
@@ -246,7 +246,7 @@ describe("the alerter", () => {
       return true;
     };
     const onAlert = () => new Promise<void>((resolve) => (end = resolve));
-    await alerter({ onAlert, mutexTtl: 100 }).tell(QUEUE, { ...LEASE, extend }, ALWAYS);
+    await alerter({ onAlert, mutexTtl: 100 }).deliver(QUEUE, { ...LEASE, extend }, ALWAYS);
     expect(extended).toBe(3);
   });
 
@@ -269,10 +269,10 @@ describe("the alerter", () => {
         return enqueueNow.apply(store.claims, all);
       };
       await failed("t", "r1");
-      await expect(alerter({ logger }).tell(QUEUE, LEASE, ALWAYS)).rejects.toThrow("for once");
+      await expect(alerter({ logger }).deliver(QUEUE, LEASE, ALWAYS)).rejects.toThrow("for once");
       expect(await hooks()).toBe(1);
       store.claims.enqueueNow = enqueueNow;
-      await alerter({ logger }).tell(QUEUE, LEASE, ALWAYS);
+      await alerter({ logger }).deliver(QUEUE, LEASE, ALWAYS);
       expect(await hooks()).toBe(2);
       expect(said).toEqual([]);
       // Once the deliveries are done, nothing keeps the queue of alerts registered.
@@ -290,7 +290,7 @@ describe("the alerter", () => {
         ahead = 0;
         return read;
       };
-      await alerter().tell(QUEUE, LEASE, ALWAYS);
+      await alerter().deliver(QUEUE, LEASE, ALWAYS);
       expect(await hooks()).toBe(1);
     });
 
@@ -311,7 +311,7 @@ describe("the alerter", () => {
       await internalsOf(store).link.ask((client) =>
         client.rpush(key, JSON.stringify(line), JSON.stringify(missed)),
       );
-      await alerter({ consoleUrl: "https://carillon.example.com/" }).tell(QUEUE, LEASE, ALWAYS);
+      await alerter({ consoleUrl: "https://carillon.example.com/" }).deliver(QUEUE, LEASE, ALWAYS);
       expect(() => alerter({ consoleUrl: "carillon.example.com" })).toThrow(/^consoleUrl: not an address/);
       const { tasks } = await store.tasks.list({ queue: "carillon-alerts" }, 10);
       const page = "https://carillon.example.com";
@@ -347,7 +347,7 @@ describe("the alerter", () => {
     it("logs that another node has its id", async () => {
       const warned: object[] = [];
       const logger = { ...SILENT, warn: (details: object) => void warned.push(details) };
-      const watch = new AlertWatch(store, settle({ store, nodeId: "n1", logger }));
+      const watch = new AlertWatch(store, checked({ store, nodeId: "n1", logger }));
       const now = await store.serverTime();
       const twin = { beat: now + 60_000, every: 200_000 };
       await store.registry.beat(nodeInfo("n1", { ...twin, instance: "a" }));
@@ -362,10 +362,10 @@ describe("the alerter", () => {
     it("logs alerts that no worker takes for a minute, once a minute", async () => {
       await put("t", { alerts });
       await failed("t", "r1", "r2");
-      await alerter().tell(QUEUE, LEASE, ALWAYS);
+      await alerter().deliver(QUEUE, LEASE, ALWAYS);
       const warned: object[] = [];
       const logger = { ...SILENT, warn: (details: object) => void warned.push(details) };
-      const watch = new AlertWatch(store, settle({ store, nodeId: "n1", logger }));
+      const watch = new AlertWatch(store, checked({ store, nodeId: "n1", logger }));
       const now = await store.serverTime();
       // It is the only node, so it watches.
       await store.registry.beat(nodeInfo("n1", { beat: now + 60_000, every: 200_000 }));
@@ -396,9 +396,9 @@ describe("the alerter", () => {
         store.tasks.get = get;
         throw new CarillonError("REDIS_UNAVAILABLE", "for once.");
       };
-      await expect(alerter().tell(QUEUE, LEASE, ALWAYS)).rejects.toThrow("for once");
+      await expect(alerter().deliver(QUEUE, LEASE, ALWAYS)).rejects.toThrow("for once");
       expect(await left()).toEqual(["r1", "r2"]);
-      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(await alerter().deliver(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(await hooks()).toBe(2);
     });
 
@@ -409,12 +409,12 @@ describe("the alerter", () => {
       const now = await store.serverTime();
       await failedAt(now, "t", ...runs(150));
       await failedAt(now, "u", "u1");
-      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(await alerter().deliver(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(heard).toEqual(["u1"]);
       expect(await hooks()).toBe(1);
       // Removes the version, as if this node were the newer one.
       await internalsOf(store).link.ask((client) => client.hdel(key, "v"));
-      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(await alerter().deliver(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(heard).toEqual(["u1", ...runs(150)]);
       expect(await hooks()).toBe(151);
       expect(await left()).toEqual([]);
@@ -433,7 +433,7 @@ describe("the alerter", () => {
         ...SILENT,
         error: (details: object, message: string) => void said.push({ ...details, message }),
       };
-      expect(await alerter({ logger }).tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(await alerter({ logger }).deliver(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(heard).toEqual(["r1", "r2"]);
       expect(said).toMatchObject([
         {
@@ -453,7 +453,7 @@ describe("the alerter", () => {
       );
       await failed("t", "r1");
       await failed("u", "r2");
-      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(await alerter().deliver(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(heard).toEqual(["r1", "r2"]);
       expect(await hooks()).toBe(1);
     });
@@ -467,7 +467,7 @@ describe("the alerter", () => {
       const now = await store.serverTime();
       await failedAt(now, "t", "r1");
       await failedAt(now + 7_200_000, "u", "r2");
-      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(await alerter().deliver(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(heard).toEqual(["r1", "r2"]);
     });
   });

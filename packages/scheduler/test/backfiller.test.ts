@@ -6,7 +6,7 @@ import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SILENT, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { settle } from "../src/options.js";
+import { checked } from "../src/options.js";
 import { Backfiller } from "../src/upkeep/backfiller.js";
 
 const MINUTE = 60_000;
@@ -20,7 +20,7 @@ describe("the backfiller", () => {
     bench = await Bench.open(redis.url);
     logged = [];
     const logger = { ...SILENT, error: (details: object) => void logged.push(details) };
-    backfiller = new Backfiller(bench.store, settle({ store: bench.store, nodeId: "n1", logger }));
+    backfiller = new Backfiller(bench.store, checked({ store: bench.store, nodeId: "n1", logger }));
   });
   afterEach(async () => {
     await bench.close();
@@ -166,12 +166,12 @@ describe("the backfiller", () => {
     await bench.clock.set(START + 10 * MINUTE);
     await backfill("a", "t");
     const { claims } = bench.store;
-    const { look } = claims;
-    claims.look = async () => {
+    const { read } = claims;
+    claims.read = async () => {
       throw new CarillonError("REDIS_UNAVAILABLE", "Redis cannot be reached.");
     };
     await expect(work()).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE" });
-    claims.look = look;
+    claims.read = read;
     await work();
     expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 3 });
   });

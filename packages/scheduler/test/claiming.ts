@@ -7,7 +7,7 @@ import { type ClaimReport, Committer, emptyReport } from "../src/claim/committer
 import { Decider } from "../src/claim/decider.js";
 import { Agenda } from "../src/loop/agenda.js";
 import { ServerClock } from "../src/loop/server-clock.js";
-import { type SchedulerOptions, settle } from "../src/options.js";
+import { checked, type SchedulerOptions } from "../src/options.js";
 import type { Part } from "../src/part.js";
 
 /** A mutex without competitors. */
@@ -47,7 +47,7 @@ export function claimsOn(
 ): Claims {
   const clock = new ServerClock(monotonic, Number.POSITIVE_INFINITY);
   clock.observe(START, clock.mark());
-  const settings = settle({ store, nodeId: "n1", logger: SILENT, ...options });
+  const settings = checked({ store, nodeId: "n1", logger: SILENT, ...options });
   const agenda = new Agenda();
   const decider = new Decider(store, settings);
   const committer = new Committer(store, clock, settings);

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ownRedis } from "../../../test/helpers.js";
 import { nodeHeartbeat } from "../src/heartbeat.js";
 import { ServerClock } from "../src/loop/server-clock.js";
-import { settle } from "../src/options.js";
+import { checked } from "../src/options.js";
 import { RoundTrips } from "../src/round-trips.js";
 import { SafetyCheck } from "../src/safety-check.js";
 
@@ -20,7 +20,7 @@ it("nodes that ended long ago leave the list, also if the clock of Redis went ba
   const now = await store.serverTime();
   clock.observe(now, sentAt);
   const other = nodeHeartbeat(
-    ...([store, clock, settle({ store, nodeId: "other" }), new RoundTrips()] as const),
+    ...([store, clock, checked({ store, nodeId: "other" }), new RoundTrips()] as const),
     () => undefined,
   );
   await other.start();
@@ -35,7 +35,7 @@ it("nodes that ended long ago leave the list, also if the clock of Redis went ba
   for (const [id, beat] of Object.entries(beats))
     await store.registry.beat({ ...(info as NodeInfo), id, beat });
   const heartbeat = nodeHeartbeat(
-    ...([store, clock, settle({ store, nodeId: "n1" }), new RoundTrips()] as const),
+    ...([store, clock, checked({ store, nodeId: "n1" }), new RoundTrips()] as const),
     () => "held",
   );
   await heartbeat.start();
@@ -53,7 +53,7 @@ it("two nodes with one id are on the list, and neither is missing when the other
   const now = await store.serverTime();
   const clock = new ServerClock();
   clock.observe(now, clock.mark());
-  const settings = settle({ store, nodeId: "twin" });
+  const settings = checked({ store, nodeId: "twin" });
   const [one, other] = [0, 1].map(() =>
     nodeHeartbeat(store, clock, settings, new RoundTrips(), () => undefined),
   ) as [Heartbeat, Heartbeat];
@@ -101,7 +101,7 @@ describe("a node whose Redis changes under it", () => {
     const clock = new ServerClock();
     const sentAt = clock.mark();
     clock.observe(await store.serverTime(), sentAt);
-    const settings = settle({ store, nodeId: "n1", heartbeatEvery: "5m", logger });
+    const settings = checked({ store, nodeId: "n1", heartbeatEvery: "5m", logger });
     heartbeat = nodeHeartbeat(store, clock, settings, new RoundTrips(), () => undefined);
     await heartbeat.start();
     for (let i = 0; i < 3; i++) await heartbeat.beat();

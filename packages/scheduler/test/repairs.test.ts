@@ -6,7 +6,7 @@ import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { nodeInfo, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { settle } from "../src/options.js";
+import { checked } from "../src/options.js";
 import { Repairs } from "../src/upkeep/repairs.js";
 import { claimsOn } from "./claiming.js";
 
@@ -53,7 +53,7 @@ describe("replanning", () => {
     (await bench.jobs()).map((job) => job.data.occurrence.nominal).sort((a, b) => a - b);
   const nominalIn = async (queue: string, id = "t") =>
     (await bench.store.tasks.get({ queue, owner: "system", id }))?.nominal;
-  const settings = (nodeId = "n1") => settle({ store: node.store, nodeId, logger });
+  const settings = (nodeId = "n1") => checked({ store: node.store, nodeId, logger });
 
   describe("by a claim", () => {
     /** A claimer without the rest of a node, which would report changed calendars. */
@@ -183,13 +183,13 @@ describe("replanning", () => {
       await store(["2026-01-01"]);
       const { calendars } = node.store;
       const failing = vi.spyOn(calendars, "replanStale").mockRejectedValueOnce(new Error("cut"));
-      look.look([QUEUE]);
+      look.begin([QUEUE]);
       await look.stop();
       expect(said.filter(([level]) => level === "error")).toEqual([
         ["error", "repairs failed", { code: "REDIS_ERROR", error: expect.stringContaining("cut") }],
       ]);
       expect(await bench.stored("t")).toMatchObject({ nominal: nine(1) });
-      look.look([QUEUE]);
+      look.begin([QUEUE]);
       await look.stop();
       expect(failing).toHaveBeenCalledTimes(2);
       expect(await bench.stored("t")).toMatchObject({ nominal: nine(2) });
@@ -200,8 +200,8 @@ describe("replanning", () => {
       await put();
       const look = repairs();
       const planning = vi.spyOn(node.store.calendars, "replanStale");
-      look.look([QUEUE]);
-      look.look([QUEUE]);
+      look.begin([QUEUE]);
+      look.begin([QUEUE]);
       await look.stop();
       expect(planning).toHaveBeenCalledTimes(1);
       await look.stop();

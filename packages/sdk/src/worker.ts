@@ -33,9 +33,9 @@ import { logEvent } from "./worker/event-log.js";
 import { Lacking, workerHeartbeat } from "./worker/heartbeat.js";
 import { ItemQueues } from "./worker/item-queues.js";
 import {
+  checked,
   type Settings,
   type StopOptions,
-  settle,
   WORKER_EVENTS,
   type WorkerEvents,
   type WorkerOptions,
@@ -92,7 +92,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   constructor(options: WorkerOptions) {
     super();
     assertEvents(this as EventEmitter, WORKER_EVENTS);
-    this.#settings = settle(options);
+    this.#settings = checked(options);
     this.#logger = this.#settings.logger;
     this.#closes = !options.store;
     this.#clock = seamsOf<WorkerSeams>(options).clock ?? monotonicClock;
@@ -173,7 +173,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     const cancels = new CancelListener(this.#store, this.#active, this.#logger);
     this.#ends.push(() => cancels.stop());
     const round = setInterval(() => {
-      void cancels.look();
+      void cancels.poll();
       void this.#outputs.saveAll(this.#active);
     }, ROUND).unref();
     this.#ends.push(() => clearInterval(round));

@@ -10,6 +10,7 @@ const held = (what: string, by?: string, note?: string) =>
   `${what}${by ? ` by ${by}` : ""}${note ? `: ${note}` : ""}`;
 
 export const words = {
+  by: (by: string) => `by ${by}`,
   ...taskWords,
   ...editWords,
   ...opsWords,
@@ -141,7 +142,6 @@ export const words = {
     none: {
       runs: "No run ended.",
     },
-    pausedBy: (by: string) => `by ${by}`,
     queues: "Queues",
     noQueues: "There is no queue yet: put a task.",
     places: {

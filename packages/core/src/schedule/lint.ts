@@ -60,10 +60,10 @@ export function reviewSchedule(schedule: Schedule, context: ScheduleContext = {}
   if (never !== undefined) warn("NEVER_FIRES", `This schedule never fires: ${never}`, CHECK);
   if ("any" in schedule) {
     for (const [i, member] of schedule.any.entries()) {
-      const told: Warn = (code, message, remedy) => warn(code, `any[${i}]: ${message}`, remedy);
-      if (dead[i]) told("NEVER_FIRES", `It never fires: ${whyNever([members[i]!])}`, CHECK);
-      kindOf(member).lint(member, told);
-      lintExclusions(member, [members[i]!], told);
+      const warnMember: Warn = (code, message, remedy) => warn(code, `any[${i}]: ${message}`, remedy);
+      if (dead[i]) warnMember("NEVER_FIRES", `It never fires: ${whyNever([members[i]!])}`, CHECK);
+      kindOf(member).lint(member, warnMember);
+      lintExclusions(member, [members[i]!], warnMember);
     }
   } else if (delayOf(schedule) === undefined) {
     kindOf(schedule).lint(schedule, warn);

@@ -72,11 +72,11 @@ export async function stuckDeliveries(
   if (reasons.some(({ code }) => code === "ALERTS_FAIL")) return [];
   const { deliveries } = await undelivered(scope);
   // Those that were not tried yet are a symptom of this reason.
-  const told = reasons.some(({ code }) => code === "ALERTS_UNDELIVERED");
+  const reported = reasons.some(({ code }) => code === "ALERTS_UNDELIVERED");
   const failing = deliveries.filter(
     ({ state, at, error }) =>
       (state === "failed" && now - at < UNDELIVERED.failed) ||
-      (state === "waiting" && now - at > UNDELIVERED.late && (!told || error !== undefined)),
+      (state === "waiting" && now - at > UNDELIVERED.late && (!reported || error !== undefined)),
   );
   if (failing.length === 0) return [];
   const error = failing.find(({ error }) => error !== undefined)?.error?.split("\n")[0];

@@ -142,12 +142,12 @@ async function uncovered(
   const known = reasons.flatMap(({ code, queue, type = "" }) =>
     code === "NO_WORKER" ? [`${queue} ${type}`] : [],
   );
-  const told = new Set(known);
+  const reported = new Set(known);
   return [...gaps.values()]
     .filter(({ queue, type, workers }) => {
       // One finding for a queue without any worker, whatever types it has.
       const name = `${queue} ${workers === 0 ? "" : type}`;
-      return !told.has(name) && told.add(name);
+      return !reported.has(name) && reported.add(name);
     })
     .map(
       (gap): Finding => ({

@@ -85,7 +85,7 @@ export class Alerter {
    * @param goOn called after each alert; if false, the rest waits for another visit
    * @returns whether alerts are left for this node
    */
-  async tell(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
+  async deliver(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
     const { alerts } = this.#store;
     const newer = new Set<string>();
     const now = await this.#store.serverTime();
@@ -97,7 +97,7 @@ export class Alerter {
       const delivered: Buffer[] = [];
       try {
         for (const { alert, line } of await alerts.waiting(queue, passed)) {
-          if (await this.#tellOne(alert, lease, newer, rules)) delivered.push(line);
+          if (await this.#deliverOne(alert, lease, newer, rules)) delivered.push(line);
           else passed += 1;
           if (!goOn()) break;
           if (lease.remaining < mutexTtl / 2) await lease.extend(mutexTtl);
@@ -116,7 +116,7 @@ export class Alerter {
   }
 
   /** @param newer tasks whose alerts are left to newer nodes @returns whether it was delivered */
-  async #tellOne(alert: Alert, lease: Lease, newer: Set<string>, rules: Rules): Promise<boolean> {
+  async #deliverOne(alert: Alert, lease: Lease, newer: Set<string>, rules: Rules): Promise<boolean> {
     const local = alert.task === undefined ? "" : localName(alert.task);
     if (newer.has(local)) return false;
     let task: StoredTask | undefined;
@@ -145,7 +145,7 @@ export class Alerter {
       // Alerts of a deleted task go to `onAlert` only.
       const gone = alert.task !== undefined && !task;
       const to = gone ? [] : destinationsOf(alert, task?.definition, rules.defaults);
-      await this.#deliver(alert, task?.definition.type, to, rules.now);
+      await this.#send(alert, task?.definition.type, to, rules.now);
       this.#record(alert, { to: to.map(shownTarget) });
     } catch (error) {
       if (failsForAll(error)) throw error;
@@ -173,7 +173,7 @@ export class Alerter {
     clearInterval(keep);
   }
 
-  async #deliver(
+  async #send(
     alert: Alert,
     type: string | undefined,
     to: readonly RoutedDestination[],

@@ -56,7 +56,7 @@ export class Committer {
     this.#clock.observe(answer.now, sentAt);
     for (const result of answer.results) {
       const { item, status } = result;
-      if (status === "OK" || status === "DONE") tell(report.decided, queue, result, answer.now);
+      if (status === "OK" || status === "DONE") addDecided(report.decided, queue, result, answer.now);
       // Not due yet by the clock of Redis: sent again a little later.
       else if (status !== "EARLY") report.refused.push({ task: item.entry.local, status });
     }
@@ -64,7 +64,7 @@ export class Committer {
   }
 }
 
-function tell(decided: Decided[], queue: string, { item, run }: ClaimResult, at: number): void {
+function addDecided(decided: Decided[], queue: string, { item, run }: ClaimResult, at: number): void {
   const { entry, decision } = item;
   const task = entry.local;
   for (const { reason, to } of decision.skipped)

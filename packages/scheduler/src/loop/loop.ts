@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import { failsForAll, type Lease, PARTS, redisError, type Store } from "@carillon/store";
 import { Alerter } from "../alerts/alerter.js";
-import { type SchedulerEvents, tell } from "../events.js";
+import { emit, type SchedulerEvents } from "../events.js";
 import type { Settings } from "../options.js";
 import { type Appointment, isShard, type Part } from "../part.js";
 import { Backfiller } from "../upkeep/backfiller.js";
@@ -46,7 +46,7 @@ export class Loop {
   #waking = false;
   #failures = 0;
   #retryAt = 0;
-  #saidHolding = false;
+  #reportedHolding = false;
   #complainAt = 0;
 
   constructor(store: Store, clock: ServerClock, settings: Settings, events: EventEmitter<SchedulerEvents>) {
@@ -62,7 +62,7 @@ export class Loop {
       agenda: this.#agenda,
       learn: (took) => this.#slots.learn(took),
       readNext: (queue) => this.#readNext(queue),
-      tell: (event, ...about) => this.#tell(event, ...about),
+      emit: (event, ...about) => this.#emit(event, ...about),
     });
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);
@@ -71,7 +71,7 @@ export class Loop {
     this.#reader = new Reader(store, clock, settings, this.#agenda, this.#repairs, {
       news: () => this.#wakeUpSoon(),
       lost: (error) => this.#fail(error),
-      unreadable: (queue, code) => this.#tell("failed", { queue, code }),
+      unreadable: (queue, code) => this.#emit("failed", { queue, code }),
     });
   }
 
@@ -89,7 +89,7 @@ export class Loop {
     await this.#repairs.stop();
   }
 
-  heard(queue: string, part: string, at: number): void {
+  received(queue: string, part: string, at: number): void {
     this.#agenda.nearer(queue, part, at);
     if (this.#comesFirst({ queue, part })) this.#arm();
   }
@@ -142,10 +142,10 @@ export class Loop {
     if (!this.#running) return;
     // News must not make it call a failing Redis more often.
     if (performance.now() >= this.#retryAt) {
-      this.#reader.look();
+      this.#reader.read();
       this.#beginWork();
     }
-    this.#sayHolding();
+    this.#reportHolding();
     this.#arm();
   }
 
@@ -171,7 +171,7 @@ export class Loop {
       else await this.#workOn(queue, part, goOn);
     } catch (error) {
       const { code, message } = redisError(error);
-      if (isShard(part)) this.#tell("failed", { queue, code });
+      if (isShard(part)) this.#emit("failed", { queue, code });
       if (!this.#store.ready) return this.#fail(error);
       // Try each shard separately, to find the one that fails.
       if (parts.length > 1) return this.#round.apart(queue);
@@ -209,15 +209,15 @@ export class Loop {
   }
 
   /** Logs it once for each jump of the clock. */
-  #sayHolding(): void {
+  #reportHolding(): void {
     const { holding, confirmIn } = this.#clock;
-    if (holding && !this.#saidHolding) {
+    if (holding && !this.#reportedHolding) {
       this.#settings.logger.error(
         { confirmIn },
         "the Redis clock jumped forward; claims are held until a second read agrees",
       );
     }
-    this.#saidHolding = holding;
+    this.#reportedHolding = holding;
   }
 
   /** Works on a part that is due, and is not a shard. */
@@ -255,7 +255,7 @@ export class Loop {
       case PARTS.runs:
         return this.#reconcile(queue, goOn);
       case PARTS.alerts:
-        return !(await this.#alerter.tell(queue, lease, goOn));
+        return !(await this.#alerter.deliver(queue, lease, goOn));
       case PARTS.backfills:
         return this.#backfiller.work(queue, goOn);
       case PARTS.expected:
@@ -271,19 +271,19 @@ export class Loop {
     const { seen, more } = await this.#reconciler.reconcile(queue, goOn);
     for (const one of seen) {
       this.#settings.logger.debug(one, "reconciled");
-      this.#tell("reconciled", one);
+      this.#emit("reconciled", one);
     }
     return !more;
   }
 
   /** Another node has the mutex. */
   #lost(queue: string, part: string): void {
-    this.#tell("lost", { queue, part });
+    this.#emit("lost", { queue, part });
     this.#agenda.hold(queue, part, this.#clock.now(), TRY_AGAIN);
   }
 
-  #tell<Event extends keyof SchedulerEvents>(event: Event, ...about: SchedulerEvents[Event]): void {
-    tell(this.#events, this.#settings.logger, event, ...about);
+  #emit<Event extends keyof SchedulerEvents>(event: Event, ...about: SchedulerEvents[Event]): void {
+    emit(this.#events, this.#settings.logger, event, ...about);
   }
 
   #arm(): void {

@@ -47,7 +47,7 @@ export class Reader {
     this.#events = events;
   }
 
-  /** The next `look` reads everything again, including queues that could not be read. */
+  /** The next `read` reads everything again, including queues that could not be read. */
   rereadSoon(): void {
     this.#rereadAt = 0;
     this.#troubled.clear();
@@ -59,7 +59,7 @@ export class Reader {
   }
 
   /** Begins all reads whose time has come. */
-  look(): void {
+  read(): void {
     if (!this.#rereading && performance.now() >= this.#rereadAt) this.#begin(this.#reread());
     for (const queue of take(this.#troubled)) {
       this.#troubled.set(queue, Number.POSITIVE_INFINITY);
@@ -107,7 +107,7 @@ export class Reader {
       const [, queues] = await Promise.all([this.readClock(), this.#store.registry.queues()]);
       this.#failures = 0;
       this.#agenda.keepOnly(queues, mark);
-      this.#repairs.look(queues);
+      this.#repairs.begin(queues);
       for (const queue of this.#troubled.keys()) if (!queues.includes(queue)) this.#troubled.delete(queue);
       await this.#readNext(queues.filter((queue) => !this.#troubled.has(queue)));
     } catch (error) {

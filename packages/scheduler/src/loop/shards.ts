@@ -21,7 +21,7 @@ interface Around {
   readonly agenda: Agenda;
   readonly learn: (took: number) => void;
   readonly readNext: (queue: string) => Promise<void>;
-  readonly tell: <Event extends keyof SchedulerEvents>(
+  readonly emit: <Event extends keyof SchedulerEvents>(
     event: Event,
     ...about: SchedulerEvents[Event]
   ) => void;
@@ -81,7 +81,7 @@ export class Shards {
     } else if (!(await this.#isIdle(queue, shards))) return;
     if (await (isMine ? this.#ownership.hold(queue) : this.#ownership.takeOver(queue)))
       return this.#claimFrom(queue, new Set(shards), goOn);
-    for (const part of shards) this.#loop.tell("lost", { queue, part });
+    for (const part of shards) this.#loop.emit("lost", { queue, part });
     this.#checked.set(queue, this.#clock.now());
   }
 
@@ -90,7 +90,7 @@ export class Shards {
     if (shards.length === 0) return;
     try {
       if (await this.#ownership.hold(queue)) await this.#claimFrom(queue, new Set(shards), () => true, 0);
-      else for (const part of shards) this.#loop.tell("lost", { queue, part });
+      else for (const part of shards) this.#loop.emit("lost", { queue, part });
     } finally {
       await this.#ownership.giveUp(queue);
     }
@@ -145,15 +145,15 @@ export class Shards {
     const { logger } = this.#settings;
     for (const decided of report.decided) {
       logger.debug(decided, decided.outcome);
-      this.#loop.tell("decided", decided);
+      this.#loop.emit("decided", decided);
     }
     for (const { task, status } of report.refused) {
       if (status.startsWith("ERROR")) {
         logger.error({ queue, task, status }, "could not be enqueued");
-        this.#loop.tell("failed", { queue, task, code: redisError(status).code });
+        this.#loop.emit("failed", { queue, task, code: redisError(status).code });
       } else {
         logger.debug({ queue, task, status }, "claim refused");
-        this.#loop.tell("refused", { queue, task, status });
+        this.#loop.emit("refused", { queue, task, status });
       }
     }
   }

@@ -71,16 +71,16 @@ export class Backfiller {
   async #step(backfill: Backfill): Promise<number | undefined> {
     const { task: name, id, at, every, taskCreated } = backfill;
     const { backfills, calendars, claims } = this.#store;
-    const look = await claims.look(name);
-    const created = typeof look === "string" ? undefined : look.entry.task.created;
+    const read = await claims.read(name);
+    const created = typeof read === "string" ? undefined : read.entry.task.created;
     // The task was deleted, and may have been put again since: its backfill is deleted too.
-    if (look === "gone" || (created !== undefined && created !== (taskCreated ?? created))) {
+    if (read === "gone" || (created !== undefined && created !== (taskCreated ?? created))) {
       await backfills.drop(name.queue, id);
       return undefined;
     }
     // Left to newer nodes.
-    if (look === "foreign") return PUT_OFF;
-    const { now, entry } = look;
+    if (read === "foreign") return PUT_OFF;
+    const { now, entry } = read;
     if (entry.task.calendarRevision > calendars.revision) await calendars.refresh();
     const overlap = backfill.overlap ?? entry.task.definition.overlap;
     const task = dueTask(entry, calendars.schedules);

@@ -23,7 +23,7 @@ export class Repairs {
   }
 
   /** Begins a check in the background, unless one is in progress. */
-  look(queues: readonly string[]): void {
+  begin(queues: readonly string[]): void {
     this.#working ??= this.check(queues)
       .catch((error: unknown) => {
         const { code, message } = redisError(error);

@@ -10,7 +10,7 @@ export class Zones {
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #tzdata: string | undefined;
-  #saidMixed = "";
+  #reportedMixed = "";
 
   /** @param tzdata version of the time zone data, `2026a` */
   constructor(store: Store, settings: Settings, tzdata: string | undefined) {
@@ -63,13 +63,13 @@ export class Zones {
 
   #warn(others: readonly NodeInfo[], own: string): void {
     const versions = [...new Set([own, ...others.map(({ tzdata }) => tzdata)])].sort();
-    const said = versions.join(" ");
-    if (versions.length > 1 && said !== this.#saidMixed) {
+    const mixed = versions.join(" ");
+    if (versions.length > 1 && mixed !== this.#reportedMixed) {
       this.#settings.logger.warn(
         { tzdata: versions, own },
         "nodes have different time zone data: run the same Node.js version everywhere",
       );
     }
-    this.#saidMixed = said;
+    this.#reportedMixed = mixed;
   }
 }

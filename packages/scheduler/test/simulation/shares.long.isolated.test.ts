@@ -295,7 +295,7 @@ describe("shards of a queue between two nodes", () => {
     await until(AT - 5_000);
     await put();
     for (const node of nodes) node.mail.length = 0;
-    vi.spyOn(Reader.prototype, "look").mockReturnValue();
+    vi.spyOn(Reader.prototype, "read").mockReturnValue();
     vi.spyOn(Reader.prototype, "nextAt", "get").mockReturnValue(Number.POSITIVE_INFINITY);
     await until(AT + 61_000);
     expect(enqueued.flat()).toEqual([]);

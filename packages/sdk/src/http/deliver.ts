@@ -8,7 +8,7 @@ import { type Answer, type Delivery, PURPOSE } from "../serve/delivery.js";
 import { assertTaskType, defineTask, type TaskContract, type TaskType } from "../task-type.js";
 import { HttpError } from "./errors.js";
 import { MAX_RESPONSE_BYTES } from "./limits.js";
-import { type HttpRequestOptions, settleSigned } from "./options.js";
+import { checkedSigned, type HttpRequestOptions } from "./options.js";
 import { httpUrl } from "./payload.js";
 import { signWith } from "./signature.js";
 import { SIGNATURE_HEADER } from "./signature-parts.js";
@@ -46,7 +46,7 @@ export function deliver<Schema extends StandardSchemaV1>(
 ): TaskType<Stored<Schema>> {
   assertTaskType(contract, "contract");
   const target = checkedUrl(url);
-  const settings = settleSigned({
+  const settings = checkedSigned({
     timeout: "5m",
     maxResponseBytes: MAX_RESPONSE_BYTES,
     ...options,

@@ -34,11 +34,12 @@ export function headersFault(headers: Readonly<Record<string, unknown>>): string
   for (const name of names) {
     const value = headers[name];
     const lower = name.toLowerCase();
-    const said = quote(name, 40);
-    if (!NAME.test(name) || lower === "__proto__") return `${said} is not a header name`;
-    if (REFUSED.has(lower) || REFUSED_PREFIX.test(lower)) return `${said} is not for a task to set`;
-    if (seen.has(lower)) return `${said} is given twice`;
-    if (typeof value !== "string" || !VALUE.test(value)) return `the value of ${said} is not printable ASCII`;
+    const quoted = quote(name, 40);
+    if (!NAME.test(name) || lower === "__proto__") return `${quoted} is not a header name`;
+    if (REFUSED.has(lower) || REFUSED_PREFIX.test(lower)) return `${quoted} is not for a task to set`;
+    if (seen.has(lower)) return `${quoted} is given twice`;
+    if (typeof value !== "string" || !VALUE.test(value))
+      return `the value of ${quoted} is not printable ASCII`;
     seen.add(lower);
     length += name.length + value.length;
   }

@@ -60,7 +60,7 @@ const KNOWN: Readonly<Record<keyof HttpRequestOptions, true>> = {
 };
 
 /** The options, checked, with their defaults. @throws `INVALID_OPTION` */
-export function settle(options: HttpRequestOptions): HttpSettings {
+export function checked(options: HttpRequestOptions): HttpSettings {
   assertOptions(options, Object.keys(KNOWN) as (keyof HttpRequestOptions)[]);
   const {
     maxResponseBytes = DEFAULT_RESPONSE_BYTES,
@@ -97,8 +97,8 @@ export function settle(options: HttpRequestOptions): HttpSettings {
 }
 
 /** The same, for requests that are worthless without a signature. @throws `INVALID_OPTION` also if no signing key is given */
-export function settleSigned(options: HttpRequestOptions): HttpSettings {
-  if (Object.hasOwn(options, "signingKey")) return settle(options);
+export function checkedSigned(options: HttpRequestOptions): HttpSettings {
+  if (Object.hasOwn(options, "signingKey")) return checked(options);
   throw invalid(
     "signingKey",
     "missing.",

@@ -4,7 +4,7 @@ import { PermanentError } from "../permanent-error.js";
 import { defineTask, type TaskType } from "../task-type.js";
 import { traceparentOf } from "../telemetry.js";
 import { HttpError } from "./errors.js";
-import { type HttpRequestOptions, type HttpSettings, settle } from "./options.js";
+import { checked, type HttpRequestOptions, type HttpSettings } from "./options.js";
 import {
   boundedTimeout,
   HTTP_TYPE,
@@ -27,7 +27,7 @@ import { matchesStatus } from "./status.js";
  * @throws `INVALID_OPTION`, `INVALID_NAME` (the queue)
  */
 export function httpRequest(options: HttpRequestOptions = {}): TaskType<HttpPayloadSchema> {
-  const settings = settle(options);
+  const settings = checked(options);
   return defineTask(HTTP_TYPE, {
     queue: settings.queue,
     payload: httpPayloadSchema,

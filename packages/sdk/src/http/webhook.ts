@@ -2,7 +2,7 @@ import { ALERTS_QUEUE } from "@carillon/core";
 import { CARRIERS, messagesOf, readDelivery } from "@carillon/core/internal";
 import { z } from "zod";
 import { defineTask, type TaskType } from "../task-type.js";
-import { type HttpRequestOptions, settleSigned } from "./options.js";
+import { checkedSigned, type HttpRequestOptions } from "./options.js";
 import { Receivers } from "./receivers.js";
 import { perform } from "./task.js";
 
@@ -31,7 +31,7 @@ const TIMEOUT = "10s";
  * @throws `INVALID_OPTION` also if no signing key is given
  */
 export function alertWebhook(options: Omit<HttpRequestOptions, "queue">): TaskType<typeof deliverySchema> {
-  const settings = settleSigned({ timeout: TIMEOUT, ...options });
+  const settings = checkedSigned({ timeout: TIMEOUT, ...options });
   const receivers = new Receivers();
   return defineTask(CARRIERS.http.type, {
     queue: ALERTS_QUEUE,

@@ -1,7 +1,7 @@
 import { type Logger, redisError, type Store, type Subscription } from "@carillon/store";
 import type { ActiveJobs } from "./active.js";
 
-/** Receives the cancels of runs. Messages may be lost, so `look` polls for the runs in progress. */
+/** Receives the cancels of runs. Messages may be lost, so `poll` also reads the runs in progress. */
 export class CancelListener {
   readonly #store: Store;
   readonly #active: ActiveJobs;
@@ -13,19 +13,19 @@ export class CancelListener {
     this.#store = store;
     this.#active = active;
     this.#logger = logger;
-    active.onMissed = () => void this.look();
+    active.onMissed = () => void this.poll();
     this.#subscription = store.listen("cancel", {
       message(text) {
         const [queue, run] = text.split(" ");
         if (queue && run) active.cancel(queue, run);
       },
-      standing: () => void this.look(),
+      standing: () => void this.poll(),
       failed: ({ code }) => logger.warn({ code }, "cancel messages are unavailable, polling instead"),
     });
   }
 
   /** Polls Redis for cancels of the runs in progress; never rejects. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     for (const [queue, runs] of this.#active.runs()) {
       try {
         const asked = await this.#store.runs.cancelRequests(queue, runs);

@@ -29,8 +29,8 @@ export async function fanOut(attempt: RunAttempt, type: AnyFanOutType, started: 
   if (total !== undefined) return sumUp(attempt, total);
   const ended = await attempt.box.run(started, () => generate(attempt, type, started));
   if (ended.how !== "returned") return attempt.conclude(ended);
-  const { told } = attempt.box;
-  if (told.has("cancelled") || told.has("lost"))
+  const { received } = attempt.box;
+  if (received.has("cancelled") || received.has("lost"))
     return attempt.conclude({ how: "returned", value: undefined });
   try {
     return await spread(attempt, type, started, ended.value);
@@ -221,7 +221,7 @@ export async function endItems(attempt: RunAttempt, end: JobEnd): Promise<JobEnd
   const { job } = attempt.taken;
   const { items, ...data } = job.data;
   const over = end.end === "complete" || (end.end === "fail" && attempt.endsRun(end.error));
-  if (!items || !over || attempt.box.told.has("lost")) return end;
+  if (!items || !over || attempt.box.received.has("lost")) return end;
   if (end.end === "complete") {
     // The remaining items do nothing, because the run is final.
     if ((await countItems(job)).left > 0) return { end: "await items" };

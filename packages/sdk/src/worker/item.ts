@@ -77,7 +77,7 @@ async function inTurn(
 ): Promise<JobEnd> {
   if (semaphore && !(await parts.clock.idle(semaphore.enter()))) return { end: "hand back" };
   try {
-    return toldBefore(active.box) ?? (await start(parts, taken, active, item));
+    return receivedBefore(active.box) ?? (await start(parts, taken, active, item));
   } finally {
     semaphore?.leave();
   }
@@ -130,13 +130,13 @@ async function recordEnd(
   { job }: Taken<ItemData>,
   taken: TakenItem,
   end: JobEnd,
-  { told }: TimeBox,
+  { received }: TimeBox,
 ): Promise<boolean> {
   const { item } = job.data;
   const over = end.end === "complete" || (end.end === "fail" && endsItem(job, end.error));
   const ended = end.end === "complete" ? "completed" : "failed";
   const left = end === LEFT;
-  const status = !over ? "waiting" : left || told.has("cancelled") ? "cancelled" : ended;
+  const status = !over ? "waiting" : left || received.has("cancelled") ? "cancelled" : ended;
   const details = {
     ...(end.end === "complete" ? { result: cutJson(end.value, LONGEST_KEPT) } : {}),
     ...(end.end === "fail" ? { error: errorText(end.error).slice(0, LONGEST_ERROR) } : {}),
@@ -161,10 +161,10 @@ function endsItem({ attemptsMade, opts }: Taken<ItemData>["job"], error: Error):
 }
 
 /** End of the job if a lock loss, cancel or stop arrived while the item waited for a place. */
-function toldBefore({ told }: TimeBox): JobEnd | undefined {
-  if (told.has("lost")) return { end: "fail", error: new LockLostError() };
-  if (told.has("cancelled")) return { end: "complete", value: undefined };
-  return told.has("stopping") ? { end: "hand back" } : undefined;
+function receivedBefore({ received }: TimeBox): JobEnd | undefined {
+  if (received.has("lost")) return { end: "fail", error: new LockLostError() };
+  if (received.has("cancelled")) return { end: "complete", value: undefined };
+  return received.has("stopping") ? { end: "hand back" } : undefined;
 }
 
 async function perform(
@@ -195,7 +195,12 @@ async function perform(
     return cutJson(resultJson(value ?? undefined), LONGEST_RESULT);
   });
   const end = verdictOf(ended, box, false).job;
-  if (box.told.has("timed-out") && end.end === "fail" && !isPermanent(end.error) && !box.told.has("lost"))
+  if (
+    box.received.has("timed-out") &&
+    end.end === "fail" &&
+    !isPermanent(end.error) &&
+    !box.received.has("lost")
+  )
     return LEFT;
   // An item that waits for its next attempt must not hold its run beyond the limit.
   shortenBackoff(job, box.timeLeft());

@@ -125,10 +125,10 @@ const KNOWN = [
   "logger",
 ] as const satisfies (keyof WorkerOptions)[];
 
-export type Settings = ReturnType<typeof settle>;
+export type Settings = ReturnType<typeof checked>;
 
 /** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION` */
-export function settle(options: WorkerOptions) {
+export function checked(options: WorkerOptions) {
   assertOptions(options, KNOWN);
   const { types, queues = [], middleware = [], telemetry } = options;
   assertList(types, "types", "Give the task types to run.");

@@ -103,7 +103,7 @@ export class RunAttempt {
       try {
         return await this.parts.store.runs.start(this.name, this.#about.run, by);
       } catch (error) {
-        if (this.box.told.has("lost")) throw error;
+        if (this.box.received.has("lost")) throw error;
         if (this.parts.stopping()) return undefined;
         const details = { run: this.#about.run, code: redisError(error).code, tries };
         this.parts.logger.error(details, "the start could not be recorded");
@@ -239,7 +239,7 @@ export class RunAttempt {
       } catch (failure) {
         const details = { ...this.#about, code: redisError(failure).code, tries };
         logger.error(details, "the run's end could not be recorded");
-        const over = tries === TRIES || stopping() || this.box.told.has("lost");
+        const over = tries === TRIES || stopping() || this.box.received.has("lost");
         if (over || !failsForAll(failure)) return undefined;
         await pauseAfter(tries);
       } finally {

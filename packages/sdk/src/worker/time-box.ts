@@ -2,7 +2,7 @@ import type { WorkerClock } from "./clock.js";
 import { CancelledError, LockLostError, StoppingError, StuckError, TimeLimitError } from "./errors.js";
 
 /** Reason for aborting an attempt. */
-export type Told = "timed-out" | "cancelled" | "lost" | "stopping";
+export type Interrupt = "timed-out" | "cancelled" | "lost" | "stopping";
 
 /** The end of an attempt's code. */
 export type Ended<T> =
@@ -20,13 +20,13 @@ export interface Bounds {
   readonly grace: number;
 }
 
-const NOTHING: ReadonlySet<Told> = new Set();
+const NOTHING: ReadonlySet<Interrupt> = new Set();
 
 /** The bounds of one attempt: its signal, the stop reasons it received, and its forced end. */
 export class TimeBox {
   readonly #clock: WorkerClock;
   // Created on demand, because most attempts have no limit and receive no stop reason.
-  #told: Set<Told> | undefined;
+  #received: Set<Interrupt> | undefined;
   #controller: AbortController | undefined;
   #timers: (() => void)[] | undefined;
   readonly #onTerminating: () => void;
@@ -41,8 +41,8 @@ export class TimeBox {
     this.#onTerminating = onTerminating;
   }
 
-  get told(): ReadonlySet<Told> {
-    return this.#told ?? NOTHING;
+  get received(): ReadonlySet<Interrupt> {
+    return this.#received ?? NOTHING;
   }
 
   get signal(): AbortSignal {
@@ -61,17 +61,17 @@ export class TimeBox {
   }
 
   cancel(): void {
-    this.#tell("cancelled", new CancelledError());
+    this.#receive("cancelled", new CancelledError());
     this.#beginGrace(this.#onTerminating);
   }
 
   lose(): void {
-    this.#tell("lost", new LockLostError());
+    this.#receive("lost", new LockLostError());
     this.#beginGrace();
   }
 
   stop(): void {
-    this.#tell("stopping", new StoppingError());
+    this.#receive("stopping", new StoppingError());
   }
 
   /** Does the work within these bounds; never rejects. Its result after a hard end is ignored. */
@@ -92,8 +92,8 @@ export class TimeBox {
         this.#later(left, () => this.#timeOut(limit));
       }
       // A cancel or a loss may have come before the work began.
-      if (this.told.has("cancelled")) this.#beginGrace(this.#onTerminating);
-      if (this.told.has("lost")) this.#beginGrace();
+      if (this.received.has("cancelled")) this.#beginGrace(this.#onTerminating);
+      if (this.received.has("lost")) this.#beginGrace();
       work().then(
         (value) => end({ how: "returned", value }),
         (error: unknown) => end({ how: "threw", error }),
@@ -102,13 +102,13 @@ export class TimeBox {
   }
 
   #timeOut(limit: number): void {
-    this.#tell("timed-out", new TimeLimitError(limit));
+    this.#receive("timed-out", new TimeLimitError(limit));
     this.#beginGrace(this.#onTerminating);
   }
 
-  #tell(what: Told, reason: Error): void {
-    this.#told ??= new Set();
-    this.#told.add(what);
+  #receive(what: Interrupt, reason: Error): void {
+    this.#received ??= new Set();
+    this.#received.add(what);
     this.#controller ??= new AbortController();
     this.#controller.abort(reason);
   }

@@ -35,21 +35,21 @@ export interface Verdict {
  */
 export function verdictOf(
   ended: Ended<Json | undefined | Ending>,
-  box: Pick<TimeBox, "told" | "signal">,
+  box: Pick<TimeBox, "received" | "signal">,
   last: boolean,
 ): Verdict {
-  const { told } = box;
-  if (told.has("lost")) {
+  const { received } = box;
+  if (received.has("lost")) {
     // The worker that has the job now settles the run.
     return { run: undefined, job: { end: "fail", error: new LockLostError() } };
   }
-  if (told.has("cancelled")) return cancelled(ended);
-  if (ended.how === "returned") return returned(ended.value, told.has("timed-out"));
+  if (received.has("cancelled")) return cancelled(ended);
+  if (ended.how === "returned") return returned(ended.value, received.has("timed-out"));
   const error = asError(ended.error);
-  const timedOut = told.has("timed-out");
+  const timedOut = received.has("timed-out");
   const permanent = isPermanent(error);
   const final = last || permanent;
-  if (told.has("stopping") && !timedOut && !permanent)
+  if (received.has("stopping") && !timedOut && !permanent)
     return { run: { outcome: undefined }, job: { end: "hand back" } };
   const outcome = timedOut ? "timed-out" : "failed";
   const late = timedOut && ended.how === "threw" ? box.signal.reason : error;

@@ -4,7 +4,7 @@ import { Worker } from "bullmq";
 import { describe, expect, it } from "vitest";
 import { Ending } from "../../src/worker/ending.js";
 import { isPermanent, StuckError, TimeLimitError } from "../../src/worker/errors.js";
-import type { Ended, Told } from "../../src/worker/time-box.js";
+import type { Ended, Interrupt } from "../../src/worker/time-box.js";
 import { verdictOf } from "../../src/worker/verdict.js";
 
 await loadBull();
@@ -15,16 +15,16 @@ const returned = (value?: Json | Ending): Ended<Json | undefined | Ending> => ({
 const threw = (thrown: unknown): Ended<never> => ({ how: "threw", error: thrown });
 const stuck: Ended<never> = { how: "stuck", error: new StuckError(limit, 10_000) };
 
-function verdict(ended: Ended<Json | undefined | Ending>, told: Told[] = [], last = true) {
+function verdict(ended: Ended<Json | undefined | Ending>, received: Interrupt[] = [], last = true) {
   const signal = AbortSignal.abort(limit);
-  const { run, job } = verdictOf(ended, { told: new Set(told), signal }, last);
+  const { run, job } = verdictOf(ended, { received: new Set(received), signal }, last);
   return { outcome: run && (run.outcome ?? "retrying"), result: run?.result, text: run?.error, job };
 }
 
 describe("the verdict on an attempt", () => {
   const partial = new Ending("partial", { upTo: 7 });
   const nothing = new Ending("nothing-to-do", undefined);
-  it.each<[string, Ended<Json | undefined | Ending>, Told[], boolean, string | undefined, string]>([
+  it.each<[string, Ended<Json | undefined | Ending>, Interrupt[], boolean, string | undefined, string]>([
     ["returned", returned(), [], true, "succeeded", "complete"],
     ["returned partial()", returned(partial), [], true, "partial", "complete"],
     ["returned nothingToDo()", returned(nothing), [], true, "nothing-to-do", "complete"],
@@ -46,8 +46,8 @@ describe("the verdict on an attempt", () => {
     ["threw, stopping", threw(error), ["stopping"], true, "retrying", "hand back"],
     ["threw for good, stopping", threw(new PermanentError("no")), ["stopping"], true, "failed", "fail"],
     ["threw, stopping and out of time", threw(limit), ["stopping", "timed-out"], true, "timed-out", "fail"],
-  ])("%s", (_name, ended, told, last, outcome, job) => {
-    expect(verdict(ended, told, last)).toMatchObject({ outcome, job: { end: job } });
+  ])("%s", (_name, ended, received, last, outcome, job) => {
+    expect(verdict(ended, received, last)).toMatchObject({ outcome, job: { end: job } });
   });
 
   it("keeps a result, also with partial()", () => {

@@ -27,7 +27,7 @@ export const CANCEL_OPEN = script("cancel-open", {
   keys: ["open", "runs", "next"],
   args: ["by", "opened", "passed"],
   uses: [NEXT, CANCEL],
-  answer: answers<[looked: number, changed: number, open: number]>(),
+  answer: answers<[checked: number, changed: number, open: number]>(),
 });
 
 export const ENQUEUE_NEW = script("enqueue-new", {

@@ -216,15 +216,15 @@ export class ClaimRepository extends DueReads {
     const keys = this.#keys.queue(queue);
     let [passed, changed, before] = [0, 0, 0];
     for (;;) {
-      const [looked, cancelled, open] = await this.#scripts.run(
+      const [checked, cancelled, open] = await this.#scripts.run(
         CANCEL_OPEN,
         { ...keys, open: keys.open(local) },
         { by: node, opened: by, passed },
       );
       if (passed === 0) before = open;
-      passed += looked;
+      passed += checked;
       changed += cancelled;
-      if (looked > 0) continue;
+      if (checked > 0) continue;
       // Runs that ended meanwhile have moved others into the part already passed.
       if (changed === 0 && open === before) return;
       [passed, changed] = [0, 0];
@@ -380,7 +380,7 @@ export class ClaimRepository extends DueReads {
   }
 
   /** A task as it is now, with the runs in its way. `gone`: it does not exist; `foreign`: a newer version wrote it. */
-  async look(name: TaskName): Promise<{ now: number; entry: ClaimItem["entry"] } | "gone" | "foreign"> {
+  async read(name: TaskName): Promise<{ now: number; entry: ClaimItem["entry"] } | "gone" | "foreign"> {
     const { now, entry } = await this.#read(name);
     const { task } = entry;
     if (!task) return "gone";

@@ -190,7 +190,7 @@ export function commitItem(
     asOf: now,
     held,
     guarded,
-    checkAt: writes.lookAt,
+    checkAt: writes.checkAt,
     cursor,
     nextNominal: nominal,
     fired,

@@ -52,7 +52,7 @@ export interface Writes {
   /** The schedule's next time depends on the end of this run. */
   readonly waits: boolean;
   /** Undefined: no check until an event asks for one. */
-  readonly lookAt: number | undefined;
+  readonly checkAt: number | undefined;
   /** The open run that pending occurrences wait for. If it has ended, the commit is STALE: nothing else would wake them. */
   readonly awaited: string | undefined;
 }
@@ -100,7 +100,7 @@ function checkOf(
   due: number | undefined,
   now: number,
   run: string | undefined,
-): Pick<Writes, "lookAt" | "awaited"> {
+): Pick<Writes, "checkAt" | "awaited"> {
   const held = pending.some((one) => readyAt(one) <= now);
   const times = pending.map(readyAt).filter((at) => at > now);
   if (due !== undefined && !(frozen && due <= now)) times.push(due);
@@ -111,7 +111,7 @@ function checkOf(
   if (free && running?.open === false) times.push(now + FACTS.waitedFor);
   const rests = task.state === "paused" || task.moving !== undefined || times.length === 0;
   return {
-    lookAt: rests ? undefined : Math.min(...times),
+    checkAt: rests ? undefined : Math.min(...times),
     awaited: free && running?.open ? running.run : undefined,
   };
 }

@@ -40,7 +40,7 @@ const UNAVAILABLE =
   /ECONN|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EPIPE|EAI_AGAIN|Connection is closed|Socket timeout|Stream isn't writeable|Command timed out|max retries|sentinels are unreachable|Too many Cluster redirections|None of startup nodes|Failed to refresh slots|CLUSTERDOWN|LOADING|MASTERDOWN|TRYAGAIN|Cluster isn't ready|connect/i;
 
 interface Known {
-  readonly said: RegExp;
+  readonly pattern: RegExp;
   /** Default: `REDIS_UNAVAILABLE`. */
   readonly code?: ErrorCode;
   /** Made of the message, without a final period. */
@@ -76,146 +76,150 @@ export const NO_DATABASES = {
 /** The first match wins. */
 const KNOWN: readonly Known[] = [
   {
-    said: /\bOVERTAKEN\b/,
+    pattern: /\bOVERTAKEN\b/,
     code: "STALE_PLAN",
     message: "another apply has begun meanwhile.",
     remedy: "Plan again.",
   },
-  { said: REFUSED_COMMAND, code: "REDIS_AUTH", message: refusedUs, remedy: lackedCommand },
+  { pattern: REFUSED_COMMAND, code: "REDIS_AUTH", message: refusedUs, remedy: lackedCommand },
   {
-    said: REFUSED_KEY,
+    pattern: REFUSED_KEY,
     code: "REDIS_AUTH",
     message: refusedUs,
     remedy: (_, sent) =>
       `Check user and password, and that its ACL has the keys of this namespace: ${["~{N}:*", "~{N:*}:*"].join(" ").replaceAll("N", namespaceOf(sent))}.`,
   },
   {
-    said: REFUSED_CHANNEL,
+    pattern: REFUSED_CHANNEL,
     code: "REDIS_AUTH",
     message: refusedUs,
     remedy: (_, sent) =>
       `Grant the channels of this namespace to the user: ${"&{N}:wake &{N}:cancel".replaceAll("N", namespaceOf(sent))}.`,
   },
   {
-    said: /\bNOAUTH\b/,
+    pattern: /\bNOAUTH\b/,
     code: "REDIS_AUTH",
     message: "Redis wants a password.",
     remedy:
       "Give user and password in the Redis URL, special characters percent-encoded: redis://user:password@host.",
   },
   {
-    said: REFUSED,
+    pattern: REFUSED,
     code: "REDIS_AUTH",
     message: refusedUs,
     remedy:
       "Give the right user and password in the Redis URL, special characters percent-encoded, and the ACL that docs/deployment.md lists.",
   },
   {
-    said: /READONLY/,
+    pattern: /READONLY/,
     code: "REDIS_READ_ONLY",
     message: "this Redis is a read-only replica.",
     remedy: "Point the URL at the master.",
   },
   {
-    said: /^OOM|OOM command not allowed/,
+    pattern: /^OOM|OOM command not allowed/,
     code: "REDIS_OUT_OF_MEMORY",
     message: "Redis is out of memory.",
     remedy: "Raise maxmemory or remove data; nothing was written.",
   },
   {
-    said: /NOREPLICAS/,
+    pattern: /NOREPLICAS/,
     message: "Redis accepts no writes: too few replicas are connected.",
     remedy: "Writes resume when min-replicas-to-write replicas are connected; nothing was written.",
   },
   {
-    said: /\bMISCONF\b/,
+    pattern: /\bMISCONF\b/,
     message: "Redis accepts no writes: it cannot write to its disk.",
     remedy: "See the log of Redis for the cause; nothing was written.",
   },
   {
-    said: /^(BUSY|UNKILLABLE) /,
+    pattern: /^(BUSY|UNKILLABLE) /,
     message: "Redis is busy with a script that runs for too long.",
     remedy: "The script is not Carillon's; SCRIPT KILL ends it if it has written nothing. Nothing was done.",
   },
   {
-    said: /^ERR max number of clients/,
+    pattern: /^ERR max number of clients/,
     message: "Redis accepts no more connections.",
     remedy: "Raise maxclients, or close unused connections.",
   },
   {
-    said: UNKNOWN_MASTER,
+    pattern: UNKNOWN_MASTER,
     message: "the Sentinels name no master that takes writes.",
     remedy:
       "Check the name at the end of the Redis URL. During a failover the connection recovers by itself.",
   },
   {
-    said: /^DENIED\b/,
+    pattern: /^DENIED\b/,
     message: "Redis is in protected mode: without a password, it accepts only clients of its own host.",
     remedy: "Set a password or ACL users on the server, and give them in the Redis URL.",
   },
   {
-    said: /wrong version number|packet length too long/,
+    pattern: /wrong version number|packet length too long/,
     message: "this port of Redis does not speak TLS.",
     remedy: "Use redis:// instead of rediss://, or the port of Redis that speaks TLS.",
   },
   {
-    said: TLS,
+    pattern: TLS,
     message: (text) => `TLS with Redis failed: ${text}.`,
     remedy: "Check the certificates (REDIS_TLS_CA_FILE and its like) and that this port of Redis speaks TLS.",
   },
   {
-    said: /DB index is out of range/,
+    pattern: /DB index is out of range/,
     message: "this Redis has no database with that number.",
     remedy: "Check the number at the end of the Redis URL.",
   },
   {
-    said: /Unknown RESP type/,
+    pattern: /Unknown RESP type/,
     message: "the server at that address does not speak the Redis protocol.",
     remedy: "Check host and port of the Redis URL.",
   },
-  { said: /SELECT is not allowed in cluster mode/, message: NO_DATABASES.what, remedy: NO_DATABASES.remedy },
   {
-    said: /cluster support disabled/,
+    pattern: /SELECT is not allowed in cluster mode/,
+    message: NO_DATABASES.what,
+    remedy: NO_DATABASES.remedy,
+  },
+  {
+    pattern: /cluster support disabled/,
     message: "this Redis is not a cluster.",
     remedy: "Name one server in the Redis URL, or only nodes of one cluster.",
   },
   {
-    said: /^MOVED \d/,
+    pattern: /^MOVED \d/,
     message: "this Redis is a cluster, and the connection is for a single server.",
     remedy:
       "A cluster is recognised by INFO (allow +info), and not through a socket: name several of its nodes, separated by commas.",
   },
   {
-    said: SILENT,
+    pattern: SILENT,
     message: "Redis is reached, and does not answer in time.",
     remedy: "A command may hold it (SLOWLOG), its host may be overloaded, or the network slow.",
   },
   {
-    said: /ENOTFOUND|EAI_AGAIN/,
+    pattern: /ENOTFOUND|EAI_AGAIN/,
     message: (text) => `the host of the Redis URL has no address: ${text}.`,
     remedy:
       "Check the name, and the DNS of this machine: the address of a private network resolves only inside it.",
   },
   {
-    said: /connect (ENOENT|EACCES|ENOTSOCK) /,
+    pattern: /connect (ENOENT|EACCES|ENOTSOCK) /,
     message: (text) => `the socket of Redis cannot be opened: ${text}.`,
     remedy: "Check the path in the Redis URL, unixsocket and unixsocketperm of Redis, and that Redis runs.",
   },
   {
     // Redis takes the first bytes of TLS for a command that is not yet complete.
-    said: /ETIMEDOUT/,
+    pattern: /ETIMEDOUT/,
     message: (text) => `Redis cannot be reached: ${text}.`,
     remedy: "Check host, port and firewalls: a port without TLS needs redis:// instead of rediss://.",
   },
   {
     // A server that expects TLS ends the connection.
-    said: /ECONNRESET|Connection is closed/,
+    pattern: /ECONNRESET|Connection is closed/,
     message: (text) => `Redis cannot be reached: ${text}.`,
     remedy:
       "Check that it runs and that the URL is right: rediss:// for a port that speaks TLS, redis:// for one that does not.",
   },
   {
-    said: UNAVAILABLE,
+    pattern: UNAVAILABLE,
     message: (text) => `Redis cannot be reached: ${text}.`,
     remedy: "Check that it runs and that the URL is right.",
   },
@@ -233,12 +237,12 @@ export function redisError(error: unknown): CarillonError {
   // The cause of a failed cluster command or transaction.
   const nested = lastNodeError ?? previousErrors?.[0];
   if (nested && nested !== error) return redisError(nested);
-  const known = KNOWN.find(({ said }) => said.test(text));
+  const known = KNOWN.find(({ pattern }) => pattern.test(text));
   if (!known) return new CarillonError("REDIS_ERROR", text, { cause: error });
   const { code = "REDIS_UNAVAILABLE", message, remedy } = known;
-  const said = text.replace(/\.$/, "");
+  const sentence = text.replace(/\.$/, "");
   const sent = { name: "", args: [], ...(error as { command?: Sent } | undefined)?.command };
-  return new CarillonError(code, typeof message === "string" ? message : message(said), {
+  return new CarillonError(code, typeof message === "string" ? message : message(sentence), {
     remedy: typeof remedy === "string" ? remedy : remedy(text, sent),
     cause: error,
   });

@@ -348,7 +348,7 @@ export class RunRepository extends RunReads {
         }),
     );
     const cleared = found.some(([, what]) => what === "cleared");
-    const told = seen.filter(([, what]) => what !== "");
-    return { now, seen: told, lingered, cleared, more: more === 1 };
+    const reported = seen.filter(([, what]) => what !== "");
+    return { now, seen: reported, lingered, cleared, more: more === 1 };
   }
 }

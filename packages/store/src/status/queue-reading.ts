@@ -31,7 +31,7 @@ export const LATE = 1_000;
 /** Waiting runs, and due tasks, of a queue that are read for their types. */
 export const SAMPLE = 50;
 
-/** From this many ms on a task that a move holds is told: the move was interrupted, or waits for runs. */
+/** From this many ms on a task that a move holds is reported: the move was interrupted, or waits for runs. */
 const HELD_PATIENCE = 60_000;
 /** Tasks of a queue that are named for being held. */
 const HELD_NAMED = 5;

@@ -200,13 +200,13 @@ export function noWorkers(
   readings: readonly QueueReading[],
   known: readonly WorkerInfo[],
 ): StatusReasonFacts[] {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return gaps.flatMap((gap): StatusReasonFacts[] => {
     const { queue, type, workers } = gap;
     // Alerts have a reason of their own.
-    if (queue === ALERTS_QUEUE || told.has(queue)) return [];
+    if (queue === ALERTS_QUEUE || reported.has(queue)) return [];
     if (workers > 0) return [{ code: "NO_WORKER", gap, queue, type }];
-    told.add(queue);
+    reported.add(queue);
     const beats = known.flatMap((worker) => (worker.queues.includes(queue) ? [worker.beat] : []));
     const since = readings.find((one) => one.queue.name === queue)?.since ?? newest(beats);
     return [{ code: "NO_WORKER", gap, queue, ...(since !== undefined && { since }) }];
@@ -225,13 +225,13 @@ export async function lackedTypes(
       { code: "NO_WORKER", worker, queue, type, since },
     ]),
   );
-  const told = new Set(gaps.map(({ queue, type }) => `${queue} ${type}`));
-  const untold = [...new Map(reasons)].flatMap(([name, reason]) => (told.has(name) ? [] : [reason]));
+  const reported = new Set(gaps.map(({ queue, type }) => `${queue} ${type}`));
+  const others = [...new Map(reasons)].flatMap(([name, reason]) => (reported.has(name) ? [] : [reason]));
   // A worker reports a type for ten minutes. Without a task that has it, nothing fails any more.
   const still = await Promise.all(
-    untold.map(({ queue = "", type = "" }) => store.tasks.hasType({ queue, type })),
+    others.map(({ queue = "", type = "" }) => store.tasks.hasType({ queue, type })),
   );
-  return untold.filter((_, i) => still[i]);
+  return others.filter((_, i) => still[i]);
 }
 
 export function undelivered(

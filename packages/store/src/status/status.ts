@@ -60,15 +60,15 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
   const connected = await store.queues.workers(names);
   const readings = await Promise.all(names.map((name) => readQueue(scope, name, connected?.get(name), now)));
   // Nodes and workers cannot report while Redis refuses writes: they are not missing.
-  const heard = refused.length === 0;
-  const works = heard ? readings.flatMap((one) => one.works) : [];
+  const reporting = refused.length === 0;
+  const works = reporting ? readings.flatMap((one) => one.works) : [];
   const gaps = [...(await scope.coverage.gaps(works)).values()];
   const views = nodes.map((node) => nodeView(node, now));
   const alive = views.filter((node) => node.alive);
   const ready = alive.filter((node) => node.ready);
   const working = workers.filter((worker) => isAlive(worker, now));
   const waits = await Promise.all(
-    readings.map((one) => (heard ? reason.jobsWait(scope, one, gaps, working, now) : [])),
+    readings.map((one) => (reporting ? reason.jobsWait(scope, one, gaps, working, now) : [])),
   );
   const waiting = waits.flat().sort((a, b) => b.waitedMs - a.waitedMs);
 
@@ -76,8 +76,8 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
   const stops: StatusReasonFacts[] = [
     ...refused,
     ...(names.every((name) => name === ALERTS_QUEUE) ? await reason.lostAll(scope, alive) : []),
-    ...(heard && alive.length === 0 ? [reason.noNode(views.map(({ beat }) => beat))] : []),
-    ...(heard && alive.length > 0 && ready.length === 0 ? [reason.notReady(alive)] : []),
+    ...(reporting && alive.length === 0 ? [reason.noNode(views.map(({ beat }) => beat))] : []),
+    ...(reporting && alive.length > 0 && ready.length === 0 ? [reason.notReady(alive)] : []),
     ...reason.clockWentBack(latest, now),
     ...readings.flatMap(({ queue }) => (reason.isPlanned(queue) ? [] : reason.pauseOf(queue))),
     ...reason.noWorkers(gaps, readings, workers),

@@ -13,7 +13,7 @@ import { type History, historyOf } from "./history.js";
 import { KitClock, kitStore } from "./kit-clock.js";
 import { carillonWorker, KitWorker, plainWorker } from "./kit-worker.js";
 import { lengthOf, type Moment, type Span, timeOf } from "./moment.js";
-import { type Settings, settle, type TestKitOptions } from "./options.js";
+import { checked, type Settings, type TestKitOptions } from "./options.js";
 import { othersFirst, Pulse } from "./pulse.js";
 import { Stage } from "./stage.js";
 import { fakeDate } from "./virtual-date.js";
@@ -83,7 +83,7 @@ export class TestKit {
 
   /** @throws `INVALID_OPTION`, `CONFLICT` while another kit is open, `REDIS_UNAVAILABLE` */
   static async open(options: TestKitOptions): Promise<TestKit> {
-    const settings = settle(options);
+    const settings = checked(options);
     const clock = new KitClock(settings.namespace, settings.start);
     const restoreDate = fakeDate(() => clock.now);
     let redis: RedisServer;
@@ -155,7 +155,7 @@ export class TestKit {
     options: Pick<TestKitOptions, "types" | "queues" | "middleware" | "telemetry" | "concurrency">,
   ): Promise<KitWorker> {
     if (this.#worker) throw conflict("this kit has a worker already.", "Open the kit with worker: false.");
-    const settings = settle({ ...options, namespace: this.namespace });
+    const settings = checked({ ...options, namespace: this.namespace });
     const own = { ...settings, logger: this.#complaints };
     this.#worker = await this.#addWorker(carillonWorker(own, { clock: this.#clock, stage: this.#stage }));
     return this.#worker;

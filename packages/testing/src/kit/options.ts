@@ -31,7 +31,7 @@ export interface TestKitOptions {
   patience?: number | undefined;
 }
 
-export type Settings = ReturnType<typeof settle>;
+export type Settings = ReturnType<typeof checked>;
 
 const KNOWN = [
   "types",
@@ -52,7 +52,7 @@ const START = "2026-01-01T00:00:00Z";
 let serial = 0;
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
-export function settle(options: TestKitOptions) {
+export function checked(options: TestKitOptions) {
   assertOptions(options, KNOWN);
   serial += 1;
   return Object.freeze({

@@ -39,8 +39,7 @@ export default function Calendars() {
                     {tasks === undefined ? "" : `used by ${counted(tasks, "task", "tasks")}`}
                   </span>
                   <span className="soft end">
-                    {words.task.updated} <Relative at={updated} />{" "}
-                    {by && by !== "-" ? words.now.pausedBy(by) : ""}
+                    {words.task.updated} <Relative at={updated} /> {by && by !== "-" ? words.by(by) : ""}
                   </span>
                   <Excluded name={name} />
                 </li>

@@ -131,7 +131,7 @@ function Facts({ run }: { run: RunDetails }) {
       </Link>,
     ],
     ["Planned for", <Time key="n" at={run.nominal} />],
-    ["Cause", words.triggers[run.trigger] + (run.by === undefined ? "" : ` ${words.now.pausedBy(run.by)}`)],
+    ["Cause", words.triggers[run.trigger] + (run.by === undefined ? "" : ` ${words.by(run.by)}`)],
     [w.attempts, `${run.attempts}${run.maxAttempts === undefined ? "" : ` / ${run.maxAttempts}`}`],
     [w.worker, run.worker === undefined ? undefined : `${run.host ?? ""} ${run.worker} (${run.pid})`],
     ["Enqueued by", run.node],

@@ -184,9 +184,8 @@ export function Definition({ task }: Props) {
       <div className="body stack">
         <p className="soft">
           Created <Relative at={created} />
-          {createdBy === undefined ? "" : ` ${words.now.pausedBy(createdBy)}`}, {w.updated}{" "}
-          <Relative at={updated} />
-          {updatedBy === undefined ? "" : ` ${words.now.pausedBy(updatedBy)}`} ·{" "}
+          {createdBy === undefined ? "" : ` ${words.by(createdBy)}`}, {w.updated} <Relative at={updated} />
+          {updatedBy === undefined ? "" : ` ${words.by(updatedBy)}`} ·{" "}
           <Link
             href={`/changes?${new URLSearchParams({ task: task.id, owner: task.owner, queue: task.queue })}`}
           >

@@ -95,7 +95,7 @@ function Facts({ task }: { task: Task }) {
           <p className="note" data-tone="warn">
             <span>
               Paused <Relative at={paused.at} />
-              {paused.by === undefined ? "" : `, ${words.now.pausedBy(paused.by)}`}
+              {paused.by === undefined ? "" : `, ${words.by(paused.by)}`}
               {paused.note === undefined ? "" : `: ${paused.note}`}
             </span>
           </p>

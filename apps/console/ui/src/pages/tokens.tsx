@@ -38,7 +38,7 @@ export default function Tokens() {
                   <span className="soft">
                     {expires === undefined ? "no end" : w.until}{" "}
                     {expires === undefined ? "" : <Time at={expires} />}
-                    {createdBy === undefined ? "" : `, ${words.now.pausedBy(createdBy)}`}
+                    {createdBy === undefined ? "" : `, ${words.by(createdBy)}`}
                   </span>
                   <Button look="end" onClick={() => setName(name)}>
                     {w.revoke}

@@ -101,7 +101,7 @@ export function FrozenNotes({ task }: { task: Task }) {
       <span>
         {freeze.active ? `Frozen: ${scopeText(freeze)}` : `To be frozen: ${scopeText(freeze)}`},{" "}
         <When freeze={freeze} />
-        {freeze.by === undefined ? "" : `, ${words.now.pausedBy(freeze.by)}`}
+        {freeze.by === undefined ? "" : `, ${words.by(freeze.by)}`}
         {freeze.note === undefined ? "" : `: ${freeze.note}`}
       </span>{" "}
       {act && freeze.tasks?.length === 1 ? (

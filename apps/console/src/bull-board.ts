@@ -3,8 +3,8 @@ import { bullPrefix, type CarillonError, type Client, type Logger } from "@caril
 import { type Store, TOKEN_ROLES, type TokenRole } from "@carillon/sdk/internal";
 import type { Queue } from "bullmq";
 import type { Hono } from "hono";
-import { BoardQueue } from "./board-queue.js";
-import { boardView, type View } from "./board-view.js";
+import { BoardQueue } from "./bull-board-queue.js";
+import { boardView, type View } from "./bull-board-view.js";
 import type { Env, Site } from "./context.js";
 import { coded, unreachable } from "./errors.js";
 import { TaskAdapter } from "./task-adapter.js";

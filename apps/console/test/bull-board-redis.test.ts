@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ownRedis } from "../../../test/helpers.js";
 import { createApp } from "../src/app.js";
-import { Board } from "../src/board.js";
+import { Board } from "../src/bull-board.js";
 import { ADMIN, type Console, SILENT, startConsole } from "./harness.js";
 
 const own = ownRedis({ appendonly: true });
