@@ -265,7 +265,7 @@ describe("the backfiller", () => {
       () => bench.store.backfills.end(QUEUE, "b", "cancelled"),
       { state: "cancelled", enqueued: 0 },
     ],
-    ["taken away", () => bench.store.backfills.drop(QUEUE, "b"), undefined],
+    ["taken away", () => bench.store.backfills.delete(QUEUE, "b"), undefined],
   ])("takes no further step once it is %s", async (_what, end, left) => {
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);

@@ -130,7 +130,7 @@ export class BackfillRepository extends Repository {
     return this.scripts.run(PUT_BACKFILL, keys, args);
   }
 
-  async drop(queue: string, id: string): Promise<void> {
+  async delete(queue: string, id: string): Promise<void> {
     const { backfill, backfills, next } = this.keys.queue(queue);
     await this.scripts.run(DROP_BACKFILL, { backfill: backfill(id), backfills, next }, { id });
   }

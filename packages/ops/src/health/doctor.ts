@@ -8,18 +8,7 @@ import { count } from "../shapes.js";
 import { stuckDeliveries, undeliverable } from "./deliveries.js";
 import { clocks, dead, lostHistory, notReady, redisFindings, skews, slowness } from "./environment.js";
 import { type Finding, finding } from "./finding.js";
-import {
-  herds,
-  neverRan,
-  orphans,
-  SAMPLE,
-  type Sampled,
-  sameIds,
-  sample,
-  schedulesOf,
-  tooLong,
-  unreadable,
-} from "./tasks.js";
+import * as task from "./tasks.js";
 
 const diagnosis = z
   .object({
@@ -83,10 +72,10 @@ async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
   if (hidden.size > 0) skipped.push(`Redis' ${[...hidden].join(", ")}: INFO does not show it`);
   if (!writable) skipped.push("nodes and workers: they cannot report while Redis refuses writes");
   const samples = await Promise.all(
-    queues.map((queue) => sample(scope, queue, Math.ceil(SAMPLE / 2 / queues.length))),
+    queues.map((queue) => task.sample(scope, queue, Math.ceil(task.SAMPLE / 2 / queues.length))),
   );
   const tasks = samples.flatMap((one) => one.tasks).filter(({ state }) => state === "scheduled");
-  const [schedules, unplanned] = schedulesOf(scope, tasks);
+  const [schedules, unplanned] = task.schedulesOf(scope, tasks);
   found.push(
     ...infos.flatMap(redisFindings),
     ...slowness(alive.nodes, commands, at),
@@ -99,25 +88,25 @@ async function examine(scope: Scope): Promise<z.output<typeof diagnosis>> {
     ...(await stuckDeliveries(scope, at, [...reasons, ...notes])),
     ...(writable ? await undeliverable(scope, tasks) : []),
     ...unplanned,
-    ...sameIds(tasks),
-    ...(await neverRan(scope, at)),
-    ...(await tooLong(scope, tasks, schedules, at)),
-    ...samples.flatMap(({ queue, tasks: all }) => herds(queue, all)),
-    ...samples.flatMap(unreadable),
-    ...samples.flatMap(orphans),
+    ...task.sameIds(tasks),
+    ...(await task.neverRan(scope, at)),
+    ...(await task.tooLong(scope, tasks, schedules, at)),
+    ...samples.flatMap(({ queue, tasks: all }) => task.herds(queue, all)),
+    ...samples.flatMap(task.unreadable),
+    ...samples.flatMap(task.orphans),
   );
   return diagnosisOf(found, samples, skipped);
 }
 
 function diagnosisOf(
   found: readonly Finding[],
-  samples: readonly Sampled[],
+  samples: readonly task.Sampled[],
   skipped: readonly string[],
 ): z.output<typeof diagnosis> {
   const errors = found.filter(({ severity }) => severity === "error");
   const findings = [...errors, ...found.filter(({ severity }) => severity === "warning")];
   const state = errors.length > 0 ? "errors" : findings.length > 0 ? "warnings" : "healthy";
-  const sum = (value: (one: Sampled) => number) => samples.reduce((all, one) => all + value(one), 0);
+  const sum = (value: (one: task.Sampled) => number) => samples.reduce((all, one) => all + value(one), 0);
   return {
     state,
     findings,

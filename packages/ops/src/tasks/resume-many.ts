@@ -5,7 +5,7 @@ import { z } from "zod";
 import { assertRate, batchId } from "../backfills/batch.js";
 import { bulk, bulkResult } from "../bulk/bulk.js";
 import { checkedFilter } from "../bulk/filter.js";
-import { Replay, replayed, replayedBy } from "../bulk/replay.js";
+import { OwedRuns, replayed, replayedBy } from "../bulk/owed-runs.js";
 import { operation } from "../operation.js";
 import { dryRun, given, oneOf } from "../shapes.js";
 import { pausedFilter, wasPaused } from "./resume-plan.js";
@@ -62,7 +62,7 @@ export const resumeMany = operation({
     const replay =
       batch === undefined || !replays
         ? undefined
-        : await Replay.of(scope, { checked, isMeant, missed, perMinute }, { batch, by });
+        : await OwedRuns.of(scope, { checked, isMeant, missed, perMinute }, { batch, by });
     const result = await bulk(call, {
       ...{ filter: checked, dryRun, state: "paused", isMeant },
       act: async (task, name) => {

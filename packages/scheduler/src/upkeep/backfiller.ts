@@ -55,7 +55,7 @@ export class Backfiller {
     const { queue } = backfill.task;
     const { backfills } = this.#store;
     // It has ended, and its record was kept long enough.
-    if (backfill.state !== "running") return backfills.drop(queue, backfill.id);
+    if (backfill.state !== "running") return backfills.delete(queue, backfill.id);
     let current: Backfill | undefined = backfill;
     while (current?.state === "running") {
       const wait = await this.#step(current);
@@ -75,7 +75,7 @@ export class Backfiller {
     const created = typeof read === "string" ? undefined : read.entry.task.created;
     // The task was deleted, and may have been put again since: its backfill is deleted too.
     if (read === "gone" || (created !== undefined && created !== (taskCreated ?? created))) {
-      await backfills.drop(name.queue, id);
+      await backfills.delete(name.queue, id);
       return undefined;
     }
     // Left to newer nodes.

@@ -40,7 +40,7 @@ interface Pace {
 }
 
 /** Runs what tasks owe as backfills, at a pace, and lets their schedules go on after it. */
-export class Replay {
+export class OwedRuns {
   started = 0;
   readonly #scope: Scope;
   readonly #paces: ReadonlyMap<string, Pace>;
@@ -52,7 +52,7 @@ export class Replay {
     this.#how = how;
   }
 
-  static async of(scope: Scope, { checked, isMeant, missed, perMinute }: Asked, how: How): Promise<Replay> {
+  static async of(scope: Scope, { checked, isMeant, missed, perMinute }: Asked, how: How): Promise<OwedRuns> {
     const { store } = scope;
     const [now] = await Promise.all([store.freezes.time(), store.calendars.refresh()]);
     const slice = new TimeSlice(Number.POSITIVE_INFINITY);
@@ -76,7 +76,7 @@ export class Replay {
         ? found.map((times) => ({ times, every: 0, after: 0 }))
         : paced(found, perMinute);
     const paces = pace.map(({ times, ...rest }) => [times.key, { ...times, ...rest }] as const);
-    return new Replay(scope, new Map(paces), how);
+    return new OwedRuns(scope, new Map(paces), how);
   }
 
   /** @returns whether it was paused @throws `CONFLICT` if it owes from another time than when it was counted */
