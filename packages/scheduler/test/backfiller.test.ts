@@ -1,6 +1,6 @@
 import { CarillonError, type OverlapPolicy } from "@carillon/core";
 import { FORMAT_VERSION } from "@carillon/core/internal";
-import type { Backfill } from "@carillon/store";
+import type { Backfill, DueBackfill } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -243,9 +243,14 @@ describe("the backfiller", () => {
     await eventually(() => expect(heard).toContain(`${QUEUE} b ${created}`));
 
     await bench.clock.advance(1_000);
+    // A postponement that arrives late is not done again: another check is due since.
+    const [before] = await backfills.due(QUEUE, bench.clock.now, 1);
+    for (const ms of [500, 60_000]) await backfills.later(before as DueBackfill, ms);
+    expect(await next()).toBe(bench.clock.now + 500);
+    const [due] = await backfills.due(QUEUE, bench.clock.now + 500, 1);
     expect(await backfills.end(QUEUE, "b", "cancelled")).toBe(true);
     // Another node has worked on it.
-    await backfills.later(QUEUE, "b", 0);
+    await backfills.later(due as DueBackfill, 0);
     expect(await backfills.end(QUEUE, "b", "done")).toBe(false);
     await work();
     expect(await stateOf("b")).toMatchObject({ state: "cancelled", created, enqueued: 0 });

@@ -46,6 +46,12 @@ export interface Backfill {
   readonly created: number;
 }
 
+/** A backfill, and the time of its next check as Redis has it. */
+export interface DueBackfill {
+  readonly backfill: Backfill;
+  readonly due: string;
+}
+
 /** A backfill to put. */
 export type NewBackfill = Omit<Backfill, "created" | "state" | "enqueued" | "skipped">;
 
@@ -57,7 +63,7 @@ const KEPT = 7 * 86_400_000;
 const PUT_BACKFILL = script("put-backfill", {
   once: "value",
   keys: ["task", "backfill", "backfills", "next", "replaying"],
-  args: ["id", "created", "state", "after", "turn", "fields[]"],
+  args: ["id", "created", "state", "due", "after", "turn", "fields[]"],
   uses: [TASK],
   answer: answers<"OK" | "MISSING" | "STALE" | "OUTRUN" | `MOVING ${string}`>(),
 });
@@ -106,9 +112,9 @@ export class BackfillRepository extends Repository {
     return (await this.#write({ queue, id, after: KEPT }, "running", { state })) === "OK";
   }
 
-  /** Postpones the next check of a backfill by `ms`. */
-  async later(queue: string, id: string, ms: number): Promise<void> {
-    await this.#write({ queue, id, after: ms }, "running", { state: "running" });
+  /** Postpones the next check of a backfill by `ms`, unless it was postponed since that check was read. */
+  async later({ backfill: { id, task }, due }: DueBackfill, ms: number): Promise<void> {
+    await this.#write({ queue: task.queue, id, due, after: ms }, "running", { state: "running" });
   }
 
   /** @param local name of the task within its queue, if the backfill is new @param state that it must be in */
@@ -117,16 +123,17 @@ export class BackfillRepository extends Repository {
       queue,
       local = "",
       id,
+      due = "",
       after,
       turn = "",
-    }: { queue: string; local?: string; id: string; after: number; turn?: string },
+    }: { queue: string; local?: string; id: string; due?: string; after: number; turn?: string },
     state: string,
     fields: Record<string, string | number>,
   ): Promise<string> {
     const { backfill, backfills, next, task, replaying } = this.keys.queue(queue);
     const keys = { backfill: backfill(id), backfills, next, task: task(local), replaying };
     const created = fields["taskCreated"];
-    const args = { id, created, state, after, turn, fields: Object.entries(fields).flat() };
+    const args = { id, created, state, due, after, turn, fields: Object.entries(fields).flat() };
     return this.scripts.run(PUT_BACKFILL, keys, args);
   }
 
@@ -141,12 +148,14 @@ export class BackfillRepository extends Repository {
     return decode(queue, id, hash);
   }
 
-  /** Backfills of a queue by the time of their next check. @param until only those that are due by then */
-  async list(queue: string, until: number | "+inf" = "+inf", limit = 1_000): Promise<Backfill[]> {
-    const ids = await this.link.ask((client) =>
-      client.zrangebyscore(this.keys.queue(queue).backfills, "-inf", until, "LIMIT", 0, limit),
+  /** Backfills of a queue that are to be checked by then, by the time of that check. */
+  async due(queue: string, until: number, limit: number): Promise<DueBackfill[]> {
+    const flat = await this.link.ask((client) =>
+      client.zrangebyscore(this.keys.queue(queue).backfills, "-inf", until, "WITHSCORES", "LIMIT", 0, limit),
     );
-    return this.#many(queue, ids);
+    const ids = flat.filter((_, i) => i % 2 === 0);
+    const found = await Promise.all(ids.map((id) => this.get(queue, id)));
+    return found.flatMap((backfill, i) => (backfill ? [{ backfill, due: flat[2 * i + 1] as string }] : []));
   }
 
   /** All backfills of a queue, in no order, a page at a time. */

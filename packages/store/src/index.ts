@@ -1,5 +1,5 @@
 export type { Alert, Incident } from "./alerts.js";
-export type { Backfill, NewBackfill } from "./backfills.js";
+export type { Backfill, DueBackfill, NewBackfill } from "./backfills.js";
 export {
   type ChangedSetting,
   isAlive,

@@ -8,7 +8,15 @@ import {
   localName,
   nextStep,
 } from "@carillon/core/internal";
-import { type Backfill, dueTask, failsForAll, newToken, redisError, type Store } from "@carillon/store";
+import {
+  type Backfill,
+  type DueBackfill,
+  dueTask,
+  failsForAll,
+  newToken,
+  redisError,
+  type Store,
+} from "@carillon/store";
 import type { Settings } from "../options.js";
 
 /** Delay before a step that must wait for a run is tried again, in ms. */
@@ -31,8 +39,8 @@ export class Backfiller {
   /** @param goOn called after each step @returns whether all due work was done */
   async work(queue: string, goOn: () => boolean): Promise<boolean> {
     const now = await this.#store.tasks.time(queue);
-    for (const backfill of await this.#store.backfills.list(queue, now, AT_ONCE)) {
-      await this.#walk(backfill, goOn).catch((error: unknown) => this.#putOff(backfill, error));
+    for (const one of await this.#store.backfills.due(queue, now, AT_ONCE)) {
+      await this.#walk(one, goOn).catch((error: unknown) => this.#putOff(one, error));
       if (!goOn()) return false;
     }
     return true;
@@ -42,16 +50,17 @@ export class Backfiller {
    * Postpones a backfill that failed, so that the others continue.
    * @throws an error of Redis that concerns them all
    */
-  async #putOff({ task, id }: Backfill, error: unknown): Promise<void> {
+  async #putOff(one: DueBackfill, error: unknown): Promise<void> {
     if (failsForAll(error)) throw error;
     const { code, message } = redisError(error);
-    const { queue } = task;
-    const details = { code, queue, backfill: id, task: localName(task), error: message };
+    const { task, id } = one.backfill;
+    const details = { code, queue: task.queue, backfill: id, task: localName(task), error: message };
     this.#settings.logger.error(details, "a backfill failed and is postponed");
-    await this.#store.backfills.later(queue, id, PUT_OFF);
+    await this.#store.backfills.later(one, PUT_OFF);
   }
 
-  async #walk(backfill: Backfill, goOn: () => boolean): Promise<void> {
+  async #walk(one: DueBackfill, goOn: () => boolean): Promise<void> {
+    const { backfill } = one;
     const { queue } = backfill.task;
     const { backfills } = this.#store;
     // It has ended, and its record was kept long enough.
@@ -60,9 +69,9 @@ export class Backfiller {
     while (current?.state === "running") {
       const wait = await this.#step(current);
       if (wait === undefined) return;
-      if (wait > 0) return backfills.later(queue, current.id, wait);
+      if (wait > 0) return backfills.later(one, wait);
       // Queue it behind the others, so that a long backfill does not delay them.
-      if (!goOn()) return backfills.later(queue, current.id, 0);
+      if (!goOn()) return backfills.later(one, 0);
       current = await backfills.get(queue, current.id);
     }
   }
