@@ -30,6 +30,7 @@ const NOTE_CODES = [
   "SILENCED",
   "QUEUE_PAUSED",
   "JOBS_LIMITED",
+  "RUNS_FAIL",
   "ALERTS_FAIL",
 ] as const satisfies StatusCode[];
 

@@ -122,6 +122,15 @@ export function reasonShapes<const More extends z.ZodRawShape>(more: More) {
     of("NO_WORKER", { worker: text, queue: text, type: text }),
     of("JOBS_NOT_TAKEN", waitingFields),
     of("ALERTS_UNDELIVERED", { gap: gapShape.optional() }),
+    // Of the newest runs of these queues most failed.
+    of("RUNS_FAIL", {
+      queues: z.array(text).readonly(),
+      failed: count,
+      ended: count.describe("Number of runs that were looked at: of each queue at most 100, of 15 minutes."),
+      cause: z
+        .object({ id: text, runs: count, error: text })
+        .describe("That most of them have, as `runs.failures` groups them."),
+    }),
     // Deliveries that failed, or wait for another try, and some of their hosts and addresses.
     of("ALERTS_FAIL", { deliveries: count, to: z.array(text).readonly(), error: text.exactOptional() }),
     // A move that was interrupted, or waits for runs. `held`: owner and id.

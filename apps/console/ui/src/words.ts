@@ -155,6 +155,7 @@ export const words = {
       JOBS_NOT_TAKEN: "Workers",
       JOBS_WAIT: "Runs under way",
       JOBS_LIMITED: "Queues",
+      RUNS_FAIL: "Failed runs",
     } as Partial<Record<StatusCode, string>>,
   },
   list: {

@@ -49,6 +49,12 @@ export function reasonText(reason: StatusReasonFacts, time = formatInstant): str
       return `alerts wait for their delivery${reason.gap ? `: ${gapText(reason.gap)}` : ""}.`;
     case "TASK_HELD":
       return `the task ${reason.held} does not run: a move from queue ${reason.from} to ${reason.to} holds it.`;
+    case "RUNS_FAIL": {
+      const { queues, failed, ended, cause } = reason;
+      const where = queues.length === 1 ? `of the queue ${queues[0]}` : `of ${queues.length} queues`;
+      const why = cause.error === "" ? "" : `, ${cause.runs} with: ${cause.error.replace(/\.$/, "")}`;
+      return `${failed} of the newest ${ended} runs ${where} failed${why}.`;
+    }
     case "ALERTS_FAIL":
       return failingText(reason.deliveries, reason.to, reason.error);
     case "OVERDUE":

@@ -48,6 +48,10 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
       return reason.gap
         ? "Start a worker with alertWebhook or alertEmail."
         : `Workers deliver, but not these: their receiver may be slow. See ${alerts(cli)}, and the logs of the workers.`;
+    case "RUNS_FAIL":
+      return cli
+        ? "What fails, whom it hits, and the change before it: carillon journal --failures --group. Until it works, hold it: carillon freeze --queue QUEUE, or --tag TAG."
+        : "See the page of runs. Until it works, freeze the queue, an owner or a tag.";
     case "ALERTS_FAIL":
       return `See ${alerts(cli)}. Once the receiver works, ${cli ? "carillon alerts test URL" : "a test from that page"} proves it.`;
     case "TASK_HELD":

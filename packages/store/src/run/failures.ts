@@ -57,6 +57,22 @@ export async function* readFailures(
   }
 }
 
+/** The newest ends of a queue in this time, at most `most`: how many there are, and those that failed. One script. */
+export async function newestFailures(
+  scripts: Scripts,
+  { journal }: QueueKeys,
+  { from, to }: { readonly from: number; readonly to: number },
+  most: number,
+): Promise<{ looked: number; failed: Failure[] }> {
+  const [looked, , , texts, rows] = await scripts.run(
+    READ_FAILURES,
+    { journal },
+    { from, to, offset: 0, count: Math.min(most, STEP) },
+  );
+  const errors = texts.map(errorOf);
+  return { looked, failed: rows.map((row) => failureOf(row, errors)) };
+}
+
 function errorOf(text: string): FailureError {
   const [outcome, line = "", frame = ""] = text.split("\n");
   return { outcome: outcome as Outcome, line, frame };

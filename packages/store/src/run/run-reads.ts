@@ -5,7 +5,7 @@ import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import { unreadableRun } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun, decodeStats } from "./codec.js";
-import { type Failure, readFailures } from "./failures.js";
+import { type Failure, newestFailures, readFailures } from "./failures.js";
 import { decodeLedger, type Skip } from "./ledger.js";
 import { type Recent, readRecent, readShort, type ShortRun } from "./recent.js";
 
@@ -187,6 +187,15 @@ export class RunReads extends Repository {
   /** The failed runs of a queue that ended in this time, both ends included, newest first, in pages. */
   failures(queue: string, window: { from: number; to: number }): AsyncGenerator<Failure[]> {
     return readFailures(this.scripts, this.keys.queue(queue), window);
+  }
+
+  /** The newest runs of a queue that ended in this time, at most 250: their number, and those that failed. */
+  newestFailures(
+    queue: string,
+    window: { from: number; to: number },
+    most: number,
+  ): Promise<{ looked: number; failed: Failure[] }> {
+    return newestFailures(this.scripts, this.keys.queue(queue), window, most);
   }
 
   /** The ends of the last runs and of the last successes of tasks of one queue, UTC ms; absent: none. */

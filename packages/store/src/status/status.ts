@@ -2,6 +2,7 @@ import { ALERTS_QUEUE } from "@carillon/core";
 import type { StatusReasonFacts } from "@carillon/core/internal";
 import { isAlive } from "../beats.js";
 import { failingDeliveries } from "./failing-deliveries.js";
+import { failingRuns } from "./failing-runs.js";
 import { nodeView } from "./node-view.js";
 import { LATE, type QueueStatus, readQueue, type StatusScope } from "./queue-reading.js";
 import * as reason from "./reasons.js";
@@ -24,7 +25,7 @@ export interface StatusFacts {
   /**
    * Facts that do not change the state: unsafe settings of Redis that changed under its nodes (`AOF_OFF`, `EVICTION`), freezes (`FROZEN`),
    * silences of all alerts (`SILENCED`), pauses of queues that recorded their time (`QUEUE_PAUSED`), jobs that a limit of
-   * BullMQ's holds (`JOBS_LIMITED`), and receivers that do not take their alerts (`ALERTS_FAIL`).
+   * BullMQ's holds (`JOBS_LIMITED`), runs of which most fail (`RUNS_FAIL`), and receivers that do not take their alerts (`ALERTS_FAIL`).
    */
   readonly notes: readonly StatusReasonFacts[];
   readonly queues: readonly QueueStatus[];
@@ -93,6 +94,7 @@ async function read(scope: StatusScope): Promise<StatusFacts> {
     ...silences.flatMap((silence) => reason.silenceOfAll(silence, now)),
     ...readings.flatMap(({ queue }) => (reason.isPlanned(queue) ? reason.pauseOf(queue) : [])),
     ...waiting.filter(({ code }) => code === "JOBS_LIMITED"),
+    ...(await failingRuns(scope, names, now)),
     ...(names.includes(ALERTS_QUEUE) ? await failingDeliveries(scope, now) : []),
   ];
   const late = readings

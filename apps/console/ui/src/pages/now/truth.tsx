@@ -28,6 +28,7 @@ const PLACES: Partial<Record<Code, string>> = {
   FROZEN: "/freezes",
   ALERTS_UNDELIVERED: "/alerts",
   ALERTS_FAIL: "/alerts",
+  RUNS_FAIL: "/runs?filter=failed",
   OVERDUE: "/tasks?filter=overdue",
   JOBS_WAIT: "/runs",
   JOBS_LIMITED: "/system",
