@@ -1,7 +1,37 @@
 import { HTTP_OPERATIONS } from "@carillon/ops/internal";
 import { defineConfig } from "vite";
+import { z } from "zod";
+import type { FormField } from "./src/lib/forms.js";
 
 const routes = HTTP_OPERATIONS.map(({ name, operation: { http, body } }) => [name, { http, body }]);
+const forms = HTTP_OPERATIONS.filter(({ method }) => method !== "GET").map(
+  ({ name, operation: { role, reach, input } }) => [name, { role, reach, fields: fieldsOf(input) }],
+);
+
+/** The fields of an input, as a dialog asks for them. */
+function fieldsOf(input: z.ZodObject): Record<string, FormField> {
+  const { properties = {}, required = [] } = z.toJSONSchema(input, {
+    ...{ io: "input", unrepresentable: "any" },
+    override({ zodSchema, jsonSchema }) {
+      if (zodSchema._zod.def.type === "date") jsonSchema.type = "time" as "string";
+    },
+  }) as { properties?: Record<string, z.core.JSONSchema.JSONSchema>; required?: string[] };
+  const fields = Object.entries(properties).map(
+    ([name, { anyOf, description: about, enum: choices, ...schema }]) => {
+      const types = (anyOf ?? [schema]).flatMap(({ type }) => type as string);
+      const known = ["time", "array", "object", "string", "integer", "number", "boolean"].find((one) =>
+        types.includes(one),
+      );
+      const kind = choices ? "choice" : known;
+      const [, of] = /^(queue|owner|tag|type)s?$/.exec(name) ?? [];
+      return [
+        name,
+        { kind, of, about, choices, nullable: types.includes("null"), required: required.includes(name) },
+      ];
+    },
+  );
+  return Object.fromEntries(fields);
+}
 
 /** Builds the pages into the console's `dist`, which is what users install. */
 export default defineConfig({
@@ -9,7 +39,10 @@ export default defineConfig({
   // Addresses are relative to the page's <base>, which the server writes.
   base: "./",
   // The pages call operations by name, without their code.
-  define: { OPERATION_ROUTES: JSON.stringify(Object.fromEntries(routes)) },
+  define: {
+    OPERATION_ROUTES: JSON.stringify(Object.fromEntries(routes)),
+    OPERATION_FORMS: JSON.stringify(Object.fromEntries(forms)),
+  },
   oxc: { jsx: { runtime: "automatic" } },
   build: {
     outDir: "../dist/ui",

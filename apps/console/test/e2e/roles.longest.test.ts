@@ -107,10 +107,17 @@ inABrowser("roles and tokens", () => {
   test("a quota and a recurring freeze that are set show at their owner, whose own token sees neither quotas nor other owners", async () => {
     const { page, go } = await world.as("admin");
     await go("/rules");
-    await page.getByRole("button", { name: "Set a quota" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Most tasks", { exact: true }).fill("100");
     const scope = dialog.getByLabel("Scope", { exact: true });
+    await page.getByRole("button", { name: "Set defaults" }).click();
+    await scope.fill("all");
+    await dialog.getByLabel("Policies").fill('{"timeLimit":"soon"}');
+    await dialog.getByRole("button", { name: "Save" }).click();
+    // A refusal of a part stands at the field that holds it.
+    await dialog.locator(".field:has(textarea[aria-invalid=true]:focus) .refusal").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Set a quota" }).click();
+    await dialog.getByLabel("Tasks", { exact: true }).fill("100");
     await scope.fill("acme");
     await dialog.getByRole("button", { name: "Save" }).click();
     // The field that is refused says so, and has the focus.

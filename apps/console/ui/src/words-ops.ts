@@ -72,7 +72,7 @@ export const opsWords = {
       string
     >,
     silence: "Silence",
-    scopes: { task: "Task", owner: "Owner", queue: "Queue", kind: "Kind", all: "All alerts" },
+    all: "All alerts",
     test: "Test",
     formats: {
       json: "JSON",
@@ -108,10 +108,7 @@ export const opsWords = {
     title: "Freezes",
     freeze: "Freeze",
     lift: "Lift",
-    scopes: { owner: "Owner", tag: "Tag", queue: "Queue", all: "All tasks" },
     kinds: { once: "From a time to a time", windows: "In recurring windows" },
-    timeFields: { from: (zone: string) => `From (${zone})`, until: (zone: string) => `Until (${zone})` },
-    timeHints: { from: "Empty: from now.", until: "Empty: until somebody lifts it." },
     lifted: "The freeze is lifted.",
   },
   changes: {
@@ -128,16 +125,6 @@ export const opsWords = {
   },
   rules: {
     title: "Rules",
-    fields: {
-      scope: "Scope",
-      tasks: "Most tasks",
-      interval: "Shortest time between two occurrences of a task",
-      waiting: "Most jobs that wait in a queue",
-      queue: "Queue",
-      owner: "Owner",
-      runs: "Runs",
-      types: "Types",
-    },
     quotas: "Quotas",
     noQuotas: "There is no quota.",
   },

@@ -67,8 +67,6 @@ export const taskWords = {
     note: "Note",
     missed: "Times that passed while paused",
     missedRules: { skip: "drop them", "catch-up": "let the catch-up policy decide" },
-    from: (zone: string) => `From (${zone})`,
-    to: (zone: string) => `To, included (${zone})`,
     until: "to",
     updated: "changed",
     revision: (n: number) => `Revision ${n}`,

@@ -124,7 +124,7 @@ function numberOf(word: string, least: number, most: number): number | undefined
  * The row with other days and times, in its own language. Times that are not each of some hours with each of some minutes become several
  * rows.
  */
-export function withPattern(row: Draft, { week, month, times }: Pattern): Draft[] {
+export function withPattern<Row extends Draft>(row: Row, { week, month, times }: Pattern): Row[] {
   const hoursOf = new Map<number, number[]>();
   for (const time of sortedTexts(times)) {
     const [hour = 0, minute = 0] = time.split(":").map(Number);

@@ -1,18 +1,18 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { AlertKind } from "@carillon/sdk/internal";
-import { useState } from "react";
-import { Link, useSearchParams } from "wouter";
+import { Link, useLocation, useSearchParams } from "wouter";
 import { call, runPath, shortName, taskPath } from "../lib/api.js";
-import { useMe } from "../lib/me.js";
+import { labelOf, useMay } from "../lib/forms.js";
 import { useAct, useCall, usePages } from "../lib/query.js";
+import { AskButton } from "../parts/ask.js";
 import { Button } from "../parts/button.js";
 import { Select } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
+import { Records } from "../parts/records.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Prose, Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
-import { NewSilence, silenceText, TestAlert } from "./alerts-dialogs.js";
 
 const w = words.alerts;
 type Undelivered = AnswerTo<"alerts.undelivered">;
@@ -25,34 +25,81 @@ const TONES: Record<Undelivered["deliveries"][number]["state"], Tone> = {
 
 /** Delivered alerts, undelivered ones, and silences. */
 export default function Alerts() {
-  const { act } = useMe();
-  const silences = useCall("silences.list", {});
+  const [, navigate] = useLocation();
   const undelivered = useCall("alerts.undelivered", {});
-  const [dialog, setDialog] = useState<"silence" | "test" | undefined>();
-  const close = () => setDialog(undefined);
   return (
     <>
       <PageHead title={w.title}>
-        {act ? (
-          <>
-            <Button onClick={() => setDialog("test")}>{w.test}</Button>
-            <Button onClick={() => setDialog("silence")}>{w.silence}</Button>
-          </>
-        ) : null}
+        <AskButton
+          text={w.test}
+          title="Test a destination"
+          act={w.test}
+          does="alerts.test"
+          fields={["target", "format"]}
+          looks={{ format: { choices: { "": "by the address", ...w.formats } } }}
+          says="The test is on its way."
+          onDone={({ run }) => navigate(runPath(run))}
+        >
+          <p>Sends one alert. The outcome of its run tells whether it arrived.</p>
+        </AskButton>
+        <AskButton
+          text={w.silence}
+          title="Silence alerts"
+          act={w.silence}
+          does="silences.put"
+          scopes={["task", "owner", "queue", "kind", "all"]}
+          within={{ task: "owner" }}
+          fields={["until", "note"]}
+          looks={{ kind: { first: "failed", choices: w.kinds }, all: { label: w.all }, until: { hint: "" } }}
+          says="The silence holds."
+        >
+          <p>Until its end, alerts that match are recorded and not sent.</p>
+        </AskButton>
       </PageHead>
       <div className="stack">
         <Panel title="Not delivered">
           <Loaded of={undelivered}>{(waiting) => <Waiting of={waiting} />}</Loaded>
         </Panel>
-        <Panel title="Silences">
-          <Loaded of={silences}>{({ silences }) => <Silences silences={silences} />}</Loaded>
-        </Panel>
+        <Records
+          title="Silences"
+          list="silences.list"
+          of={({ silences }) => silences}
+          name={({ id }) => id}
+          columns={[
+            silenceText,
+            ({ until, by }) => (
+              <span className="soft">
+                {words.task.until} <Time at={until} /> (<Relative at={until} />)
+                {by === undefined ? "" : ` · ${by}`}
+              </span>
+            ),
+            ({ id }) => <End id={id} />,
+            ({ note }) => note && <span className="wide any">{note}</span>,
+          ]}
+          none="Nothing is silenced."
+        />
         <Log />
       </div>
-      {dialog === "silence" ? <NewSilence onClose={close} /> : null}
-      {dialog === "test" ? <TestAlert onClose={close} /> : null}
     </>
   );
+}
+
+function silenceText({ all, ...silence }: Silence): string {
+  const scopes = (["owner", "task", "queue", "kind"] as const).filter((name) => silence[name] !== undefined);
+  const text = (name: (typeof scopes)[number]) =>
+    name === "kind" ? kindText(String(silence.kind)) : silence[name];
+  return all ? w.all : scopes.map((name) => `${labelOf(name)} ${text(name)}`).join(", ");
+}
+
+function End({ id }: { id: string }) {
+  const end = useAct(() => call("silences.delete", { id }), {
+    onDone: () => notify("ok", "The silence has ended."),
+  });
+  return useMay("silences.delete") ? (
+    <Button look="end" onClick={() => end.mutate(undefined)}>
+      End
+    </Button>
+  ) : null;
 }
 
 /** Alerts that wait for a node, and deliveries that wait for a worker or failed. */
@@ -79,32 +126,6 @@ function Waiting({ of: { alerts, deliveries } }: { of: Undelivered }) {
         </li>
       ))}
     </ul>
-  );
-}
-
-function Silences({ silences }: { silences: readonly Silence[] }) {
-  const { act } = useMe();
-  const end = useAct((id: string) => call("silences.delete", { id }), {
-    onDone: () => notify("ok", "The silence has ended."),
-  });
-  return (
-    <Rows of={silences} none="Nothing is silenced.">
-      {(silence) => (
-        <li key={silence.id}>
-          <strong className="any">{silenceText(silence)}</strong>
-          <span className="soft">
-            {words.task.until} <Time at={silence.until} /> (<Relative at={silence.until} />)
-            {silence.by === undefined ? "" : ` · ${silence.by}`}
-          </span>
-          {act ? (
-            <Button look="end" onClick={() => end.mutate(silence.id)}>
-              End
-            </Button>
-          ) : null}
-          {silence.note === undefined ? null : <span className="wide any">{silence.note}</span>}
-        </li>
-      )}
-    </Rows>
   );
 }
 
@@ -166,7 +187,7 @@ function About({
     <>
       <Badge tone={kind === "recovered" ? "ok" : "bad"}>{kindText(kind)}</Badge>
       {task === undefined ? (
-        <span className="any">{queue === undefined ? "all tasks" : `${w.scopes.queue} ${queue}`}</span>
+        <span className="any">{queue === undefined ? "all tasks" : `Queue ${queue}`}</span>
       ) : (
         <Link href={taskPath(task)} className="any" data-row>
           {shortName(task)}

@@ -1,12 +1,10 @@
 import type { AnswerTo } from "@carillon/ops";
-import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { usePages } from "../lib/query.js";
-import { Button } from "../parts/button.js";
+import { Ask, AskButton } from "../parts/ask.js";
 import { FieldTable, labelOf } from "../parts/changed.js";
-import { Confirm } from "../parts/confirm.js";
 import { Filters } from "../parts/filters.js";
 import { notifyOfMany } from "../parts/notices.js";
 import { Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
@@ -23,6 +21,20 @@ const TIMES: ReadonlySet<string> = new Set(["at", "from", "to", "until"]);
 
 type Page = AnswerTo<"changes.list">;
 type Change = Page["changes"][number];
+
+const UNDO = {
+  does: "changes.undo",
+  title: w.undo,
+  act: w.undo,
+  shows: "first",
+  onDone: (done: AnswerTo<"changes.undo">) => notifyOfMany("undo", done),
+  children: (
+    <p>
+      Each of these tasks gets its former definition again. Those that were changed since are left as they
+      are.
+    </p>
+  ),
+} as const;
 
 /** Changes with their authors, newest first. */
 export default function Changes() {
@@ -47,8 +59,9 @@ export default function Changes() {
         </Loaded>
       </Panel>
       {define && undo ? (
-        <Undo
-          id={undo}
+        <Ask
+          {...UNDO}
+          given={{ id: undo }}
           onClose={() =>
             setParams(
               (now) => {
@@ -69,8 +82,6 @@ function Row({
 }: {
   change: Change;
 }) {
-  const { define } = useMe();
-  const [isUndoing, setUndoing] = useState(false);
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   return (
     <li>
@@ -83,8 +94,7 @@ function Row({
       <span className="end soft">
         <Relative at={at} /> · <Time at={at} />
       </span>
-      {define && undo ? <Button onClick={() => setUndoing(true)}>{w.undo}</Button> : null}
-      {isUndoing ? <Undo id={id} onClose={() => setUndoing(false)} /> : null}
+      {undo ? <AskButton {...UNDO} given={{ id }} /> : null}
       {details === undefined ? null : <Details of={details} />}
       {fields.length === 0 ? null : (
         <details className="wide" open={before !== undefined && after !== undefined}>
@@ -93,25 +103,6 @@ function Row({
         </details>
       )}
     </li>
-  );
-}
-
-function Undo({ id, onClose }: { id: string; onClose: () => void }) {
-  return (
-    <Confirm
-      title={w.undo}
-      act={w.undo}
-      does="changes.undo"
-      input={{ id }}
-      shows="first"
-      onDone={(done) => notifyOfMany("undo", done)}
-      onClose={onClose}
-    >
-      <p>
-        Each of these tasks gets its former definition again. Those that were changed since are left as they
-        are.
-      </p>
-    </Confirm>
   );
 }
 

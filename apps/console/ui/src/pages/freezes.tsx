@@ -1,17 +1,16 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { useMe } from "../lib/me.js";
-import { useCall } from "../lib/query.js";
 import { Button } from "../parts/button.js";
-import { FreezeRows, NewFreeze } from "../parts/freeze.js";
-import { Loaded, PageHead, Panel } from "../parts/page.js";
+import { Freezes, NewFreeze } from "../parts/freeze.js";
+import { PageHead } from "../parts/page.js";
 import { words } from "../words.js";
 
 const w = words.freezes;
+
 /** Current and coming freezes, with scope, author, reason and end. */
-export default function Freezes() {
+export default function FreezesPage() {
   const { act } = useMe();
-  const freezes = useCall("freezes.list", {});
   const [isNew, setNew] = useState(false);
   return (
     <>
@@ -21,9 +20,7 @@ export default function Freezes() {
         </Link>
         {act ? <Button onClick={() => setNew(true)}>{w.freeze}</Button> : null}
       </PageHead>
-      <Panel title="Freezes">
-        <Loaded of={freezes}>{({ freezes }) => <FreezeRows of={freezes} />}</Loaded>
-      </Panel>
+      <Freezes />
       {isNew ? <NewFreeze onClose={() => setNew(false)} /> : null}
     </>
   );

@@ -5,11 +5,12 @@ import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall } from "../lib/query.js";
 import { dayOf, startOf, typedTime, useNow, useZone } from "../lib/time.js";
+import { Ask } from "../parts/ask.js";
 import { Button } from "../parts/button.js";
 import { Filters } from "../parts/filters.js";
 import { HeatMap } from "../parts/heat-map.js";
+import { notifyOfMany } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
-import { SpreadDialog } from "../parts/spread.js";
 import { Relative, ScheduleText, Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { counted } from "../words-count.js";
@@ -183,7 +184,22 @@ function Steps({ steps, filter }: { steps: readonly BusyStep[]; filter: Filter }
         ))}
       </ul>
       {herd === undefined ? null : (
-        <SpreadDialog {...herd} filter={filter} onClose={() => setHerd(undefined)} />
+        <Ask
+          title="Spread the starts of this minute"
+          act="Spread"
+          does="tasks.spread"
+          given={{ ...filter, at: herd.at }}
+          fields={["jitter"]}
+          looks={{
+            jitter: {
+              first: herd.jitter,
+              hint: "Each of these tasks starts up to this time later, by its name. Those that have a jitter, or start again within twice this time, stay as they are.",
+            },
+          }}
+          shows="first"
+          onDone={(done) => notifyOfMany("spread", done)}
+          onClose={() => setHerd(undefined)}
+        />
       )}
     </>
   );

@@ -5,8 +5,9 @@ import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useCall } from "../lib/query.js";
 import { Button } from "../parts/button.js";
-import { FreezeRows, NewFreeze } from "../parts/freeze.js";
-import { Empty, Loaded, PageHead, Panel, Rows } from "../parts/page.js";
+import { Freezes, NewFreeze } from "../parts/freeze.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Records } from "../parts/records.js";
 import { RunRows } from "../parts/run-rows.js";
 import { Badge } from "../parts/state.js";
 import { Time } from "../parts/time.js";
@@ -26,14 +27,14 @@ export default function Owner({ params }: PageProps) {
     <>
       <PageHead title={`Owner ${owner}`}>
         {act ? <Button onClick={() => setFreezing(true)}>{words.freezes.freeze}</Button> : null}
-        {wide && define ? <NewLink owner={owner} /> : null}
+        <NewLink owner={owner} />
       </PageHead>
       {isFreezing ? <NewFreeze owner={owner} onClose={() => setFreezing(false)} /> : null}
       <div className="stack">
         <div className="panels">
           <Tasks owner={owner} />
           <Load owner={owner} />
-          <Freezes owner={owner} />
+          <Freezes owner={owner} end={<Link href="/freezes">{words.more}</Link>} />
           {wide ? <Quota owner={owner} /> : null}
         </div>
         <Failures owner={owner} />
@@ -100,30 +101,11 @@ function Load({ owner }: Props) {
   );
 }
 
-function Freezes({ owner }: Props) {
-  const { data, ...rest } = useCall("freezes.list", {});
-  const freezes = data?.freezes.filter(
-    (one) =>
-      (one.owner ?? owner) === owner &&
-      (one.tasks === undefined || one.tasks.some((task) => task.owner === owner)),
-  );
-  return (
-    <Panel title={words.freezes.title} end={<Link href="/freezes">{words.more}</Link>}>
-      <Loaded of={{ data: freezes, ...rest }}>{(freezes) => <FreezeRows of={freezes} />}</Loaded>
-    </Panel>
-  );
-}
-
 /** The quotas that an owner obeys: its own or that of each owner, and that of the namespace. */
 function Quota({ owner }: Props) {
-  const { data, ...rest } = useCall("quotas.list", {});
   const counts = useCall("tasks.counts", { owner });
-  const own = data?.quotas.find(({ scope }) => scope === `owner:${owner}`);
-  const quotas = data?.quotas.filter(
-    (one) => one === own || one.scope === "all" || (own === undefined && one.scope === "owner:*"),
-  );
   return (
-    <Panel
+    <Records
       title={words.rules.quotas}
       end={
         <>
@@ -131,23 +113,24 @@ function Quota({ owner }: Props) {
           <SetLimit owner={owner} />
         </>
       }
-    >
-      <Loaded of={{ data: quotas, ...rest }}>
-        {(quotas) => (
-          <Rows of={quotas} none={words.rules.noQuotas}>
-            {(quota) => (
-              <li key={quota.scope}>
-                <strong>{quota.scope}</strong>
-                <span>{quotaText(quota)}</span>
-                {quota.scope === "all" || quota.tasks === undefined || counts.data === undefined ? null : (
-                  <span className="soft end">{`${counts.data.all.toLocaleString("en")} of ${quota.tasks.toLocaleString("en")} used`}</span>
-                )}
-              </li>
-            )}
-          </Rows>
-        )}
-      </Loaded>
-    </Panel>
+      list="quotas.list"
+      of={({ quotas }) => {
+        const own = quotas.some(({ scope }) => scope === `owner:${owner}`) ? `owner:${owner}` : "owner:*";
+        return quotas.filter(({ scope }) => scope === "all" || scope === own);
+      }}
+      name={({ scope }) => scope}
+      columns={[
+        ({ scope }) => scope,
+        quotaText,
+        ({ scope, tasks }) =>
+          scope !== "all" &&
+          tasks !== undefined &&
+          counts.data && (
+            <span className="soft end">{`${counts.data.all.toLocaleString("en")} of ${tasks.toLocaleString("en")} used`}</span>
+          ),
+      ]}
+      none={words.rules.noQuotas}
+    />
   );
 }
 
@@ -169,28 +152,25 @@ function Failures({ owner }: Props) {
 
 /** The tokens that are bound to an owner. */
 function Tokens({ owner }: Props) {
-  const { data, ...rest } = useCall("tokens.list", {});
-  const tokens = data?.tokens.filter(({ owners }) => owners?.includes(owner));
   return (
-    <Panel title={words.tokens.list} end={<Link href="/tokens">{words.more}</Link>}>
-      <Loaded of={{ data: tokens, ...rest }}>
-        {(tokens) => (
-          <Rows of={tokens} none="No token is bound to this owner.">
-            {({ name, role, expires, expired }) => (
-              <li key={name}>
-                <strong className="any">{name}</strong>
-                <Badge>{role}</Badge>
-                {expired ? <Badge tone="warn">{words.tokens.expired}</Badge> : null}
-                {expires === undefined ? null : (
-                  <span className="soft end">
-                    {words.tokens.until} <Time at={expires} />
-                  </span>
-                )}
-              </li>
-            )}
-          </Rows>
-        )}
-      </Loaded>
-    </Panel>
+    <Records
+      title={words.tokens.list}
+      end={<Link href="/tokens">{words.more}</Link>}
+      list="tokens.list"
+      of={({ tokens }) => tokens.filter(({ owners }) => owners?.includes(owner))}
+      name={({ name }) => name}
+      columns={[
+        ({ name }) => name,
+        ({ role }) => <Badge>{role}</Badge>,
+        ({ expired }) => expired && <Badge tone="warn">{words.tokens.expired}</Badge>,
+        ({ expires }) =>
+          expires !== undefined && (
+            <span className="soft end">
+              {words.tokens.until} <Time at={expires} />
+            </span>
+          ),
+      ]}
+      none="No token is bound to this owner."
+    />
   );
 }

@@ -1,13 +1,14 @@
 import { duration, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { call, ROOT, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
 import { useNow } from "../lib/time.js";
-import { Confirm } from "../parts/confirm.js";
+import { AskButton } from "../parts/ask.js";
+import { Button } from "../parts/button.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, RunBadge } from "../parts/state.js";
@@ -16,7 +17,6 @@ import { words } from "../words.js";
 import { Compared } from "./run-compare.js";
 import { Items } from "./run-items.js";
 import "./run.css";
-import { Button } from "../parts/button.js";
 
 const w = words.run;
 /** Interval in ms at which an open run is read. */
@@ -71,7 +71,6 @@ export default function RunPage({ params }: PageProps) {
 
 function Buttons({ run }: { run: RunDetails }) {
   const { act, bullBoard, traceUrl } = useMe();
-  const [isReplaying, setReplaying] = useState(false);
   const [, navigate] = useLocation();
   const cancel = useAct(() => call("runs.cancel", { id: run.id }), {
     onDone: ({ changed }) =>
@@ -86,24 +85,24 @@ function Buttons({ run }: { run: RunDetails }) {
           {w.cancel}
         </Button>
       ) : null}
-      {act && run.state === "final" ? <Button onClick={() => setReplaying(true)}>{w.replay}</Button> : null}
-      {isReplaying ? (
-        <Confirm
+      {run.state === "final" ? (
+        <AskButton
+          text={w.replay}
           title={`Run ${shortName(run.task)} again`}
           act={w.replay}
           does="runs.replay"
-          input={{ id: run.id }}
+          given={{ id: run.id }}
+          fields={[]}
           onDone={(done) =>
             done.outcome === "queued" ? notify("ok", words.task.waitsForRun) : navigate(runPath(done.run))
           }
-          onClose={() => setReplaying(false)}
         >
           <p>
             {run.payload === undefined
               ? "The task runs now, as it is defined now."
               : "The task runs now, with the payload that this run had."}
           </p>
-        </Confirm>
+        </AskButton>
       ) : null}
       <Link className="button" href={`${taskPath(run.task)}?explain=${run.nominal}`}>
         {words.explain.title}

@@ -1,8 +1,8 @@
-import type { AnswerTo } from "@carillon/ops";
 import { Link } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
 import { useCall } from "../lib/query.js";
-import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { PageHead } from "../parts/page.js";
+import { Records } from "../parts/records.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
 import { counted } from "../words-count.js";
@@ -11,49 +11,38 @@ const w = words.sets;
 /** Changed tasks of one set that are named. */
 const NAMED = 5;
 
-type TaskSet = AnswerTo<"sets.list">["sets"][number];
-
 /** Sets of tasks that are defined as code: their last applies, and what others have changed since. */
 export default function Sets() {
-  const sets = useCall("sets.list", {});
   return (
     <>
       <PageHead title={w.title} />
-      <Panel title="Tasks that are defined as code">
-        <Loaded of={sets}>
-          {({ sets }) =>
-            sets.length === 0 ? (
-              <Empty>There is none. carillon apply makes one of a carillon.config file.</Empty>
-            ) : (
-              <ul className="rows">
-                {sets.map((set) => (
-                  <Row key={set.name} set={set} />
-                ))}
-              </ul>
-            )
-          }
-        </Loaded>
-      </Panel>
+      <Records
+        title="Tasks that are defined as code"
+        list="sets.list"
+        of={({ sets }) => sets}
+        name={({ name }) => name}
+        columns={[
+          ({ name }) => (
+            <Link href={`/tasks?set=${encodeURIComponent(name)}`} data-row>
+              {name}
+            </Link>
+          ),
+          ({ members }) => counted(members, "task", "tasks"),
+          ({ version }) => version !== undefined && <span className="soft">{w.version(version)}</span>,
+          ({ at, by }) => (
+            <span className="soft end">
+              {words.task.applied(by)} <Relative at={at} />
+            </span>
+          ),
+          ({ applying }) =>
+            applying !== undefined && (
+              <span className="wide small">An apply was interrupted, or is going on: repeat it.</span>
+            ),
+          ({ name }) => <Drift name={name} />,
+        ]}
+        none="There is none. carillon apply makes one of a carillon.config file."
+      />
     </>
-  );
-}
-
-function Row({ set: { name, members, version, at, by, applying } }: { set: TaskSet }) {
-  return (
-    <li>
-      <Link href={`/tasks?set=${encodeURIComponent(name)}`} data-row>
-        {name}
-      </Link>
-      <span>{counted(members, "task", "tasks")}</span>
-      {version === undefined ? null : <span className="soft">{w.version(version)}</span>}
-      <span className="soft end">
-        {words.task.applied(by)} <Relative at={at} />
-      </span>
-      {applying === undefined ? null : (
-        <span className="wide small">An apply was interrupted, or is going on: repeat it.</span>
-      )}
-      <Drift name={name} />
-    </li>
   );
 }
 

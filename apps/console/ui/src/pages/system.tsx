@@ -1,12 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration, limitText, silenceText } from "@carillon/ops/words";
-import { useState } from "react";
 import { Link } from "wouter";
 import { call, ROOT } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
+import { AskButton } from "../parts/ask.js";
 import { Button } from "../parts/button.js";
-import { Confirm, TextField } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
@@ -124,7 +123,6 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
 
 function Queues({ queues }: { queues: readonly QueueView[] }) {
   const { act, bullBoard } = useMe();
-  const [pausing, setPausing] = useState<string | undefined>();
   const resume = useAct((name: string) => call("queues.resume", { queue: name }), {
     onDone: () => notify("ok", "The queue is resumed."),
   });
@@ -163,7 +161,15 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
               {act ? (
                 <td>
                   {name === ALERTS ? null : paused === undefined ? (
-                    <Button onClick={() => setPausing(name)}>{words.task.pause}</Button>
+                    <AskButton
+                      text={words.task.pause}
+                      title={words.task.pauseTitle(name)}
+                      act={words.task.pause}
+                      does="queues.pause"
+                      given={{ queue: name }}
+                    >
+                      <p>Workers take no more jobs from it. Scheduling goes on, and runs wait.</p>
+                    </AskButton>
                   ) : (
                     <Button onClick={() => resume.mutate(name)}>{words.task.resume}</Button>
                   )}
@@ -173,24 +179,6 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
           ))}
         </tbody>
       </table>
-      {pausing === undefined ? null : <PauseQueue name={pausing} onClose={() => setPausing(undefined)} />}
     </Scroll>
-  );
-}
-
-function PauseQueue({ name, onClose }: { name: string; onClose: () => void }) {
-  const [note, setNote] = useState("");
-  return (
-    <Confirm
-      title={words.task.pauseTitle(name)}
-      act={words.task.pause}
-      does="queues.pause"
-      input={{ queue: name, ...(note && { note }) }}
-      shows
-      onClose={onClose}
-    >
-      <p>Workers take no more jobs from it. Scheduling goes on, and runs wait.</p>
-      <TextField label={words.task.note} value={note} onSet={setNote} />
-    </Confirm>
   );
 }

@@ -1,7 +1,6 @@
 import type { AnswerTo, InputTo, OperationName } from "@carillon/ops";
 import { cloneElement, type ReactElement, type ReactNode, useId } from "react";
 import { call } from "../lib/api.js";
-import { useMe } from "../lib/me.js";
 import { ahead } from "../lib/meant.js";
 import { useAct } from "../lib/query.js";
 import { fieldTime, useNow, useZone } from "../lib/time.js";
@@ -11,7 +10,7 @@ import { Button, Chips } from "./button.js";
 import { CopyAs } from "./copy-as.js";
 import { Dialog } from "./dialog.js";
 import { Effect, isNothing, useDry } from "./effect.js";
-import { Form, useRefusal } from "./form.js";
+import { type FieldPath, Form, useRefusal } from "./form.js";
 import { NameInput } from "./name-input.js";
 import { notify } from "./notices.js";
 import { ErrorNote } from "./page.js";
@@ -90,7 +89,7 @@ interface Labelled {
   label: string;
   hint?: string | undefined;
   /** Path in the input of the operation, as its errors name it: a refusal of it is shown here. */
-  path?: string | undefined;
+  path?: FieldPath | undefined;
 }
 
 /** A control with its label. The hint, and what is wrong, describe the control; they are no part of its name. */
@@ -124,20 +123,29 @@ export function Field({ label, hint, path, children }: Labelled & { children: Re
 
 interface TextProps extends Labelled {
   value: string;
-  /** Most characters. Default: those of a note. */
-  most?: number;
   required?: boolean;
+  readOnly?: boolean;
   /** As of a `NameInput`. */
-  of?: string;
+  of?: string | undefined;
   many?: boolean;
+  /** Lines of a longer text. */
+  rows?: number | undefined;
   onSet: (to: string) => void;
 }
 
-/** A line of text with its label. */
-export function TextField({ label, hint, path, most = 500, of = "", onSet, ...input }: TextProps) {
+/** A text with its label. */
+export function TextField({ label, hint, path, of = "", many, rows, onSet, ...input }: TextProps) {
+  const given = {
+    ...input,
+    onChange: ({ target }: { target: { value: string } }) => onSet(target.value),
+  };
   return (
     <Field label={label} hint={hint} path={path}>
-      <NameInput of={of} maxLength={most} onChange={(event) => onSet(event.target.value)} {...input} />
+      {rows ? (
+        <textarea className="input" spellCheck={false} rows={rows} {...given} />
+      ) : (
+        <NameInput of={of} {...(many && { many })} {...given} />
+      )}
     </Field>
   );
 }
@@ -146,6 +154,7 @@ interface TimeProps extends Labelled {
   /** As of an input: without a zone. */
   value: string;
   required?: boolean;
+  readOnly?: boolean;
   /** Whether it is to come: some times are offered. */
   isAhead?: boolean;
   onSet: (to: string) => void;
@@ -216,24 +225,5 @@ export function Select<Value extends string>({ options, onSet, ...select }: Sele
         </option>
       ))}
     </select>
-  );
-}
-
-interface ScopeProps<Scope extends string> {
-  label: string;
-  /** The words of each, among them `all`. */
-  scopes: Readonly<Record<Scope | "all", string>>;
-  value: Scope | "all";
-  onSet: (to: Scope | "all") => void;
-}
-
-/** A choice of the tasks that are concerned; all of them only for those who are not bound to owners. */
-export function ScopeField<Scope extends string>({ label, scopes, ...select }: ScopeProps<Scope>) {
-  const { wide } = useMe();
-  const { all, ...named } = scopes;
-  return (
-    <Field label={label}>
-      <Select options={(wide ? { ...named, all } : named) as typeof scopes} {...select} />
-    </Field>
   );
 }

@@ -12,11 +12,15 @@ interface Props {
 
 const Refused = createContext<unknown>(undefined);
 
+/** A field's path in the input, or a test of the paths whose refusals it shows whole. */
+export type FieldPath = string | ((path: string) => boolean);
+
 /** Refusal by the server of the field with this path of the input, or of a part of it; undefined: there is none. */
-export function useRefusal(path: string | undefined): string | undefined {
+export function useRefusal(path: FieldPath | undefined): string | undefined {
   const error = useContext(Refused);
   if (!(error instanceof ApiError) || path === undefined || error.field === undefined) return undefined;
   const { field, message } = error;
+  if (typeof path === "function") return path(field) ? message : undefined;
   if (field !== path && !field.startsWith(`${path}.`) && !field.startsWith(`${path}[`)) return undefined;
   return message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message;
 }

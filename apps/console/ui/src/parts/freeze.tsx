@@ -1,19 +1,19 @@
 import type { AnswerTo } from "@carillon/ops";
 import { covers, duration, scopeText } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { call, type Named, refOf } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useCall } from "../lib/query.js";
-import { type Pattern, withPattern, withRows } from "../lib/schedule-form.js";
-import { isoTime, typedTime, useZone } from "../lib/time.js";
+import { type Pattern, withPattern } from "../lib/schedule-form.js";
+import { useZone } from "../lib/time.js";
 import { words } from "../words.js";
+import { Ask, AskButton } from "./ask.js";
 import { Button, Chips } from "./button.js";
-import { Confirm, ScopeField, TextField, TimeField } from "./confirm.js";
 import { Days } from "./days.js";
 import { notify } from "./notices.js";
-import { Rows } from "./page.js";
+import { Records } from "./records.js";
 import { Badge } from "./state.js";
 import { Prose, Relative, Time } from "./time.js";
 
@@ -45,46 +45,47 @@ function When({ freeze: { active, activeUntil, from, until, humanized, length } 
   );
 }
 
-/** Freezes as rows, each with a button that lifts it. */
-export function FreezeRows({ of }: { of: readonly FreezeView[] }) {
-  const { act } = useMe();
-  const [lifting, setLifting] = useState<FreezeView | undefined>();
+/** A panel of freezes, each with a button that lifts it. @param owner only those that hold tasks of this owner, or may */
+export function Freezes({ owner, end }: { owner?: string; end?: ReactNode }) {
+  const holds = (freeze: FreezeView) =>
+    (freeze.owner ?? owner) === owner &&
+    (freeze.tasks === undefined || freeze.tasks.some((task) => task.owner === owner));
   return (
-    <>
-      <Rows of={of} none="Nothing is frozen.">
-        {(freeze) => (
-          <li key={freeze.id}>
-            <strong className="any">{scopeText(freeze)}</strong>
-            <Badge tone={freeze.active ? "warn" : "none"}>{freeze.active ? "in force" : "to come"}</Badge>
-            <span className="soft">
-              <When freeze={freeze} />
-              {freeze.by === undefined ? "" : ` · ${freeze.by}`}
-            </span>
-            {act ? (
-              <Button look="end" onClick={() => setLifting(freeze)}>
-                {w.lift}
-              </Button>
-            ) : null}
-            {freeze.note === undefined ? null : <span className="wide any">{freeze.note}</span>}
-          </li>
-        )}
-      </Rows>
-      {lifting === undefined ? null : (
-        <Confirm
-          title={`Lift the freeze: ${scopeText(lifting)}`}
-          act={w.lift}
-          does="freezes.delete"
-          input={{ id: lifting.id }}
-          says={w.lifted}
-          onClose={() => setLifting(undefined)}
-        >
-          <p>
-            Schedules go on with their next time. Single times, retries and backfills that were held go on
-            now.
-          </p>
-        </Confirm>
-      )}
-    </>
+    <Records
+      title={w.title}
+      end={end}
+      list="freezes.list"
+      of={({ freezes }) => (owner === undefined ? freezes : freezes.filter(holds))}
+      name={({ id }) => id}
+      columns={[
+        scopeText,
+        ({ active }) => <Badge tone={active ? "warn" : "none"}>{active ? "in force" : "to come"}</Badge>,
+        (freeze) => (
+          <span className="soft">
+            <When freeze={freeze} />
+            {freeze.by === undefined ? "" : ` · ${freeze.by}`}
+          </span>
+        ),
+        (freeze) => (
+          <AskButton
+            text={w.lift}
+            look="end"
+            title={`Lift the freeze: ${scopeText(freeze)}`}
+            act={w.lift}
+            does="freezes.delete"
+            given={{ id: freeze.id }}
+            says={w.lifted}
+          >
+            <p>
+              Schedules go on with their next time. Single times, retries and backfills that were held go on
+              now.
+            </p>
+          </AskButton>
+        ),
+        ({ note }) => note && <span className="wide any">{note}</span>,
+      ]}
+      none="Nothing is frozen."
+    />
   );
 }
 
@@ -121,82 +122,51 @@ interface NewProps {
 }
 
 /** Freezes a scope, or the tasks that are given: now or from a time, until a time, or in recurring windows. */
-export function NewFreeze({ tasks, owner = "", onClose }: NewProps) {
+export function NewFreeze({ tasks, owner, onClose }: NewProps) {
   const zone = useZone();
-  const [scope, setScope] = useState<keyof typeof w.scopes>("owner");
-  const [name, setName] = useState(owner);
   const [kind, setKind] = useState<keyof typeof w.kinds>("once");
-  const [times, setTimes] = useState({ from: "", until: "" });
   const [begins, setBegins] = useState<Pattern>({ week: [], month: [], times: ["18:00"] });
-  const [length, setLength] = useState("2h");
-  const [note, setNote] = useState("");
-  const what = tasks ? { tasks: tasks.map(refOf) } : scope === "all" ? { all: true } : { [scope]: name };
-  const at = (field: "from" | "until") => times[field] && { [field]: isoTime(typedTime(times[field], zone)) };
-  const when =
-    kind === "once"
-      ? { ...at("from"), ...at("until") }
-      : { schedule: withRows({}, withPattern({ cron: "", timezone: zone }, begins)) as never, for: length };
-  const time = (field: "from" | "until") => (
-    <TimeField
-      label={w.timeFields[field](zone)}
-      hint={w.timeHints[field]}
-      path={field}
-      isAhead
-      value={times[field]}
-      onSet={(to) => setTimes({ ...times, [field]: to })}
-    />
+  const windows = withPattern({ cron: "", timezone: zone }, begins);
+  const kinds = (
+    <div key="kinds" className="chips">
+      <Chips
+        names={Object.keys(w.kinds) as (keyof typeof w.kinds)[]}
+        text={(name) => w.kinds[name]}
+        chosen={kind}
+        onPick={setKind}
+      />
+    </div>
   );
-  const isNamed = tasks !== undefined || scope === "all" || name !== "";
   return (
-    <Confirm
+    <Ask
       title="Freeze tasks"
       act={w.freeze}
       does="freezes.put"
-      input={{ ...what, ...when, ...(note && { note }) }}
-      shows={isNamed && (kind === "once" || length !== "")}
+      given={{
+        ...(tasks && { tasks: tasks.map(refOf) }),
+        ...(kind === "windows" && { schedule: windows.length === 1 ? windows[0] : { any: windows } }),
+      }}
+      scopes={tasks ? undefined : ["owner", "tag", "queue", "all"]}
+      fields={[
+        kinds,
+        ...(kind === "once"
+          ? (["from", "until"] as const)
+          : ([<Days key="days" pattern={begins} onEdit={setBegins} />, "for"] as const)),
+        "note",
+      ]}
+      looks={{
+        ...{ owner: { first: owner }, all: { label: "All tasks" } },
+        from: { hint: "Empty: from now." },
+        until: { hint: "Empty: until somebody lifts it." },
+        for: {
+          ...{ first: "2h", required: true, label: "Each takes" },
+          hint: `For example 2h. Windows begin at the times above (${zone}).`,
+        },
+      }}
       says="The freeze holds."
       onClose={onClose}
     >
       <p>What falls due meanwhile is skipped with the reason frozen. Open runs go on.</p>
-      {tasks ? null : <ScopeField label="What" scopes={w.scopes} value={scope} onSet={setScope} />}
-      {tasks || scope === "all" ? null : (
-        <TextField
-          label={w.scopes[scope]}
-          path={scope}
-          of={scope}
-          required
-          most={128}
-          value={name}
-          onSet={setName}
-        />
-      )}
-      <div className="chips">
-        <Chips
-          names={Object.keys(w.kinds) as (keyof typeof w.kinds)[]}
-          text={(name) => w.kinds[name]}
-          chosen={kind}
-          onPick={setKind}
-        />
-      </div>
-      {kind === "once" ? (
-        <>
-          {time("from")}
-          {time("until")}
-        </>
-      ) : (
-        <>
-          <Days pattern={begins} onEdit={setBegins} />
-          <TextField
-            label="Each takes"
-            hint={`For example 2h. Windows begin at the times above (${zone}).`}
-            path="for"
-            required
-            value={length}
-            onSet={setLength}
-          />
-        </>
-      )}
-      <TextField label="Note" value={note} onSet={setNote} />
-    </Confirm>
+    </Ask>
   );
 }

@@ -1,12 +1,13 @@
 import { useState } from "react";
 import { words } from "../words.js";
 import { Field } from "./confirm.js";
+import type { FieldPath } from "./form.js";
 
 interface Props {
   label: string;
   hint?: string | undefined;
   /** As of a `Field`. */
-  path?: string | undefined;
+  path?: FieldPath | undefined;
   /** Undefined: the field is empty. */
   value: unknown;
   onEdit: (to: unknown) => void;

@@ -2,7 +2,7 @@ import type { InputTo } from "@carillon/ops";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { counted } from "../words-count.js";
-import { Confirm, Field } from "./confirm.js";
+import { Ask } from "./ask.js";
 import { notify } from "./notices.js";
 
 type Runs = Omit<InputTo<"runs.replayMany">, "perMinute" | "key" | "dryRun">;
@@ -10,17 +10,19 @@ type Runs = Omit<InputTo<"runs.replayMany">, "perMinute" | "key" | "dryRun">;
 /** Runs runs again at a pace, and shows before how many and until when. Leads to the progress. */
 export function ReplayDialog({ title, of, onClose }: { title: string; of: Runs; onClose: () => void }) {
   const [, navigate] = useLocation();
-  const [pace, setPace] = useState("60");
   // Sent twice, a call starts nothing twice.
   const [key] = useState(() => Math.random().toString(36).slice(2));
-  const perMinute = Number(pace);
   return (
-    <Confirm
+    <Ask
       title={title}
       act="Run again"
       does="runs.replayMany"
-      input={{ ...of, perMinute, key }}
-      shows={perMinute > 0 && "first"}
+      given={{ ...of, key }}
+      fields={["perMinute"]}
+      looks={{
+        perMinute: { first: "60", required: true, label: "Runs a minute, of all tasks together", hint: "" },
+      }}
+      shows="first"
       onDone={({ total, batch }) => {
         notify("ok", `${counted(total, "run is", "runs are")} run again.`);
         if (batch !== undefined) navigate(`/backfills?batch=${batch}`);
@@ -28,17 +30,6 @@ export function ReplayDialog({ title, of, onClose }: { title: string; of: Runs; 
       onClose={onClose}
     >
       <p>Each keeps its nominal time and its payload. It waits for a run of its task that is in its way.</p>
-      <Field label="Runs a minute, of all tasks together" path="perMinute">
-        <input
-          className="input"
-          type="number"
-          min="1"
-          max="60000"
-          required
-          value={pace}
-          onChange={({ target }) => setPace(target.value)}
-        />
-      </Field>
-    </Confirm>
+    </Ask>
   );
 }
