@@ -57,7 +57,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
         value={draft["payload"] ?? {}}
         onEdit={(to) => set("payload", to)}
       />
-      <Field label={w.fields.overlap}>
+      <Field label={w.fields.overlap} path="overlap">
         <Select
           value={String(draft["overlap"] ?? "skip") as keyof typeof w.overlaps}
           options={w.overlaps}
@@ -65,7 +65,7 @@ export function EditForm({ draft, isNew, onEdit }: Props) {
         />
       </Field>
       {typeof (draft["catchUp"] ?? "one") === "string" ? (
-        <Field label={w.fields.catchUp}>
+        <Field label={w.fields.catchUp} path="catchUp">
           <Select
             value={String(draft["catchUp"] ?? "one") as keyof typeof w.catchUps}
             options={w.catchUps}

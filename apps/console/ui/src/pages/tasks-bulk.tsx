@@ -117,6 +117,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
       {verb === "pause" ? (
         <TextField
           label={words.task.note}
+          path="note"
           hint="With it, the same tasks can be resumed later."
           value={note}
           onSet={setNote}
@@ -124,7 +125,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
       ) : null}
       {verb === "resume" ? (
         <>
-          <Field label={words.task.missed}>
+          <Field label={words.task.missed} path="missed">
             <Select value={missed} options={words.task.missedRules} onSet={setMissed} />
           </Field>
           <Link href={`/resume${search.size === 0 ? "" : `?${search}`}`}>
@@ -137,6 +138,7 @@ function BulkDialog({ target, verb, plan, onClose, onDone }: DialogProps) {
             <TextField
               key={name}
               label={w.tags[name]}
+              path={name}
               of="tag"
               many
               value={tags[name]}
