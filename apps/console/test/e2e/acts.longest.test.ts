@@ -48,6 +48,13 @@ inABrowser("acts on tasks and runs", () => {
     await dialog.getByRole("button", { name: "Resume" }).click();
     await page.getByText("1 task resumed.").waitFor();
     expect((await world.client.get("fine")).state).toBe("scheduled");
+    await go("/tasks");
+    await page.getByLabel("Select fine").check();
+    await page.locator(".bulk").getByRole("button", { name: "Pause" }).click();
+    await dialog.getByText("This concerns 1 task").waitFor();
+    await dialog.getByLabel("Note").fill("x".repeat(501));
+    await dialog.getByRole("button", { name: "Pause" }).click();
+    await dialog.locator(".field:has(input[aria-invalid=true]:focus) .refusal").waitFor();
   });
 
   test("occurrences that wait are listed, with payloads of their own", async () => {
