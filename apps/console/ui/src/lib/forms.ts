@@ -55,12 +55,7 @@ export function readField(
   if (kind === "boolean") return typed === true || undefined;
   const text = String(typed ?? "").trim();
   if (kind === "array") {
-    const list = of
-      ? wordsIn(text)
-      : text
-          .split("\n")
-          .map((line) => line.trim())
-          .filter(Boolean);
+    const list = of ? wordsIn(text) : text.split(/\s*\n\s*/).filter(Boolean);
     return list.length > 0 || required ? list : undefined;
   }
   if (text === "") return nullable ? null : required ? "" : undefined;

@@ -7,6 +7,7 @@ import { Button } from "./button.js";
 import { Check, Confirm, Field, Select, TextField, TimeField } from "./confirm.js";
 import { JsonField } from "./json-field.js";
 
+/** A control, where it differs from the field's declaration. */
 interface Look {
   /** Default: the field's name. */
   label?: string;
@@ -25,7 +26,7 @@ interface Look {
 type Typed = Readonly<Record<string, unknown>>;
 type Controls<Field> = readonly (Field | ReactElement | false | undefined)[];
 
-interface Dialog<Field extends string, Input, Answer> {
+interface Question<Field extends string, Input, Answer> {
   title: string;
   /** Text of the button that acts. */
   act?: string;
@@ -50,14 +51,16 @@ interface Dialog<Field extends string, Input, Answer> {
   children?: ReactNode;
 }
 
-type Asks<Name extends OperationName> = Dialog<FieldOf<Name>, InputTo<Name>, AnswerTo<Name>> & { does: Name };
+type Asks<Name extends OperationName> = Question<FieldOf<Name>, InputTo<Name>, AnswerTo<Name>> & {
+  does: Name;
+};
 
 /**
  * The dialog of an operation: a control for each field of its input, as its schema describes it. It shows the effect if the operation has
  * a dry run, and is for reading alone for those who may not call it.
  */
 export function Ask<Name extends OperationName>(props: Asks<Name> & { onClose: () => void }): ReactNode;
-export function Ask(props: Dialog<string, object, unknown> & { does: OperationName; onClose: () => void }) {
+export function Ask(props: Question<string, object, unknown> & { does: OperationName; onClose: () => void }) {
   const { does, act = "Save", given = {}, scopes, within = {}, looks = {}, shows = true, ...rest } = props;
   const { children, fields, ...dialog } = rest;
   const all = formOf(does).fields;
