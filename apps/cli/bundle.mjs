@@ -28,6 +28,18 @@ const lean = {
   },
 };
 
+/** Puts the values of this module in its place, which are read from the schemas of all operations: without zod, help is there at once. */
+const inputs = {
+  name: "inputs",
+  /** @param {import("esbuild").PluginBuild} build */
+  setup({ onLoad }) {
+    onLoad({ filter: /\/dist\/inputs\.js$/ }, async ({ path }) => {
+      const { SHAPES } = await import(path);
+      return { contents: `export const SHAPES = ${JSON.stringify(SHAPES)};` };
+    });
+  },
+};
+
 const here = fileURLToPath(new URL(".", import.meta.url));
 // Chunks are named after their content, so chunks of earlier builds would stay.
 rmSync(`${here}bundle`, { recursive: true, force: true });
@@ -42,7 +54,7 @@ const { metafile } = await build({
   target: "node20.19",
   format: "esm",
   metafile: true,
-  plugins: [lean],
+  plugins: [lean, inputs],
   external: ["pg", "@valkey/valkey-glide"],
   logLevel: "warning",
   // BullMQ and others are CommonJS, and require modules of Node.js.

@@ -1,11 +1,25 @@
 import { hostname, userInfo } from "node:os";
-import type { Operator } from "@carillon/ops";
-import type { Client, TaskRef } from "@carillon/sdk";
-import { Command as Base, InvalidArgumentError, Option } from "commander";
+import type { AnswerTo, InputTo, OperationName, Operator } from "@carillon/ops";
+import type { Client } from "@carillon/sdk";
+import { Command as Base, Option } from "commander";
 import { misuse } from "./failure.js";
+import {
+  argumentOf,
+  type FieldOf,
+  fieldsOf,
+  optionsFor,
+  TASK,
+  type Taking,
+  type Typed,
+  taskRef,
+} from "./fields.js";
+import { SHAPES } from "./inputs.js";
 import type { Io } from "./io.js";
+import { momentsOf } from "./moment.js";
 import type { Output } from "./output.js";
 import { Progress } from "./progress.js";
+
+export { TASK, taskRef, wholeNumber } from "./fields.js";
 
 /** Options that every command takes, before or after its name. */
 export interface Globals {
@@ -80,6 +94,27 @@ type Camel<Name extends string> = Name extends `${infer First}-${infer Rest}`
 type Given<Flags extends string> = Flags extends `${string}<${string}` ? string : boolean;
 type Reader<Value> = ((text: string, before: Value) => Value) | readonly Value[];
 
+/** How a command calls an operation. */
+export interface Calling<Name extends OperationName, Options extends Globals = Globals> extends Taking<Name> {
+  /** Fields that are arguments. Default: those that are required. A task's `id`, `owner` and `queue` are `[owner/]id` and `--queue`. */
+  readonly args?: readonly FieldOf<Name>[];
+  /** Fields that are arguments or options. Default: all, but the owner, which is a global option. */
+  readonly only?: readonly FieldOf<Name>[];
+  /** Fields that are neither. */
+  readonly but?: readonly FieldOf<Name>[];
+  /** Completes or refuses the input that options and arguments give. */
+  readonly input?: (
+    input: InputTo<Name>,
+    use: Use<Options>,
+    args: readonly unknown[],
+  ) => Partial<InputTo<Name>> | void | Promise<Partial<InputTo<Name>> | void>;
+  /** Fields of the JSON answer besides those of the operation. */
+  readonly also?: (input: InputTo<Name>) => object;
+  /** `--owner` selects, so hints may name other owners. */
+  readonly unbound?: true;
+  readonly maxPayloadBytes?: number;
+}
+
 /** A command, and the output that it answers to. Its options are known by their flags. */
 export class Command<Options extends Globals = Globals> extends Base {
   readonly #out: Output;
@@ -115,6 +150,52 @@ export class Command<Options extends Globals = Globals> extends Base {
     return this.addOption(option) as unknown as Command<Options & { [Name in NameOf<Flags>]: Value }>;
   }
 
+  /** Adds an option for each of these fields of an operation's input, and `--by` if it changes something. */
+  takes<Name extends OperationName, const Field extends FieldOf<Name>>(
+    operation: Name,
+    fields: readonly Field[],
+    how: Taking<Name> = {},
+  ) {
+    for (const option of optionsFor(operation, fields, how)) this.addOption(option);
+    if (SHAPES[operation].by && !this.options.some(({ long }) => long === "--by"))
+      this.option("--by <name>", "who; default $USER@host");
+    return this as unknown as Command<
+      Options & { [Name_ in Field]?: Typed<InputTo<Name>[Name_]> } & { by?: string }
+    >;
+  }
+
+  /**
+   * Calls an operation and prints its answer: its fields are arguments and options, and its summary the description of the command, unless
+   * that has one of its own.
+   */
+  calls<Name extends OperationName>(
+    operation: Name,
+    words: (answer: AnswerTo<Name>, input: InputTo<Name>, options: Options) => string,
+    how: Calling<Name, Options> = {},
+  ): this {
+    const { fields, summary, by } = SHAPES[operation];
+    if (this.description() === `${this.summary()}.`) this.description(summary);
+    const required = (name: string) => fields[name]?.required === true;
+    const names = how.only ?? fieldsOf(operation).filter((name) => !how.but?.includes(name));
+    const args = how.args ?? names.filter(required);
+    for (const name of args) this.addArgument(argumentOf(operation, name, how));
+    const options = names.filter((name) => !args.includes(name) && (name !== "owner" || required(name)));
+    this.takes(operation, options, how);
+    for (const option of this.options) if (required(option.attributeName())) option.makeOptionMandatory();
+    let input = {} as InputTo<Name>;
+    return this.answer(
+      async (use, ...values) => {
+        input = await inputOf(operation, args, values, options, use, how.times);
+        Object.assign(input, await how.input?.(input, use, values));
+        const { by: author } = use.options as { by?: string };
+        const answer = await ask(use.ops, operation, input, by ? author : undefined);
+        return { ...how.also?.(input), ...(answer as object) };
+      },
+      (answer, _, options) => words(answer as AnswerTo<Name>, input, options),
+      { ...(how.unbound && { unbound: true }), ...(how.maxPayloadBytes && { maxPayloadBytes: how.maxPayloadBytes }) },
+    );
+  }
+
   /** Does something that has more than one answer. @param act gets the options, and the arguments of the command */
   does<Args extends readonly unknown[]>(act: (options: Options, ...args: Args) => Promise<void>): this {
     return this.action((...given: unknown[]) =>
@@ -147,6 +228,53 @@ export class Command<Options extends Globals = Globals> extends Base {
     });
   }
 }
+
+/** Calls an operation by its name. */
+export function ask<Name extends OperationName>(
+  ops: Operator,
+  operation: Name,
+  input: InputTo<Name>,
+  by: string | undefined,
+): Promise<AnswerTo<Name>> {
+  type Ask = (input: InputTo<Name>, author: { by?: string | undefined }) => Promise<AnswerTo<Name>>;
+  const [noun = "", verb = ""] = operation.split(".");
+  return (ops as unknown as Record<string, Record<string, Ask>>)[noun]![verb]!(input, { by });
+}
+
+/** The input that arguments and options give. */
+async function inputOf<Name extends OperationName>(
+  operation: Name,
+  args: readonly string[],
+  values: readonly unknown[],
+  options: readonly string[],
+  { client, options: given }: Use,
+  times: Taking<Name>["times"] = "before",
+): Promise<InputTo<Name>> {
+  const { fields } = SHAPES[operation];
+  const all: Readonly<Record<string, unknown>> = { ...given };
+  const found: Record<string, unknown> = Object.fromEntries([
+    ...options.map((name) => [name, all[name]]),
+    ...args.map((name, i) => [name, isEmpty(values[i]) ? undefined : values[i]]),
+  ]);
+  if (fields["owner"]) found["owner"] ??= given.owner;
+  // A task is named `[owner/]id`.
+  const name = fields["id"] && fields["owner"] ? "id" : "task";
+  if (fields["owner"] && typeof found[name] === "string") {
+    const { id, owner } = taskRef(found[name], undefined, given.owner);
+    Object.assign(found, { [name]: id, owner });
+  }
+  const texts = Object.keys(found).filter((name) => fields[name]?.kind === "time");
+  const moments = await momentsOf(
+    client,
+    Object.fromEntries(texts.map((name) => [name, found[name] as string | undefined])),
+    times,
+    all["timezone"] as string | undefined,
+  );
+  return { ...found, ...moments } as InputTo<Name>;
+}
+
+/** An optional list that is not given. */
+const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
 
 /** If the namespace is empty, says so and names the others of this Redis, because its name may be misspelt. */
 export async function noteIfEmpty(client: Client, out: Output): Promise<void> {
@@ -182,18 +310,6 @@ function systemUser(): string {
   }
 }
 
-/** `[owner/]id` and the queue. */
-export function taskRef(
-  text: string,
-  queue: string | undefined,
-  owner: string | undefined,
-): Exclude<TaskRef, string> {
-  const slash = text.indexOf("/");
-  return slash < 0
-    ? { id: text, owner, queue }
-    : { owner: text.slice(0, slash), id: text.slice(slash + 1), queue };
-}
-
 /** For commander: an option that may be given several times. */
 export function collect<Word extends string = string>(value: string, before: Word[] = []): Word[] {
   return [...before, value as Word];
@@ -202,12 +318,6 @@ export function collect<Word extends string = string>(value: string, before: Wor
 /** For commander: a text of some words, which the operation checks. */
 export function word<Word extends string>(text: string): Word {
   return text as Word;
-}
-
-/** For commander: a whole number; its range is checked where it is used. */
-export function wholeNumber(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("Give a whole number.");
 }
 
 /** `--limit`. @throws `INVALID_OPTION` */
@@ -223,5 +333,3 @@ export function taskCommand(program: Command, name: string, summary: string) {
     .argument("<task>", TASK)
     .flag("-q, --queue <queue>", "the task's queue; needed when the same id exists in several");
 }
-
-export const TASK = "[owner/]id; no owner means --owner, else system";

@@ -1,7 +1,7 @@
 import type * as Sdk from "@carillon/sdk/schedule";
-import { taskRef } from "./command.js";
 import { type Expression, expressionOf, guessSyntax, SYNTAXES, type Syntax } from "./expression.js";
 import { Failure, misuse } from "./failure.js";
+import { taskRef } from "./fields.js";
 import { localIso, readInstant } from "./times.js";
 
 /** Largest number of times: more than a person reads, few enough for memory. */

@@ -84,6 +84,23 @@ export function table<Row>(
   return `${about && `${paint("dim", cut(about, width ?? about.length))}\n`}${header}${body.join("")}`;
 }
 
+/** The words of an answer that has a list, perhaps a page of one. @param none instead of an empty list */
+export function rows<Field extends string, Row>(
+  out: Screen & { more(cursor: string | undefined): void },
+  field: Field,
+  columns: readonly Column<Row>[] | ((rows: readonly Row[]) => readonly Column<Row>[]),
+  none: string,
+): (
+  answer: { readonly [Name in Field]: readonly Row[] } & { readonly cursor?: string | undefined },
+) => string {
+  return (answer) => {
+    out.more(answer.cursor);
+    const found = answer[field];
+    if (found.length === 0) return `${none}\n`;
+    return table(typeof columns === "function" ? columns(found) : columns, found, out);
+  };
+}
+
 /** Widths that fit the terminal; 0: left out. Text without rank is cut last, so that a name stays whole as long as it can. */
 function fit<Row>(
   columns: readonly Column<Row>[],

@@ -1,9 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { AlertFormat, AlertKind } from "@carillon/sdk/internal";
-import { type Register, wholeNumber, withClient, word } from "../command.js";
+import { type Register, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
-import { momentsOf } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { cut, printable } from "../text.js";
 import { when } from "../times.js";
@@ -19,8 +17,7 @@ export const registerAlerts: Register = (program, out) => {
       "the last alerts, what is undelivered, and silences; tests of destinations",
       "Lists the last alerts, the deliveries that wait or failed, and the silences; tests a destination.",
     )
-    .flag("--kind <kind>", "only alerts of this kind: failed, slow, stopped, …", word<AlertKind>)
-    .flag("-n, --limit <n>", "at most 1,000; default 20", wholeNumber)
+    .takes("alerts.list", ["kind", "limit"], { about: { limit: "at most 1,000; default 20" } })
     .answer(
       async ({ ops, options: { kind, limit = 20 } }) => {
         const [{ alerts }, undelivered, { silences }] = await Promise.all([
@@ -48,12 +45,7 @@ export const registerAlerts: Register = (program, out) => {
       "Sends a test alert to a destination, by a worker with alertWebhook or alertEmail, and waits for its end.",
     )
     .argument("<destination>", "an http or https URL, an e-mail address, or a routing key")
-    .flag(
-      "--format <format>",
-      "slack, teams, pagerduty, json, template or email; default: by the destination",
-      word<AlertFormat>,
-    )
-    .flag("--url <url>", "the endpoint for a routing key")
+    .takes("alerts.test", ["format", "url"])
     .needs("--wait <duration>", "give up after", { otherwise: "30s" })
     .does(async (options, target: string) => {
       const sdk = await import("@carillon/sdk/schedule");
@@ -83,42 +75,30 @@ export const registerSilence: Register = (program, out) => {
       "deliver no alerts of an owner, a task, a queue or a kind until a time",
       "Silences alerts until a time: those that match all options are recorded, and not delivered.",
     )
-    .flag("--task <task>", "[owner/]id")
-    .flag("-q, --queue <queue>", "alerts of this queue")
-    .flag("--kind <kind>", "alerts of this kind, and of its end", word<AlertKind>)
-    .flag("--all", "every alert of the namespace")
-    .needs("--until <time>", "end: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00")
-    .flag("--note <text>", "why")
-    .flag("--by <name>", "who")
-    .flag("--dry-run", "count what it would silence, and silence nothing")
-    .answer(
-      async ({ ops, client, options }) => {
-        const { queue, kind, all, note, dryRun, by } = options;
-        const [, named, id] = /^(?:([^/]*)\/)?(.*)$/s.exec(options.task ?? "") ?? [];
-        if (named !== undefined && options.owner !== undefined && named !== options.owner)
-          throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
-        const { until = 0 } = await momentsOf(client, { until: options.until }, "from");
-        const owner = named ?? options.owner;
-        return ops.silences.put(
-          { owner, task: id || undefined, queue, kind, all, until, note, dryRun },
-          { by },
-        );
-      },
-      (put, _, { dryRun }) =>
+    .calls(
+      "silences.put",
+      (put, { dryRun }) =>
         (dryRun ? "" : `silence ${put.id}: ${scopeOf(put)}, until ${when(put.until)}\n`) +
         holdsText(out, put.holds, dryRun ? "would silence" : "silences"),
-      { unbound: true },
+      {
+        args: [],
+        times: "from",
+        unbound: true,
+        input({ owner, task }, { options }) {
+          if (options.owner !== undefined && owner !== options.owner)
+            throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
+          return { task: task || undefined };
+        },
+      },
     );
 };
 
 export const registerUnsilence: Register = (program) => {
   program
-    .verb("unsilence", "end a silence", "Ends a silence.")
-    .argument("<id>", "as alerts lists it")
-    .answer(
-      ({ ops }, id: string) => ops.silences.delete({ id }).then(() => ({ id, ended: true })),
-      ({ id }) => `ended ${printable(id)}\n`,
-    );
+    .verb("unsilence", "end a silence")
+    .calls("silences.delete", (_, { id }) => `ended ${printable(id)}\n`, {
+      also: ({ id }) => ({ id, ended: true }),
+    });
 };
 
 const WAITS = "no worker has sent it yet; is there one with alertWebhook or alertEmail?";

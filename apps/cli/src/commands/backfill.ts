@@ -76,24 +76,19 @@ export function registerOne(backfills: Command, out: Output): void {
   let now = 0;
   backfills
     .verb("show", "how far a backfill is")
-    .argument("<id>", ID)
-    .answer(
-      async ({ ops, client }, id: string) => {
+    .calls("backfills.get", (found) => describe(found, now, out), {
+      input: async (_, { client }) => {
         now = await client.serverTime();
-        return ops.backfills.get({ id });
       },
-      (found) => describe(found, now, out),
-    );
+    });
   backfills
     .verb("cancel", "stop a backfill, or all of a batch; what it has enqueued goes on")
-    .argument("<id>", ID)
-    .answer(
-      async ({ ops }, id: string) => ({ id, ...(await ops.backfills.cancel({ id })) }),
-      ({ id, changed }) => `${changed ? "stopped" : "was over already:"} backfill ${id}\n`,
+    .calls(
+      "backfills.cancel",
+      ({ changed }, { id }) => `${changed ? "stopped" : "was over already:"} backfill ${id}\n`,
+      { also: ({ id }) => ({ id }) },
     );
 }
-
-const ID = "a backfill's id, as backfill shows it";
 
 type Backfill = AnswerTo<"backfills.get">;
 type Started = AnswerTo<"backfills.startMany">;

@@ -1,6 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
-import { limitOf, type Register, wholeNumber } from "../command.js";
-import { type Column, table } from "../table.js";
+import type { Register } from "../command.js";
+import { type Column, rows } from "../table.js";
 import { behindPace, registerOne } from "./backfill.js";
 
 type Backfill = AnswerTo<"backfills.list">["backfills"][number];
@@ -13,17 +13,14 @@ export const registerBackfills: Register = (program, out) => {
       "the backfills, newest first",
       "Lists the backfills that run, or ended in the last 7 days, newest first.",
     )
-    .flag("-q, --queue <queue>", "of this queue")
-    .flag("--state <state>", "in this state", ["running", "done", "cancelled"])
-    .flag("--batch <id>", "that one call started")
-    .flag("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
-    .answer(
-      async ({ ops, client, options }) => {
-        const { queue, owner, state, batch, json } = options;
-        now = json ? 0 : await client.serverTime();
-        return ops.backfills.list({ queue, owner, state, batch, limit: limitOf(options.limit, 1_000) });
+    .calls(
+      "backfills.list",
+      rows(out, "backfills", () => columns(now), "No backfills."),
+      {
+        input: async (_, { client, options }) => {
+          now = options.json ? 0 : await client.serverTime();
+        },
       },
-      ({ backfills }) => (backfills.length ? table(columns(now), backfills, out) : "No backfills.\n"),
     );
   registerOne(backfills, out);
 };

@@ -1,8 +1,8 @@
 import type { AnswerTo } from "@carillon/ops";
 import { readEntries } from "../calendar-entries.js";
-import type { Command, Register } from "../command.js";
+import type { Register } from "../command.js";
 import type { Output } from "../output.js";
-import { type Column, table } from "../table.js";
+import { type Column, rows, table } from "../table.js";
 import { counted, printable } from "../text.js";
 import { when } from "../times.js";
 
@@ -16,14 +16,6 @@ export const registerCalendars: Register = (program, out) => {
     "Shared calendars: dates and calendar events that schedules leave out by name,\n" +
       '{"except":[{"named":NAME}]}. When one changes, its tasks are replanned.',
   );
-  registerPut(calendars, out);
-  registerList(calendars, out);
-  registerShow(calendars);
-  registerRm(calendars);
-};
-
-function registerPut(calendars: Command, out: Output): void {
-  let size = "";
   calendars
     .verb(
       "put",
@@ -32,55 +24,38 @@ function registerPut(calendars: Command, out: Output): void {
         "FILE holds a JSON list, or one entry a line with # comments: a date, 2026-12-25,\n" +
         "or a calendar event, *-05-01, Sat,Sun, *-12-24 12..23:* Europe/Berlin.",
     )
-    .argument("<name>", "letters, digits, dots, dashes and underscores")
-    .argument("[file]", "a file; - or nothing for standard input")
-    .flag("--by <name>", "who")
-    .flag("--dry-run", "store nothing, show which tasks would get another next time")
-    .answer(
-      async ({ ops, options }, name: string, file: string | undefined) => {
-        const { io, by, dryRun } = options;
-        const entries = await readEntries(io, file);
-        size = counted(entries.length, "entry", "entries");
-        return ops.calendars.put({ name, entries: [...entries], dryRun }, { by });
-      },
-      ({ name, outcome, revision, replanned, moved }) => {
+    .calls(
+      "calendars.put",
+      ({ name, outcome, revision, replanned, moved }, { entries }) => {
         if (moved) return movedText(name, outcome, moved, out);
+        const size = counted(entries.length, "entry", "entries");
         const then = replanned === 0 ? "" : `; replanned: ${replanned} of its tasks`;
         return `${outcome} ${name}: ${size}, revision ${revision}${then}\n`;
       },
-    );
-}
-
-function registerList(calendars: Command, out: Output): void {
-  calendars.verb("list", "list the calendars", "Lists the calendars, and how many tasks name each.").answer(
-    ({ ops }) => ops.calendars.list(),
-    ({ calendars }) => (calendars.length ? table(COLUMNS, calendars, out) : "No calendars.\n"),
-  );
-}
-
-function registerShow(calendars: Command): void {
+      {
+        but: ["entries"],
+        input: async (_, { options: { io } }, [, file]) => ({
+          entries: [...(await readEntries(io, file as string | undefined))],
+        }),
+      },
+    )
+    .argument("[file]", "a file; - or nothing for standard input");
+  calendars
+    .verb("list", "list the calendars", "Lists the calendars, and how many tasks name each.")
+    .calls("calendars.list", rows(out, "calendars", COLUMNS, "No calendars."));
   calendars
     .verb("show", "show a calendar's entries", "Shows a calendar's entries, one a line: what put reads.")
-    .argument("<name>")
-    .answer(
-      ({ ops }, name: string) => ops.calendars.get({ name }),
-      ({ entries, revision, updated, ...found }) => {
-        const by = found.by === NOBODY ? "" : ` by ${printable(found.by)}`;
-        const head = `# ${found.name}: revision ${revision}, changed ${when(updated)}${by}\n`;
-        return head + entries.map((entry) => `${printable(entry)}\n`).join("");
-      },
-    );
-}
-
-function registerRm(calendars: Command): void {
+    .calls("calendars.get", ({ entries, revision, updated, ...found }) => {
+      const by = found.by === NOBODY ? "" : ` by ${printable(found.by)}`;
+      const head = `# ${found.name}: revision ${revision}, changed ${when(updated)}${by}\n`;
+      return head + entries.map((entry) => `${printable(entry)}\n`).join("");
+    });
   calendars
-    .verb("rm", "delete a calendar that no task names", "Deletes a calendar. Refused while tasks name it.")
-    .argument("<name>")
-    .answer(
-      ({ ops }, name: string) => ops.calendars.delete({ name }).then(() => ({ name, deleted: true })),
-      ({ name }) => `deleted ${name}\n`,
-    );
-}
+    .verb("rm", "delete a calendar that no task names")
+    .calls("calendars.delete", (_, { name }) => `deleted ${name}\n`, {
+      also: ({ name }) => ({ name, deleted: true }),
+    });
+};
 
 type Put = AnswerTo<"calendars.put">;
 type Moved = NonNullable<Put["moved"]>;

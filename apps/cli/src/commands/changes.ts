@@ -1,6 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
-import { momentsOf } from "../moment.js";
+import { type Register, withClient } from "../command.js";
 import { counted, printable, wrap } from "../text.js";
 import { when } from "../times.js";
 import { showMany } from "./many.js";
@@ -15,25 +14,14 @@ export const registerChanges: Register = (program, out) => {
       "Lists who changed what, from where, and the fields that differ, newest first. A change of many tasks is one entry,\n" +
         "with the first ten; one of more than ten is listed for each task that it may contain.",
     )
-    .argument("[task]", "[owner/]id; default all")
-    .flag("-q, --queue <queue>", "the task's queue; narrows the search for a deleted task")
-    .flag("--by <name>", "by this author")
-    .flag("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
-    .flag("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
-    .flag("--cursor <cursor>", "of the page before")
-    .answer(
-      async ({ ops, client, options }, task?: string) => {
-        const { queue, owner, by, cursor } = options;
-        const limit = limitOf(options.limit, 1_000);
-        const { id, ...of } = task === undefined ? {} : taskRef(task, queue, owner);
-        const { from } = await momentsOf(client, { from: options.from }, "before");
-        return ops.changes.list({ task: id, ...of, by, from, limit, cursor });
-      },
-      ({ changes, cursor }, [task]) => {
+    .calls(
+      "changes.list",
+      ({ changes, cursor }, { task }) => {
         out.more(cursor);
         const texts = changes.map((change) => changeText(change, task === undefined, out.width));
         return texts.join("") || "No changes.\n";
       },
+      { args: ["task"] },
     );
 };
 
@@ -46,8 +34,7 @@ export const registerUndo: Register = (program, out) => {
         "are refused, each by itself.",
     )
     .argument("<change>", "its id, as changes shows it")
-    .flag("--by <name>", "who")
-    .flag("--dry-run", "store nothing, show how many and which")
+    .takes("changes.undo", ["dryRun"])
     .does(async (options, id: string) => {
       const { by, dryRun } = options;
       const done = await withClient(options, (_, ops) => ops.changes.undo({ id, dryRun }, { by }));

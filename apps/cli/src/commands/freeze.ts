@@ -2,8 +2,7 @@ import type { AnswerTo } from "@carillon/ops";
 import { covers, duration, scopeText } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
 import { type Register, taskRef } from "../command.js";
-import { momentsOf } from "../moment.js";
-import { type Column, table } from "../table.js";
+import { type Column, rows } from "../table.js";
 import { printable } from "../text.js";
 import { LONG_TIMES, type TimeTexts } from "../times.js";
 import { holdsText } from "./holds-text.js";
@@ -17,59 +16,46 @@ export const registerFreeze: Register = (program, out) => {
         "frozen; single times, retries and pending occurrences are held. Open runs go on. The scope is up to 100 tasks\n" +
         "of one owner, or --owner, --tag, --queue or --all.",
     )
-    .argument("[tasks...]", "[owner/]id")
-    .flag("--tag <tag>", "only tasks with this tag")
-    .flag("--queue <queue>", "only tasks of this queue")
-    .flag("--all", "every task of the namespace")
-    .flag("--from <time>", "begin: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00; default now")
-    .flag("--until <time>", "end, as --from; default: until it is lifted")
     .needs("-z, --timezone <zone>", "zone of times without an offset, and of windows", { otherwise: "UTC" })
     .flag("--cron <expression>", "begin of recurring windows; with --for")
     .flag("--calendar <expression>", "begin of recurring windows, as a calendar event; with --for")
-    .flag("--for <duration>", "length of each window: 2h")
-    .flag("--note <text>", "why")
-    .flag("--by <name>", "who")
-    .flag("--dry-run", "count what it would hold, and freeze nothing")
-    .answer(
-      async ({ ops, client, options }, tasks: string[]) => {
-        const { owner, tag, queue, all, cron, calendar, note, timezone, dryRun, by } = options;
-        const { from, until } = options;
-        const windows = {
-          ...(cron !== undefined && { cron, timezone }),
-          ...(calendar !== undefined && { calendar, timezone }),
-        };
-        const input = {
-          ...(tasks.length === 0
-            ? { owner, queue }
-            : { tasks: tasks.map((task) => taskRef(task, queue, owner)) }),
-          ...{ tag, all, note, dryRun, for: options.for },
-          ...(await momentsOf(client, { from, until }, "from", timezone)),
-          schedule: Object.keys(windows).length === 0 ? undefined : (windows as { cron: string }),
-        };
-        return ops.freezes.put(input, { by });
-      },
-      (put, _, { dryRun }) =>
+    .calls(
+      "freezes.put",
+      (put, { dryRun }) =>
         (dryRun ? "" : `freeze ${put.id}: ${scopeText(put)}, ${timesOf(put)}\n`) +
         holdsText(out, put.holds, dryRun ? "would hold" : "holds"),
-      { unbound: true },
+      {
+        args: ["tasks"],
+        but: ["schedule"],
+        times: "from",
+        unbound: true,
+        input({ tasks, queue, owner }, { options: { cron, calendar, timezone } }) {
+          const windows = {
+            ...(cron !== undefined && { cron, timezone }),
+            ...(calendar !== undefined && { calendar, timezone }),
+          };
+          return {
+            ...(tasks && { queue: undefined, owner: undefined }),
+            tasks: tasks?.map((task) => taskRef(task as string, queue, owner)),
+            schedule: Object.keys(windows).length === 0 ? undefined : (windows as { cron: string }),
+          };
+        },
+      },
     );
 };
 
 export const registerFreezes: Register = (program, out) => {
-  program.verb("freezes", "list the freezes", "Lists the freezes that hold or will hold.").answer(
-    ({ ops }) => ops.freezes.list(),
-    ({ freezes }) => (freezes.length ? table(COLUMNS, freezes, out) : "No freezes.\n"),
-  );
+  program
+    .verb("freezes", "list the freezes", "Lists the freezes that hold or will hold.")
+    .calls("freezes.list", rows(out, "freezes", COLUMNS, "No freezes."));
 };
 
 export const registerUnfreeze: Register = (program) => {
   program
     .verb("unfreeze", "lift a freeze", "Lifts a freeze. Pauses of tasks, and other freezes, stay.")
-    .argument("<id>", "as freezes lists it")
-    .answer(
-      ({ ops }, id: string) => ops.freezes.delete({ id }).then(() => ({ id, lifted: true })),
-      ({ id }) => `lifted ${printable(id)}\n`,
-    );
+    .calls("freezes.delete", (_, { id }) => `lifted ${printable(id)}\n`, {
+      also: ({ id }) => ({ id, lifted: true }),
+    });
 };
 
 export type FreezeView = AnswerTo<"freezes.list">["freezes"][number];

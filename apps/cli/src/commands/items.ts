@@ -1,45 +1,23 @@
 import { duration } from "@carillon/ops/words";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
-import { collect, type Register, wholeNumber } from "../command.js";
-import { type Column, table } from "../table.js";
+import type { Register } from "../command.js";
+import { type Column, rows } from "../table.js";
 import { cut, type Paint } from "../text.js";
-import { runCommand } from "./run.js";
-
-/** Complete on purpose: a new status does not compile until it can be asked for. */
-const STATES = Object.keys({
-  waiting: true,
-  active: true,
-  completed: true,
-  failed: true,
-  cancelled: true,
-} satisfies Record<ItemState, true>) as ItemState[];
 
 export const registerItems: Register = (program, out) => {
-  runCommand(program, "items", "the items of a fan-out run, by index")
-    .flag("--status <status>", `with this status; repeatable: ${STATES.join(", ")}`, collect<ItemState>)
-    .flag("-l, --limit <n>", "at most 1,000; default 100", wholeNumber)
-    .flag("--cursor <cursor>", "of the page before")
-    .answer(
-      ({ ops, options: { status, limit, cursor } }, id: string) =>
-        ops.runs.items({ id, status, limit, cursor }),
-      ({ items, cursor }) => {
-        out.more(cursor);
-        return items.length ? table(COLUMNS, items, out) : "No items.\n";
-      },
-    );
+  program
+    .verb("items", "the items of a fan-out run, by index")
+    .calls("runs.items", rows(out, "items", COLUMNS, "No items."), {
+      flags: { id: "<run>", limit: "-l, --limit <n>" },
+    });
 };
 
 export const registerRetryItems: Register = (program) => {
-  runCommand(program, "retry-items", "do the failed items of a fan-out run again")
-    .description(
-      "Starts a new run of the items of this one that failed or that its time limit left, and no others. Idempotent:\n" +
-        "given again, it names the same new run. Refused if the run is not over or has no such items.",
-    )
-    .flag("--by <name>", "who")
-    .answer(
-      ({ ops, options: { by } }, id: string) => ops.runs.retryItems({ id }, { by }),
-      ({ run }) => `enqueued the failed items: run ${run}\n`,
-    );
+  program
+    .verb("retry-items", "do the failed items of a fan-out run again")
+    .calls("runs.retryItems", ({ run }) => `enqueued the failed items: run ${run}\n`, {
+      flags: { id: "<run>" },
+    });
 };
 
 /** Attempts of those allowed; those whose worker died are not among them: `1/2, 3 died`. */

@@ -19,20 +19,12 @@ export const registerLoad: Register = (program, out) => {
       "Shows how many occurrences are planned in each step of a day, and where most tasks meet at one instant.\n" +
         "--owner narrows it to one owner.",
     )
-    .needs("--step <duration>", "of one line: 1h, 1m", { otherwise: "1h" })
-    .flag("--from <time>", "2h from now, or a time: ISO 8601, 09:00, tomorrow; default now")
-    .flag("--to <time>", "as --from; default 24 hours later; at most 2,000 steps")
-    .flag("-q, --queue <queue>", "of this queue")
-    .flag("-t, --tag <tag>", "with this tag")
-    .answer(
-      async ({ ops, client, options }) => {
-        const { step, queue, tag, owner, from, to } = options;
-        const times = await momentsOf(client, { from, to }, "from");
-        return ops.occurrences.load({ step, queue, tag, owner, ...times });
-      },
+    .calls(
+      "occurrences.load",
       (found) =>
         (found.total > 0 ? histogram(found) + collisions(found, out) : "Nothing is planned.\n") +
         (found.frozen > 0 ? `Freezes hold ${found.frozen} more.\n` : ""),
+      { times: "from" },
     );
 };
 
@@ -46,10 +38,7 @@ export const registerSpread: Register = (program, out) => {
     )
     .argument("<minute>", "its start, as load shows it: ISO 8601, 09:00, tomorrow 03:00")
     .argument("<jitter>", "each start is delayed by up to this time: 5m")
-    .flag("-q, --queue <queue>", "of this queue")
-    .flag("-t, --tag <tag>", "with this tag")
-    .flag("--by <name>", "who")
-    .flag("--dry-run", "store nothing, show how many and which, and the load")
+    .takes("tasks.spread", ["queue", "tag", "dryRun"])
     .does(async (options, minute: string, jitter: string) => {
       const { queue, tag, owner, dryRun, by } = options;
       const done = await withClient(options, async (client, ops) => {

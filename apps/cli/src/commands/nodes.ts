@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { silenceText } from "@carillon/ops/words";
 import type { Register } from "../command.js";
-import { type Column, table } from "../table.js";
+import { type Column, rows } from "../table.js";
 
 export const registerNodes: Register = (program, out) => {
   program
@@ -13,10 +13,7 @@ export const registerNodes: Register = (program, out) => {
         "heartbeat, because it hangs, is cut off, or its Redis accepts no writes; or dead: it missed three. A dead node stays listed for an hour.",
       ].join(" "),
     )
-    .answer(
-      ({ ops }) => ops.nodes.list(),
-      ({ nodes }) => (nodes.length ? table(columns(nodes), nodes, out) : "No nodes.\n"),
-    );
+    .calls("nodes.list", rows(out, "nodes", columns, "No nodes."));
 };
 
 type NodeView = AnswerTo<"nodes.list">["nodes"][number];

@@ -1,52 +1,32 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { TaskRevision } from "@carillon/sdk/internal";
-import { type Register, taskCommand, taskRef, wholeNumber } from "../command.js";
-import { momentsOf } from "../moment.js";
-import { type Column, table } from "../table.js";
+import type { Register } from "../command.js";
+import { type Column, rows } from "../table.js";
 import { putsText } from "./put.js";
 
 export const registerRevisions: Register = (program, out) => {
-  taskCommand(program, "revisions", "earlier definitions of a task, newest first")
-    .description("Lists the replaced definitions of a task, newest first; --json shows them in full.")
-    .answer(
-      ({ ops, options: { queue, owner } }, task: string) => ops.tasks.revisions(taskRef(task, queue, owner)),
-      ({ revisions }) => (revisions.length > 0 ? table(COLUMNS, revisions, out) : "No revisions.\n"),
-    );
+  program
+    .verb(
+      "revisions",
+      "earlier definitions of a task, newest first",
+      "Lists the replaced definitions of a task, newest first; --json shows them in full.",
+    )
+    .calls("tasks.revisions", rows(out, "revisions", COLUMNS, "No revisions."), { but: ["compare"] });
 };
 
 export const registerRestore: Register = (program, out) => {
-  taskCommand(program, "restore", "put an earlier definition of a task again, or a deleted task")
-    .description(
-      "Puts an earlier definition of a task again; neither pauses nor resumes it. A task that was deleted in the last 7 days is\n" +
-        "created again, paused if it was; its runs and statistics do not come back.",
-    )
-    .argument("[number]", "as revisions lists it; default the newest", wholeNumber)
-    .flag("--by <name>", "who")
-    .flag("--dry-run", "store nothing, show what would change")
-    .answer(
-      ({ ops, options }, task: string, number?: number) => {
-        const { queue, owner, dryRun, by } = options;
-        return ops.tasks.restore({ ...taskRef(task, queue, owner), number, dryRun }, { by });
-      },
-      (put) => putsText([put], out),
-      { maxPayloadBytes: Number.MAX_SAFE_INTEGER },
-    );
+  program
+    .verb("restore", "put an earlier definition of a task again, or a deleted task")
+    .calls("tasks.restore", (put) => putsText([put], out), {
+      args: ["id", "number"],
+      maxPayloadBytes: Number.MAX_SAFE_INTEGER,
+    });
 };
 
 export const registerDeleted: Register = (program, out) => {
   program
-    .verb(
-      "deleted",
-      "tasks that were deleted and can be restored, newest first",
-      "Lists the tasks that were deleted in the last 7 days, newest first; restore puts them again.",
-    )
-    .flag("-q, --queue <queue>", "of this queue")
-    .flag("--from <time>", "2h before now, or since then: ISO 8601, 09:00, yesterday")
-    .answer(
-      async ({ ops, client, options: { queue, from } }) =>
-        ops.deleted.list({ queue, ...(await momentsOf(client, { from }, "before")) }),
-      ({ deleted }) => (deleted.length > 0 ? table(DELETED, deleted, out) : "No deleted tasks.\n"),
-    );
+    .verb("deleted", "tasks that were deleted and can be restored, newest first")
+    .calls("deleted.list", rows(out, "deleted", DELETED, "No deleted tasks."));
 };
 
 const DELETED: Column<AnswerTo<"deleted.list">["deleted"][number]>[] = [

@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration, isTraceUrl, TRACE_URL_REMEDY, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
-import { type Command, type Register, withClient } from "../command.js";
+import { type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Io } from "../io.js";
 import type { Output } from "../output.js";
@@ -14,30 +14,26 @@ import { type Deed, doToMany } from "./many.js";
 import { RUN_COLUMNS, took } from "./run-columns.js";
 
 export const registerRun: Register = (program, out) => {
-  runCommand(program, "run", "show a run: its record, its attempts, what it printed").answer(
-    async ({ client, options: { io } }, id: string) => {
-      traceUrlIn(io);
-      return client.runs.get(id);
-    },
-    (run, _, { io }) => describe(run, traceLink(traceUrlIn(io), run), out),
-  );
+  program
+    .verb("run", "show a run: its record, its attempts, what it printed")
+    .calls("runs.get", (run, _, { io }) => describe(run, traceLink(traceUrlIn(io), run), out), {
+      flags: { id: "<run>" },
+      input: (_, { options: { io } }) => void traceUrlIn(io),
+    });
 };
 
 export const registerCompare: Register = (program, out) => {
-  runCommand(program, "compare", "a run beside the last good one of its task, and what changed between them")
-    .description(
-      "Shows a run beside the last good one of its task before it, and the fields of the definition that differ.",
-    )
-    .answer(
-      ({ ops }, id: string) => ops.runs.compare({ id }),
-      ({ run, good, definition }) => {
-        if (!good) return `No good run of ${run.task.owner}/${run.task.id} is recorded before it.\n`;
-        const { before = {}, after = {} } = definition ?? {};
-        const changed = fieldLines(before, after).map((line) => `${printable(line)}\n`);
-        const unknown = "The definition of one of them is no longer recorded.\n";
-        return [table(RUN_COLUMNS, [run, good], out), definition ? changed : unknown].flat().join("");
-      },
-    );
+  program.verb("compare", "a run beside the last good one of its task, and what changed between them").calls(
+    "runs.compare",
+    ({ run, good, definition }) => {
+      if (!good) return `No good run of ${run.task.owner}/${run.task.id} is recorded before it.\n`;
+      const { before = {}, after = {} } = definition ?? {};
+      const changed = fieldLines(before, after).map((line) => `${printable(line)}\n`);
+      const unknown = "The definition of one of them is no longer recorded.\n";
+      return [table(RUN_COLUMNS, [run, good], out), definition ? changed : unknown].flat().join("");
+    },
+    { flags: { id: "<run>" } },
+  );
 };
 
 /** @throws `INVALID_OPTION` */
@@ -87,10 +83,6 @@ function cancelMany(
 }
 
 export const RUN = "a run's id, as runs, journal and explain show it";
-
-export function runCommand(program: Command, name: string, summary: string): Command {
-  return program.verb(name, summary).argument("<run>", RUN);
-}
 
 function describe(run: RunDetails, trace: string | undefined, out: Output): string {
   const { paint } = out;

@@ -1,17 +1,11 @@
-import { type Register, taskCommand, taskRef, wholeNumber } from "../command.js";
-import { table } from "../table.js";
+import { type Register, taskRef } from "../command.js";
+import { rows } from "../table.js";
 import { RUN_COLUMNS, RUNNING_COLUMNS } from "./run-columns.js";
 
 export const registerRuns: Register = (program, out) => {
-  taskCommand(program, "runs", "a task's runs, newest first")
-    .flag("-l, --limit <n>", "at most 1,000; default 20", wholeNumber)
-    .flag("--offset <n>", "leave out this many", wholeNumber)
-    .answer(
-      async ({ client, options: { queue, owner, limit, offset } }, task: string) => ({
-        runs: await client.runs.list(taskRef(task, queue, owner), { limit, offset }),
-      }),
-      ({ runs }) => (runs.length ? table(RUN_COLUMNS, runs, out) : "No runs.\n"),
-    );
+  program
+    .verb("runs", "a task's runs, newest first")
+    .calls("runs.list", rows(out, "runs", RUN_COLUMNS, "No runs."), { flags: { limit: "-l, --limit <n>" } });
 };
 
 export const registerRunning: Register = (program, out) => {
@@ -23,8 +17,7 @@ export const registerRunning: Register = (program, out) => {
         "usual duration of its task, the mean of its runs that succeeded.",
     )
     .argument("[task]", "[owner/]id; default all tasks")
-    .flag("-q, --queue <queue>", "of this queue")
-    .flag("-l, --limit <n>", "at most 1,000; default 100", wholeNumber)
+    .takes("runs.running", ["queue", "limit"], { flags: { limit: "-l, --limit <n>" } })
     .answer(
       async ({ client, options: { queue, owner, limit } }, task?: string) => ({
         runs: await client.runs.running({
@@ -33,6 +26,6 @@ export const registerRunning: Register = (program, out) => {
           limit,
         }),
       }),
-      ({ runs }) => (runs.length ? table(RUNNING_COLUMNS, runs, out) : "Nothing runs.\n"),
+      rows(out, "runs", RUNNING_COLUMNS, "Nothing runs."),
     );
 };

@@ -1,6 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { Register } from "../command.js";
-import { type Column, table } from "../table.js";
+import { type Column, rows } from "../table.js";
 
 export const registerSets: Register = (program, out) => {
   program
@@ -9,10 +9,7 @@ export const registerSets: Register = (program, out) => {
       "list the sets of tasks that are defined as code",
       "Lists the sets of tasks that carillon apply has stored.",
     )
-    .answer(
-      ({ ops }) => ops.sets.list(),
-      ({ sets }) => (sets.length > 0 ? table(COLUMNS, sets, out) : "No sets.\n"),
-    );
+    .calls("sets.list", rows(out, "sets", COLUMNS, "No sets."));
 };
 
 const COLUMNS: Column<AnswerTo<"sets.list">["sets"][number]>[] = [

@@ -3,7 +3,7 @@ import { duration, relative } from "@carillon/ops/words";
 import type { Client, Skip, Task, TaskStats } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import type { Output } from "../output.js";
-import { type Column, table } from "../table.js";
+import { type Column, rows, table } from "../table.js";
 import { cut, facts } from "../text.js";
 import { when } from "../times.js";
 import { type FreezeView, freezeOf, freezeText } from "./freeze.js";
@@ -120,12 +120,9 @@ function lastRun({ lastStatus }: Task): string | undefined {
 }
 
 export const registerSkips: Register = (program, out) => {
-  taskCommand(program, "skips", "occurrences of a task that were not enqueued, and why; newest first").answer(
-    async ({ client, options: { queue, owner } }, task: string) => ({
-      skips: await client.runs.skips(taskRef(task, queue, owner)),
-    }),
-    ({ skips }) => (skips.length > 0 ? table(SKIPS, skips, out) : "No skips.\n"),
-  );
+  program
+    .verb("skips", "occurrences of a task that were not enqueued, and why; newest first")
+    .calls("runs.skips", rows(out, "skips", SKIPS, "No skips."));
 };
 
 function skipped(skips: readonly Skip[], out: Output): string {

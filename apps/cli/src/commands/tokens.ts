@@ -1,7 +1,6 @@
-import type { AnswerTo, InputTo } from "@carillon/ops";
-import { type Register, word } from "../command.js";
-import { momentsOf } from "../moment.js";
-import { type Column, table } from "../table.js";
+import type { AnswerTo } from "@carillon/ops";
+import type { Register } from "../command.js";
+import { type Column, rows } from "../table.js";
 import { printable } from "../text.js";
 
 export const registerTokens: Register = (program, out) => {
@@ -12,10 +11,7 @@ export const registerTokens: Register = (program, out) => {
       "Lists the named tokens of the HTTP API and the console, or creates and revokes one. A token's name is the author of\n" +
         "all changes made with it.",
     )
-    .answer(
-      ({ ops }) => ops.tokens.list(),
-      ({ tokens }) => (tokens.length ? table(COLUMNS, tokens, out) : "No tokens.\n"),
-    );
+    .calls("tokens.list", rows(out, "tokens", COLUMNS, "No tokens."));
   tokens
     .verb(
       "create",
@@ -23,38 +19,25 @@ export const registerTokens: Register = (program, out) => {
       "Creates a token and prints its secret, this once: only a hash is stored. --owner acme,beta binds it to the tasks of\n" +
         "these owners.",
     )
-    .argument("<name>", "letters, digits, dots, dashes and underscores")
-    .needs("--role <role>", "viewer, operator or admin", { read: word<InputTo<"tokens.create">["role"]> })
-    .flag("--expires <time>", "after this time, 90d, or then: ISO 8601, 2027-01-31; default: never")
-    .flag("--by <name>", "who; default $USER@host")
-    .answer(
-      async ({ ops, client, options }, name: string) => {
-        const { role, by, owner } = options;
-        const { expires } = await momentsOf(client, { expires: options.expires }, "from");
-        return ops.tokens.create({ name, role, owners: owner?.split(","), expires }, { by });
-      },
+    .calls(
+      "tokens.create",
       ({ secret }) => {
         out.stderr.write("The secret is not shown again:\n");
         return `${secret}\n`;
       },
-      // Tokens belong to the namespace.
-      { unbound: true },
+      {
+        args: ["name"],
+        only: ["name", "role", "expires"],
+        times: "from",
+        input: (_, { options: { owner } }) => ({ owners: owner?.split(",") }),
+        unbound: true,
+      },
     );
   tokens
-    .verb(
-      "revoke",
-      "revoke a token",
-      "Revokes a token: it opens nothing from now on, nor do the sessions that it opened.",
-    )
-    .argument("<name>", "as tokens lists it")
-    .flag("--by <name>", "who; default $USER@host")
-    .answer(
-      async ({ ops, options: { by } }, name: string) => {
-        await ops.tokens.revoke({ name }, { by });
-        return { name, revoked: true };
-      },
-      ({ name }) => `revoked ${printable(name)}\n`,
-    );
+    .verb("revoke", "revoke a token")
+    .calls("tokens.revoke", (_, { name }) => `revoked ${printable(name)}\n`, {
+      also: ({ name }) => ({ name, revoked: true }),
+    });
 };
 
 const COLUMNS: Column<AnswerTo<"tokens.list">["tokens"][number]>[] = [

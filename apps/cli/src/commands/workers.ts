@@ -1,6 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import type { Register } from "../command.js";
-import { type Column, table } from "../table.js";
+import { type Column, rows } from "../table.js";
 import { cut } from "../text.js";
 
 export const registerWorkers: Register = (program, out) => {
@@ -15,10 +15,7 @@ export const registerWorkers: Register = (program, out) => {
         "shows all.",
       ].join(" "),
     )
-    .answer(
-      ({ ops }) => ops.workers.list(),
-      ({ workers }) => (workers.length ? table(COLUMNS, workers, out) : "No workers.\n"),
-    );
+    .calls("workers.list", rows(out, "workers", COLUMNS, "No workers."));
 };
 
 const COLUMNS: Column<AnswerTo<"workers.list">["workers"][number]>[] = [
