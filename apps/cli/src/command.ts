@@ -192,7 +192,10 @@ export class Command<Options extends Globals = Globals> extends Base {
         return { ...how.also?.(input), ...(answer as object) };
       },
       (answer, _, options) => words(answer as AnswerTo<Name>, input, options),
-      { ...(how.unbound && { unbound: true }), ...(how.maxPayloadBytes && { maxPayloadBytes: how.maxPayloadBytes }) },
+      {
+        ...(how.unbound && { unbound: true }),
+        ...(how.maxPayloadBytes && { maxPayloadBytes: how.maxPayloadBytes }),
+      },
     );
   }
 
@@ -313,17 +316,6 @@ function systemUser(): string {
 /** For commander: an option that may be given several times. */
 export function collect<Word extends string = string>(value: string, before: Word[] = []): Word[] {
   return [...before, value as Word];
-}
-
-/** For commander: a text of some words, which the operation checks. */
-export function word<Word extends string>(text: string): Word {
-  return text as Word;
-}
-
-/** `--limit`. @throws `INVALID_OPTION` */
-export function limitOf(limit: number | undefined, most: number): number | undefined {
-  if (limit === undefined || (limit >= 1 && limit <= most)) return limit;
-  throw misuse("limit", `got ${limit}.`, `Give a whole number from 1 to ${most}.`);
 }
 
 /** A command about one task: `[owner/]id` and `--queue`. */

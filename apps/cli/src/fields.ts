@@ -36,6 +36,9 @@ const VALUES: Readonly<Record<string, string>> = {
   ...{ outcome: "outcomes", sort: "order", only: "which", missed: "rule", allowRemovals: "n" },
 };
 
+/** How an option takes several values. */
+const MORE: { readonly [Kind in Field["kind"]]?: string } = { list: "; repeatable", words: "; several: a,b" };
+
 const TIMES = {
   before: "2h before now, or ISO 8601, 09:00, yesterday",
   from: "2h from now, or ISO 8601, 14:00, tomorrow 09:00",
@@ -58,11 +61,11 @@ export function optionsFor<Name extends OperationName>(
     const field = fields[name] as Field;
     const short = SHORT[name] === undefined ? "" : `${SHORT[name]}, `;
     const value = field.kind === "flag" ? "" : ` <${VALUES[name] ?? VALUES[field.kind] ?? kebab(name)}>`;
-    const forms = name === first ? TIMES[times] : `as --${kebab(first ?? "")}`;
-    const words = field.kind === "time" ? withForms(field.about, forms) : field.about;
+    const forms = name === first ? `: ${TIMES[times]}` : `, as --${kebab(first ?? "")}`;
+    const words = field.kind === "time" ? withForms(field.about, forms) : `${field.about}${MORE[field.kind] ?? ""}`;
     const text = about[name] ?? `${of}${words}`;
     const option = new NamedOption(name, flags[name] ?? `${short}--${kebab(name)}${value}`, text);
-    if (field.kind === "text" && field.choices) option.choices(field.choices);
+    if (field.choices) option.choices(field.choices);
     const read = readerOf(field, option.long?.slice(2) ?? name);
     return read ? option.argParser(read) : option;
   });
@@ -112,13 +115,12 @@ class NamedOption extends Option {
   }
 }
 
-/** `begin; default now` with the forms of its times: `begin: 2h from now, or ISO 8601; default now`. */
+/** `begin; default now` with the forms of its times, `: 2h from now`: `begin: 2h from now; default now`. */
 function withForms(about: string, forms: string): string {
   const [what = "", ...rest] = about.split("; ");
-  return [
-    what.startsWith("default ") ? `${forms}; ${what}` : what ? `${what}: ${forms}` : forms,
-    ...rest,
-  ].join("; ");
+  const bare = forms.replace(/^[:,] /, "");
+  if (what === "" || what.startsWith("default ")) return what ? `${bare}; ${what}` : bare;
+  return [what + forms, ...rest].join("; ");
 }
 
 type Reader = (text: string, before: unknown) => unknown;

@@ -1,7 +1,7 @@
 import { operatorOf } from "@carillon/ops";
 import { CONDITION_NAMES, CONDITIONS, type ConditionName } from "@carillon/sdk/conditions";
 import { beforeEach, expect, test } from "vitest";
-import { flagOf } from "../src/commands/conditions.js";
+import { kebab } from "../src/text.js";
 import { Output } from "../src/output.js";
 import { createProgram } from "../src/program.js";
 import { harness, task } from "./harness.js";
@@ -81,7 +81,7 @@ test.each(NAMED.map((command) => command.name()))(
         const args = [command, ...subject, ...SELECTS[name], ...(NEEDS[command] ?? [])];
         expect([args, await refusal(args)]).toMatchObject([
           args,
-          { exit: 2, code: "INVALID_OPTION", field: flagOf(name) },
+          { exit: 2, code: "INVALID_OPTION", field: kebab(name) },
         ]);
       }
     }

@@ -20,8 +20,12 @@ const KINDS = {
 export const conditions = Object.fromEntries(
   CONDITION_NAMES.map((name) => [
     name,
-    KINDS[CONDITIONS[name].kind].optional().describe(`Tasks ${CONDITIONS[name].help}.`),
+    KINDS[CONDITIONS[name].kind].optional().describe(sentence(CONDITIONS[name].help)),
   ]),
 ) as {
   readonly [Name in ConditionName]: z.ZodOptional<(typeof KINDS)[(typeof CONDITIONS)[Name]["kind"]]>;
 };
+
+function sentence(help: string): string {
+  return `${help.charAt(0).toUpperCase()}${help.slice(1)}.`;
+}

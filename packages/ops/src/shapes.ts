@@ -12,7 +12,7 @@ export const wholeNumber = z.number("not a number").meta({ type: "integer" });
 export const flag = z.boolean("not true or false");
 export const dryRun = flag
   .optional()
-  .describe("Change nothing; answer with the effect. An id in that answer names nothing.");
+  .describe("Change nothing, show what would change.");
 export function oneOf<const Word extends string>(words: readonly Word[]) {
   return z.enum(words as readonly [Word, ...Word[]], `not one of ${words.join(", ")}`);
 }
@@ -28,6 +28,9 @@ export const duration = z.union([z.string(), z.number()], "not a duration");
 export const instant = z.union([z.string(), z.number(), z.date()], "not a time").meta({
   description: "UTC milliseconds, or ISO 8601 with Z or an offset.",
 });
+
+export const note = given.optional().describe("Why; at most 500 characters.");
+export const runId = given.describe("A run's id, as each list of runs shows it.");
 
 /** The page of a list. */
 export const page = {
@@ -50,7 +53,7 @@ export const taskName = z
   .meta({ id: "TaskName" });
 /** Names a task, as `get` takes it. */
 export const taskRef = {
-  queue: given.optional().describe("Needed if the id exists in several."),
+  queue: given.optional().describe("The task's queue; needed if the id exists in several."),
   owner: given.optional().describe("Default: the client's, or `system`."),
   id: given,
 };

@@ -27,7 +27,7 @@ export const CONDITIONS = {
   tag: { kind: "name", help: "with this tag" },
   set: { kind: "name", help: "of this set" },
   state: { kind: "state", help: "in this state", needsOther: true },
-  outcome: { kind: "outcomes", help: "whose last run had this outcome; several: a,b" },
+  outcome: { kind: "outcomes", help: "whose last run had this outcome" },
   failing: { kind: "flag", help: "whose last run is a failure: failed, timed-out, crashed or lost" },
   overdue: { kind: "flag", help: "with an occurrence that is due and that no node has claimed" },
   neverRan: { kind: "flag", help: "of which no run has ended" },

@@ -82,6 +82,7 @@ export const registerSilence: Register = (program, out) => {
         holdsText(out, put.holds, dryRun ? "would silence" : "silences"),
       {
         args: [],
+        about: { task: "alerts of this task: [owner/]id" },
         times: "from",
         unbound: true,
         input({ owner, task }, { options }) {

@@ -18,34 +18,23 @@ import { facts } from "../text.js";
 import { when } from "../times.js";
 import { tasksCommand } from "./conditions.js";
 import { doToMany, onlyTask } from "./many.js";
-import { OVERLAPS } from "./overlaps.js";
 
 /** Polling interval for the progress, in ms. */
 const POLL = 500;
 
 const backfillCommand = (program: Command) =>
-  tasksCommand(program, "backfill", "run past occurrences of a task, or of many")
+  tasksCommand(program, "backfill", "run past occurrences of a task, or of many", "backfills.startMany", {
+    about: {
+      to: "last nominal time, as --from; default now",
+      perMinute: "of many tasks: occurrences a minute, of all together; required unless --dry-run",
+    },
+  })
     .description(
       "Runs past occurrences of a task, again or for the first time, in order, under its overlap policy or another.\n" +
         "A scheduler node runs it; the schedule continues at the same time. Of many tasks, --per-minute spreads all occurrences evenly.",
     )
-    .flag(
-      "--from <time>",
-      "the first nominal time: 2h before now, or ISO 8601, yesterday, '2026-01-31 09:00'",
-    )
-    .flag("--to <time>", "the last nominal time, as --from; default now")
     .flag("-z, --timezone <zone>", "zone of times without an offset; default: the schedule's")
-    .flag("--overlap <policy>", "instead of the task's policy", OVERLAPS)
-    .flag("--every <duration>", "at most one occurrence in this time; default: as fast as possible")
-    .flag("--per-minute <n>", "of many tasks: occurrences a minute, of all together", Number)
-    .flag("--only <which>", "only occurrences whose runs failed, or that were skipped for this reason", [
-      "failed",
-      "frozen",
-      "missed",
-      "paused",
-      "overlap",
-    ])
-    .flag("--by <name>", "who")
+    .takes("backfills.start", ["every"], { of: "of one task: " })
     .flag(
       "--wait",
       "wait until all are decided, and show the progress; interrupting does not end the backfill",
@@ -91,7 +80,6 @@ export function registerOne(backfills: Command, out: Output): void {
 }
 
 type Backfill = AnswerTo<"backfills.get">;
-type Started = AnswerTo<"backfills.startMany">;
 
 async function begin(
   client: Client,
@@ -135,21 +123,19 @@ async function rangeOf(
 }
 
 async function beginMany(tasks: readonly string[], options: BackfillOptions, out: Output): Promise<void> {
-  const { overlap, perMinute, only, by, every, wait, dryRun } = options;
+  const { perMinute, every, wait, dryRun } = options;
   for (const field of ["every", "wait"] as const)
     if ({ every, wait }[field] !== undefined)
       throw misuse(field, "applies to one task only.", "Leave it out.");
   assertRange(options);
   if (perMinute === undefined && !dryRun)
     throw misuse("per-minute", "missing.", "Give the occurrences a minute, or --dry-run to count them.");
-  await doToMany<Started["sample"][number], Started>(
+  await doToMany(
     {
+      calls: "backfills.startMany",
       verb: "backfill",
       past: "backfilling",
-      act: async (ops, input, client) => {
-        const range = await rangeOf(client, options, out);
-        return ops.backfills.startMany({ ...input, ...range, overlap, perMinute, only }, { by });
-      },
+      input: (client) => rangeOf(client, options, out),
       columns: [
         { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
         { title: "QUEUE", value: ({ queue }) => queue, rank: 1, least: 8 },

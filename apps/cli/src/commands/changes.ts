@@ -21,7 +21,7 @@ export const registerChanges: Register = (program, out) => {
         const texts = changes.map((change) => changeText(change, task === undefined, out.width));
         return texts.join("") || "No changes.\n";
       },
-      { args: ["task"] },
+      { args: ["task"], about: { task: "[owner/]id; default all" } },
     );
 };
 

@@ -1,5 +1,4 @@
 import type { InputTo } from "@carillon/ops";
-import type { TaskState } from "@carillon/sdk";
 import {
   CONDITION_NAMES,
   CONDITIONS,
@@ -7,53 +6,46 @@ import {
   conditionBesideName,
   conditionsIn,
 } from "@carillon/sdk/conditions";
-import { Option } from "commander";
 import { type Command, type Globals, TASK } from "../command.js";
 import { misuse } from "../failure.js";
-import { outcomes } from "./outcomes.js";
+import { fieldsOf, type Taking } from "../fields.js";
+import { kebab } from "../text.js";
 
 /** Options that select tasks. */
 export type Conditions = { [Name in ConditionName]?: NonNullable<InputTo<"tasks.deleteMany">[Name]> };
 
-/** `[owner/]id` names a task, so --queue and --owner are no options of a list: each command words them. */
-const OPTIONS = CONDITION_NAMES.filter((name) => !("ofName" in CONDITIONS[name]));
-const SHORT: { readonly [Name in ConditionName]?: string } = { tag: "-t, ", search: "-s, " };
-const STATES: readonly TaskState[] = ["scheduled", "paused", "finished"];
+/** Operations on the tasks that conditions select, or on their runs. */
+export type OnMany =
+  | `tasks.${"pause" | "resume" | "trigger" | "tag" | "delete"}Many`
+  | "backfills.startMany"
+  | "runs.cancelMany";
 
-/** The name of an option as it is typed, without dashes. */
-export function flagOf(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-}
+/** `[owner/]id` names a task, so --queue and --owner are no options of a list: each command words them. */
+export const SELECTING = CONDITION_NAMES.filter((name) => !("ofName" in CONDITIONS[name]));
 
 /** Adds an option for each condition, but for `--queue` and the global `--owner`. */
 export function conditionOptions<Options extends Globals>(command: Command<Options>) {
-  for (const name of OPTIONS) command.addOption(optionOf(name));
-  return command as unknown as Command<Options & Conditions>;
-}
-
-function optionOf(name: ConditionName): Option {
-  const { kind, help } = CONDITIONS[name];
-  const flags = `${SHORT[name] ?? ""}--${flagOf(name)}`;
-  if (kind === "flag") return new Option(flags, help);
-  if (kind === "outcomes") return new Option(`${flags} <outcomes>`, help).argParser(outcomes);
-  const option = new Option(`${flags} <${kind === "name" ? name : kind}>`, help);
-  return kind === "state" ? option.choices([...STATES]) : option;
+  return command.takes("tasks.list", SELECTING);
 }
 
 /** A command about one task, several tasks, or with `--all` all that the conditions select. */
-export function tasksCommand(program: Command, name: string, summary: string) {
-  const command = program
-    .verb(name, summary)
-    .argument("[tasks...]", TASK)
-    .flag("-q, --queue <queue>", "the task's queue; without a task: those of this queue");
-  return manyOptions(command);
+export function tasksCommand<Name extends OnMany>(
+  program: Command,
+  verb: string,
+  summary: string,
+  operation: Name,
+  how: Taking<Name> = {},
+) {
+  const about = { queue: "the task's queue; without a task: those of this queue", ...how.about };
+  return manyOptions(program.verb(verb, summary).argument("[tasks...]", TASK), operation, { ...how, about });
 }
 
-/** The options that select many tasks, besides `--queue`. */
-export function manyOptions<Options extends Globals>(command: Command<Options>) {
-  return conditionOptions(command)
-    .flag("--all", "all that these conditions and --owner select; refused without it")
-    .flag("--dry-run", "change nothing, show how many and which are meant");
+/** An option for each field of an operation on many tasks, and `--all`. */
+export function manyOptions<Name extends OnMany>(command: Command, operation: Name, how: Taking<Name>) {
+  const fields = fieldsOf(operation).filter((name) => name !== "owner" && name !== "tasks");
+  return command
+    .takes(operation, fields, how)
+    .flag("--all", "all that these conditions and --owner select; refused without it");
 }
 
 /** The conditions that are given. `--owner` too: a bound client shows its owner's tasks only. */
@@ -72,13 +64,13 @@ export function refuseBesideTask<Options extends Conditions>(
 ): void {
   const field = conditionBesideName(options) ?? more.find((name) => options[name] !== undefined);
   if (field !== undefined)
-    throw misuse(flagOf(field), "cannot be combined with a task.", "Leave one of the two out.");
+    throw misuse(kebab(field), "cannot be combined with a task.", "Leave one of the two out.");
 }
 
 /** `owner acme, failing` */
 export function conditionsText(conditions: object): string {
   const given = Object.entries(conditions).filter(([, value]) => value !== undefined);
   return given
-    .map(([name, value]) => (value === true ? flagOf(name) : `${flagOf(name)} ${String(value)}`))
+    .map(([name, value]) => (value === true ? kebab(name) : `${kebab(name)} ${String(value)}`))
     .join(", ");
 }

@@ -17,8 +17,12 @@ export const registerDefaults: Register = (program) => {
       return lines.length > 0 ? `${lines.join("\n")}\n` : "No defaults.\n";
     });
   defaults
-    .verb("set", "set the policies of a scope, replacing earlier ones")
-    .calls("defaults.set", done("set"));
+    .verb(
+      "set",
+      "set the policies of a scope, replacing earlier ones",
+      "Sets the policies of all tasks, of an owner's or of a type's.",
+    )
+    .calls("defaults.set", done("set"), { about: { policies: `as JSON: '{"timeLimit":"50%"}'` } });
   defaults
     .verb("rm", "remove them", "Removes the policies of a scope.")
     .calls("defaults.set", done("removed"), { only: ["scope"], input: () => ({ policies: null }) });

@@ -1,10 +1,12 @@
 import type { Client, Duration, JournalFilter } from "@carillon/sdk";
-import { type Command, limitOf, type OptionsOf, type Register, taskRef, wholeNumber } from "../command.js";
+import { type Command, type OptionsOf, type Register, taskRef } from "../command.js";
 import { misuse } from "../failure.js";
 import { momentsOf } from "../moment.js";
 import { table } from "../table.js";
-import { outcomes, outcomesOf } from "./outcomes.js";
+import { outcomesOf } from "./outcomes.js";
 import { GROUP_COLUMNS, groupRuns, JOURNAL_COLUMNS } from "./run-columns.js";
+
+const FILTER = ["queue", "outcome", "text", "took", "node", "from", "to", "limit", "cursor"] as const;
 
 const journalCommand = (program: Command) =>
   program
@@ -14,17 +16,9 @@ const journalCommand = (program: Command) =>
       "Lists the runs that are over, of all queues, by their end, newest first.",
     )
     .argument("[task]", "[owner/]id; default all tasks")
-    .flag("-q, --queue <queue>", "of this queue")
-    .flag("--outcome <outcomes>", "that had this outcome; several: a,b", outcomes)
+    .takes("runs.journal", FILTER)
     .flag("--failures", "that failed, timed out, crashed or were lost")
-    .flag("--text <text>", "with this in the task's name, its type or the error")
-    .flag("--took <duration>", "that took at least this: 30s")
     .flag("--slowest", "slowest first, instead of newest")
-    .flag("--node <name>", "that this node enqueued, or this worker ran")
-    .flag("--from <time>", "that ended since then: 2h before now, or ISO 8601, 09:00, yesterday")
-    .flag("--to <time>", "that ended before this time, as --from")
-    .flag("-n, --limit <n>", "at most 1,000; default 100", wholeNumber)
-    .flag("--cursor <cursor>", "of the page before")
     .flag("--group", "count the runs by task, outcome and error: what failed, how often, and since when");
 
 type JournalOptions = OptionsOf<typeof journalCommand>;
@@ -54,6 +48,6 @@ async function filterOf(client: Client, options: JournalOptions, task?: string):
     ...(task === undefined ? { owner } : { task: taskRef(task, queue, owner) }),
     sort: slowest ? "took" : undefined,
     outcome: outcomesOf(options.outcome, failures),
-    limit: limitOf(options.limit, 1_000) ?? (group ? 1_000 : undefined),
+    limit: options.limit ?? (group ? 1_000 : undefined),
   };
 }

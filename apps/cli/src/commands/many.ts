@@ -1,39 +1,53 @@
-import type { AnswerTo, InputTo, Operator } from "@carillon/ops";
+import type { AnswerTo, InputTo } from "@carillon/ops";
 import type { Client } from "@carillon/sdk";
-import { type Globals, taskRef, withClient } from "../command.js";
+import { CONDITION_NAMES } from "@carillon/sdk/conditions";
+import { ask, type Globals, taskRef, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
+import { fieldsOf } from "../fields.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
-import { type Conditions, conditionsOf, conditionsText, refuseBesideTask } from "./conditions.js";
+import {
+  type Conditions,
+  conditionsOf,
+  conditionsText,
+  type OnMany,
+  refuseBesideTask,
+} from "./conditions.js";
 
 /** Options that select tasks: one task, several, or with `--all` all that the conditions select. */
 export interface Named extends Globals, Conditions {
   all?: boolean;
   dryRun?: boolean;
+  by?: string;
 }
 
 /** Selects many tasks; `dryRun` changes nothing. */
-export type Filter = InputTo<"tasks.deleteMany">;
+type Filter = InputTo<"tasks.deleteMany">;
 type BulkResult = AnswerTo<"tasks.deleteMany">;
-type BulkSample = BulkResult["sample"][number];
 
 /** An answer about many tasks, or about many of their runs. */
-type Result<Row> = Pick<BulkResult, "count" | "refused"> & { readonly sample: readonly Row[] };
+type Result = Pick<BulkResult, "count" | "refused"> & { readonly sample: readonly object[] };
 
-/** An operation on many tasks. */
-export interface Deed<Row = BulkSample, Answer extends Result<Row> = Result<Row>> {
+/** The words for an answer about many tasks. */
+interface Words<Answer extends Result> {
   readonly verb: string;
   readonly past: string;
-  act(ops: Operator, input: Filter, client: Client): Promise<Answer>;
   /** Its subjects. Default: tasks. */
   readonly noun?: string;
-  readonly columns?: readonly Column<Row>[];
-  /** Conditions besides the usual ones, for commands that know them. */
-  readonly conditions?: Readonly<Record<string, string | undefined>>;
+  readonly columns?: readonly Column<Answer["sample"][number]>[];
   /** Further lines about the answer. */
   readonly more?: (answer: Answer) => string;
+}
+
+/** An operation on many tasks. */
+export interface Deed<Name extends OnMany> extends Words<AnswerTo<Name>> {
+  readonly calls: Name;
+  /** Fields whose options are not their values. */
+  readonly input?: (client: Client) => Promise<Partial<InputTo<Name>>>;
+  /** Conditions besides the usual ones, for commands that know them. */
+  readonly conditions?: Readonly<Record<string, string | undefined>>;
 }
 
 /**
@@ -58,17 +72,18 @@ export function selectionOf(tasks: readonly string[], options: Named, more: obje
 }
 
 /**
+ * Calls an operation on the tasks that are named or selected, with the fields that options give.
  * @throws `INVALID_OPTION`, without any effect, if no tasks are selected, or if conditions are given without `--all`
  */
-export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Result<Row>>(
-  deed: Deed<Row, Answer>,
+export async function doToMany<Name extends OnMany>(
+  deed: Deed<Name>,
   tasks: readonly string[],
   options: Named,
   out: Output,
 ): Promise<void> {
-  const { all, dryRun = false } = options;
+  const { all, dryRun = false, by } = options;
   const filter = selectionOf(tasks, options, deed.conditions);
-  // Without a count: of many tasks that takes long.
+  // Does not count them first, which takes long for many tasks.
   if (!all && !dryRun && !filter.tasks) {
     const whose = conditionsText({ ...filter, ...deed.conditions });
     throw misuse(
@@ -77,26 +92,33 @@ export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Re
       "Add --dry-run to see how many and which, --all to go on.",
     );
   }
-  const result = await withClient(options, (client, ops) => deed.act(ops, { ...filter, dryRun }, client));
-  await showMany(deed, result, options, out);
+  const names: readonly string[] = fieldsOf(deed.calls);
+  const fields = Object.entries(options).filter(
+    ([name]) => names.includes(name) && !CONDITION_NAMES.some((condition) => condition === name),
+  );
+  const result = await withClient(options, async (client, ops) => {
+    const input = { ...Object.fromEntries(fields), ...filter, dryRun, ...(await deed.input?.(client)) };
+    return ask(ops, deed.calls, input as InputTo<Name>, by);
+  });
+  await showMany<AnswerTo<Name>>(deed, result, options, out);
 }
 
 /** Prints the answer of a call about many tasks: how many, which it would be, and what was refused. */
-export async function showMany<Row = BulkSample, Answer extends Result<Row> = Result<Row>>(
-  deed: Omit<Deed<Row, Answer>, "act">,
+export async function showMany<Answer extends Result>(
+  deed: Words<Answer>,
   result: Answer,
   { dryRun = false, json = false }: { readonly dryRun?: boolean; readonly json?: boolean },
   out: Output,
 ): Promise<void> {
   if (result.refused.count > 0) out.exitCode = EXIT.refused;
-  if (json) return out.json<Result<Row>>(result);
+  if (json) return out.json<Result>(result);
   const head = `${dryRun ? `${deed.verb} means` : deed.past} ${counted(deed, result.count)}\n`;
   const more = deed.more?.(result) ?? "";
   await out.write(`${head}${more}${dryRun ? sample(deed.columns, result, out) : ""}`);
   refusals(result, out);
 }
 
-const TASKS: Column<BulkSample>[] = [
+const TASKS: Column<BulkResult["sample"][number]>[] = [
   { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
   { title: "QUEUE", value: ({ queue }) => queue, rank: 2, least: 8 },
   { title: "PAUSED", value: ({ paused }, { when }) => (paused === undefined ? "" : when(paused.at)) },
@@ -104,14 +126,10 @@ const TASKS: Column<BulkSample>[] = [
   { title: "NOTE", value: ({ paused }) => paused?.note ?? "", least: 12 },
 ];
 
-function sample<Row>(
-  columns: readonly Column<Row>[] | undefined,
-  { count, sample }: Result<Row>,
-  out: Output,
-): string {
+function sample(columns: readonly Column<never>[] = TASKS, { count, sample }: Result, out: Output): string {
   if (count === 0) return "";
   const more = count > sample.length ? `… and ${count - sample.length} more\n` : "";
-  return `${table(columns ?? (TASKS as unknown as Column<Row>[]), sample, out)}${more}`;
+  return `${table(columns, sample as never[], out)}${more}`;
 }
 
 export function refusals(

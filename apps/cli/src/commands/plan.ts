@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { AnswerTo, SetConfig } from "@carillon/ops";
-import { type Command, collect, type OptionsOf, type Register, wholeNumber, withClient } from "../command.js";
+import { type Command, type OptionsOf, type Register, withClient } from "../command.js";
 import { inFile, readConfig, readSet } from "../config-file.js";
 import { EXIT } from "../exit-codes.js";
 import { Failure, misuse } from "../failure.js";
@@ -53,11 +53,7 @@ export const registerApply: Register = (program, out) => {
     )
     .argument("[plan]", "a file that carillon plan --out wrote")
     .flag("--yes", "do not ask; needed without a terminal, and with --json")
-    .flag(
-      "--wait <duration>",
-      "longest wait for the open runs of a task that it moves; default 5s, at most 1h",
-    )
-    .flag("--by <name>", "who")
+    .takes("sets.apply", ["wait"])
     .does(async (options, file: string | undefined) => {
       const { io, json, yes } = options;
       if (file === undefined && !yes && (json || !io.stdin.isTTY))
@@ -111,10 +107,7 @@ function setCommand(program: Command, name: string, summary: string) {
     .summary(summary)
     .flag("--config <file>", "default: carillon.config.ts, .js, .mjs, .json or .jsonl here")
     .flag("--env <name>", "of the environments that the file has")
-    .flag("--adopt <task>", "take over this task of no set or another one; repeatable; *: all", collect)
-    .flag("--allow-removals <n>", "remove up to n tasks; default a tenth of the set, at least 5", wholeNumber)
-    .flag("--keep", "remove nothing")
-    .flag("--prune <duration>", "delete tasks that were removed longer ago than this: 7d");
+    .takes("sets.plan", ["adopt", "allowRemovals", "keep", "prune"], { flags: { adopt: "--adopt <task>" } });
 }
 
 /** The file, and the flags, which win. @throws `INVALID_OPTION` */

@@ -19,12 +19,7 @@ export const registerPut: Register = (program, out) => {
     )
     .argument("[file]", "a file; - or nothing for standard input")
     .flag("--batch", "JSON lines, stored as they are read; stops at the first bad line and names it")
-    .flag(
-      "--if-revision <revision>",
-      "one task: only if this is its revision (see show --json); absent: only if it does not exist",
-    )
-    .flag("--by <name>", "who")
-    .flag("--dry-run", "store nothing, show what would change")
+    .takes("tasks.put", ["ifRevision", "dryRun"], { flags: { ifRevision: "--if-revision <revision>" } })
     .does(async (options, file: string | undefined) => {
       if (options.batch && options.ifRevision !== undefined)
         throw misuse("--if-revision", "given with --batch.", ONE_TASK);

@@ -6,12 +6,11 @@ import { momentsOf } from "../moment.js";
 import { when } from "../times.js";
 import { leftOut } from "./backfill.js";
 import { refusals } from "./many.js";
-import { OVERLAPS } from "./overlaps.js";
 import { RUN } from "./run.js";
 
 /** Options that select failed runs, and those for one run alone. */
 const [SELECT, ONE] = [
-  ["task", "queue", "text", "node", "from", "to"],
+  ["from", "to", "task", "queue", "text", "node", "took"],
   ["overlap", "force"],
 ] as const;
 
@@ -25,18 +24,9 @@ export const registerReplay: Register = (program, out) => {
     )
     .argument("[runs...]", RUN)
     .flag("--failures", "all that failed, timed out, crashed or were lost, and did not succeed since")
-    .flag("--from <time>", "of these: that ended since then: 2h before now, or ISO 8601, 09:00, yesterday")
-    .flag("--to <time>", "of these: that ended before this time, as --from")
-    .flag("--task <task>", "of these: of this task, [owner/]id")
-    .flag("-q, --queue <queue>", "of these: of this queue")
-    .flag("--text <text>", "of these: with this in the task's name, its type or the error")
-    .flag("--node <name>", "of these: that this node enqueued, or this worker ran")
-    .flag("--per-minute <n>", "of many runs: this many a minute, of all tasks together", Number)
-    .flag("--key <key>", "of many runs: a call with the same key starts nothing twice")
-    .flag("--dry-run", "of many runs: change nothing, show how many are meant, and when they would be over")
-    .flag("--overlap <policy>", "of one run: policy while a run is open", OVERLAPS)
-    .flag("--force", "of one run: even if a freeze holds the task")
-    .flag("--by <name>", "who")
+    .takes("runs.replayMany", SELECT, { of: "of these: " })
+    .takes("runs.replayMany", ["perMinute", "key", "dryRun"], { of: "of many runs: " })
+    .takes("runs.replay", ONE, { of: "of one run: " })
     .answer(
       async ({ client, ops, options }, runs: string[]) => {
         const { failures, perMinute, key, dryRun, overlap, force, by } = options;
@@ -54,9 +44,9 @@ export const registerReplay: Register = (program, out) => {
             "missing.",
             "Give runs; or --failures and --from 2h for all that failed since.",
           );
-        const { task, queue, text, node, owner, from, to } = options;
+        const { task, queue, text, node, took, owner, from, to } = options;
         const range = id === undefined ? await momentsOf(client, { from, to }, "before") : {};
-        const which = id === undefined ? { task, queue, text, node, owner, ...range } : { runs };
+        const which = id === undefined ? { task, queue, text, node, took, owner, ...range } : { runs };
         const many = await ops.runs.replayMany({ ...which, perMinute, key, dryRun }, { by });
         if (many.refused.count > 0) out.exitCode = EXIT.refused;
         if (!options.json) refusals(many, out, "run");

@@ -9,31 +9,22 @@ import { utcIso } from "../times.js";
 import { type Conditions, conditionsOf, tasksCommand } from "./conditions.js";
 import { doToMany, onlyTask, selectionOf } from "./many.js";
 
-type Resumed = AnswerTo<"tasks.resumeMany">;
 type ResumePlan = AnswerTo<"tasks.resumePlan">;
 type Counted = ResumePlan["starts"]["all"];
 
 const resumeCommand = (program: Command) =>
-  tasksCommand(program, "resume", "let a paused task go on, or many")
+  tasksCommand(program, "resume", "let a paused task go on, or many", "tasks.resumeMany", {
+    about: {
+      note: "without a task: only those that were paused with this note",
+      pausedBy: "without a task: only those that were paused by this name",
+    },
+  })
     .description(
       "Lets a paused task go on, or many. --plan says what they owe, and how much each choice of --missed starts.\n" +
         "latest and all run owed occurrences as backfills: --per-minute of them, all tasks together, evenly spread.",
     )
-    .needs(
-      "--missed <rule>",
-      "occurrences that fell due meanwhile: skip them, apply the catch-up policy (catch-up), run the newest of each task (latest), or every one (all)",
-      { read: ["skip", "catch-up", "latest", "all"], otherwise: "skip" },
-    )
-    .flag(
-      "--per-minute <n>",
-      "with --missed latest or all: occurrences a minute, of all tasks together",
-      Number,
-    )
-    .flag("--mode <mode>", "of one task: enqueue from now on, or only record", ["live", "shadow"])
-    .flag("--plan", "change nothing; show what is owed, and what each --missed starts")
-    .flag("--by <name>", "who")
-    .flag("--note <text>", "without a task: only those that were paused with this note")
-    .flag("--paused-by <name>", "without a task: only those that were paused by this name");
+    .takes("tasks.resume", ["mode"], { of: "of one task: " })
+    .flag("--plan", "change nothing; show what is owed, and what each --missed starts");
 
 type ResumeOptions = OptionsOf<typeof resumeCommand>;
 
@@ -49,13 +40,12 @@ export const registerResume: Register = (program, out) => {
     if (task === undefined || missed === "latest" || missed === "all" || perMinute !== undefined) {
       if (mode !== undefined)
         throw misuse("mode", "applies to one task, with skip or catch-up.", "Leave it out.");
-      return doToMany<Resumed["sample"][number], Resumed>(
+      return doToMany(
         {
+          calls: "tasks.resumeMany",
           verb: "resume",
           past: "resumed",
           conditions: paused,
-          act: (ops, input) =>
-            ops.tasks.resumeMany({ ...input, ...paused, missed, perMinute }, { by: options.by }),
           more: ({ batch, replayed }) =>
             [
               batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,

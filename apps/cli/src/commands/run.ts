@@ -1,4 +1,3 @@
-import type { AnswerTo } from "@carillon/ops";
 import { duration, isTraceUrl, TRACE_URL_REMEDY, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import { type Register, withClient } from "../command.js";
@@ -50,37 +49,34 @@ export const registerCancel: Register = (program, out) => {
       "Cancels a run: one that has not started never starts, a running one is asked to\n" +
         "stop. Refused if it has ended. With --all: the open runs of all tasks that match.",
     )
-    .argument("[run]", RUN)
-    .flag("-q, --queue <queue>", "without a run: of the tasks of this queue");
-  manyOptions(command)
-    .flag("--by <name>", "who")
-    .does(async (options, id: string | undefined) => {
+    .argument("[run]", RUN);
+  manyOptions(command, "runs.cancelMany", {
+    about: { queue: "without a run: of the tasks of this queue" },
+  }).does(
+    async (options, id: string | undefined) => {
       const { by } = options;
-      if (id === undefined) return doToMany(cancelMany(by), [], options, out);
+      if (id === undefined) return doToMany(MANY, [], options, out);
       refuseBesideTask(options, ["queue", "all"]);
       if (options.dryRun) throw misuse("dry-run", "applies to many runs only.", "Leave it out.");
       const changed = await withClient(options, (client) => client.runs.cancel(id, { by }));
       const text = `${changed ? "asked for the end of" : "was asked to end already:"} ${id}\n`;
       await (options.json ? out.json({ run: id, changed }) : out.write(text));
-    });
+    },
+  );
 };
 
-function cancelMany(
-  by: string | undefined,
-): Deed<AnswerTo<"runs.cancelMany">["sample"][number], AnswerTo<"runs.cancelMany">> {
-  return {
-    verb: "cancel",
-    past: "asked for the end of",
-    noun: "run",
-    act: (ops, input) => ops.runs.cancelMany(input, { by }),
-    columns: [
-      { title: "RUN", value: ({ run }) => run },
-      { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
-      { title: "QUEUE", value: ({ task }) => task.queue, rank: 1, least: 8 },
-      { title: "STATE", value: ({ state }) => state },
-    ],
-  };
-}
+const MANY: Deed<"runs.cancelMany"> = {
+  calls: "runs.cancelMany",
+  verb: "cancel",
+  past: "asked for the end of",
+  noun: "run",
+  columns: [
+    { title: "RUN", value: ({ run }) => run },
+    { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
+    { title: "QUEUE", value: ({ task }) => task.queue, rank: 1, least: 8 },
+    { title: "STATE", value: ({ state }) => state },
+  ],
+};
 
 export const RUN = "a run's id, as runs, journal and explain show it";
 

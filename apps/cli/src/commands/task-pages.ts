@@ -1,19 +1,14 @@
 import type { Operator } from "@carillon/ops";
 import type { Client, ListOptions, Task, TaskName } from "@carillon/sdk";
-import { type Command, type Globals, noteIfEmpty, wholeNumber, withClient } from "../command.js";
+import { type Command, type Globals, noteIfEmpty, type OptionsOf, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, type Layout, table } from "../table.js";
 import { printable } from "../text.js";
-import { type Conditions, conditionOptions, conditionsOf } from "./conditions.js";
+import { conditionsOf, SELECTING } from "./conditions.js";
 
 /** Options of a command that lists tasks in pages. */
-export interface PageOptions extends Globals, Conditions {
-  sort?: ListOptions["sort"];
-  limit?: number;
-  cursor?: string;
-  all?: boolean;
-}
+type PageOptions = OptionsOf<typeof pageOptions>;
 
 /** The options besides conditions. */
 export const PAGING = ["sort", "limit", "cursor", "all"] as const;
@@ -26,14 +21,8 @@ const PAGE = 500;
 
 /** The options besides `--queue`. */
 export function pageOptions<Options extends Globals>(command: Command<Options>) {
-  return conditionOptions(command)
-    .flag("--sort <order>", "by next time, or by the last run's end, without tasks that have none", [
-      "name",
-      "next",
-      "last",
-    ])
-    .flag("-l, --limit <n>", "a page's size, at most 1,000; default 100", wholeNumber)
-    .flag("--cursor <cursor>", "of the page before")
+  return command
+    .takes("tasks.list", [...SELECTING, "sort", "limit", "cursor"], { flags: { limit: "-l, --limit <n>" } })
     .flag("--all", "all pages; with --json one task a line");
 }
 

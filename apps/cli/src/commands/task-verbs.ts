@@ -1,6 +1,6 @@
 import { scopeText } from "@carillon/ops/words";
 import type { TriggerResult } from "@carillon/sdk";
-import { collect, type Register, taskRef, withClient } from "../command.js";
+import { type Register, taskRef, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { parseJson } from "../input.js";
@@ -9,38 +9,31 @@ import type { Output } from "../output.js";
 import { when } from "../times.js";
 import { tasksCommand } from "./conditions.js";
 import { holdsText } from "./holds-text.js";
-import { type Deed, doToMany, type Named, onlyTask } from "./many.js";
-import { OVERLAPS } from "./overlaps.js";
+import { doToMany, type Named, onlyTask } from "./many.js";
 
 export const registerRm: Register = (program, out) => {
-  tasksCommand(program, "rm", "delete a task with its records, or many")
-    .flag("--by <name>", "who; default $USER@host")
-    .does(async (options, tasks: string[]) => {
+  tasksCommand(program, "rm", "delete a task with its records, or many", "tasks.deleteMany").does(
+    async (options, tasks: string[]) => {
       const task = onlyTask(tasks, options);
-      if (task === undefined) {
-        const deed: Deed = {
-          verb: "rm",
-          past: "deleted",
-          act: (ops, input) => ops.tasks.deleteMany(input, { by: options.by }),
-        };
-        return doToMany(deed, tasks, options, out);
-      }
+      if (task === undefined)
+        return doToMany({ calls: "tasks.deleteMany", verb: "rm", past: "deleted" }, tasks, options, out);
       await withClient(options, (client) =>
         client.delete(taskRef(task, options.queue, options.owner), { by: options.by }),
       );
       await (options.json ? out.json({ task, deleted: true }) : out.write(`deleted ${task}\n`));
-    });
+    },
+  );
 };
 
 export const registerPause: Register = (program, out) => {
-  tasksCommand(program, "pause", "hold a task's future occurrences, or those of many; queued runs go on")
-    .flag("--note <text>", "why; shown with the task")
-    .flag(
-      "--until <time>",
-      "of named tasks: end, 2h from now or a time; a freeze of these tasks, which resume ends too",
-    )
-    .flag("--by <name>", "who")
-    .flag("--cancel-queued", "of one task: cancel its runs that wait for a worker, too")
+  tasksCommand(
+    program,
+    "pause",
+    "hold a task's future occurrences, or those of many; queued runs go on",
+    "tasks.pauseMany",
+  )
+    .takes("tasks.pause", ["until"], { of: "of named tasks: ", times: "from" })
+    .takes("tasks.pause", ["cancelQueued"], { of: "of one task: " })
     .does(async (options, tasks: string[]) => {
       const task = onlyTask(tasks, options);
       const why = { note: options.note, by: options.by };
@@ -48,12 +41,7 @@ export const registerPause: Register = (program, out) => {
       if (task === undefined) {
         if (options.cancelQueued)
           throw misuse("cancel-queued", "applies to one task only.", "Leave it out, or give a task.");
-        const deed: Deed = {
-          verb: "pause",
-          past: "paused",
-          act: (ops, input) => ops.tasks.pauseMany({ ...input, note: options.note }, { by: options.by }),
-        };
-        return doToMany(deed, tasks, options, out);
+        return doToMany({ calls: "tasks.pauseMany", verb: "pause", past: "paused" }, tasks, options, out);
       }
       const changed = await withClient(options, (client) =>
         client.pause(taskRef(task, options.queue, options.owner), {
@@ -69,7 +57,7 @@ export const registerPause: Register = (program, out) => {
 async function pauseUntil(
   text: string,
   tasks: string[],
-  options: Named & { note?: string; by?: string; cancelQueued?: boolean },
+  options: Named & { note?: string; cancelQueued?: boolean },
   out: Output,
 ): Promise<void> {
   const { queue, owner, note, by, dryRun, cancelQueued } = options;
@@ -87,23 +75,20 @@ async function pauseUntil(
 }
 
 export const registerTrigger: Register = (program, out) => {
-  tasksCommand(program, "trigger", "run a task now, paused or not, or many; schedules are not touched")
-    .flag("--overlap <policy>", "policy while a run is open; default: the task's policy", OVERLAPS)
-    .flag("--key <key>", "make one run for all triggers of the task with this key, within a day")
+  tasksCommand(
+    program,
+    "trigger",
+    "run a task now, paused or not, or many; schedules are not touched",
+    "tasks.triggerMany",
+  )
     .flag("--payload <json>", "of one task: instead of its own payload, for this run only")
-    .flag("--force", "even if a freeze holds the task")
-    .flag("--by <name>", "who")
     .does(async (options, tasks: string[]) => {
       const { key, overlap, by, force } = options;
       const task = onlyTask(tasks, options);
       if (task === undefined) {
         if (options.payload !== undefined)
           throw misuse("payload", "applies to one task only.", "Leave it out, or give a task.");
-        const deed: Deed = {
-          verb: "trigger",
-          past: "triggered",
-          act: (ops, input) => ops.tasks.triggerMany({ ...input, key, overlap, force }, { by }),
-        };
+        const deed = { calls: "tasks.triggerMany", verb: "trigger", past: "triggered" } as const;
         return doToMany(deed, tasks, options, out);
       }
       const payload =
@@ -123,20 +108,12 @@ export const registerTrigger: Register = (program, out) => {
 };
 
 export const registerTag: Register = (program, out) => {
-  tasksCommand(program, "tag", "add tags to tasks, or remove them")
-    .flag("--add <tag>", "this tag; can be repeated", collect)
-    .flag("--remove <tag>", "this tag; can be repeated", collect)
-    .flag("--by <name>", "who")
-    .does(async (options, tasks: string[]) => {
-      const { add, remove, by } = options;
-      onlyTask(tasks, options);
-      const deed: Deed = {
-        verb: "tag",
-        past: "tagged",
-        act: (ops, input) => ops.tasks.tagMany({ ...input, add, remove }, { by }),
-      };
-      await doToMany(deed, tasks, options, out);
-    });
+  tasksCommand(program, "tag", "add tags to tasks, or remove them", "tasks.tagMany", {
+    flags: { add: "--add <tag>", remove: "--remove <tag>" },
+  }).does(async (options, tasks: string[]) => {
+    onlyTask(tasks, options);
+    await doToMany({ calls: "tasks.tagMany", verb: "tag", past: "tagged" }, tasks, options, out);
+  });
 };
 
 function said(task: string, result: TriggerResult): string {

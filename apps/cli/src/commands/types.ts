@@ -10,7 +10,11 @@ export const registerTypes: Register = (program) => {
     .calls("types.list", ({ types }) => types.map((type) => `${printable(type)}\n`).join("") || "any type\n");
   types.verb("allow", "allow only these task types").calls("types.allow", may);
   types
-    .verb("show", "the JSON Schema of a type's payload")
+    .verb(
+      "show",
+      "the JSON Schema of a type's payload",
+      "Shows the JSON Schemas of a type's payload that live workers of the queue publish.",
+    )
     .calls(
       "types.get",
       ({ schemas }) =>

@@ -1,6 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import { dueOwnerText, ownerLimitText } from "@carillon/ops/words";
-import { limitOf, type Register, wholeNumber } from "../command.js";
+import type { Register } from "../command.js";
 import { type Column, table } from "../table.js";
 import type { TimeTexts } from "../times.js";
 
@@ -14,17 +14,10 @@ export const registerUpcoming: Register = (program, out) => {
       "Lists the tasks that are due next, earliest first, each once; or with --within each occurrence until\n" +
         "then, by the current schedules. Missed occurrences that the task's catch-up policy keeps are due now.",
     )
-    .flag("--within <duration>", "each occurrence within this time from now: 30m, 2h, 1d")
-    .flag("-q, --queue <queue>", "of this queue")
-    .flag(
-      "-n, --limit <n>",
-      "at most 1,000, default 20; with --within at most 100,000, default 1,000",
-      wholeNumber,
-    )
+    .takes("occurrences.upcoming", ["within", "queue", "limit"])
     .answer(
       async ({ ops, options }) => {
         const { within, queue, limit } = options;
-        limitOf(limit, within === undefined ? 1_000 : 100_000);
         const found = await ops.occurrences.upcoming({ within, queue, limit });
         if (within !== undefined && found.upcoming.length === (limit ?? 1_000))
           out.note("there may be more: --limit sets the number listed.");

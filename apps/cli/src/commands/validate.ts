@@ -1,7 +1,7 @@
 import { duration, relative } from "@carillon/ops/words";
 import type { Client, TaskInput } from "@carillon/sdk";
 import type { Validation } from "@carillon/sdk/internal";
-import { type Register, wholeNumber, withClient } from "../command.js";
+import { type Register, withClient } from "../command.js";
 import { Failure, reportOf } from "../failure.js";
 import { parseJson, readAll } from "../input.js";
 import { readMoment } from "../moment.js";
@@ -21,7 +21,7 @@ export const registerValidate: Register = (program, out) => {
     )
     .argument("[file]", "a file; - or nothing for standard input")
     .flag("--from <time>", "ISO 8601; times strictly after it; default now")
-    .flag("-n, --count <n>", "how many times; default 5", wholeNumber)
+    .takes("tasks.validate", ["count"], { flags: { count: "-n, --count <n>" } })
     .does(async (options, file: string | undefined) => {
       const input = parseJson(
         await readAll(options.io, file, "Check fewer tasks at once."),

@@ -22,7 +22,10 @@ export const listAlerts = operation({
   reach: "owner",
   summary:
     "Lists the last alerts, newest first, of at most 10,000: those that were delivered, if only to `onAlert`, and those that were silenced.",
-  input: z.strictObject({ kind: oneOf(ALERT_KINDS).optional(), ...page }),
+  input: z.strictObject({
+    kind: oneOf(ALERT_KINDS).optional().describe("Only alerts of this kind."),
+    ...page,
+  }),
   output: z.object({ alerts: z.array(record), cursor: nextPage }),
   async run({ store, owner }, { kind, limit: most = 100, cursor }) {
     const limit = wholeNumber(most, "limit", 1, 1_000);

@@ -18,7 +18,7 @@ const input = z.strictObject({
   target: given.describe("A URL, an e-mail address or a routing key."),
   format: oneOf(ALERT_FORMATS)
     .optional()
-    .describe("Default: by the target, which a routing key does not tell."),
+    .describe("Default: by the destination, if that is not a routing key."),
   url: given.optional().describe("The endpoint for a routing key. Default: the service's."),
 });
 

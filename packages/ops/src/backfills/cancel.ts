@@ -11,7 +11,7 @@ export const cancelBackfill = operation({
   logs: "backfill.cancel",
   once: { known: "state", leaves: "whole", against: [["tasks.deleteMany", { tag: "nightly" }]] },
   summary: "Stops a backfill, or all of a batch; what it has enqueued goes on.",
-  input: z.strictObject({ id: given }),
+  input: z.strictObject({ id: given.describe("A backfill's id, or that of a batch.") }),
   output: changedShape,
   async run(call, { id }) {
     if (isBatch(id)) return { changed: await cancelBatch(call, id) };

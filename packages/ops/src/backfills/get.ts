@@ -7,8 +7,8 @@ export const getBackfill = operation({
   http: "GET /backfills/:id",
   role: "viewer",
   reach: "owner",
-  summary: "Reads the progress of a backfill.",
-  input: z.strictObject({ id: given }),
+  summary: "Shows how far a backfill is.",
+  input: z.strictObject({ id: given.describe("A backfill's id, as its start shows it.") }),
   output: backfill,
   async run(call, { id }) {
     return withoutRuns(await findBackfill(call, id));

@@ -2,6 +2,7 @@ import { assertName } from "@carillon/core/internal";
 import { wholeNumber } from "@carillon/sdk/internal";
 import type { Backfill } from "@carillon/store";
 import { z } from "zod";
+import { conditions } from "../conditions.js";
 import { operation } from "../operation.js";
 import { given, oneOf, page } from "../shapes.js";
 import { backfill, STATES, withoutRuns } from "./backfill.js";
@@ -12,10 +13,10 @@ export const listBackfills = operation({
   reach: "owner",
   summary: "Lists the backfills of the last 7 days, newest first.",
   input: z.strictObject({
-    queue: given.optional(),
-    owner: given.optional(),
-    state: oneOf(STATES).optional(),
-    batch: given.optional().describe("Those that one call for many tasks started."),
+    queue: conditions.queue,
+    owner: conditions.owner,
+    state: oneOf(STATES).optional().describe("In this state."),
+    batch: given.optional().describe("That one call for many tasks started."),
     limit: page.limit,
   }),
   output: z.object({ backfills: z.array(backfill) }),

@@ -10,7 +10,7 @@ import {
   selected,
   Tally,
 } from "../bulk/bulk.js";
-import { checkedFilter, filter } from "../bulk/filter.js";
+import { checkedFilter, dryRun, filter } from "../bulk/filter.js";
 import { TimeSlice } from "../occurrences/time-slice.js";
 import { operation } from "../operation.js";
 import { count, taskName } from "../shapes.js";
@@ -35,6 +35,7 @@ export const startBackfills = operation({
   input: z.strictObject({
     ...filter,
     ...range,
+    dryRun,
     perMinute: z
       .number("not a number")
       .optional()

@@ -21,9 +21,7 @@ export const startBackfill = operation({
   input: z.strictObject({
     ...taskRef,
     ...range,
-    every: duration
-      .optional()
-      .describe("At most one occurrence in this time. Default: as fast as they can be."),
+    every: duration.optional().describe("At most one occurrence in this time. Default: as fast as possible."),
   }),
   output: z.object({
     id: z.string().optional().describe("Missing: nothing was started."),

@@ -18,7 +18,7 @@ export const range = {
   only: oneOf(["failed", "frozen", "missed", "paused", "overlap"])
     .optional()
     .describe(
-      "Only occurrences whose runs failed, or that were skipped for this reason, and that were not run since, as far as records are kept.",
+      "Only occurrences whose runs failed, or that were skipped for this reason; not those that were run since, as far as records are kept.",
     ),
 };
 

@@ -4,7 +4,7 @@ import { CONDITION_NAMES, CONDITIONS } from "@carillon/sdk/conditions";
 import { assertRef, checkedConditions, type Scope } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { conditions } from "../conditions.js";
-import { taskRefs } from "../shapes.js";
+import { flag, taskRefs } from "../shapes.js";
 
 /** Fields that select tasks as `client.list` does, or by name. At least one besides `state` is required. */
 export const filter = {
@@ -15,6 +15,9 @@ export const filter = {
     .optional()
     .describe("These tasks, at most 1,000: as `get` takes them. Not together with another field."),
 };
+
+/** For calls about many tasks. */
+export const dryRun = flag.optional().describe("Change nothing, show how many are meant, and which.");
 
 /** The fields of a filter that is checked. */
 export type Filter = z.output<z.ZodObject<typeof filter>>;

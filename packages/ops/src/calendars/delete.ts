@@ -32,7 +32,7 @@ export const deleteCalendar = operation({
   },
   example: { name: "spare" },
   summary: "Deletes a shared calendar that no task names.",
-  input: z.strictObject({ name: given }),
+  input: z.strictObject({ name: given.describe("A calendar's name.") }),
   async run({ store, log }, { name }) {
     assertName(name, "name");
     assertUnused(name, await countUsers(store, name));

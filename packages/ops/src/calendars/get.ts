@@ -8,7 +8,7 @@ export const getCalendar = operation({
   role: "viewer",
   reach: "owner",
   summary: "Reads a shared calendar with its entries.",
-  input: z.strictObject({ name: given }),
+  input: z.strictObject({ name: given.describe("A calendar's name.") }),
   output: calendar.extend({ entries: z.array(z.string()) }),
   async run({ store }, { name }) {
     const { entries, ...found } = await findCalendar(store, name);

@@ -19,7 +19,11 @@ export const putCalendar = operation({
   example: { name: "holidays", entries: ["2026-12-26"] },
   summary:
     "Stores a shared calendar, or changes it. The next times of tasks that name it are computed again.",
-  input: z.strictObject({ name: given, entries: z.array(given, "not a list of texts"), dryRun }),
+  input: z.strictObject({
+    name: given.describe("Letters, digits, dots, dashes and underscores."),
+    entries: z.array(given, "not a list of texts"),
+    dryRun: dryRun.describe("Store nothing, show which tasks would get another next time."),
+  }),
   output: z.object({
     name: z.string(),
     outcome: z.enum(["created", "updated", "unchanged"]),

@@ -75,12 +75,12 @@ export const listChanges = operation({
     task: given
       .optional()
       .describe(
-        "Changes of this `id` or `owner/id`, those of more than ten tasks that may contain it included.",
+        "Only changes of this task, `id` or `owner/id`, those of more than ten tasks that may contain it included.",
       ),
     owner: given.optional().describe("Of the task."),
     queue: given.optional().describe("Of the task; needed if it is deleted."),
     by: given.optional().describe("Only changes by this author."),
-    from: instant.optional(),
+    from: instant.optional().describe("Only changes since this time."),
     to: instant.optional().describe("Only changes before this time."),
     ...page,
   }),

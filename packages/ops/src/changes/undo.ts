@@ -38,7 +38,7 @@ export const undoChange = operation({
   },
   summary:
     "Puts the definitions again that a change of many tasks replaced, if it can be undone. Tasks that were changed since are refused, each by itself.",
-  input: z.strictObject({ id: given, dryRun }),
+  input: z.strictObject({ id: given.describe("A change's id, as the list shows it."), dryRun }),
   output: undoableResult,
   async run(call, { id, dryRun }) {
     const { scope, store, by, owner } = call;

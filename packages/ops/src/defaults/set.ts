@@ -23,7 +23,7 @@ export const setDefaults = operation({
     scope: z.custom<DefaultsScope>().meta({ type: "string", description: "all, owner:NAME or type:NAME." }),
     policies: z
       .custom<PoliciesInput | null>((given) => typeof given === "object", "not an object")
-      .meta({ type: ["object", "null"] }),
+      .meta({ type: ["object", "null"], description: `An object: {"timeLimit":"50%"}.` }),
   }),
   output: changed,
   async run({ store: { registry }, log }, { scope, policies }) {

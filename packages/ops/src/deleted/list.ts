@@ -1,18 +1,19 @@
 import { assertName, parseLocalName } from "@carillon/core/internal";
 import { instant as instantOf } from "@carillon/sdk/internal";
 import { z } from "zod";
+import { conditions } from "../conditions.js";
 import { operation } from "../operation.js";
-import { given, instant, taskName, time } from "../shapes.js";
+import { instant, taskName, time } from "../shapes.js";
 
 export const listDeleted = operation({
   http: "GET /deleted",
   role: "viewer",
   reach: "owner",
   summary:
-    "Lists the tasks that somebody deleted in the last 7 days and that `restore` can put again, newest first; of each owner in a queue at most 10,000.",
+    "Lists the tasks that were deleted in the last 7 days and that restore puts again, newest first; of each owner in a queue at most 10,000.",
   input: z.strictObject({
-    queue: given.optional(),
-    owner: given.optional(),
+    queue: conditions.queue,
+    owner: conditions.owner,
     from: instant.optional().describe("Only those that were deleted since then."),
   }),
   output: z.object({ deleted: z.array(z.object({ task: taskName, at: time })) }),

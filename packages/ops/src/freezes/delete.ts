@@ -12,7 +12,7 @@ export const deleteFreeze = operation({
   logs: "unfreeze",
   once: { known: "state", leaves: "whole", against: [["freezes.put", { owner: "cold" }]] },
   summary: "Lifts a freeze. A caller that is bound to an owner lifts only its own.",
-  input: z.strictObject({ id: given }),
+  input: z.strictObject({ id: given.describe("As `freezes` lists it.") }),
   async run(call, { id }) {
     const { scope, store, log } = call;
     const freeze = (await store.freezes.list()).find((one) => one.id === id && mayRead(call, one));

@@ -18,6 +18,7 @@ import {
 } from "@carillon/core/internal";
 import { type ChangeScope, instant as instantOf, shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
+import { conditions } from "../conditions.js";
 import { type Holds, holdsOf } from "../holds.js";
 import type { Call } from "../operation.js";
 import { count, duration, flag, given, instant, taskName, taskRefs, time } from "../shapes.js";
@@ -27,18 +28,18 @@ const MOST_TASKS = 100;
 
 /** Tasks to freeze, and for how long: until a time, until it is lifted, or in recurring windows. */
 export const freezeInput = z.strictObject({
-  owner: given.optional(),
-  tag: given.optional(),
-  queue: given.optional(),
+  owner: conditions.owner,
+  tag: conditions.tag,
+  queue: conditions.queue,
   tasks: z
     .array(taskRefs, "not a list")
     .min(1, "empty")
     .max(MOST_TASKS, `more than ${MOST_TASKS}`)
     .optional()
-    .describe(`Only these tasks of one owner, at most ${MOST_TASKS}: as \`get\` takes them.`),
-  all: flag.optional().describe("Every task. Instead of the other fields."),
-  from: instant.optional().describe("Begin. Default: now. Not with `schedule`."),
-  until: instant.optional().describe("End. Default: none, until it is lifted. Not with `schedule`."),
+    .describe(`Only these tasks of one owner, at most ${MOST_TASKS}: \`[owner/]id\`.`),
+  all: flag.optional().describe("Every task of the namespace. Instead of the other fields."),
+  from: instant.optional().describe("Begin. Default: now. Not with a schedule."),
+  until: instant.optional().describe("End. Default: none, until it is lifted. Not with a schedule."),
   schedule: z
     .custom<ScheduleInput>((input) => typeof input === "object", "not an object")
     .meta({ type: "object" })
@@ -46,8 +47,8 @@ export const freezeInput = z.strictObject({
     .describe("Begins of recurring windows: a `cron` or `calendar` expression, with `timezone`."),
   for: duration
     .optional()
-    .describe("Length of each recurring window, at least 1 s. Required with `schedule`, and only there."),
-  note: given.optional().describe("Shown by skips, explain and errors; at most 500 characters."),
+    .describe("Length of each recurring window, at least 1 s. Required with a schedule, and only there."),
+  note: given.optional().describe("Why: shown by skips, explain and errors; at most 500 characters."),
 });
 
 const scopeFields = {

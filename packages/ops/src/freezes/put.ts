@@ -18,7 +18,7 @@ export const putFreeze = operation({
   example: { owner: "acme" },
   summary:
     "Freezes all tasks of an owner, a tag, a queue or the namespace, or some tasks, and counts what that holds.",
-  input: freezeInput.extend({ dryRun }),
+  input: freezeInput.extend({ dryRun: dryRun.describe("Freeze nothing, count what it would hold. The id in that answer names nothing.") }),
   output: freeze.extend({ holds }),
   status: [200, 201],
   async run(call, { dryRun, ...input }) {

@@ -15,8 +15,9 @@ import {
 import { roundedInstant, type Scope } from "@carillon/sdk/internal";
 import type { Store, Timing } from "@carillon/store";
 import { z } from "zod";
+import { conditions } from "../conditions.js";
 import { operation } from "../operation.js";
-import { count, duration, given, instant, taskName, time } from "../shapes.js";
+import { count, duration, instant, taskName, time } from "../shapes.js";
 import { TimeSlice } from "./time-slice.js";
 import { timesFrom } from "./walk.js";
 
@@ -63,9 +64,9 @@ const input = z.strictObject({
   from: instant.optional().describe("Default: now."),
   to: instant.optional().describe("Default: 24 hours after `from`."),
   step: duration.optional().describe("Length of a step, at least 1 s; at most 2,000 steps. Default: 1h."),
-  queue: given.optional(),
-  owner: given.optional(),
-  tag: given.optional(),
+  queue: conditions.queue,
+  owner: conditions.owner,
+  tag: conditions.tag,
 });
 
 /**

@@ -2,8 +2,9 @@ import { covers, dueOwnerShape, type Freeze, type Frozen, frozenAt } from "@cari
 import { wholeNumber } from "@carillon/sdk/internal";
 import { nextOf, type StoredTask } from "@carillon/store";
 import { z } from "zod";
+import { conditions } from "../conditions.js";
 import { operation } from "../operation.js";
-import { duration, given, wholeNumber as whole } from "../shapes.js";
+import { duration, wholeNumber as whole } from "../shapes.js";
 import { dueTasks, heldBy, type Upcoming, upcoming, widening } from "./due-tasks.js";
 import { forecast } from "./forecast.js";
 
@@ -21,10 +22,12 @@ export const listUpcoming = operation({
     within: duration
       .optional()
       .describe(
-        "Lists each occurrence within this time from now. Refused if it takes more than 250,000 steps of schedules.",
+        "Each occurrence within this time from now: `2h`. Refused if it takes more than 250,000 steps of schedules.",
       ),
-    queue: given.optional(),
-    limit: whole.optional(),
+    queue: conditions.queue,
+    limit: whole
+      .optional()
+      .describe("At most 1,000, default 20; with `within` at most 100,000, default 1,000."),
   }),
   output: z.object({
     upcoming: z.array(upcoming),

@@ -28,7 +28,8 @@ export const deleteQueue = operation({
     ],
   },
   example: { queue: "gongs" },
-  summary: "Deletes a queue with its tasks and everything that BullMQ keeps of it. Stop its workers first.",
+  summary:
+    "Deletes a queue with its tasks, their records, and all jobs and settings that BullMQ keeps of it. Stop its workers first.",
   input: z.strictObject({ queue: given }),
   output: z.object({ count: countShape.describe("Number of its tasks.") }),
   async run({ store, log }, { queue }) {

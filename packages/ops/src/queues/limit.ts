@@ -23,7 +23,7 @@ export const limitQueue = operation({
   summary: "Limits the runs that one owner may have queued or running in a queue at once.",
   input: z.strictObject({
     queue: given,
-    owner: given.describe("`*`: each owner without a limit of its own."),
+    owner: given.describe("An owner; `*`: each without a limit of its own."),
     runs: z.number("not a number, or null").nullable().describe("1 to 100,000; null removes the limit."),
   }),
   output: changed,

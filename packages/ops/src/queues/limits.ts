@@ -8,7 +8,7 @@ export const queueLimits = operation({
   role: "viewer",
   reach: "namespace",
   summary:
-    "Lists how many runs of one owner may be queued or running in a queue at once, by owner. `*`: each without a limit of its own.",
+    "Lists how many runs of each owner may be queued or running in a queue at once. `*`: each owner without a limit of its own.",
   input: z.strictObject({ queue: given }),
   output: z.object({ limits: z.record(z.string(), count) }),
   run: async ({ store }, { queue }) => ({ limits: await store.queues.limits(assertName(queue, "queue")) }),

@@ -2,7 +2,7 @@ import { shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { holds, holdsOf } from "../holds.js";
 import { operation } from "../operation.js";
-import { changed, dryRun, given } from "../shapes.js";
+import { changed, dryRun, given, note } from "../shapes.js";
 import { assertPausable } from "./queue.js";
 
 /**
@@ -17,7 +17,11 @@ export const pauseQueue = operation({
   once: "script",
   example: { queue: "bells" },
   summary: "Pauses a queue: its workers take no more jobs, and finish those they have.",
-  input: z.strictObject({ queue: given, note: given.optional().describe("At most 500 characters."), dryRun }),
+  input: z.strictObject({
+    queue: given,
+    note: note.describe("Why: shown with the queue; at most 500 characters."),
+    dryRun: dryRun.describe("Pause nothing, count what it would hold."),
+  }),
   output: changed.extend({ holds }),
   async run({ store, scope, by, log }, { queue, dryRun, ...given }) {
     const note = shortText(given.note, "note");

@@ -14,7 +14,8 @@ export const listQuotas = operation({
   http: "GET /quotas",
   role: "viewer",
   reach: "namespace",
-  summary: "Lists all quotas, by scope.",
+  summary:
+    "Lists the quotas of the namespace and of owners. Puts beyond them are refused; times beyond them are skipped, with the reason quota.",
   input: z.strictObject({}),
   output: z.object({ quotas: z.array(quota) }),
   async run({ store }) {

@@ -1,9 +1,9 @@
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { type BulkRefusal, nameOf, refused as refusedShape, selected, Tally } from "../bulk/bulk.js";
-import { checkedFilter, filter } from "../bulk/filter.js";
+import { checkedFilter, dryRun, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
-import { count, dryRun, runState, taskName } from "../shapes.js";
+import { count, runState, taskName } from "../shapes.js";
 
 const cancelled = z.object({ run: z.string(), task: taskName, state: runState });
 type CancelledRun = z.output<typeof cancelled>;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { changed, given } from "../shapes.js";
+import { changed, runId } from "../shapes.js";
 
 export const cancelRun = operation({
   http: "POST /runs/:id/cancel",
@@ -9,7 +9,7 @@ export const cancelRun = operation({
   logs: "cancel",
   once: "script",
   summary: "Requests the end of a run: a queued one never starts, a running one gets its signal aborted.",
-  input: z.strictObject({ id: given }),
+  input: z.strictObject({ id: runId }),
   output: changed,
   async run({ client, by }, { id }) {
     return { changed: await client.runs.cancel(id, { by }) };

@@ -3,7 +3,7 @@ import { SUCCESSES } from "@carillon/core/internal";
 import { differenceOf, findRun, type Scope } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { count, given } from "../shapes.js";
+import { count, runId } from "../shapes.js";
 import { run } from "./run.js";
 
 /** Runs read at once, and in all. */
@@ -16,8 +16,8 @@ export const compareRun = operation({
   role: "viewer",
   reach: "owner",
   summary:
-    "Reads a run and the last good one of its task before it, and the difference of the definitions that were in force.",
-  input: z.strictObject({ id: given }),
+    "Shows a run beside the last good one of its task before it, and the fields of the definition that differ.",
+  input: z.strictObject({ id: runId }),
   output: z.object({
     run,
     good: run.optional().describe("Missing: none before it is recorded."),

@@ -1,7 +1,7 @@
 import type { RunDetails } from "@carillon/sdk";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { as, count, given, time } from "../shapes.js";
+import { as, count, runId, time } from "../shapes.js";
 import { runShape } from "./run.js";
 
 /** A run's id contains an `@`, which a path may contain unchanged or as `%40`. */
@@ -9,8 +9,8 @@ export const getRun = operation({
   http: "GET /runs/:id",
   role: "viewer",
   reach: "owner",
-  summary: "Reads a run, with the workers and the output of its attempts.",
-  input: z.strictObject({ id: given }),
+  summary: "Shows a run with the workers of its attempts, and what they printed.",
+  input: z.strictObject({ id: runId }),
   output: as<RunDetails>(
     runShape.extend({
       attemptList: z.array(

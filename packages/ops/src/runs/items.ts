@@ -3,7 +3,7 @@ import { invalid, quote } from "@carillon/core/internal";
 import { findRun, wholeNumber } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { as, count, given, nextPage, page, someOf, time } from "../shapes.js";
+import { as, count, nextPage, page, runId, someOf, time } from "../shapes.js";
 
 const text = z.string();
 const json = z.unknown();
@@ -38,8 +38,8 @@ export const listItems = operation({
   reach: "owner",
   summary: "Lists the items of a fan-out by index. Empty if the run has none.",
   input: z.strictObject({
-    id: given,
-    status: someOf(ITEM_STATES).optional().describe("Default: all."),
+    id: runId,
+    status: someOf(ITEM_STATES).optional().describe("With this status. Default: all."),
     ...page,
   }),
   output: z.object({ items: z.array(as<RunItem>(item)), cursor: nextPage }),

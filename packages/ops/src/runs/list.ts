@@ -10,8 +10,8 @@ export const listRuns = operation({
   summary: "Lists a task's runs, newest first; those that are not final before the others.",
   input: z.strictObject({
     ...taskRef,
-    limit: wholeNumber.optional().describe("1 to 1,000. Default: 20."),
-    offset: wholeNumber.optional(),
+    limit: wholeNumber.optional().describe("Most runs, 1 to 1,000. Default: 20."),
+    offset: wholeNumber.optional().describe("Leave out this many. Default: 0."),
   }),
   output: z.object({ runs: z.array(run) }),
   async run({ client }, { limit, offset, ...ref }) {

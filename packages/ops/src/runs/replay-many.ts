@@ -35,8 +35,8 @@ export const replayRuns = operation({
     ),
     key: given
       .optional()
-      .describe("A call with the key of an earlier one, within 7 days, adds only what that one missed."),
-    dryRun,
+      .describe("A call with the key of an earlier one, within 7 days, starts nothing twice."),
+    dryRun: dryRun.describe("Change nothing, count the runs and say when they would be over."),
   }),
   output: startBackfills.output!.extend({
     total: count.describe("Runs to run again."),

@@ -3,7 +3,7 @@ import { conflict } from "@carillon/core/internal";
 import { findRun } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { given } from "../shapes.js";
+import { runId } from "../shapes.js";
 import { triggerTask } from "../tasks/trigger.js";
 
 export const replayRun = operation({
@@ -14,7 +14,7 @@ export const replayRun = operation({
   once: "script",
   summary: "Runs the task of a run again now, with the payload that the run had, if it was not the task's.",
   input: z.strictObject({
-    id: given,
+    id: runId,
     overlap: triggerTask.input.shape.overlap,
     force: triggerTask.input.shape.force,
   }),

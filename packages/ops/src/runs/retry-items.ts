@@ -4,7 +4,7 @@ import { findRun } from "@carillon/sdk/internal";
 import type { Store } from "@carillon/store";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { given, time } from "../shapes.js";
+import { runId, time } from "../shapes.js";
 
 /**
  * Each item has its index, its data and its idempotency key again. A second call for the same run starts nothing and returns the same new
@@ -17,8 +17,8 @@ export const retryItems = operation({
   logs: "retry",
   once: "script",
   summary:
-    "Does the items of a run that failed, or that its time limit left, again, in a new run for the same occurrence.",
-  input: z.strictObject({ id: given }),
+    "Starts a new run of the items of this one that failed or that its time limit left, and no others. Given again, it names the same new run. Refused if the run is not over or has no such items.",
+  input: z.strictObject({ id: runId }),
   output: z.object({ run: z.string(), enqueued: time }),
   status: [202],
   async run({ scope, store, by, log }, { id }) {

@@ -1,7 +1,8 @@
 import type { RunningRun } from "@carillon/sdk";
 import { z } from "zod";
+import { conditions } from "../conditions.js";
 import { operation } from "../operation.js";
-import { as, count, given, page } from "../shapes.js";
+import { as, count, page } from "../shapes.js";
 import { runShape } from "./run.js";
 
 export const runningRuns = operation({
@@ -10,7 +11,7 @@ export const runningRuns = operation({
   reach: "owner",
   summary:
     "Lists the runs that workers have under way now, of all tasks, longest first. A run whose worker died stays listed until BullMQ notices.",
-  input: z.strictObject({ queue: given.optional(), limit: page.limit }),
+  input: z.strictObject({ queue: conditions.queue, limit: page.limit }),
   output: as<{ runs: RunningRun[] }>(
     z.object({
       runs: z.array(

@@ -1,18 +1,7 @@
 import type { TaskInput } from "@carillon/core";
 import { taskSchema } from "@carillon/core";
 import { z } from "zod";
-import {
-  count,
-  describedBy,
-  duration,
-  flag,
-  given,
-  oneOf,
-  taskName,
-  time,
-  warning,
-  wholeNumber,
-} from "../shapes.js";
+import { count, describedBy, duration, flag, given, oneOf, taskName, time, warning, wholeNumber } from "../shapes.js";
 import { preview } from "../tasks/task.js";
 
 /** A set as its last apply left it. */
@@ -71,10 +60,12 @@ export const setInput = z.strictObject({
     .array(given, "not a list")
     .readonly()
     .optional()
-    .describe("Tasks of no set or of another one that it may take over: `[owner/]id`; `*`: all."),
-  allowRemovals: wholeNumber.optional().describe("Default: a tenth of the set's tasks, at least 5."),
+    .describe("Take over this task of no set or another one, `[owner/]id`; `*`: all."),
+  allowRemovals: wholeNumber
+    .optional()
+    .describe("Most tasks that it may remove. Default: a tenth of the set's tasks, at least 5."),
   keep: flag.optional().describe("Remove nothing."),
-  prune: duration.optional().describe("Delete tasks that were removed longer ago than this."),
+  prune: duration.optional().describe("Delete tasks that were removed longer ago than this: `7d`."),
   redact: z
     .array(given, "not a list")
     .readonly()

@@ -12,7 +12,7 @@ export const deleteSilence = operation({
   logs: "unsilence",
   once: "script",
   summary: "Ends a silence.",
-  input: z.strictObject({ id: given }),
+  input: z.strictObject({ id: given.describe("As `alerts` lists it.") }),
   async run(call, { id }) {
     const silence = (await silencesOf(call)).find((one) => one.id === id);
     if (!silence || !(await call.store.alerts.unsilence(id)))

@@ -5,17 +5,17 @@ import { instant as instantOf, shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { alertKind } from "../alerts/alert.js";
 import type { Call } from "../operation.js";
-import { flag, given, instant, oneOf, time } from "../shapes.js";
+import { flag, given, instant, note, oneOf, time } from "../shapes.js";
 
 /** Alerts to silence, and for how long. */
 export const silenceInput = z.strictObject({
-  owner: given.optional(),
-  task: given.optional().describe("Id of a task."),
-  queue: given.optional(),
-  kind: oneOf(ALERT_KINDS).optional(),
-  all: flag.optional().describe("Every alert. Instead of the other fields."),
+  owner: given.optional().describe("Alerts of this owner."),
+  task: given.optional().describe("Alerts of this task: its id."),
+  queue: given.optional().describe("Alerts of this queue."),
+  kind: oneOf(ALERT_KINDS).optional().describe("Alerts of this kind, and of its end."),
+  all: flag.optional().describe("Every alert of the namespace. Instead of the other fields."),
   until: instant.describe("End."),
-  note: given.optional().describe("At most 500 characters."),
+  note,
 });
 
 export const silence = z

@@ -3,9 +3,8 @@ import { conflict } from "@carillon/core/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { bulk, bulkResult } from "../bulk/bulk.js";
-import { checkedFilter, filter } from "../bulk/filter.js";
+import { checkedFilter, dryRun, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
-import { dryRun } from "../shapes.js";
 
 export const deleteMany = operation({
   http: "POST /tasks/delete",

@@ -39,13 +39,12 @@ export const moveTask = operation({
     ],
   },
   example: { id: "m1", to: "gongs" },
-  summary: "Moves a task to another queue.",
+  summary:
+    "Moves a task to another queue, with its times, pause, counters and skips; records of its runs are deleted. Nothing is claimed meanwhile. Refused, and undone, if its open runs do not end. If it is interrupted, repeat it.",
   input: z.strictObject({
     ...taskRef,
     to: given.describe("The other queue."),
-    wait: duration
-      .optional()
-      .describe("Longest wait for the end of its open runs, during which nothing is claimed. Default: `5s`."),
+    wait: duration.optional().describe("Longest wait for the end of its open runs. Default: `5s`."),
   }),
   output: z.object({ task: taskName, changed: z.boolean().describe("False: it was in that queue already.") }),
   async run({ scope, by, log }, { to: given, wait: patience, ...ref }) {

@@ -1,9 +1,9 @@
 import { shortText } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { bulk, bulkResult } from "../bulk/bulk.js";
-import { checkedFilter, filter } from "../bulk/filter.js";
+import { checkedFilter, dryRun, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
-import { dryRun, given } from "../shapes.js";
+import { note } from "../shapes.js";
 
 export const pauseMany = operation({
   http: "POST /tasks/pause",
@@ -13,7 +13,11 @@ export const pauseMany = operation({
   once: { known: "state", leaves: "whole", against: [["tasks.resumeMany"]] },
   example: { tag: "due" },
   summary: "Pauses all scheduled tasks that match.",
-  input: z.strictObject({ ...filter, note: given.optional().describe("At most 500 characters."), dryRun }),
+  input: z.strictObject({
+    ...filter,
+    note: note.describe("Why: shown with the task; at most 500 characters."),
+    dryRun,
+  }),
   output: bulkResult,
   async run(call, { note: reason, dryRun, ...input }) {
     const note = shortText(reason, "note");

@@ -2,7 +2,7 @@ import { invalid } from "@carillon/core/internal";
 import { z } from "zod";
 import { putFreeze } from "../freezes/put.js";
 import { operation } from "../operation.js";
-import { changed, flag, given, instant, refOf, taskRef } from "../shapes.js";
+import { changed, flag, instant, note, refOf, taskRef } from "../shapes.js";
 
 export const pauseTask = operation({
   http: "POST /tasks/:queue/:owner/:id/pause",
@@ -14,9 +14,13 @@ export const pauseTask = operation({
   summary: "Holds a task's future occurrences; until a time, by a freeze of this task alone.",
   input: z.strictObject({
     ...taskRef,
-    note: given.optional().describe("At most 500 characters."),
-    until: instant.optional().describe("End of the pause. Without: until someone resumes the task."),
-    cancelQueued: flag.optional().describe("Also cancel its queued runs."),
+    note: note.describe("Why: shown with the task; at most 500 characters."),
+    until: instant
+      .optional()
+      .describe(
+        "End of the pause, a freeze of this task that a resume ends too. Default: none, until someone resumes it.",
+      ),
+    cancelQueued: flag.optional().describe("Cancel its runs that wait for a worker, too."),
   }),
   output: changed.extend({ freeze: z.string().optional().describe("Id of the freeze, with `until`.") }),
   async run(call, { note, cancelQueued, until, ...ref }) {

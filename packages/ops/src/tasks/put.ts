@@ -5,7 +5,7 @@ import { putResult, taskInput } from "./task.js";
 
 export const ifRevision = given
   .optional()
-  .describe("Only if the task's `revision` is still this one; `absent`: only if there is none.");
+  .describe("Of one task: only if its `revision` is still this one; `absent`: only if there is none.");
 
 export const putTask = operation({
   http: "POST /tasks",

@@ -15,7 +15,7 @@ export const restoreTask = operation({
   once: "script",
   example: { id: "d1" },
   summary:
-    "Puts an earlier definition of a task again. A deleted task is created, paused if it was; its runs and statistics do not come back.",
+    "Puts an earlier definition of a task again; neither pauses nor resumes it. A task that was deleted in the last 7 days is created again, paused if it was; its runs and statistics do not come back.",
   input: z.strictObject({
     ...taskRef,
     number: wholeNumber.optional().describe("As `revisions` lists it. Default: the newest."),

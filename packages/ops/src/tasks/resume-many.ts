@@ -4,10 +4,10 @@ import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import { assertRate, batchId } from "../backfills/batch.js";
 import { bulk, bulkResult } from "../bulk/bulk.js";
-import { checkedFilter } from "../bulk/filter.js";
+import { checkedFilter, dryRun } from "../bulk/filter.js";
 import { OwedRuns, replayed, replayedBy } from "../bulk/owed-runs.js";
 import { operation } from "../operation.js";
-import { dryRun, given, oneOf } from "../shapes.js";
+import { given, oneOf } from "../shapes.js";
 import { pausedFilter, wasPaused } from "./resume-plan.js";
 
 /**
@@ -30,12 +30,16 @@ export const resumeMany = operation({
   summary: "Resumes all paused tasks that match.",
   input: z.strictObject({
     ...pausedFilter,
-    missed: oneOf(["skip", "catch-up", "latest", "all"]).optional().describe("Default: skip."),
+    missed: oneOf(["skip", "catch-up", "latest", "all"])
+      .optional()
+      .describe(
+        "Occurrences that fell due meanwhile: skip them, apply the catch-up policy (`catch-up`), run the newest of each task (`latest`), or every one (`all`). Default: skip.",
+      ),
     perMinute: z
       .number("not a number")
       .optional()
       .describe(
-        "For `latest` and `all`: occurrences a minute, of all tasks together; at most 60,000. Required for `all`.",
+        "With `latest` or `all`: occurrences a minute, of all tasks together; at most 60,000. Required for `all`.",
       ),
     dryRun,
   }),

@@ -19,7 +19,7 @@ export const resumeTask = operation({
       .describe("Rule for what fell due meanwhile; `catch-up`: the task's policy decides. Default: skip."),
     mode: oneOf(["live", "shadow"])
       .optional()
-      .describe("Whether its schedule enqueues from now on, or only records. Default: as it was."),
+      .describe("Enqueue from now on, or only record. Default: as it was."),
   }),
   output: changed,
   async run(call, { missed, mode, ...ref }) {

@@ -13,9 +13,10 @@ import { type Definition, roundedInstant, type Scope, TaskWriter } from "@carill
 import type { Timing } from "@carillon/store";
 import { z } from "zod";
 import { bulkUndoable, keyOf, undoableResult } from "../bulk/bulk.js";
+import { conditions } from "../conditions.js";
 import { emptyLoad } from "../occurrences/load.js";
 import { operation } from "../operation.js";
-import { count, dryRun, duration, given, instant, time } from "../shapes.js";
+import { count, dryRun, duration, instant, time } from "../shapes.js";
 
 const MINUTE = 60_000;
 /** Most tasks of one call: the change names each, so that it can be undone. */
@@ -54,10 +55,10 @@ export const spreadTasks = operation({
   input: z.strictObject({
     at: instant.describe("The start of the minute."),
     jitter: duration.describe("Each start is delayed by up to this time."),
-    queue: given.optional(),
-    owner: given.optional(),
-    tag: given.optional(),
-    dryRun,
+    queue: conditions.queue,
+    owner: conditions.owner,
+    tag: conditions.tag,
+    dryRun: dryRun.describe("Change nothing, show how many tasks and which, and the load."),
   }),
   output: undoableResult.extend({
     curve: z

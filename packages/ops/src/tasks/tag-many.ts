@@ -2,9 +2,9 @@ import { assertName, invalid } from "@carillon/core/internal";
 import { TaskWriter } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { bulk, bulkResult } from "../bulk/bulk.js";
-import { checkedFilter, filter } from "../bulk/filter.js";
+import { checkedFilter, dryRun, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
-import { dryRun, given } from "../shapes.js";
+import { given } from "../shapes.js";
 
 const tags = z.array(given, "not a list of tags").readonly().optional();
 
@@ -21,7 +21,12 @@ export const tagMany = operation({
   example: { tag: "due", add: ["more"] },
   summary:
     "Adds tags to all tasks that match, and removes others; tasks that have them so already are not counted.",
-  input: z.strictObject({ ...filter, add: tags, remove: tags, dryRun }),
+  input: z.strictObject({
+    ...filter,
+    add: tags.describe("This tag."),
+    remove: tags.describe("This tag."),
+    dryRun,
+  }),
   output: bulkResult,
   async run(call, { add = [], remove = [], dryRun, ...input }) {
     for (const [field, tags] of Object.entries({ add, remove }))

@@ -3,9 +3,9 @@ import { assertName } from "@carillon/core/internal";
 import { triggerOne } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { bulk, bulkResult } from "../bulk/bulk.js";
-import { checkedFilter, filter } from "../bulk/filter.js";
+import { checkedFilter, dryRun, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
-import { dryRun, flag, given, overlap } from "../shapes.js";
+import { flag, given, overlap } from "../shapes.js";
 
 export const triggerMany = operation({
   http: "POST /tasks/trigger",
@@ -18,8 +18,12 @@ export const triggerMany = operation({
     "Runs all tasks that match now. Those that their overlap policy, a freeze or a limit holds back are refused, each by itself.",
   input: z.strictObject({
     ...filter,
-    key: given.optional().describe("Tasks that were triggered with it within a day are not counted."),
-    overlap: overlap.optional().describe("Instead of the tasks' own."),
+    key: given
+      .optional()
+      .describe(
+        "All triggers of a task with this key, within a day, make one run; tasks that have it are not counted.",
+      ),
+    overlap: overlap.optional().describe("Policy while a run is open. Default: the task's."),
     force: flag.optional().describe("Even if a freeze holds the task."),
     dryRun,
   }),

@@ -17,8 +17,8 @@ export const triggerTask = operation({
     "Runs a task now, paused or not. `SKIPPED_OVERLAP` if its overlap policy, or `overlap`, forbids it.",
   input: z.strictObject({
     ...taskRef,
-    key: given.optional().describe("Calls with the same one make one run, within a day."),
-    overlap: overlap.optional().describe("Instead of the task's own."),
+    key: given.optional().describe("All triggers of the task with this key, within a day, make one run."),
+    overlap: overlap.optional().describe("Policy while a run is open. Default: the task's."),
     force: flag.optional().describe("Even if a freeze holds the task."),
     payload: z.unknown().optional().describe("Instead of the task's, for this run."),
   }),

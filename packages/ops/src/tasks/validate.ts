@@ -30,9 +30,10 @@ const input = z.strictObject({
     .int("not a whole number")
     .min(1, "less than 1")
     .max(MAX_COUNT, `more than ${MAX_COUNT}`)
-    .default(5),
+    .default(5)
+    .describe("Number of times. Default: 5."),
   year: flag.optional().describe("Also counts the times of each day of a year, for a picture of it."),
-  from: instant.optional(),
+  from: instant.optional().describe("Times strictly after it. Default: now."),
 });
 
 export const validate = operation({

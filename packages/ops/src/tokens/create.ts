@@ -19,8 +19,12 @@ export const createToken = operation({
   example: { name: "deploy", role: "viewer" },
   summary: "Creates a token. Its secret is in this answer and never shown again.",
   input: z.strictObject({
-    name: given.describe("Not the name of a role. It is the author of all changes made with the token."),
-    role: z.custom<TokenRole>().meta({ type: "string", enum: [...TOKEN_ROLES] }),
+    name: given.describe(
+      "Letters, digits, dots, dashes and underscores; not the name of a role. The author of all changes made with the token.",
+    ),
+    role: z
+      .custom<TokenRole>()
+      .meta({ type: "string", enum: [...TOKEN_ROLES], description: "What it may do." }),
     owners: z
       .array(given, "not a list of texts")
       .optional()

@@ -12,7 +12,7 @@ export const revokeToken = operation({
   once: "script",
   example: { name: "ci" },
   summary: "Deletes a token: it opens nothing from now on, nor do the sessions that it opened.",
-  input: z.strictObject({ name: given }),
+  input: z.strictObject({ name: given.describe("A token's name.") }),
   async run({ store, log }, { name }) {
     if (!(await store.tokens.remove(assertName(name, "name"))))
       throw new CarillonError("TOKEN_NOT_FOUND", `there is no token ${quote(name)}.`, {

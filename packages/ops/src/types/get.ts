@@ -10,7 +10,7 @@ export const getType = operation({
   reach: "owner",
   summary:
     "Gives the JSON Schemas of a task type's payload that live workers of the queue publish. A put or a trigger whose payload none of them accepts is refused, unless a worker has the type without a schema.",
-  input: z.strictObject({ type: given, queue: given }),
+  input: z.strictObject({ type: given, queue: given.describe("The queue of its workers.") }),
   output: z.object({
     schemas: z
       .array(z.object({ schema: z.custom<object>().meta({ type: "object" }), workers: count }))

@@ -7,7 +7,7 @@ export const listTypes = operation({
   http: "GET /types",
   role: "viewer",
   reach: "namespace",
-  summary: "Lists the task types that may be put; an empty list: any type.",
+  summary: "Lists the task types that may be put into the namespace, by any client; an empty list: any type.",
   input: z.strictObject({}),
   output: taskTypes,
   async run({ store }) {
