@@ -110,7 +110,11 @@ export interface Calling<Name extends OperationName, Options extends Globals = G
   ) => Partial<InputTo<Name>> | void | Promise<Partial<InputTo<Name>> | void>;
   /** Fields of the JSON answer besides those of the operation. */
   readonly also?: (input: InputTo<Name>) => object;
-  /** `--owner` selects, so hints may name other owners. */
+  readonly more?: More;
+}
+
+/** `unbound`: `--owner` selects, so hints may name other owners. */
+interface More {
   readonly unbound?: true;
   readonly maxPayloadBytes?: number;
 }
@@ -192,10 +196,7 @@ export class Command<Options extends Globals = Globals> extends Base {
         return { ...how.also?.(input), ...(answer as object) };
       },
       (answer, _, options) => words(answer as AnswerTo<Name>, input, options),
-      {
-        ...(how.unbound && { unbound: true }),
-        ...(how.maxPayloadBytes && { maxPayloadBytes: how.maxPayloadBytes }),
-      },
+      how.more,
     );
   }
 
@@ -211,12 +212,11 @@ export class Command<Options extends Globals = Globals> extends Base {
    * makes of it.
    *
    * @param ask gets the arguments of the command
-   * @param more `unbound`: `--owner` selects, so hints may name other owners
    */
   answer<Answer extends object, Args extends readonly unknown[]>(
     ask: (use: Use<Options>, ...args: Args) => Promise<Answer>,
     words: (answer: Answer, args: Args, options: Options) => string,
-    { unbound, ...more }: { readonly unbound?: true; readonly maxPayloadBytes?: number } = {},
+    { unbound, ...more }: More = {},
   ): this {
     // Commander gives two more after the arguments: the options of this command alone, and the command.
     return this.action(async (...given: unknown[]) => {

@@ -1,38 +1,19 @@
 import { type Expression, expressionOf, guessSyntax, type Syntax } from "./expression.js";
 import { misuse } from "./failure.js";
+import { kebab } from "./text.js";
+
+const LIMITS = [
+  ...(["origin", "start", "end", "except", "dialect"] as const),
+  ...(["dstGap", "dstOverlap", "jitter", "maxRuns", "anchor"] as const),
+];
 
 /** Options of the command line, apart from its expressions. */
-export interface Limits {
-  origin?: string;
-  start?: string;
-  end?: string;
-  except?: string[];
-  dialect?: string;
-  dstGap?: string;
-  dstOverlap?: string;
-  jitter?: string;
-  maxRuns?: number;
-  anchor?: string;
-}
+export type Limits = { [Name in (typeof LIMITS)[number]]?: Values[Name extends keyof Values ? Name : "any"] };
+type Values = { except: string[]; maxRuns: number; any: string };
 
-/** The options of {@link Limits}, as users write them. */
-const FLAGS: Record<keyof Limits, string> = {
-  origin: "--origin",
-  start: "--start",
-  end: "--end",
-  except: "--except",
-  dialect: "--dialect",
-  dstGap: "--dst-gap",
-  dstOverlap: "--dst-overlap",
-  jitter: "--jitter",
-  maxRuns: "--max-runs",
-  anchor: "--anchor",
-};
-
+/** Those that are given, as users write them. */
 export function flagsOf(limits: Limits): string[] {
-  return Object.entries(FLAGS)
-    .filter(([name]) => limits[name as keyof Limits] !== undefined)
-    .map(([, flag]) => flag);
+  return LIMITS.filter((name) => limits[name] !== undefined).map((name) => `--${kebab(name)}`);
 }
 
 /**

@@ -44,6 +44,9 @@ const TIMES = {
   from: "2h from now, or ISO 8601, 14:00, tomorrow 09:00",
 };
 
+/** An operation in a sentence or more, to describe a command. */
+export const summaryOf = (operation: OperationName) => SHAPES[operation].summary;
+
 /** The names of an operation's fields. */
 export function fieldsOf<Name extends OperationName>(operation: Name): FieldOf<Name>[] {
   return Object.keys(SHAPES[operation].fields) as FieldOf<Name>[];
@@ -62,9 +65,11 @@ export function optionsFor<Name extends OperationName>(
     const short = SHORT[name] === undefined ? "" : `${SHORT[name]}, `;
     const value = field.kind === "flag" ? "" : ` <${VALUES[name] ?? VALUES[field.kind] ?? kebab(name)}>`;
     const forms = name === first ? `: ${TIMES[times]}` : `, as --${kebab(first ?? "")}`;
-    const words = field.kind === "time" ? withForms(field.about, forms) : `${field.about}${MORE[field.kind] ?? ""}`;
+    const words =
+      field.kind === "time" ? withForms(field.about, forms) : `${field.about}${MORE[field.kind] ?? ""}`;
     const text = about[name] ?? `${of}${words}`;
-    const option = new NamedOption(name, flags[name] ?? `${short}--${kebab(name)}${value}`, text);
+    const option = new Option(flags[name] ?? `${short}--${kebab(name)}${value}`, text);
+    option.attributeName = () => name; // whatever its flags
     if (field.choices) option.choices(field.choices);
     const read = readerOf(field, option.long?.slice(2) ?? name);
     return read ? option.argParser(read) : option;
@@ -99,20 +104,6 @@ export function taskRef(
   return slash < 0
     ? { id: text, owner, queue }
     : { owner: text.slice(0, slash), id: text.slice(slash + 1), queue };
-}
-
-/** An option whose value is known by the name of its field, not by that of its flag. */
-class NamedOption extends Option {
-  readonly #field: string;
-
-  constructor(field: string, flags: string, about: string) {
-    super(flags, about);
-    this.#field = field;
-  }
-
-  override attributeName(): string {
-    return this.#field;
-  }
 }
 
 /** `begin; default now` with the forms of its times, `: 2h from now`: `begin: 2h from now; default now`. */

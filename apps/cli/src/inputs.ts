@@ -49,7 +49,11 @@ function shapeOf({ method, operation }: HttpOperation): Shape {
     return [name, { kind: kindOf(json), about, ...more }] satisfies [string, Field];
   });
   const { summary, logs } = operation;
-  return { summary: summary.replaceAll("`", ""), by: method !== "GET" && logs !== false, fields: Object.fromEntries(fields) };
+  return {
+    summary: summary.replaceAll("`", ""),
+    by: method !== "GET" && logs !== false,
+    fields: Object.fromEntries(fields),
+  };
 }
 
 function kindOf({ type, anyOf }: Json): Field["kind"] {

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { CommanderError } from "commander";
 import { Command, type Globals, type Register } from "./command.js";
-import { registerAlerts, registerSilence, registerUnsilence } from "./commands/alerts.js";
+import { registerAlerts } from "./commands/alerts.js";
 import { registerBackfill } from "./commands/backfill.js";
 import { registerBackfills } from "./commands/backfills.js";
 import { registerCalendars } from "./commands/calendars.js";
 import { registerCall } from "./commands/call.js";
-import { registerChanges, registerUndo } from "./commands/changes.js";
+import { registerChanges } from "./commands/changes.js";
 import { registerCompletion } from "./commands/completion.js";
 import { registerCutOver } from "./commands/cutover.js";
 import { registerDefaults } from "./commands/defaults.js";
@@ -15,32 +15,32 @@ import { registerDoctor } from "./commands/doctor.js";
 import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
 import { registerExport } from "./commands/export.js";
-import { registerFreeze, registerFreezes, registerUnfreeze } from "./commands/freeze.js";
+import { registerFreezes } from "./commands/freeze.js";
 import { registerImport } from "./commands/import.js";
 import { registerInit } from "./commands/init.js";
-import { registerItems, registerRetryItems } from "./commands/items.js";
+import { registerItems } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
-import { registerLoad, registerSpread } from "./commands/load.js";
+import { registerLoad } from "./commands/load.js";
 import { registerMove } from "./commands/move.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
-import { registerApply, registerDrift, registerPlan } from "./commands/plan.js";
+import { registerPlan } from "./commands/plan.js";
 import { registerPull } from "./commands/pull.js";
 import { registerPut } from "./commands/put.js";
 import { registerQueues } from "./commands/queues.js";
 import { registerQuotas } from "./commands/quotas.js";
 import { registerReplay } from "./commands/replay.js";
 import { registerResume } from "./commands/resume.js";
-import { registerDeleted, registerRestore, registerRevisions } from "./commands/revisions.js";
-import { registerCancel, registerCompare, registerRun } from "./commands/run.js";
-import { registerRunning, registerRuns } from "./commands/runs.js";
+import { registerRevisions } from "./commands/revisions.js";
+import { registerRun } from "./commands/run.js";
+import { registerRuns } from "./commands/runs.js";
 import { registerSets } from "./commands/sets.js";
 import { registerObserve, registerShadow } from "./commands/shadow.js";
-import { registerShow, registerSkips } from "./commands/show.js";
+import { registerShow } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
 import { registerStatus } from "./commands/status.js";
-import { registerPause, registerRm, registerTag, registerTrigger } from "./commands/task-verbs.js";
+import { registerTaskVerbs } from "./commands/task-verbs.js";
 import { registerTokens } from "./commands/tokens.js";
 import { registerTypes } from "./commands/types.js";
 import { registerUpcoming } from "./commands/upcoming.js";
@@ -56,49 +56,31 @@ const COMMANDS: readonly Register[] = [
   registerEdit,
   registerValidate,
   registerPlan,
-  registerApply,
-  registerDrift,
   registerImport,
   registerExport,
   registerPull,
   registerSets,
   registerList,
   registerShow,
-  registerSkips,
   registerMove,
   registerShadow,
   registerObserve,
   registerCutOver,
-  registerRm,
-  registerPause,
+  registerTaskVerbs,
   registerResume,
-  registerTrigger,
-  registerTag,
-  registerFreeze,
   registerFreezes,
-  registerUnfreeze,
   registerAlerts,
-  registerSilence,
-  registerUnsilence,
   registerExplain,
   registerRuns,
-  registerRunning,
   registerRun,
-  registerCompare,
   registerItems,
-  registerRetryItems,
   registerReplay,
-  registerCancel,
   registerJournal,
   registerChanges,
-  registerUndo,
   registerRevisions,
-  registerRestore,
-  registerDeleted,
   registerStats,
   registerUpcoming,
   registerLoad,
-  registerSpread,
   registerBackfill,
   registerBackfills,
   registerStatus,

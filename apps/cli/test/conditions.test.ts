@@ -1,9 +1,9 @@
 import { operatorOf } from "@carillon/ops";
 import { CONDITION_NAMES, CONDITIONS, type ConditionName } from "@carillon/sdk/conditions";
 import { beforeEach, expect, test } from "vitest";
-import { kebab } from "../src/text.js";
 import { Output } from "../src/output.js";
 import { createProgram } from "../src/program.js";
+import { kebab } from "../src/text.js";
 import { harness, task } from "./harness.js";
 import { Sink } from "./helpers.js";
 

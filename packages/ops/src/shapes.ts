@@ -10,9 +10,7 @@ export { count, time };
 export const given = z.string({ error: ({ input }) => (input === undefined ? "missing" : "not a text") });
 export const wholeNumber = z.number("not a number").meta({ type: "integer" });
 export const flag = z.boolean("not true or false");
-export const dryRun = flag
-  .optional()
-  .describe("Change nothing, show what would change.");
+export const dryRun = flag.optional().describe("Change nothing, show what would change.");
 export function oneOf<const Word extends string>(words: readonly Word[]) {
   return z.enum(words as readonly [Word, ...Word[]], `not one of ${words.join(", ")}`);
 }

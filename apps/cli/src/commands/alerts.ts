@@ -66,15 +66,8 @@ export const registerAlerts: Register = (program, out) => {
         run.state === "final" ? cut((run.error ?? run.outcome ?? "").split("\n")[0] ?? "", 300) : WAITS;
       await out.write(arrived ? "it arrived\n" : `it did not arrive: ${printable(why)}\n`);
     });
-};
-
-export const registerSilence: Register = (program, out) => {
   program
-    .verb(
-      "silence",
-      "deliver no alerts of an owner, a task, a queue or a kind until a time",
-      "Silences alerts until a time: those that match all options are recorded, and not delivered.",
-    )
+    .verb("silence", "deliver no alerts of an owner, a task, a queue or a kind until a time")
     .calls(
       "silences.put",
       (put, { dryRun }) =>
@@ -84,7 +77,7 @@ export const registerSilence: Register = (program, out) => {
         args: [],
         about: { task: "alerts of this task: [owner/]id" },
         times: "from",
-        unbound: true,
+        more: { unbound: true },
         input({ owner, task }, { options }) {
           if (options.owner !== undefined && owner !== options.owner)
             throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
@@ -92,9 +85,6 @@ export const registerSilence: Register = (program, out) => {
         },
       },
     );
-};
-
-export const registerUnsilence: Register = (program) => {
   program
     .verb("unsilence", "end a silence")
     .calls("silences.delete", (_, { id }) => `ended ${printable(id)}\n`, {

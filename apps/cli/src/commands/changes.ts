@@ -1,5 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import { type Register, withClient } from "../command.js";
+import { summaryOf } from "../fields.js";
 import { counted, printable, wrap } from "../text.js";
 import { when } from "../times.js";
 import { showMany } from "./many.js";
@@ -23,16 +24,8 @@ export const registerChanges: Register = (program, out) => {
       },
       { args: ["task"], about: { task: "[owner/]id; default all" } },
     );
-};
-
-export const registerUndo: Register = (program, out) => {
   program
-    .verb(
-      "undo",
-      "put the definitions again that a change of many tasks replaced",
-      "Puts the definitions again that a change of many tasks replaced, such as a spread. Tasks that were changed since\n" +
-        "are refused, each by itself.",
-    )
+    .verb("undo", "put the definitions again that a change of many tasks replaced", summaryOf("changes.undo"))
     .argument("<change>", "its id, as changes shows it")
     .takes("changes.undo", ["dryRun"])
     .does(async (options, id: string) => {

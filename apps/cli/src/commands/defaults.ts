@@ -4,12 +4,7 @@ import { printable } from "../text.js";
 
 export const registerDefaults: Register = (program) => {
   const defaults = program
-    .verb(
-      "defaults",
-      "default policies of tasks",
-      "Shows the policies that a put or an enqueue fills in if the task has none. Those of a type override\n" +
-        "those of an owner, which override those of all. Stored tasks do not change until they are put again, but default alerts hold for them too.",
-    )
+    .verb("defaults", "default policies of tasks")
     .calls("defaults.list", ({ defaults }) => {
       const lines = Object.entries(defaults).map(([scope, policies]) =>
         printable(`${scope} ${JSON.stringify(policies)}`),

@@ -7,15 +7,9 @@ import { printable } from "../text.js";
 import { LONG_TIMES, type TimeTexts } from "../times.js";
 import { holdsText } from "./holds-text.js";
 
-export const registerFreeze: Register = (program, out) => {
+export const registerFreezes: Register = (program, out) => {
   program
-    .verb(
-      "freeze",
-      "hold tasks, or all of an owner, a tag, a queue, or the namespace",
-      "Holds all tasks of a scope, also those put later, independently of pauses. Due times are skipped as\n" +
-        "frozen; single times, retries and pending occurrences are held. Open runs go on. The scope is up to 100 tasks\n" +
-        "of one owner, or --owner, --tag, --queue or --all.",
-    )
+    .verb("freeze", "hold tasks, or all of an owner, a tag, a queue, or the namespace")
     .needs("-z, --timezone <zone>", "zone of times without an offset, and of windows", { otherwise: "UTC" })
     .flag("--cron <expression>", "begin of recurring windows; with --for")
     .flag("--calendar <expression>", "begin of recurring windows, as a calendar event; with --for")
@@ -28,7 +22,7 @@ export const registerFreeze: Register = (program, out) => {
         args: ["tasks"],
         but: ["schedule"],
         times: "from",
-        unbound: true,
+        more: { unbound: true },
         input({ tasks, queue, owner }, { options: { cron, calendar, timezone } }) {
           const windows = {
             ...(cron !== undefined && { cron, timezone }),
@@ -42,17 +36,11 @@ export const registerFreeze: Register = (program, out) => {
         },
       },
     );
-};
-
-export const registerFreezes: Register = (program, out) => {
   program
-    .verb("freezes", "list the freezes", "Lists the freezes that hold or will hold.")
+    .verb("freezes", "list the freezes")
     .calls("freezes.list", rows(out, "freezes", COLUMNS, "No freezes."));
-};
-
-export const registerUnfreeze: Register = (program) => {
   program
-    .verb("unfreeze", "lift a freeze", "Lifts a freeze. Pauses of tasks, and other freezes, stay.")
+    .verb("unfreeze", "lift a freeze")
     .calls("freezes.delete", (_, { id }) => `lifted ${printable(id)}\n`, {
       also: ({ id }) => ({ id, lifted: true }),
     });

@@ -10,9 +10,6 @@ export const registerItems: Register = (program, out) => {
     .calls("runs.items", rows(out, "items", COLUMNS, "No items."), {
       flags: { id: "<run>", limit: "-l, --limit <n>" },
     });
-};
-
-export const registerRetryItems: Register = (program) => {
   program
     .verb("retry-items", "do the failed items of a fan-out run again")
     .calls("runs.retryItems", ({ run }) => `enqueued the failed items: run ${run}\n`, {

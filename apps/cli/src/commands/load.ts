@@ -1,5 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import { type Register, withClient } from "../command.js";
+import { summaryOf } from "../fields.js";
 import { momentsOf } from "../moment.js";
 import type { Output } from "../output.js";
 import { printable, wrap } from "../text.js";
@@ -13,12 +14,7 @@ const BAR = 40;
 
 export const registerLoad: Register = (program, out) => {
   program
-    .verb(
-      "load",
-      "occurrences planned per hour or minute",
-      "Shows how many occurrences are planned in each step of a day, and where most tasks meet at one instant.\n" +
-        "--owner narrows it to one owner.",
-    )
+    .verb("load", "occurrences planned per hour or minute")
     .calls(
       "occurrences.load",
       (found) =>
@@ -26,16 +22,8 @@ export const registerLoad: Register = (program, out) => {
         (found.frozen > 0 ? `Freezes hold ${found.frozen} more.\n` : ""),
       { times: "from" },
     );
-};
-
-export const registerSpread: Register = (program, out) => {
   program
-    .verb(
-      "spread",
-      "give a jitter to all tasks that start in one minute",
-      "Gives a jitter to all tasks that have none, start in this minute and not again within twice the jitter; load shows\n" +
-        "such minutes. One change, which undo takes back. --owner narrows it to one owner.",
-    )
+    .verb("spread", "give a jitter to all tasks that start in one minute", summaryOf("tasks.spread"))
     .argument("<minute>", "its start, as load shows it: ISO 8601, 09:00, tomorrow 03:00")
     .argument("<jitter>", "each start is delayed by up to this time: 5m")
     .takes("tasks.spread", ["queue", "tag", "dryRun"])

@@ -1,6 +1,13 @@
 import { readCalendars } from "../calendar-entries.js";
-import { type Command, collect, type Globals, type Register, wholeNumber } from "../command.js";
-import { compose, flagsOf, type Limits } from "../compose.js";
+import {
+  type Command,
+  collect,
+  type Globals,
+  type OptionsOf,
+  type Register,
+  wholeNumber,
+} from "../command.js";
+import { compose, flagsOf } from "../compose.js";
 import { SYNTAXES } from "../expression.js";
 import { misuse } from "../failure.js";
 import { forecast } from "../forecast.js";
@@ -10,18 +17,9 @@ import { type Range, readExpression, readRange } from "../question.js";
 import { answerAll } from "./next-batch.js";
 import { describe, documentOf } from "./next-text.js";
 
-interface NextOptions extends Globals, Limits {
-  syntax?: string;
-  timezone?: string;
-  from?: string;
-  count?: number;
-  id?: string;
-  schedule?: string;
-  calendar?: string[];
-  batch?: boolean;
-}
+type NextOptions = OptionsOf<typeof nextCommand>;
 
-export const registerNext: Register = (program, out) => {
+const nextCommand = (program: Command) =>
   withLimits(
     program
       .verb(
@@ -47,16 +45,18 @@ export const registerNext: Register = (program, out) => {
       "the entries of a named calendar, as for calendars put; repeatable",
       collect,
     )
-    .flag("--batch", "answer JSON lines from stdin")
-    .does(async (options, exprs: string[]) => {
-      refuseMixtures(exprs, options);
-      if (options.batch)
-        return answerAll(await import("@carillon/sdk/schedule"), readLines(options.io, undefined), out);
-      await answerOne(exprs, options, out);
-    });
+    .flag("--batch", "answer JSON lines from stdin");
+
+export const registerNext: Register = (program, out) => {
+  nextCommand(program).does(async (options, exprs: string[]) => {
+    refuseMixtures(exprs, options);
+    if (options.batch)
+      return answerAll(await import("@carillon/sdk/schedule"), readLines(options.io, undefined), out);
+    await answerOne(exprs, options, out);
+  });
 };
 
-function withLimits(command: Command): Command {
+function withLimits<Options extends Globals>(command: Command<Options>) {
   return command
     .flag("--origin <time>", "start of the count of intervals; default the Unix epoch")
     .flag("--start <time>", "the first time allowed")

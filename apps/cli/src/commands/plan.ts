@@ -42,9 +42,6 @@ export const registerPlan: Register = (program, out) => {
       if (options.json) await out.json(plan);
       else await (options.markdown ? out.write(planMarkdown(plan)) : show(plan, out));
     });
-};
-
-export const registerApply: Register = (program, out) => {
   setCommand(program, "apply", "make the stored tasks of a set those of carillon.config")
     .description(
       "Makes the stored tasks of a set those of carillon.config, after it has shown the plan and asked.\n" +
@@ -72,9 +69,6 @@ export const registerApply: Register = (program, out) => {
       });
       await (json ? out.json(plan) : out.write(`applied ${summary(plan)}\n`));
     });
-};
-
-export const registerDrift: Register = (program, out) => {
   program
     .verb(
       "drift",

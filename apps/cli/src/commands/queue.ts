@@ -9,12 +9,7 @@ import { holdsText } from "./holds-text.js";
 export function registerQueue(queues: Command, out: Output): void {
   const also = ({ queue }: { readonly queue: string }) => ({ queue });
   queues
-    .verb(
-      "pause",
-      "let the workers of a queue take no more jobs",
-      "Pauses a queue: its workers take no more jobs, and finish those they have. Scheduling goes on: jobs wait,\n" +
-        "and a task with overlap skip skips occurrences that come due while its run waits. (pause --queue holds the tasks.)",
-    )
+    .verb("pause", "let the workers of a queue take no more jobs")
     .calls(
       "queues.pause",
       ({ changed, holds }, { queue, dryRun }) =>
@@ -31,21 +26,14 @@ export function registerQueue(queues: Command, out: Output): void {
         also,
       },
     );
-  queues
-    .verb(
-      "limit",
-      "limit the runs that one owner may have open in a queue",
-      "Limits how many runs of one owner may be queued or running in a queue at once. Further occurrences\n" +
-        "wait until one of them ends; other owners are not delayed.",
-    )
-    .calls(
-      "queues.limit",
-      ({ changed }, { queue, owner, runs }) => {
-        const limit = runs === null ? "no limit" : counted(runs, "run");
-        return `${changed ? "" : "unchanged: "}${queue}: ${limit} for ${ownerText(owner)}\n`;
-      },
-      { also: ({ queue, owner, runs }) => ({ queue, owner, runs }) },
-    );
+  queues.verb("limit", "limit the runs that one owner may have open in a queue").calls(
+    "queues.limit",
+    ({ changed }, { queue, owner, runs }) => {
+      const limit = runs === null ? "no limit" : counted(runs, "run");
+      return `${changed ? "" : "unchanged: "}${queue}: ${limit} for ${ownerText(owner)}\n`;
+    },
+    { also: ({ queue, owner, runs }) => ({ queue, owner, runs }) },
+  );
   queues.verb("limits", "the limits of a queue by owner").calls(
     "queues.limits",
     ({ limits }) =>

@@ -12,18 +12,12 @@ export const registerRevisions: Register = (program, out) => {
       "Lists the replaced definitions of a task, newest first; --json shows them in full.",
     )
     .calls("tasks.revisions", rows(out, "revisions", COLUMNS, "No revisions."), { but: ["compare"] });
-};
-
-export const registerRestore: Register = (program, out) => {
   program
     .verb("restore", "put an earlier definition of a task again, or a deleted task")
     .calls("tasks.restore", (put) => putsText([put], out), {
       args: ["id", "number"],
-      maxPayloadBytes: Number.MAX_SAFE_INTEGER,
+      more: { maxPayloadBytes: Number.MAX_SAFE_INTEGER },
     });
-};
-
-export const registerDeleted: Register = (program, out) => {
   program
     .verb("deleted", "tasks that were deleted and can be restored, newest first")
     .calls("deleted.list", rows(out, "deleted", DELETED, "No deleted tasks."));

@@ -19,9 +19,6 @@ export const registerRun: Register = (program, out) => {
       flags: { id: "<run>" },
       input: (_, { options: { io } }) => void traceUrlIn(io),
     });
-};
-
-export const registerCompare: Register = (program, out) => {
   program.verb("compare", "a run beside the last good one of its task, and what changed between them").calls(
     "runs.compare",
     ({ run, good, definition }) => {
@@ -33,15 +30,6 @@ export const registerCompare: Register = (program, out) => {
     },
     { flags: { id: "<run>" } },
   );
-};
-
-/** @throws `INVALID_OPTION` */
-function traceUrlIn({ env: { CARILLON_TRACE_URL: url } }: Io): string | undefined {
-  if (!url || isTraceUrl(url)) return url || undefined;
-  throw misuse("CARILLON_TRACE_URL", "not the address of a trace.", TRACE_URL_REMEDY);
-}
-
-export const registerCancel: Register = (program, out) => {
   const command = program
     .verb(
       "cancel",
@@ -52,18 +40,22 @@ export const registerCancel: Register = (program, out) => {
     .argument("[run]", RUN);
   manyOptions(command, "runs.cancelMany", {
     about: { queue: "without a run: of the tasks of this queue" },
-  }).does(
-    async (options, id: string | undefined) => {
-      const { by } = options;
-      if (id === undefined) return doToMany(MANY, [], options, out);
-      refuseBesideTask(options, ["queue", "all"]);
-      if (options.dryRun) throw misuse("dry-run", "applies to many runs only.", "Leave it out.");
-      const changed = await withClient(options, (client) => client.runs.cancel(id, { by }));
-      const text = `${changed ? "asked for the end of" : "was asked to end already:"} ${id}\n`;
-      await (options.json ? out.json({ run: id, changed }) : out.write(text));
-    },
-  );
+  }).does(async (options, id: string | undefined) => {
+    const { by } = options;
+    if (id === undefined) return doToMany(MANY, [], options, out);
+    refuseBesideTask(options, ["queue", "all"]);
+    if (options.dryRun) throw misuse("dry-run", "applies to many runs only.", "Leave it out.");
+    const changed = await withClient(options, (client) => client.runs.cancel(id, { by }));
+    const text = `${changed ? "asked for the end of" : "was asked to end already:"} ${id}\n`;
+    await (options.json ? out.json({ run: id, changed }) : out.write(text));
+  });
 };
+
+/** @throws `INVALID_OPTION` */
+function traceUrlIn({ env: { CARILLON_TRACE_URL: url } }: Io): string | undefined {
+  if (!url || isTraceUrl(url)) return url || undefined;
+  throw misuse("CARILLON_TRACE_URL", "not the address of a trace.", TRACE_URL_REMEDY);
+}
 
 const MANY: Deed<"runs.cancelMany"> = {
   calls: "runs.cancelMany",

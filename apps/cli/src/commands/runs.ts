@@ -1,4 +1,5 @@
 import { type Register, taskRef } from "../command.js";
+import { summaryOf } from "../fields.js";
 import { rows } from "../table.js";
 import { RUN_COLUMNS, RUNNING_COLUMNS } from "./run-columns.js";
 
@@ -6,16 +7,8 @@ export const registerRuns: Register = (program, out) => {
   program
     .verb("runs", "a task's runs, newest first")
     .calls("runs.list", rows(out, "runs", RUN_COLUMNS, "No runs."), { flags: { limit: "-l, --limit <n>" } });
-};
-
-export const registerRunning: Register = (program, out) => {
   program
-    .verb(
-      "running",
-      "what runs now, of all tasks or of one, longest first",
-      "Lists the runs that workers have under way, of all tasks or of one, longest first: how long each runs, and the\n" +
-        "usual duration of its task, the mean of its runs that succeeded.",
-    )
+    .verb("running", "what runs now, of all tasks or of one, longest first", summaryOf("runs.running"))
     .argument("[task]", "[owner/]id; default all tasks")
     .takes("runs.running", ["queue", "limit"], { flags: { limit: "-l, --limit <n>" } })
     .answer(

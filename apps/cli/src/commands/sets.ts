@@ -4,11 +4,7 @@ import { type Column, rows } from "../table.js";
 
 export const registerSets: Register = (program, out) => {
   program
-    .verb(
-      "sets",
-      "list the sets of tasks that are defined as code",
-      "Lists the sets of tasks that carillon apply has stored.",
-    )
+    .verb("sets", "list the sets of tasks that are defined as code")
     .calls("sets.list", rows(out, "sets", COLUMNS, "No sets."));
 };
 

@@ -38,6 +38,9 @@ export const registerShow: Register = (program, out) => {
       await out.json({ ...found, stats, skips });
     },
   );
+  program
+    .verb("skips", "occurrences of a task that were not enqueued, and why; newest first")
+    .calls("runs.skips", rows(out, "skips", SKIPS, "No skips."));
 };
 
 async function ask(
@@ -118,12 +121,6 @@ function lastRun({ lastStatus }: Task): string | undefined {
     executedAt === undefined || finishedAt === undefined ? "" : ` after ${duration(finishedAt - executedAt)}`;
   return `${outcome}${ago}${took}${node === undefined ? "" : ` on ${node}`}: ${run}`;
 }
-
-export const registerSkips: Register = (program, out) => {
-  program
-    .verb("skips", "occurrences of a task that were not enqueued, and why; newest first")
-    .calls("runs.skips", rows(out, "skips", SKIPS, "No skips."));
-};
 
 function skipped(skips: readonly Skip[], out: Output): string {
   if (skips.length === 0) return "";

@@ -11,7 +11,7 @@ import { tasksCommand } from "./conditions.js";
 import { holdsText } from "./holds-text.js";
 import { doToMany, type Named, onlyTask } from "./many.js";
 
-export const registerRm: Register = (program, out) => {
+export const registerTaskVerbs: Register = (program, out) => {
   tasksCommand(program, "rm", "delete a task with its records, or many", "tasks.deleteMany").does(
     async (options, tasks: string[]) => {
       const task = onlyTask(tasks, options);
@@ -23,9 +23,6 @@ export const registerRm: Register = (program, out) => {
       await (options.json ? out.json({ task, deleted: true }) : out.write(`deleted ${task}\n`));
     },
   );
-};
-
-export const registerPause: Register = (program, out) => {
   tasksCommand(
     program,
     "pause",
@@ -52,29 +49,6 @@ export const registerPause: Register = (program, out) => {
       const text = `${changed ? "paused" : "was paused already:"} ${task}\n`;
       await (options.json ? out.json({ task, state: "paused", changed }) : out.write(text));
     });
-};
-
-async function pauseUntil(
-  text: string,
-  tasks: string[],
-  options: Named & { note?: string; cancelQueued?: boolean },
-  out: Output,
-): Promise<void> {
-  const { queue, owner, note, by, dryRun, cancelQueued } = options;
-  if (tasks.length === 0)
-    throw misuse("until", "given without tasks.", "Name tasks, or use carillon freeze with --until.");
-  if (cancelQueued) throw misuse("cancel-queued", "given with --until.", "Leave one of the two out.");
-  const put = await withClient(options, async (client, ops) => {
-    const { until } = await momentsOf(client, { until: text }, "from");
-    const named = tasks.map((task) => taskRef(task, queue, owner));
-    return ops.freezes.put({ tasks: named, until, note, dryRun }, { by });
-  });
-  if (options.json) return out.json(put);
-  const done = dryRun ? "" : `paused ${scopeText(put)} until ${when(put.until)}: freeze ${put.id}\n`;
-  await out.write(done + holdsText(out, put.holds, dryRun ? "would hold" : "holds"));
-}
-
-export const registerTrigger: Register = (program, out) => {
   tasksCommand(
     program,
     "trigger",
@@ -105,9 +79,6 @@ export const registerTrigger: Register = (program, out) => {
       await out.write(`${said(task, result)}\n`);
       if (result.outcome !== "skipped") out.warn(task, result.warnings);
     });
-};
-
-export const registerTag: Register = (program, out) => {
   tasksCommand(program, "tag", "add tags to tasks, or remove them", "tasks.tagMany", {
     flags: { add: "--add <tag>", remove: "--remove <tag>" },
   }).does(async (options, tasks: string[]) => {
@@ -115,6 +86,26 @@ export const registerTag: Register = (program, out) => {
     await doToMany({ calls: "tasks.tagMany", verb: "tag", past: "tagged" }, tasks, options, out);
   });
 };
+
+async function pauseUntil(
+  text: string,
+  tasks: string[],
+  options: Named & { note?: string; cancelQueued?: boolean },
+  out: Output,
+): Promise<void> {
+  const { queue, owner, note, by, dryRun, cancelQueued } = options;
+  if (tasks.length === 0)
+    throw misuse("until", "given without tasks.", "Name tasks, or use carillon freeze with --until.");
+  if (cancelQueued) throw misuse("cancel-queued", "given with --until.", "Leave one of the two out.");
+  const put = await withClient(options, async (client, ops) => {
+    const { until } = await momentsOf(client, { until: text }, "from");
+    const named = tasks.map((task) => taskRef(task, queue, owner));
+    return ops.freezes.put({ tasks: named, until, note, dryRun }, { by });
+  });
+  if (options.json) return out.json(put);
+  const done = dryRun ? "" : `paused ${scopeText(put)} until ${when(put.until)}: freeze ${put.id}\n`;
+  await out.write(done + holdsText(out, put.holds, dryRun ? "would hold" : "holds"));
+}
 
 function said(task: string, result: TriggerResult): string {
   switch (result.outcome) {

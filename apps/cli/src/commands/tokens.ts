@@ -30,7 +30,7 @@ export const registerTokens: Register = (program, out) => {
         only: ["name", "role", "expires"],
         times: "from",
         input: (_, { options: { owner } }) => ({ owners: owner?.split(",") }),
-        unbound: true,
+        more: { unbound: true },
       },
     );
   tokens

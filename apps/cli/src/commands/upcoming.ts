@@ -1,6 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { dueOwnerText, ownerLimitText } from "@carillon/ops/words";
 import type { Register } from "../command.js";
+import { summaryOf } from "../fields.js";
 import { type Column, table } from "../table.js";
 import type { TimeTexts } from "../times.js";
 
@@ -11,8 +12,7 @@ export const registerUpcoming: Register = (program, out) => {
     .verb(
       "upcoming",
       "the tasks that are due next, or each occurrence of the next hours",
-      "Lists the tasks that are due next, earliest first, each once; or with --within each occurrence until\n" +
-        "then, by the current schedules. Missed occurrences that the task's catch-up policy keeps are due now.",
+      summaryOf("occurrences.upcoming"),
     )
     .takes("occurrences.upcoming", ["within", "queue", "limit"])
     .answer(

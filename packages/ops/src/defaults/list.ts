@@ -6,7 +6,8 @@ export const listDefaults = operation({
   http: "GET /defaults",
   role: "viewer",
   reach: "namespace",
-  summary: "Lists the policies for tasks that do not have them, by scope.",
+  summary:
+    "Lists the policies that a put or an enqueue fills in if the task has none, by scope. Those of a type override those of an owner, which override those of all. Stored tasks do not change until they are put again, but default alerts hold for them too.",
   input: z.strictObject({}),
   output: z.object({
     defaults: z

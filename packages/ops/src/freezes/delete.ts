@@ -11,7 +11,8 @@ export const deleteFreeze = operation({
   reach: "owner",
   logs: "unfreeze",
   once: { known: "state", leaves: "whole", against: [["freezes.put", { owner: "cold" }]] },
-  summary: "Lifts a freeze. A caller that is bound to an owner lifts only its own.",
+  summary:
+    "Lifts a freeze. Pauses of tasks, and other freezes, stay. A caller that is bound to an owner lifts only its own.",
   input: z.strictObject({ id: given.describe("As `freezes` lists it.") }),
   async run(call, { id }) {
     const { scope, store, log } = call;

@@ -17,8 +17,10 @@ export const putFreeze = operation({
   once: { known: "new", leaves: "whole", against: [["freezes.delete"]] },
   example: { owner: "acme" },
   summary:
-    "Freezes all tasks of an owner, a tag, a queue or the namespace, or some tasks, and counts what that holds.",
-  input: freezeInput.extend({ dryRun: dryRun.describe("Freeze nothing, count what it would hold. The id in that answer names nothing.") }),
+    "Holds all tasks of an owner, a tag, a queue or the namespace, or some tasks, also those put later, independently of pauses, and counts them. Due times are skipped as `frozen`; single times, retries and pending occurrences are held. Open runs go on.",
+  input: freezeInput.extend({
+    dryRun: dryRun.describe("Freeze nothing, count what it would hold. The id in that answer names nothing."),
+  }),
   output: freeze.extend({ holds }),
   status: [200, 201],
   async run(call, { dryRun, ...input }) {

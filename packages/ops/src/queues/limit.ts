@@ -20,7 +20,8 @@ export const limitQueue = operation({
   logs: "queue.limit",
   once: "script",
   example: { queue: "bells", owner: "acme", runs: 50 },
-  summary: "Limits the runs that one owner may have queued or running in a queue at once.",
+  summary:
+    "Limits how many runs of one owner may be queued or running in a queue at once. Further occurrences wait until one of them ends; other owners are not delayed.",
   input: z.strictObject({
     queue: given,
     owner: given.describe("An owner; `*`: each without a limit of its own."),

@@ -16,7 +16,8 @@ export const pauseQueue = operation({
   logs: "queue.pause",
   once: "script",
   example: { queue: "bells" },
-  summary: "Pauses a queue: its workers take no more jobs, and finish those they have.",
+  summary:
+    "Pauses a queue: its workers take no more jobs, and finish those they have. Scheduling goes on: jobs wait, and a task with overlap `skip` skips occurrences that come due while its run waits. A pause of tasks is another thing.",
   input: z.strictObject({
     queue: given,
     note: note.describe("Why: shown with the queue; at most 500 characters."),

@@ -21,12 +21,10 @@ export const setQuota = operation({
   summary:
     "Replaces the quota of a scope. A bound that is left out is unlimited; without any, the quota is removed.",
   input: z.strictObject({
-    scope: z
-      .custom<QuotaScope>()
-      .meta({
-        type: "string",
-        description: "all, owner:NAME, or owner:* for each owner without an own quota.",
-      }),
+    scope: z.custom<QuotaScope>().meta({
+      type: "string",
+      description: "all, owner:NAME, or owner:* for each owner without an own quota.",
+    }),
     tasks: wholeNumber.optional().describe("Most tasks."),
     interval: duration.optional().describe("Shortest time between two occurrences of a task: `10s`."),
     waiting: wholeNumber.optional().describe("Most jobs that wait in each queue."),

@@ -10,7 +10,7 @@ export const runningRuns = operation({
   role: "viewer",
   reach: "owner",
   summary:
-    "Lists the runs that workers have under way now, of all tasks, longest first. A run whose worker died stays listed until BullMQ notices.",
+    "Lists the runs that workers have under way now, longest first: how long each runs, and the usual duration of its task, the mean of its runs that succeeded. A run whose worker died stays listed until BullMQ notices.",
   input: z.strictObject({ queue: conditions.queue, limit: page.limit }),
   output: as<{ runs: RunningRun[] }>(
     z.object({

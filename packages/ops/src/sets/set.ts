@@ -1,7 +1,18 @@
 import type { TaskInput } from "@carillon/core";
 import { taskSchema } from "@carillon/core";
 import { z } from "zod";
-import { count, describedBy, duration, flag, given, oneOf, taskName, time, warning, wholeNumber } from "../shapes.js";
+import {
+  count,
+  describedBy,
+  duration,
+  flag,
+  given,
+  oneOf,
+  taskName,
+  time,
+  warning,
+  wholeNumber,
+} from "../shapes.js";
 import { preview } from "../tasks/task.js";
 
 /** A set as its last apply left it. */

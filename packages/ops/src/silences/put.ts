@@ -12,7 +12,11 @@ export const putSilence = operation({
   example: { owner: "acme", until: "2100-01-01T00:00:00Z" },
   summary:
     "Silences alerts until a time: those that match are recorded, and not delivered, not later either.",
-  input: silenceInput.extend({ dryRun: dryRun.describe("Silence nothing, count what it would silence. The id in that answer names nothing.") }),
+  input: silenceInput.extend({
+    dryRun: dryRun.describe(
+      "Silence nothing, count what it would silence. The id in that answer names nothing.",
+    ),
+  }),
   output: silence.extend({ holds }),
   status: [200, 201],
   async run(call, { dryRun, ...input }) {

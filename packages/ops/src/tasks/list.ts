@@ -10,7 +10,9 @@ export const listing = {
   ...conditions,
   sort: oneOf(["name", "next", "last"])
     .optional()
-    .describe("By queue, owner, id (default), by next time, or by the end of the last run, without tasks that have none."),
+    .describe(
+      "By queue, owner, id (default), by next time, or by the end of the last run, without tasks that have none.",
+    ),
   ...page,
 };
 

@@ -51,7 +51,7 @@ export const spreadTasks = operation({
   },
   example: { at: "2026-01-01T03:00:00Z", jitter: "5m" },
   summary:
-    "Gives a jitter to all tasks that have none, start in this minute and not again within twice the jitter. One change, which `changes.undo` takes back.",
+    "Gives a jitter to all tasks that have none, start in this minute and not again within twice the jitter; the load shows such minutes. One change, which an undo takes back.",
   input: z.strictObject({
     at: instant.describe("The start of the minute."),
     jitter: duration.describe("Each start is delayed by up to this time."),
