@@ -76,18 +76,19 @@ export function optionsFor<Name extends OperationName>(
   });
 }
 
-/** An argument of this field: `[owner/]id` for a task's. */
+/** An argument of this field; an `id` is named after its noun, and a task's is `[owner/]id`. */
 export function argumentOf<Name extends OperationName>(
   operation: Name,
   name: FieldOf<Name>,
-  { flags = {}, about = {} }: Taking<Name>,
+  { about = {} }: Taking<Name>,
 ): Argument {
   const { fields } = SHAPES[operation];
   const field = fields[name] as Field;
   const isTask = name === "id" && fields["owner"] !== undefined;
-  const shown = `${isTask ? "task" : kebab(name)}${field.kind === "list" ? "..." : ""}`;
+  const noun = isTask ? "task" : operation.replace(/s\..*/, "");
+  const shown = `${name === "id" ? noun : kebab(name)}${field.kind === "list" ? "..." : ""}`;
   const text = about[name] ?? (isTask ? TASK : field.about);
-  const argument = new Argument(flags[name] ?? (field.required ? `<${shown}>` : `[${shown}]`), text);
+  const argument = new Argument(field.required ? `<${shown}>` : `[${shown}]`, text);
   const read = field.kind === "list" ? undefined : readerOf(field, argument.name());
   return read ? argument.argParser(read) : argument;
 }

@@ -10,8 +10,8 @@ export interface Screen {
 
 export interface Column<Row> {
   readonly title: string;
-  /** `times` formats times for the place that the table is printed to. */
-  readonly value: (row: Row, times: TimeTexts) => string;
+  /** A field of the row, `-` if it is missing; or a text, with times in a format for the place that the table is printed to. */
+  readonly value: (keyof Row & string) | ((row: Row, times: TimeTexts) => string);
   readonly right?: boolean;
   readonly colour?: (row: Row) => Colour | undefined;
   /** On a terminal that is too narrow, columns are left out from the highest rank down. Default 0: never left out. */
@@ -49,7 +49,11 @@ export function table<Row>(
   const { paint, width } = screen;
   let timed = false;
   const texts = width === undefined ? LONG_TIMES : shortTimes(Date.now(), () => (timed = true));
-  const cells = rows.map((row) => columns.map((column) => printable(column.value(row, texts))));
+  const cells = rows.map((row) =>
+    columns.map(({ value }) =>
+      printable(typeof value === "function" ? value(row, texts) : String(row[value] ?? "-")),
+    ),
+  );
   const before = layout.widths;
   const natural = columns.map(({ title }, i) =>
     // A column that the first page left out stays out.

@@ -10,7 +10,7 @@ import { harness } from "./harness.js";
 type Command = ReturnType<typeof createProgram>;
 
 /** The value of an option that is given these texts, one after the other. */
-const valueOf = (option: Option | undefined, texts: readonly string[]) =>
+const readBy = (option: Option | undefined, texts: readonly string[]) =>
   texts.reduce<unknown>((before, text) => option?.parseArg?.(text, before as undefined) ?? text, undefined);
 
 describe("a field of an operation as an option", () => {
@@ -54,22 +54,22 @@ describe("a field of an operation as an option", () => {
 
   it("is read by its type", () => {
     const [limit] = optionsFor("runs.list", ["limit"], {});
-    expect(valueOf(limit, ["7"])).toBe(7);
-    expect(() => valueOf(limit, ["7.5"])).toThrow("Give a whole number.");
-    expect(valueOf(outcome, ["failed,lost", "crashed"])).toEqual(["failed", "lost", "crashed"]);
+    expect(readBy(limit, ["7"])).toBe(7);
+    expect(() => readBy(limit, ["7.5"])).toThrow("Give a whole number.");
+    expect(readBy(outcome, ["failed,lost", "crashed"])).toEqual(["failed", "lost", "crashed"]);
     const [add, perMinute] = [
       optionsFor("tasks.tagMany", ["add"], {})[0],
       optionsFor("backfills.startMany", ["perMinute"], {})[0],
     ];
-    expect(valueOf(add, ["a", "b,c"])).toEqual(["a", "b,c"]);
-    expect(valueOf(perMinute, ["0.5"])).toBe(0.5);
+    expect(readBy(add, ["a", "b,c"])).toEqual(["a", "b,c"]);
+    expect(readBy(perMinute, ["0.5"])).toBe(0.5);
   });
 
   it.each([
     [overlap, "none", "overlap", "Use one of skip, allow, queue-one, queue-all, cancel-running."],
     [outcome, "failed,last", "outcome", "or several with commas."],
   ])("refuses other words, and names the option", (option, text, field, remedy) => {
-    expect(() => valueOf(option, [text])).toThrow(
+    expect(() => readBy(option, [text])).toThrow(
       expect.objectContaining({
         report: expect.objectContaining({
           code: "INVALID_OPTION",
@@ -96,7 +96,7 @@ describe("a field of an operation as an argument", () => {
       argumentOf("tasks.restore", "id", {}),
       argumentOf("tasks.restore", "number", {}),
       argumentOf("types.allow", "types", {}),
-      argumentOf("runs.get", "id", { flags: { id: "<run>" } }),
+      argumentOf("runs.get", "id", {}),
     ];
     expect(named.map((one) => [one.name(), one.required, one.variadic])).toEqual([
       ["task", true, false],

@@ -103,11 +103,7 @@ function scopeOf({ owner, task, queue, kind }: Silence): string {
 
 const ALERTS: Column<AnswerTo<"alerts.list">["alerts"][number]>[] = [
   { title: "AT", value: ({ at }, { when }) => when(at) },
-  {
-    title: "KIND",
-    value: ({ kind }) => kind,
-    colour: ({ kind }) => (kind === "recovered" ? "green" : "red"),
-  },
+  { title: "KIND", value: "kind", colour: ({ kind }) => (kind === "recovered" ? "green" : "red") },
   { title: "QUEUE", value: ({ task, queue }) => task?.queue ?? queue ?? "-", rank: 3, least: 8 },
   { title: "TASK", value: ({ task }) => (task ? `${task.owner}/${task.id}` : "-") },
   {
@@ -125,22 +121,18 @@ const ALERTS: Column<AnswerTo<"alerts.list">["alerts"][number]>[] = [
 ];
 
 const DELIVERIES: Column<AnswerTo<"alerts.undelivered">["deliveries"][number]>[] = [
-  {
-    title: "UNDELIVERED",
-    value: ({ state }) => state,
-    colour: ({ state }) => (state === "failed" ? "red" : undefined),
-  },
-  { title: "TO", value: ({ to }) => to, least: 16 },
-  { title: "OWNER", value: ({ owner }) => owner, rank: 3 },
+  { title: "UNDELIVERED", value: "state", colour: ({ state }) => (state === "failed" ? "red" : undefined) },
+  { title: "TO", value: "to", least: 16 },
+  { title: "OWNER", value: "owner", rank: 3 },
   { title: "SENT AT", value: ({ at }, { when }) => when(at) },
   { title: "KINDS", value: ({ kinds }) => kinds.join(", "), rank: 2 },
   { title: "ERROR", value: ({ error }) => error?.split("\n")[0] ?? "", rank: 1, least: 16 },
 ];
 
 const SILENCES: Column<Silence>[] = [
-  { title: "SILENCE", value: ({ id }) => id },
+  { title: "SILENCE", value: "id" },
   { title: "ALERTS", value: scopeOf },
   { title: "UNTIL", value: ({ until }, { when }) => when(until) },
-  { title: "BY", value: ({ by }) => by ?? "-", rank: 2 },
-  { title: "NOTE", value: ({ note }) => note ?? "-", rank: 1, least: 16 },
+  { title: "BY", value: "by", rank: 2 },
+  { title: "NOTE", value: "note", rank: 1, least: 16 },
 ];

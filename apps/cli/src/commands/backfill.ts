@@ -138,8 +138,8 @@ async function beginMany(tasks: readonly string[], options: BackfillOptions, out
       input: (client) => rangeOf(client, options, out),
       columns: [
         { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
-        { title: "QUEUE", value: ({ queue }) => queue, rank: 1, least: 8 },
-        { title: "OCCURRENCES", value: ({ total }) => String(total), right: true },
+        { title: "QUEUE", value: "queue", rank: 1, least: 8 },
+        { title: "OCCURRENCES", value: "total", right: true },
       ],
       more: ({ total, left, batch }) => {
         const pace =

@@ -26,10 +26,10 @@ export const registerBackfills: Register = (program, out) => {
 };
 
 const columns = (now: number): Column<Backfill>[] => [
-  { title: "ID", value: ({ id }) => id },
+  { title: "ID", value: "id" },
   { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
   { title: "QUEUE", value: ({ task }) => task.queue, rank: 2, least: 8 },
-  { title: "STATE", value: ({ state }) => state },
+  { title: "STATE", value: "state" },
   {
     title: "PROGRESS",
     value: ({ enqueued, skipped, total }) => `${enqueued + skipped}/${total}`,
@@ -43,6 +43,6 @@ const columns = (now: number): Column<Backfill>[] => [
     colour: (one) => (behindPace(one, now) > 0 ? "yellow" : undefined),
   },
   { title: "STARTED", value: ({ created }, { when }) => when(created) },
-  { title: "BY", value: ({ by }) => by, rank: 1, least: 8 },
+  { title: "BY", value: "by", rank: 1, least: 8 },
   { title: "BATCH", value: ({ batch }) => batch ?? "", rank: 3 },
 ];

@@ -67,15 +67,15 @@ function movedText(name: string, outcome: Put["outcome"], { count, sample }: Mov
 
 const MOVED: Column<Moved["sample"][number]>[] = [
   { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
-  { title: "QUEUE", value: ({ queue }) => queue },
+  { title: "QUEUE", value: "queue" },
   { title: "NEXT NOW", value: ({ before }, { when }) => when(before) },
   { title: "THEN", value: ({ after }, { when }) => when(after) },
 ];
 
 const COLUMNS: Column<AnswerTo<"calendars.list">["calendars"][number]>[] = [
-  { title: "NAME", value: ({ name }) => name },
-  { title: "ENTRIES", right: true, value: ({ entries }) => String(entries) },
-  { title: "TASKS", right: true, value: ({ tasks }) => (tasks === undefined ? "-" : String(tasks)) },
-  { title: "REVISION", right: true, value: ({ revision }) => String(revision) },
+  { title: "NAME", value: "name" },
+  { title: "ENTRIES", right: true, value: "entries" },
+  { title: "TASKS", right: true, value: "tasks" },
+  { title: "REVISION", right: true, value: "revision" },
   { title: "UPDATED", value: ({ updated }, { when }) => when(updated) },
 ];

@@ -74,10 +74,10 @@ function timesOf(
 }
 
 const COLUMNS: Column<FreezeView>[] = [
-  { title: "ID", value: ({ id }) => id },
+  { title: "ID", value: "id" },
   { title: "TASKS", value: scopeText },
   { title: "ACTIVE", value: ({ active }) => (active ? "yes" : "no") },
   { title: "TIMES", value: timesOf },
-  { title: "BY", value: ({ by }) => by ?? "-" },
-  { title: "NOTE", value: ({ note }) => note ?? "-", least: 12 },
+  { title: "BY", value: "by" },
+  { title: "NOTE", value: "note", least: 12 },
 ];

@@ -8,13 +8,11 @@ export const registerItems: Register = (program, out) => {
   program
     .verb("items", "the items of a fan-out run, by index")
     .calls("runs.items", rows(out, "items", COLUMNS, "No items."), {
-      flags: { id: "<run>", limit: "-l, --limit <n>" },
+      flags: { limit: "-l, --limit <n>" },
     });
   program
     .verb("retry-items", "do the failed items of a fan-out run again")
-    .calls("runs.retryItems", ({ run }) => `enqueued the failed items: run ${run}\n`, {
-      flags: { id: "<run>" },
-    });
+    .calls("runs.retryItems", ({ run }) => `enqueued the failed items: run ${run}\n`);
 };
 
 /** Attempts of those allowed; those whose worker died are not among them: `1/2, 3 died`. */
@@ -29,12 +27,8 @@ const COLOURS: Partial<Record<ItemState, Parameters<Paint>[0]>> = {
 };
 
 const COLUMNS: readonly Column<RunItem>[] = [
-  { title: "ITEM", right: true, value: ({ index }) => String(index) },
-  {
-    title: "STATUS",
-    value: ({ status }) => status,
-    colour: ({ status }) => COLOURS[status],
-  },
+  { title: "ITEM", right: true, value: "index" },
+  { title: "STATUS", value: "status", colour: ({ status }) => COLOURS[status] },
   { title: "STARTED", value: ({ started }, { when }) => when(started), rank: 3 },
   {
     title: "TOOK",
@@ -43,7 +37,7 @@ const COLUMNS: readonly Column<RunItem>[] = [
       started === undefined || finished === undefined ? "-" : duration(finished - started),
   },
   { title: "TRIES", right: true, value: triesOf },
-  { title: "WORKER", value: ({ worker }) => worker ?? "-", rank: 4 },
+  { title: "WORKER", value: "worker", rank: 4 },
   { title: "DATA", value: ({ data }) => cut(JSON.stringify(data), 40), rank: 2, least: 10 },
   { title: "ERROR", value: ({ error = "" }) => cut(error.split("\n")[0] ?? "", 60), rank: 1, least: 12 },
 ];

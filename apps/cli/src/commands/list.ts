@@ -62,9 +62,9 @@ const USUAL_ORIGIN = ", counted from the Unix epoch";
 function columnsOf(isFrozen: (task: Task) => boolean): Column<Task>[] {
   const state = (task: Task) => stateText(task, isFrozen(task));
   return [
-    { title: "QUEUE", value: (task) => task.queue, rank: 1, least: 8 },
+    { title: "QUEUE", value: "queue", rank: 1, least: 8 },
     { title: "TASK", value: (task) => `${task.owner}/${task.id}` },
-    { title: "TYPE", value: (task) => task.type, rank: 2, least: 8 },
+    { title: "TYPE", value: "type", rank: 2, least: 8 },
     { title: "STATE", value: state, colour: (task) => COLOURS[state(task)] },
     { title: "LAST", value: lastRun, colour: lastColour, least: 9 },
     {

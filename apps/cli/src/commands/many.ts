@@ -120,7 +120,7 @@ export async function showMany<Answer extends Result>(
 
 const TASKS: Column<BulkResult["sample"][number]>[] = [
   { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
-  { title: "QUEUE", value: ({ queue }) => queue, rank: 2, least: 8 },
+  { title: "QUEUE", value: "queue", rank: 2, least: 8 },
   { title: "PAUSED", value: ({ paused }, { when }) => (paused === undefined ? "" : when(paused.at)) },
   { title: "BY", value: ({ paused }) => paused?.by ?? "", rank: 1, least: 8 },
   { title: "NOTE", value: ({ paused }) => paused?.note ?? "", least: 12 },

@@ -25,16 +25,16 @@ function columns(nodes: readonly NodeView[]): Column<NodeView>[] {
 const WHY: Column<NodeView> = { title: "WHY", value: (node) => silenceText(node) ?? "", least: 20 };
 
 const COLUMNS: Column<NodeView>[] = [
-  { title: "NODE", value: (node) => node.id },
+  { title: "NODE", value: "id" },
   {
     title: "STATE",
-    value: (node) => node.state,
+    value: "state",
     colour: (node) => (node.state === "ready" ? "green" : node.alive ? "yellow" : "red"),
   },
-  { title: "HOST", value: (node) => node.host, rank: 1 },
-  { title: "PID", right: true, value: (node) => String(node.pid), rank: 5 },
-  { title: "VERSION", value: (node) => node.version, rank: 4 },
-  { title: "TZDATA", value: (node) => node.tzdata, rank: 6 },
+  { title: "HOST", value: "host", rank: 1 },
+  { title: "PID", right: true, value: "pid", rank: 5 },
+  { title: "VERSION", value: "version", rank: 4 },
+  { title: "TZDATA", value: "tzdata", rank: 6 },
   { title: "CLOCK", right: true, value: (node) => `${Math.round(node.clockOffset)} ms`, rank: 2 },
   { title: "STARTED", value: (node, { when }) => when(node.started), rank: 3 },
   { title: "LAST BEAT", value: (node, { when }) => when(node.beat) },

@@ -204,7 +204,7 @@ async function confirm({ stdin, stderr }: Io): Promise<void> {
 
 const DRIFT: Column<AnswerTo<"sets.drift">["drift"][number]>[] = [
   { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
-  { title: "QUEUE", value: ({ queue }) => queue, rank: 1, least: 8 },
+  { title: "QUEUE", value: "queue", rank: 1, least: 8 },
   { title: "CHANGED", value: ({ at }, { when }) => when(at) },
   { title: "BY", value: ({ by }) => by ?? "", least: 8 },
 ];

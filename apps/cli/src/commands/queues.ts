@@ -46,22 +46,20 @@ function noWorker({ name, waiting }: QueueView): string {
   return `\n${name} has ${counted(waiting ?? 0, "waiting job")} and no worker. Start one: carillon workers lists those that live.\n`;
 }
 
-const count = (value: number | undefined) => (value === undefined ? "-" : String(value));
-
 const COLUMNS: Column<QueueView>[] = [
-  { title: "QUEUE", value: (queue) => queue.name },
-  { title: "TASKS", right: true, value: (queue) => String(queue.tasks) },
+  { title: "QUEUE", value: "name" },
+  { title: "TASKS", right: true, value: "tasks" },
   {
     title: "PAUSED",
     value: ({ paused }) => (paused ? "yes" : "no"),
     colour: ({ paused }) => (paused ? "red" : undefined),
   },
-  { title: "WAITING", right: true, value: (queue) => count(queue.waiting) },
-  { title: "ACTIVE", right: true, value: (queue) => count(queue.active) },
+  { title: "WAITING", right: true, value: "waiting" },
+  { title: "ACTIVE", right: true, value: "active" },
   {
     title: "WORKERS",
     right: true,
-    value: (queue) => count(queue.workers),
+    value: "workers",
     colour: ({ workers }) => (workers === 0 ? "red" : undefined),
   },
   {

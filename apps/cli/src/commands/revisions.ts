@@ -30,9 +30,9 @@ const DELETED: Column<AnswerTo<"deleted.list">["deleted"][number]>[] = [
 ];
 
 const COLUMNS: Column<TaskRevision>[] = [
-  { title: "NUMBER", right: true, value: ({ number }) => String(number) },
+  { title: "NUMBER", right: true, value: "number" },
   { title: "REPLACED", value: ({ until }, { when }) => when(until) },
-  { title: "BY", value: ({ by }) => by ?? "-" },
+  { title: "BY", value: "by" },
   { title: "TYPE", value: ({ definition }) => definition.type },
   { title: "SCHEDULE", value: ({ definition }) => JSON.stringify(definition.schedule) },
 ];

@@ -53,14 +53,14 @@ export function groupRuns(runs: readonly Run[]): RunGroup[] {
 }
 
 export const GROUP_COLUMNS: readonly Column<RunGroup>[] = [
-  { title: "RUNS", right: true, value: ({ runs }) => String(runs) },
+  { title: "RUNS", right: true, value: "runs" },
   { title: "LAST", value: ({ last }, { when }) => when(last) },
   { title: "FIRST", value: ({ first }, { at }) => (first === undefined ? "-" : at(first)), rank: 3 },
   { title: "QUEUE", value: ({ task }) => task.queue, rank: 4, least: 8 },
   { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
   { title: "OUTCOME", value: ({ outcome = "-" }) => outcome, rank: 1 },
-  { title: "ERROR", value: ({ error }) => error, least: 40 },
-  { title: "LAST RUN", value: ({ run }) => run, rank: 2 },
+  { title: "ERROR", value: "error", least: 40 },
+  { title: "LAST RUN", value: "run", rank: 2 },
 ];
 
 function firstLine(text: string): string {
@@ -82,8 +82,8 @@ const ms = (value: number | undefined) => (value === undefined ? "-" : duration(
 const LATE: Column<Run> = { title: "LATE", right: true, value: ({ lateMs }) => ms(lateMs), rank: 3 };
 const WAIT: Column<Run> = { title: "WAIT", right: true, value: ({ waitMs }) => ms(waitMs), rank: 3 };
 const TOOK: Column<Run> = { title: "TOOK", right: true, value: took, rank: 2 };
-const TRIES: Column<Run> = { title: "TRIES", right: true, value: (run) => String(run.attempts), rank: 6 };
-const WORKER: Column<Run> = { title: "WORKER", value: (run) => run.worker ?? "-", rank: 7 };
+const TRIES: Column<Run> = { title: "TRIES", right: true, value: "attempts", rank: 6 };
+const WORKER: Column<Run> = { title: "WORKER", value: "worker", rank: 7 };
 // First line of the error, without the stack. A run that succeeded may have an error too, of an earlier attempt.
 const ERROR: Column<Run> = {
   title: "ERROR",
@@ -96,9 +96,9 @@ const ERROR: Column<Run> = {
 const LONG = 2;
 
 export const RUN_COLUMNS: readonly Column<Run>[] = [
-  { title: "RUN", value: (run) => run.id },
+  { title: "RUN", value: "id" },
   { title: "NOMINAL", value: (run, { at }) => at(run.nominal) },
-  { title: "TRIGGER", value: (run) => run.trigger, rank: 5 },
+  { title: "TRIGGER", value: "trigger", rank: 5 },
   STATE,
   { title: "ENQUEUED", value: (run, { when }) => when(run.enqueued), rank: 4 },
   LATE,
@@ -122,13 +122,13 @@ export const RUNNING_COLUMNS: readonly Column<RunningRun>[] = [
   { title: "STARTED", value: (run, { when }) => when(run.started), rank: 2 },
   { title: "QUEUE", value: (run) => run.task.queue, rank: 4, least: 8 },
   { title: "TASK", value: (run) => `${run.task.owner}/${run.task.id}` },
-  { title: "TYPE", value: (run) => run.type, rank: 5, least: 8 },
+  { title: "TYPE", value: "type", rank: 5, least: 8 },
   // A run that waits for its items has the state `queued` in its record.
   { title: "STATE", value: ({ state }) => (state === "queued" ? "items" : state), colour: outcomeColour },
   TRIES,
   WORKER,
-  { title: "HOST", value: (run) => run.host ?? "-", rank: 3 },
-  { title: "RUN", value: (run) => run.id },
+  { title: "HOST", value: "host", rank: 3 },
+  { title: "RUN", value: "id" },
 ];
 
 /** Columns for the runs of many tasks, by end time. */
@@ -141,8 +141,8 @@ export const JOURNAL_COLUMNS: readonly Column<Run>[] = [
   WAIT,
   TOOK,
   TRIES,
-  { title: "NODE", value: (run) => run.node, rank: 8 },
+  { title: "NODE", value: "node", rank: 8 },
   WORKER,
-  { title: "RUN", value: (run) => run.id },
+  { title: "RUN", value: "id" },
   ERROR,
 ];

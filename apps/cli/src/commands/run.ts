@@ -16,20 +16,17 @@ export const registerRun: Register = (program, out) => {
   program
     .verb("run", "show a run: its record, its attempts, what it printed")
     .calls("runs.get", (run, _, { io }) => describe(run, traceLink(traceUrlIn(io), run), out), {
-      flags: { id: "<run>" },
       input: (_, { options: { io } }) => void traceUrlIn(io),
     });
-  program.verb("compare", "a run beside the last good one of its task, and what changed between them").calls(
-    "runs.compare",
-    ({ run, good, definition }) => {
+  program
+    .verb("compare", "a run beside the last good one of its task, and what changed between them")
+    .calls("runs.compare", ({ run, good, definition }) => {
       if (!good) return `No good run of ${run.task.owner}/${run.task.id} is recorded before it.\n`;
       const { before = {}, after = {} } = definition ?? {};
       const changed = fieldLines(before, after).map((line) => `${printable(line)}\n`);
       const unknown = "The definition of one of them is no longer recorded.\n";
       return [table(RUN_COLUMNS, [run, good], out), definition ? changed : unknown].flat().join("");
-    },
-    { flags: { id: "<run>" } },
-  );
+    });
   const command = program
     .verb(
       "cancel",
@@ -63,10 +60,10 @@ const MANY: Deed<"runs.cancelMany"> = {
   past: "asked for the end of",
   noun: "run",
   columns: [
-    { title: "RUN", value: ({ run }) => run },
+    { title: "RUN", value: "run" },
     { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
     { title: "QUEUE", value: ({ task }) => task.queue, rank: 1, least: 8 },
-    { title: "STATE", value: ({ state }) => state },
+    { title: "STATE", value: "state" },
   ],
 };
 
@@ -129,9 +126,9 @@ function lines(text: string): string {
 }
 
 const ATTEMPTS: Column<RunDetails["attemptList"][number]>[] = [
-  { title: "ATTEMPT", right: true, value: ({ attempt }) => String(attempt) },
+  { title: "ATTEMPT", right: true, value: "attempt" },
   { title: "STARTED", value: ({ started }, { when }) => when(started) },
-  { title: "HOST", value: ({ host }) => host, rank: 2 },
-  { title: "PID", right: true, value: ({ pid }) => String(pid), rank: 3 },
-  { title: "WORKER", value: ({ worker }) => worker },
+  { title: "HOST", value: "host", rank: 2 },
+  { title: "PID", right: true, value: "pid", rank: 3 },
+  { title: "WORKER", value: "worker" },
 ];

@@ -9,8 +9,8 @@ export const registerSets: Register = (program, out) => {
 };
 
 const COLUMNS: Column<AnswerTo<"sets.list">["sets"][number]>[] = [
-  { title: "SET", value: ({ name }) => name },
-  { title: "TASKS", right: true, value: ({ members }) => String(members) },
+  { title: "SET", value: "name" },
+  { title: "TASKS", right: true, value: "members" },
   { title: "VERSION", value: ({ version }) => version ?? "", least: 8 },
   { title: "APPLIED", value: ({ at }, { when }) => when(at) },
   { title: "BY", value: ({ by }) => by ?? "", least: 8 },

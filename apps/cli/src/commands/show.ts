@@ -130,14 +130,14 @@ function skipped(skips: readonly Skip[], out: Output): string {
 
 const PENDING: Column<Pending>[] = [
   { title: "NOMINAL", value: ({ nominal }, { when }) => when(nominal) },
-  { title: "TRIGGER", value: ({ trigger }) => trigger },
+  { title: "TRIGGER", value: "trigger" },
   { title: "UNTIL", value: ({ at }, { when }) => (at === undefined ? "no run is in its way" : when(at)) },
 ];
 
 const SKIPS: Column<Skip>[] = [
-  { title: "REASON", value: (entry) => entry.reason },
+  { title: "REASON", value: "reason" },
   { title: "FROM", value: (entry, { when }) => when(entry.from) },
   { title: "TO", value: (entry, { when }) => (entry.to === entry.from ? "" : when(entry.to)) },
-  { title: "BY", value: (entry) => entry.by, rank: 2, least: 8 },
+  { title: "BY", value: "by", rank: 2, least: 8 },
   { title: "NOTE", value: (entry) => entry.note ?? "", rank: 1, least: 12 },
 ];

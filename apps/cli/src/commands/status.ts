@@ -99,11 +99,10 @@ function counted(ready: number, alive: number, what: string): string {
   return ready === alive ? nodes : `${nodes}, ${ready} ready`;
 }
 
-const count = (value: number | undefined) => (value === undefined ? "-" : String(value));
 const age = (ms: number | undefined) => (ms === undefined ? "-" : duration(ms));
 
 const COLUMNS: Column<Status["queues"][number]>[] = [
-  { title: "QUEUE", value: (queue) => queue.name },
+  { title: "QUEUE", value: "name" },
   {
     title: "BEHIND",
     right: true,
@@ -115,8 +114,8 @@ const COLUMNS: Column<Status["queues"][number]>[] = [
     value: ({ paused }) => (paused ? "yes" : "no"),
     colour: ({ paused }) => (paused ? "red" : undefined),
   },
-  { title: "WAITING", right: true, value: (queue) => count(queue.waiting) },
+  { title: "WAITING", right: true, value: "waiting" },
   { title: "OLDEST", right: true, value: (queue) => age(queue.oldestWaitingMs) },
-  { title: "ACTIVE", right: true, value: (queue) => count(queue.active) },
-  { title: "WORKERS", right: true, value: (queue) => count(queue.workers) },
+  { title: "ACTIVE", right: true, value: "active" },
+  { title: "WORKERS", right: true, value: "workers" },
 ];

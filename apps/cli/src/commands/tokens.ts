@@ -41,11 +41,11 @@ export const registerTokens: Register = (program, out) => {
 };
 
 const COLUMNS: Column<AnswerTo<"tokens.list">["tokens"][number]>[] = [
-  { title: "NAME", value: ({ name }) => name },
-  { title: "ROLE", value: ({ role }) => role },
+  { title: "NAME", value: "name" },
+  { title: "ROLE", value: "role" },
   { title: "OWNERS", value: ({ owners }) => owners?.join(", ") ?? "all" },
   { title: "CREATED", value: ({ created }, { when }) => when(created) },
-  { title: "BY", value: ({ createdBy }) => createdBy ?? "-" },
+  { title: "BY", value: "createdBy" },
   {
     title: "EXPIRES",
     value: ({ expires, expired }, { when }) =>

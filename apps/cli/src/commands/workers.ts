@@ -19,17 +19,17 @@ export const registerWorkers: Register = (program, out) => {
 };
 
 const COLUMNS: Column<AnswerTo<"workers.list">["workers"][number]>[] = [
-  { title: "WORKER", value: (worker) => worker.id },
+  { title: "WORKER", value: "id" },
   {
     title: "STATE",
-    value: (worker) => worker.state,
+    value: "state",
     colour: ({ state, alive }) => (state === "ready" ? "green" : alive ? "yellow" : "red"),
   },
-  { title: "HOST", value: (worker) => worker.host, rank: 5 },
-  { title: "PID", right: true, value: (worker) => String(worker.pid), rank: 8 },
+  { title: "HOST", value: "host", rank: 5 },
+  { title: "PID", right: true, value: "pid", rank: 8 },
   { title: "QUEUES", value: (worker) => cut(worker.queues.join(" "), 40), rank: 1, least: 12 },
   { title: "TYPES", value: (worker) => cut(worker.types.join(" "), 60), rank: 2, least: 12 },
-  { title: "RUNS", right: true, value: ({ running }) => (running === undefined ? "-" : String(running)) },
+  { title: "RUNS", right: true, value: "running" },
   { title: "VERSION", value: ({ versions }) => versions.carillon, rank: 7 },
   { title: "STARTED", value: (worker, { when }) => when(worker.started), rank: 6 },
   { title: "LAST BEAT", value: (worker, { when }) => when(worker.beat), rank: 4 },
