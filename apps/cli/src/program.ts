@@ -36,7 +36,7 @@ import { registerRevisions } from "./commands/revisions.js";
 import { registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
 import { registerSets } from "./commands/sets.js";
-import { registerObserve, registerShadow } from "./commands/shadow.js";
+import { registerShadow } from "./commands/shadow.js";
 import { registerShow } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
 import { registerStatus } from "./commands/status.js";
@@ -64,7 +64,6 @@ const COMMANDS: readonly Register[] = [
   registerShow,
   registerMove,
   registerShadow,
-  registerObserve,
   registerCutOver,
   registerTaskVerbs,
   registerResume,

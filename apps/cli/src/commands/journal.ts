@@ -1,9 +1,9 @@
-import type { Client, Duration, JournalFilter } from "@carillon/sdk";
+import { FAILURES } from "@carillon/ops/words";
+import type { Client, Duration, JournalFilter, Outcome } from "@carillon/sdk";
 import { type Command, type OptionsOf, type Register, taskRef } from "../command.js";
 import { misuse } from "../failure.js";
 import { momentsOf } from "../moment.js";
 import { table } from "../table.js";
-import { outcomesOf } from "./outcomes.js";
 import { GROUP_COLUMNS, groupRuns, JOURNAL_COLUMNS } from "./run-columns.js";
 
 const FILTER = ["queue", "outcome", "text", "took", "node", "from", "to", "limit", "cursor"] as const;
@@ -50,4 +50,15 @@ async function filterOf(client: Client, options: JournalOptions, task?: string):
     outcome: outcomesOf(options.outcome, failures),
     limit: options.limit ?? (group ? 1_000 : undefined),
   };
+}
+
+/** @param failures whether all failures are asked for. @throws `INVALID_OPTION` if both are given */
+function outcomesOf(
+  outcome: readonly Outcome[] | undefined,
+  failures: boolean | undefined,
+): readonly Outcome[] | undefined {
+  if (!failures) return outcome;
+  if (outcome !== undefined)
+    throw misuse("failures", "cannot be combined with --outcome.", "Leave one of the two out.");
+  return [...FAILURES];
 }

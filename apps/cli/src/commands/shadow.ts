@@ -33,9 +33,6 @@ export const registerShadow: Register = (program, out) => {
   );
   registerReport(shadow, out);
   registerWatch(shadow, out);
-};
-
-export const registerObserve: Register = (program) => {
   taskCommand(program, "observe", "mark that another scheduler has fired a task, for shadow report")
     .flag("--at <time>", "when; default now")
     .answer(
