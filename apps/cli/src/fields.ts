@@ -118,7 +118,7 @@ function withForms(about: string, forms: string): string {
 type Reader = (text: string, before: unknown) => unknown;
 
 /** Makes the value of an option, or an argument, of its text; undefined: it is the text. */
-export function readerOf({ kind, choices, none }: Field, name: string): Reader | undefined {
+function readerOf({ kind, choices, none }: Field, name: string): Reader | undefined {
   const known = (word: string) => {
     if (!choices || choices.includes(word)) return word;
     const several = kind === "words" ? ", or several with commas" : "";
