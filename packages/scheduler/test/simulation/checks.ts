@@ -43,7 +43,8 @@ export class Checks {
       const { id, schedule } = task.definition;
       if (this.#created.get(id) !== task.created) this.progress.deleted(id);
       this.#created.set(id, task.created);
-      const kept = this.#character.schedules !== undefined;
+      // The shadow's schedule changes, and it may be planned before the clock goes back, and stored after that.
+      const kept = this.#character.schedules !== undefined && id !== SHADE;
       const known = { mayOverlap: this.mayOverlap.has(id), shadow: id === SHADE, born: task.created };
       const whole = { ...known, schedule: kept ? schedule : undefined };
       await checkTask(this.#store, this.#client, task, whole, this.progress);

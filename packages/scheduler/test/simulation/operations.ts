@@ -83,7 +83,7 @@ export function putOf(dice: Dice, { schedules, overlaps, freezes }: Character, i
     id,
     type: "noop",
     queue: QUEUE,
-    schedule: id === SHADE ? { every: "10s" } : (schedules?.get(id) ?? dice.pick(SCHEDULES)),
+    schedule: schedules?.get(id) ?? dice.pick(SCHEDULES),
     overlap: dice.pick(overlaps),
     catchUp: dice.pick(["skip", "one", "all"] as const),
     crash: { delay: "1s", attempts: 3 },
