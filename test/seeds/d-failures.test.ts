@@ -419,3 +419,37 @@ describe("D15 the table's rates and next times", () => {
     expect(ends).toEqual(ends.toSorted((a, b) => b - a));
   });
 });
+
+describe("D21 the errors of all tasks are one view: grouped by cause, with whom they hit and what is still owed", () => {
+  it("two causes over three tasks of two owners, one of them made up", async () => {
+    const down = new Set(["a", "b", "c"]);
+    const type = defineTask("work", {
+      queue: "bells",
+      payload: anything,
+      handler: async (_, { occurrence: { task: id } }) => {
+        if (down.has(id))
+          throw new Error(id === "c" ? "no such table" : `connect ECONNREFUSED 10.0.0.1:${id.length}`);
+      },
+    });
+    kit = await stand.kit({ types: [type] });
+    const schedule = { every: "1m" } as const;
+    for (const [owner, id] of [
+      ["acme", "a"],
+      ["beta", "b"],
+      ["beta", "c"],
+    ] as const)
+      await kit.client.put(type, { owner, id, schedule, payload: {} });
+    await kit.advance("2m");
+    down.delete("a");
+    await kit.advance("1m");
+    const { failures } = operatorOf(kit.client).runs;
+    expect((await failures()).groups).toMatchObject([
+      { cause: { error: "Error: connect ECONNREFUSED …" }, runs: 5, madeUp: 2, owed: 3, tasks: 2, owners: 2 },
+      { cause: { error: "Error: no such table" }, runs: 3, owed: 3, tasks: 1, owners: 1 },
+    ]);
+    expect((await failures({ by: "owner" })).groups).toMatchObject([
+      { owner: "beta", runs: 6, owed: 6 },
+      { owner: "acme", runs: 2, owed: 0 },
+    ]);
+  });
+});

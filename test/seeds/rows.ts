@@ -89,6 +89,10 @@ const timescale: typeof docspell = [
   ["D18", "an operator's cancel from another process ends a running job: signal, grace, no retry"],
   ["D19", "the table of all tasks has their crashes"],
   ["D20", "a crash of an item is a crash: counted everywhere, and it waits, held by a pause"],
+  [
+    "D21",
+    "the errors of all tasks are one view: grouped by cause, with whom they hit and what is still owed",
+  ],
   ["T5", "timeline: a drifting task fails until it is paused, linear and exponential backoff"],
   ["T6", "timeline: a fixed task fails, each retry held to the next slot"],
   ["T7", "timeline: a crash, five minutes of waiting, then a success that ends the streak"],

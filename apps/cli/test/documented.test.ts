@@ -60,6 +60,7 @@ const ELSEWHERE = {
   "occurrences.board": "a picture",
   "occurrences.ticks": "journal, skips",
   "occurrences.ticksMany": "list",
+  "runs.failures": "journal --group",
   "runs.summary": "status, stats",
   "tasks.counts": "list, with conditions",
   "tasks.replace": "put",

@@ -241,23 +241,30 @@ describe("journal", () => {
     expect(people.stderr).toMatch(/^There may be more: --cursor \S+\n$/);
   });
 
-  it("counts failures by task and error", async () => {
-    const [first, last] = [await runOf("bad"), await runOf("bad")];
-    const [since, until] = await Promise.all([first, last].map((id) => bench.client.runs.get(id)));
-    const { groups } = await json(["journal", "bad", "--failures", "--group", "-n", "2"]);
-    expect(groups).toEqual([
-      {
-        runs: 2,
-        task: { queue: "reports", owner: "system", id: "bad" },
-        outcome: "failed",
-        error: "Error: no paper",
-        run: last,
-        first: since?.finished,
-        last: until?.finished,
-      },
+  it("groups failures by cause, or by whom they hit", async () => {
+    for (let n = 0; n < 2; n++) await runOf("bad");
+    const { groups } = await json(["journal", "--failures", "--group"]);
+    expect(groups).toMatchObject([
+      { cause: { outcome: "failed", error: "Error: no paper" }, tasks: 1, failing: 1 },
     ]);
-    const { stdout } = await cli(["journal", "--failures", "--group"]);
-    expect(stdout).toMatch(/^RUNS +LAST +FIRST +QUEUE +TASK +OUTCOME +ERROR +LAST RUN\n/);
+    const { stdout } = await cli(["journal", "--failures", "--group", "-q", "reports"]);
+    expect(stdout).toMatch(
+      /^\d+ failed runs within 1 d\n *RUNS +MADE UP +OWED +TASKS +FAILING +OWNERS +QUEUES +FIRST/,
+    );
+    expect(stdout).toMatch(/ +failed +Error: no paper/);
+    expect((await cli(["journal", "--group", "owner"])).stdout).toMatch(/\nOF +RUNS .*\nsystem +\d+ /);
+    expect((await cli(["journal", "--group", "task", "--csv"])).stdout).toMatch(
+      /^"group","runs",.*\n"reports system\/bad",\d+,0,\d+,1,1,"[-\dT:.]+Z","[-\dT:.]+Z","",""\n$/,
+    );
+    expect((await cli(["journal", "--group", "--to", "2020-01-01T00:00:00Z"])).stdout).toBe(
+      "No failed runs within 1 d.\n",
+    );
+    expect((await cli(["journal", "--group", "--text", "x"])).stderr).toContain(
+      "text: cannot be combined with --group.",
+    );
+    expect((await cli(["journal", "--group", "colour"])).stderr).toContain(
+      "by: not one of cause, owner, queue, task.",
+    );
   });
 
   it("filters by node, worker and time", async () => {

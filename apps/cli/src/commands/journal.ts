@@ -1,10 +1,12 @@
+import type { InputTo } from "@carillon/ops";
 import { FAILURES } from "@carillon/ops/words";
 import type { Client, Duration, JournalFilter, Outcome } from "@carillon/sdk";
 import { type Command, type OptionsOf, type Register, taskRef } from "../command.js";
 import { misuse } from "../failure.js";
 import { momentsOf } from "../moment.js";
 import { table } from "../table.js";
-import { GROUP_COLUMNS, groupRuns, JOURNAL_COLUMNS } from "./run-columns.js";
+import { failuresText } from "./failures-text.js";
+import { JOURNAL_COLUMNS } from "./run-columns.js";
 
 const FILTER = ["queue", "outcome", "text", "took", "node", "from", "to", "limit", "cursor"] as const;
 
@@ -19,27 +21,37 @@ const journalCommand = (program: Command) =>
     .takes("runs.journal", FILTER)
     .flag("--failures", "that failed, timed out, crashed or were lost")
     .flag("--slowest", "slowest first, instead of newest")
-    .flag("--group", "count the runs by task, outcome and error: what failed, how often, and since when");
+    .flag("--group [by]", "group the failed runs by cause, owner, queue or task; default cause")
+    .flag("--csv", "with --group: as CSV");
 
 type JournalOptions = OptionsOf<typeof journalCommand>;
 
 export const registerJournal: Register = (program, out) => {
   journalCommand(program).answer(
-    async ({ client, options }, task?: string) => {
+    async ({ ops, client, options }, task?: string) => {
       const filter = await filterOf(client, options, task);
-      const { runs, cursor } = await client.runs.journal(filter);
-      return options.group ? { groups: groupRuns(runs), cursor } : { runs, cursor };
+      return options.group ? ops.runs.failures(groupOf(filter, options)) : client.runs.journal(filter);
     },
-    ({ groups, runs, cursor }) => {
-      out.more(cursor);
-      if (groups?.length) return table(GROUP_COLUMNS, groups, out);
-      return runs?.length ? table(JOURNAL_COLUMNS, runs, out) : "No runs.\n";
+    (answer, _, { csv }) => {
+      if ("groups" in answer) return failuresText(answer, out, csv);
+      out.more(answer.cursor);
+      return answer.runs.length ? table(JOURNAL_COLUMNS, answer.runs, out) : "No runs.\n";
     },
   );
 };
 
+/** The input of `runs.failures`, which has fewer conditions. @throws `INVALID_OPTION` for the others */
+function groupOf(filter: JournalFilter, { group, owner }: JournalOptions): InputTo<"runs.failures"> {
+  const { queue, from, to, limit, outcome: _, ...others } = filter;
+  const other = Object.entries(others).find(([name, value]) => name !== "owner" && value !== undefined)?.[0];
+  if (other !== undefined)
+    throw misuse(other === "sort" ? "slowest" : other, "cannot be combined with --group.", "Leave it out.");
+  const by = group === true ? undefined : (group as InputTo<"runs.failures">["by"]);
+  return { by, queue, owner, from: from as number, to: to as number, limit };
+}
+
 async function filterOf(client: Client, options: JournalOptions, task?: string): Promise<JournalFilter> {
-  const { queue, owner, node, text, took, slowest, failures, group, cursor } = options;
+  const { queue, owner, node, text, took, slowest, failures, cursor } = options;
   const { from, to } = await momentsOf(client, { from: options.from, to: options.to }, "before");
   if (from !== undefined && to !== undefined && from > to)
     throw misuse("from", "after --to.", "Give the earlier time first.");
@@ -48,7 +60,7 @@ async function filterOf(client: Client, options: JournalOptions, task?: string):
     ...(task === undefined ? { owner } : { task: taskRef(task, queue, owner) }),
     sort: slowest ? "took" : undefined,
     outcome: outcomesOf(options.outcome, failures),
-    limit: options.limit ?? (group ? 1_000 : undefined),
+    limit: options.limit,
   };
 }
 

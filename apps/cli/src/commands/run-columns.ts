@@ -26,43 +26,6 @@ function outcomeColour(run: Run): Parameters<Paint>[0] {
   return isGood(run) ? "green" : "red";
 }
 
-/** Runs of one task that ended in the same way. */
-export interface RunGroup {
-  readonly runs: number;
-  /** UTC ms of the first and the last end. */
-  readonly first: number | undefined;
-  readonly last: number | undefined;
-  readonly task: Run["task"];
-  readonly outcome: Run["outcome"];
-  /** First line of the error. */
-  readonly error: string;
-  /** The last of these runs. */
-  readonly run: string;
-}
-
-/** Groups runs by task, outcome and error, in the order of their last ends. @param runs newest first */
-export function groupRuns(runs: readonly Run[]): RunGroup[] {
-  const groups = new Map<string, RunGroup>();
-  for (const { task, outcome, error = "", finished, id } of runs) {
-    const line = error.split("\n")[0] ?? "";
-    const key = JSON.stringify([task.queue, task.owner, task.id, outcome, line]);
-    const known = groups.get(key) ?? { runs: 0, last: finished, task, outcome, error: line, run: id };
-    groups.set(key, { ...known, runs: known.runs + 1, first: finished });
-  }
-  return [...groups.values()];
-}
-
-export const GROUP_COLUMNS: readonly Column<RunGroup>[] = [
-  { title: "RUNS", right: true, value: "runs" },
-  { title: "LAST", value: ({ last }, { when }) => when(last) },
-  { title: "FIRST", value: ({ first }, { at }) => (first === undefined ? "-" : at(first)), rank: 3 },
-  { title: "QUEUE", value: ({ task }) => task.queue, rank: 4, least: 8 },
-  { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
-  { title: "OUTCOME", value: ({ outcome = "-" }) => outcome, rank: 1 },
-  { title: "ERROR", value: "error", least: 40 },
-  { title: "LAST RUN", value: "run", rank: 2 },
-];
-
 function firstLine(text: string): string {
   return cut(text.split("\n")[0] ?? "", 60);
 }
