@@ -6,7 +6,7 @@ import {
   type TaskDefinition,
   type TaskName,
 } from "@carillon/core";
-import { localName, parseLocalName, type ScheduleCache } from "@carillon/core/internal";
+import { grouped, localName, parseLocalName, type ScheduleCache } from "@carillon/core/internal";
 import type { Preview } from "@carillon/sdk";
 import { previewOf } from "@carillon/sdk/internal";
 import { type Timing, usualMsOf } from "@carillon/store";
@@ -15,7 +15,7 @@ import { TimeSlice } from "../occurrences/time-slice.js";
 import { countTimes } from "../occurrences/walk.js";
 import type { Call } from "../operation.js";
 import { type Redactor, redactorOf } from "../redact.js";
-import { loads, timingOf } from "./load.js";
+import { isSpread, loads, timingOf } from "./load.js";
 import type { Detail, Prepared, Step } from "./planning.js";
 import { localOf } from "./refusals.js";
 import type { Plan } from "./set.js";
@@ -24,6 +24,8 @@ import type { Plan } from "./set.js";
 const DETAILED = 500;
 /** Starts in one minute that are worth a warning. */
 const CROWD = 500;
+/** Tasks that a plan moves to one minute, from others, that are worth a warning. */
+const GATHERED = 100;
 const [MINUTE, DAY] = [60_000, 86_400_000];
 /** Times of one schedule that are counted for a day: one a second. */
 const MOST_TIMES = 86_400;
@@ -41,6 +43,8 @@ export class Details {
   /** Changed tasks that are counted in the load after the apply. */
   readonly #coming: [queue: string, timing: Timing][] = [];
   readonly #soonest: { readonly task: TaskName; readonly due: number }[] = [];
+  /** Minutes of the next times, by the minute that they move to, of stored tasks that nothing spreads. */
+  readonly #moved = new Map<number, number[]>();
   /** Shortest gap between the next times of each detailed task that has run before. */
   readonly #gaps: { readonly task: TaskName; readonly gap: number }[] = [];
 
@@ -59,8 +63,11 @@ export class Details {
 
   /** Adds its times to the item of a change. */
   readonly of: Detail = async (item, planned, task) => {
-    const { stored, due } = planned;
-    const { queue } = task.definition;
+    const { stored, due, slot } = planned;
+    const { queue, schedule } = task.definition;
+    const [was, is] = [stored?.nominal, slot?.nominal].map((at) => at && at - (at % MINUTE));
+    if (was && is && was !== is && !isSpread(schedule))
+      this.#moved.set(is, [...(this.#moved.get(is) ?? []), was]);
     this.#coming.push(...timingOf(planned, task.definition).map((one): [string, Timing] => [queue, one]));
     if (due !== undefined && due < this.#now + 5 * MINUTE) this.#soonest.push({ task: item.task, due });
     if (this.#left === 0) return item;
@@ -160,6 +167,16 @@ export class Details {
     if (crowd && crowd.count >= CROWD) {
       const message = `${crowd.count} starts of tasks without jitter fall into the minute of ${new Date(crowd.at).toISOString()}.`;
       found.add({ code: "BUSY_MINUTE", message, remedy: "Spread them: H in cron, or jitter." });
+    }
+    for (const [at, from] of this.#moved) {
+      const together = Math.max(...[...grouped(from, (was) => was)].map(([, some]) => some.length));
+      if (from.length < GATHERED || together > from.length / 2) continue;
+      const message = `${from.length} tasks move to the minute of ${new Date(at).toISOString()}; now at most ${together} of them start together.`;
+      found.add({
+        code: "GATHERS",
+        message,
+        remedy: "Check that this is meant, or spread them: H in cron, or jitter.",
+      });
     }
     return found.all;
   }

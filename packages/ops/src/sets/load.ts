@@ -27,7 +27,7 @@ export async function loads(
     after.add(queue, page);
     plain.add(
       queue,
-      page.filter(({ schedule }) => schedule.jitter === undefined && !usesSeed(schedule)),
+      page.filter(({ schedule }) => !isSpread(schedule)),
     );
   };
   for (const queue of await store.registry.queues()) {
@@ -52,6 +52,11 @@ export async function loads(
   } catch {
     return undefined;
   }
+}
+
+/** Whether jitter or H keeps it from starting with others. */
+export function isSpread(schedule: Timing["schedule"]): boolean {
+  return schedule.jitter !== undefined || usesSeed(schedule);
 }
 
 /** A planned task as the load counts it; none if it is paused. */

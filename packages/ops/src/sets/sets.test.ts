@@ -137,6 +137,20 @@ describe("a plan warns of", () => {
     );
   });
 
+  it("100 tasks that it moves to one minute from others, but not of those that start together already", async () => {
+    const at = (schedule: (i: number) => object) =>
+      input(many(100).map((id, i) => task(id, { schedule: schedule(i) })));
+    const herd = at(() => ({ cron: "0 9 * * *" }));
+    await sets().apply(at((i) => ({ cron: `${i % 60} 8 * * *` })));
+    expect((await warnings(herd))["GATHERS"]?.message).toBe(
+      "100 tasks move to the minute of 2026-01-01T09:00:00.000Z; now at most 2 of them start together.",
+    );
+    expect(await warnings(at(() => ({ cron: "H 9 * * *" })))).not.toHaveProperty("GATHERS");
+    expect(await warnings({ ...herd, tasks: herd.tasks.slice(1), keep: true })).not.toHaveProperty("GATHERS");
+    await sets().apply(herd);
+    expect(await warnings(at(() => ({ cron: "0 10 * * *" })))).not.toHaveProperty("GATHERS");
+  });
+
   it("a type without a worker", async () => {
     const { NO_WORKER } = await warnings(input([task("a", { type: "unknown" })]));
     expect(NO_WORKER).toMatchObject({ count: 1, tasks: ["system/a"] });
