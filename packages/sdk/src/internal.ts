@@ -69,6 +69,7 @@ export {
   type Drift,
   displayState,
   driftOf,
+  inputOf,
   revisionView,
   type TaskRevision,
 } from "./client/view.js";

@@ -219,3 +219,9 @@ export function nameOf({ definition: { queue, owner, id } }: Pick<StoredTask, "d
 export function keyOf({ queue, owner, id }: TaskName): string {
   return `${queue}/${owner}/${id}`;
 }
+
+/** @param key what follows a space in it is left out */
+export function nameOfKey(key: string): TaskName {
+  const [queue = "", owner = "", id = ""] = key.split(/[/ ]/);
+  return { queue, owner, id };
+}

@@ -1,6 +1,6 @@
-import type { TaskName } from "@carillon/core";
-import type { ResolvedRef } from "@carillon/core/internal";
-import { invalid } from "@carillon/core/internal";
+import { isDeepStrictEqual } from "node:util";
+import type { TaskDefinition, TaskName } from "@carillon/core";
+import { firstNext, invalid, type ResolvedRef } from "@carillon/core/internal";
 import {
   assertEntry,
   CHANGE_KINDS,
@@ -10,10 +10,12 @@ import {
   shortText,
   wholeNumber,
 } from "@carillon/sdk/internal";
-import type { StoredChange } from "@carillon/store";
+import type { Store, StoredChange } from "@carillon/store";
 import { z } from "zod";
+import { nameOfKey } from "../bulk/bulk.js";
 import { operation } from "../operation.js";
 import { count, given, instant, nextPage, page, pause, taskName, time } from "../shapes.js";
+import { markOf } from "./replaced.js";
 
 /** Entries read at once. */
 const STEP = 500;
@@ -46,10 +48,21 @@ const change = z.object({
     ),
   count: count.optional().describe("Number of tasks, if many were changed together."),
   sample: z
-    .array(taskName.extend({ paused: pause.optional() }))
+    .array(
+      taskName.extend({
+        paused: pause.optional(),
+        schedule: z.object({ before: fields, after: fields }).optional(),
+        next: z
+          .object({ before: time.optional(), after: time.optional() })
+          .optional()
+          .describe("Its next time before and after the change, as planned then."),
+      }),
+    )
     .readonly()
     .optional()
-    .describe("The first ten of them, with the pauses that the change ended."),
+    .describe(
+      "The first ten of them, with the pauses that the change ended, and schedules that an apply changed. With `task`, that one.",
+    ),
   undo: count.optional().describe("Number of tasks whose former definitions `changes.undo` puts again."),
   before: fields.describe(
     "The fields that were replaced or deleted. A value of more than 1,000 characters of JSON is replaced by its size.",
@@ -95,6 +108,7 @@ export const listChanges = operation({
     const ref =
       id !== undefined && owner === undefined && queue === undefined ? id : { id: id ?? "", owner, queue };
     const task = id === undefined ? undefined : await scope.nameOf(ref);
+    if (task) await store.calendars.refresh();
     let before = assertEntry(filter.cursor);
     const changes: Change[] = [];
     for (;;) {
@@ -106,7 +120,11 @@ export const listChanges = operation({
         if (!change || stored.at >= to || (bound !== undefined && change.scope.owner !== bound)) continue;
         if (by !== undefined && change.by !== by) continue;
         if (task !== undefined && !matchesTask(change, task)) continue;
-        changes.push({ ...change, undo: change.undo?.length });
+        changes.push({
+          ...change,
+          ...(task && change.scope.set !== undefined && (await ofTask(store, change, task))),
+          undo: change.undo?.length,
+        });
         if (changes.length === limit) return { changes, cursor: stored.id };
       }
       if (found.length < STEP) return { changes };
@@ -115,13 +133,55 @@ export const listChanges = operation({
 });
 
 /** A change of many tasks concerns those that it names, if it names all; else each that it may contain. */
-export function matchesTask({ scope, count, sample = [] }: Entry, task: ResolvedRef): boolean {
+export function matchesTask({ scope, count, sample = [], undo }: Entry, task: ResolvedRef): boolean {
   const matches = (name: ChangeScope | TaskName) =>
     (["queue", "owner", "id"] as const).every(
       (part) => name[part] === undefined || task[part] === undefined || name[part] === task[part],
     );
   if (count === undefined) return scope.id !== undefined && matches(scope);
-  return count <= sample.length ? sample.some(matches) : matches(scope);
+  if (count <= sample.length) return sample.some(matches);
+  return undo ? undo.map(nameOfKey).some(matches) : matches(scope);
+}
+
+/** What an apply did to one task, as far as its revisions tell. */
+async function ofTask(
+  store: Store,
+  change: Entry,
+  task: ResolvedRef,
+): Promise<Partial<Pick<Entry, "sample">>> {
+  const isMeant = (name: TaskName) => matchesTask({ ...change, count: undefined, scope: name }, task);
+  const shown = change.sample?.filter(isMeant);
+  if (shown && shown.length > 0) return { sample: shown };
+  const sample = (change.undo ?? [])
+    .map(nameOfKey)
+    .filter(isMeant)
+    .map(async (name) => {
+      const kept = await store.tasks.revisions(name);
+      const at = kept.findIndex((one) => one.change === markOf(change));
+      const [before, after] = [kept[at], kept[at - 1] ?? (await store.tasks.get(name))];
+      const isMoved =
+        before && after && !isDeepStrictEqual(before.definition.schedule, after.definition.schedule);
+      if (!isMoved) return name;
+      const [was, is] = [before, after].map(({ definition }) => ({
+        schedule: { ...definition.schedule },
+        next: nextOf(store, definition, change.at),
+      }));
+      return {
+        ...name,
+        schedule: { before: was?.schedule, after: is?.schedule },
+        next: { before: was?.next, after: is?.next },
+      };
+    });
+  return { sample: await Promise.all(sample) };
+}
+
+/** Undefined also if the calendar that it names was deleted. */
+function nextOf({ calendars }: Store, definition: TaskDefinition, at: number): number | undefined {
+  try {
+    return firstNext(calendars.schedules.get(definition), {}, at)?.nominal;
+  } catch {
+    return undefined;
+  }
 }
 
 /** An entry of the log; undefined: it is corrupt or foreign. */

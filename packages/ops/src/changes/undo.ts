@@ -1,12 +1,14 @@
 import { CarillonError, type TaskName } from "@carillon/core";
-import { conflict } from "@carillon/core/internal";
-import { assertEntry, type Definition, revisionView, TaskWriter } from "@carillon/sdk/internal";
-import type { Store } from "@carillon/store";
+import { assertEntry, type Definition, TaskWriter } from "@carillon/sdk/internal";
 import { z } from "zod";
-import { bulkUndoable, undoableResult } from "../bulk/bulk.js";
+import { bulkUndoable, nameOfKey, undoableResult } from "../bulk/bulk.js";
+import { moved } from "../calendars/calendar.js";
 import { operation } from "../operation.js";
+import { plan } from "../sets/set.js";
+import { undoApply } from "../sets/undo.js";
 import { dryRun, given } from "../shapes.js";
 import { decodeChange, type Entry } from "./list.js";
+import { replacedBy, undoMark } from "./replaced.js";
 
 /** Tasks whose revisions are read at once. */
 const CHUNK = 100;
@@ -37,23 +39,23 @@ export const undoChange = operation({
     ],
   },
   summary:
-    "Puts the definitions again that a change of many tasks replaced, if it can be undone. Tasks that were changed since are refused, each by itself.",
+    "Puts the definitions again that a change of many tasks replaced, if it can be undone. Of an apply it also removes the tasks that this created, and brings back those that it removed. Tasks that were changed since are refused, each by itself.",
   input: z.strictObject({ id: given.describe("A change's id, as the list shows it."), dryRun }),
-  output: undoableResult,
+  output: undoableResult.extend({
+    moved: moved
+      .optional()
+      .describe("For an apply: the tasks that get another next time, or with `dryRun` would."),
+    plan: plan.optional().describe("For an apply, with `dryRun`: all that the undo would do."),
+  }),
   async run(call, { id, dryRun }) {
     const { scope, store, by, owner } = call;
     assertEntry(id, "id");
     const [ms, number] = id.split("-");
     const [stored] = await store.changes.page(`${ms}-${Number(number) + 1}`, 1);
     const change = stored?.id === id ? decodeChange(stored) : undefined;
-    if (!change?.undo || (owner !== undefined && change.scope.owner !== owner))
-      throw new CarillonError("CONFLICT", `change ${id} cannot be undone.`, {
-        remedy: "Only changes that list a number of tasks to undo can be; restore single tasks.",
-      });
-    const tasks = change.undo.map((one) => {
-      const [queue = "", owner = "", id = ""] = one.split("/");
-      return { queue, owner, id };
-    });
+    if (!change?.undo || (owner !== undefined && change.scope.owner !== owner)) throw cannot(id, change);
+    if (change.scope.set !== undefined) return undoApply(call, change, change.undo, dryRun);
+    const tasks = change.undo.map(nameOfKey);
     const former = (name: TaskName) => replacedBy(store, change, name);
     const left: TaskName[] = [];
     for (let at = 0; at < tasks.length; at += CHUNK) {
@@ -77,26 +79,17 @@ export const undoChange = operation({
   },
 });
 
-/** Kept with the definitions that a change replaced. All undos of one change have one mark, since each goes on with those before. */
-function markOf({ id, details }: Entry): string {
-  return typeof details?.["undoes"] === "string" ? undoMark(details["undoes"]) : id;
-}
-
-function undoMark(id: string): string {
-  return `undo:${id}`;
-}
-
-/**
- * The definition that a change replaced; undefined: the change has not reached the task, or was undone.
- * @throws `CONFLICT` if it was changed since
- */
-async function replacedBy(store: Store, change: Entry, name: TaskName): Promise<Definition | undefined> {
-  const mark = markOf(change);
-  const kept = await store.tasks.revisions(name);
-  const [newest] = kept;
-  if (newest?.change === mark) return revisionView(newest).definition;
-  if (newest?.change === undoMark(change.id)) return undefined;
-  const isNewer = newest && (newest.until > change.at || newest.deleted !== undefined);
-  if (!isNewer && !kept.some((one) => one.change === mark)) return undefined;
-  throw conflict("it was changed since.", "Restore a definition of it by itself.");
+function cannot(id: string, change: Entry | undefined): CarillonError {
+  const { scope, count, details } = change ?? {};
+  if (scope?.set === undefined)
+    return new CarillonError("CONFLICT", `change ${id} cannot be undone.`, {
+      remedy: "Only changes that list a number of tasks to undo can be; restore single tasks.",
+    });
+  const calendars = details?.["calendars"];
+  const why = Array.isArray(calendars)
+    ? `it also stored the calendar ${calendars.join(", ")}, whose former entries are not kept`
+    : `it changed ${count} tasks, more than are listed`;
+  return new CarillonError("CONFLICT", `the apply ${id} cannot be undone: ${why}.`, {
+    remedy: `Apply the former file of the set ${scope.set} again, with a newer version.`,
+  });
 }

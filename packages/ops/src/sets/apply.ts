@@ -1,16 +1,20 @@
 import { CarillonError, type Duration, isCarillonError, type TaskName } from "@carillon/core";
 import { durationOption, grouped, localName } from "@carillon/core/internal";
 import type { PutOptions, Store, TaskSet } from "@carillon/store";
+import { keyOf } from "../bulk/bulk.js";
 import { replan } from "../calendars/calendar.js";
+import { setMark, undoMark } from "../changes/replaced.js";
 import { type Call, operation } from "../operation.js";
 import { duration, given } from "../shapes.js";
 import { release, relocate } from "../tasks/move.js";
 import { compare, type Planning, prepare, type Step } from "./planning.js";
-import { isOlder } from "./refusals.js";
-import { applied, type SetInput, setInput } from "./set.js";
+import { outdates } from "./refusals.js";
+import { applied, type GivenSet, setInput } from "./set.js";
 
 /** Tasks that are changed at once after the puts. */
 const CHUNK = 1_000;
+/** Tasks that the log shows, and the most that it lists to undo an apply. */
+const [SAMPLE, MOST_UNDONE] = [10, 10_000];
 /** Tasks whose open runs are waited for at once. */
 const MOVES = 20;
 /** Longest wait for the end of runs of a task that is renamed or moved, in ms, and the most that can be asked for. */
@@ -66,25 +70,43 @@ export const applySet = operation({
   output: applied,
   async run(call, { plan: shown, wait, ...given }) {
     const patience = durationOption(wait as Duration | undefined, "wait", 0, MOST_PATIENCE) ?? PATIENCE;
-    const made = await compare(call, await prepare(call, given));
-    const { plan } = made;
-    const record = await call.store.sets.get(plan.set);
-    const token = `${shown ?? plan.id} ${made.input}`;
-    // Only the answer was lost if there is nothing left to do.
-    const resumes = record?.applying === token || (isOf(record?.applied, made) && isNothing(made));
-    const isExact = shown !== undefined && !resumes;
-    if (isExact && shown !== plan.id)
-      throw stale("what is stored, or the input, has changed since it was shown");
-    assertNotRefused(made);
-    const begun = await begin(call, made, token);
-    const done = begun?.isContested ? await renewed(call, given, made, isExact, begun) : made;
-    await new Apply(call, done, token, begun?.generation, patience).run().catch((error: unknown) => {
-      if (!isCarillonError(error, "CONFLICT") || error.field !== "ifRevision") throw error;
-      throw stale(`${error.message} Some tasks are written already`);
-    });
-    return done.plan;
+    return (await apply(call, async () => given, shown, patience)).made.plan;
   },
 });
+
+/**
+ * Makes the plan and does it.
+ *
+ * @param read the input; read again if another apply may have written meanwhile
+ * @param shown id of the plan that was shown; undefined: any
+ * @returns what it did, and the id of its entry in the change log, if it did anything
+ */
+export async function apply(
+  call: Call,
+  read: () => Promise<GivenSet>,
+  shown?: string,
+  patience = PATIENCE,
+): Promise<{ made: Planning; change: string | undefined }> {
+  const make = async () => compare(call, await prepare(call, await read()));
+  const made = await make();
+  const { plan } = made;
+  const record = await call.store.sets.get(plan.set);
+  const token = `${shown ?? plan.id} ${made.input}`;
+  // Only the answer was lost if there is nothing left to do.
+  const resumes = record?.applying === token || (isOf(record?.applied, made) && isNothing(made));
+  const isExact = shown !== undefined && !resumes;
+  if (isExact && shown !== plan.id)
+    throw stale("what is stored, or the input, has changed since it was shown");
+  assertNotRefused(made);
+  const begun = await begin(call, made, token);
+  const done = begun?.isContested ? await renewed(call, make, made, isExact, begun) : made;
+  const applying = new Apply(call, done, token, begun?.generation, patience);
+  const change = await applying.run(record).catch((error: unknown) => {
+    if (!isCarillonError(error, "CONFLICT") || error.field !== "ifRevision") throw error;
+    throw stale(`${error.message} Some tasks are written already`);
+  });
+  return { made: done, change };
+}
 
 function isNothing({ steps, calendars }: Planning): boolean {
   return steps.length === 0 && calendars.size === 0;
@@ -123,7 +145,7 @@ async function begin({ store, by }: Call, made: Planning, token: string): Promis
   await store.sets.change(set, (stored) => {
     const joins = isOf(stored?.applying, made);
     if (!joins && (stored?.generation ?? 0) !== base) throw stale("another apply has begun");
-    if (stored?.version !== undefined && (version === undefined || isOlder(version, stored.version)))
+    if (stored && !made.undoes && outdates(version, stored))
       throw stale(`version ${stored.version} was applied`);
     if (isNothing(made) && stored?.applying === undefined) return undefined;
     const queues = new Set([...(stored?.queues ?? []), ...queuesOf(made)]);
@@ -150,12 +172,12 @@ function queuesOf({ steps }: Planning): Set<string> {
 /** Compares again, since an apply that had not ended may have written until it was shut out. */
 async function renewed(
   call: Call,
-  given: SetInput,
+  make: () => Promise<Planning>,
   made: Planning,
   isExact: boolean,
   { generation, former, queues }: Begun,
 ): Promise<Planning> {
-  const now = await compare(call, await prepare(call, given));
+  const now = await make();
   if (now.does === made.does) return made;
   try {
     assertNotRefused(now);
@@ -197,6 +219,8 @@ class Apply {
   readonly #token: string;
   readonly #generation: number | undefined;
   readonly #patience: number;
+  /** Kept with the definitions that it replaces: a repetition has the same one. */
+  readonly #mark: string;
 
   /** @param generation undefined: there is nothing to do */
   constructor(call: Call, made: Planning, token: string, generation: number | undefined, patience: number) {
@@ -208,11 +232,15 @@ class Apply {
     this.#token = token;
     this.#generation = generation;
     this.#patience = patience;
+    this.#mark = made.undoes ? undoMark(made.undoes.change) : setMark(made.plan.set, generation ?? 0);
   }
 
-  async run(): Promise<void> {
-    const { steps, calendars, plan } = this.#made;
-    const { by, log, scope } = this.#call;
+  /** @param former the set before it @returns the id of its entry in the change log, if it did anything */
+  async run(former: TaskSet | undefined): Promise<string | undefined> {
+    const { steps, calendars } = this.#made;
+    const { by, scope } = this.#call;
+    // Written first, so that an apply that dies midway can be undone too.
+    const change = isNothing(this.#made) ? undefined : await this.#record(former);
     for (const [name, entries] of calendars) await this.#store.calendars.put(name, entries, by);
     if (calendars.size > 0) await replan(this.#store);
     for (const { item, held } of steps) if (held) await release(this.#store, item.task);
@@ -226,10 +254,26 @@ class Apply {
     const [first] = busy.values();
     if (first) throw isBusy([...busy.keys()], first, left.length);
     await this.#end();
-    if (isNothing(this.#made)) return;
+    return change;
+  }
+
+  #record(former: TaskSet | undefined): Promise<string> {
+    const { steps, plan, undoes, calendars } = this.#made;
     const { create, update, rename, remove } = plan.counts;
-    const details = { create, update, rename, remove, version: plan.version };
-    log({ set: plan.set }, { count: steps.length, details });
+    const some = steps.slice(0, SAMPLE).map(({ item, moves }) => ({ ...item.task, ...moves }));
+    return this.#call.record(
+      { set: plan.set },
+      {
+        ...{ count: steps.length, sample: some },
+        ...(calendars.size === 0 && steps.length <= MOST_UNDONE && { undo: steps.map(undoLine) }),
+        ...(former?.version !== plan.version && { before: versionOf(former), after: versionOf(plan) }),
+        details: {
+          ...{ create, update, rename, remove, generation: this.#generation },
+          ...(calendars.size > 0 && { calendars: [...calendars.keys()] }),
+          ...(undoes && { undoes: undoes.change }),
+        },
+      },
+    );
   }
 
   /** Renames and moves tasks. Returns those that have open runs or a backfill, with the reasons: they stay as they are. */
@@ -265,6 +309,7 @@ class Apply {
           filed: new Map(some.map((step) => [name(step), step.filed ?? queue])),
         },
         ifRevision: new Map(fixed.map((step) => [name(step), step.item.revision])),
+        change: this.#mark,
         onStored: this.#call.scope.progress,
       };
       const tasks = some.flatMap(({ task }) => task ?? []);
@@ -278,7 +323,7 @@ class Apply {
     const { by } = this.#call;
     if (action === "remove") await tasks.retire(task, revision);
     else if (action === "prune") await tasks.delete(task);
-    else if (state === "paused") await tasks.pause(task, by, `set ${this.#made.plan.set}`);
+    else if (state === "paused") await tasks.pause(task, by, pauseNote(this.#made.plan.set));
     else if (state === "running") await tasks.resume(task, "skip", by.replace(/\s/g, "_"));
   }
 
@@ -295,6 +340,26 @@ class Apply {
       return same && JSON.stringify(stored.protect) === JSON.stringify(record.protect) ? undefined : record;
     });
   }
+}
+
+/**
+ * A step as the log lists it, for an undo: `queue/owner/id`; of others than an update of its definition alone, ` ACTION STATE`, where the state is
+ * the one that the step gave it, or for a removed task the one it had.
+ */
+function undoLine({ item, adopted, paused }: Step): string {
+  const { action, returns, task, state = paused ? "paused" : undefined } = item;
+  const how = adopted ? "adopt" : returns ? "create" : action;
+  const more = how === "update" && !state ? [] : [how, ...(state ? [state] : [])];
+  return [keyOf(task), ...more].join(" ");
+}
+
+/** Of a pause that a set enforces. */
+export function pauseNote(set: string): string {
+  return `set ${set}`;
+}
+
+function versionOf({ version, commit }: Pick<TaskSet, "version" | "commit"> = {}) {
+  return { ...(version !== undefined && { version }), ...(commit !== undefined && { commit }) };
 }
 
 async function inChunks<One>(

@@ -1,7 +1,7 @@
 import type { TaskName } from "@carillon/core";
 import { grouped, localName, parseLocalName, type ScheduleCache } from "@carillon/core/internal";
 import type { CheckedTask } from "@carillon/sdk/internal";
-import { heldFor, type PlannedPut, type Store } from "@carillon/store";
+import { heldFor, type PlannedPut, type Store, type StoredTask } from "@carillon/store";
 import { keyOf, nameOf } from "../bulk/bulk.js";
 import { isCopy } from "../tasks/move.js";
 import type { SetTask } from "./set.js";
@@ -105,20 +105,10 @@ export async function* plannedPuts(
   }
 }
 
-/** Reads the revisions of tasks that are still there. */
-export async function revisions(
-  store: Store,
-  tasks: readonly TaskName[],
-): Promise<{ task: TaskName; revision: string; held: boolean }[]> {
-  const read: { task: TaskName; revision: string; held: boolean }[] = [];
+/** Those of these tasks that are still there. */
+export async function* stored(store: Store, tasks: readonly TaskName[]): AsyncGenerator<StoredTask> {
   for (let at = 0; at < tasks.length; at += PAGE) {
     const some = await Promise.all(tasks.slice(at, at + PAGE).map((task) => store.tasks.get(task)));
-    for (const one of some)
-      if (one)
-        read.push({
-          ...{ task: nameOf(one), revision: one.revision },
-          held: one.moving !== undefined,
-        });
+    yield* some.filter((one) => one !== undefined);
   }
-  return read;
 }

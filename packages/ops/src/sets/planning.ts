@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { CarillonError, type Duration } from "@carillon/core";
+import { CarillonError, type Duration, type Json, type TaskDefinition, type TaskName } from "@carillon/core";
 import {
   assertName,
   checkCalendar,
@@ -10,12 +10,12 @@ import {
 } from "@carillon/core/internal";
 import { type CheckedTask, driftOf, shortText, TaskWriter } from "@carillon/sdk/internal";
 import { isRetired, moveOf, type PlannedPut, type Store, type TaskSet } from "@carillon/store";
-import { keyOf } from "../bulk/bulk.js";
+import { keyOf, nameOf } from "../bulk/bulk.js";
 import type { Call } from "../operation.js";
 import { redactorOf } from "../redact.js";
-import { type Owned, owned, type Place, placesOf, plannedPuts, revisions, type Wanted } from "./places.js";
+import { type Owned, owned, type Place, placesOf, plannedPuts, stored, type Wanted } from "./places.js";
 import { localOf, refusals } from "./refusals.js";
-import type { Applied, PlanItem, SetInput, SetTask } from "./set.js";
+import type { Applied, GivenSet, PlanItem, SetInput, SetTask, Undoes } from "./set.js";
 
 /** A change that an apply makes. */
 export interface Step {
@@ -26,6 +26,15 @@ export interface Step {
   readonly filed?: string | undefined;
   /** An apply that was interrupted holds it for a rename or a move that this one does not continue. */
   readonly held?: boolean | undefined;
+  /** It was in another set, or in none. */
+  readonly adopted?: boolean | undefined;
+  /** A task that is removed was paused. */
+  readonly paused?: boolean | undefined;
+  /** Its schedule and its next nominal time, as they are and as they will be. */
+  readonly moves: {
+    readonly schedule: { readonly before?: Json | undefined; readonly after?: Json | undefined };
+    readonly next: { readonly before?: number | undefined; readonly after?: number | undefined };
+  };
 }
 
 export interface Planning {
@@ -38,13 +47,14 @@ export interface Planning {
   /** Names the input: an interrupted apply goes on with the same one only. */
   readonly input: string;
   readonly protect: readonly string[];
+  readonly undoes: Undoes | undefined;
   /** Tasks of the set after the apply. */
   readonly members: number;
 }
 
 /** The checked input, and the set as it is stored. */
 export interface Prepared extends Owned {
-  readonly input: SetInput;
+  readonly input: GivenSet;
   readonly record: TaskSet | undefined;
   readonly wanted: ReadonlyMap<string, Wanted>;
   /** Calendars that differ. */
@@ -58,7 +68,7 @@ export interface Prepared extends Owned {
 }
 
 /** @throws as `putMany`; `INVALID_OPTION`, `INVALID_NAME` */
-export async function prepare(call: Call, input: SetInput): Promise<Prepared> {
+export async function prepare(call: Call, input: GivenSet): Promise<Prepared> {
   const { store, scope } = call;
   const name = assertName(input.set, "set");
   for (const field of ["version", "commit"] as const) shortText(input[field], field);
@@ -89,7 +99,7 @@ export type Detail = (item: PlanItem, planned: PlannedPut, task: CheckedTask) =>
 /** Compares what was prepared with what is stored. */
 export async function compare(call: Call, prepared: Prepared, detail?: Detail): Promise<Planning> {
   const { input, record, wanted, members, calendars, outcomes, now } = prepared;
-  const { set, version, commit, keep, protect = [] } = input;
+  const { set, version, commit, keep, protect = [], undoes } = input;
   const places = await placesOf(call.store, wanted, members);
   const changes = await changesOf(call, prepared, places, detail);
   const kept = new Set(places.flatMap(({ key, from, to }) => (from === to ? key : [keyOf(from), keyOf(to)])));
@@ -97,6 +107,7 @@ export async function compare(call: Call, prepared: Prepared, detail?: Detail): 
   const items = steps.map(({ item }) => item);
   const [base, digest] = [record?.generation ?? 0, digestOf(inputsOf(prepared))];
   const does = digestOf([digest, outcomes, ...items.map(effectOf)]);
+  for (const key of undoes?.removes ?? []) kept.add(key);
   const left = keep ? [...members.keys()].filter((key) => !kept.has(key)).length : 0;
   return {
     plan: {
@@ -112,7 +123,7 @@ export async function compare(call: Call, prepared: Prepared, detail?: Detail): 
       ...{ calendars: outcomes, items },
       refused: refusals(input, record, items, members.size),
     },
-    ...{ steps, calendars, does, input: digest, protect },
+    ...{ steps, calendars, does, input: digest, protect, undoes },
     members: wanted.size + left,
   };
 }
@@ -216,7 +227,11 @@ function stepOf(
   const conflicts = other !== undefined && !adopted;
   const action = conflicts ? "conflict" : renamed ? "rename" : stored ? "update" : "create";
   return {
-    ...{ task, filed: given.queue, held },
+    ...{ task, filed: given.queue, held, adopted: other !== undefined },
+    moves: {
+      schedule: { before: stored && scheduleOf(stored.definition), after: scheduleOf(task.definition) },
+      next: { before: stored?.nominal, after: planned.slot?.nominal },
+    },
     item: {
       ...{ action, task: to, revision: stored?.revision ?? "absent" },
       ...(renamed && { from }),
@@ -239,23 +254,31 @@ async function removals(
   { input, record, members, retired, grace, now }: Prepared,
   kept: ReadonlySet<string>,
 ): Promise<Step[]> {
-  const lost = input.keep ? [] : [...members].filter(([key]) => !kept.has(key)).map(([, task]) => task);
+  const removes = input.undoes && new Set(input.undoes.removes);
+  const isLost = (key: string) => (removes ? removes.has(key) : !input.keep && !kept.has(key));
+  const lost = [...members].filter(([key]) => isLost(key)).map(([, task]) => task);
   const past = grace === undefined ? Number.NEGATIVE_INFINITY : now - grace;
   const old = [...retired].filter(([key, { at }]) => at <= past && !kept.has(key));
-  const steps = async (action: "remove" | "prune", tasks: Parameters<typeof revisions>[1]) =>
-    (await revisions(store, tasks)).map(
-      ({ held, ...one }): Step => ({
-        item: { action, ...one },
-        held: held && record?.applying !== undefined,
-      }),
-    );
-  return [
-    ...(await steps("remove", lost)),
-    ...(await steps(
-      "prune",
-      old.map(([, { task }]) => task),
-    )),
-  ];
+  const steps: Step[] = [];
+  const add = async (action: "remove" | "prune", tasks: readonly TaskName[]) => {
+    for await (const { definition, revision, state, nominal, moving } of stored(store, tasks))
+      steps.push({
+        item: { action, task: nameOf({ definition }), revision },
+        held: moving !== undefined && record?.applying !== undefined,
+        paused: state === "paused",
+        moves: { schedule: { before: scheduleOf(definition) }, next: { before: nominal } },
+      });
+  };
+  await add("remove", lost);
+  await add(
+    "prune",
+    old.map(([, { task }]) => task),
+  );
+  return steps;
+}
+
+function scheduleOf({ schedule }: TaskDefinition): Json {
+  return schedule as unknown as Json;
 }
 
 /** A part at a time, so that no text of all tasks is held. */

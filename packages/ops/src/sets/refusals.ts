@@ -1,14 +1,14 @@
 import { DEFAULT_OWNER, type TaskName } from "@carillon/core";
 import { localName } from "@carillon/core/internal";
 import type { TaskSet } from "@carillon/store";
-import type { Plan, PlanItem, SetInput } from "./set.js";
+import type { GivenSet, Plan, PlanItem } from "./set.js";
 
 /** Removals that need no flag: so many, or this part of the set. */
 const REMOVALS = { least: 5, part: 0.1 };
 
 /** Rules that an apply would break. @param members number of the set's tasks before it */
 export function refusals(
-  { tasks, allowRemovals, version, protect = [], keep }: SetInput,
+  { tasks, allowRemovals, version, protect = [], keep, undoes }: GivenSet,
   record: TaskSet | undefined,
   items: readonly PlanItem[],
   members: number,
@@ -21,7 +21,7 @@ export function refusals(
       "the set has no tasks.",
       "Check that its file was loaded. To remove the last task, delete it.",
     );
-  if (record?.version !== undefined && (version === undefined || isOlder(version, record.version))) {
+  if (record && !undoes && outdates(version, record)) {
     const what = version === undefined ? "no version" : `version ${version}`;
     add("OLD_VERSION", `${what} was given, and the set has version ${record.version}.`, "Apply a newer one.");
   }
@@ -56,8 +56,13 @@ export function refusals(
 
 const NUMERIC = new Intl.Collator("en", { numeric: true });
 
+/** Whether a set has a version that is newer than this one. */
+export function outdates(version: string | undefined, { version: other }: Pick<TaskSet, "version">): boolean {
+  return other !== undefined && (version === undefined || isOlder(version, other));
+}
+
 /** Numbers in the texts count as numbers: 1.9.0 is older than 1.10.0. */
-export function isOlder(one: string, other: string): boolean {
+function isOlder(one: string, other: string): boolean {
   return NUMERIC.compare(one, other) < 0;
 }
 

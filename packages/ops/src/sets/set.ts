@@ -88,6 +88,17 @@ export const setInput = z.strictObject({
 });
 export type SetInput = z.output<typeof setInput>;
 
+/** Made by an undo: only these tasks are removed, and an older version is applied. */
+export interface Undoes {
+  /** Id of the change in the log. */
+  readonly change: string;
+  /** Keys of tasks. */
+  readonly removes: readonly string[];
+}
+
+/** What a set defines, also as an undo makes it of a change. */
+export type GivenSet = SetInput & { readonly undoes?: Undoes | undefined };
+
 const fires = z.object({
   humanized: z.string(),
   perDay: count.describe("Times in the next 24 hours."),

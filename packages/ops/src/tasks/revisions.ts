@@ -28,7 +28,7 @@ export const listRevisions = operation({
             .string()
             .optional()
             .describe(
-              "Id of the change of many tasks that replaced it; after `undo:`, of the one that was undone.",
+              "Id of the change of many tasks that replaced it; after `undo:`, of the one that was undone. Of an apply: `set:NAME:GENERATION`.",
             ),
           definition: taskInput,
         }),

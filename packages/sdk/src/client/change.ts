@@ -54,13 +54,24 @@ interface Pause {
   readonly note?: string | undefined;
 }
 
+interface Sides<Value> {
+  readonly before?: Value | undefined;
+  readonly after?: Value | undefined;
+}
+
 /** More about a change. */
 export interface ChangeFacts {
   /** Number of tasks, if many were changed together. */
   readonly count?: number | undefined;
-  /** The first ten of them, with the pauses that the change ended. */
-  readonly sample?: readonly (TaskName & { readonly paused?: Pause | undefined })[] | undefined;
-  /** Tasks that can be undone, as `queue/owner/id`: each definition that was replaced names the change. */
+  /** The first ten of them, with the pauses that the change ended, or the schedules and next times that it changed. */
+  readonly sample?:
+    | readonly (TaskName & {
+        readonly paused?: Pause | undefined;
+        readonly schedule?: Sides<Json>;
+        readonly next?: Sides<number>;
+      })[]
+    | undefined;
+  /** Tasks that can be undone, as `queue/owner/id`: each definition that was replaced names the change. An apply adds what it did, after a space. */
   readonly undo?: readonly string[] | undefined;
   /**
    * The fields that were replaced or deleted, and their new values: of a task's definition, a calendar or policies. A

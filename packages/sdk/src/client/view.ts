@@ -182,7 +182,8 @@ export function definitionOf(task: Task): Definition {
   return { ...inputOf(task), enabled: task.state !== "paused" };
 }
 
-function inputOf(task: Task | TaskDefinition): Definition {
+/** Fields of a definition as a put takes them, but for `enabled`. */
+export function inputOf(task: Task | TaskDefinition): Definition {
   const fields = Object.keys(taskSchema.shape).flatMap((field) => {
     const value = (task as unknown as Record<string, unknown>)[field];
     return value === undefined || field === "enabled" ? [] : [[field, value] as const];
@@ -198,7 +199,7 @@ export interface TaskRevision {
   readonly until: number;
   /** The task was deleted in this state. */
   readonly deleted?: TaskState | undefined;
-  /** Id of the change of many tasks that replaced it, if that can be undone. */
+  /** Id of the change of many tasks that replaced it, if that can be undone; of an apply `set:NAME:GENERATION`. */
   readonly change?: string | undefined;
   /** `by` of the put that stored it; absent if not given. */
   readonly by?: string | undefined;
