@@ -120,6 +120,7 @@ const inPortal: typeof docspell = [
   ["E19", "a run with nothing to do is seen: list, stats, pages, Bull Board say when it last checked"],
   ["E20", "an administrator is one person: default alerts of all tasks are collected by address"],
   ["E21", "an interval or a time limit in seconds, as there, is stored with a warning of both readings"],
+  ["E22", "a deploy that changed the wrong schedules is seen task by task, and taken back as a whole"],
 ];
 
 const of =

@@ -48,6 +48,36 @@ describe("plan and apply", () => {
     });
   });
 
+  it("are shown in the changes, with old and new schedules, and taken back", async () => {
+    const at = (hour: number) => ["a", "b"].map((id) => task(id, { schedule: { cron: `0 ${hour} * * *` } }));
+    await applied(config([...at(8), task("gone")], { version: "1" }));
+    await applied(config(at(9), { version: "2" }));
+    const [change] = (await json(["changes", "--limit", "1"])).changes;
+    const shown = (await cli(["changes", "--limit", "1"])).stdout;
+    expect(shown).toMatch(/ apply 3 tasks of set billing {2}by /);
+    expect(shown).toMatch(
+      /\n {4}bar system\/a {2}\{"cron":"0 8 \* \* \*"\} -> \{"cron":"0 9 \* \* \*"\} {2}\S+T08:00:00Z -> \S+T09:00:00Z\n/,
+    );
+    expect(shown).toContain(`carillon undo ${change.id} takes it back`);
+    expect((await cli(["changes", "b"])).stdout).toMatch(/ {4}bar system\/b {2}\{"cron":"0 8 /);
+    const dry = await cli(["undo", change.id, "--dry-run"]);
+    expect(dry.stdout).toMatch(/^~ update system\/a in queue bar\n(?: {2}.*\n)*~ update system\/b /);
+    expect(dry.stdout).toMatch(/\nbilling 1: 3 update, 0 unchanged\n$/);
+    expect(await cli(["undo", change.id])).toMatchObject({ code: 0, stdout: "restored 3 tasks\n" });
+    expect((await plan(config([...at(8), task("gone")], { version: "1" }))).stdout).toBe(
+      "billing 1: 3 unchanged\n",
+    );
+    await bench.client.put(task("a", { schedule: { cron: "5 8 * * *" } }));
+    const [undo] = (await json(["changes", "--limit", "2"])).changes.filter(
+      (one: { undo?: number }) => one.undo,
+    );
+    const refused = await cli(["undo", undo.id, "--dry-run"]);
+    expect([refused.code, refused.stderr]).toEqual([
+      5,
+      expect.stringContaining("system/a: it was changed since."),
+    ]);
+  });
+
   it("show an update with its words and times side by side, and a removal", async () => {
     await applied(config([task("a"), task("b")]));
     const daily = task("a", { schedule: { cron: "30 2 * * *", timezone: "UTC" }, tags: ["x"] });

@@ -1,9 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
 import { type Register, withClient } from "../command.js";
+import { EXIT } from "../exit-codes.js";
 import { summaryOf } from "../fields.js";
 import { counted, printable, wrap } from "../text.js";
-import { when } from "../times.js";
-import { showMany } from "./many.js";
+import { utcIso, when } from "../times.js";
+import { refusals, showMany } from "./many.js";
+import { showPlan } from "./plan.js";
 
 type Change = AnswerTo<"changes.list">["changes"][number];
 
@@ -29,9 +31,12 @@ export const registerChanges: Register = (program, out) => {
     .argument("<change>", "its id, as changes shows it")
     .takes("changes.undo", ["dryRun"])
     .does(async (options, id: string) => {
-      const { by, dryRun } = options;
+      const { by, dryRun, json } = options;
       const done = await withClient(options, (_, ops) => ops.changes.undo({ id, dryRun }, { by }));
-      await showMany({ verb: "undo", past: "restored" }, done, options, out);
+      if (!done.plan || json) return showMany({ verb: "undo", past: "restored" }, done, options, out);
+      await showPlan(done.plan, out);
+      if (done.plan.refused.length + done.refused.count > 0) out.exitCode = EXIT.refused;
+      refusals(done, out);
     });
 };
 
@@ -41,11 +46,26 @@ function changeText(change: Change, listed: boolean, width: number | undefined):
   const more = Object.entries(details).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
   const lines = [
     `${when(Math.floor(at / 1_000) * 1_000)}  ${kind} ${subject(change)}  by ${by ?? "-"} (${origin})${more.length > 0 ? `  ${more.join(", ")}` : ""}`,
-    ...(listed ? sample : []).map(({ queue, owner, id }) => `    ${queue} ${owner}/${id}`),
+    ...sample
+      .filter(({ schedule }) => listed || schedule)
+      .map(({ queue, owner, id, schedule, next }) =>
+        [`    ${queue} ${owner}/${id}`, ...sides(schedule, JSON.stringify), ...sides(next, utcIso)].join(
+          "  ",
+        ),
+      ),
     ...fieldLines(before, after),
     ...(undo === undefined ? [] : [`    carillon undo ${id} takes it back`]),
   ];
   return lines.map((line) => wrap(printable(line.trimStart()), width, /^ */.exec(line)?.[0])).join("");
+}
+
+/** `BEFORE -> AFTER`, if either is there. */
+function sides<Value>(
+  of: { readonly before?: Value | undefined; readonly after?: Value | undefined } | undefined,
+  text: (value: Value) => string,
+): string[] {
+  const shown = [of?.before, of?.after].map((one) => (one === undefined ? "-" : text(one)));
+  return of ? [shown.join(" -> ")] : [];
 }
 
 /** Two lines for each field that differs. */
@@ -56,9 +76,9 @@ export function fieldLines(before: Readonly<Record<string, unknown>>, after: typ
   ]);
 }
 
-function subject({ scope: { queue, owner, id, tag, calendar, freeze, token }, count }: Change): string {
+function subject({ scope: { queue, owner, id, tag, calendar, freeze, token, set }, count }: Change): string {
   if (id !== undefined) return `${owner}/${id} in ${queue}`;
-  const parts = Object.entries({ queue, owner, tag, calendar, freeze, token }).filter(
+  const parts = Object.entries({ set, queue, owner, tag, calendar, freeze, token }).filter(
     ([, name]) => name !== undefined,
   );
   const of = parts.map(([part, name]) => `${part} ${name}`).join(", ");

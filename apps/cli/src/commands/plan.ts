@@ -40,7 +40,7 @@ export const registerPlan: Register = (program, out) => {
       if (options.exitCode && plan.refused.length > 0) out.exitCode = EXIT.refused;
       else if (options.exitCode && total(plan) > 0) out.exitCode = EXIT.attention;
       if (options.json) await out.json(plan);
-      else await (options.markdown ? out.write(planMarkdown(plan)) : show(plan, out));
+      else await (options.markdown ? out.write(planMarkdown(plan)) : showPlan(plan, out));
     });
   setCommand(program, "apply", "make the stored tasks of a set those of carillon.config")
     .description(
@@ -61,7 +61,7 @@ export const registerPlan: Register = (program, out) => {
         : await inputOf(options);
       const plan = await withClient(options, async (_client, ops) => {
         const shown = saved?.plan ?? (await inFile(path, () => ops.sets.plan(input)));
-        if (!saved && !json) await show(shown, out);
+        if (!saved && !json) await showPlan(shown, out);
         // The operation refuses what nobody need be asked about.
         if (!saved && !yes && shown.refused.length === 0 && total(shown) > 0) await confirm(io);
         const { wait, by } = options;
@@ -183,7 +183,7 @@ async function readSaved(file: string, options: PlanOptions): Promise<SavedPlan 
   throw misuse("plan", `${file} is not a saved plan.`, hint);
 }
 
-async function show(plan: Plan, out: Output): Promise<void> {
+export async function showPlan(plan: Plan, out: Output): Promise<void> {
   await out.write(planText(plan, out.paint));
   for (const { tasks, count, ...warning } of plan.warnings) {
     const [first = `set ${plan.set}`] = tasks;
