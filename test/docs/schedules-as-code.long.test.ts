@@ -9,7 +9,7 @@ import { blocksOf, Reader } from "./page.js";
 
 const PAGE = "docs/schedules-as-code.md";
 const text = readFileSync(PAGE, "utf8");
-const [first = "", staging = "", pull = ""] = blocksOf(PAGE, "sh");
+const [first = "", back = "", staging = "", pull = ""] = blocksOf(PAGE, "sh");
 
 let redis: RedisServer;
 let client: Client;
@@ -45,6 +45,17 @@ it("plan, apply, drift and sets do what the page shows, from the shell and from 
     set: { name: "billing" },
     schedule: { cron: "0 6 1 * *" },
   });
+});
+
+it("a deploy is taken back by the id that its change shows", async () => {
+  const { sets, changes } = operatorOf(client);
+  const invoices = { id: "invoices", type: "invoice", queue: "billing", schedule: { cron: "0 9 * * *" } };
+  await sets.apply({ set: "billing", version: "43", tasks: [invoices], protect: ["invoices"] });
+  const id = (await changes.list({ limit: 1 })).changes[0]?.id ?? "";
+  const said = await reader.run(back.replaceAll(/\bID\b/g, id));
+  expect(said).toMatch(/\{"cron":"0 6 1 \* \*".*\} -> \{"cron":"0 9 \* \* \*"\}/);
+  expect(said).toMatch(/\nbilling 42: 2 update.*\nrestored 2 tasks\n$/);
+  expect((await client.get("invoices")).schedule).toMatchObject({ cron: "0 6 1 * *" });
 });
 
 it("an environment changes defaults and tasks, and leaves tasks out", async () => {
