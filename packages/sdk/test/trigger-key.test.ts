@@ -100,6 +100,14 @@ onEveryEngine("a key of a trigger", (connection) => {
     await expect(other.trigger("t", { key: "other" })).rejects.toMatchObject({ code: "FROZEN" });
   });
 
+  it("is known after the clock went back beyond the creation of its task", async () => {
+    await bench.put({ id: "t", overlap: "allow" });
+    await bench.clock.advance(-60_000);
+    const first = await client.trigger("t", { key });
+    expect(await other.trigger("t", { key })).toEqual({ ...first, repeated: true });
+    expect(await keys()).toHaveLength(1);
+  });
+
   it("is unknown to a task that was put again", async () => {
     await bench.put({ id: "t", overlap: "allow" });
     await client.trigger("t", { key });

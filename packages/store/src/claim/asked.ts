@@ -11,6 +11,8 @@ export type TriggerResult = { readonly type: string; readonly repeated: boolean 
 /** A trigger that is remembered for this many ms, by the key of its occurrence. */
 export interface Asked {
   readonly key: string;
+  /** Creation time of its task: another task may have its name later. */
+  readonly created: number;
   readonly remember: number;
 }
 
@@ -35,9 +37,9 @@ export interface ItemsRetried {
  * @param asked as commit.lua remembers it, "" not @param token of this call
  */
 export function repetitionOf(asked: string, task: StoredTask, token: string): TriggerResult | undefined {
-  const [at, by, run] = asked.split(" ");
-  // Another task had this name.
-  if (run === undefined || Number(at) < task.created) return undefined;
+  const [at, by, run, created] = asked.split(" ");
+  // Not by `at`: a clock that went back may remember a trigger as of before its task was created.
+  if (run === undefined || Number(created) !== task.created) return undefined;
   const result = { type: task.definition.type, repeated: by !== token };
   return run === "-"
     ? { ...result, outcome: "queued" }

@@ -5,7 +5,7 @@
 -- K.bull: BullMQ's keys (bullmq.ts: BULL_KEYS); K.frozen: the freezes; K.held: tasks that they hold; K.late: see keys.ts
 -- A.shards: the shards of the items, separated by spaces; K.due: their indexes, in that order
 -- A.templates: job templates by number, as JSON
--- K.asked: of a manual trigger (keys.ts), kept for A.remember ms
+-- K.asked: of a manual trigger (keys.ts), kept for A.remember ms; A.created: creation time of its task
 -- K.items: of a run whose failed items the run does again; A.noted: their note of an earlier new run at the decision, "" none
 -- Each: over: ids of the open runs that the decision took for over
 --       frozen: revision of the freezes at the decision, "" none; before: start of the next freeze, "" none
@@ -190,7 +190,7 @@ local function commit(item)
   if extras then commitExtras(item, extras, name, before) end
   if K.items then redis.call("HSET", K.items, "again", nowText .. " " .. run) end
   if K.asked then
-    redis.call("SET", K.asked, table.concat({ nowText, token, run ~= "" and run or "-" }, " "), "PX", A.remember)
+    redis.call("SET", K.asked, table.concat({ nowText, token, run ~= "" and run or "-", A.created }, " "), "PX", A.remember)
   end
   return "OK"
 end

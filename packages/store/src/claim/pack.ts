@@ -107,7 +107,7 @@ export const COMMIT = script("commit", {
     "due[]",
     "bull[]",
   ],
-  args: ["token", "node", "shards", "templates", "remember", "noted"],
+  args: ["token", "node", "shards", "templates", "remember", "created", "noted"],
   each: {
     args: [
       "shard",
