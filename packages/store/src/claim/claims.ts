@@ -369,7 +369,12 @@ export class ClaimRepository extends DueReads {
     const packed = this.pack(name.queue, { entry: item, decision }, by.token, now, { held: false, overlap });
     const waits = decision.pending.some(({ key }) => key === by.key);
     const makesRun = waits || decision.enqueue !== undefined;
-    const kept = typeof remember === "object" ? remember : makesRun ? { key: by.key, created: task.created, remember } : undefined;
+    const kept =
+      typeof remember === "object"
+        ? remember
+        : makesRun
+          ? { key: by.key, created: task.created, remember }
+          : undefined;
     const answer = await this.commit(name.queue, [packed], by, kept);
     const { status, run } = answer.results[0] as ClaimResult;
     if (status.startsWith("ERROR")) throw addFailed(status);
