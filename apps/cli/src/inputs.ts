@@ -1,5 +1,5 @@
 import type { OperationName } from "@carillon/ops";
-import { HTTP_OPERATIONS, type HttpOperation } from "@carillon/ops/internal";
+import { HTTP_OPERATIONS, type HttpOperation, type InputField, inputFields } from "@carillon/ops/internal";
 import { kebab } from "./text.js";
 
 /** A field of an operation's input, as an option or an argument. */
@@ -22,6 +22,12 @@ export interface Shape {
   readonly fields: Readonly<Record<string, Field>>;
 }
 
+/** Kinds of options, by kinds of fields. */
+const KINDS = {
+  ...{ any: "json", array: "list", boolean: "flag", duration: "duration", integer: "integer" },
+  ...{ number: "number", object: "json", string: "text", time: "time", words: "words" },
+} as const satisfies Record<InputField["kind"], Field["kind"]>;
+
 /**
  * The operations, by name. Reads their schemas, with zod, for which `--help` cannot wait: bundle.mjs puts the values in the place of this
  * module.
@@ -30,45 +36,23 @@ export const SHAPES = Object.fromEntries(HTTP_OPERATIONS.map((one) => [one.name,
   Record<OperationName, Shape>
 >;
 
-type Json = ReturnType<HttpOperation["operation"]["input"]["toJSONSchema"]>;
-
 function shapeOf({ method, operation }: HttpOperation): Shape {
-  const { properties = {}, required = [] } = operation.input.toJSONSchema({
-    io: "input",
-    unrepresentable: "any",
-  });
-  const names = Object.keys(properties);
-  const fields = Object.entries(properties as Record<string, Json>).map(([name, json]) => {
-    const choices = choicesOf(json);
-    const about = helpOf(json.description ?? "", names);
+  const { summary, logs, input } = operation;
+  const all = Object.entries(inputFields(input));
+  const names = all.map(([name]) => name);
+  const fields = all.map(([name, { kind, about, choices, required, nullable }]) => {
     const more = {
       ...(choices && { choices }),
-      ...(required.includes(name) && { required: true as const }),
-      ...(Array.isArray(json.type) && json.type.includes("null") && { none: true as const }),
+      ...(required && { required: true as const }),
+      ...(nullable && { none: true as const }),
     };
-    return [name, { kind: kindOf(json), about, ...more }] satisfies [string, Field];
+    return [name, { kind: KINDS[kind], about: helpOf(about, names), ...more }] satisfies [string, Field];
   });
-  const { summary, logs } = operation;
   return {
     summary: summary.replaceAll("`", ""),
     by: method !== "GET" && logs !== false,
     fields: Object.fromEntries(fields),
   };
-}
-
-function kindOf({ type, anyOf }: Json): Field["kind"] {
-  if (anyOf) return anyOf.some((one) => (one as Json).type === "array") ? "words" : "time";
-  if (Array.isArray(type))
-    return type.includes("string") ? "duration" : type.includes("number") ? "number" : "json";
-  if (type === "boolean") return "flag";
-  if (type === "array") return "list";
-  if (type === "integer" || type === "number") return type;
-  return type === "string" ? "text" : "json";
-}
-
-/** The words that a field, or each of its entries, can be. */
-function choicesOf({ enum: words, anyOf = [] }: Json): string[] | undefined {
-  return (words ?? (anyOf as Json[]).find((one) => one.enum)?.enum) as string[] | undefined;
 }
 
 /** `Most jobs. Default: none.` as help says it: `most jobs; default none`. Names of fields become those of options. */

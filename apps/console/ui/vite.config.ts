@@ -1,7 +1,12 @@
-import { HTTP_OPERATIONS } from "@carillon/ops/internal";
+import { HTTP_OPERATIONS, type InputField, inputFields } from "@carillon/ops/internal";
 import { defineConfig } from "vite";
-import { z } from "zod";
 import type { FormField } from "./src/lib/forms.js";
+
+/** Kinds of controls, by kinds of fields. */
+const KINDS = {
+  ...{ any: "string", array: "array", boolean: "boolean", duration: "string", integer: "integer" },
+  ...{ number: "number", object: "object", string: "string", time: "time", words: "array" },
+} as const satisfies Record<InputField["kind"], FormField["kind"]>;
 
 const routes = HTTP_OPERATIONS.map(({ name, operation: { http, body } }) => [name, { http, body }]);
 const forms = HTTP_OPERATIONS.filter(({ method }) => method !== "GET").map(
@@ -9,27 +14,12 @@ const forms = HTTP_OPERATIONS.filter(({ method }) => method !== "GET").map(
 );
 
 /** The fields of an input, as a dialog asks for them. */
-function fieldsOf(input: z.ZodObject): Record<string, FormField> {
-  const { properties = {}, required = [] } = z.toJSONSchema(input, {
-    ...{ io: "input", unrepresentable: "any" },
-    override({ zodSchema, jsonSchema }) {
-      if (zodSchema._zod.def.type === "date") jsonSchema.type = "time" as "string";
-    },
-  }) as { properties?: Record<string, z.core.JSONSchema.JSONSchema>; required?: string[] };
-  const fields = Object.entries(properties).map(
-    ([name, { anyOf, description: about, enum: choices, ...schema }]) => {
-      const types = (anyOf ?? [schema]).flatMap(({ type }) => type as string);
-      const known = ["time", "array", "object", "string", "integer", "number", "boolean"].find((one) =>
-        types.includes(one),
-      );
-      const kind = choices ? "choice" : known;
-      const [, of] = /^(queue|owner|tag|type)s?$/.exec(name) ?? [];
-      return [
-        name,
-        { kind, of, about, choices, nullable: types.includes("null"), required: required.includes(name) },
-      ];
-    },
-  );
+function fieldsOf(input: Parameters<typeof inputFields>[0]): Record<string, FormField> {
+  const fields = Object.entries(inputFields(input)).map(([name, { kind, choices, about, ...field }]) => {
+    const [, of] = /^(queue|owner|tag|type)s?$/.exec(name) ?? [];
+    const control = kind === "string" && choices ? { kind: "choice", choices } : { kind: KINDS[kind] };
+    return [name, { ...control, ...(of && { of }), ...(about && { about }), ...field }];
+  });
   return Object.fromEntries(fields);
 }
 

@@ -18,6 +18,7 @@ export {
   type TheirTimes,
 } from "./import/imported.js";
 export { parseInput } from "./input.js";
+export { type InputField, inputFields } from "./input-fields.js";
 export { perform } from "./operator.js";
 export { Redactor, redactorOf } from "./redact.js";
 export type { SetTask } from "./sets/set.js";

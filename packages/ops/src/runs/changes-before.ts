@@ -3,13 +3,13 @@ import { calendarsOf } from "@carillon/core/internal";
 import type { ChangeKind, Scope } from "@carillon/sdk/internal";
 import type { StoredTask, WorkerInfo } from "@carillon/store";
 import { z } from "zod";
-import { decodeChange, type Entry, matchesTask } from "../changes/list.js";
+import { decodeChange, type Entry, matchesTask, newestChanges } from "../changes/list.js";
 import { time } from "../shapes.js";
 
-/** How long before the first failure a change of its task, and the start of a worker, may have caused it, ms. */
+/** Longest time from a change of a task, and from the start of a worker, to the first failure that it may have caused, in ms. */
 const [CHANGED, STARTED] = [86_400_000, 3_600_000];
-/** Entries of the log that are read, and how many at once. */
-const [MOST, STEP] = [5_000, 500];
+/** Entries of the log that are read. */
+const MOST = 5_000;
 
 /** Changes that can make a task fail which did not. */
 const KINDS: ReadonlySet<ChangeKind> = new Set([
@@ -66,22 +66,17 @@ export async function changesBefore(scope: Scope, begins: readonly Begin[]): Pro
   });
 }
 
-/** Those that may have caused one of these, newest first. */
+/** Entries that may have caused one of these failures, newest first. */
 async function entriesOf({ store, owner }: Scope, begins: readonly Begin[]): Promise<Entry[]> {
   const from = Math.min(...begins.map(({ at }) => at)) - CHANGED;
   const found: Entry[] = [];
-  let before: string | undefined;
-  for (let read = 0; read < MOST; read += STEP) {
-    const page = await store.changes.page(before, STEP);
-    for (const stored of page) {
-      const entry = decodeChange(stored);
-      if (!entry || !KINDS.has(entry.kind)) continue;
-      // A caller that is bound to an owner sees no others in the log either.
-      if (owner === undefined || entry.scope.owner === owner) found.push(entry);
-    }
-    const last = page.at(-1);
-    if (page.length < STEP || !last || last.at < from) break;
-    before = last.id;
+  let read = 0;
+  for await (const stored of newestChanges(store)) {
+    if (stored.at < from || ++read > MOST) break;
+    const entry = decodeChange(stored);
+    // A caller that is bound to an owner sees no others in the log either.
+    if (entry && KINDS.has(entry.kind) && (owner === undefined || entry.scope.owner === owner))
+      found.push(entry);
   }
   return found;
 }
@@ -89,7 +84,8 @@ async function entriesOf({ store, owner }: Scope, begins: readonly Begin[]): Pro
 /** Whether it changed one of these tasks, as far as its entry says. */
 function concerns(entry: Entry, names: readonly TaskName[], tasks: readonly StoredTask[]): boolean {
   const { set, tag, calendar } = entry.scope;
-  if (set !== undefined) return tasks.some((task) => task.set?.name === set);
+  // An apply names its tasks, unless they are very many.
+  if (set !== undefined && !tasks.some((task) => task.set?.name === set)) return false;
   if (tag !== undefined) return tasks.some(({ definition: { tags } }) => tags.includes(tag));
   if (calendar !== undefined)
     return tasks.some(({ definition: { schedule } }) => calendarsOf(schedule).includes(calendar));
@@ -109,8 +105,7 @@ function startOf({ id, started, versions }: WorkerInfo): Change {
   return { at: started, kind: "worker.start", by: id, text: `carillon ${versions.carillon}` };
 }
 
-function changeOf({ id, at, kind, by, scope, details = {} }: Entry): Change {
-  const version = details["version"];
-  const text = [scope.set, version].filter((one) => one !== undefined).join(" ");
+function changeOf({ id, at, kind, by, scope, after = {} }: Entry): Change {
+  const text = [scope.set, scope.set && after["version"]].filter((one) => one !== undefined).join(" ");
   return { at, kind, by: by ?? "", id, ...(text !== "" && { text }) };
 }
