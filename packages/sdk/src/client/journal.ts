@@ -122,21 +122,11 @@ async function* endsOf(
   { from, to }: Window,
   start: Position | undefined,
 ): AsyncGenerator<Position> {
-  // The position of the reader: added or deleted runs do not move the rest.
-  let here = start;
-  for (let offset = 0; ; ) {
-    const found = await store.runs.journal(queue, { from, to: here?.at ?? to }, STEP, offset);
-    for (const end of found) {
+  for await (const page of store.runs.ends(queue, { from, to: start?.at ?? to }, STEP))
+    for (const end of page) {
       const position = { queue, ...end };
-      if (here === undefined || order(here, position) < 0) yield position;
+      if (start === undefined || order(start, position) < 0) yield position;
     }
-    const last = found.at(-1);
-    if (found.length < STEP || !last) return;
-    const next = { queue, ...last };
-    // The reader continues by offset only if one millisecond holds more ends than a page.
-    offset = last.at === here?.at ? offset + STEP : 0;
-    here = here === undefined || order(here, next) < 0 ? next : here;
-  }
 }
 
 /** Merges the ends of many queues. */

@@ -1,9 +1,9 @@
--- Failed runs among those that ended, newest first, and of each error only what tells its cause: its first line, and the frame of its
--- stack that is the user's own. Reads only.
+-- Those of some runs that failed, and of each error only what tells its cause: its first line, and the frame of its stack that is the
+-- user's own. Reads only.
 --
--- K.journal; A.from, A.to: of the end; A.offset, A.count: of the ends that are looked at
--- Returns: { looked at, newest and oldest end of them, errors, runs }
---          error: outcome, first line, frame ("" none), a line each; run: number of its error, end, id, task
+-- K.runs: their records
+-- Returns: { errors, runs }
+--          error: outcome, first line, frame ("" none), a line each; run: number of its error, its number in K.runs, task
 local LONGEST_LINE, LONGEST_FRAME = 500, 300
 
 -- The first frame that is neither of a dependency nor of Node.js.
@@ -16,11 +16,9 @@ local function frameOf(text)
   return ""
 end
 
-local ends = redis.call("ZREVRANGEBYSCORE", K.journal, A.to, A.from, "WITHSCORES", "LIMIT", A.offset, A.count)
 local errors, numbers, runs = {}, {}, {}
-for i = 1, #ends, 2 do
-  local id = ends[i]
-  local of, outcome, text = unpack(redis.pcall("HMGET", ours(F.keys.run, id), "of", "outcome", "error"))
+for i, key in ipairs(K.runs) do
+  local of, outcome, text = unpack(redis.pcall("HMGET", key, "of", "outcome", "error"))
   local name = string.match(of or "", "^%S+")
   if name and outcome and F.failures[outcome] then
     text = text or ""
@@ -30,7 +28,7 @@ for i = 1, #ends, 2 do
       errors[#errors + 1] = error
       numbers[error] = #errors
     end
-    runs[#runs + 1] = numbers[error] .. " " .. ends[i + 1] .. " " .. id .. " " .. name
+    runs[#runs + 1] = numbers[error] .. " " .. i .. " " .. name
   end
 end
-return { #ends / 2, ends[2] or "", ends[#ends] or "", errors, runs }
+return { errors, runs }

@@ -5,12 +5,15 @@ import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
 import { unreadableRun } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun, decodeStats } from "./codec.js";
-import { type Failure, newestFailures, readFailures } from "./failures.js";
+import { type End, type Failure, readFailures } from "./failures.js";
 import { decodeLedger, type Skip } from "./ledger.js";
 import { type Recent, readRecent, readShort, type ShortRun } from "./recent.js";
 
 /** Runs read, or cancelled, at once. */
 const AT_ONCE = 500;
+
+/** Ended runs whose errors are read at once. */
+const FAILURES_AT_ONCE = 250;
 
 /** The last run of a task that did something. */
 export interface LastRun {
@@ -156,7 +159,7 @@ export class RunReads extends Repository {
     window: { from: number; to: number },
     limit: number,
     offset: number,
-  ): Promise<{ id: string; at: number }[]> {
+  ): Promise<End[]> {
     const { journal } = this.keys.queue(queue);
     const flat = await this.link.ask((client) =>
       client.zrevrangebyscore(journal, window.to, window.from, "WITHSCORES", "LIMIT", offset, limit),
@@ -184,18 +187,48 @@ export class RunReads extends Repository {
     return runs.filter((run) => run !== undefined);
   }
 
-  /** The failed runs of a queue that ended in this time, both ends included, newest first, in pages. */
-  failures(queue: string, window: { from: number; to: number }): AsyncGenerator<Failure[]> {
-    return readFailures(this.scripts, this.keys.queue(queue), window);
+  /**
+   * Final runs of a queue by their end, newest first, in pages: each once, and none is left out while others are added or deleted.
+   *
+   * @param most runs of a page
+   */
+  async *ends(
+    queue: string,
+    { from, to }: { from: number; to: number },
+    most: number,
+  ): AsyncGenerator<End[]> {
+    // The place of the reader.
+    let here: End | undefined;
+    for (let offset = 0; ; ) {
+      const found = await this.journal(queue, { from, to: here?.at ?? to }, most, offset);
+      const place = here;
+      const page = place ? found.filter((end) => isAfter(end, place)) : found;
+      if (page.length > 0) yield page;
+      const last = found.at(-1);
+      if (found.length < most || !last) return;
+      // The reader continues by offset only if one millisecond holds more ends than a page.
+      offset = last.at === here?.at ? offset + most : 0;
+      here = here === undefined || isAfter(last, here) ? last : here;
+    }
   }
 
-  /** The newest runs of a queue that ended in this time, at most 250: their number, and those that failed. */
-  newestFailures(
+  /** The failed runs of a queue that ended in this time, both ends included, newest first, in pages: a few milliseconds of Redis each. */
+  async *failures(queue: string, window: { from: number; to: number }): AsyncGenerator<Failure[]> {
+    for await (const ends of this.ends(queue, window, FAILURES_AT_ONCE))
+      yield readFailures(this.scripts, this.keys.queue(queue), ends);
+  }
+
+  /** The newest runs of a queue that ended in this time, at most `most`: their number, and those that failed. */
+  async newestFailures(
     queue: string,
     window: { from: number; to: number },
     most: number,
   ): Promise<{ looked: number; failed: Failure[] }> {
-    return newestFailures(this.scripts, this.keys.queue(queue), window, most);
+    const ends = await this.journal(queue, window, most, 0);
+    return {
+      looked: ends.length,
+      failed: await readFailures(this.scripts, this.keys.queue(queue), ends),
+    };
   }
 
   /** The ends of the last runs and of the last successes of tasks of one queue, UTC ms; absent: none. */
@@ -300,7 +333,12 @@ function openIds(named: string | null, set: string[]): string[] {
   return named ? [named] : [];
 }
 
-function scored(flat: readonly string[]): { id: string; at: number }[] {
+/** Whether the journal lists one end after the other. */
+function isAfter(one: End, other: End): boolean {
+  return one.at === other.at ? one.id < other.id : one.at < other.at;
+}
+
+function scored(flat: readonly string[]): End[] {
   return Array.from({ length: flat.length / 2 }, (_, i) => ({
     id: flat[2 * i] as string,
     at: Number(flat[2 * i + 1]),
