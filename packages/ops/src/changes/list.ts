@@ -109,28 +109,33 @@ export const listChanges = operation({
       id !== undefined && owner === undefined && queue === undefined ? id : { id: id ?? "", owner, queue };
     const task = id === undefined ? undefined : await scope.nameOf(ref);
     if (task) await store.calendars.refresh();
-    let before = assertEntry(filter.cursor);
     const changes: Change[] = [];
-    for (;;) {
-      const found = await store.changes.page(before, STEP);
-      for (const stored of found) {
-        before = stored.id;
-        if (stored.at < from) return { changes };
-        const change = decodeChange(stored);
-        if (!change || stored.at >= to || (bound !== undefined && change.scope.owner !== bound)) continue;
-        if (by !== undefined && change.by !== by) continue;
-        if (task !== undefined && !matchesTask(change, task)) continue;
-        changes.push({
-          ...change,
-          ...(task && change.scope.set !== undefined && (await ofTask(store, change, task))),
-          undo: change.undo?.length,
-        });
-        if (changes.length === limit) return { changes, cursor: stored.id };
-      }
-      if (found.length < STEP) return { changes };
+    for await (const stored of newestChanges(store, assertEntry(filter.cursor))) {
+      if (stored.at < from) break;
+      const change = decodeChange(stored);
+      if (!change || stored.at >= to || (bound !== undefined && change.scope.owner !== bound)) continue;
+      if (by !== undefined && change.by !== by) continue;
+      if (task !== undefined && !matchesTask(change, task)) continue;
+      changes.push({
+        ...change,
+        ...(task && change.scope.set !== undefined && (await ofTask(store, change, task))),
+        undo: change.undo?.length,
+      });
+      if (changes.length === limit) return { changes, cursor: stored.id };
     }
+    return { changes };
   },
 });
+
+/** The entries of the log, newest first. @param before id of an entry: only older ones */
+export async function* newestChanges(store: Store, before?: string): AsyncGenerator<StoredChange> {
+  for (let last = before; ; ) {
+    const page = await store.changes.page(last, STEP);
+    yield* page;
+    if (page.length < STEP) return;
+    last = page.at(-1)?.id;
+  }
+}
 
 /** A change of many tasks concerns those that it names, if it names all; else each that it may contain. */
 export function matchesTask({ scope, count, sample = [], undo }: Entry, task: ResolvedRef): boolean {
@@ -143,7 +148,7 @@ export function matchesTask({ scope, count, sample = [], undo }: Entry, task: Re
   return undo ? undo.map(nameOfKey).some(matches) : matches(scope);
 }
 
-/** What an apply did to one task, as far as its revisions tell. */
+/** The change of one task by an apply, as far as its revisions have it. */
 async function ofTask(
   store: Store,
   change: Entry,

@@ -9,7 +9,7 @@ const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE = 60_000;
 
-/** What the handler throws, by the end of the task's id; undefined: it succeeds. */
+/** Message of the handler's error, by the task's id; undefined: it succeeds. */
 let fault: (id: string) => string | undefined;
 const send = defineTask("send", {
   queue: QUEUE,
@@ -111,6 +111,27 @@ describe("failures", () => {
     await kit.advance("1m");
     const [one] = (await ops().runs.failures()).groups;
     expect(one?.change).toMatchObject({ kind: "put", by: "ann", at: changedAt });
+  });
+
+  it("blame an apply for the tasks that it changed, not for the others of its set", async () => {
+    fault = () => undefined;
+    const apply = (version: string, every: string) => {
+      const one = (id: string, its: string) => ({
+        ...{ owner: "acme", id, type: "send", queue: QUEUE, payload: {} },
+        schedule: { every: its },
+      });
+      return ops().sets.apply({ set: "bells", version, tasks: [one("a", "1m"), one("bb", every)] });
+    };
+    await apply("1", "2m");
+    await kit.advance("10m");
+    await apply("2", "3m");
+    fault = (id) => (id === "a" ? "no paper" : "no ink");
+    await kit.advance("6m");
+    const { groups } = await ops().runs.failures();
+    expect(groups.map(({ cause, change }) => [cause?.error, change?.kind, change?.text])).toEqual([
+      ["Error: no paper", "apply", "bells 1"],
+      ["Error: no ink", "apply", "bells 2"],
+    ]);
   });
 
   it("are only those of its owner for a caller that is bound to one", async () => {

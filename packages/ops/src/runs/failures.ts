@@ -158,7 +158,7 @@ class Failures {
     return cause;
   }
 
-  /** What became of the tasks since. */
+  /** Reads the ends of the last runs of all these tasks. */
   async readEnds(): Promise<void> {
     const queues = grouped([...this.#tasks.values()], ({ name }) => name.queue);
     await Promise.all(
