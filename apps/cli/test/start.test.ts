@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 /** Entry points without Redis, BullMQ and zod. */
 const LIGHT = ["@carillon/sdk/conditions", "@carillon/ops/words"];
 
-/** In the bundle its values stand in its place. */
+/** A module whose place in the bundle its values take. */
 const INPUTS = new URL("../src/inputs.ts", import.meta.url);
 
 /** Packages of ours that a module imports when it is loaded, by itself or through modules of its own. */

@@ -1,7 +1,7 @@
 import { fingerprint } from "./fingerprint.js";
 import type { Outcome } from "./run.js";
 
-/** What failures with one cause have in common. */
+/** The common part of failures with one cause. */
 export interface Cause {
   /** Eight hexadecimal digits: the same for the same outcome, error and frame, in every version. */
   readonly id: string;

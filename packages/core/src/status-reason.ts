@@ -122,7 +122,7 @@ export function reasonShapes<const More extends z.ZodRawShape>(more: More) {
     of("NO_WORKER", { worker: text, queue: text, type: text }),
     of("JOBS_NOT_TAKEN", waitingFields),
     of("ALERTS_UNDELIVERED", { gap: gapShape.optional() }),
-    // Of the newest runs of these queues most failed.
+    // Most of the newest runs of these queues failed.
     of("RUNS_FAIL", {
       queues: z.array(text).readonly(),
       failed: count,

@@ -64,7 +64,7 @@ function csvLine(values: readonly (string | number)[]): string {
   return `${values.map((value) => (typeof value === "number" ? value : `"${value.replaceAll('"', '""')}"`)).join(",")}\n`;
 }
 
-/** What it is a group of. */
+/** The cause, owner, queue or task of a group. */
 function subjectOf({ cause, owner, queue, task }: Group): string {
   return cause?.id ?? owner ?? queue ?? `${task?.queue} ${task?.owner}/${task?.id}`;
 }

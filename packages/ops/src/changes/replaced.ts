@@ -21,7 +21,7 @@ export function undoMark(id: string): string {
   return `undo:${id}`;
 }
 
-/** Of an apply: all repetitions have one mark. */
+/** The mark of an apply in revisions; its repetitions have the same. */
 export function setMark(set: string, generation: number): string {
   return `set:${set}:${generation}`;
 }

@@ -353,7 +353,7 @@ function undoLine({ item, adopted, paused }: Step): string {
   return [keyOf(task), ...more].join(" ");
 }
 
-/** Of a pause that a set enforces. */
+/** The note of a pause that a set enforces. */
 export function pauseNote(set: string): string {
   return `set ${set}`;
 }

@@ -96,7 +96,7 @@ export interface Undoes {
   readonly removes: readonly string[];
 }
 
-/** What a set defines, also as an undo makes it of a change. */
+/** The input of an apply, or the one that an undo makes of a change. */
 export type GivenSet = SetInput & { readonly undoes?: Undoes | undefined };
 
 const fires = z.object({

@@ -36,12 +36,12 @@ export class Shards {
   readonly #loop: Around;
   readonly #claimer: Claimer;
   readonly #ownership: Ownership;
-  /** When the queues of other nodes were last checked, and how long that took, in ms. */
+  /** Time of the last check of the queues of other nodes, by queue, and its duration in ms. */
   readonly #checked = new Map<string, number>();
   #checkTook = 0;
   /** Shards in which this node could do nothing, and their times then. */
   readonly #stuck = new Map<string, number>();
-  /** How late this node was with its own shards, in ms, when it last had a visit at them. */
+  /** Lateness of this node at its last visit to its own shards, in ms. */
   #late = 0;
 
   constructor(store: Store, clock: ServerClock, settings: Settings, loop: Around) {

@@ -145,26 +145,13 @@ type Named = Parameters<Store["tasks"]["get"]>[0];
 
 function moreOf(dice: Dice, kind: Character, id: string, serial: number): Operation {
   const name = { queue: QUEUE, owner: OWNER, id };
-  switch (dice.pick(["backfill", "items", "shade"] as const)) {
-    case "shade":
-      return putOf(dice, kind, SHADE);
-    case "items":
-      return {
-        what: "items",
-        id,
-        allows: false,
-        text: `retry the failed items of ${id}`,
-        run: (store) => retryItems(store, name),
-      };
-    case "backfill":
-      return {
-        what: "backfill",
-        id,
-        allows: false,
-        text: `backfill the last minute of ${id}`,
-        run: (store) => backfill(store, name, `backfill-${serial}`),
-      };
-  }
+  const what = dice.pick(["backfill", "items", "shade"] as const);
+  if (what === "shade") return putOf(dice, kind, SHADE);
+  const [text, run] =
+    what === "items"
+      ? [`retry the failed items of ${id}`, (store: Store) => retryItems(store, name)]
+      : [`backfill the last minute of ${id}`, (store: Store) => backfill(store, name, `backfill-${serial}`)];
+  return { what, id, allows: false, text, run };
 }
 
 /** Retries the failed items of the last run that has ended; plants that there are some. */

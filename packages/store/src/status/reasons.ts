@@ -113,7 +113,7 @@ export function redisReason(error: unknown): StatusReasonFacts {
   return { code: code as "REDIS_UNAVAILABLE", text, hint };
 }
 
-/** Only nodes know that there was something. */
+/** The reason of an empty namespace, if live nodes saw that Redis lost its data: only they know that there was something. */
 export async function lostAll(
   { store }: StatusScope,
   alive: readonly NodeInfo[],
