@@ -41,8 +41,10 @@ export async function readFailures(
   const [texts, rows] = await scripts.run(READ_FAILURES, { runs: ends.map(({ id }) => run(id)) });
   const errors = texts.map(errorOf);
   return rows.map((row) => {
-    const [error, at, local] = row.split(" ") as [string, string, string];
-    return { ...(ends[Number(at) - 1] as End), local, error: errors[Number(error) - 1] as FailureError };
+    const [error, i, local] = row.split(" ") as [string, string, string];
+    const { id, at } = ends[Number(i) - 1] as End;
+    // Names each field: V8 makes an object that begins with a spread a slow dictionary.
+    return { id, at, local, error: errors[Number(error) - 1] as FailureError };
   });
 }
 
