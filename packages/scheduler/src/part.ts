@@ -18,3 +18,6 @@ export function isShard(part: Part): boolean {
 export function keyOf(queue: string, part: Part): string {
   return `${queue} ${part}`;
 }
+
+/** Shards of a queue that are due within this many ms after one that is due now are visited, and read, with it. */
+export const TOGETHER = 1_500;

@@ -1,10 +1,12 @@
 import { parseTask, type TaskInput } from "@carillon/core";
+import { shardOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SILENT, sharedRedis } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { TOGETHER } from "../src/part.js";
 import { type Claims, claimsOn, idsOf } from "./claiming.js";
 
 const AT = START + 10_000;
@@ -115,6 +117,86 @@ describe("a claim that is decided ahead of its time", () => {
     await bench.workAll();
     await to(AT);
     expect((await claim()).decided).toMatchObject([{ outcome: "enqueued", nominal: AT }]);
+  });
+
+  describe("a task whose run workers have not begun", () => {
+    const NEXT = START + 2_000;
+    beforeEach(async () => {
+      await put({ schedule: { every: "1s" } });
+      await to(NEXT - 1_000);
+      await claim();
+      await to(NEXT - 400);
+    });
+    const late = () => node.prepare(QUEUE, 400);
+    const end = async () => {
+      const [run = ""] = await bench.store.runs.open(bench.name("t"));
+      const started = await bench.begin("t", run);
+      const fence = started.word === "OK" ? started.fence : 0;
+      await bench.store.runs.settle(bench.name("t"), run, { fence, made: 0, outcome: "succeeded" });
+      await bench.workAll();
+    };
+    const waiting = async () => (await bench.stored("t"))?.pending.map(({ nominal }) => nominal);
+
+    it("waits for its end, without another read", async () => {
+      await late();
+      const count = reads();
+      await to(NEXT);
+      expect(await claim()).toMatchObject({ decided: [], refused: [] });
+      expect(count()).toBe(0);
+      expect(await waiting()).toEqual([NEXT]);
+      await end();
+      expect((await claim()).decided).toMatchObject([{ outcome: "enqueued", nominal: NEXT }]);
+    });
+
+    it("is enqueued if that run ends before its time", async () => {
+      await late();
+      await end();
+      await to(NEXT);
+      const { decided, refused } = await claim();
+      expect(refused).toMatchObject([{ status: "STALE" }]);
+      expect(decided).toMatchObject([{ outcome: "enqueued", nominal: NEXT }]);
+      expect(await waiting()).toEqual([]);
+    });
+
+    it("is read at its time if the run may have begun long before it", async () => {
+      await to(NEXT - 600);
+      await node.prepare(QUEUE, 600);
+      const count = reads();
+      await to(NEXT);
+      await claim();
+      expect(count()).toBe(1);
+      expect(await waiting()).toEqual([NEXT]);
+    });
+  });
+
+  it("is kept when the node is late for another task of the shard", async () => {
+    const [first, second] = idsOf(2) as [string, string];
+    await bench.put({ id: first, schedule: { at: AT } });
+    await prepare();
+    await bench.put({ id: second, schedule: { at: AT - 1_000 } });
+    await to(AT - 500);
+    const count = reads();
+    expect((await claim()).decided).toMatchObject([{ task: `system/${second}` }]);
+    expect(count()).toBe(1);
+    await to(AT);
+    expect((await claim()).decided).toMatchObject([{ task: `system/${first}` }]);
+    expect(count()).toBe(1);
+  });
+
+  it("is read together with those of other shards that are due soon after it", async () => {
+    const ids = Array.from({ length: 20 }, (_, i) => `t${i}`);
+    const shard = (id: string) => shardOf(`system/${id}`);
+    const [first = "", ...others] = ids;
+    const other = others.find((id) => shard(id) !== shard(first)) ?? "";
+    await bench.put({ id: first, schedule: { at: AT } });
+    await bench.put({ id: other, schedule: { at: AT + TOGETHER } });
+    const shards = [shard(first), shard(other)];
+    const count = reads();
+    await node.prepare(QUEUE, AT - START, shards);
+    await to(AT + TOGETHER);
+    await node.prepare(QUEUE, 1, shards);
+    expect(count()).toBe(1);
+    expect((await enqueued()).map(([task]) => task)).toEqual([first, other]);
   });
 
   it("is read again once it is too old", async () => {

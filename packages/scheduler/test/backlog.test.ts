@@ -10,6 +10,7 @@ import { Backlog } from "../src/claim/backlog.js";
 import { Agenda } from "../src/loop/agenda.js";
 import { Round } from "../src/loop/round.js";
 import { Slots } from "../src/loop/slots.js";
+import { TOGETHER } from "../src/part.js";
 
 const QUEUE = "bells";
 const redis = sharedRedis();
@@ -218,11 +219,16 @@ describe("a round of claims", () => {
     return turns.sort();
   };
 
-  it("claims the due shards of a queue together, and other parts alone", () => {
-    expect(at({ 1: 10, 3: 12, 5: 99, r: 5 }, 20)).toEqual([["1", "3"], ["r"]]);
+  it("claims the shards of a queue that are due, or soon after, together, and other parts alone", () => {
+    const soon = 20 + TOGETHER;
+    expect(at({ 1: 10, 3: 12, 4: soon, 5: soon + 1, r: 5, a: 21 }, 20)).toEqual([["1", "3", "4"], ["r"]]);
+  });
+
+  it("claims from no shard before one of its queue is due", () => {
+    expect(at({ 1: 21, 3: 22, r: 5 }, 20)).toEqual([["r"]]);
   });
 
   it("claims each shard alone after a turn of the queue has failed", () => {
-    expect(at({ 1: 10, 3: 12 }, 20, true)).toEqual([["1"], ["3"]]);
+    expect(at({ 1: 10, 3: 12, 5: 21 }, 20, true)).toEqual([["1"], ["3"]]);
   });
 });

@@ -30,8 +30,8 @@ export function idsOf(count: number): string[] {
 export interface Claims {
   readonly clock: ServerClock;
   readonly claimer: Claimer;
-  /** Reads the due tasks of the shard `SHARD` that come due within `ahead` ms. */
-  prepare(queue: string, ahead: number, goOn?: () => boolean): Promise<void>;
+  /** Reads the due tasks of the shard `SHARD`, or of these, that come due within `ahead` ms. */
+  prepare(queue: string, ahead: number, shards?: number[]): Promise<void>;
   /** Claims what is due in that shard, as the loop does. */
   claim(queue: string, goOn?: () => boolean): Promise<ClaimReport & { left: Part[] }>;
 }
@@ -52,16 +52,16 @@ export function claimsOn(
   const decider = new Decider(store, settings);
   const committer = new Committer(store, clock, settings);
   const claimer = new Claimer(store, clock, settings, agenda, decider, committer);
-  const turn = async (queue: string, goOn: () => boolean, ahead: number) => {
+  const turn = async (queue: string, goOn: () => boolean, ahead: number, shards = [SHARD]) => {
     const report = emptyReport();
     agenda.set(queue, await store.claims.next(queue));
-    const left = await claimer.claim(queue, new Set([String(SHARD)]), goOn, report, ahead);
+    const left = await claimer.claim(queue, new Set(shards.map(String)), goOn, report, ahead);
     return { ...report, left };
   };
   return {
     clock,
     claimer,
-    prepare: async (queue, ahead, goOn = () => true) => void (await turn(queue, goOn, ahead)),
+    prepare: async (queue, ahead, shards) => void (await turn(queue, () => true, ahead, shards)),
     claim: (queue, goOn = () => true) => turn(queue, goOn, 0),
   };
 }

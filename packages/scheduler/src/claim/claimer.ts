@@ -1,9 +1,9 @@
 import { shardOf } from "@carillon/core/internal";
-import type { ClaimStatus, DueBatch, DueRange, Store, WhichDue } from "@carillon/store";
+import type { ClaimItem, ClaimStatus, DueBatch, DueRange, Store, WhichDue } from "@carillon/store";
 import type { Agenda } from "../loop/agenda.js";
 import type { ServerClock } from "../loop/server-clock.js";
 import type { Settings } from "../options.js";
-import type { Part } from "../part.js";
+import { type Part, TOGETHER } from "../part.js";
 import type { ClaimReport, Committer } from "./committer.js";
 import type { Decided, Decider } from "./decider.js";
 import { Plan, type Planned, type Ready, unread } from "./plan.js";
@@ -221,7 +221,8 @@ export class Claimer {
     if (wanted.length > 0) return this.#readNamed(visit, wanted, by);
     const { unknown, late } = this.#unknown(visit, now, room);
     // A backlog is dealt out first; what comes due later is read after it.
-    if (unknown.length > 0) return this.#readDue(visit, unknown, late ? undefined : by);
+    if (unknown.length > 0)
+      return this.#readDue(visit, unknown, late ? undefined : by, late || !room ? 0 : TOGETHER);
     plan.deal(now, parts, this.#readAtMost, hasRoom);
     wanted = plan.toRead(now, parts, this.#readAtMost, room);
     return wanted.length > 0 ? this.#readNamed(visit, wanted, by) : undefined;
@@ -236,13 +237,22 @@ export class Claimer {
     visit.plan.fill(wanted, planned);
   }
 
-  /** Reads all that is due in these shards, or begins a backlog of it. */
-  async #readDue(visit: Visit, shards: readonly Part[], by: number | undefined): Promise<void> {
+  /**
+   * Reads all that is due in these shards, or begins a backlog of it.
+   * @param beyond ms after `by` up to which tasks are read too, if these are few
+   */
+  async #readDue(
+    visit: Visit,
+    shards: readonly Part[],
+    by: number | undefined,
+    beyond: number,
+  ): Promise<void> {
     const { plan, reading } = visit;
     for (const one of shards) reading.add(one);
     const limit = shards.length > 1 ? this.#readAtMost : this.#committer.size.current;
-    const { now, more, planned } = await this.#read(visit, shards, limit, { by, whole: true });
-    for (const one of shards) this.#begins(visit, one);
+    const until = by === undefined ? undefined : by + beyond;
+    const { now, more, planned } = await this.#read(visit, shards, limit, { by: until, whole: true });
+    this.#replace(visit, shards, more ? undefined : { by: Math.max(now, until ?? 0), planned });
     plan.add(planned);
     if (!more) return;
     plan.backlog.begin(shards.map((one) => ({ shard: Number(one), by: Math.max(now, by ?? 0) })));
@@ -260,25 +270,35 @@ export class Claimer {
     if (unread.length === 0) await this.#readMore(visit, this.#clock.now());
   }
 
-  /** A read of the shard replaces what is planned for it. */
-  #begins({ queue, read, plan }: Visit, part: Part): void {
-    read.set(part, this.#agenda.head(queue, part));
-    plan.drop(({ shard }) => shard === part);
+  /** A read of shards replaces what is planned for them: all of it, or what is due by this time, or is known to be. */
+  #replace(
+    { queue, read, plan }: Visit,
+    shards: readonly Part[],
+    found?: { by: number; planned: readonly Planned[] },
+  ): void {
+    for (const one of shards) read.set(one, this.#agenda.head(queue, one));
+    const names = new Set(found?.planned.map(({ local }) => local));
+    plan.drop(
+      ({ shard, at, local }) => shards.includes(shard) && (!found || at <= found.by || names.has(local)),
+    );
   }
 
-  /** The shards in which a task comes due that is not in the plan: those that are due now, if there are any. */
+  /** The shards in which a task comes due that is not in the plan: those that are due now, if there are any, or else those that are due soon. */
   #unknown(visit: Visit, now: number, room: boolean): { unknown: Part[]; late: boolean } {
     const { queue, plan, parts, ahead, read, anyway, sent } = visit;
-    const unknown = [...parts].filter((part) => {
-      const head = this.#agenda.head(queue, part);
-      const first = plan.first(part, room);
-      if (anyway.has(part) && !read.has(part) && !first) return true;
-      // The answer to a commit under way will tell more.
-      if (sent.has(part) || read.get(part) === head || head > now + (room ? ahead : 0)) return false;
-      return !first || first.at > head;
-    });
-    const late = unknown.filter((part) => this.#agenda.head(queue, part) <= now);
-    return late.length > 0 ? { unknown: late, late: true } : { unknown, late: false };
+    const by = (end: number) =>
+      [...parts].filter((part) => {
+        const head = this.#agenda.head(queue, part);
+        const first = plan.first(part, room);
+        if (anyway.has(part) && !read.has(part) && !first) return true;
+        // The answer to a commit under way will tell more.
+        if (sent.has(part) || read.get(part) === head || head > end) return false;
+        return !first || first.at > head;
+      });
+    const late = by(now);
+    if (late.length > 0 || !room) return { unknown: late, late: true };
+    const end = now + ahead;
+    return { unknown: by(end).length > 0 ? by(end + TOGETHER) : [], late: false };
   }
 
   async #read(
@@ -303,8 +323,7 @@ export class Claimer {
     const { decision, entry } = item;
     const shard = String(shardOf(entry.local));
     // Other decisions depend on the state of runs at that time.
-    const certain = decision.enqueue !== undefined && decision.skipped.length === 0;
-    if (at > now && !certain) return unread(shard, entry.local, at, false);
+    if (at > now && !isCertain(item, at, now)) return unread(shard, entry.local, at, false);
     const { next } = decision;
     let until = at + Math.min(HOLDS_FOR, this.#settings.grace);
     // Under `one` a late time is taken as it is, whatever is due after it.
@@ -321,6 +340,19 @@ export class Claimer {
     const { local, since = at } = entry;
     return { shard, local, at: since, from, item: packed, until, size, soon: false, refusals: 0 };
   }
+}
+
+/**
+ * Whether a decision as of `at` is the same whatever happens to runs from `now` on, or its commit is `STALE`: one that enqueues, or that
+ * waits for a run that workers were so slow to begin that an end of it is all that could matter.
+ */
+function isCertain({ decision, entry }: ClaimItem, at: number, now: number): boolean {
+  const { enqueue, skipped, pending, cancel, frozen } = decision;
+  if (skipped.length > 0) return false;
+  if (enqueue) return true;
+  const { running, task } = entry;
+  if (cancel || frozen || !running?.open || running.begun !== undefined) return false;
+  return pending.length > task.pending.length && at - now < (at - running.nominal) / 2;
 }
 
 /** Whether the next read finds the refused task changed, or no longer among those that are due. */

@@ -1,4 +1,4 @@
-import type { Appointment, Part } from "../part.js";
+import { type Appointment, isShard, type Part, TOGETHER } from "../part.js";
 
 /** Largest step back of the estimated server clock, in ms, that is put down to the estimate rather than the clock. */
 const CLOCK_WOBBLE = 1_000;
@@ -108,11 +108,14 @@ export class Agenda {
     this.changed(queue);
   }
 
-  /** Parts that are due at `now`, earliest first. */
+  /** Parts that are due at `now`, earliest first, and shards that are due soon after one of their queue. */
   due(now: number): Appointment[] {
     const queues = [...this.#queues.keys()].filter((queue) => this.#first(queue, now) <= now);
-    const parts = queues.flatMap((queue) => this.#appointments(queue, now));
-    return parts.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
+    const parts = queues.flatMap((queue) => {
+      const due = this.#appointments(queue, now).filter(({ at, part }) => at <= now + reach(part));
+      return due.some(({ at, part }) => at <= now && isShard(part)) ? due : due.filter(({ at }) => at <= now);
+    });
+    return parts.sort((a, b) => a.at - b.at);
   }
 
   /** Earliest time among the parts for which `counts` is true. */
@@ -156,6 +159,9 @@ export class Agenda {
     return this.partsOf(queue).map((part) => ({ queue, part, at: this.at({ queue, part }, now) }));
   }
 }
+
+/** Time in ms before its own at which a part may be visited together with others. */
+export const reach = (part: Part): number => (isShard(part) ? TOGETHER : 0);
 
 function inner<T>(map: Map<string, Map<Part, T>>, queue: string): Map<Part, T> {
   let parts = map.get(queue);

@@ -1,5 +1,5 @@
 import { type Appointment, isShard, keyOf } from "../part.js";
-import type { Agenda } from "./agenda.js";
+import { type Agenda, reach } from "./agenda.js";
 import type { Slots } from "./slots.js";
 
 /** Time in ms for which a queue is worked shard by shard after a visit failed, to find the shard at fault. */
@@ -27,8 +27,10 @@ export class Round {
       const visit = this.#left.shift() ?? this.#begin(now);
       if (!visit) return undefined;
       // Since the round began, another node may have done the work, or the queue may hang.
-      const parts = visit.filter((one) => this.#slots.free(one) && this.#agenda.at(one, now) <= now);
-      if (parts.length > 0) return parts;
+      const parts = visit.filter(
+        (one) => this.#slots.free(one) && this.#agenda.at(one, now) <= now + reach(one.part),
+      );
+      if (parts.some((one) => this.#agenda.at(one, now) <= now)) return parts;
     }
   }
 
