@@ -115,7 +115,7 @@ export const CONTROLS: readonly Control[] = [
     faults: ["lost", "freezes", "thaw"],
     breaks: /enqueued twice|went back|skipped/,
     habits: { steps: 600 },
-    from: 863,
+    from: 897,
   },
 ];
 
