@@ -88,6 +88,7 @@ const OWNED = [
     "/move",
     "/trigger",
     "/runs",
+    "/items",
     "/revisions",
     "/restore",
     "/skips",

@@ -121,6 +121,7 @@ const inPortal: typeof docspell = [
   ["E20", "an administrator is one person: default alerts of all tasks are collected by address"],
   ["E21", "an interval or a time limit in seconds, as there, is stored with a warning of both readings"],
   ["E22", "a deploy that changed the wrong schedules is seen task by task, and taken back as a whole"],
+  ["E23", "support finds an item of any run by its data: in which run it was, when, and how it ended"],
 ];
 
 const of =

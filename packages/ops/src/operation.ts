@@ -16,6 +16,8 @@ export interface Call {
   readonly owner: string | undefined;
   /** The author of the change; "" unknown. */
   readonly by: string;
+  /** Hides values of the answer's JSON from the caller; what it searches must not find them either. Undefined: it sees all. */
+  readonly replacer?: ((key: string, value: unknown) => unknown) | undefined;
   /** Adds an entry to the change log, after the change. Its kind is the operation's `logs`. */
   log(object: ChangeScope, facts?: ChangeFacts): void;
   /** Adds the entry of a change that can be undone. Called before the change, so that one that dies midway can be undone too. Returns its id. */

@@ -42,7 +42,7 @@ import { cancelMany } from "./runs/cancel-many.js";
 import { compareRun } from "./runs/compare.js";
 import { failures } from "./runs/failures.js";
 import { getRun } from "./runs/get.js";
-import { listItems } from "./runs/items.js";
+import { findItems, listItems } from "./runs/items.js";
 import { journal } from "./runs/journal.js";
 import { listRuns } from "./runs/list.js";
 import { replayRun } from "./runs/replay.js";
@@ -132,6 +132,7 @@ export const OPERATIONS = {
     get: getRun,
     compare: compareRun,
     items: listItems,
+    findItems,
     retryItems,
     replay: replayRun,
     replayMany: replayRuns,

@@ -80,6 +80,7 @@ export async function perform(
   operation: Operation,
   input: unknown,
   options: AuthorOptions = {},
+  replacer?: Call["replacer"],
 ): Promise<unknown> {
   const scope = scopeOf(client);
   assertOptions(options, ["by"]);
@@ -92,6 +93,6 @@ export async function perform(
   };
   const log: Call["log"] = (object, facts) => scope.log(kind(), object, by, facts);
   const record: Call["record"] = async (object, facts) => scope.record(kind(), object, by, facts);
-  const call = { client, store, scope, owner, by, log, record };
+  const call = { client, store, scope, owner, by, replacer, log, record };
   return operation.run(call, parseInput(operation.input, input));
 }

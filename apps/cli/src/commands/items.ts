@@ -1,3 +1,4 @@
+import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
 import type { Register } from "../command.js";
@@ -8,6 +9,11 @@ export const registerItems: Register = (program, out) => {
   program
     .verb("items", "the items of a fan-out run, by index")
     .calls("runs.items", rows(out, "items", COLUMNS, "No items."), {
+      flags: { limit: "-l, --limit <n>" },
+    });
+  program
+    .verb("find-items", "items of all runs of a task, by their data")
+    .calls("runs.findItems", rows(out, "items", FOUND, "No such items."), {
       flags: { limit: "-l, --limit <n>" },
     });
   program
@@ -40,4 +46,10 @@ const COLUMNS: readonly Column<RunItem>[] = [
   { title: "WORKER", value: "worker", rank: 4 },
   { title: "DATA", value: ({ data }) => cut(JSON.stringify(data), 40), rank: 2, least: 10 },
   { title: "ERROR", value: ({ error = "" }) => cut(error.split("\n")[0] ?? "", 60), rank: 1, least: 12 },
+];
+
+const FOUND: readonly Column<AnswerTo<"runs.findItems">["items"][number]>[] = [
+  { title: "RUN", value: "run" },
+  { title: "NOMINAL", value: ({ nominal }, { when }) => when(nominal) },
+  ...COLUMNS.filter(({ rank }) => rank !== 3 && rank !== 4),
 ];

@@ -73,7 +73,7 @@ function endpointOf(one: HttpOperation, { redactor, turn, shared }: Parts): Endp
         });
       const run = async (isWanted: () => boolean) => {
         const full = reads ? given : await withHidden(redactor, client, given, input.shape);
-        const work = () => perform(client, operation, full);
+        const work = () => perform(client, operation, full, {}, redactor.replacer);
         return operation.cost === "computes" ? turn(c, work, isWanted) : work();
       };
       const answer = await (reads

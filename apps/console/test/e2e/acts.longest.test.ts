@@ -28,6 +28,28 @@ inABrowser("acts on tasks and runs", () => {
     await page.locator("main h1 + .badge", { hasText: "cancelled" }).waitFor();
   });
 
+  test("the items of a fan-out are squares and rows, and are found by their data in all runs", async () => {
+    await put("invoices", { type: "invoices" });
+    for (const _ of [1, 2]) {
+      await world.client.trigger("invoices");
+      await settled("invoices");
+      await eventually(async () =>
+        expect((await world.client.runs.list("invoices")).every(({ state }) => state === "final")).toBe(true),
+      );
+    }
+    const [run] = await world.client.runs.list("invoices");
+    const { page, go } = await world.as("operator");
+    await go(`/runs/${run?.id}`);
+    const rows = page.locator("details.item");
+    await eventually(async () => expect(await rows.count()).toBe(40));
+    expect(await rows.first().textContent()).toContain('{"customer":"cust-7"}');
+    await page.locator('.squares [title*="cust-23"]').click();
+    expect(await page.locator("details.item[open]").textContent()).toContain("cust-23");
+    await page.getByRole("searchbox", { name: "Find items of all runs" }).fill("CUST-7");
+    await eventually(async () => expect(await rows.count()).toBe(2));
+    expect(await rows.allTextContents()).toEqual([1, 2].map(() => expect.stringContaining("no address")));
+  });
+
   test("a task is paused with a note; many are resumed with their missed occurrences", async () => {
     const { page, go } = await world.as("operator");
     await go("/tasks/q/system/fine");

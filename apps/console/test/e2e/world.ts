@@ -24,6 +24,14 @@ const TYPES: readonly AnyTaskType[] = [
       throw new Error("<b>the disk</b> is full");
     },
   }),
+  defineTask("invoices", {
+    queue: "q",
+    payload,
+    generate: () => Array.from({ length: 40 }, (_, n) => ({ customer: `cust-${n}` })),
+    process: ({ customer }: { customer: string }) => {
+      if (customer === "cust-7") throw new Error("no address");
+    },
+  }),
   defineTask("slow", {
     queue: "q",
     payload,

@@ -1,9 +1,13 @@
-import { ITEM_STATES, type ItemState, type RunItem } from "@carillon/core";
+import { ITEM_STATES, type ItemState, type Run, type RunItem } from "@carillon/core";
 import { invalid, quote } from "@carillon/core/internal";
 import { findRun, wholeNumber } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
-import { as, count, nextPage, page, runId, someOf, time } from "../shapes.js";
+import { as, count, given, nextPage, page, refOf, runId, someOf, taskRef, time } from "../shapes.js";
+
+/** Items that one search looks at, and runs: of a task, the newest. */
+const [LOOKS, RUNS] = [10_000, 1_000];
+const LONGEST_TEXT = 200;
 
 const text = z.string();
 const json = z.unknown();
@@ -48,9 +52,7 @@ export const listItems = operation({
     const from = firstOf(after);
     const asked: readonly ItemState[] = [status].flat();
     const run = await findRun(scope, id);
-    // An unfinished item of a run that has ended is stored with its last status.
-    const shown = (status: ItemState) =>
-      run.state === "final" && status === "waiting" ? "cancelled" : status;
+    const shown = shownIn(run);
     const { items, next } = await store.items.page(
       run.task.queue,
       id,
@@ -61,6 +63,71 @@ export const listItems = operation({
     return { items: items.map((item) => ({ ...item, status: shown(item.status) })), cursor };
   },
 });
+
+/** An item, its run, and the nominal time of that. */
+type FoundItem = RunItem & Pick<Run, "nominal"> & { readonly run: string };
+
+/** The question of support: was this customer's item done, when, and in which run? */
+export const findItems = operation({
+  http: "GET /tasks/:queue/:owner/:id/items",
+  role: "viewer",
+  reach: "owner",
+  summary: `Finds items by their data, in all runs of a task that are kept (the newest ${RUNS.toLocaleString("en")}), newest first. One call looks at ${LOOKS.toLocaleString("en")} items at most: a page may be short, and even empty, and have a cursor.`,
+  input: z.strictObject({
+    ...taskRef,
+    text: given.describe(
+      `Stands in the JSON of an item's data, in capitals or not; 1 to ${LONGEST_TEXT} characters.`,
+    ),
+    ...page,
+  }),
+  output: z.object({
+    items: z.array(as<FoundItem>(item.extend({ run: z.string(), nominal: time }))),
+    cursor: nextPage,
+  }),
+  async run({ scope, store, replacer }, { text, limit: most = 100, cursor, ...ref }) {
+    const limit = wholeNumber(most, "limit", 1, 1_000);
+    if (text === "" || text.length > LONGEST_TEXT)
+      throw invalid("text", `it has ${text.length} characters.`, `Give 1 to ${LONGEST_TEXT}.`);
+    const start = cursor === undefined ? undefined : placeOf(cursor);
+    const all = await store.runs.list(await scope.locate(refOf(ref)), RUNS);
+    const runs = all.sort(newestFirst).filter((run) => !start || newestFirst(run, start) >= 0);
+    const items: FoundItem[] = [];
+    let looks = LOOKS;
+    for (const run of runs) {
+      if (looks <= 0 || items.length === limit) return { items, cursor: `${run.enqueued} 0 ${run.id}` };
+      const from = run.id === start?.id ? start.index : 0;
+      const which = { from, text, most: looks, limit: limit - items.length };
+      const found = await store.items.page(run.task.queue, run.id, () => true, which);
+      const shown = shownIn(run);
+      const { id, nominal } = run;
+      for (const item of found.items) {
+        const seen = JSON.stringify({ data: item.data }, replacer).toLowerCase();
+        if (seen.includes(text.toLowerCase()))
+          items.push({ ...item, status: shown(item.status), run: id, nominal });
+      }
+      if (found.next !== undefined) return { items, cursor: `${run.enqueued} ${found.next} ${run.id}` };
+      looks -= Math.max(1, found.seen);
+    }
+    return { items, cursor: undefined };
+  },
+});
+
+type Place = Pick<Run, "enqueued" | "id">;
+const newestFirst = (a: Place, b: Place) =>
+  b.enqueued - a.enqueued || (a.id < b.id ? -1 : Number(a.id > b.id));
+
+/** The place of a search's cursor. @throws `INVALID_OPTION` */
+function placeOf(cursor: string): Place & { index: number } {
+  const [, enqueued, index, id] = /^(\d{1,16}) (\d{1,5}) (\S+)$/.exec(cursor) ?? [];
+  if (id === undefined)
+    throw invalid("cursor", `got ${quote(cursor)}.`, "Give the cursor of the previous page.");
+  return { enqueued: Number(enqueued), index: Number(index), id };
+}
+
+/** An unfinished item of a run that has ended is stored with its last status. */
+function shownIn({ state }: Run): (status: ItemState) => ItemState {
+  return (status) => (state === "final" && status === "waiting" ? "cancelled" : status);
+}
 
 /** @throws `INVALID_OPTION` */
 function firstOf(cursor = "0"): number {

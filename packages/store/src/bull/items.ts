@@ -216,28 +216,46 @@ export class ItemRepository extends Repository {
   /**
    * Items of a run by index, starting at one.
    * @param wants whether to include an item with this stored status
-   * @returns also the index of the next page; undefined: this was the last
+   * @param text only items whose data have it in their JSON, in any case
+   * @param most items that are looked at. Default: all
+   * @returns also the index of the next page, undefined if this was the last, and how many items were looked at
    */
   async page(
     queue: string,
     run: string,
     wants: (status: ItemState) => boolean,
-    { from, limit }: { readonly from: number; readonly limit: number },
-  ): Promise<{ items: RunItem[]; next: number | undefined }> {
+    {
+      from,
+      limit,
+      text,
+      most: looks = Number.POSITIVE_INFINITY,
+    }: {
+      readonly from: number;
+      readonly limit: number;
+      readonly text?: string | undefined;
+      readonly most?: number;
+    },
+  ): Promise<{ items: RunItem[]; next: number | undefined; seen: number }> {
     const key = this.keys.queue(queue).items(run);
     const ask = (fields: string[]) => this.link.ask((client) => client.hmget(key, ...fields));
     const [n, most] = await ask(["n", "most"]);
     const count = Number(n ?? 0);
+    const end = Math.min(count, from + looks);
     const found: [index: number, record: string][] = [];
     let at = from;
-    while (at < count && found.length < limit) {
-      const indexes = Array.from({ length: Math.min(STEP, count - at) }, (_, i) => at + i);
-      const records = await ask(indexes.map(String));
-      for (const index of indexes) {
+    while (at < end && found.length < limit) {
+      const indexes = Array.from({ length: Math.min(STEP, end - at) }, (_, i) => at + i);
+      const [records, data] = await Promise.all([
+        ask(indexes.map(String)),
+        text === undefined ? undefined : ask(indexes.map((index) => `d${index}`)),
+      ]);
+      for (const [i, index] of indexes.entries()) {
         if (found.length === limit) break;
         at = index + 1;
-        const record = records[index - indexes[0]!];
-        if (record && wants(record.slice(0, record.indexOf(" ")) as ItemState)) found.push([index, record]);
+        const record = records[i];
+        const has = text === undefined || data?.[i]?.toLowerCase().includes(text.toLowerCase());
+        if (has && record && wants(record.slice(0, record.indexOf(" ")) as ItemState))
+          found.push([index, record]);
       }
     }
     const more = found.length === 0 ? [] : await ask(found.flatMap(([index]) => [`d${index}`, `o${index}`]));
@@ -246,7 +264,7 @@ export class ItemRepository extends Repository {
       const [data, output] = more.slice(2 * i);
       return data ? decode(index, record, data, output, Number(most)) : [];
     });
-    return { items, next: at < count ? at : undefined };
+    return { items, next: at < count ? at : undefined, seen: at - from };
   }
 }
 

@@ -1,16 +1,21 @@
 import { duration } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import type { ItemState, RunItem } from "@carillon/sdk/internal";
-import { useLocation } from "wouter";
-import { call, firstLine, runPath } from "../lib/api.js";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { call, firstLine, refOf, runPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, usePages } from "../lib/query.js";
+import { useAct, useLater, usePages } from "../lib/query.js";
 import { Button } from "../parts/button.js";
-import { ErrorText, More, Panel } from "../parts/page.js";
+import { ErrorText, More, Panel, Rows } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
+import { Time } from "../parts/time.js";
 import { words } from "../words.js";
 
 const w = words.run;
+/** Items read at once: as many squares fit in some lines. */
+const AT_ONCE = 500;
+const rowId = (index: number) => `item-${index}`;
 const TONES: Record<ItemState, Tone> = {
   waiting: "none",
   active: "run",
@@ -21,11 +26,14 @@ const TONES: Record<ItemState, Tone> = {
 const OTHERS = (Object.keys(TONES) as ItemState[]).filter((state) => state !== "failed");
 
 function useItems(run: RunDetails, status: ItemState | ItemState[]) {
-  const pages = usePages("runs.items", { id: run.id, status });
+  const pages = usePages("runs.items", { id: run.id, status, limit: AT_ONCE });
   return { pages, items: pages.data?.pages.flatMap(({ items }) => items) ?? [] };
 }
 
-/** The items of a fan-out, failed ones first, with a retry of these. Empty for other runs. */
+/**
+ * The items of a fan-out, failed ones first, as squares and as rows, with a retry of the failed; or those of all runs of its task whose data
+ * have a text. Empty for other runs.
+ */
 export function Items({ run }: { run: RunDetails }) {
   const { act } = useMe();
   const [, navigate] = useLocation();
@@ -34,6 +42,7 @@ export function Items({ run }: { run: RunDetails }) {
   const retry = useAct(() => call("runs.retryItems", { id: run.id }), {
     onDone: ({ run }) => navigate(runPath(run)),
   });
+  const [text, setText] = useState("");
   const isLast = !failed.pages.hasNextPage;
   const items = [...failed.items, ...(isLast ? others.items : [])];
   if (items.length === 0) return null;
@@ -51,28 +60,86 @@ export function Items({ run }: { run: RunDetails }) {
               Do the failed ones again
             </Button>
           ) : null}
+          <input
+            className="input"
+            type="search"
+            aria-label="Find items of all runs"
+            placeholder="Find in all runs"
+            value={text}
+            maxLength={200}
+            onChange={(event) => setText(event.target.value)}
+          />
         </>
       }
     >
-      <ul className="rows">
-        {items.map((item) => (
-          <li key={item.index}>
-            <Item item={item} />
-          </li>
-        ))}
-      </ul>
-      <More of={isLast ? others.pages : failed.pages}>More items</More>
+      {text === "" ? (
+        <>
+          <div className="squares" aria-hidden="true">
+            {items.map(({ index, status, data }) => (
+              <button
+                key={index}
+                type="button"
+                tabIndex={-1}
+                data-tone={TONES[status]}
+                title={`#${index} ${w.itemStates[status]} ${JSON.stringify(data)}`}
+                onClick={() => show(index)}
+              />
+            ))}
+          </div>
+          <ul className="rows">
+            {items.map((item) => (
+              <li key={item.index}>
+                <Item item={item} />
+              </li>
+            ))}
+          </ul>
+          <More of={isLast ? others.pages : failed.pages}>More items</More>
+        </>
+      ) : (
+        <Found run={run} text={text} />
+      )}
     </Panel>
   );
 }
 
+function show(index: number): void {
+  const row = document.getElementById(rowId(index));
+  if (row instanceof HTMLDetailsElement) row.open = true;
+  row?.scrollIntoView({ block: "center" });
+}
+
+/** Items of all runs of the task. */
+function Found({ run, text }: { run: RunDetails; text: string }) {
+  const pages = usePages("runs.findItems", { ...refOf(run.task), text: useLater(text) });
+  const items = pages.data?.pages.flatMap((page) => page.items) ?? [];
+  return (
+    <>
+      <Rows of={items} none={pages.isPending ? undefined : noneIn(pages.hasNextPage)}>
+        {(item) => (
+          <li key={`${item.run} ${item.index}`}>
+            <Link href={runPath(item.run)} data-row>
+              <Time at={item.nominal} />
+            </Link>
+            <Item item={item} />
+          </li>
+        )}
+      </Rows>
+      <More of={pages}>Older items</More>
+    </>
+  );
+}
+
+const noneIn = (more: boolean) =>
+  more ? "None in the newest runs." : "No item of a run that is kept has this in its data.";
+
 /** One line; opened, it shows all that the record holds. */
 function Item({ item }: { item: RunItem }) {
-  const { index, status, attempts, maxAttempts, started, finished, error, output, worker, pid } = item;
+  const { index, status, data, attempts, maxAttempts, started, finished, error, output, worker, pid } = item;
   return (
-    <details className="wide item">
+    <details className="wide item" id={rowId(index)}>
       <summary>
         <span className="soft">#{index}</span> <Badge tone={TONES[status]}>{w.itemStates[status]}</Badge>{" "}
+        <code className="small data">{JSON.stringify(data)}</code>
         {error === undefined ? null : <span className="small any">{firstLine(error)}</span>}
         {started === undefined || finished === undefined ? null : (
           <span className="end soft nowrap">{duration(finished - started)}</span>
