@@ -54,24 +54,26 @@ export function Items({ run }: { run: RunDetails }) {
         <>
           {counts.total === undefined ? null : (
             <span className="soft small">{`${(counts.failed ?? 0).toLocaleString("en")} of ${counts.total.toLocaleString("en")} failed`}</span>
-          )}
+          )}{" "}
           {act && run.state === "final" && (failed.items.length > 0 || counts.left) ? (
             <Button disabled={retry.isPending} onClick={() => retry.mutate(undefined)}>
               Do the failed ones again
             </Button>
           ) : null}
-          <input
-            className="input"
-            type="search"
-            aria-label="Find items of all runs"
-            placeholder="Find in all runs"
-            value={text}
-            maxLength={200}
-            onChange={(event) => setText(event.target.value)}
-          />
         </>
       }
     >
+      <div className="body">
+        <input
+          className="input"
+          type="search"
+          aria-label="Find items of all runs"
+          placeholder="Find in all runs"
+          value={text}
+          maxLength={200}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </div>
       {text === "" ? (
         <>
           <div className="squares" aria-hidden="true">
