@@ -69,7 +69,7 @@ export interface Prepared extends Owned {
 
 /** @throws as `putMany`; `INVALID_OPTION`, `INVALID_NAME` */
 export async function prepare(call: Call, input: GivenSet): Promise<Prepared> {
-  const { store, scope } = call;
+  const { store } = call;
   const name = assertName(input.set, "set");
   for (const field of ["version", "commit"] as const) shortText(input[field], field);
   const grace = durationOption(input.prune as Duration | undefined, "prune", 0, MAX_DURATION);
@@ -77,8 +77,7 @@ export async function prepare(call: Call, input: GivenSet): Promise<Prepared> {
   const schedules = withCalendars(store, calendars);
   // Read first: an apply that begins after this is found.
   const record = await store.sets.get(name);
-  const writer = new TaskWriter(scope, undefined, Number.MAX_SAFE_INTEGER);
-  const checked = await writer.checkAll(plain(input.tasks), schedules);
+  const checked = await checkTasks(call, input.tasks, input.undoes?.keeps, schedules);
   const wanted = new Map<string, Wanted>();
   const placeholders = redactorOf({});
   for (const [i, task] of checked.entries()) {
@@ -91,6 +90,21 @@ export async function prepare(call: Call, input: GivenSet): Promise<Prepared> {
     ...(await owned(store, name)),
     ...{ input, record, wanted, calendars, outcomes, schedules, now, grace },
   };
+}
+
+/**
+ * Checks tasks as an apply does, before it writes any.
+ * @param keeps keys of those whose payload is stored already, and is not checked again
+ * @throws as `putMany`
+ */
+export function checkTasks(
+  { scope }: Call,
+  tasks: readonly SetTask[],
+  keeps?: ReadonlySet<string>,
+  schedules?: ScheduleCache,
+): Promise<CheckedTask[]> {
+  const writer = new TaskWriter(scope, undefined, Number.MAX_SAFE_INTEGER);
+  return writer.checkAll(plain(tasks), schedules, (name) => keeps?.has(keyOf(name)) ?? false);
 }
 
 /** Adds to an item what people want to see of its change. */

@@ -94,6 +94,8 @@ export interface Undoes {
   readonly change: string;
   /** Keys of tasks. */
   readonly removes: readonly string[];
+  /** Keys of tasks whose payload stays: the schema of its type may have changed since. */
+  readonly keeps: ReadonlySet<string>;
 }
 
 /** The input of an apply, or the one that an undo makes of a change. */

@@ -1,6 +1,6 @@
 import { CarillonError, type TaskInput } from "@carillon/core";
 import { Client, defineTask } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
+import { type TestKit, testKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { eachKit } from "../../../../test/helpers.js";
@@ -163,6 +163,35 @@ describe("the undo of an apply", () => {
     });
     // It was not the last apply.
     expect((await record())?.version).toBe("3");
+  });
+
+  it("names the task and the field of a former definition that does not fit any more, and undoes the others", async () => {
+    await kit.close();
+    await using other = await testKit({ redis: kit.redis, start: START, worker: false });
+    kit = other;
+    const to = (value: unknown) => ({ payload: { to: value } });
+    await apply("1", [task("old", 8, to("ann")), task("same", 8, to("bob")), task("fits", 8, to(["eve"]))]);
+    await apply("2", [task("old", 9, to(["ann"])), task("same", 9, to("bob")), task("fits", 9, to([]))]);
+    const { id } = await newest();
+    const payload = z.object({ to: z.array(z.string()) });
+    await kit.work({ types: [defineTask("ring", { queue: "jobs", payload, handler: () => {} })] });
+    const { changes } = operatorOf(new Client({ store: kit.store }));
+    for (const dryRun of [true, false]) {
+      const undone = await changes.undo({ id, dryRun });
+      expect(undone).toMatchObject({ count: 2, refused: { count: 1 } });
+      expect(undone.refused.sample).toEqual([
+        {
+          task: { queue: "jobs", owner: "system", id: "old" },
+          code: "INVALID_PAYLOAD",
+          message: expect.stringMatching(
+            /^its former definition does not fit any more: payload\.to: .* put it with another payload, /,
+          ),
+        },
+      ]);
+    }
+    const hours = { fits: "0 8 * * * scheduled", old: "0 9 * * * scheduled", same: "0 8 * * * scheduled" };
+    expect(await stored()).toEqual(hours);
+    expect((await record())?.version).toBe("1");
   });
 
   it("takes back a state that the apply gave, but not one that people have given since", async () => {

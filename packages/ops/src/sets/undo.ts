@@ -1,4 +1,5 @@
-import type { TaskName } from "@carillon/core";
+import { isDeepStrictEqual } from "node:util";
+import { CarillonError, isCarillonError, type TaskName } from "@carillon/core";
 import { conflict } from "@carillon/core/internal";
 import { inputOf } from "@carillon/sdk/internal";
 import { isRetired } from "@carillon/store";
@@ -8,7 +9,7 @@ import { replacedBy } from "../changes/replaced.js";
 import type { Call } from "../operation.js";
 import { apply, pauseNote } from "./apply.js";
 import { planFor } from "./plan.js";
-import type { Step } from "./planning.js";
+import { checkTasks, type Step } from "./planning.js";
 import type { GivenSet, SetTask } from "./set.js";
 
 /** Tasks read at once. */
@@ -64,6 +65,7 @@ async function formerSet(
   const record = await call.store.sets.get(set);
   const tasks: SetTask[] = [];
   const removes: string[] = [];
+  const keeps = new Set<string>();
   for (let at = 0; at < lines.length; at += CHUNK) {
     const some = lines.slice(at, at + CHUNK).map(async (line) => {
       const [key = "", action = "update", state] = line.split(" ");
@@ -71,11 +73,15 @@ async function formerSet(
       const found = await formerOf(call, change, name, action, state).catch((error: unknown) => {
         refused.add(refusalOf(name, error));
       });
-      return found === "none" ? key : found;
+      if (found?.keeps) keeps.add(key);
+      return { key, name, former: found?.task };
     });
-    for (const one of await Promise.all(some))
-      if (typeof one === "string") removes.push(one);
-      else if (one) tasks.push(one);
+    const found = await Promise.all(some);
+    removes.push(...found.flatMap(({ key, former }) => (former === "none" ? key : [])));
+    const known = found.flatMap(({ name, former }) =>
+      former === undefined || former === "none" ? [] : [{ name, former }],
+    );
+    tasks.push(...(await storable(call, known, keeps, refused)));
   }
   const isLast = record?.generation === change.details?.["generation"] && tasks.length + removes.length > 0;
   const { version, commit } = ((isLast && change.before) || record || {}) as Pick<
@@ -84,12 +90,55 @@ async function formerSet(
   >;
   return {
     ...{ set, tasks, version, commit, protect: record?.protect, keep: true, allowRemovals: removes.length },
-    undoes: { change: change.id, removes },
+    undoes: { change: change.id, removes, keeps },
   };
+}
+
+/** A former definition, and its task. */
+interface Former {
+  readonly name: TaskName;
+  readonly former: SetTask;
+}
+
+/** The definitions that can be stored now. @param refused gets the others: a schema, a calendar or the list of types may have changed since */
+async function storable(
+  call: Call,
+  all: readonly Former[],
+  keeps: ReadonlySet<string>,
+  refused: Tally<BulkRefusal>,
+): Promise<SetTask[]> {
+  const check = (some: readonly Former[]) =>
+    checkTasks(
+      call,
+      some.map(({ former }) => former),
+      keeps,
+    ).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  // Only if there is a fault, each by itself.
+  if (!(await check(all))) return all.map(({ former }) => former);
+  const faults = await Promise.all(all.map((one) => check([one])));
+  return all.flatMap(({ name, former }, i) => {
+    if (!faults[i]) return [former];
+    refused.add(refusalOf(name, notStorable(faults[i])));
+    return [];
+  });
+}
+
+/** @param error of the check of one task, caused by that of its field */
+function notStorable(error: unknown): unknown {
+  if (!isCarillonError(error) || !isCarillonError(error.cause)) return error;
+  const { code, field, message } = error.cause;
+  return new CarillonError(code, `its former definition does not fit any more: ${message}`, {
+    remedy: `It stays as it is: put it with another ${field?.split(".")[0] ?? "definition"}, by itself or from its file.`,
+    cause: error.cause,
+  });
 }
 
 /**
  * A task as it was before an apply; `none`: there was none. Undefined: nothing is to be done.
+ * @returns also whether its payload is the one that is stored now
  * @throws `CONFLICT` if it was changed since, or its definition is not known
  */
 async function formerOf(
@@ -98,7 +147,7 @@ async function formerOf(
   name: TaskName,
   action: string,
   state: string | undefined,
-): Promise<SetTask | "none" | undefined> {
+): Promise<{ readonly task: SetTask | "none"; readonly keeps?: boolean } | undefined> {
   const set = change.scope.set as string;
   const task = await store.tasks.get(name);
   const isThere = task !== undefined && !isRetired(task);
@@ -113,11 +162,12 @@ async function formerOf(
   if (action === "remove") {
     if (!task)
       throw conflict("it was removed and its definition is not kept any more.", "Put it from its file.");
-    return isThere ? undefined : { ...inputOf(task.definition), enabled: state !== "paused" };
+    if (isThere) return undefined;
+    return { task: { ...inputOf(task.definition), enabled: state !== "paused" }, keeps: true };
   }
   const former = await replacedBy(store, change, name);
   if (action === "create") {
-    if (isThere && task.set?.name === set) return "none";
+    if (isThere && task.set?.name === set) return { task: "none" };
     if (!isThere && (await store.tasks.elsewhere([name])).size === 0) return undefined;
   }
   if (!isThere || task.set?.name !== set)
@@ -129,5 +179,9 @@ async function formerOf(
   const isOurs = state === "paused" ? task.paused?.note === pauseNote(set) : task.state !== "paused";
   const back = state && isOurs ? (state === "paused" ? "running" : "paused") : undefined;
   if (!former && !back) return undefined;
-  return { ...(former ?? inputOf(task.definition)), queue: task.set.filed, ...(back && { state: back }) };
+  const definition = former ?? inputOf(task.definition);
+  return {
+    task: { ...definition, queue: task.set.filed, ...(back && { state: back }) },
+    keeps: isDeepStrictEqual(definition.payload, task.definition.payload),
+  };
 }

@@ -250,8 +250,13 @@ export class TaskWriter {
   /**
    * Checks each task; an error's field begins with the task's position.
    * @param given schedules with calendars that are not stored yet
+   * @param keeps whether a task has the payload that is stored: it is not checked again
    */
-  async checkAll(tasks: Iterable<TaskInput>, given?: Schedules): Promise<CheckedTask[]> {
+  async checkAll(
+    tasks: Iterable<TaskInput>,
+    given?: Schedules,
+    keeps?: (name: TaskName) => boolean,
+  ): Promise<CheckedTask[]> {
     if (typeof tasks?.[Symbol.iterator] !== "function") {
       throw new CarillonError("INVALID_TASK", "not a list.", {
         field: "tasks",
@@ -271,6 +276,7 @@ export class TaskWriter {
     }
     // Asks Redis, if only workers know the type: faults that need no Redis come first.
     for (const [index, { definition }] of checked.entries()) {
+      if (keeps?.(definition)) continue;
       await this.#assertFits(definition).catch((error: unknown) => {
         throw isCarillonError(error, "REDIS_UNAVAILABLE") ? error : at(error, index);
       });
