@@ -33,6 +33,18 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.dump()).toEqual(before);
   });
 
+  it("lose a name without a definition, and keep those that begin like it", async () => {
+    for (const id of ["a", "ab"]) await bench.put({ id });
+    const { keys, link } = internalsOf(bench.store);
+    const { tasks, task } = keys.queue(QUEUE);
+    await link.client.del(task("system/a"));
+    await link.client.zadd(tasks, 0, "system/nobody");
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(2);
+    expect(await link.client.zrange(tasks, 0, "-1")).toEqual([expect.stringMatching(/^system\/ab /)]);
+    expect(await link.client.zscore(due("a"), "system/a")).toBeNull();
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
+  });
+
   it("lists exactly the paused and the finished tasks, after a repair", async () => {
     await bench.put({ id: "on" });
     await bench.put({ id: "off", enabled: false });

@@ -1,5 +1,5 @@
 -- Repairs the indexes from the definitions: a task that is due is in its shard's due index, and one whose run is over
--- does not wait for it any more. No part of the queue is later than the first entry of its index.
+-- does not wait for it any more. A name without a definition is removed. No part of the queue is later than the first entry of its index.
 --
 -- A.last: "1" if these are the last tasks: then the parts are checked
 -- Returns: the number of tasks and parts that were repaired
@@ -13,8 +13,20 @@ local function awaits(pending, open)
   return (open or "") ~= ""
 end
 
+-- Removes a name without a definition, which foreign or lost writes have left, from the indexes that are read by name.
+local function forget(item)
+  for _, member in ipairs(redis.call("ZRANGEBYLEX", K.tasks, "[" .. item.name, "[" .. item.name .. " \255")) do
+    redis.call("ZREM", K.tasks, member)
+  end
+  redis.call("ZREM", item.due, item.name)
+  for _, state in ipairs({ "paused", "finished", "moving" }) do redis.call("ZREM", ours(F.keys.inState, state), item.name) end
+  redis.call("HDEL", K.priorities, item.name)
+  mended = mended + 1
+end
+
 local function check(item)
   item.due = K.dues[1 + item.shard]
+  if redis.call("EXISTS", item.task) == 0 then return forget(item) end
   local state, due, pending, wait, priority, nominal, open, moving = unpack(redis.call("HMGET", item.task, "state", "due", "pending", "wait",
     "priority", "nominal", "open", "moving"))
   due = due or nominal or ""

@@ -34,7 +34,7 @@ const NAMES_PAGE = 5_000;
 
 const AUDIT = script("audit", {
   once: { repeats: "It repairs indexes from what is stored when it runs." },
-  keys: ["next", "dues[]", "priorities"],
+  keys: ["tasks", "next", "dues[]", "priorities"],
   args: ["last"],
   each: { keys: ["task"], args: ["name", "shard"] },
   uses: [TASK],
