@@ -48,7 +48,7 @@ export async function withClient<T>(
   more: { maxPayloadBytes?: number } = {},
 ): Promise<T> {
   const { Client, operatorOf, readEnvironment } = await import("./load.js");
-  const given = options.io.env;
+  const { env: given, store } = options.io;
   const env = {
     ...given,
     REDIS_URL: options.redis ?? given.REDIS_URL,
@@ -60,6 +60,7 @@ export async function withClient<T>(
   // Time limit of one attempt; the store makes four.
   const client = new Client({
     ...readEnvironment(env),
+    ...(store && { connection: undefined, store }),
     owner: options.owner,
     by: author(given),
     origin: `cli ${hostname()}`,

@@ -17,6 +17,7 @@ export interface RunOptions {
   /** Variables of the environment. None of Redis or Carillon is set unless given here. */
   env?: Record<string, string>;
   input?: string | Iterable<string | Uint8Array>;
+  store?: Io["store"];
 }
 
 function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
@@ -29,17 +30,17 @@ function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
 /** Runs one command line in this process. */
 export async function carillon(
   args: readonly string[],
-  { env, input = "" }: RunOptions = {},
+  { env, input = "", store }: RunOptions = {},
 ): Promise<Ended> {
   const stdin = Readable.from(bytesOf(typeof input === "string" ? [input] : input), { objectMode: false });
   const stdout = new Sink();
-  const ended = await carillonOn({ stdin, stdout }, args, env);
+  const ended = await carillonOn({ stdin, stdout, ...(store && { store }) }, args, env);
   return { ...ended, stdout: stdout.text };
 }
 
 /** Runs one command line in this process, with the given streams. */
 export async function carillonOn(
-  streams: Pick<Io, "stdin" | "stdout">,
+  streams: Pick<Io, "stdin" | "stdout" | "store">,
   args: readonly string[],
   env?: Record<string, string>,
 ): Promise<Omit<Ended, "stdout">> {

@@ -62,7 +62,7 @@ function whyText(why: ExplainedReason, explanation: Explanation, voice: Voice): 
     case "pending":
       return `It waits: ${pendingText(why, voice)}.`;
     case "owner-full":
-      return `${late(due, now, voice)}: ${task.owner} has ${why.held} runs in queue ${task.queue}, as many as it may. It waits for one to end.`;
+      return `${late(due, now, voice)}: ${task.owner} has ${why.held === 1 ? "1 run" : `${why.held} runs`} in queue ${task.queue}, as many as it may. It waits for one to end.`;
     case "no-node":
       return `${late(due, now, voice)}: no scheduler node is alive. Start one; the catch-up policy then decides.`;
     case "not-claimed":

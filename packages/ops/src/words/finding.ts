@@ -1,6 +1,7 @@
 import {
   duration,
   formatDuration,
+  formatInstant,
   gapText,
   ownerLimitText,
   reasonText,
@@ -62,7 +63,7 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
     case "TZDATA_SKEW":
       return [
         `Processes that are alive have different versions of ${SKEWED[finding.code]}: ${finding.versions.join(", ")}.`,
-        "Finish the deploy, so that all have the newest.",
+        `Finish the deploy, so that all have the newest.${cli ? " Which these are: carillon nodes, carillon workers." : ""}`,
       ];
     case "CLOCK":
       return [
@@ -115,7 +116,11 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
       const held = task && limit !== undefined ? `: ${ownerLimitText(task.owner, limit)}` : "";
       return [
         `It was put ${duration(finding.agoMs)} ago, its times have passed, and it never ran${held}.`,
-        cli ? `carillon explain ${name} says why.` : "Its page explains each time.",
+        !cli
+          ? "Its page explains each time."
+          : held === ""
+            ? `Why: carillon explain ${name}`
+            : `To raise the limit: carillon queues limit ${finding.queue} ${task?.owner} RUNS`,
       ];
     }
     case "RUN_TOO_LONG": {
@@ -130,9 +135,10 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
     case "HERD": {
       const { count, read, queue, at, perSecond } = finding;
       const spread = formatDuration(Math.ceil(count / perSecond) * 1_000);
+      const minute = formatInstant(Math.floor(at / 60_000) * 60_000);
       return [
         `${count} of the ${read} tasks read of queue ${queue} are due at ${voice.time(at)}.`,
-        `Spread them: "jitter": "${spread}" in their schedules makes ${perSecond} a second of them.`,
+        `A jitter of ${spread} in their schedules makes ${perSecond} a second of them${cli ? `: carillon spread ${minute} ${spread} --queue ${queue}` : "."}`,
       ];
     }
     case "UNREADABLE":

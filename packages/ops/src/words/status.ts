@@ -50,10 +50,10 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
         : `Workers deliver, but not these: their receiver may be slow. See ${alerts(cli)}, and the logs of the workers.`;
     case "RUNS_FAIL":
       return cli
-        ? "What fails, whom it hits, and the change before it: carillon journal --failures --group. Until it works, hold it: carillon freeze --queue QUEUE, or --tag TAG."
+        ? "What fails, whom it hits, and the change before it: carillon journal --failures --group. Until it works, hold it: carillon freeze --queue QUEUE, or carillon freeze --tag TAG."
         : "See the page of runs. Until it works, freeze the queue, an owner or a tag.";
     case "ALERTS_FAIL":
-      return `See ${alerts(cli)}. Once the receiver works, ${cli ? "carillon alerts test URL" : "a test from that page"} proves it.`;
+      return `See ${alerts(cli)}. Once the receiver works, a test ${cli ? "proves it: carillon alerts test URL" : "from that page proves it."}`;
     case "TASK_HELD":
       return `If no move is under way, one was interrupted. Repeat it${cli ? `: carillon move ${reason.held} ${reason.to}` : "."}`;
     case "OVERDUE": {
@@ -65,7 +65,7 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
       return `While a backlog is drained, this shrinks by itself. If it grows: ${cli ? "carillon list --overdue, carillon doctor," : "see the overdue tasks, the doctor"} and the logs of the nodes.${limit}`;
     }
     case "JOBS_WAIT":
-      return `If runs hang: ${cli ? "carillon running, then carillon cancel RUN, or cancel --all --owner OWNER" : "cancel them on the page of runs"}. If they only take long: more workers, or a higher concurrency.`;
+      return `If runs hang: ${cli ? "carillon running, then carillon cancel RUN, or carillon cancel --all --owner OWNER" : "cancel them on the page of runs"}. If they only take long: more workers, or a higher concurrency.`;
     case "JOBS_LIMITED":
       return `If that is not on purpose, raise or remove it: ${RAISE[reason.limit?.holds ?? "rate"]} of BullMQ's Queue.`;
     default:
