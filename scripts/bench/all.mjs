@@ -7,6 +7,7 @@ const BENCHES = [
   "time",
   "burst",
   "scale",
+  "capacity",
   "idle",
   "trips",
   "resume",

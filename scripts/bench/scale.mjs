@@ -122,20 +122,6 @@ for (let n = 0; n < CLAIMS; n++) {
   }
 }
 
-/** Fields that production tasks have besides a schedule. */
-const LARGER = {
-  payload: { customer: "cus_9s6XKzkNRiz8i3", format: "pdf", to: ["accounts@example.com"], locale: "en-GB" },
-  timeLimit: "5m",
-  retry: { attempts: 3, delay: "1m" },
-  pauseAfterFailures: 5,
-};
-const ofLarger = Math.min(10_000, TASKS);
-const beforeLarger = await small.memory();
-await clients.small.putMany(
-  Array.from({ length: ofLarger }, (_, i) => ({ ...task(i, Date.now()), ...LARGER, id: `larger-${i}` })),
-);
-const largerBytes = ((await small.memory()) - beforeLarger) / ofLarger;
-
 const theirServer = await startServer();
 const theirBefore = await theirServer.memory();
 const queue = new Queue(QUEUE, { connection: { url: theirServer.url } });
@@ -177,7 +163,6 @@ print(
       "claim us": `${median(claims.big).toFixed(0)} (among 1,000: ${median(claims.small).toFixed(0)})`,
       "node start ms": `${startsOf.big.map(Math.round).join(" ")} (with 1,000: ${startsOf.small.map(Math.round).join(" ")})`,
       "node resident MB": `${(resident.big / 2 ** 20).toFixed(0)} (with 1,000: ${(resident.small / 2 ** 20).toFixed(0)})`,
-      "bytes of one with a payload of 95 bytes, a time limit and retries": largerBytes,
       "Job Schedulers": `${Math.round(theirBytes)} bytes each, ${Math.round(theirRate)} upserts a second (${THEIRS})`,
       "times as many puts as upserts": rate / theirRate,
     },

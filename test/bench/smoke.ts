@@ -10,6 +10,11 @@ export const BANDS: Record<string, Record<string, [least: number, most: number]>
     "Redis CPU of an occurrence, times addBulk's": [0.2, 20],
   },
   scale: { "bytes of a task": [200, 700], "claim, times as long as among 1,000": [0.1, 10] },
+  capacity: {
+    "memory of tasks, runs and jobs together, relative to the formula": [0.5, 1.5],
+    "slots that are as Redis computes them": [100, 100],
+    "connections that are as on the page": [4, 4],
+  },
   idle: {},
   trips: { "round trips of a claim": [1, 20] },
   resume: { "backlog drained, as a share of addBulk's rate": [0.001, 10] },
