@@ -116,6 +116,7 @@ describe("E7 a failing task is marked in lists, and an alert hook is called once
         type: "work",
         outcome: "failed",
         attempts: 1,
+        cause: expect.stringMatching(/^[0-9a-f]{8}$/),
         error: "Error: out of paper",
         nominal: expect.any(Number),
         at: expect.any(Number),

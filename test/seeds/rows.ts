@@ -93,6 +93,8 @@ const timescale: typeof docspell = [
     "D21",
     "the errors of all tasks are one view: grouped by cause, with whom they hit and what is still owed",
   ],
+  ["D22", "alerts do not storm: a digest by cause, and its end is one message"],
+  ["D23", "a silence names a cause, until a time or until it is gone"],
   ["T5", "timeline: a drifting task fails until it is paused, linear and exponential backoff"],
   ["T6", "timeline: a fixed task fails, each retry held to the next slot"],
   ["T7", "timeline: a crash, five minutes of waiting, then a success that ends the streak"],

@@ -87,6 +87,11 @@ describe("alerts", () => {
     );
     expect((await cli(["unsilence", id])).stdout).toBe(`ended ${id}\n`);
     expect(await refusal(["unsilence", id])).toMatchObject({ exit: 3, code: "SILENCE_NOT_FOUND" });
+    const [{ cause = "" }] = (await alertsOf()) as [{ cause?: string }];
+    expect((await cli(["silence", "--cause", cause])).stdout).toMatch(
+      new RegExp(`^silence \\w+: cause ${cause}, until its cause is gone, 20.* or later\n`),
+    );
+    expect(await refusal(["silence", "--kind", "slow"])).toMatchObject({ exit: 2, field: "until" });
   });
 
   it("sends a test alert, and reports whether it was delivered", async () => {

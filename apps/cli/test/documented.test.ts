@@ -53,7 +53,6 @@ it("the pages name commands and options that exist", () => {
 /** Operations without a command: those that show them instead, or why people need none. */
 const ELSEWHERE = {
   "alerts.undelivered": "alerts",
-  "alerts.incidents": "status",
   "silences.list": "alerts",
   "names.list": "what a person has begun to type in a field",
   "namespaces.list": "status of an empty namespace",

@@ -1,4 +1,5 @@
 import { scopesOf } from "./defaults.js";
+import { carrierOf } from "./destinations/index.js";
 import { CarillonError, invalid } from "./errors.js";
 import { ALERTS_QUEUE, assertName, type TaskName } from "./names.js";
 import { ALERT_KINDS, type AlertKind, type Policies } from "./policies.js";
@@ -9,7 +10,7 @@ import type { TaskDefinition } from "./task.js";
 export type AlertDestination = NonNullable<Policies["alerts"]>[number];
 
 export type RoutedDestination = AlertDestination & {
-  /** It comes from the defaults of all tasks: one receiver for the alerts of all owners. */
+  /** It comes from the defaults of all tasks, or of a type: one receiver for the alerts of all owners. */
   readonly shared: boolean;
 };
 
@@ -20,6 +21,8 @@ interface About {
   readonly task?: TaskName | undefined;
   readonly queue?: string | undefined;
   readonly ended?: readonly AlertKind[] | undefined;
+  /** Id of the cause of the run's failure; of a `recovered`, of the failure before. */
+  readonly cause?: string | undefined;
 }
 
 /**
@@ -41,7 +44,7 @@ export function destinationsOf(
       ? undefined
       : scopes.find((one) => defaults.get(one)?.alerts !== undefined);
   const alerts = scope === undefined ? definition?.alerts : defaults.get(scope)?.alerts;
-  const shared = scope === "all";
+  const shared = scope !== undefined && !scope.startsWith("owner:");
   return (alerts ?? [])
     .filter(
       ({ on }) =>
@@ -65,6 +68,11 @@ function endOf(quiet: QuietTime, now: number): number | undefined {
   return end !== undefined && now < end ? end : undefined;
 }
 
+/** The alerts of a minute that a destination gets alone, if it does not say so: the others are collected. A mail has all of a minute. */
+export function perMinuteOf(destination: AlertDestination): number {
+  return destination.perMinute ?? (carrierOf(destination) === "mail" ? 0 : 3);
+}
+
 /** Quiet times that follow each other without a gap count as one, up to this number. */
 const CHAIN = 32;
 
@@ -86,6 +94,8 @@ export interface SilenceScope {
   readonly task?: string | undefined;
   readonly queue?: string | undefined;
   readonly kind?: AlertKind | undefined;
+  /** Id of a cause: alerts about runs that failed by it, and their ends. */
+  readonly cause?: string | undefined;
   /** Every alert of the namespace. Default: false. */
   readonly all?: boolean | undefined;
 }
@@ -94,6 +104,8 @@ export interface SilenceScope {
 export interface Silence extends SilenceScope {
   readonly id: string;
   readonly until: number;
+  /** It ends when its cause is gone: each alert that it silences moves `until` to a day later. */
+  readonly untilGone?: true;
   readonly note?: string;
   /** The name of the person or service that silenced. */
   readonly by?: string;
@@ -105,7 +117,7 @@ export interface Silence extends SilenceScope {
  */
 export function silenceOf(
   silences: readonly Silence[],
-  { kind, task, queue, ended }: About,
+  { kind, task, queue, ended, cause }: About,
   now: number,
 ): Silence | undefined {
   const kinds = kind === "recovered" && ended ? ended : [kind];
@@ -115,25 +127,41 @@ export function silenceOf(
       (one.owner === undefined || one.owner === task?.owner) &&
       (one.task === undefined || one.task === task?.id) &&
       (one.queue === undefined || one.queue === (task?.queue ?? queue)) &&
+      (one.cause === undefined || (one.cause === cause && kinds.every(hasCause))) &&
       (one.kind === undefined || one.kind === kind || kinds.every((each) => each === one.kind)),
   );
 }
 
-/** @throws `INVALID_OPTION`, `INVALID_NAME` unless a scope names an owner, a task, a queue or a kind, or all alerts */
-export function assertSilenceScope({ owner, task, queue, kind, all }: SilenceScope): void {
+/** Whether alerts of this kind are about a run that failed. */
+export function hasCause(kind: AlertKind): boolean {
+  return kind === "failed" || kind === "crashed" || kind === "paused";
+}
+
+/** A cause is gone if no alert of it came for this long, in ms. */
+const GONE = 86_400_000;
+
+/** The end of a silence that lasts until its cause is gone, after it silenced an alert, or began, at this time. UTC ms. */
+export function goneAt(now: number): number {
+  return now + GONE;
+}
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` unless a scope names an owner, a task, a queue, a kind or a cause, or all alerts */
+export function assertSilenceScope({ owner, task, queue, kind, cause, all }: SilenceScope): void {
   for (const [field, value] of Object.entries({ owner, task, queue }))
     if (value !== undefined) assertName(value, field);
   if (kind !== undefined && !ALERT_KINDS.includes(kind))
     throw invalid("kind", "there is no such kind.", `Use one of ${ALERT_KINDS.join(", ")}.`);
+  if (cause !== undefined && !/^[0-9a-f]{8}$/.test(cause))
+    throw invalid("cause", "not the id of a cause.", "Give the id that an alert or runs.failures shows.");
   if (all !== undefined && typeof all !== "boolean")
     throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "all" });
-  const given = [owner, task, queue, kind].some((value) => value !== undefined);
+  const given = [owner, task, queue, kind, cause].some((value) => value !== undefined);
   if (given !== (all ?? false)) return;
   throw new CarillonError(
     "INVALID_OPTION",
     all
-      ? "all is given together with an owner, task, queue or kind."
-      : "no owner, task, queue, kind or all is given.",
+      ? "all is given together with an owner, task, queue, kind or cause."
+      : "no owner, task, queue, kind, cause or all is given.",
     { remedy: "Select alerts by one of these." },
   );
 }

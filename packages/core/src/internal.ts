@@ -32,6 +32,7 @@ export * from "./schedule-cache.js";
 export * from "./shapes.js";
 export * from "./shard.js";
 export * from "./status-reason.js";
+export * from "./storm.js";
 export * from "./task.js";
 export type * from "./task-input.js";
 export * from "./task-schedule.js";

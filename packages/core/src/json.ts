@@ -83,7 +83,7 @@ function describeValue(value: unknown): string {
   return value === undefined ? "undefined" : `a ${typeof value}`;
 }
 
-function utf8Length(text: string): number {
+export function utf8Length(text: string): number {
   let bytes = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

@@ -119,6 +119,7 @@ export const policySchema = z.strictObject({
     .array(
       targetSchema({
         on: z.array(z.enum(ALERT_KINDS)).min(1),
+        perMinute: z.int().min(0).max(10_000).optional(),
         quiet: z
           .array(z.strictObject({ schedule: scheduleSchema.refine(...WINDOWS), for: span }))
           .min(1)

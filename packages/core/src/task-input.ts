@@ -163,6 +163,11 @@ export type AlertInput = AlertTargetInput & {
    * `"slow"`, `"skipped"`, `"recovered"`; in the defaults of all tasks also `"no-worker"` and `"stopped"`.
    */
   on: AlertKind[];
+  /**
+   * Alerts of a minute that it gets one by one, 0 to 10,000; the others are collected, by kind and cause, in a digest. Default: 3, and for an
+   * e-mail address 0, so that a mail has all of a minute.
+   */
+  perMinute?: number | undefined;
   /** At most 8 times in which it gets nothing; then it gets the alerts of the whole time at once. Default: none. */
   quiet?: QuietInput[] | undefined;
 };

@@ -44,6 +44,10 @@ describe("destinationsOf", () => {
     };
     expect(of("owner:acme", "type:other")).toEqual(["https://owner.acme/"]);
     expect(of("type:noop")).toEqual(["https://type.noop/"]);
+    const [ofType] = destinationsOf({ kind: "failed", task }, define(), scoped);
+    const [ofAll] = destinationsOf({ kind: "failed", task }, define(), defaults);
+    // One receiver for all owners.
+    expect([ofType?.shared, ofAll?.shared]).toEqual([true, true]);
     expect(withDefaults(define(), defaults)).toEqual(define());
   });
 
@@ -93,7 +97,7 @@ describe("quietUntil", () => {
 describe("silenceOf", () => {
   const of = (scope: Partial<Silence>, about: Parameters<typeof silenceOf>[1], now = 0) =>
     silenceOf([{ id: "s", until: 10, created: 0, ...scope }], about, now) !== undefined;
-  const failed = { kind: "failed", task } as const;
+  const failed = { kind: "failed", task, cause: "e75bf74f" } as const;
 
   it.each<[string, Partial<Silence>, boolean]>([
     ["all", { all: true }, true],
@@ -104,6 +108,9 @@ describe("silenceOf", () => {
     ["its queue", { queue: "q" }, true],
     ["its kind", { kind: "failed" }, true],
     ["another kind", { kind: "slow", owner: "acme" }, false],
+    ["its cause", { cause: "e75bf74f" }, true],
+    ["another cause", { cause: "00000000" }, false],
+    ["its cause of another owner", { cause: "e75bf74f", owner: "beta" }, false],
   ])("%s", (_, scope, expected) => {
     expect(of(scope, failed)).toBe(expected);
     expect(of(scope, failed, 10)).toBe(false);
@@ -117,7 +124,16 @@ describe("silenceOf", () => {
     expect(of({ queue: "q" }, { kind: "stopped", queue: "q" })).toBe(true);
   });
 
+  it("of a cause covers the end of failures, and not of what else has ended with them", () => {
+    const recovered = (...ended: AlertKind[]) =>
+      of({ cause: "e75bf74f" }, { kind: "recovered", task, ended, cause: "e75bf74f" });
+    expect([recovered("failed", "crashed"), recovered("failed", "slow")]).toEqual([true, false]);
+    expect(of({ cause: "e75bf74f" }, { kind: "slow", task })).toBe(false);
+  });
+
   it("names a scope, or `all`", () => {
+    for (const scope of [{ cause: "E75BF74F" }, { all: true, cause: "e75bf74f" }])
+      expect(() => assertSilenceScope(scope)).toThrow();
     for (const scope of [{}, { all: true, kind: "slow" }, { kind: "no" }, { owner: "a b" }, { all: "yes" }])
       expect(() => assertSilenceScope(scope as never)).toThrow();
     assertSilenceScope({ all: true });

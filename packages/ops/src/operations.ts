@@ -1,4 +1,3 @@
-import { alertIncidents } from "./alerts/incidents.js";
 import { listAlerts } from "./alerts/list.js";
 import { testAlert } from "./alerts/test.js";
 import { undeliveredAlerts } from "./alerts/undelivered.js";
@@ -92,7 +91,7 @@ import { listWorkers } from "./workers/list.js";
 
 /** All operations, by noun and verb. The only list: client, routes, rights and descriptions are made from it. */
 export const OPERATIONS = {
-  alerts: { list: listAlerts, undelivered: undeliveredAlerts, incidents: alertIncidents, test: testAlert },
+  alerts: { list: listAlerts, undelivered: undeliveredAlerts, test: testAlert },
   backfills: {
     start: startBackfill,
     startMany: startBackfills,

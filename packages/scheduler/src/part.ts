@@ -1,6 +1,6 @@
 /**
  * Part of a queue that has a due time of its own: a shard, by its number, or one of the store's `PARTS`: runs to
- * reconcile, alerts, expected successes, backfills.
+ * reconcile, alerts, digests, expected successes, backfills.
  */
 export type Part = string;
 

@@ -20,6 +20,8 @@ export interface Alert {
   readonly at: number;
   /** The error, shortened. */
   readonly error?: string;
+  /** Id of the cause of its failure. The node that delivers it adds it. */
+  readonly cause?: string;
   /** Details of an alert without a run. */
   readonly message?: string;
   /** Kinds of the incidents that a `recovered` ends. */
@@ -57,6 +59,14 @@ const NOTE_INCIDENTS = script("note-incidents", {
   args: ONCE_ARGS,
   each: { args: ["id", "lasts", "alert"] },
   uses: [ALERT, ONCE],
+  answer: answers<"OK" | "DONE" | "STALE">(),
+});
+
+const COLLECT = script("collect", {
+  once: "mark",
+  keys: ["collected", "digests", "next", "marks"],
+  args: [...ONCE_ARGS, "destination", "state", "due"],
+  uses: [NEXT, ONCE],
   answer: answers<"OK" | "DONE" | "STALE">(),
 });
 
@@ -109,16 +119,56 @@ export class AlertRepository extends Repository {
     );
   }
 
-  /** Alerts about the namespace whose incidents have not ended. */
-  async incidents(): Promise<Alert[]> {
-    const { incidents } = this.keys.queue(ALERTS_QUEUE);
-    const stored = await this.link.ask((client) => client.hgetall(incidents));
-    const lines = Object.values(stored).map((line) => Buffer.from(line));
-    return lines.flatMap((line) => decode(ALERTS_QUEUE, line).map(({ alert }) => alert));
+  /**
+   * Changes what a destination collects.
+   *
+   * @param change gets what is stored, if anything is, and decides: its new state, undefined to forget it, and the time at which it must
+   * be read again, UTC ms
+   */
+  async collect<T>(
+    destination: string,
+    change: (stored: unknown) => { state: object | undefined; due: number; answer: T },
+  ): Promise<T> {
+    const keys = this.keys.queue(ALERTS_QUEUE);
+    const changed = await this.marks.change<{ answer: T }>(keys.marks, "collected", async (once) => {
+      const text = await this.link.ask((client) => client.hget(keys.collected, destination));
+      const { state, due, answer } = change(parsed(text));
+      const to = { destination, state: state === undefined ? "" : JSON.stringify(state), due };
+      const word = await this.scripts.run(COLLECT, keys, { ...once, ...to });
+      return word === "STALE" ? word : { answer };
+    });
+    return changed.answer;
+  }
+
+  /** Destinations whose state must be read by now, at most `most`. @param now UTC ms of Redis time */
+  async collectedBy(now: number, most: number): Promise<string[]> {
+    const { digests } = this.keys.queue(ALERTS_QUEUE);
+    return this.link.ask((client) => client.zrangebyscore(digests, "-inf", now, "LIMIT", 0, most));
+  }
+
+  /** What all destinations collect, and when each is read. */
+  async collected(): Promise<{ destination: string; state: unknown; due: number }[]> {
+    const { collected, digests } = this.keys.queue(ALERTS_QUEUE);
+    const [states, dues] = await this.link.ask((client) =>
+      Promise.all([client.hgetall(collected), client.zrange(digests, 0, "-1", "WITHSCORES")]),
+    );
+    return Object.entries(states).map(([destination, text]) => ({
+      destination,
+      state: parsed(text),
+      due: Number(dues[dues.indexOf(destination) + 1]),
+    }));
   }
 
   async silence(silence: Silence): Promise<void> {
     await this.settings.field(this.keys, "silences", silence.id, JSON.stringify(silence));
+  }
+
+  /** Moves the end of a silence, if there still is one of this id. @param until UTC ms */
+  async prolong(id: string, until: number): Promise<void> {
+    await this.settings.change(this.keys, "silences", async (client, key) => {
+      const silence = decodeSilence((await client.hget(key, id)) ?? "");
+      return silence ? { set: [id, JSON.stringify({ ...silence, until })] } : {};
+    });
   }
 
   /** Returns whether there were any. */
@@ -151,15 +201,18 @@ export class AlertRepository extends Repository {
 }
 
 /** Undefined if the text is corrupt or foreign. */
-function decodeSilence(text: string): Silence | undefined {
+function parsed(text: string | null): unknown {
   try {
-    const silence = JSON.parse(text) as Partial<Silence> | null;
-    return typeof silence?.id === "string" && Number.isFinite(silence.until)
-      ? (silence as Silence)
-      : undefined;
+    return JSON.parse(text ?? "null") ?? undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Undefined if the text is corrupt or foreign. */
+function decodeSilence(text: string): Silence | undefined {
+  const silence = parsed(text) as Partial<Silence> | undefined;
+  return typeof silence?.id === "string" && Number.isFinite(silence.until) ? (silence as Silence) : undefined;
 }
 
 /** An alert as lib/alert.lua writes it. */

@@ -2,8 +2,8 @@
 -- settings (meta) stay if someone has made any: a pause, a concurrency, a rate limit.
 --
 -- K.bull: BullMQ's keys of a queue without jobs; K.jobs: those that exist while it has jobs
--- Returns: 1; 0: tasks or runs are left, or alerts about the namespace, and nothing was deleted
-if QUEUE == F.alertsQueue and redis.call("EXISTS", K.alerts, K.incidents) > 0 then return 0 end
+-- Returns: 1; 0: tasks or runs are left, or alerts, and nothing was deleted
+if QUEUE == F.alertsQueue and redis.call("EXISTS", K.alerts, K.incidents, K.collected) > 0 then return 0 end
 if redis.call("EXISTS", K.tasks, K.runs) > 0 then return 0 end
 local idle = redis.call("EXISTS", unpack(K.jobs)) == 0
 local set = bullHasSettings(K.meta)

@@ -92,7 +92,7 @@ function queueKeys(namespace: string, queue: string) {
     /** Sorted set: `owner/id type` of every task, all scores 0, so ranges by owner are ranges by name. */
     tasks: `${ours}tasks`,
     /**
-     * Sorted set: shard number, `r` the reconciler, `a` alerts, `e` what is expected, `b` backfills, by the earliest time
+     * Sorted set: shard number, `r` the reconciler, `a` alerts, `d` digests of alerts, `e` what is expected, `b` backfills, by the earliest time
      * at which each must be checked.
      */
     next: `${ours}next`,
@@ -123,6 +123,10 @@ function queueKeys(namespace: string, queue: string) {
     alerts: `${ours}alerts`,
     /** Hash, of the queue of alerts only: alerts about the namespace whose incidents last, as JSON. */
     incidents: `${ours}incidents`,
+    /** Hash, of the queue of alerts only: what a destination was sent lately and collects, as JSON. It holds secrets. */
+    collected: `${ours}collected`,
+    /** Sorted set, of the queue of alerts only: these destinations by the time at which each must be read. */
+    digests: `${ours}digests`,
     /** Sorted set: `owner/id` by the time until which a run must have succeeded. */
     expected: `${ours}expected`,
     /** Stream: the newest skips of all tasks, as lib/ledger.lua writes them. */

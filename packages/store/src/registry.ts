@@ -39,6 +39,7 @@ const CLEAR_QUEUE = script("clear-queue", {
     "runs",
     "alerts",
     "incidents",
+    "collected",
     "outcomes",
     "frozen",
     "held",

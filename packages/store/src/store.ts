@@ -228,9 +228,10 @@ export class Store {
     try {
       await (await loadBull()).obliterate(client, this.namespace, queue);
       await this.tasks.clearDeletedRuns(queue);
-      const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits, held } =
-        this.#internals.keys.queue(queue);
+      const keys = this.#internals.keys.queue(queue);
+      const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits, held } = keys;
       await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities, limits, held);
+      await client.del(keys.collected, keys.digests);
       // Keeps the shards' parts: without them a task that was put meanwhile would never be checked.
       await client.zrem(next, ...Object.values(FACTS.parts));
     } catch (error) {

@@ -81,6 +81,8 @@ const INCIDENT = {
   lasts: true,
   alert: { kind: "stopped" as never, code: "NO_NODE", at: START },
 };
+const collects = (bench: Bench, state: object | undefined) =>
+  bench.store.alerts.collect("d", () => ({ state, due: START, answer: undefined }));
 const BACKFILL = {
   id: "bf",
   from: START,
@@ -355,6 +357,12 @@ export const SCENARIOS: readonly Scenario[] = [
     "raise an incident, and end it",
     (bench) => bench.store.alerts.noteIncidents([INCIDENT]),
     (bench) => bench.store.alerts.noteIncidents([]),
+  ),
+  of(
+    "collect",
+    "collect an alert for a destination, and forget it",
+    (bench) => collects(bench, { groups: {} }),
+    (bench) => collects(bench, undefined),
   ),
   of("unregister-queue", "delete the last task, and put it again", remove, putAgain, put),
   of(

@@ -67,11 +67,11 @@ export const registerAlerts: Register = (program, out) => {
       await out.write(arrived ? "it arrived\n" : `it did not arrive: ${printable(why)}\n`);
     });
   program
-    .verb("silence", "deliver no alerts of an owner, a task, a queue or a kind until a time")
+    .verb("silence", "deliver no alerts of an owner, a task, a queue, a kind or a cause for a time")
     .calls(
       "silences.put",
       (put, { dryRun }) =>
-        (dryRun ? "" : `silence ${put.id}: ${scopeOf(put)}, until ${when(put.until)}\n`) +
+        (dryRun ? "" : `silence ${put.id}: ${scopeOf(put)}, ${untilText(put)}\n`) +
         holdsText(out, put.holds, dryRun ? "would silence" : "silences"),
       {
         args: [],
@@ -96,8 +96,14 @@ const WAITS = "no worker has sent it yet; is there one with alertWebhook or aler
 
 type Silence = AnswerTo<"silences.list">["silences"][number];
 
-function scopeOf({ owner, task, queue, kind }: Silence): string {
-  const parts = Object.entries({ owner, task, queue, kind }).filter(([, value]) => value !== undefined);
+function untilText({ until, untilGone }: Silence): string {
+  return untilGone ? `until its cause is gone, ${when(until)} or later` : `until ${when(until)}`;
+}
+
+function scopeOf({ owner, task, queue, kind, cause }: Silence): string {
+  const parts = Object.entries({ owner, task, queue, kind, cause }).filter(
+    ([, value]) => value !== undefined,
+  );
   return parts.length === 0 ? "all" : parts.map(([field, value]) => `${field} ${value}`).join(", ");
 }
 

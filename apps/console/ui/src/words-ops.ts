@@ -72,6 +72,8 @@ export const opsWords = {
       string
     >,
     silence: "Silence",
+    untilHint: "A silence of a cause may do without: it ends a day after the last alert of it.",
+    orLater: " or later",
     all: "All alerts",
     test: "Test",
     formats: {

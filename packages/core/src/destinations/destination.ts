@@ -25,14 +25,30 @@ export interface AlertBody {
   readonly error?: string;
   /** The page of the run, or of the task. */
   readonly link?: string;
+  /** Id of the cause of its failure: the same for failures with the same outcome, error and place. */
+  readonly cause?: string;
+  /** Number of alerts, or of recoveries, that this one stands for: those of a kind and a cause. Absent: it is one alert. */
+  readonly alerts?: number;
+  /** When the first alert of this cause came, UTC ms. */
+  readonly since?: number;
+  /** Number of tasks that it has hit since, of their owners and queues, and of the tasks that have not recovered. */
+  readonly tasks?: number;
+  readonly owners?: number;
+  readonly queues?: number;
+  readonly open?: number;
+  /** The first of these tasks, each as `owner/id`. */
+  readonly named?: readonly string[];
+  /** Alerts that were sent alone before, and have ended. */
+  readonly closed?: readonly Pick<
+    { [Name in keyof AlertBody]: AlertBody[Name] | undefined },
+    "task" | "code" | "queue" | "type" | "ended"
+  >[];
 }
 
 /** The alerts of one delivery. */
 export interface Batch {
   readonly namespace: string;
   readonly alerts: readonly AlertBody[];
-  /** Number of further alerts that are only counted. */
-  readonly more: number;
   /** Set for the alerts that were collected until this time, UTC ms. */
   readonly at?: number;
 }
@@ -66,7 +82,7 @@ type HttpDestination<Fields extends z.ZodRawShape> = Described<Fields> & {
   readonly hosts?: RegExp;
 };
 
-/** Addresses that get mails. Alerts of a minute go into one. */
+/** Addresses that get mails. */
 type MailDestination<Fields extends z.ZodRawShape> = Described<Fields> & {
   readonly carrier: "mail";
   mail(batch: Batch, to: Plain<Fields>): Mail;

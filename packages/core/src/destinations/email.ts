@@ -2,21 +2,17 @@ import { z } from "zod";
 import { type AlertBody, destination } from "./destination.js";
 import { factsOf, iso, subjectOf, titleOf } from "./text.js";
 
-/** An e-mail address: one mail with the alerts of a minute. */
+/** An e-mail address. */
 export const email = destination({
   carrier: "mail",
   implied: true,
   fields: { email: z.email().max(254) },
   endpoint: ({ email }) => email,
-  mail: (batch, { email: to }) => {
-    const rest =
-      batch.more > 0 ? `\nand ${batch.more} more, which \`carillon journal --failures\` lists.\n` : "";
-    return {
-      to,
-      subject: `[carillon] ${titleOf(batch)}`,
-      text: `${batch.alerts.map(paragraph).join("\n")}${rest}`,
-    };
-  },
+  mail: (batch, { email: to }) => ({
+    to,
+    subject: `[carillon] ${titleOf(batch)}`,
+    text: batch.alerts.map(paragraph).join("\n"),
+  }),
 });
 
 function paragraph(alert: AlertBody): string {

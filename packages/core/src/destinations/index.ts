@@ -136,12 +136,11 @@ export function deliveryPayload(to: AlertTarget, batch: Batch): Record<string, u
  * secrets of another version.
  */
 export function readDelivery(payload: unknown): Delivery {
-  const { to, namespace, alerts, more, at } = Object(payload) as Partial<Record<keyof Delivery, unknown>>;
+  const { to, namespace, alerts, at } = Object(payload) as Partial<Record<keyof Delivery, unknown>>;
   return {
     to: target.safeParse(to).data,
     namespace: String(namespace),
     alerts: Array.isArray(alerts) ? (alerts as AlertBody[]) : [],
-    more: Number(more) || 0,
     ...(at !== undefined && { at: Number(at) }),
   };
 }

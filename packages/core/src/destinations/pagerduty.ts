@@ -3,7 +3,7 @@ import { fingerprint } from "../fingerprint.js";
 import type { Json } from "../json.js";
 import { type AlertBody, destination, webhookUrl } from "./destination.js";
 import { secret } from "./secret.js";
-import { bounded, subjectOf } from "./text.js";
+import { bounded, endedBy, subjectOf } from "./text.js";
 
 const SEVERITIES: Readonly<Record<string, "critical" | "warning" | "info">> = {
   "no-worker": "critical",
@@ -31,26 +31,26 @@ export const pagerduty = destination({
   },
   hosts: /^events\.(eu\.)?pagerduty\.com$/,
   endpoint: ({ url }) => url,
-  bodies: ({ namespace, alerts, more, at }, { routingKey: routing_key }) => {
-    const events = alerts.flatMap((alert) =>
-      alert.kind === "recovered"
-        ? resolved(alert).map((kind) => ({ event_action: "resolve", dedup_key: keyOf(alert, kind) }))
-        : [trigger(alert, keyOf(alert, alert.kind))],
-    );
-    const rest = { kind: `${more} more alerts`, namespace, ...(at !== undefined && { at }) };
-    if (more > 0) events.push(trigger(rest, keyOf(rest, `digest ${at}`)));
-    return events.map((event): Json => ({ routing_key, ...event }));
-  },
+  bodies: ({ namespace, alerts }, { routingKey: routing_key }) =>
+    alerts.flatMap(eventsOf(namespace)).map((event): Json => ({ routing_key, ...event })),
 });
 
-/** The kinds whose incidents are over. A task that paused itself has failed before, and that incident is over. */
-function resolved({ ended = [] }: AlertBody): readonly string[] {
-  return ended.some((kind) => kind === "failed" || kind === "crashed") ? [...ended, "paused"] : ended;
-}
+const eventsOf = (namespace: string) => (alert: AlertBody) => {
+  const resolve = (about: About, kinds: readonly string[]) =>
+    kinds.map((kind) => ({ event_action: "resolve", dedup_key: keyOf(namespace, about, kind) }));
+  const { kind, closed = [], open = 0 } = alert;
+  const before = closed.flatMap((one) => resolve(one, endedBy(one)));
+  if (kind === "recovered") return [...before, ...(open === 0 ? resolve(alert, endedBy(alert)) : [])];
+  const own = trigger(alert, keyOf(namespace, alert, kind));
+  return [...before, own, ...(alert.open === 0 ? resolve(alert, [kind]) : [])];
+};
 
-/** One incident a task, or a cause in the namespace, and a kind. At most 255 characters. */
-function keyOf({ namespace, task, code, queue, type }: AlertBody, kind: string): string {
-  const about = task ? [task.queue, task.owner, task.id] : [code, queue, type];
+type About = NonNullable<AlertBody["closed"]>[number] & Pick<AlertBody, "alerts" | "cause">;
+
+/** One incident a task, or a cause, and a kind. At most 255 characters. */
+function keyOf(namespace: string, { task, alerts, cause, code, queue, type }: About, kind: string): string {
+  const one = task ? [task.queue, task.owner, task.id] : [code, queue, type];
+  const about = alerts === undefined ? one : ["cause", cause ?? code];
   const key = ["carillon", namespace, ...about, kind].filter((part) => part !== undefined).join("/");
   return key.length <= 255 ? key : `${key.slice(0, 240)}~${fingerprint(key).toString(16)}`;
 }

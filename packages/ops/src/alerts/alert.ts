@@ -14,6 +14,7 @@ export const alert = z
     run: z.string().optional().describe("The run that caused it."),
     at: time.describe("When it happened, or the deadline that passed."),
     error: z.string().optional(),
+    cause: z.string().optional().describe("Id of the cause of its failure. A silence may name it."),
     message: z.string().optional().describe("Details of an alert without a run."),
     ended: z
       .array(alertKind)

@@ -5,7 +5,11 @@ import { time } from "../shapes.js";
 import { alert } from "./alert.js";
 
 const delivery = z.object({
-  id: z.string().describe("Id of the task that sends it, in the queue of alerts."),
+  id: z
+    .string()
+    .describe(
+      "Id of the task that sends it, in the queue of alerts; of what is collected, of its destination.",
+    ),
   owner: z.string(),
   to: z.string().describe("Host of the webhook, or the e-mail address."),
   state: z

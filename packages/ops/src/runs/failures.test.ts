@@ -11,10 +11,13 @@ const MINUTE = 60_000;
 
 /** Message of the handler's error, by the task's id; undefined: it succeeds. */
 let fault: (id: string) => string | undefined;
+/** What it throws instead, if anything. */
+let thrown: (id: string) => unknown;
 const send = defineTask("send", {
   queue: QUEUE,
   payload: z.looseObject({}),
   handler: (_, { occurrence: { task } }) => {
+    if (thrown(task) !== undefined) throw thrown(task);
     const message = fault(task);
     if (message !== undefined) throw new Error(message);
   },
@@ -25,6 +28,7 @@ describe("failures", () => {
   eachKit({ types: [send], start: START }, (made) => {
     kit = made;
     fault = (id) => `connect ECONNREFUSED 10.0.0.${id.length}:5432`;
+    thrown = () => undefined;
   });
 
   const ops = (owner?: string) =>
@@ -59,6 +63,35 @@ describe("failures", () => {
     expect(one?.cause?.frame).toMatch(/failures\.test\.ts/);
     expect(new Set(one?.examples.map(({ task }) => `${task.owner}/${task.id}`)).size).toBe(3);
     expect(one?.strip.reduce((sum, n) => sum + n)).toBe(12);
+  });
+
+  it("have the causes that alerts about them name", async () => {
+    const errors: Record<string, unknown> = {
+      plain: new Error("no paper"),
+      lines: new Error("no paper\nin tray 7\n    at a table"),
+      long: new Error(`no ${"paper ".repeat(400)}`),
+      wide: new Error(`kein ${"ü".repeat(600)}`),
+      text: "no paper",
+      none: new Error(""),
+      own: Object.assign(new Error("no ink"), {
+        stack:
+          "Error: no ink\n    at node:internal/x:1:1\n    at load (/app/node_modules/a/b.js:1:2)\n    at print (/app/src/print.js:3:4)",
+      }),
+      deep: Object.assign(new Error("no ink"), {
+        stack: `Error: no ink\n${"    at f (/app/node_modules/a/b.js:1:2)\n".repeat(40)}    at print (/app/src/print.js:3:4)`,
+      }),
+    };
+    thrown = (id) => errors[id];
+    for (const id of Object.keys(errors)) await put("acme", id);
+    await kit.advance("1m");
+    const { alerts } = await ops().alerts.list();
+    const { groups } = await ops().runs.failures();
+    const found = groups.flatMap(({ cause, examples }) => examples.map(({ run }) => [run, cause?.id]));
+    expect(found).toHaveLength(Object.keys(errors).length);
+    expect(Object.fromEntries(alerts.map(({ run, cause }) => [run, cause]))).toEqual(
+      Object.fromEntries(found),
+    );
+    expect(new Set(found.map(([, cause]) => cause)).size).toBeGreaterThan(4);
   });
 
   it("of one owner, queue or task are one group each, and one cause can be asked for", async () => {

@@ -12,7 +12,7 @@ export async function alertBody(
   type: string | undefined,
   consoleUrl: string | undefined,
 ): Promise<AlertBody> {
-  const { kind, task, at, run: id, message, ended } = alert;
+  const { kind, task, at, run: id, message, ended, cause } = alert;
   if (task === undefined) return bodyOf(store, alert, consoleUrl);
   const [run, stats] = await Promise.all([
     id === undefined ? undefined : store.runs.many(task.queue, [id]).then(([run]) => run),
@@ -33,6 +33,7 @@ export async function alertBody(
     consecutiveFailures: Number(stats.consecutiveFailures ?? 0),
     message,
     ended,
+    cause,
     link: linkOf(consoleUrl, task, run?.id),
     error: alert.error === undefined ? undefined : withoutStack(alert.error),
   };

@@ -48,7 +48,7 @@ export class AlertWatch {
     const { url, every } = watchdog;
     const { namespace } = this.#store;
     const alerts = [{ kind: "heartbeat", namespace }];
-    const payload = deliveryPayload(parseTarget({ url }), { namespace, alerts, more: 0 });
+    const payload = deliveryPayload(parseTarget({ url }), { namespace, alerts });
     const task = parseTask({
       id: "watchdog",
       queue: ALERTS_QUEUE,

@@ -1,21 +1,10 @@
-import { createHash } from "node:crypto";
+import { ALERTS_QUEUE, isCarillonError, type Policies, type Silence } from "@carillon/core";
 import {
-  ALERTS_QUEUE,
-  DEFAULT_OWNER,
-  isCarillonError,
-  type Policies,
-  parseTask,
-  type Silence,
-} from "@carillon/core";
-import {
-  type AlertBody,
-  CARRIERS,
-  carrierOf,
-  deliveryPayload,
+  causeOf,
   destinationsOf,
-  endpointOf,
+  goneAt,
+  hasCause,
   localName,
-  quietUntil,
   type RoutedDestination,
   shownTarget,
   silenceOf,
@@ -31,7 +20,7 @@ import {
 } from "@carillon/store";
 import type { Settings } from "../options.js";
 import { alertBody } from "./alert-body.js";
-import { AlertDigests } from "./alert-digests.js";
+import { Deliveries } from "./deliveries.js";
 
 /** Longest wait for `onAlert`, in ms: a call that hangs must not hold up the other alerts, or a stop. */
 const PATIENCE = 10_000;
@@ -42,14 +31,13 @@ const PATIENCE = 10_000;
  */
 const LEAVE_FOR = 3_600_000;
 
-/** Attempts to store a call of a webhook. */
-const TRIES = 3;
-
 /** Facts that are the same for all deliveries of one visit. */
 interface Rules {
   readonly now: number;
   readonly silences: readonly Silence[];
   readonly defaults: ReadonlyMap<string, Policies>;
+  /** Silences that were prolonged in this visit. */
+  readonly prolonged: Set<string>;
 }
 
 /**
@@ -60,13 +48,13 @@ export class Alerter {
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #patience: number;
-  readonly #digests: AlertDigests;
+  readonly #deliveries: Deliveries;
 
   constructor(store: Store, settings: Settings, patience = PATIENCE) {
     this.#store = store;
     this.#settings = settings;
     this.#patience = patience;
-    this.#digests = new AlertDigests(store);
+    this.#deliveries = new Deliveries(store, settings);
   }
 
   /**
@@ -88,16 +76,17 @@ export class Alerter {
   async deliver(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
     const { alerts } = this.#store;
     const newer = new Set<string>();
-    const now = await this.#store.serverTime();
+    const now = await this.#store.tasks.time(ALERTS_QUEUE);
     const [silences, defaults] = await Promise.all([alerts.silences(now), this.#store.registry.defaults()]);
-    const rules = { now, silences, defaults };
+    const rules = { now, silences, defaults, prolonged: new Set<string>() };
     const { mutexTtl } = this.#settings;
     let [left, passed] = [1, 0];
     while (left > passed && goOn()) {
       const delivered: Buffer[] = [];
       try {
         for (const { alert, line } of await alerts.waiting(queue, passed)) {
-          if (await this.#deliverOne(alert, lease, newer, rules)) delivered.push(line);
+          if (await this.#deliverOne(await this.#withCause(alert, rules), lease, newer, rules))
+            delivered.push(line);
           else passed += 1;
           if (!goOn()) break;
           if (lease.remaining < mutexTtl / 2) await lease.extend(mutexTtl);
@@ -109,10 +98,35 @@ export class Alerter {
     return left > passed;
   }
 
+  /** Sends the digests that are due. @returns whether there may be more */
+  async sendDigests(goOn: () => boolean): Promise<boolean> {
+    return this.#deliveries.send(goOn);
+  }
+
   async missed(queue: string, goOn: () => boolean): Promise<boolean> {
     let more = true;
     while (more && goOn()) more = await this.#store.alerts.missed(queue);
     return more;
+  }
+
+  /** Adds the cause of the failure to an alert about it, or, for a silence, to its end: that of the last failure. */
+  async #withCause(alert: Alert, { silences }: Rules): Promise<Alert> {
+    const { kind, task, run, error = "", ended = [] } = alert;
+    if (!task) return alert;
+    if (hasCause(kind)) {
+      const found = run === undefined ? undefined : await this.#store.runs.cause(task, run);
+      const outcome = kind === "crashed" ? kind : "failed";
+      return { ...alert, cause: (found ?? causeOf(outcome, error.split("\n")[0] ?? "")).id };
+    }
+    if (!ended.some(hasCause) || !silences.some((one) => one.cause !== undefined)) return alert;
+    const cause = (await this.#store.runs.cause(task))?.id;
+    return cause === undefined ? alert : { ...alert, cause };
+  }
+
+  async #prolong({ id, untilGone }: Silence, { now, prolonged }: Rules): Promise<void> {
+    if (!untilGone || prolonged.has(id)) return;
+    await this.#store.alerts.prolong(id, goneAt(now));
+    prolonged.add(id);
   }
 
   /** @param newer tasks whose alerts are left to newer nodes @returns whether it was delivered */
@@ -136,6 +150,7 @@ export class Alerter {
     }
     const silence = silenceOf(rules.silences, alert, rules.now);
     if (silence) {
+      await this.#prolong(silence, rules);
       this.#record(alert, { silenced: silence.id });
       return true;
     }
@@ -181,47 +196,11 @@ export class Alerter {
   ): Promise<void> {
     if (to.length === 0) return;
     const body = await alertBody(this.#store, alert, type, this.#settings.consoleUrl);
-    for (const destination of to) {
-      const until = quietUntil(destination, now);
-      if (carrierOf(destination) === "http" && until === undefined)
-        await this.#enqueue(alert, destination, body);
-      else await this.#digests.add(alert, destination, body, until);
-    }
+    for (const destination of to) await this.#deliveries.add(alert, destination, body, now);
   }
 
   /** Adds it to the list of alerts, with hosts only, because a URL may be a credential. */
   #record(alert: Alert, more: { silenced?: string; to?: readonly string[] }): void {
     this.#store.alertLog.add(JSON.stringify({ ...alert, ...more }));
-  }
-
-  /** The job's name is derived from the alert, so that delivering it twice makes one job. */
-  async #enqueue(alert: Alert, to: RoutedDestination, body: AlertBody): Promise<void> {
-    const { task, run, kind, code, queue: about, type, at: when } = alert;
-    const what = [JSON.stringify(task), run, kind, code, about, type, when, to.format, endpointOf(to)].join(
-      " ",
-    );
-    const id = `alert-${createHash("sha256").update(what).digest("hex").slice(0, 24)}`;
-    const queue = ALERTS_QUEUE;
-    const retry = { attempts: 8, delay: "5s", max: "1h" };
-    const { namespace } = this.#store;
-    const payload = deliveryPayload(to, { namespace, alerts: [body], more: 0 });
-    const owner = alert.task?.owner ?? DEFAULT_OWNER;
-    const { type: carrier } = CARRIERS.http;
-    const by = { key: id, token: "1", node: this.#settings.nodeId };
-    const entered = await this.#store.registry.enter(queue);
-    try {
-      // Early if the clock of Redis goes back after its time was read.
-      for (let tries = 0; tries < TRIES; tries++) {
-        const schedule = { at: await this.#store.tasks.time(queue) };
-        const parsed = parseTask({ id, type: carrier, queue, owner, schedule, payload, retry });
-        if (await this.#store.claims.enqueueNow(parsed, by, entered)) return;
-      }
-      throw new Error("the clock of Redis kept going back.");
-    } catch (error) {
-      // Enqueued before, by a node that died before it removed the alert.
-      if (!isCarillonError(error, "CONFLICT")) throw error;
-    } finally {
-      await this.#store.registry.leave(queue, entered);
-    }
   }
 }

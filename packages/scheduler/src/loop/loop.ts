@@ -256,6 +256,8 @@ export class Loop {
         return this.#reconcile(queue, goOn);
       case PARTS.alerts:
         return !(await this.#alerter.deliver(queue, lease, goOn));
+      case PARTS.digests:
+        return !(await this.#alerter.sendDigests(goOn));
       case PARTS.backfills:
         return this.#backfiller.work(queue, goOn);
       case PARTS.expected:

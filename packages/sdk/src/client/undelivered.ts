@@ -1,5 +1,11 @@
 import { ALERTS_QUEUE } from "@carillon/core";
-import { type Delivery as Delivered, shownTarget } from "@carillon/core/internal";
+import {
+  type Delivery as Delivered,
+  destined,
+  kindsOf,
+  readDelivery,
+  shownTarget,
+} from "@carillon/core/internal";
 import type { Alert } from "@carillon/store";
 import type { Scope } from "./scope.js";
 import { listTasks } from "./task-reader.js";
@@ -7,7 +13,7 @@ import type { Task } from "./view.js";
 
 /** A request or a mail that is not sent yet. */
 interface Delivery {
-  /** Id of the task that sends it, in the queue of alerts. */
+  /** Id of the task that sends it, in the queue of alerts. Of what is collected: of its destination. */
   readonly id: string;
   readonly owner: string;
   /** Host of the webhook, or the e-mail address. */
@@ -45,7 +51,14 @@ export async function undelivered(scope: Scope): Promise<Undelivered> {
     .filter(({ task }) => owner === undefined || task?.owner === owner)
     .slice(0, MOST);
   const { tasks } = await listTasks(scope, { queue: ALERTS_QUEUE, limit: 1_000 });
-  return { alerts, deliveries: tasks.flatMap(deliveryOf).slice(0, MOST) };
+  const collecting = (await store.alerts.collected()).flatMap(({ destination: id, state, due: at }) => {
+    const found = destined(state);
+    const kinds = found ? kindsOf(found) : [];
+    if (!found || kinds.length === 0 || (owner !== undefined && owner !== found.to.owner)) return [];
+    const to = shownTarget(readDelivery(found.to.payload).to);
+    return [{ id, owner: found.to.owner, to, state: "collecting" as const, at, kinds }];
+  });
+  return { alerts, deliveries: [...tasks.flatMap(deliveryOf), ...collecting].slice(0, MOST) };
 }
 
 /** Empty if it was sent. */
@@ -66,13 +79,14 @@ function oneOff({
 }: Task): Delivery[] {
   const { to, alerts } = payload as unknown as Delivered;
   const failed = lastStatus !== undefined && lastStatus.outcome !== "succeeded";
-  if (!openRuns && state !== "scheduled" && !failed) return [];
+  const waits = openRuns || state === "scheduled";
+  if (!waits && !failed) return [];
   return [
     {
       id,
       owner,
       to: shownTarget(to),
-      state: openRuns ? "waiting" : state === "scheduled" ? "collecting" : "failed",
+      state: waits ? "waiting" : "failed",
       at: nextExecution ?? created,
       kinds: [...new Set(alerts.map(({ kind }) => kind))],
       ...(lastStatus?.error !== undefined && { error: lastStatus.error }),

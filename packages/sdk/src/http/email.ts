@@ -28,7 +28,7 @@ const TIMEOUT = 30_000;
 
 /**
  * Sends alerts to the e-mail addresses that tasks name in `alerts`: give it to each worker that has {@link alertWebhook}. An address gets
- * at most one mail a minute for each owner, with all alerts of that minute; one for all owners if it comes from the defaults of `all`. A mail that cannot be sent, or is not sent within 30 s, is
+ * at most one mail a minute, with all alerts of it; one for each owner if tasks or an owner's defaults name it. A mail that cannot be sent, or is not sent within 30 s, is
  * tried 8 times.
  *
  * @example

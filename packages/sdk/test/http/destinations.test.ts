@@ -32,22 +32,26 @@ const named = (n: number): AlertBody => ({
   ...failed,
   task: { queue: "q".repeat(128), owner: "o".repeat(128), id: `${n}` },
 });
-const BATCHES: [string, { alerts: AlertBody[]; more: number; at?: number }][] = [
-  ["one", { alerts: [failed], more: 0 }],
+const { task: _, run: __, ...shared } = failed;
+/** Many alerts of one cause. */
+const group: AlertBody = {
+  ...shared,
+  cause: "e75bf74f",
+  ...{ alerts: 498, tasks: 501, owners: 25, queues: 10, open: 501, since: 1_795_248_000_000 },
+  named: Array.from({ length: 20 }, () => `${"o".repeat(128)}/${"t".repeat(128)}`),
+  closed: [{ task: failed.task, ended: ["failed"] }],
+};
+const BATCHES: [string, { alerts: AlertBody[]; at?: number }][] = [
+  ["one", { alerts: [failed] }],
   [
     "one about the namespace",
-    { alerts: [{ kind: "stopped", namespace: "shop", code: "NO_NODE", message: NASTY }], more: 0 },
+    { alerts: [{ kind: "stopped", namespace: "shop", code: "NO_NODE", message: NASTY }] },
   ],
-  [
-    "the end of an incident",
-    { alerts: [{ ...failed, kind: "recovered", ended: ["failed", "slow"] }], more: 0 },
-  ],
-  ["a long one", { alerts: [long], more: 0 }],
-  ["a digest", { alerts: Array.from({ length: 100 }, (_, n) => named(n)), more: 900, at: 1_795_248_000_000 }],
-  [
-    "a digest of long ones",
-    { alerts: Array.from({ length: 100 }, () => long), more: 0, at: 1_795_248_000_000 },
-  ],
+  ["the end of an incident", { alerts: [{ ...failed, kind: "recovered", ended: ["failed", "slow"] }] }],
+  ["a long one", { alerts: [long] }],
+  ["a storm", { alerts: [group], at: 1_795_248_000_000 }],
+  ["a digest", { alerts: Array.from({ length: 100 }, (_, n) => named(n)), at: 1_795_248_000_000 }],
+  ["a digest of long ones", { alerts: Array.from({ length: 100 }, () => long), at: 1_795_248_000_000 }],
 ];
 
 type Fault = string | undefined;
@@ -137,7 +141,7 @@ describe("a destination", () => {
     const faults: string[] = [];
     targets.push(target);
     const type = alertWebhook({ allow: [target.host], signingKey: KEY });
-    const send = (to: AlertTargetInput, batch: { alerts: AlertBody[]; more: number; at?: number }) =>
+    const send = (to: AlertTargetInput, batch: { alerts: AlertBody[]; at?: number }) =>
       perform(type, deliveryPayload(parseTarget(to), { namespace: "shop", ...batch }) as never);
     const bodies = () => target.received.map(({ body }) => JSON.parse(body) as Body);
     return { target, send, faults, bodies };
@@ -154,7 +158,7 @@ describe("a destination", () => {
 
   it("of Slack refuses our JSON, so that the delivery fails and is visible", async () => {
     const { target, send, faults } = await open(slackFault);
-    const error = await failure(send({ url: target.url }, { alerts: [failed], more: 0 }));
+    const error = await failure(send({ url: target.url }, { alerts: [failed] }));
     expect([error.message, faults]).toEqual([`${target.host} answered 400.`, ["invalid_payload"]]);
   });
 
@@ -164,7 +168,7 @@ describe("a destination", () => {
     const slow = { ...failed, kind: "slow" };
     const recovered = { ...failed, kind: "recovered", ended: ["failed"] };
     for (const alert of [failed, { ...failed, run: "another" }, slow, recovered])
-      await send(to, { alerts: [alert], more: 0 });
+      await send(to, { alerts: [alert] });
     const events = bodies().map(({ event_action, dedup_key }) => [event_action, dedup_key]);
     const key = "carillon/shop/reports/acme/daily";
     expect(events).toEqual([
@@ -176,11 +180,34 @@ describe("a destination", () => {
     ]);
   });
 
+  it("of PagerDuty opens one incident a storm, and its end resolves it with those that were sent alone", async () => {
+    const { target, send, bodies } = await open(pagerdutyFault, 202);
+    const to = { format: "pagerduty" as const, routingKey, url: target.url };
+    const [storm, some] = [
+      { ...group, closed: [] },
+      { ...group, kind: "recovered", ended: ["failed"] },
+    ];
+    for (const alert of [storm, { ...some, open: 3 }, { ...some, open: 0 }])
+      await send(to, { alerts: [alert], at: 1 });
+    const events = bodies().map(({ event_action, dedup_key }) => `${event_action} ${dedup_key}`);
+    const alone = ["failed", "paused"].map((kind) => `resolve carillon/shop/reports/acme/daily/${kind}`);
+    const cause = "carillon/shop/cause/e75bf74f";
+    expect(events).toEqual([
+      `trigger ${cause}/failed`,
+      ...alone,
+      ...alone,
+      ...["failed", "paused"].map((kind) => `resolve ${cause}/${kind}`),
+    ]);
+    expect(bodies()[0]?.["payload"]).toMatchObject({
+      summary: expect.stringMatching(/^501 tasks of 25 owners: failed: /),
+    });
+  });
+
   it("with a template gets its JSON, whose form no value changes", async () => {
     const { target, send, bodies } = await open();
     const template = { content: "{{title}}: {{message}}", at: ["{{at}}", 1], "{{kind}}": null };
     const to = { format: "template" as const, url: target.url, template };
-    await send(to, { alerts: [{ ...failed, error: '", "x": "{{run}}' }], more: 0 });
+    await send(to, { alerts: [{ ...failed, error: '", "x": "{{run}}' }] });
     expect(bodies()).toEqual([
       {
         content: 'acme/daily: failed: ", "x": "{{run}}',
@@ -188,14 +215,14 @@ describe("a destination", () => {
         "{{kind}}": null,
       },
     ]);
-    await send({ format: "template", url: target.url }, { alerts: [long], more: 0 });
+    await send({ format: "template", url: target.url }, { alerts: [long] });
     expect(bodies()[1]).toEqual({ text: expect.stringMatching(/^acme\/daily: failed\n&{999}…\nhttps:/) });
     expect(() => parseTarget({ ...to, template: { text: "{{titel}}" } })).toThrow(/unknown name/);
   });
 
   it("of a format that only newer workers know is tried again", async () => {
     const { send } = await open();
-    const payload = { to: { format: "pigeon", loft: "x" }, namespace: "shop", alerts: [failed], more: 0 };
+    const payload = { to: { format: "pigeon", loft: "x" }, namespace: "shop", alerts: [failed] };
     const error = await failure(perform(alertWebhook({ signingKey: KEY }), payload as never));
     expect([error.name, error.message]).toEqual(["Error", expect.stringContaining("format pigeon")]);
     expect(send).toBeDefined();

@@ -45,7 +45,7 @@ it("gives up a mail server that hangs", async () => {
   const sendMail = vi.fn(() => new Promise<void>(() => {}));
   const type = alertEmail({ transport: { sendMail }, from: "carillon@example.com" });
   const to = { format: "email", email: "ann@example.com" };
-  const mail = { to, namespace: "n", alerts: [], more: 0 };
+  const mail = { to, namespace: "n", alerts: [] };
   const handler = type.handler as unknown as (mail: object, context: object) => Promise<void>;
   const sent = handler(mail, { occurrence: { run: "r" } }).then(() => "sent", String);
   await vi.advanceTimersByTimeAsync(30_000);

@@ -10,7 +10,6 @@ const delivery = (url: string, alert: { [name: string]: string | number | { [nam
   to: { format: "json", url },
   namespace: "n",
   alerts: [alert],
-  more: 0,
 });
 
 describe("http.request", () => {

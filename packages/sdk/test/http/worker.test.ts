@@ -60,7 +60,7 @@ describe("a task that is a stored request", () => {
     const alert = { kind: "failed", at: 1 };
     const retry = { attempts: 2, delay: "1h" } as const;
     const to = { format: "json", url: refusing.url };
-    const payload = { to, namespace: "n", alerts: [alert], more: 0 };
+    const payload = { to, namespace: "n", alerts: [alert] };
     const schedule = { at: new Date(Date.now() + 3_600_000).toISOString() };
     await client.put(type, { id: "alert-1", payload, schedule, retry });
     await client.trigger({ queue: type.queue, id: "alert-1" });

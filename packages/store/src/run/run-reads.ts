@@ -1,5 +1,5 @@
 import type { Outcome, Run, TaskName } from "@carillon/core";
-import { delaysOf, localName } from "@carillon/core/internal";
+import { type Cause, causeOf, delaysOf, localName } from "@carillon/core/internal";
 import { readEach, readFields, readHashes } from "../redis/hashes.js";
 import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
@@ -229,6 +229,16 @@ export class RunReads extends Repository {
       looked: ends.length,
       failed: await readFailures(this.scripts, this.keys.queue(queue), ends),
     };
+  }
+
+  /** The cause of a failed run, or of the last failed run of a task. Undefined if its record is not kept. */
+  async cause(task: TaskName, id?: string): Promise<Cause | undefined> {
+    const keys = this.keys.queue(task.queue);
+    const failures = keys.failures(localName(task));
+    const [run] = id === undefined ? await this.link.ask((client) => client.zrevrange(failures, 0, 0)) : [id];
+    if (run === undefined) return undefined;
+    const [failure] = await readFailures(this.scripts, keys, [{ id: run, at: 0 }]);
+    return failure && causeOf(failure.error.outcome, failure.error.line, failure.error.frame);
   }
 
   /** The ends of the last runs and of the last successes of tasks of one queue, UTC ms; absent: none. */

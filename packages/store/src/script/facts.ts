@@ -9,7 +9,7 @@ import {
 } from "@carillon/core/internal";
 
 /** Parts of a queue that have a due time of their own, apart from the shards: members of its index `next`. */
-export const PARTS = { runs: "r", alerts: "a", expected: "e", backfills: "b" } as const;
+export const PARTS = { runs: "r", alerts: "a", digests: "d", expected: "e", backfills: "b" } as const;
 
 /** Entries of a task's ledger that are kept. */
 export const LEDGER_MOST = 50;

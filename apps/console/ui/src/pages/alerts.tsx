@@ -47,10 +47,14 @@ export default function Alerts() {
           title="Silence alerts"
           act={w.silence}
           does="silences.put"
-          scopes={["task", "owner", "queue", "kind", "all"]}
+          scopes={["task", "owner", "queue", "kind", "cause", "all"]}
           within={{ task: "owner" }}
           fields={["until", "note"]}
-          looks={{ kind: { first: "failed", choices: w.kinds }, all: { label: w.all }, until: { hint: "" } }}
+          looks={{
+            kind: { first: "failed", choices: w.kinds },
+            all: { label: w.all },
+            until: { hint: w.untilHint },
+          }}
           says="The silence holds."
         >
           <p>Until its end, alerts that match are recorded and not sent.</p>
@@ -67,9 +71,9 @@ export default function Alerts() {
           name={({ id }) => id}
           columns={[
             silenceText,
-            ({ until, by }) => (
+            ({ until, untilGone, by }) => (
               <span className="soft">
-                {words.task.until} <Time at={until} /> (<Relative at={until} />)
+                {words.task.until} <Time at={until} /> (<Relative at={until} />){untilGone ? w.orLater : ""}
                 {by === undefined ? "" : ` · ${by}`}
               </span>
             ),
@@ -85,7 +89,9 @@ export default function Alerts() {
 }
 
 function silenceText({ all, ...silence }: Silence): string {
-  const scopes = (["owner", "task", "queue", "kind"] as const).filter((name) => silence[name] !== undefined);
+  const scopes = (["owner", "task", "queue", "kind", "cause"] as const).filter(
+    (name) => silence[name] !== undefined,
+  );
   const text = (name: (typeof scopes)[number]) =>
     name === "kind" ? kindText(String(silence.kind)) : silence[name];
   return all ? w.all : scopes.map((name) => `${labelOf(name)} ${text(name)}`).join(", ");
