@@ -16,7 +16,7 @@ const LARGEST_KB = 100;
 const PICTURES = {
   now: ["/?span=1h", "Now", 800],
   task: ["/tasks/backups/system/backup", "backup", 800],
-  doctor: ["/doctor", "Doctor", 600],
+  system: ["/system", "System", 600],
 };
 /** In ms, after the start of the demo: its faults show, and its filled past hour has been run. */
 const AGE = 90_000;

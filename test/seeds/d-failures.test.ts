@@ -420,7 +420,7 @@ describe("D15 the table's rates and next times", () => {
   });
 });
 
-describe("D21 the errors of all tasks are one view: grouped by cause, with whom they hit and what is still owed", () => {
+describe("D21 the errors of all tasks are one view: grouped by cause, with whom they hit, and one cause is run again", () => {
   it("two causes over three tasks of two owners, one of them made up", async () => {
     const down = new Set(["a", "b", "c"]);
     const type = defineTask("work", {
@@ -442,8 +442,9 @@ describe("D21 the errors of all tasks are one view: grouped by cause, with whom 
     await kit.advance("2m");
     down.delete("a");
     await kit.advance("1m");
-    const { failures } = operatorOf(kit.client).runs;
-    expect((await failures()).groups).toMatchObject([
+    const { failures, replayMany } = operatorOf(kit.client).runs;
+    const { from, groups } = await failures();
+    expect(groups).toMatchObject([
       { cause: { error: "Error: connect ECONNREFUSED …" }, runs: 5, madeUp: 2, owed: 3, tasks: 2, owners: 2 },
       { cause: { error: "Error: no such table" }, runs: 3, owed: 3, tasks: 1, owners: 1 },
     ]);
@@ -451,5 +452,13 @@ describe("D21 the errors of all tasks are one view: grouped by cause, with whom 
       { owner: "beta", runs: 6, owed: 6 },
       { owner: "acme", runs: 2, owed: 0 },
     ]);
+    const again = await replayMany({ from, cause: groups[0]?.cause?.id, dryRun: true });
+    expect(again).toMatchObject({
+      total: 5,
+      sample: [
+        { id: "b", total: 3 },
+        { id: "a", total: 2 },
+      ],
+    });
   });
 });

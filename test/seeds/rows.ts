@@ -91,7 +91,7 @@ const timescale: typeof docspell = [
   ["D20", "a crash of an item is a crash: counted everywhere, and it waits, held by a pause"],
   [
     "D21",
-    "the errors of all tasks are one view: grouped by cause, with whom they hit and what is still owed",
+    "the errors of all tasks are one view: grouped by cause, with whom they hit, and one cause is run again",
   ],
   ["D22", "alerts do not storm: a digest by cause, and its end is one message"],
   ["D23", "a silence names a cause, until a time or until it is gone"],

@@ -11,8 +11,8 @@ import { errorHandler, notFound, refuse } from "./errors.js";
 import { Guard } from "./guard.js";
 import { KEPT_FOR_AN_HOUR, sameOrigin, securityHeaders } from "./headers.js";
 import { identifyBy, type OwnAuth } from "./identity.js";
-import { PAGE_PATHS } from "./page-paths.js";
-import { LOGIN_STYLE, LOGO, logoutPage } from "./pages.js";
+import { MOVED, PAGE_PATHS } from "./page-paths.js";
+import { LOGIN_STYLE, logo, logoutPage } from "./pages.js";
 import { API_PATH, BOARD_PATH } from "./paths.js";
 import { author } from "./task-adapter.js";
 import { Ui } from "./ui.js";
@@ -72,8 +72,8 @@ export function createApp(options: AppOptions): { app: Hono<Env>; board: Board }
     if (writeProblem) return json(c, { status: "read-only", code: writeProblem.code }, 503);
     return json(c, { status: "ready" });
   });
-  app.get("/carillon.svg", file("image/svg+xml", LOGO));
-  app.get("/login.css", file("text/css; charset=utf-8", LOGIN_STYLE));
+  app.get("/carillon.svg", (c) => file(c, "image/svg+xml", logo(c.req.query("state") ?? "")));
+  app.get("/login.css", (c) => file(c, "text/css; charset=utf-8", LOGIN_STYLE));
   app.get("/assets/:file", ui.asset);
 
   app.use(sameOrigin);
@@ -93,13 +93,23 @@ export function createApp(options: AppOptions): { app: Hono<Env>; board: Board }
 
   app.route(API_PATH, apiRouter(store, redactor));
   for (const path of PAGE_PATHS) app.get(path, ui.page);
+  for (const [path, to] of Object.entries(MOVED)) app.get(path, movedTo(basePath + to));
   app.all(`${BOARD_PATH}/*`, (c) => toBoard(c, board));
   app.get("*", ui.noPage);
   return { app, board };
 }
 
-function file(type: string, text: string) {
-  return (c: Ctx) => c.body(text, 200, { "Content-Type": type, "Cache-Control": KEPT_FOR_AN_HOUR });
+function file(c: Ctx, type: string, text: string): Response {
+  return c.body(text, 200, { "Content-Type": type, "Cache-Control": KEPT_FOR_AN_HOUR });
+}
+
+/** Leads to another address, with the query. Its `:name` is that of the path. */
+function movedTo(to: string) {
+  return (c: Ctx) => {
+    const address = to.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(c.req.param(name) ?? ""));
+    const { search } = new URL(c.req.url);
+    return c.redirect(address + (address.includes("?") ? search.replace("?", "&") : search));
+  };
 }
 
 function toBoard(c: Ctx, board: Board): Response | Promise<Response> {

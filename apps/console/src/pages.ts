@@ -1,10 +1,18 @@
-/** A bell: the board's logo and the browser tab's. */
-export const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
+/** A bell: the logo of the console and of the browser's tab. */
+const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <rect width="32" height="32" rx="7" fill="#1f4e5f"/>
 <path d="M7 22.5c2.2-2 2.6-4.3 2.6-7.7a6.4 6.4 0 0 1 12.8 0c0 3.4.4 5.7 2.6 7.7zM16 8.2V5.8"
   fill="none" stroke="#f4c95d" stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"/>
 <circle cx="16" cy="25.6" r="1.9" fill="#f4c95d"/>
 </svg>`;
+
+const DOTS: Readonly<Record<string, string>> = { stopped: "#e5484d", behind: "#f5a524", failing: "#f5a524" };
+
+/** The logo, with a dot in its corner in a state that is not good. */
+export function logo(state: string): string {
+  const dot = `<circle cx="24" cy="8" r="7" fill="${DOTS[state]}" stroke="#fff" stroke-width="2"/>`;
+  return Object.hasOwn(DOTS, state) ? LOGO.replace("</svg>", `${dot}\n</svg>`) : LOGO;
+}
 
 /** Style of the sign-in form, a file of its own because of the CSP. */
 export const LOGIN_STYLE = `

@@ -1,6 +1,6 @@
 import { rightsAt } from "@carillon/ops/internal";
 import type { Ctx } from "./context.js";
-import { PAGE_PATHS } from "./page-paths.js";
+import { MOVED, PAGE_PATHS } from "./page-paths.js";
 
 export const BOARD_PATH = "/queues";
 export const API_PATH = "/api/v1";
@@ -17,6 +17,7 @@ export const OWN_PATHS = [
   "/health",
   "/ready",
   ...PAGE_PATHS,
+  ...Object.keys(MOVED),
 ];
 
 /** Bull Board's page, its calls, or its files. */

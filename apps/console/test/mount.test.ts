@@ -137,6 +137,16 @@ async function works(origin: string, base: string, compresses: boolean): Promise
   const script = /src="\.(\/assets\/[^"]+)"/.exec(page)?.[1] ?? "";
   expect((await ask(script)).headers.get("content-type")).toBe("text/javascript; charset=utf-8");
 
+  // Former addresses lead to the new ones, with their queries.
+  for (const [former, path] of [
+    ["/calendars?open=a", "/settings/calendars?open=a"],
+    ["/backfills?id=1", "/runs?filter=backfills&id=1"],
+    ["/owners/a%26b", "/?owner=a%26b"],
+  ]) {
+    const moved = await ask(former as string, { headers });
+    expect([moved.status, moved.headers.get("location")]).toEqual([302, `${base}${path}`]);
+  }
+
   const put = await ask("/api/v1/tasks/q/acme/b", {
     method: "PUT",
     headers: { ...headers, "content-type": "application/json" },

@@ -10,7 +10,7 @@ import { RUN } from "./run.js";
 
 /** Options that select failed runs, and those for one run alone. */
 const [SELECT, ONE] = [
-  ["from", "to", "task", "queue", "text", "node", "took"],
+  ["from", "to", "task", "queue", "cause", "text", "node", "took"],
   ["overlap", "force"],
 ] as const;
 
@@ -44,9 +44,9 @@ export const registerReplay: Register = (program, out) => {
             "missing.",
             "Give runs; or --failures and --from 2h for all that failed since.",
           );
-        const { task, queue, text, node, took, owner, from, to } = options;
+        const { task, queue, cause, text, node, took, owner, from, to } = options;
         const range = id === undefined ? await momentsOf(client, { from, to }, "before") : {};
-        const which = id === undefined ? { task, queue, text, node, took, owner, ...range } : { runs };
+        const which = id === undefined ? { task, queue, cause, text, node, took, owner, ...range } : { runs };
         const many = await ops.runs.replayMany({ ...which, perMinute, key, dryRun }, { by });
         if (many.refused.count > 0) out.exitCode = EXIT.refused;
         if (!options.json) refusals(many, out, "run");

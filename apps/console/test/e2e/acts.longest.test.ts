@@ -2,7 +2,6 @@ import { operatorOf } from "@carillon/ops";
 import { eventually } from "@carillon/testing";
 import { expect, test } from "vitest";
 import { inABrowser, put, settled, world } from "./furnished.js";
-import { titleOf } from "./world.js";
 
 inABrowser("acts on tasks and runs", () => {
   test("a skipped occurrence says why", async () => {
@@ -126,9 +125,54 @@ inABrowser("acts on tasks and runs", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByText("Runs 1 run again").waitFor();
     await dialog.getByRole("button", { name: "Run again", exact: true }).click();
-    await titleOf(page, "Backfills").waitFor();
+    await page.getByRole("heading", { name: "Backfills of the last 7 days", exact: true }).waitFor();
     await page.getByRole("progressbar", { name: "1 of 1", exact: true }).waitFor();
     await world.client.delete("again");
+  });
+
+  test("failures of one cause are one row, over tasks, and are run again", async () => {
+    await put("also", { type: "bad" });
+    await world.client.trigger("also");
+    await settled("also");
+    const { page, go } = await world.as("operator");
+    await go("/errors");
+    const row = page.locator("main li", { hasText: "<b>the disk</b> is full" });
+    await row.getByText("2 of 2 tasks still fail").waitFor();
+    await page.locator(".nav .count[title='3 failing']").waitFor();
+    expect(await page.title()).toMatch(/3 failing · Errors · Carillon$/);
+    expect(await page.locator("link[rel=icon]").getAttribute("href")).toContain("state=");
+    await row.getByRole("link", { name: "Error: <b>the disk</b> is full" }).click();
+    await page.locator("main li", { hasText: "also" }).getByText("it still fails").waitFor();
+    await page.goBack();
+    await row.getByRole("button", { name: "Run these again" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/Runs \d runs again/).waitFor();
+    await dialog.getByRole("button", { name: "Run again", exact: true }).click();
+    await page.locator("main li", { hasText: "also" }).getByText("1 of 1").waitFor();
+    await world.client.delete("also");
+  });
+
+  test("what is held is one list, and each of it is lifted there", async () => {
+    const { page, go } = await world.as("operator");
+    await go("/held");
+    const dialog = page.getByRole("dialog");
+    for (const [what, note] of [
+      ["frozen", "owner globex"],
+      ["paused queue", "in-disguise"],
+      ["silenced alerts", "Owner in-disguise"],
+      ["paused task", "acme/paused"],
+    ] as const) {
+      const row = page.locator("main li", { hasText: what }).filter({ hasText: note });
+      await row.getByRole("button", { name: "Lift" }).click();
+      await dialog.getByRole("button", { name: "Lift" }).click();
+      await row.waitFor({ state: "detached" });
+    }
+    const ops = operatorOf(world.client);
+    const { freezes } = await ops.freezes.list();
+    expect(freezes.map(({ owner }) => owner)).toEqual(["in-disguise"]);
+    expect((await ops.silences.list()).silences).toEqual([]);
+    expect((await ops.queues.list()).queues.filter(({ paused }) => paused)).toEqual([]);
+    expect((await world.client.get("acme/paused")).state).toBe("scheduled");
   });
 
   test("a selection is of the rows that are shown, never of those of a former filter", async () => {

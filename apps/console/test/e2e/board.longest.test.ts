@@ -156,7 +156,7 @@ inABrowser("boards, tracks and keys", () => {
     await page.getByText(/Defined as code by the set billing, version 1\.4, applied by deploy 42/).waitFor();
     await page.getByText(/definition was changed by ann .*The next apply of the set undoes that/).waitFor();
     await page.getByText("only when it is triggered").waitFor();
-    await go("/sets");
+    await go("/settings/sets");
     await page.getByText(/others have changed 1 of its tasks/).waitFor();
     await page.getByRole("link", { name: "billing", exact: true }).click();
     await page.getByRole("link", { name: "in-set", exact: true }).waitFor();

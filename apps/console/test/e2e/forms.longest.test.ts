@@ -183,7 +183,7 @@ inABrowser("forms", () => {
     await page.getByRole("link", { name: "Runs", exact: true }).click();
     await titleOf(page, "Runs").waitFor();
     expect(asked.splice(0)).toEqual(["confirm", "confirm", "confirm"]);
-    await go("/freezes");
+    await go("/held");
     await page.getByRole("button", { name: "Freeze" }).click();
     const field = page.getByRole("dialog").getByRole("combobox", { name: "Owner", exact: true });
     await field.fill("acm");

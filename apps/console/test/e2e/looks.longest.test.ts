@@ -6,7 +6,7 @@ import { lookAt } from "./looks.js";
 import { disguise } from "./markup.js";
 
 /** Pages that show no text of users. */
-const WITHOUT = ["task", "durations", "set", "load", "resume", "backfills", "tokens"];
+const WITHOUT = ["task", "durations", "set", "load", "resume", "backfills", "alerts", "tokens"];
 
 inABrowser("all pages", () => {
   // Rows for the pages of backfills and tokens.

@@ -6,10 +6,12 @@ import { titleOf } from "./world.js";
 inABrowser("roles and tokens", () => {
   test("alerts are silenced and released by roles that may do so", async () => {
     const viewer = await world.as("viewer");
-    await viewer.go("/alerts");
-    expect(await viewer.page.locator("main button").count()).toBe(0);
+    for (const path of ["/settings/alerts", "/held"]) {
+      await viewer.go(path);
+      expect(await viewer.page.locator("main button").count()).toBe(0);
+    }
     const { page, go } = await world.as("operator");
-    await go("/alerts");
+    await go("/settings/alerts");
     const dialog = page.getByRole("dialog");
     await page.getByRole("button", { name: "Test" }).click();
     await dialog.getByRole("textbox").fill("nonsense");
@@ -17,6 +19,7 @@ inABrowser("roles and tokens", () => {
     // The field that is refused says so, and has the focus.
     await dialog.locator(".field:has(input[aria-invalid=true]:focus) .refusal").waitFor();
     await page.keyboard.press("Escape");
+    await go("/held");
     await page.getByRole("button", { name: "Silence" }).click();
     await dialog.getByRole("textbox", { name: "Task" }).fill("fails");
     await dialog.getByLabel("Until", { exact: false }).fill("2040-01-01T00:00");
@@ -26,7 +29,8 @@ inABrowser("roles and tokens", () => {
     const silences = async () =>
       (await operatorOf(world.client).silences.list()).silences.filter(({ task }) => task === "fails");
     expect(await silences()).toMatchObject([{ until: Date.UTC(2040, 0), by: "operator" }]);
-    await row.getByRole("button", { name: "End" }).click();
+    await row.getByRole("button", { name: "Lift" }).click();
+    await dialog.getByRole("button", { name: "Lift" }).click();
     await row.waitFor({ state: "detached" });
     expect(await silences()).toEqual([]);
   });
@@ -75,7 +79,7 @@ inABrowser("roles and tokens", () => {
 
   test("a link for support is made, opens its owners' tasks for reading, and is revoked", async () => {
     const { page, go } = await world.as("admin");
-    await go("/tokens");
+    await go("/settings/tokens");
     await page.getByRole("button", { name: "New link" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name", { exact: true }).fill("support");
@@ -106,7 +110,7 @@ inABrowser("roles and tokens", () => {
 
   test("a quota and a recurring freeze that are set show at their owner, whose own token sees neither quotas nor other owners", async () => {
     const { page, go } = await world.as("admin");
-    await go("/rules");
+    await go("/settings/rules");
     const dialog = page.getByRole("dialog");
     const scope = dialog.getByLabel("Scope", { exact: true });
     await page.getByRole("button", { name: "Set defaults" }).click();
@@ -134,6 +138,8 @@ inABrowser("roles and tokens", () => {
     await dialog.getByRole("button", { name: "Sun", exact: true }).click();
     await dialog.getByText("Concerns 1 task", { exact: false }).waitFor();
     await dialog.getByRole("button", { name: "Freeze", exact: true }).click();
+    await dialog.waitFor({ state: "detached" });
+    await go("/held");
     const row = page.locator("main li", { hasText: "for 2 h each, at 18:00, on Sunday (UTC)" });
     await row.getByRole("button", { name: "Lift" }).click();
     await dialog.getByRole("button", { name: "Lift" }).click();
@@ -143,9 +149,10 @@ inABrowser("roles and tokens", () => {
     const { secret } = await ops.tokens.create({ name: "tenant", role: "admin", owners: ["acme"] });
     const bound = await world.as({ secret });
     await bound.go("/owners/acme");
-    await bound.page.getByRole("heading", { name: "Newest failures", exact: true }).waitFor();
-    expect(await bound.page.getByRole("heading", { name: /^(Quotas|Named tokens)$/ }).count()).toBe(0);
-    expect(await bound.page.getByRole("link", { name: "Rules", exact: true }).count()).toBe(0);
+    await titleOf(bound.page, "Owner acme").waitFor();
+    await bound.page.getByRole("link", { name: "Settings", exact: true }).click();
+    await titleOf(bound.page, "Alerts").waitFor();
+    expect(await bound.page.getByRole("link", { name: /^(Rules|Tokens|System)$/ }).count()).toBe(0);
     await bound.go("/owners/system");
     await bound.page.getByRole("alert").first().waitFor();
   });

@@ -8,10 +8,10 @@ import { words } from "./words.js";
 interface Page {
   /** Route, below the root of the console. The server answers each of these addresses with the same document. */
   readonly path: string;
-  /** Its name in the navigation; absent: not listed there. */
+  /** Its name, if it is an entry of the navigation. */
   readonly nav?: string;
-  /** Whether it begins a group of the navigation. */
-  readonly gap?: boolean;
+  /** Its name, if it is a tab of the settings. */
+  readonly tab?: string;
   /** Whether it concerns the whole namespace: hidden from a token that is bound to owners. */
   readonly namespace?: boolean;
   /** Whether only admins may see what it shows. */
@@ -19,16 +19,16 @@ interface Page {
   readonly Page: ComponentType<PageProps>;
 }
 
-/** The pages that the navigation shows to a person. */
-export function navOf({ wide, define }: { wide: boolean; define: boolean }): readonly Page[] {
-  return PAGES.filter(
-    ({ nav, namespace, admin }) => nav !== undefined && (wide || !namespace) && (define || !admin),
+/** The pages of the navigation, or the tabs of the settings, that a person may see. */
+export function pagesOf(kind: "nav" | "tab", { wide, define }: { wide: boolean; define: boolean }) {
+  return PAGES.flatMap(({ [kind]: name, path, namespace, admin }) =>
+    name !== undefined && (wide || !namespace) && (define || !admin) ? [{ path, name }] : [],
   );
 }
 
 const Edit = later(() => import("./pages/edit.js"));
 
-/** The pages, in the order of the navigation. All but the first are loaded later. */
+/** The pages, in the order of the navigation and of the tabs. All but the first are loaded later. */
 const BY_PATH: Record<PagePath, Omit<Page, "path">> = {
   "/": { nav: words.now.title, Page: Now },
   "/tasks": { nav: words.list.title, Page: later(() => import("./pages/tasks.js")) },
@@ -37,28 +37,35 @@ const BY_PATH: Record<PagePath, Omit<Page, "path">> = {
   "/tasks/:queue/:owner/:id": { Page: later(() => import("./pages/task.js")) },
   "/runs": { nav: words.runs_.title, Page: later(() => import("./pages/runs.js")) },
   "/runs/:id": { Page: later(() => import("./pages/run.js")) },
+  "/errors": { nav: words.errors.title, Page: later(() => import("./pages/errors.js")) },
   "/load": { nav: words.load.title, Page: later(() => import("./pages/load.js")) },
-  "/freezes": { nav: words.freezes.title, Page: later(() => import("./pages/freezes.js")) },
+  "/held": { nav: words.held.title, Page: later(() => import("./pages/held.js")) },
   "/resume": { Page: later(() => import("./pages/resume.js")) },
-  "/alerts": { nav: words.alerts.title, Page: later(() => import("./pages/alerts.js")) },
-  "/backfills": { nav: words.backfills.title, Page: later(() => import("./pages/backfills.js")) },
-  "/calendars": {
-    ...{ nav: words.calendars.title, namespace: true },
-    Page: later(() => import("./pages/calendars.js")),
-  },
-  "/sets": { nav: words.sets.title, namespace: true, Page: later(() => import("./pages/sets.js")) },
   "/system": {
-    ...{ nav: words.system.title, gap: true, namespace: true },
+    ...{ nav: words.system.title, namespace: true },
     Page: later(() => import("./pages/system.js")),
   },
-  "/doctor": { nav: words.doctor.title, namespace: true, Page: later(() => import("./pages/doctor.js")) },
-  "/tokens": {
-    ...{ nav: words.tokens.title, namespace: true, admin: true },
+  "/settings/alerts": {
+    ...{ nav: words.settings.title, tab: words.alerts.title },
+    Page: later(() => import("./pages/alerts.js")),
+  },
+  "/settings/calendars": {
+    ...{ tab: words.calendars.title, namespace: true },
+    Page: later(() => import("./pages/calendars.js")),
+  },
+  "/settings/rules": {
+    ...{ tab: words.rules.title, namespace: true },
+    Page: later(() => import("./pages/rules.js")),
+  },
+  "/settings/tokens": {
+    ...{ tab: words.tokens.title, namespace: true, admin: true },
     Page: later(() => import("./pages/tokens.js")),
   },
-  "/rules": { nav: words.rules.title, namespace: true, Page: later(() => import("./pages/rules.js")) },
-  "/owners/:owner": { Page: later(() => import("./pages/owner.js")) },
-  "/changes": { nav: words.changes.title, Page: later(() => import("./pages/changes.js")) },
+  "/settings/sets": {
+    ...{ tab: words.sets.title, namespace: true },
+    Page: later(() => import("./pages/sets.js")),
+  },
+  "/settings/changes": { tab: words.changes.title, Page: later(() => import("./pages/changes.js")) },
 };
 
 export const PAGES = Object.entries(BY_PATH).map(([path, page]): Page => ({ path, ...page }));

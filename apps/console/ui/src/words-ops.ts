@@ -11,7 +11,7 @@ interface Owed {
 const exact = ({ count: n, exact }: Owed) => `${exact ? "" : "at least "}${n.toLocaleString("en")}`;
 const starts = (owed: Owed) => `${exact(owed)} ${owed.count === 1 ? "start" : "starts"}`;
 
-/** Texts of the pages about load, resumes, faults, alerts, nodes, freezes, changes, calendars and backfills. */
+/** Texts of the pages about load, errors, what is held, nodes and settings. */
 export const opsWords = {
   load: {
     title: "Load",
@@ -44,17 +44,28 @@ export const opsWords = {
       owed.count === 0 ? "Nothing starts; schedules go on with their next time." : `${starts(owed)}.`,
     go: (n: number) => `Resume ${counted(n, "task", "tasks")}`,
   },
-  doctor: {
-    title: "Doctor",
-    states: { healthy: "healthy", warnings: "warnings", errors: "errors" },
-    severities: {
-      error: (n: number) => counted(n, "error", "errors"),
-      warning: (n: number) => counted(n, "warning", "warnings"),
+  errors: {
+    title: "Errors",
+    by: { cause: "By cause", owner: "By owner", queue: "By queue", task: "By task" },
+    failing: (n: number, of: number) =>
+      of === 1 ? "it still fails" : `${n.toLocaleString("en")} of ${counted(of, "task", "tasks")} still fail`,
+    replay: "Run these again",
+    strip: (most: number, at: string) => `Most, ${counted(most, "run", "runs")}, at ${at}`,
+  },
+  held: {
+    title: "Held",
+    kinds: {
+      ...{ frozen: "frozen", toCome: "to be frozen", silence: "silenced alerts" },
+      ...{ task: "paused task", queue: "paused queue" },
     },
+    lift: "Lift",
+    lifted: "It is lifted.",
+    silence: "Silence",
+    untilHint: "A silence of a cause may do without: it ends a day after the last alert of it.",
+    allAlerts: "All alerts",
   },
   alerts: {
     title: "Alerts",
-    kind: "Kind",
     kinds: {
       failed: "failed",
       crashed: "crashed",
@@ -71,10 +82,6 @@ export const opsWords = {
       AnswerTo<"alerts.undelivered">["deliveries"][number]["state"],
       string
     >,
-    silence: "Silence",
-    untilHint: "A silence of a cause may do without: it ends a day after the last alert of it.",
-    orLater: " or later",
-    all: "All alerts",
     test: "Test",
     formats: {
       json: "JSON",
@@ -107,11 +114,8 @@ export const opsWords = {
     refused: (n: number, why: string) => `${counted(n, "task", "tasks")} refused: ${why}`,
   },
   freezes: {
-    title: "Freezes",
     freeze: "Freeze",
-    lift: "Lift",
     kinds: { once: "From a time to a time", windows: "In recurring windows" },
-    lifted: "The freeze is lifted.",
   },
   changes: {
     title: "Changes",
@@ -121,21 +125,10 @@ export const opsWords = {
     columns: ["Field", "Before", "After"],
     timeColumns: ["Next times before", "After"],
   },
-  calendars: {
-    title: "Calendars",
-    add: "New calendar",
-  },
-  rules: {
-    title: "Rules",
-    quotas: "Quotas",
-    noQuotas: "There is no quota.",
-  },
-  sets: {
-    title: "Sets",
-    version: (text: string) => `version ${text}`,
-  },
+  calendars: { title: "Calendars" },
+  rules: { title: "Rules" },
+  sets: { title: "Sets" },
   backfills: {
-    title: "Backfills",
     states: { running: "running", done: "done", cancelled: "stopped" },
     progress: (done: number, total: number) =>
       `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`,

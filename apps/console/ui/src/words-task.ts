@@ -113,7 +113,10 @@ export const taskWords = {
   },
   runs_: {
     title: "Runs",
-    chips: { all: "All", failed: "Failed", succeeded: "Succeeded", others: "Cancelled, dropped" },
+    chips: {
+      ...{ all: "All", failed: "Failed", succeeded: "Succeeded", others: "Cancelled, dropped" },
+      backfills: "Backfills",
+    },
     ranges: { day: "24 hours", night: "Last night", yesterday: "Yesterday", week: "7 days" },
     range: {
       from: (zone: string) => `Ended from (${zone})`,

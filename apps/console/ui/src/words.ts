@@ -45,6 +45,9 @@ export const words = {
   shell: {
     search: "Search tasks",
     help: "Keys and help",
+    states: { "on-time": "", behind: "behind", stopped: "stopped" },
+    failing: (n: number) => `${n.toLocaleString("en")} failing`,
+    held: (n: number) => `${n.toLocaleString("en")} held`,
     liveHints: {
       true: "Changes are shown as they happen.",
       false: "No events arrive: the page reads again every few seconds.",
@@ -56,14 +59,8 @@ export const words = {
     signedOut:
       "Your session has ended. Sign in again in another window, and go on here: nothing that you have entered is lost.",
   },
-  tokens: {
-    title: "Tokens",
-    list: "Named tokens",
-    add: "New link",
-    expired: "over",
-    until: "until",
-    revoke: "Revoke",
-  },
+  settings: { title: "Settings" },
+  tokens: { title: "Tokens" },
   copyAs: {
     forms: { cli: "CLI", curl: "curl", sdk: "SDK" },
   },
@@ -89,6 +86,8 @@ export const words = {
       ["g n", "Now"],
       ["g t", "Tasks"],
       ["g r", "Runs"],
+      ["g e", "Errors"],
+      ["g h", "Held"],
       ["Esc", "Close a dialog, or leave a field"],
       ["?", "This help"],
     ],
@@ -147,15 +146,15 @@ export const words = {
     places: {
       NO_NODE: "Nodes",
       NODES_NOT_READY: "Nodes",
-      QUEUE_PAUSED: "Queues",
+      QUEUE_PAUSED: "Held",
       NO_WORKER: "Workers",
-      FROZEN: "Freezes",
+      FROZEN: "Held",
       ALERTS_UNDELIVERED: "Alerts",
       OVERDUE: "Overdue tasks",
       JOBS_NOT_TAKEN: "Workers",
       JOBS_WAIT: "Runs under way",
       JOBS_LIMITED: "Queues",
-      RUNS_FAIL: "Failed runs",
+      RUNS_FAIL: "Errors",
     } as Partial<Record<StatusCode, string>>,
   },
   list: {

@@ -75,16 +75,9 @@ export const failures = operation({
     groups: z.array(group),
     more: count.describe("Number of groups beyond `limit`."),
   }),
-  async run({ scope, store }, { by = "cause", cause, owner = scope.owner, queue, ...given }) {
+  async run({ scope }, { by = "cause", ...given }) {
     const limit = wholeNumber(given.limit ?? 100, "limit", 1, 1_000);
-    const to = given.to === undefined ? await store.freezes.time() : roundedInstant(given.to, "to");
-    const asked = given.from === undefined ? to - DAY : roundedInstant(given.from, "from");
-    if (asked > to) throw invalid("from", "after to.", "Give the earlier time first.");
-    const queues =
-      queue === undefined ? (await scope.queues()).filter((one) => one !== ALERTS_QUEUE) : [queue];
-    const window = { from: await readableFrom(store, queues, asked, to), to };
-    const all = new Failures(scope, owner, cause);
-    await Promise.all(queues.map((one) => all.read(one, window)));
+    const { window, all } = await failuresIn(scope, given);
     await all.readEnds();
     const found = all.found.sort((a, b) => b.at - a.at);
     const groups = [...grouped(found, keyOf(by)).values()].sort(
@@ -103,6 +96,38 @@ export const failures = operation({
     };
   },
 });
+
+interface Asked {
+  readonly cause?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly queue?: string | undefined;
+  readonly from?: z.output<typeof instant> | undefined;
+  readonly to?: z.output<typeof instant> | undefined;
+}
+
+/** The failed runs of a range, which begins later than asked if too many runs ended in it. @throws `INVALID_OPTION` */
+async function failuresIn(
+  scope: Scope,
+  { cause, owner = scope.owner, queue, ...given }: Asked,
+): Promise<{ asked: number; window: { from: number; to: number }; all: Failures }> {
+  const { store } = scope;
+  const to = given.to === undefined ? await store.freezes.time() : roundedInstant(given.to, "to");
+  const asked = given.from === undefined ? to - DAY : roundedInstant(given.from, "from");
+  if (asked > to) throw invalid("from", "after to.", "Give the earlier time first.");
+  const queues = queue === undefined ? (await scope.queues()).filter((one) => one !== ALERTS_QUEUE) : [queue];
+  const window = { from: await readableFrom(store, queues, asked, to), to };
+  const all = new Failures(scope, owner, cause);
+  await Promise.all(queues.map((one) => all.read(one, window)));
+  return { asked, window, all };
+}
+
+/** Ids of the failed runs of one cause. @throws `INVALID_OPTION` if too many runs ended in the range to know them all */
+export async function runsOfCause(scope: Scope, given: Asked): Promise<ReadonlySet<string>> {
+  const { asked, window, all } = await failuresIn(scope, given);
+  if (window.from > asked)
+    throw invalid("from", `more than ${MOST} runs ended since.`, "Give a shorter range.");
+  return new Set(all.found.map(({ id }) => id));
+}
 
 /** A task with failures. */
 interface Failing {

@@ -6,6 +6,8 @@ import type { z } from "zod";
 import { type Backfills, Doings, whichOf } from "../backfills/doings.js";
 import { type BulkRefusal, keyOf, refusalOf, type Tally } from "../bulk/bulk.js";
 import type { Call } from "../operation.js";
+import { given } from "../shapes.js";
+import { runsOfCause } from "./failures.js";
 import { journal, readJournal } from "./journal.js";
 import { faultOf } from "./replay.js";
 
@@ -14,8 +16,11 @@ const [MOST_NAMED, MOST_FOUND] = [1_000, 10_000];
 const PAGE = 1_000;
 
 const { task, owner, queue, text, took, node, from, to } = journal.input.shape;
-/** Select failed runs as the journal does. */
-export const conditions = { task, owner, queue, text, took, node, from, to };
+/** Select failed runs as the journal does, or by their cause. */
+export const conditions = {
+  ...{ task, owner, queue, text, took, node, from, to },
+  cause: given.optional().describe("Of this cause, by its `id` in `runs.failures`."),
+};
 type Conditions = z.output<z.ZodObject<typeof conditions>>;
 
 /** Runs of one task that are to be run again, in the order of their nominal times. */
@@ -60,14 +65,19 @@ export async function runsToReplay(
 }
 
 /** The failed runs that match. @throws `INVALID_OPTION` */
-async function failures({ client, scope }: Call, filter: Conditions): Promise<Run[]> {
+async function failures({ client, scope }: Call, { cause, ...filter }: Conditions): Promise<Run[]> {
   if (filter.from === undefined)
     throw invalid("from", "missing.", "Give the time since which runs have ended, or the ids of runs.");
+  const its = cause === undefined ? undefined : await runsOfCause(scope, { ...filter, cause });
   const found: Run[] = [];
   let cursor: string | undefined;
   do {
     const page = await readJournal(client, { ...filter, outcome: [...FAILURES], limit: PAGE, cursor });
-    found.push(...page.runs.filter(({ task }) => task.queue !== ALERTS_QUEUE));
+    found.push(
+      ...page.runs.filter(
+        ({ id, task }) => task.queue !== ALERTS_QUEUE && (its === undefined || its.has(id)),
+      ),
+    );
     if (found.length > MOST_FOUND)
       throw invalid("from", `more than ${MOST_FOUND} failed runs.`, "Give a shorter range, or a task.");
     cursor = page.cursor;

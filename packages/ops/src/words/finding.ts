@@ -79,7 +79,7 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
       const others = finding.others > 0 ? ` and ${finding.others} more` : "";
       return [
         `Last heard of, and not stopped in good order: ${what} ${some.join(", ")}${others}.`,
-        `It was killed, or is frozen or cut off: see its host. It is listed for an hour: ${cli ? `carillon ${what}s` : "the page of nodes"}.`,
+        `It was killed, or is frozen or cut off: see its host. It is listed for an hour: ${cli ? `carillon ${what}s` : "the page System"}.`,
       ];
     }
     case "NODE_NOT_READY":

@@ -19,7 +19,7 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
     case "NO_NODE":
       return "Start one: nothing is lost that the catch-up policies keep.";
     case "NODES_NOT_READY":
-      return `See ${cli ? "carillon nodes" : "the page of nodes"}, and /ready and the log of each node.`;
+      return `See ${cli ? "carillon nodes" : "the page System"}, and /ready and the log of each node.`;
     case "CLOCK_WENT_BACK":
       return "It ends by itself at that time. Keep the clock of that host in step by slewing, not by stepping.";
     case "AOF_OFF":
@@ -29,13 +29,11 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
     case "SAME_NODE_ID":
       return "Give each node an id of its own (nodeId, CARILLON_NODE_ID), or none: records and logs cannot tell these apart.";
     case "SILENCED":
-      return cli ? `To end it now: carillon unsilence ${reason.silence.id}` : "End it on the page of alerts.";
+      return cli ? `To end it now: carillon unsilence ${reason.silence.id}` : "End it on the page Held.";
     case "FROZEN":
-      return cli
-        ? `To lift it now: carillon unfreeze ${reason.frozen.id}`
-        : "Lift it on the page of freezes.";
+      return cli ? `To lift it now: carillon unfreeze ${reason.frozen.id}` : "Lift it on the page Held.";
     case "QUEUE_PAUSED":
-      return cli ? `Resume it: carillon queues resume ${reason.queue}` : "Resume it on the page of queues.";
+      return cli ? `Resume it: carillon queues resume ${reason.queue}` : "Resume it on the page Held.";
     case "NO_WORKER":
       if (!("gap" in reason))
         return `Give the type ${reason.type} to all workers of the queue ${reason.queue}, stop those that lack it, or delete the tasks of that type.`;
@@ -51,7 +49,7 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
     case "RUNS_FAIL":
       return cli
         ? "What fails, whom it hits, and the change before it: carillon journal --failures --group. Until it works, hold it: carillon freeze --queue QUEUE, or carillon freeze --tag TAG."
-        : "See the page of runs. Until it works, freeze the queue, an owner or a tag.";
+        : "The page Errors shows what fails, whom it hits, and the change before it. Until it works, freeze the queue, an owner or a tag.";
     case "ALERTS_FAIL":
       return `See ${alerts(cli)}. Once the receiver works, a test ${cli ? "proves it: carillon alerts test URL" : "from that page proves it."}`;
     case "TASK_HELD":
@@ -62,10 +60,10 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
         cli && tasks < read
           ? ` To limit that owner: carillon queues limit ${reason.queue} ${owner} RUNS`
           : "";
-      return `While a backlog is drained, this shrinks by itself. If it grows: ${cli ? "carillon list --overdue, carillon doctor," : "see the overdue tasks, the doctor"} and the logs of the nodes.${limit}`;
+      return `While a backlog is drained, this shrinks by itself. If it grows: ${cli ? "carillon list --overdue, carillon doctor," : "see the overdue tasks, the page System"} and the logs of the nodes.${limit}`;
     }
     case "JOBS_WAIT":
-      return `If runs hang: ${cli ? "carillon running, then carillon cancel RUN, or carillon cancel --all --owner OWNER" : "cancel them on the page of runs"}. If they only take long: more workers, or a higher concurrency.`;
+      return `If runs hang: ${cli ? "carillon running, then carillon cancel RUN, or carillon cancel --all --owner OWNER" : "cancel them on the page Runs"}. If they only take long: more workers, or a higher concurrency.`;
     case "JOBS_LIMITED":
       return `If that is not on purpose, raise or remove it: ${RAISE[reason.limit?.holds ?? "rate"]} of BullMQ's Queue.`;
     default:
@@ -74,5 +72,5 @@ export function remedyText(reason: StatusReasonFacts, { surface }: Voice): strin
 }
 
 function alerts(cli: boolean): string {
-  return cli ? "carillon alerts" : "the page of alerts";
+  return cli ? "carillon alerts" : "the alerts in the settings";
 }

@@ -166,7 +166,7 @@ export function taskPath({ queue, owner, id }: Named): string {
 }
 
 export function ownerPath(owner: string): string {
-  return `/owners/${encodeURIComponent(owner)}`;
+  return `/?owner=${encodeURIComponent(owner)}`;
 }
 
 export function runPath(id: string): string {

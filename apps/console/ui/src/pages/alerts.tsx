@@ -1,14 +1,10 @@
 import type { AnswerTo } from "@carillon/ops";
-import type { AlertKind } from "@carillon/sdk/internal";
-import { Link, useLocation, useSearchParams } from "wouter";
-import { call, runPath, shortName, taskPath } from "../lib/api.js";
-import { labelOf, useMay } from "../lib/forms.js";
-import { useAct, useCall, usePages } from "../lib/query.js";
+import { Link, useLocation } from "wouter";
+import { runPath, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useCall } from "../lib/query.js";
 import { AskButton } from "../parts/ask.js";
-import { Button } from "../parts/button.js";
-import { Select } from "../parts/confirm.js";
-import { notify } from "../parts/notices.js";
-import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Records } from "../parts/records.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Prose, Relative, Time } from "../parts/time.js";
@@ -16,16 +12,16 @@ import { words } from "../words.js";
 
 const w = words.alerts;
 type Undelivered = AnswerTo<"alerts.undelivered">;
-type Silence = AnswerTo<"silences.list">["silences"][number];
 const TONES: Record<Undelivered["deliveries"][number]["state"], Tone> = {
   collecting: "none",
   waiting: "warn",
   failed: "bad",
 };
 
-/** Delivered alerts, undelivered ones, and silences. */
+/** Destinations of alerts, and alerts that were not delivered. */
 export default function Alerts() {
   const [, navigate] = useLocation();
+  const { wide } = useMe();
   const undelivered = useCall("alerts.undelivered", {});
   return (
     <>
@@ -42,70 +38,38 @@ export default function Alerts() {
         >
           <p>Sends one alert. The outcome of its run tells whether it arrived.</p>
         </AskButton>
-        <AskButton
-          text={w.silence}
-          title="Silence alerts"
-          act={w.silence}
-          does="silences.put"
-          scopes={["task", "owner", "queue", "kind", "cause", "all"]}
-          within={{ task: "owner" }}
-          fields={["until", "note"]}
-          looks={{
-            kind: { first: "failed", choices: w.kinds },
-            all: { label: w.all },
-            until: { hint: w.untilHint },
-          }}
-          says="The silence holds."
-        >
-          <p>Until its end, alerts that match are recorded and not sent.</p>
-        </AskButton>
       </PageHead>
       <div className="stack">
+        {wide ? <Destinations /> : null}
         <Panel title="Not delivered">
           <Loaded of={undelivered}>{(waiting) => <Waiting of={waiting} />}</Loaded>
         </Panel>
-        <Records
-          title="Silences"
-          list="silences.list"
-          of={({ silences }) => silences}
-          name={({ id }) => id}
-          columns={[
-            silenceText,
-            ({ until, untilGone, by }) => (
-              <span className="soft">
-                {words.task.until} <Time at={until} /> (<Relative at={until} />){untilGone ? w.orLater : ""}
-                {by === undefined ? "" : ` · ${by}`}
-              </span>
-            ),
-            ({ id }) => <End id={id} />,
-            ({ note }) => note && <span className="wide any">{note}</span>,
-          ]}
-          none="Nothing is silenced."
-        />
-        <Log />
       </div>
     </>
   );
 }
 
-function silenceText({ all, ...silence }: Silence): string {
-  const scopes = (["owner", "task", "queue", "kind", "cause"] as const).filter(
-    (name) => silence[name] !== undefined,
+/** Where the alerts of all tasks, of an owner or of a type go. */
+function Destinations() {
+  return (
+    <Records
+      title="Destinations"
+      end={<Link href="/settings/rules">Set them with the default policies</Link>}
+      list="defaults.list"
+      of={({ defaults }) =>
+        Object.entries(defaults).flatMap(([scope, policies]) =>
+          (policies?.alerts ?? []).map((alert) => [scope, alert] as const),
+        )
+      }
+      name={([scope, alert]) => `${scope} ${JSON.stringify(alert)}`}
+      columns={[
+        ([scope]) => scope,
+        ([, { on }]) => `on ${on.map(kindText).join(", ")}`,
+        ([, { on: _, ...to }]) => <code className="end any">{JSON.stringify(to)}</code>,
+      ]}
+      none="The defaults name none. A task may name its own; programs that listen get all."
+    />
   );
-  const text = (name: (typeof scopes)[number]) =>
-    name === "kind" ? kindText(String(silence.kind)) : silence[name];
-  return all ? w.all : scopes.map((name) => `${labelOf(name)} ${text(name)}`).join(", ");
-}
-
-function End({ id }: { id: string }) {
-  const end = useAct(() => call("silences.delete", { id }), {
-    onDone: () => notify("ok", "The silence has ended."),
-  });
-  return useMay("silences.delete") ? (
-    <Button look="end" onClick={() => end.mutate(undefined)}>
-      End
-    </Button>
-  ) : null;
 }
 
 /** Alerts that wait for a node, and deliveries that wait for a worker or failed. */
@@ -135,53 +99,6 @@ function Waiting({ of: { alerts, deliveries } }: { of: Undelivered }) {
   );
 }
 
-/** The last alerts, newest first. */
-function Log() {
-  const [params, setParams] = useSearchParams();
-  const kind = params.get("kind") ?? "";
-  const pages = usePages("alerts.list", { kind: (kind || undefined) as AlertKind | undefined, limit: 50 });
-  return (
-    <Panel
-      title="History"
-      end={
-        // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child
-        <label className="inline">
-          <span>{w.kind}</span>
-          <Select
-            value={kind as AlertKind | ""}
-            options={{ "": words.all, ...w.kinds }}
-            onSet={(to) => setParams(to === "" ? {} : { kind: to })}
-          />
-        </label>
-      }
-    >
-      <Loaded of={pages}>
-        {({ pages: read }) => (
-          <>
-            {read[0]?.alerts.length &&
-            read.every(({ alerts }) => alerts.every(({ to }) => to.length === 0)) ? (
-              <p className="note">No address is set: alerts go to programs that listen.</p>
-            ) : null}
-            <Rows of={read.flatMap(({ alerts }) => alerts)} none="No alert matches.">
-              {(alert, i) => (
-                <li key={`${alert.recorded} ${i}`}>
-                  <About alert={alert} />
-                  {alert.silenced !== undefined ? (
-                    <span className="wide soft">Not sent: silenced.</span>
-                  ) : alert.to.length > 0 ? (
-                    <span className="wide soft any">{`To ${alert.to.join(", ")}.`}</span>
-                  ) : null}
-                </li>
-              )}
-            </Rows>
-            <More of={pages}>Older alerts</More>
-          </>
-        )}
-      </Loaded>
-    </Panel>
-  );
-}
-
 function About({
   alert: { kind, task, queue, run, at, error, message, ended },
 }: {
@@ -193,7 +110,7 @@ function About({
     <>
       <Badge tone={kind === "recovered" ? "ok" : "bad"}>{kindText(kind)}</Badge>
       {task === undefined ? (
-        <span className="any">{queue === undefined ? "all tasks" : `Queue ${queue}`}</span>
+        <span className="any">{queue === undefined ? "all tasks" : `queue ${queue}`}</span>
       ) : (
         <Link href={taskPath(task)} className="any" data-row>
           {shortName(task)}

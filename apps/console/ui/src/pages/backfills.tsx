@@ -1,5 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration } from "@carillon/ops/words";
+import type { ReactNode } from "react";
 import { Link, useSearchParams } from "wouter";
 import { call, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
@@ -14,8 +15,8 @@ const w = words.backfills;
 type Backfill = AnswerTo<"backfills.list">["backfills"][number];
 const TONES: Record<Backfill["state"], Tone> = { running: "run", done: "ok", cancelled: "none" };
 
-/** Backfills that run, and those of the last days, with their progress. */
-export default function Backfills() {
+/** Backfills that run, and those of the last days, with their progress. @param chips of the page of runs */
+export function Backfills({ chips }: { chips: ReactNode }) {
   const [params] = useSearchParams();
   const { act } = useMe();
   const batch = params.get("batch") ?? undefined;
@@ -24,20 +25,15 @@ export default function Backfills() {
   const stop = useAct((id: string) => call("backfills.cancel", { id }));
   return (
     <>
-      <PageHead title={w.title} />
-      <Panel
-        title="Running, and of the last 7 days"
-        end={
-          batch === undefined ? undefined : (
-            <div className="inline">
-              {act && isRunning ? (
-                <Button onClick={() => stop.mutate(batch)}>Stop all of these</Button>
-              ) : null}
-              <Link href="/backfills">All backfills</Link>
-            </div>
-          )
-        }
-      >
+      <PageHead title={words.runs_.title} />
+      <Panel title="Backfills of the last 7 days">
+        <div className="body inline">
+          {chips}
+          {act && batch !== undefined && isRunning ? (
+            <Button onClick={() => stop.mutate(batch)}>Stop all of these</Button>
+          ) : null}
+          {batch === undefined ? null : <Link href="/runs?filter=backfills">All backfills</Link>}
+        </div>
         <Loaded of={backfills}>
           {({ backfills }) => (
             <Rows of={backfills} none="There is none. Start one on the page of a task.">

@@ -26,7 +26,7 @@ export default function Calendars() {
   return (
     <>
       <PageHead title={w.title}>
-        <AskButton title={w.add} does="calendars.put" looks={{ entries: ENTRIES }} onDone={stored} />
+        <AskButton title="New calendar" does="calendars.put" looks={{ entries: ENTRIES }} onDone={stored} />
       </PageHead>
       <Records
         title="Shared calendars"

@@ -42,11 +42,23 @@ export default function Changes() {
   const undo = params.get("undo");
   const { define } = useMe();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
-  const pages = usePages("changes.list", { ...given, limit: 50 });
+  const to = Number(params.get("to")) || undefined;
+  const pages = usePages("changes.list", { ...given, to, limit: 50 });
   return (
     <>
       <PageHead title={w.title} />
-      <Panel title="Newest first" end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
+      <Panel
+        title={
+          to === undefined ? (
+            "Newest first"
+          ) : (
+            <>
+              Until <Time at={to} />
+            </>
+          )
+        }
+        end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}
+      >
         <Loaded of={pages}>
           {({ pages: read }) => (
             <>

@@ -197,7 +197,7 @@ function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
               notify(
                 "ok",
                 `Another resume let ${counted(count, "task", "tasks")} go on: its backfills run what they owed.`,
-                ["Show them", `/backfills?batch=${batch}`],
+                ["Show them", `/runs?filter=backfills&batch=${batch}`],
               );
           }}
           onClose={() => setAsks(false)}

@@ -37,12 +37,12 @@ export default function Rules() {
           }
         />
         <Records
-          title={w.quotas}
+          title="Quotas"
           list="quotas.list"
           of={({ quotas }) => quotas}
           name={({ scope }) => scope}
           columns={[({ scope }) => <Scope of={scope} />, quotaText]}
-          none={w.noQuotas}
+          none="There is no quota."
           end={<SetQuota />}
         />
         <Records

@@ -1,6 +1,6 @@
 import { duration, FAILURES } from "@carillon/ops/words";
 import type { Outcome } from "@carillon/sdk";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { runPath, shortName } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
@@ -16,6 +16,7 @@ import { Empty, Loaded, More, PageHead, Panel, Rows } from "../parts/page.js";
 import { ReplayDialog } from "../parts/replay.js";
 import { RunRows } from "../parts/run-rows.js";
 import { words } from "../words.js";
+import { Backfills } from "./backfills.js";
 
 const w = words.runs_;
 const CHIPS = {
@@ -23,14 +24,43 @@ const CHIPS = {
   failed: [...FAILURES],
   succeeded: ["succeeded", "partial", "nothing-to-do"],
   others: ["cancelled", "dropped"],
+  backfills: undefined,
 } as const satisfies Record<string, readonly Outcome[] | undefined>;
 type Chip = keyof typeof CHIPS;
 const FIELDS = ["task", "owner", "queue", "text", "took"] as const;
 
-/** Runs under way, and ended runs: those of a range of time, newest or slowest first. */
-export default function Runs() {
+/** Runs, or backfills. */
+export default function RunsPage() {
   const [params, setParams] = useSearchParams();
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
+  const chips = (
+    <div className="chips">
+      <Chips
+        names={Object.keys(CHIPS) as Chip[]}
+        text={(name) => w.chips[name]}
+        chosen={chip}
+        onPick={(name) =>
+          setParams(changed({ filter: name === "all" ? undefined : name, batch: undefined, id: undefined }))
+        }
+      />
+    </div>
+  );
+  return chip === "backfills" ? <Backfills chips={chips} /> : <Runs chip={chip} chips={chips} />;
+}
+
+/** Changes parameters of an address. */
+export const changed = (change: Readonly<Record<string, string | undefined>>) => (was: URLSearchParams) => {
+  const now = new URLSearchParams(was);
+  for (const [name, value] of Object.entries(change)) {
+    if (value === undefined) now.delete(name);
+    else now.set(name, value);
+  }
+  return now;
+};
+
+/** Runs under way, and ended runs: those of a range of time, newest or slowest first. */
+function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
+  const [params, setParams] = useSearchParams();
   const zone = useZone();
   const text = Object.fromEntries([...FIELDS, "node"].map((name) => [name, params.get(name) || undefined]));
   const at = (name: "from" | "to") => Number(params.get(name)) || undefined;
@@ -47,15 +77,7 @@ export default function Runs() {
   const runs = pages.data?.pages.flatMap(({ runs }) => runs) ?? [];
   const selection = useSelection(filter, runs, ({ id }) => id);
   const chosen = selection.rows.length;
-  const set = (change: Readonly<Record<string, string | undefined>>) =>
-    setParams((was) => {
-      const now = new URLSearchParams(was);
-      for (const [name, value] of Object.entries(change)) {
-        if (value === undefined) now.delete(name);
-        else now.set(name, value);
-      }
-      return now;
-    });
+  const set = (change: Parameters<typeof changed>[0]) => setParams(changed(change));
   const range = (name: "from" | "to", value: number | undefined) => (
     <label className="inline small soft">
       {w.range[name](zone)}
@@ -76,14 +98,7 @@ export default function Runs() {
         <UnderWay />
         <Panel title="Ended">
           <div className="body inline">
-            <div className="chips">
-              <Chips
-                names={Object.keys(CHIPS) as Chip[]}
-                text={(name) => w.chips[name]}
-                chosen={chip}
-                onPick={(name) => set({ filter: name === "all" ? undefined : name })}
-              />
-            </div>
+            {chips}
             <Ranges onPick={(range) => set({ to: undefined, ...asTexts(range, zone) })} />
             <Check
               label="Slowest first"
@@ -141,7 +156,7 @@ export default function Runs() {
 }
 
 /** Ranges of time to pick. */
-function Ranges({ onPick }: { onPick: (range: object) => void }) {
+export function Ranges({ onPick }: { onPick: (range: object) => void }) {
   const ranges = back(fieldTime(useNow(), useZone()));
   return (
     <div className="chips">
@@ -157,7 +172,7 @@ function Ranges({ onPick }: { onPick: (range: object) => void }) {
 }
 
 /** Bounds as the address keeps them. */
-function asTexts(range: object, zone: string): Readonly<Record<string, string>> {
+export function asTexts(range: object, zone: string): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(range).map(([name, at]) => [name, String(typedTime(at, zone))]));
 }
 

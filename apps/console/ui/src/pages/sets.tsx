@@ -28,7 +28,7 @@ export default function Sets() {
             </Link>
           ),
           ({ members }) => counted(members, "task", "tasks"),
-          ({ version }) => version !== undefined && <span className="soft">{w.version(version)}</span>,
+          ({ version }) => version !== undefined && <span className="soft">{`version ${version}`}</span>,
           ({ at, by }) => (
             <span className="soft end">
               {words.task.applied(by)} <Relative at={at} />

@@ -1,16 +1,15 @@
 import type { AnswerTo } from "@carillon/ops";
 import { duration, limitText, silenceText } from "@carillon/ops/words";
 import { Link } from "wouter";
-import { call, ROOT } from "../lib/api.js";
+import { ROOT } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
-import { useAct, useCall } from "../lib/query.js";
+import { useCall } from "../lib/query.js";
 import { AskButton } from "../parts/ask.js";
-import { Button } from "../parts/button.js";
-import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
+import { Findings } from "./findings.js";
 
 const w = words.system;
 type NodeView = AnswerTo<"nodes.list">["nodes"][number];
@@ -22,7 +21,7 @@ const TONES: Record<(NodeView | WorkerView)["state"], Tone> = {
   ...{ ready: "ok", "not-ready": "warn", stopping: "warn", silent: "bad", dead: "bad" },
 };
 
-/** Nodes and workers alive, and the jobs that wait. */
+/** Faults, nodes and workers alive, and the jobs that wait. */
 export default function System() {
   const nodes = useCall("nodes.list", {});
   const workers = useCall("workers.list", {});
@@ -31,6 +30,7 @@ export default function System() {
     <>
       <PageHead title={w.title} />
       <div className="stack">
+        <Findings />
         <Panel title={w.nodes}>
           <Loaded of={nodes}>{({ nodes }) => <Nodes nodes={nodes} />}</Loaded>
         </Panel>
@@ -123,9 +123,6 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
 
 function Queues({ queues }: { queues: readonly QueueView[] }) {
   const { act, bullBoard } = useMe();
-  const resume = useAct((name: string) => call("queues.resume", { queue: name }), {
-    onDone: () => notify("ok", "The queue is resumed."),
-  });
   if (queues.length === 0) return <Empty>{words.now.noQueues}</Empty>;
   return (
     <Scroll label={words.now.queues}>
@@ -139,10 +136,9 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
                   {name}
                 </Link>
                 {paused === undefined ? null : (
-                  <span className="block small">
-                    <Badge tone="warn">paused</Badge> {paused.note}
-                    {paused.by === undefined ? "" : ` (${paused.by})`}
-                  </span>
+                  <Link href="/held" className="block small">
+                    <Badge tone="warn">paused</Badge>
+                  </Link>
                 )}
               </td>
               <td>{tasks.toLocaleString("en")}</td>
@@ -160,7 +156,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
               </td>
               {act ? (
                 <td>
-                  {name === ALERTS ? null : paused === undefined ? (
+                  {name === ALERTS || paused !== undefined ? null : (
                     <AskButton
                       text={words.task.pause}
                       title={words.task.pauseTitle(name)}
@@ -170,8 +166,6 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
                     >
                       <p>Workers take no more jobs from it. Scheduling goes on, and runs wait.</p>
                     </AskButton>
-                  ) : (
-                    <Button onClick={() => resume.mutate(name)}>{words.task.resume}</Button>
                   )}
                 </td>
               ) : null}

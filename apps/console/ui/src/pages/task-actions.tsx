@@ -126,7 +126,7 @@ function Backfill({ task, onClose }: Props) {
         every: { label: "At most one every", hint: "For example 10s. Empty: as fast as workers take them." },
       }}
       shows="first"
-      onDone={({ id }) => id !== undefined && navigate(`/backfills?id=${id}`)}
+      onDone={({ id }) => id !== undefined && navigate(`/runs?filter=backfills&id=${id}`)}
       onClose={onClose}
     />
   );

@@ -187,7 +187,7 @@ export function Definition({ task }: Props) {
           {createdBy === undefined ? "" : ` ${words.by(createdBy)}`}, {w.updated} <Relative at={updated} />
           {updatedBy === undefined ? "" : ` ${words.by(updatedBy)}`} ·{" "}
           <Link
-            href={`/changes?${new URLSearchParams({ task: task.id, owner: task.owner, queue: task.queue })}`}
+            href={`/settings/changes?${new URLSearchParams({ task: task.id, owner: task.owner, queue: task.queue })}`}
           >
             {words.changes.title}
           </Link>

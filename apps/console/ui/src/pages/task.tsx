@@ -106,7 +106,11 @@ function Facts({ task }: { task: Task }) {
             <dd className="words" title={humanized}>
               <ScheduleText of={humanized} />
               {[...new Set(namesIn(task.schedule))].map((name) => (
-                <Link key={name} className="block small" href={`/calendars?open=${encodeURIComponent(name)}`}>
+                <Link
+                  key={name}
+                  className="block small"
+                  href={`/settings/calendars?open=${encodeURIComponent(name)}`}
+                >
                   {`Calendar ${name}`}
                 </Link>
               ))}
@@ -184,7 +188,7 @@ function OfSet({ name, drift }: NonNullable<Task["set"]>) {
     <>
       <p className="small soft">
         Defined as code by the set <Link href={`/tasks?set=${encodeURIComponent(name)}`}>{name}</Link>
-        {set?.version === undefined ? null : `, ${words.sets.version(set.version)}`}
+        {set?.version === undefined ? null : `, version ${set.version}`}
         {set === undefined ? null : (
           <>
             , {words.task.applied(set.by)} <Relative at={set.at} />

@@ -22,27 +22,32 @@ export default function Tokens() {
         <NewLink />
       </PageHead>
       <Records
-        title={w.list}
+        title="Named tokens"
         list="tokens.list"
         of={({ tokens }) => tokens}
         name={({ name }) => name}
         columns={[
           ({ name }) => name,
-          ({ role, expired }) => <Badge tone={expired ? "bad" : "none"}>{expired ? w.expired : role}</Badge>,
+          ({ role, expired }) => <Badge tone={expired ? "bad" : "none"}>{expired ? "over" : role}</Badge>,
           ({ owners }) => (owners ? owners.join(", ") : "everything"),
           ({ expires, createdBy }) => (
             <span className="soft">
-              {expires === undefined ? "no end" : w.until}{" "}
-              {expires === undefined ? "" : <Time at={expires} />}
+              {expires === undefined ? (
+                "no end"
+              ) : (
+                <>
+                  until <Time at={expires} />
+                </>
+              )}
               {createdBy === undefined ? "" : `, ${words.by(createdBy)}`}
             </span>
           ),
           ({ name }) => (
             <AskButton
-              text={w.revoke}
+              text="Revoke"
               look="end"
               title={`Revoke ${name}`}
-              act={w.revoke}
+              act="Revoke"
               danger
               does="tokens.revoke"
               given={{ name }}
@@ -64,7 +69,7 @@ export function NewLink({ owner }: { owner?: string }) {
   return (
     <>
       <AskButton
-        title={w.add}
+        title="New link"
         act="Create"
         does="tokens.create"
         given={{ role: "viewer" }}

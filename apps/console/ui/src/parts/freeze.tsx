@@ -1,7 +1,7 @@
 import type { AnswerTo } from "@carillon/ops";
 import { covers, duration, scopeText } from "@carillon/ops/words";
 import type { Task } from "@carillon/sdk";
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import { Link } from "wouter";
 import { call, type Named, refOf } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
@@ -9,19 +9,21 @@ import { useAct, useCall } from "../lib/query.js";
 import { type Pattern, withPattern } from "../lib/schedule-form.js";
 import { useZone } from "../lib/time.js";
 import { words } from "../words.js";
-import { Ask, AskButton } from "./ask.js";
+import { Ask } from "./ask.js";
 import { Button, Chips } from "./button.js";
 import { Days } from "./days.js";
 import { notify } from "./notices.js";
-import { Records } from "./records.js";
-import { Badge } from "./state.js";
 import { Prose, Relative, Time } from "./time.js";
 
 const w = words.freezes;
 type FreezeView = AnswerTo<"freezes.list">["freezes"][number];
 
 /** The time of a freeze: its end, or its windows. */
-function When({ freeze: { active, activeUntil, from, until, humanized, length } }: { freeze: FreezeView }) {
+export function FreezeTime({
+  freeze: { active, activeUntil, from, until, humanized, length },
+}: {
+  freeze: FreezeView;
+}) {
   if (humanized !== undefined) {
     return (
       <>
@@ -45,70 +47,26 @@ function When({ freeze: { active, activeUntil, from, until, humanized, length } 
   );
 }
 
-/** A panel of freezes, each with a button that lifts it. @param owner only those that hold tasks of this owner, or may */
-export function Freezes({ owner, end }: { owner?: string; end?: ReactNode }) {
-  const holds = (freeze: FreezeView) =>
-    (freeze.owner ?? owner) === owner &&
-    (freeze.tasks === undefined || freeze.tasks.some((task) => task.owner === owner));
-  return (
-    <Records
-      title={w.title}
-      end={end}
-      list="freezes.list"
-      of={({ freezes }) => (owner === undefined ? freezes : freezes.filter(holds))}
-      name={({ id }) => id}
-      columns={[
-        scopeText,
-        ({ active }) => <Badge tone={active ? "warn" : "none"}>{active ? "in force" : "to come"}</Badge>,
-        (freeze) => (
-          <span className="soft">
-            <When freeze={freeze} />
-            {freeze.by === undefined ? "" : ` · ${freeze.by}`}
-          </span>
-        ),
-        (freeze) => (
-          <AskButton
-            text={w.lift}
-            look="end"
-            title={`Lift the freeze: ${scopeText(freeze)}`}
-            act={w.lift}
-            does="freezes.delete"
-            given={{ id: freeze.id }}
-            says={w.lifted}
-          >
-            <p>
-              Schedules go on with their next time. Single times, retries and backfills that were held go on
-              now.
-            </p>
-          </AskButton>
-        ),
-        ({ note }) => note && <span className="wide any">{note}</span>,
-      ]}
-      none="Nothing is frozen."
-    />
-  );
-}
-
 /** The freezes that hold a task, or will. */
 export function FrozenNotes({ task }: { task: Task }) {
   const { act } = useMe();
   const { data } = useCall("freezes.list", {});
   const lift = useAct((id: string) => call("freezes.delete", { id }), {
-    onDone: () => notify("ok", w.lifted),
+    onDone: () => notify("ok", words.held.lifted),
   });
   const its = data?.freezes.filter((one) => covers(one, task)) ?? [];
   return its.map((freeze) => (
     <p key={freeze.id} className="note" data-tone="warn">
       <span>
         {freeze.active ? `Frozen: ${scopeText(freeze)}` : `To be frozen: ${scopeText(freeze)}`},{" "}
-        <When freeze={freeze} />
+        <FreezeTime freeze={freeze} />
         {freeze.by === undefined ? "" : `, ${words.by(freeze.by)}`}
         {freeze.note === undefined ? "" : `: ${freeze.note}`}
       </span>{" "}
       {act && freeze.tasks?.length === 1 ? (
-        <Button onClick={() => lift.mutate(freeze.id)}>{w.lift}</Button>
+        <Button onClick={() => lift.mutate(freeze.id)}>{words.held.lift}</Button>
       ) : (
-        <Link href="/freezes">{w.title}</Link>
+        <Link href="/held">{words.held.title}</Link>
       )}
     </p>
   ));

@@ -42,7 +42,8 @@ export function notifyOfMany(
   verb: keyof typeof words.bulk.done,
   { count, change, refused }: DoneToMany,
 ): void {
-  const undo = change === undefined ? undefined : ([words.changes.undo, `/changes?undo=${change}`] as const);
+  const undo =
+    change === undefined ? undefined : ([words.changes.undo, `/settings/changes?undo=${change}`] as const);
   notify("ok", words.bulk.done[verb](count), undo);
   if (refused.count > 0) notify("bad", words.effect.refused(refused.count, refused.sample[0]?.message ?? ""));
 }

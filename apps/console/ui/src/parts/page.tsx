@@ -1,11 +1,12 @@
 import { type ReactNode, useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError, Unreachable } from "../lib/api.js";
+import { useStanding } from "../lib/standing.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
 import { Prose } from "./time.js";
 
-/** Head of a page; sets the title of the window too. Buttons are its children. */
+/** Head of a page; the title of the window is its own after the state. Buttons are its children. */
 export function PageHead({
   title,
   badge,
@@ -15,9 +16,10 @@ export function PageHead({
   badge?: ReactNode;
   children?: ReactNode;
 }) {
+  const text = [...useStanding().texts, title, words.product].join(" · ");
   useEffect(() => {
-    document.title = `${title} · ${words.product}`;
-  }, [title]);
+    document.title = text;
+  }, [text]);
   return (
     <div className="page-head">
       <h1 className="any">{title}</h1>

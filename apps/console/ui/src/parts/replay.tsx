@@ -25,7 +25,7 @@ export function ReplayDialog({ title, of, onClose }: { title: string; of: Runs; 
       shows="first"
       onDone={({ total, batch }) => {
         notify("ok", `${counted(total, "run is", "runs are")} run again.`);
-        if (batch !== undefined) navigate(`/backfills?batch=${batch}`);
+        if (batch !== undefined) navigate(`/runs?filter=backfills&batch=${batch}`);
       }}
       onClose={onClose}
     >

@@ -15,14 +15,14 @@ import { Notices } from "../parts/notices.js";
 import { Loaded, PageHead } from "../parts/page.js";
 import { words } from "../words.js";
 import { Help } from "./help.js";
-import { Nav } from "./nav.js";
+import { Nav, Tabs } from "./nav.js";
 import { Search } from "./search.js";
 import { Settings } from "./settings.js";
 
 const Palette = later(() => import("./palette.js"));
 
 /** Pages that `g` and a letter open. */
-const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs" };
+const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs", e: "/errors", h: "/held" };
 
 export function App() {
   const me = useQuery<Me, Error>({
@@ -153,6 +153,7 @@ function Shell({ me }: { me: Me }) {
               )}
             </p>
           )}
+          <Tabs />
           <Boundary key={location}>
             <Switch>
               {PAGES.map(({ path, Page }) => (

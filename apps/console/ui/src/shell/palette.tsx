@@ -3,7 +3,7 @@ import { useLocation } from "wouter";
 import { ownerPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall, useLater } from "../lib/query.js";
-import { navOf } from "../pages.js";
+import { pagesOf } from "../pages.js";
 import { Dialog } from "../parts/dialog.js";
 import { useSuggestions } from "../parts/name-input.js";
 import { words } from "../words.js";
@@ -125,7 +125,9 @@ function useEntries(text: string, actions: readonly Entry[]): Entry[] {
   const queues = useSuggestions("queue", text);
   const fixed: Entry[] = [
     ...actions,
-    ...navOf(me).map(({ path, nav = "" }): Entry => ({ kind: "page", text: nav, to: path })),
+    ...[...pagesOf("nav", me), ...pagesOf("tab", me)].map(
+      ({ path, name }): Entry => ({ kind: "page", text: name, to: path }),
+    ),
     ...(me.define ? [{ kind: "page", text: words.edit.newTitle, to: "/tasks/new" } as const] : []),
   ];
   return [

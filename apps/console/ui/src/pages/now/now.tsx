@@ -1,5 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
-import { Link, useSearchParams } from "wouter";
+import { useSearchParams } from "wouter";
+import { later } from "../../lib/later.js";
 import { useCall } from "../../lib/query.js";
 import { useNow } from "../../lib/time.js";
 import { Loaded, PageHead, Panel } from "../../parts/page.js";
@@ -10,20 +11,23 @@ import { type BoardView, spanOf, useWidth } from "./scale.js";
 import { Truth } from "./truth.js";
 import { Within } from "./within.js";
 
+const OwnerHead = later(() => import("./owner-head.js"));
+
 const w = words.now;
 const BYS = ["task", "queue", "owner", "tag"] as const;
 const SPANS = ["1h", "6h", "24h"] as const;
 /** Read interval in ms. */
 const OFTEN = 10_000;
 
-/** The start page: one sentence, a board of time around now, and what happened in the time that is chosen on it. */
+/** The start page: one sentence, a board of time around now, and what happened in the time that is chosen on it; of all, or of one owner. */
 export function Now() {
   const [params, setParams] = useSearchParams();
   const now = useNow();
   const [ref, width] = useWidth();
   const span = spanOf(params.get("span") ?? "6h", width, now);
   const by = BYS.find((one) => one === params.get("by"));
-  const asked = width === 0 ? undefined : { ...span, by };
+  const owner = params.get("owner") || undefined;
+  const asked = width === 0 ? undefined : { ...span, by, owner };
   const board = useCall("occurrences.board", asked, { refresh: OFTEN, maxAge: 3 });
   const set = (changes: Partial<BoardView>) =>
     setParams(
@@ -64,7 +68,7 @@ export function Now() {
   );
   return (
     <>
-      <PageHead title={w.title} />
+      {owner === undefined ? <PageHead title={w.title} /> : <OwnerHead owner={owner} />}
       <div className="stack">
         <Truth />
         <Panel
@@ -88,21 +92,14 @@ export function Now() {
             </Loaded>
           </div>
         </Panel>
-        {board.data === undefined ? null : <Within board={board.data} view={view} set={set} />}
+        {board.data === undefined ? null : <Within board={board.data} owner={owner} view={view} set={set} />}
       </div>
     </>
   );
 }
 
-/** Figures of the past on the board, and links to what is wrong with tasks now. */
+/** Figures of the past on the board. */
 function Sums({ of: { sums } }: { of: AnswerTo<"occurrences.board"> }) {
-  const counts = useCall("tasks.counts", {}, { every: OFTEN });
-  const { all = 0, failing = 0, overdue = 0, states } = counts.data ?? {};
-  const links = [
-    [`${failing.toLocaleString("en")} failing`, "/tasks?filter=failing", failing],
-    [`${overdue.toLocaleString("en")} overdue`, "/tasks?filter=overdue&sort=next", overdue],
-    [`${(states?.paused ?? 0).toLocaleString("en")} paused`, "/tasks?filter=paused", states?.paused],
-  ] as const;
   return (
     <p className="board-sums">
       {(["ended", "late", "failed", "skipped"] as const).map((name) => (
@@ -118,18 +115,6 @@ function Sums({ of: { sums } }: { of: AnswerTo<"occurrences.board"> }) {
       {sums.read < sums.ended ? (
         <span className="soft">{`from ${sums.read.toLocaleString("en")} of them, evenly over the time`}</span>
       ) : null}
-      {counts.data === undefined ? null : (
-        <span className="end inline">
-          <Link href="/tasks">{words.tasks(all)}</Link>
-          {links.map(([text, href, n]) =>
-            n ? (
-              <Link key={href} href={href}>
-                {text}
-              </Link>
-            ) : null,
-          )}
-        </span>
-      )}
     </p>
   );
 }

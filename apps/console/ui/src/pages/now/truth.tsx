@@ -1,5 +1,5 @@
 import type { AnswerTo } from "@carillon/ops";
-import { duration, reasonText, remedyText } from "@carillon/ops/words";
+import { covers, duration, reasonText, remedyText } from "@carillon/ops/words";
 import { Link } from "wouter";
 import { useMe } from "../../lib/me.js";
 import { useCall } from "../../lib/query.js";
@@ -12,6 +12,7 @@ import { counted } from "../../words-count.js";
 
 type Status = AnswerTo<"health.status">;
 type StatusReason = Status["reasons"][number];
+type Finding = AnswerTo<"health.doctor">["findings"][number];
 type Code = StatusReason["code"];
 
 const w = words.now;
@@ -22,23 +23,24 @@ const TONES: Record<Status["state"], Tone> = { "on-time": "ok", behind: "warn", 
 const PLACES: Partial<Record<Code, string>> = {
   NO_NODE: "/system",
   NODES_NOT_READY: "/system",
-  QUEUE_PAUSED: "/system",
+  QUEUE_PAUSED: "/held",
   NO_WORKER: "/system",
   JOBS_NOT_TAKEN: "/system",
-  FROZEN: "/freezes",
-  ALERTS_UNDELIVERED: "/alerts",
-  ALERTS_FAIL: "/alerts",
-  RUNS_FAIL: "/runs?filter=failed",
+  FROZEN: "/held",
+  ALERTS_UNDELIVERED: "/settings/alerts",
+  ALERTS_FAIL: "/settings/alerts",
+  RUNS_FAIL: "/errors",
   OVERDUE: "/tasks?filter=overdue",
   JOBS_WAIT: "/runs",
   JOBS_LIMITED: "/system",
 };
 
 /** The consequences of a cause, in its queue or in all. */
-const SYMPTOMS: Partial<Record<Code, readonly Code[]>> = {
-  NO_NODE: ["OVERDUE"],
-  NODES_NOT_READY: ["OVERDUE"],
+const SYMPTOMS: Partial<Record<Finding["code"], readonly Finding["code"][]>> = {
+  NO_NODE: ["OVERDUE", "NEVER_RAN"],
+  NODES_NOT_READY: ["OVERDUE", "NEVER_RAN", "NODE_NOT_READY"],
   CLOCK_WENT_BACK: ["OVERDUE"],
+  FROZEN: ["NEVER_RAN"],
   QUEUE_PAUSED: ["JOBS_NOT_TAKEN", "JOBS_WAIT"],
   NO_WORKER: ["JOBS_NOT_TAKEN", "JOBS_WAIT", "ALERTS_UNDELIVERED"],
 };
@@ -70,18 +72,20 @@ export function Truth() {
   );
 }
 
-interface Cause {
-  readonly cause: StatusReason;
-  readonly symptoms: StatusReason[];
+interface Cause<Reason> {
+  readonly cause: Reason;
+  readonly symptoms: Reason[];
 }
 
-/** Reasons with those that they cause folded below them. */
-function foldedOf(reasons: readonly StatusReason[]): Cause[] {
-  const causes: Cause[] = [];
+/** Reasons, or findings, with those that they cause folded below them. */
+export function foldedOf<Reason extends StatusReason | Finding>(reasons: readonly Reason[]): Cause<Reason>[] {
+  const causes: Cause<Reason>[] = [];
   for (const reason of reasons) {
     const cause = causes.find(
-      ({ cause: { code, queue } }) =>
-        SYMPTOMS[code]?.includes(reason.code) && (queue === undefined || queue === reason.queue),
+      ({ cause }) =>
+        SYMPTOMS[cause.code]?.includes(reason.code) &&
+        (cause.queue === undefined || cause.queue === reason.queue) &&
+        (cause.code !== "FROZEN" || ("task" in reason && reason.task && covers(cause.scope, reason.task))),
     );
     if (cause) cause.symptoms.push(reason);
     else causes.push({ cause: reason, symptoms: [] });
@@ -89,7 +93,7 @@ function foldedOf(reasons: readonly StatusReason[]): Cause[] {
   return causes;
 }
 
-function Causes({ of, look }: { of: readonly Cause[]; look: string }) {
+function Causes({ of, look }: { of: readonly Cause<StatusReason>[]; look: string }) {
   if (of.length === 0) return null;
   return (
     <ul className={look}>

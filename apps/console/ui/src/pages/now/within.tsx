@@ -18,17 +18,20 @@ type OnBoard = BoardData["runs"]["newest"][number];
 /** The events of the range that is chosen on the board; else of the past that it shows. */
 export function Within({
   board,
+  owner,
   view: { from, to },
   set,
 }: {
   board: BoardData;
+  owner: string | undefined;
   view: BoardView;
   set: SetView;
 }) {
   const range = from !== undefined && to !== undefined && to > from ? { from, to } : undefined;
   const step = range && Math.max(1_000, Math.ceil((range.to - range.from) / CELLS));
-  const chosen = useCall("occurrences.board", range && { ...range, step, by: board.by });
+  const chosen = useCall("occurrences.board", range && { ...range, step, by: board.by, owner });
   const shown = range === undefined ? { data: board, error: undefined } : chosen;
+  const of = owner === undefined ? "" : `&owner=${encodeURIComponent(owner)}`;
   const { from: start, to: end } = range ?? { from: board.from, to: Number.POSITIVE_INFINITY };
   return (
     <section className="stack" aria-labelledby="within">
@@ -43,9 +46,7 @@ export function Within({
             <Button look="plain" onClick={() => set({ from: undefined, to: undefined })}>
               Show all of the past
             </Button>
-            <Link href={`/runs?filter=failed&from=${range.from}&to=${range.to}`}>
-              Failed runs, to run again
-            </Link>
+            <Link href={`/errors?from=${range.from}&to=${range.to}${of}`}>Errors of this time</Link>
           </>
         )}
       </div>
@@ -80,8 +81,6 @@ export function Within({
               </Rows>
             </Panel>
             <Runs title="Slowest" of={runs.slowest} none={w.none.runs} />
-            <Runs title={`Runs (${sums.ended.toLocaleString("en")})`} of={runs.newest} none={w.none.runs} />
-            <Changes from={start} to={range?.to} />
           </div>
         )}
       </Loaded>
@@ -103,31 +102,6 @@ function Runs({ title, of, none }: { title: string; of: readonly OnBoard[]; none
           </Row>
         )}
       </Rows>
-    </Panel>
-  );
-}
-
-function Changes(range: { from: number; to: number | undefined }) {
-  const changes = useCall("changes.list", { ...range, limit: 8 });
-  return (
-    <Panel title="Changes" end={<Link href="/changes">{words.more}</Link>}>
-      <Loaded of={changes}>
-        {({ changes }) => (
-          <Rows of={changes} none="Nothing was changed.">
-            {({ id, at, kind, by, scope, count }) => (
-              <li key={id}>
-                <Badge>{kind}</Badge>
-                <span className="any">{Object.values(scope).filter(Boolean).join("/")}</span>
-                {count === undefined ? null : <span className="soft">{words.tasks(count)}</span>}
-                <span className="soft">{by}</span>
-                <span className="end soft">
-                  <Time at={at} />
-                </span>
-              </li>
-            )}
-          </Rows>
-        )}
-      </Loaded>
     </Panel>
   );
 }
