@@ -14,6 +14,8 @@ const LICENCES = [
   "ISC",
   "MIT",
   "MIT-0",
+  // Of fonts.
+  "OFL-1.1",
 ];
 /** Allowed only for building and testing. */
 const DEVELOPMENT_LICENCES = [...LICENCES, "MPL-2.0", "Python-2.0", "Unlicense"];

@@ -14,6 +14,7 @@ const FOLDER = new URL("../dist/ui/", import.meta.url);
 const TYPES: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
+  ".woff2": "font/woff2",
 };
 
 interface Asset {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 /* Measures the output of `npm run build`. */
 
 const FOLDER = new URL("../dist/ui/", import.meta.url);
-const ZIPPED = { first: 130_000, all: 250_000 };
+const ZIPPED = { first: 130_000, all: 250_000, font: 60_000 };
 
 const read = (file: string) => readFileSync(new URL(file, FOLDER));
 const sizeOf = (files: readonly string[]) =>
@@ -19,9 +19,12 @@ test("the pages stay small", () => {
   );
   expect(first.filter((file) => file.endsWith(".js"))).not.toEqual([]);
   expect(first.filter((file) => file.endsWith(".css"))).not.toEqual([]);
-  const all = readdirSync(new URL("assets/", FOLDER)).map((name) => `assets/${name}`);
+  const files = readdirSync(new URL("assets/", FOLDER)).map((name) => `assets/${name}`);
+  const [fonts, all] = [true, false].map((is) => files.filter((file) => file.endsWith(".woff2") === is));
   expect(sizeOf(["index.html", ...first])).toBeLessThan(ZIPPED.first);
-  expect(sizeOf(["index.html", ...all])).toBeLessThan(ZIPPED.all);
+  expect(sizeOf(["index.html", ...(all as string[])])).toBeLessThan(ZIPPED.all);
+  expect(fonts).toHaveLength(1);
+  expect(sizeOf(fonts as string[])).toBeLessThan(ZIPPED.font);
 });
 
 test("nothing is loaded from elsewhere, and no style or script is inline", () => {

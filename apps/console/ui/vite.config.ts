@@ -1,5 +1,6 @@
+import { readFileSync } from "node:fs";
 import { HTTP_OPERATIONS, type InputField, inputFields } from "@carillon/ops/internal";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 import type { FormField } from "./src/lib/forms.js";
 
 /** Kinds of controls, by kinds of fields. */
@@ -23,6 +24,15 @@ function fieldsOf(input: Parameters<typeof inputFields>[0]): Record<string, Form
   return Object.fromEntries(fields);
 }
 
+/** Ships the licence of the font, which is no module that `build.license` sees. */
+const fontLicense: Plugin = {
+  name: "font-license",
+  generateBundle() {
+    const source = readFileSync(new URL(import.meta.resolve("@fontsource-variable/inter/LICENSE")));
+    this.emitFile({ type: "asset", fileName: "inter-license.txt", source });
+  },
+};
+
 /** Builds the pages into the console's `dist`, which is what users install. */
 export default defineConfig({
   root: import.meta.dirname,
@@ -33,6 +43,7 @@ export default defineConfig({
     OPERATION_ROUTES: JSON.stringify(Object.fromEntries(routes)),
     OPERATION_FORMS: JSON.stringify(Object.fromEntries(forms)),
   },
+  plugins: [fontLicense],
   oxc: { jsx: { runtime: "automatic" } },
   build: {
     outDir: "../dist/ui",

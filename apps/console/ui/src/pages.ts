@@ -1,3 +1,14 @@
+import {
+  Activity,
+  CalendarClock,
+  ChartColumn,
+  CirclePause,
+  type IconNode,
+  Play,
+  Server,
+  Settings,
+  TriangleAlert,
+} from "lucide";
 import type { ComponentType } from "react";
 import type { PagePath } from "../../src/page-paths.js";
 import { later } from "./lib/later.js";
@@ -8,8 +19,9 @@ import { words } from "./words.js";
 interface Page {
   /** Route, below the root of the console. The server answers each of these addresses with the same document. */
   readonly path: string;
-  /** Its name, if it is an entry of the navigation. */
+  /** Its name and icon, if it is an entry of the navigation. */
   readonly nav?: string;
+  readonly icon?: IconNode;
   /** Its name, if it is a tab of the settings. */
   readonly tab?: string;
   /** Whether it concerns the whole namespace: hidden from a token that is bound to owners. */
@@ -21,8 +33,8 @@ interface Page {
 
 /** The pages of the navigation, or the tabs of the settings, that a person may see. */
 export function pagesOf(kind: "nav" | "tab", { wide, define }: { wide: boolean; define: boolean }) {
-  return PAGES.flatMap(({ [kind]: name, path, namespace, admin }) =>
-    name !== undefined && (wide || !namespace) && (define || !admin) ? [{ path, name }] : [],
+  return PAGES.flatMap(({ [kind]: name, path, icon = [], namespace, admin }) =>
+    name !== undefined && (wide || !namespace) && (define || !admin) ? [{ path, name, icon }] : [],
   );
 }
 
@@ -30,23 +42,23 @@ const Edit = later(() => import("./pages/edit.js"));
 
 /** The pages, in the order of the navigation and of the tabs. All but the first are loaded later. */
 const BY_PATH: Record<PagePath, Omit<Page, "path">> = {
-  "/": { nav: words.now.title, Page: Now },
-  "/tasks": { nav: words.list.title, Page: later(() => import("./pages/tasks.js")) },
+  "/": { nav: words.now.title, icon: Activity, Page: Now },
+  "/tasks": { nav: words.list.title, icon: CalendarClock, Page: later(() => import("./pages/tasks.js")) },
   "/tasks/new": { Page: Edit },
   "/tasks/:queue/:owner/:id/edit": { Page: Edit },
   "/tasks/:queue/:owner/:id": { Page: later(() => import("./pages/task.js")) },
-  "/runs": { nav: words.runs_.title, Page: later(() => import("./pages/runs.js")) },
+  "/runs": { nav: words.runs_.title, icon: Play, Page: later(() => import("./pages/runs.js")) },
   "/runs/:id": { Page: later(() => import("./pages/run.js")) },
-  "/errors": { nav: words.errors.title, Page: later(() => import("./pages/errors.js")) },
-  "/load": { nav: words.load.title, Page: later(() => import("./pages/load.js")) },
-  "/held": { nav: words.held.title, Page: later(() => import("./pages/held.js")) },
+  "/errors": { nav: words.errors.title, icon: TriangleAlert, Page: later(() => import("./pages/errors.js")) },
+  "/load": { nav: words.load.title, icon: ChartColumn, Page: later(() => import("./pages/load.js")) },
+  "/held": { nav: words.held.title, icon: CirclePause, Page: later(() => import("./pages/held.js")) },
   "/resume": { Page: later(() => import("./pages/resume.js")) },
   "/system": {
-    ...{ nav: words.system.title, namespace: true },
+    ...{ nav: words.system.title, icon: Server, namespace: true },
     Page: later(() => import("./pages/system.js")),
   },
   "/settings/alerts": {
-    ...{ nav: words.settings.title, tab: words.alerts.title },
+    ...{ nav: words.settings.title, icon: Settings, tab: words.alerts.title },
     Page: later(() => import("./pages/alerts.js")),
   },
   "/settings/calendars": {

@@ -44,7 +44,7 @@ export default function Errors() {
       <PageHead title={w.title} />
       <Panel
         title={failures.data ? `${counted(failures.data.runs, "run", "runs")} failed` : w.title}
-        end={failures.data && <Range of={failures.data} />}
+        end={<Filters names={FIELDS} labels={words.runs_.fields} act={words.changes.filter} />}
       >
         <div className="body inline">
           <div className="chips">
@@ -56,7 +56,11 @@ export default function Errors() {
             />
           </div>
           <Ranges onPick={(range) => setParams(changed({ to: undefined, ...asTexts(range, zone) }))} />
-          <Filters names={FIELDS} labels={words.runs_.fields} act={words.changes.filter} />
+          {failures.data && (
+            <span className="soft small">
+              <Time at={failures.data.from} /> – <Time at={failures.data.to} after={failures.data.from} />
+            </span>
+          )}
           {params.size === 0 ? null : <Link href="/errors">{words.list.clear}</Link>}
         </div>
         <Loaded of={failures}>
@@ -85,14 +89,6 @@ export default function Errors() {
         </div>
       </Panel>
     </>
-  );
-}
-
-function Range({ of: { from, to } }: { of: Failures }) {
-  return (
-    <span className="soft">
-      <Time at={from} /> – <Time at={to} after={from} />
-    </span>
   );
 }
 

@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { CircleQuestionMark, Command } from "lucide";
 import { useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { api, bindTo, ROOT, useContact } from "../lib/api.js";
@@ -11,6 +12,7 @@ import { PAGES } from "../pages.js";
 import { Boundary } from "../parts/boundary.js";
 import { Button } from "../parts/button.js";
 import { Opens } from "../parts/dialog.js";
+import { Icon } from "../parts/icon.js";
 import { Notices } from "../parts/notices.js";
 import { Loaded, PageHead } from "../parts/page.js";
 import { words } from "../words.js";
@@ -121,7 +123,7 @@ function Shell({ me }: { me: Me }) {
             title={`${words.palette.title} (Ctrl K)`}
             onClick={() => setPalette(true)}
           >
-            ⌘
+            <Icon of={Command} />
           </Button>
           <Owner me={me} />
           <span
@@ -137,7 +139,7 @@ function Shell({ me }: { me: Me }) {
             title={words.shell.help}
             onClick={() => setHelps(true)}
           >
-            ?
+            <Icon of={CircleQuestionMark} />
           </Button>
         </header>
         <main id="main" tabIndex={-1} ref={main}>

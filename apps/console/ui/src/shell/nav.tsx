@@ -1,9 +1,11 @@
+import { ExternalLink } from "lucide";
 import { useEffect } from "react";
 import { Link, useLocation } from "wouter";
 import { ROOT } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useStanding } from "../lib/standing.js";
 import { pagesOf } from "../pages.js";
+import { Icon } from "../parts/icon.js";
 import { words } from "../words.js";
 
 /** The pages, with what waits in them, and Bull Board. The icon of the window shows the state. */
@@ -22,7 +24,7 @@ export function Nav({ onGo }: { onGo: () => void }) {
   return (
     <nav className="nav" aria-label="Pages">
       <ul>
-        {pagesOf("nav", me).map(({ path, name }) => {
+        {pagesOf("nav", me).map(({ path, name, icon }) => {
           const [count = 0, text] = waits[path] ?? [];
           return (
             <li key={path}>
@@ -31,6 +33,7 @@ export function Nav({ onGo }: { onGo: () => void }) {
                 onClick={onGo}
                 aria-current={roomOf(path) === roomOf(location) ? "page" : undefined}
               >
+                <Icon of={icon} />
                 {name}
                 {count > 0 ? (
                   <span className="count" title={text}>
@@ -43,7 +46,10 @@ export function Nav({ onGo }: { onGo: () => void }) {
         })}
         {me.bullBoard === undefined ? null : (
           <li>
-            <a href={`${ROOT}${me.bullBoard}`}>Bull Board</a>
+            <a href={`${ROOT}${me.bullBoard}`}>
+              <Icon of={ExternalLink} />
+              Bull Board
+            </a>
           </li>
         )}
       </ul>
