@@ -126,7 +126,7 @@ function Limits({ queue }: { queue: string }) {
   const { data, error } = useCall("queues.limits", { queue });
   if (error) return <span className="bad">{error.message}</span>;
   const limits = Object.entries(data?.limits ?? {});
-  if (limits.length === 0) return <span className="soft">no limit</span>;
+  if (limits.length === 0) return <span className="soft">{words.none}</span>;
   return limits.map(([owner, runs]) => (
     <span key={owner} className="any">
       {owner === "*" ? "each owner" : <Link href={ownerPath(owner)}>{owner}</Link>}: {words.runs(runs)}

@@ -133,7 +133,6 @@ function Facts({ run }: { run: RunDetails }) {
     ["Cause", words.triggers[run.trigger] + (run.by === undefined ? "" : ` ${words.by(run.by)}`)],
     [w.attempts, `${run.attempts}${run.maxAttempts === undefined ? "" : ` / ${run.maxAttempts}`}`],
     [w.worker, run.worker === undefined ? undefined : `${run.host ?? ""} ${run.worker} (${run.pid})`],
-    ["Enqueued by", run.node],
     ["Late by", run.lateMs === undefined ? undefined : duration(run.lateMs)],
     ["Waited", run.waitMs === undefined ? undefined : duration(run.waitMs)],
     ["Started", run.started === undefined ? undefined : <Time key="s" at={run.started} />],
@@ -146,7 +145,6 @@ function Facts({ run }: { run: RunDetails }) {
     ],
     ["Crashes", run.crashes],
     [w.cancel, run.cancel === undefined ? undefined : `asked by ${run.cancel.by}`],
-    ["Id", <code key="i">{run.id}</code>],
   ];
   return (
     <section className="panel">
@@ -160,6 +158,13 @@ function Facts({ run }: { run: RunDetails }) {
           ),
         )}
       </dl>
+      <details className="body small soft">
+        <summary>Details</summary>
+        <p className="any">
+          Id <code>{run.id}</code>
+          {run.node === undefined ? "" : `, enqueued by ${run.node}`}
+        </p>
+      </details>
     </section>
   );
 }

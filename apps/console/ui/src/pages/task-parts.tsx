@@ -192,8 +192,11 @@ export function Definition({ task }: Props) {
             {words.changes.title}
           </Link>
         </p>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long definition is scrolled with the keyboard */}
-        <pre tabIndex={0}>{JSON.stringify(definitionOf(task), null, 2)}</pre>
+        <details>
+          <summary>As JSON</summary>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long definition is scrolled with the keyboard */}
+          <pre tabIndex={0}>{JSON.stringify(definitionOf(task), null, 2)}</pre>
+        </details>
       </div>
     </Panel>
   );

@@ -156,7 +156,11 @@ function Facts({ task }: { task: Task }) {
           {openRuns === undefined ? null : (
             <div>
               <dt>Open runs</dt>
-              <dd>{`${openRuns.running} running, ${openRuns.queued} queued`}</dd>
+              <dd>
+                {(["running", "queued"] as const)
+                  .flatMap((state) => (openRuns[state] ? `${openRuns[state]} ${state}` : []))
+                  .join(", ")}
+              </dd>
             </div>
           )}
         </dl>

@@ -93,7 +93,7 @@ export function Loaded<T>({
         {title === undefined ? null : <PageHead title={title} />}
         {of.error ? (
           <>
-            <ErrorNote error={of.error} onRetry={of.refetch} />
+            <ErrorNote error={of.error} onRetry={of.error instanceof Unreachable ? undefined : of.refetch} />
             {failed}
           </>
         ) : (
