@@ -124,6 +124,7 @@ const inPortal: typeof docspell = [
   ["E21", "an interval or a time limit in seconds, as there, is stored with a warning of both readings"],
   ["E22", "a deploy that changed the wrong schedules is seen task by task, and taken back as a whole"],
   ["E23", "support finds an item of any run by its data: in which run it was, when, and how it ended"],
+  ["E24", "a task's state is the same few words at each door, and its next time is when it really runs"],
 ];
 
 const of =

@@ -23,10 +23,6 @@ export function kebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-export function sentenceCase(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-}
-
 /** A warning of a put as one line. */
 export function warningText({ code, message, remedy }: Warning): string {
   return `${message} ${remedy} [${code}]`;

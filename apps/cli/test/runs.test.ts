@@ -426,7 +426,9 @@ describe("list", () => {
     await runOf("bad");
     const { stdout } = await cli(["list", "-q", "reports"]);
     expect(stdout).toMatch(/^QUEUE +TASK +TYPE +STATE +LAST +SCHEDULE +NEXT\n/);
-    expect(stdout).toMatch(/\nreports +system\/bad +report +scheduled +failed (now|\d+ s ago) +once, at /);
+    expect(stdout).toMatch(
+      /\nreports +system\/bad +report +fails since \S+ \(\d+ in a row\) +failed (now|\d+ s ago) +once, at /,
+    );
   });
 });
 

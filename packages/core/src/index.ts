@@ -4,6 +4,7 @@ export type { AlertDestination, Silence, SilenceScope } from "./alerts.js";
 export { type Next, SKIP_REASONS, type SkipReason } from "./decision.js";
 export type { DefaultsScope } from "./defaults.js";
 export { type AlertFormat, type AlertTarget, Secret } from "./destinations/index.js";
+export type { Display } from "./display.js";
 export {
   CarillonError,
   type CarillonErrorOptions,
@@ -120,3 +121,4 @@ export type {
   RetryInput,
   TaskInput,
 } from "./task-input.js";
+export { displayText } from "./words/display.js";

@@ -120,11 +120,11 @@ async function warningOf(scope: Scope, { owner, tag, queue, task }: HeldScope): 
     if (name === undefined || known[field].has(name)) continue;
     const near = nearest(name, [...known[field]]);
     return warning(
-      `no task has the ${field} ${name}.`,
+      `No task has the ${field} ${name}.`,
       near === undefined ? "Check the name." : `Did you mean ${near}?`,
     );
   }
-  return warning("no task matches now.", "Check the names. Tasks that are put later are held too.");
+  return warning("No task matches now.", "Check the names. Tasks that are put later are held too.");
 }
 
 function warning(message: string, remedy: string): Warning {

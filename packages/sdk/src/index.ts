@@ -1,6 +1,8 @@
 export {
   CarillonError,
+  type Display,
   type Duration,
+  displayText,
   type ErrorCode,
   isCarillonError,
   type JobData,

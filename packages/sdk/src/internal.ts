@@ -60,7 +60,13 @@ export { findRun } from "./client/runs.js";
 export { type Scope, scopeOf } from "./client/scope.js";
 export { type StatsPage, statsView, type TaskStatsRow } from "./client/stats.js";
 export { triggerOne } from "./client/task-actions.js";
-export { checkedConditions, countByFilter, listStats, storedFilter } from "./client/task-reader.js";
+export {
+  checkedConditions,
+  countByFilter,
+  listStats,
+  storedFilter,
+  tasksWithStatus,
+} from "./client/task-reader.js";
 export { TaskWriter } from "./client/task-writer.js";
 export { undelivered } from "./client/undelivered.js";
 export type { Validation } from "./client/validation.js";

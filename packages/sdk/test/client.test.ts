@@ -314,6 +314,7 @@ onEveryEngine("the client", (connection) => {
       description: "d",
       created: START,
       updated: START,
+      display: { code: "due", next: START + 10_000 },
       displayState: "SCHEDULED",
     });
     expect(await client.get({ id: "t", owner: "acme", queue: QUEUE })).toMatchObject({ id: "t" });

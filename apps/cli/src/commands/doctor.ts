@@ -3,7 +3,7 @@ import { findingText } from "@carillon/ops/words";
 import { noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import type { Screen } from "../table.js";
-import { paragraphs, printable, sentenceCase } from "../text.js";
+import { paragraphs, printable } from "../text.js";
 import { CLI_VOICE, utcIso } from "../times.js";
 import { bullOptions } from "./shadow.js";
 
@@ -54,9 +54,9 @@ export const registerDoctor: Register = (program, out) => {
 
 function page({ state, findings, tasks, skipped }: Diagnosis, { paint, width }: Screen): string {
   const texts = findings.map((finding) => {
-    const { severity, code, task } = finding;
+    const { severity, code } = finding;
     const { message, remedy } = findingText(finding, CLI_VOICE);
-    return { text: `${severity}: ${task === undefined ? sentenceCase(message) : message} [${code}]`, remedy };
+    return { text: `${severity}: ${message} [${code}]`, remedy };
   });
   const lines = paragraphs(texts, width).replace(/^(error|warning)(?=: )/gm, (severity) =>
     paint(severity === "error" ? "red" : "yellow", severity),

@@ -1,9 +1,9 @@
-import type { Operator } from "@carillon/ops";
-import type { Client, ListOptions, Task } from "@carillon/sdk";
+import { displayText } from "@carillon/ops/words";
+import type { Client, Display, ListOptions, Task } from "@carillon/sdk";
 import type { Register } from "../command.js";
 import type { Column } from "../table.js";
-import { cut } from "../text.js";
-import { type FreezeView, freezeOf, freezeText } from "./freeze.js";
+import { type Colour, cut } from "../text.js";
+import { localIso, type TimeTexts } from "../times.js";
 import { GOOD, lastText } from "./run-columns.js";
 import { pageOptions, printPages } from "./task-pages.js";
 
@@ -16,66 +16,54 @@ export const registerList: Register = (program, out) => {
     )
     .flag("-q, --queue <queue>", "of this queue");
   pageOptions(command).does(async (options) => {
-    let freezes: readonly FreezeView[] | undefined;
-    const holding = new Set<FreezeView>();
-    const read = async (client: Client, filter: ListOptions, ops: Operator) => {
-      if (!options.json) freezes ??= (await ops.freezes.list()).freezes;
+    const holding = new Map<string, Display>();
+    const read = async (client: Client, filter: ListOptions) => {
       const page = await client.list(filter);
-      for (const task of page.tasks) {
-        const freeze = freezeOf(freezes ?? [], task);
-        if (freeze) holding.add(freeze);
-      }
+      for (const { display } of options.json ? [] : page.tasks)
+        if (display?.freeze !== undefined) holding.set(display.freeze, display);
       return page;
     };
-    await printPages(
-      options,
-      columnsOf((task) => freezeOf(freezes ?? [], task) !== undefined),
-      read,
-      out,
-    );
-    for (const freeze of holding) out.note(`frozen: ${freezeText(freeze)} (carillon unfreeze ${freeze.id})`);
+    await printPages(options, COLUMNS, read, out);
+    for (const [id, { note, ...display }] of holding)
+      out.note(
+        `${displayText(display, localIso)}${note === undefined ? "" : `: ${note}`} (carillon unfreeze ${id})`,
+      );
   });
 };
 
-const COLOURS = {
-  scheduled: "green",
-  running: "green",
-  queued: "green",
-  frozen: "yellow",
-  shadow: "yellow",
-  paused: "yellow",
-  finished: "dim",
-} as const;
+/** The others are yellow: somebody or something is in the way. */
+const COLOURS: Partial<Record<Display["code"], Colour>> = {
+  ...{ runs: "green", due: "green", "never-due": "dim", over: "dim", fails: "red" },
+};
 
-/** A task without further times may have an open run, which is more useful to show. */
-function stateText({ state, mode, openRuns }: Task, frozen: boolean): keyof typeof COLOURS {
-  if (frozen && state === "scheduled") return "frozen";
-  if (mode !== undefined && state === "scheduled") return mode;
-  if (openRuns === undefined || state === "paused") return state;
-  if (openRuns.running > 0) return "running";
-  return state === "finished" ? "queued" : state;
+/** What a task does, or waits for; a shadow is said to be one. */
+export function stateText({ display, state, mode }: Task, { at }: TimeTexts): string {
+  const text = display === undefined ? state : displayText(display, at);
+  return mode === undefined ? text : `${text} (${mode})`;
 }
 
 /** The origin of intervals that name none. */
 const USUAL_ORIGIN = ", counted from the Unix epoch";
 
-function columnsOf(isFrozen: (task: Task) => boolean): Column<Task>[] {
-  const state = (task: Task) => stateText(task, isFrozen(task));
-  return [
-    { title: "QUEUE", value: "queue", rank: 1, least: 8 },
-    { title: "TASK", value: (task) => `${task.owner}/${task.id}` },
-    { title: "TYPE", value: "type", rank: 2, least: 8 },
-    { title: "STATE", value: state, colour: (task) => COLOURS[state(task)] },
-    { title: "LAST", value: lastRun, colour: lastColour, least: 9 },
-    {
-      title: "SCHEDULE",
-      value: ({ humanized }) => cut(humanized.replace(USUAL_ORIGIN, ""), 50),
-      rank: 3,
-      least: 16,
-    },
-    { title: "NEXT", value: (task, { when }) => when(task.nextExecution) },
-  ];
-}
+const COLUMNS: Column<Task>[] = [
+  { title: "QUEUE", value: "queue", rank: 1, least: 8 },
+  { title: "TASK", value: (task) => `${task.owner}/${task.id}` },
+  { title: "TYPE", value: "type", rank: 2, least: 8 },
+  {
+    title: "STATE",
+    value: stateText,
+    colour: ({ display, mode }) => (mode === undefined && display && COLOURS[display.code]) || "yellow",
+    least: 16,
+  },
+  { title: "LAST", value: lastRun, colour: lastColour, least: 9 },
+  {
+    title: "SCHEDULE",
+    value: ({ humanized }) => cut(humanized.replace(USUAL_ORIGIN, ""), 50),
+    rank: 3,
+    least: 16,
+  },
+  { title: "NEXT", value: ({ display }, { when }) => when(display?.next) },
+];
 
 function lastRun({ lastStatus, lastChecked }: Task): string {
   return lastText(lastStatus?.outcome, lastStatus?.finishedAt, lastChecked);

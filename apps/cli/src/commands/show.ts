@@ -5,8 +5,9 @@ import { type Globals, type Register, taskCommand, taskRef, withClient } from ".
 import type { Output } from "../output.js";
 import { type Column, rows, table } from "../table.js";
 import { cut, facts } from "../text.js";
-import { when } from "../times.js";
+import { LONG_TIMES, when } from "../times.js";
 import { type FreezeView, freezeOf, freezeText } from "./freeze.js";
+import { stateText } from "./list.js";
 import type { Fact } from "./policies-text.js";
 import { statsLine } from "./stats-text.js";
 
@@ -68,13 +69,13 @@ function describe({ task, stats, skips, freeze }: Whole, policies: readonly Fact
       ["queue", task.queue],
       ["type", task.type],
       ["description", task.description],
-      ["state", stateText(task)],
+      ["state", stateText(task, LONG_TIMES)],
       ["mode", task.mode],
       ["paused", paused && `${when(paused.at)}${byText(paused.by)}${note}`],
       ["frozen", freeze && freezeText(freeze)],
       ["schedule", task.humanized],
       ["definition", JSON.stringify(task.schedule)],
-      ["next", when(task.nextExecution)],
+      ["next", `${when(task.display?.next)}${task.display?.skips ? "; times before are skipped" : ""}`],
       ["last decided", when(task.cursor)],
       ["enqueued", enqueuedText(task)],
       ["last run", lastRun(task)],
@@ -101,11 +102,6 @@ function describe({ task, stats, skips, freeze }: Whole, policies: readonly Fact
 
 function byText(name: string | undefined): string {
   return name === undefined ? "" : ` by ${name}`;
-}
-
-/** `scheduled (STARTING)`: with TimescaleDB's word, if that adds information. */
-function stateText({ state, displayState }: Task): string {
-  return displayState === undefined || displayState === "SCHEDULED" ? state : `${state} (${displayState})`;
 }
 
 /** `3 of 10`, if the schedule has a `maxRuns`. */

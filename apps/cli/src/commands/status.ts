@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { AnswerTo } from "@carillon/ops";
-import { duration, isLate, reasonText, remedyText } from "@carillon/ops/words";
+import { duration, isLate, reasonText, remedyText, sentence } from "@carillon/ops/words";
 import { noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";
-import { paragraphs, printable, sentenceCase } from "../text.js";
+import { paragraphs, printable } from "../text.js";
 import { CLI_VOICE, when } from "../times.js";
 
 type Status = AnswerTo<"health.status">;
@@ -90,7 +90,7 @@ function headline({ state, behind, reasons }: Status): string {
 function texts(reason: StatusReason, now: number | undefined): { text: string; remedy: string } {
   const { code, since } = reason;
   const from = since === undefined ? "" : ` since ${when(Math.floor(since / 1_000) * 1_000, now)}`;
-  const text = `${sentenceCase(reasonText(reason, CLI_VOICE))} [${code}]${from}`;
+  const text = `${sentence(reasonText(reason, CLI_VOICE))} [${code}]${from}`;
   return { text, remedy: remedyText(reason, CLI_VOICE) };
 }
 

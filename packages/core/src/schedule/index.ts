@@ -17,6 +17,7 @@ export {
   previewSchedule,
   type SchedulePreview,
 } from "./preview.js";
+export { scheduleZone } from "./schedule-zone.js";
 export { scheduleSchema } from "./schema.js";
 export { scheduleSteps } from "./size.js";
 export { canonicalSchedule } from "./text/canonical.js";

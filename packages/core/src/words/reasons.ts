@@ -11,7 +11,7 @@ import type {
   UnsafeSetting,
   WaitingJobs,
 } from "../status-reason.js";
-import { duration, formatInstant } from "./times.js";
+import { duration, formatInstant, whole } from "./times.js";
 
 /** As answers of operations have it: fields may be undefined. */
 type Loose<Facts> = { readonly [Field in keyof Facts]?: Facts[Field] | undefined };
@@ -37,7 +37,7 @@ export function reasonText(reason: StatusReasonFacts, time = formatInstant): str
     case "SILENCED":
       return `all alerts are silenced${untilText(reason.silence, time(whole(reason.until)))}.`;
     case "FROZEN":
-      return `${scopeText(reason.scope)}: ${frozenText(reason.frozen, time)}.`;
+      return `${reason.scope.tasks?.length === 1 ? "the task " : ""}${scopeText(reason.scope)}: ${frozenText(reason.frozen, time)}.`;
     case "QUEUE_PAUSED":
       return `the queue ${reason.queue} is paused${byText(reason.pause)}.`;
     case "NO_WORKER":
@@ -213,9 +213,4 @@ export function limitText({ runs, rate, holds }: Loose<QueueLimit>): string {
   ];
   // The option of a worker is not stored.
   return limits.length === 0 && holds === "rate" ? "runs per period" : limits.join(", ");
-}
-
-/** A time in whole seconds. */
-function whole(at: number): number {
-  return Math.floor(at / 1_000) * 1_000;
 }

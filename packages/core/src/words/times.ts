@@ -27,3 +27,13 @@ export function relative(ms: number, now: number, units?: 1 | 2): string {
 export function formatInstant(ms: number): string {
   return new Date(ms).toISOString().replace(".000Z", "Z");
 }
+
+/** A time in whole seconds. */
+export function whole(at: number): number {
+  return Math.floor(at / 1_000) * 1_000;
+}
+
+/** A text with a capital. For texts that begin with a word of ours, never with a name. */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}

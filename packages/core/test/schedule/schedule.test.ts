@@ -12,6 +12,7 @@ import {
   type Schedule,
   type ScheduleInput,
   scheduleSchema,
+  scheduleZone,
 } from "../../src/schedule/index.js";
 import { knownZone } from "../../src/schedule/zone/names.js";
 import { WINDOWS } from "../../src/schedule/zone/windows.js";
@@ -156,6 +157,20 @@ test.each([
   [`${" ".repeat(600)}daily Europe/Berlin`, undefined],
 ])("the zone in %j is %s", (calendar, zone) => {
   expect(calendarZone(calendar)).toBe(zone);
+});
+
+test.each<[Schedule, string | undefined]>([
+  [{ cron: "0 6 * * *" }, "UTC"],
+  [{ cron: "0 6 * * *", timezone: "Asia/Kolkata" }, "Asia/Kolkata"],
+  [{ calendar: "06:00 Europe/Berlin", timezone: "Asia/Kolkata" }, "Europe/Berlin"],
+  [{ calendar: "06:00" }, "UTC"],
+  [{ every: "5m" }, undefined],
+  [{ every: "1 month", timezone: "Europe/Berlin" }, "Europe/Berlin"],
+  [{ any: [{ cron: "0 6 * * *" }, { calendar: "09:00" }] }, "UTC"],
+  [{ any: [{ cron: "0 6 * * *" }, { calendar: "09:00 Asia/Kolkata" }] }, undefined],
+  [{ manual: true }, undefined],
+])("the times of %j are on the clock of %s", (schedule, zone) => {
+  expect(scheduleZone(schedule)).toBe(zone);
 });
 
 describe("a schedule that never fires", () => {

@@ -85,22 +85,22 @@ describe("a dry run", () => {
     const { freezes, silences } = operatorOf(kit.client);
     const told = (message: string, remedy: string) => ({ code: "MATCHES_NOTHING", message, remedy });
     expect(await warned(freezes.put({ dryRun: true, owner: "hoolli" }))).toEqual(
-      told("no task has the owner hoolli.", "Did you mean hooli?"),
+      told("No task has the owner hoolli.", "Did you mean hooli?"),
     );
     expect(await warned(freezes.put({ dryRun: true, tag: "biling" }))).toEqual(
-      told("no task has the tag biling.", "Did you mean billing?"),
+      told("No task has the tag biling.", "Did you mean billing?"),
     );
     expect(await warned(freezes.put({ dryRun: true, queue: "bels" }))).toEqual(
-      told("no task has the queue bels.", "Did you mean bells?"),
+      told("No task has the queue bels.", "Did you mean bells?"),
     );
     expect(await warned(freezes.put({ dryRun: true, owner: "zebra" }))).toEqual(
-      told("no task has the owner zebra.", "Check the name."),
+      told("No task has the owner zebra.", "Check the name."),
     );
     expect(await warned(freezes.put({ dryRun: true, owner: "umbrella", tag: "billing" }))).toMatchObject({
-      message: "no task matches now.",
+      message: "No task matches now.",
     });
     expect(await warned(silences.put({ dryRun: true, task: "nightli", until }))).toEqual(
-      told("no task has the id nightli.", "Did you mean nightly?"),
+      told("No task has the id nightli.", "Did you mean nightly?"),
     );
     // Names of other owners are not for a bound client.
     const bound = new Client({ store: kit.store, owner: "other" });

@@ -1,5 +1,5 @@
-import type { TaskName } from "@carillon/core";
 import { type Freeze, frozenAt, nextFreeze } from "@carillon/core/internal";
+import type { Task } from "@carillon/sdk";
 import { z } from "zod";
 import { mayRead } from "../freezes/freeze.js";
 import type { Call } from "../operation.js";
@@ -89,16 +89,10 @@ export function pausesOf(states: BoardReads["states"]): Band[] {
   );
 }
 
-export async function taskPauses(
-  { store }: Call,
-  rows: readonly { task?: TaskName | undefined }[],
-): Promise<Band[]> {
-  const names = rows.flatMap(({ task }) => task ?? []);
-  const tasks = await Promise.all(names.map((name) => store.tasks.get(name).catch(() => undefined)));
-  return tasks.flatMap((task) => {
-    if (task?.state !== "paused" || task.paused === undefined) return [];
-    const { queue, owner, id } = task.definition;
-    const { at, by, note } = task.paused;
+export function taskPauses(tasks: readonly Task[]): Band[] {
+  return tasks.flatMap(({ state, paused, queue, owner, id }) => {
+    if (state !== "paused" || paused === undefined) return [];
+    const { at, by, note } = paused;
     return [{ kind: "task-paused" as const, from: at, queue, owner, id, by, note }];
   });
 }

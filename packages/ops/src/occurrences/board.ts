@@ -1,6 +1,7 @@
-import { type Duration, OUTCOMES, SKIP_REASONS } from "@carillon/core";
-import { assertName, durationOption, FAILURES, invalid } from "@carillon/core/internal";
-import { roundedInstant } from "@carillon/sdk/internal";
+import { type Duration, OUTCOMES, SKIP_REASONS, type TaskName } from "@carillon/core";
+import { assertName, displayShape, durationOption, FAILURES, invalid } from "@carillon/core/internal";
+import type { Task } from "@carillon/sdk";
+import { roundedInstant, tasksWithStatus } from "@carillon/sdk/internal";
 import type { ShortRun } from "@carillon/store";
 import { z } from "zod";
 import { type Call, operation } from "../operation.js";
@@ -48,6 +49,7 @@ const board = z.object({
       z.object({
         name: z.string().describe("The queue, the owner, the tag or `owner/id`; empty: tasks without a tag."),
         task: taskName.optional().describe("If rows are tasks."),
+        display: displayShape.optional().describe("What that task does or waits for now."),
         cells: z.array(marks.extend({ i: count.describe("Number of the cell, from 0.") })),
       }),
     )
@@ -145,15 +147,17 @@ export const boardOf = operation({
     // Groups without an occurrence have a row too.
     if (by !== "tag") for (const { names } of samples) for (const name of names) grid.rowsOf(name);
     const { rows, hidden } = grid.shown(MOST_ROWS);
+    const named = await namedTasks(call, rows);
     const { from, to, step } = range;
     return {
-      ...{ now, from, to, step, by, tasks, rows },
+      ...{ now, from, to, step, by, tasks },
+      rows: rows.map((row) => ({ ...row, display: row.task && named.get(keyOf(row.task))?.display })),
       hidden: by === "task" ? Math.max(0, tasks - rows.length) : hidden,
       bands: [
         ...freezesOf(call, [...freezes, ...ended], range),
         ...pausesOf(read.states),
         ...endedPauses(read.log).filter(({ from, to = from }) => from < range.to && to > range.from),
-        ...(await taskPauses(call, rows)),
+        ...taskPauses([...named.values()]),
       ],
       events: eventsOf(read, past),
       ...grid.charts(),
@@ -163,6 +167,24 @@ export const boardOf = operation({
     };
   },
 });
+
+/** The tasks of rows. */
+async function namedTasks(
+  { scope, store }: Call,
+  rows: readonly { readonly task?: TaskName | undefined }[],
+): Promise<Map<string, Task>> {
+  const names = rows.flatMap(({ task }) => task ?? []);
+  const stored = await Promise.all(names.map((name) => store.tasks.get(name).catch(() => undefined)));
+  const tasks = await tasksWithStatus(
+    scope,
+    stored.filter((one) => one !== undefined),
+  );
+  return new Map(tasks.map((task) => [keyOf(task), task]));
+}
+
+function keyOf({ queue, owner, id }: TaskName): string {
+  return `${queue}/${owner}/${id}`;
+}
 
 /** Whole cells, from the time that is given. @throws `INVALID_OPTION` */
 function rangeOf(

@@ -7,6 +7,7 @@ import {
   frozenAt,
   type Pending,
   scheduleSteps,
+  scheduleZone,
 } from "@carillon/core/internal";
 import { notFound, roundedInstant, type Scope } from "@carillon/sdk/internal";
 import {
@@ -119,6 +120,7 @@ class Explainer {
       task,
       time,
       now,
+      timezone: scheduleZone(definition.schedule),
       verdict,
       why,
       events,

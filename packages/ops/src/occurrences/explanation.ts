@@ -105,6 +105,9 @@ export const explanation = z
     task: taskName,
     time: time.describe("The nominal time asked for."),
     now: time.describe("Redis time."),
+    timezone: text
+      .optional()
+      .describe("The zone on whose clock the times of the schedule are, if it is one."),
     verdict: z.enum([
       "enqueued",
       "skipped",

@@ -1,4 +1,5 @@
 import { type TaskInput, taskSchema } from "@carillon/core";
+import { displayShape } from "@carillon/core/internal";
 import type { Preview, PutResult, Task } from "@carillon/sdk";
 import { z } from "zod";
 import { as, count, describedBy, outcome, pause, taskName, taskState, time, warning } from "../shapes.js";
@@ -41,6 +42,7 @@ export const task = as<Task>(
             filed: z.string().optional(),
             drift: z.object({ by: z.string().optional(), at: time }).optional(),
           }),
+          timezone: z.string(),
           moving: z.object({ to: z.string().optional(), from: z.string().optional() }),
           lastStatus: z.object({
             run: z.string(),
@@ -52,6 +54,7 @@ export const task = as<Task>(
           lastChecked: time,
           openRuns: z.object({ queued: count, running: count }),
           displayState: z.enum(["SCHEDULED", "STARTING", "TERMINATING", "DISABLED"]),
+          display: displayShape,
           createdBy: z.string(),
           updatedBy: z.string(),
         })

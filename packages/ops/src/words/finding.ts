@@ -6,6 +6,7 @@ import {
   ownerLimitText,
   reasonText,
   sameIdText,
+  sentence,
   settingText,
   silenceText,
 } from "@carillon/core/internal";
@@ -18,7 +19,8 @@ export function findingText(finding: Finding, voice: Voice): { message: string; 
   const [message, remedy] = textsOf(finding, voice);
   const { task, more, code } = finding;
   const name = task === undefined || OWN_NAME.has(code) ? "" : `${task.owner}/${task.id}: `;
-  return { message: `${name}${message}${more === undefined ? "" : ` (So do ${more} others.)`}`, remedy };
+  const others = more === undefined ? "" : ` (So do ${more} others.)`;
+  return { message: `${name}${task === undefined ? sentence(message) : message}${others}`, remedy };
 }
 
 /** Findings whose sentence names the task itself. */
@@ -88,7 +90,7 @@ function textsOf(finding: Finding, voice: Voice): readonly [message: string, rem
         "See its log. The other nodes do its work meanwhile.",
       ];
     case "TYPE_UNHANDLED":
-      return [sentence(gapText(finding.gap)), startText(finding.gap)];
+      return [`${gapText(finding.gap)}.`, startText(finding.gap)];
     case "NO_DELIVERER": {
       const { carrier, deliverer, gap } = finding;
       return [
@@ -187,10 +189,6 @@ function slowText({
   if (nearest === 0) return [`Redis stood still: ${by}.`, remedy];
   const late = `Redis takes ${duration(nearest)} to answer the nearest node, so that each claim is late`;
   return [`${late}${by ? `; ${by}` : ""}.`, remedy];
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 function startText({ type, queue }: { readonly type: string; readonly queue: string }): string {

@@ -6,6 +6,7 @@
 export { OUTCOMES } from "@carillon/core";
 export {
   covers,
+  displayText,
   dueOwnerText,
   duration,
   FAILURES,
@@ -16,6 +17,7 @@ export {
   relative,
   SUCCESSES,
   scopeText,
+  sentence,
   silenceText,
 } from "@carillon/core/internal";
 export { eventText, explanationText, holdText } from "./explanation.js";

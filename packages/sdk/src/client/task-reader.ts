@@ -16,6 +16,7 @@ import {
   type TaskFilter,
 } from "@carillon/store";
 import { CONDITION_NAMES, type Conditions, conditionsOfKind } from "../conditions.js";
+import { displaysOf, PATIENCE, readHolds } from "./display.js";
 import { assertCursor, assertState, notFound, outcomesOf, shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import { type StatsPage, statsView, type TaskStatsRow } from "./stats.js";
@@ -24,8 +25,6 @@ import { lastStatus, openView, type Task, taskView } from "./view.js";
 
 /** Most open runs that are read for a task's display state. */
 const MOST_SHOWN = 100;
-/** An occurrence that no node has claimed for this many ms is overdue. */
-const PATIENCE = 1_000;
 
 /** Number of tasks that each filter of `list` finds. */
 export interface TaskCounts extends StoredCounts {
@@ -38,16 +37,15 @@ export async function readTask(scope: Scope, ref: TaskRef): Promise<Task> {
   const name = await scope.locate(ref);
   const stored = await scope.store.tasks.get(name);
   if (!stored) throw notFound(name);
-  const [last] = await scope.store.runs.last([name]);
-  return withStatus(scope, stored, last as LastRun);
+  const [task] = await tasksWithStatus(scope, [stored]);
+  return task as Task;
 }
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
 export async function listTasks(scope: Scope, options: ListOptions): Promise<TaskPage> {
   const page = await select(scope, options);
-  const last = await scope.store.runs.last(page.tasks.map(({ definition }) => definition));
   return {
-    tasks: await Promise.all(page.tasks.map((task, i) => withStatus(scope, task, last[i] as LastRun))),
+    tasks: await tasksWithStatus(scope, page.tasks),
     ...(page.unreadable.length > 0 && { unreadable: page.unreadable }),
     cursor: page.cursor,
   };
@@ -186,19 +184,29 @@ export async function countTasks(scope: Scope, options: { queue?: string | undef
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-async function withStatus(
-  { store }: Scope,
-  stored: StoredTask,
-  { run: last, checked }: LastRun,
-): Promise<Task> {
-  const { queue, owner, id } = stored.definition;
-  const open = stored.hasOpenRuns ? await store.runs.open({ queue, owner, id }, MOST_SHOWN) : [];
-  const runs = await store.runs.many(queue, open);
-  return {
-    ...taskView(stored),
-    ...openView(stored, runs),
-    // A run that is retried from outside is not over.
-    ...(last?.state === "final" ? { lastStatus: lastStatus(last) } : {}),
-    ...(checked !== undefined && checked > (last?.finished ?? 0) ? { lastChecked: checked } : {}),
-  };
+/** Tasks as `get` and `list` answer them: with their last and open runs, and what they do or wait for. */
+export async function tasksWithStatus(scope: Scope, tasks: readonly StoredTask[]): Promise<Task[]> {
+  const { store } = scope;
+  const [last, runs, holds] = await Promise.all([
+    store.runs.last(tasks.map(({ definition }) => definition)),
+    Promise.all(
+      tasks.map(async ({ definition, hasOpenRuns }) =>
+        hasOpenRuns ? store.runs.many(definition.queue, await store.runs.open(definition, MOST_SHOWN)) : [],
+      ),
+    ),
+    readHolds(scope),
+  ]);
+  const seen = tasks.map((stored, i) => ({ stored, runs: runs[i] ?? [], failing: last[i]?.failing }));
+  const displays = await displaysOf(scope, seen, holds);
+  return seen.map(({ stored, runs }, i): Task => {
+    const { run, checked } = last[i] as LastRun;
+    return {
+      ...taskView(stored),
+      ...openView(stored, runs),
+      display: displays[i],
+      // A run that is retried from outside is not over.
+      ...(run?.state === "final" ? { lastStatus: lastStatus(run) } : {}),
+      ...(checked !== undefined && checked > (run?.finished ?? 0) ? { lastChecked: checked } : {}),
+    };
+  });
 }

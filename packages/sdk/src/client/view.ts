@@ -10,17 +10,20 @@ import {
   type TaskState,
   taskSchema,
 } from "@carillon/core";
-import { errorOf, type Pending } from "@carillon/core/internal";
+import { type Display, errorOf, type Pending, scheduleZone } from "@carillon/core/internal";
 import { nextOf, type Revision, type StoredTask } from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */
 export interface Task extends Omit<TaskDefinition, "enabled"> {
   /** The schedule in words; computed, never stored. */
   readonly humanized: string;
+  /** The zone on whose clock the times of the schedule are. Absent: on none, or on those of several. Computed, never stored. */
+  readonly timezone?: string | undefined;
   readonly state: TaskState;
   /**
    * Time at which it is next acted on: its schedule's due time, or that of an occurrence which was asked for or is tried again
-   * before. Undefined while paused, finished or moving. Computed, never stored.
+   * before, also if a freeze will skip or hold it then: `display.next` is when it really runs. Undefined while paused, finished or moving.
+   * Computed, never stored.
    */
   readonly nextExecution: number | undefined;
   /** The last decided nominal time. */
@@ -68,6 +71,11 @@ export interface Task extends Omit<TaskDefinition, "enabled"> {
    * task is `DISABLED`. Present in results of `get` and `list`. Computed, never stored.
    */
   readonly displayState?: "SCHEDULED" | "STARTING" | "TERMINATING" | "DISABLED" | undefined;
+  /**
+   * What it does now, or waits for, and when it really runs next; `displayText` says it in words. Present in results of `get` and `list`.
+   * Computed, never stored.
+   */
+  readonly display?: Display | undefined;
   readonly created: number;
   readonly updated: number;
   /** `by` of the put that created it; absent if not given. */
@@ -112,11 +120,13 @@ export function lastStatus(run: Run): LastStatus {
 }
 
 /** Foreign data may have no meaning, and lists must not fail for it. */
-function inWords(task: TaskDefinition): string {
+function inWords(task: TaskDefinition): Pick<Task, "humanized" | "timezone"> {
   try {
-    return describeSchedule(task.schedule, seedOf(task));
+    const timezone = scheduleZone(task.schedule);
+    const humanized = describeSchedule(task.schedule, seedOf(task));
+    return { humanized, ...(timezone === undefined ? {} : { timezone }) };
   } catch {
-    return "a schedule that cannot be read";
+    return { humanized: "a schedule that cannot be read" };
   }
 }
 
@@ -146,7 +156,7 @@ export function taskView(stored: StoredTask): Task {
   const { enabled: _, ...rest } = definition;
   return {
     ...rest,
-    humanized: inWords(definition),
+    ...inWords(definition),
     state: stored.state,
     nextExecution: nextOf(stored)?.due,
     cursor: stored.cursor,

@@ -1,4 +1,4 @@
-import { type Gap, gapText, reasonText, type Work } from "@carillon/core/internal";
+import { type Gap, gapText, reasonText, sentence, type Work } from "@carillon/core/internal";
 import { Coverage } from "@carillon/store";
 import type { Warning } from "./types.js";
 
@@ -46,8 +46,4 @@ function noWorker(gap: Gap): Warning {
           `Give the type ${type} to all workers of ${queue}, or put the task into another queue.`,
         ];
   return { code: "NO_WORKER", message: `${sentence(gapText(gap))}. ${then}`, remedy };
-}
-
-function sentence(text: string): string {
-  return `${text[0]?.toUpperCase()}${text.slice(1)}`;
 }

@@ -1,5 +1,5 @@
 import type { Outcome, Run, TaskName } from "@carillon/core";
-import { type Cause, causeOf, delaysOf, localName } from "@carillon/core/internal";
+import { type Cause, causeOf, delaysOf, FAILURES, localName } from "@carillon/core/internal";
 import { readEach, readFields, readHashes } from "../redis/hashes.js";
 import { Repository } from "../repository.js";
 import { FACTS } from "../script/facts.js";
@@ -20,6 +20,8 @@ export interface LastRun {
   readonly run: Run | undefined;
   /** End of the last run that had nothing to do, UTC ms. */
   readonly checked: number | undefined;
+  /** Its failures in a row, at least 1, and the end of the first of them, UTC ms, if that is recorded. Undefined: it did not fail. */
+  readonly failing?: { readonly failures: number; readonly since?: number } | undefined;
 }
 
 export class RunReads extends Repository {
@@ -97,7 +99,7 @@ export class RunReads extends Repository {
   async last(names: readonly TaskName[]): Promise<LastRun[]> {
     return this.#inQueues(names, async (queue, locals) => {
       const keys = this.keys.queue(queue);
-      const fields = ["lastRun", "lastChecked"] as const;
+      const fields = ["lastRun", "lastChecked", "ends", "failing"] as const;
       const stats = await readEach(
         this.link,
         locals.map((local) => ["hmget", keys.stats(local), ...fields] as const),
@@ -106,8 +108,12 @@ export class RunReads extends Repository {
       const hashes = await readHashes(this.link, known.map(keys.run));
       const runs = new Map(known.map((id, i) => [id, decodeRun(queue, id, hashes[i] ?? {})]));
       return stats.map((stored): LastRun => {
-        const [id, checked] = stored ?? [];
-        return { run: runs.get(id ?? ""), checked: checked ? Number(checked) : undefined };
+        const [id, checked, ends, failing] = stored ?? [];
+        return {
+          run: runs.get(id ?? ""),
+          checked: checked ? Number(checked) : undefined,
+          failing: failingOf(decodeStats({ ...(ends && { ends }), ...(failing && { failing }) })),
+        };
       });
     });
   }
@@ -363,4 +369,19 @@ function outputOf(json: string): { text: string; cut: boolean }[] {
   } catch {
     return [];
   }
+}
+
+/** The last failures of a task in a row. Undefined: its last run did not fail. */
+function failingOf({
+  lastOutcome,
+  lastFinish,
+  lastSuccess = "0",
+  consecutiveFailures = "0",
+  failing = "0",
+}: Record<string, string>): LastRun["failing"] {
+  if (!FAILURES.has(lastOutcome as Outcome)) return undefined;
+  const failures = Math.max(1, Number(consecutiveFailures));
+  // An older node does not record the first failure: then this is that of failures before the last success.
+  const since = failures === 1 ? lastFinish : Number(failing) > Number(lastSuccess) ? failing : undefined;
+  return { failures, ...(since !== undefined && { since: Number(since) }) };
 }

@@ -5,6 +5,7 @@ import { same } from "./values.js";
 const COMPUTED: Record<Exclude<keyof Task, keyof TaskInput>, true> = {
   humanized: true,
   state: true,
+  timezone: true,
   nextExecution: true,
   cursor: true,
   nominal: true,
@@ -18,6 +19,7 @@ const COMPUTED: Record<Exclude<keyof Task, keyof TaskInput>, true> = {
   lastStatus: true,
   lastChecked: true,
   openRuns: true,
+  display: true,
   displayState: true,
   created: true,
   updated: true,

@@ -158,6 +158,7 @@ local function counted(run, outcome, now, started, reopened, survived)
   end
   if failed then
     inARow, hasFailed = whole(inARow + 1), "1"
+    if inARow == "1" then add(set, "failing", nowText) end
   elseif F.successes[outcome] then
     inARow = "0"
     if not nothing then success = nowText end

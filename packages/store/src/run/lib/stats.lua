@@ -2,6 +2,7 @@
 -- ("-" none), as in decodeStats (codec.ts):
 -- `starts`: attempts, crashes, crashes in a row; then starts of runs, newest first (startsOf)
 -- `ends`: failures in a row; outcome, end and ms of the last run; end of the last success; "1" if a run has failed
+-- `failing`: end of the first of the failures in a row
 -- by outcome: the number of runs, and their ms
 
 -- The words of a field that is missing or corrupt are those of `none`.

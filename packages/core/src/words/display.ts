@@ -1,0 +1,46 @@
+import type { Display } from "../display.js";
+import { formatInstant, whole } from "./times.js";
+
+/** As answers of operations have it: fields may be undefined. */
+type Loose = { readonly [Field in keyof Display]?: Display[Field] | undefined } & Pick<Display, "code">;
+
+/**
+ * What a task does now, or waits for, in a few words: `runs`, `waits for a worker (none for pdf)`, `held until 2026-11-29T08:00:00Z by
+ * carol`, `fails since 2026-11-28T08:33:00Z (12 in a row)`, `due 2026-12-14T09:00:00Z`.
+ *
+ * @param time default: ISO 8601 in UTC
+ */
+export function displayText(display: Loose, time: (at: number) => string = formatInstant): string {
+  const { code, type, by, until, since, failures = 0, next } = display;
+  const of = (word: string, at: number | undefined) =>
+    at === undefined ? "" : ` ${word} ${time(whole(at))}`;
+  const author = by === undefined ? "" : ` by ${by}`;
+  switch (code) {
+    case "runs":
+      return "runs";
+    case "waits-for-attempt":
+      return `waits for its next attempt${of("at", until)}`;
+    case "waits-for-queue":
+      return `waits for its queue (paused${author})`;
+    case "waits-for-worker":
+      return `waits for a worker${type === undefined ? "" : ` (none for ${type})`}`;
+    case "moving":
+      return "held by a move";
+    case "paused":
+      return `paused${author}`;
+    case "held":
+      return `held${of("until", until)}${author}`;
+    case "over":
+      return failures > 0 ? "over, failed" : "over";
+    case "fails":
+      return failures > 1
+        ? `fails${of("since", since)} (${failures.toLocaleString("en")} in a row)`
+        : `failed${of("at", since)}`;
+    case "overdue":
+      return `overdue${of("since", since)}`;
+    case "due":
+      return next === undefined ? "due" : `due ${time(whole(next))}`;
+    case "never-due":
+      return "never due";
+  }
+}
