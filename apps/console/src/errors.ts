@@ -90,7 +90,10 @@ export function errorHandler(logger: Logger) {
     const error = coded(thrown);
     if (error.code === "INTERNAL") logFailure(logger, thrown);
     if (!wantsPage(c)) return refuse(c, error);
-    return c.html(errorPage(c.var.site.basePath, error.message), error.statusCode as ContentfulStatusCode);
+    const { message, statusCode } = error;
+    // The same address is read again, which is safe for a read only.
+    const passes = statusCode >= 500 && c.req.method === "GET";
+    return c.html(errorPage(c.var.site.basePath, message, passes), statusCode as ContentfulStatusCode);
   };
 }
 

@@ -71,17 +71,23 @@ export function logoutPage(base: string): string {
   );
 }
 
-/** For errors before a page of the console is there. @param message with its remedy */
-export function errorPage(base: string, message: string): string {
-  return page(base, "Error", `<p role="alert">${escapeHtml(message)}</p>`);
+/**
+ * For errors before a page of the console is there.
+ *
+ * @param message with its remedy
+ * @param passes whether the error may be over in a moment: then the page tries again by itself
+ */
+export function errorPage(base: string, message: string, passes: boolean): string {
+  const head = passes ? '<meta http-equiv="refresh" content="5">' : "";
+  return page(base, "Error", `<p role="alert">${escapeHtml(message)}</p>`, head);
 }
 
 /** @param base path at which the console is mounted */
-function page(base: string, title: string, content: string): string {
+function page(base: string, title: string, content: string, head = ""): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex"><title>${title} · Carillon</title>
+<meta name="robots" content="noindex">${head}<title>${title} · Carillon</title>
 <link rel="icon" type="image/svg+xml" href="${base}/carillon.svg">
 <link rel="stylesheet" href="${base}/login.css"></head>
 <body><main>

@@ -140,7 +140,10 @@ test("a browser gets a page that says that Redis cannot be reached, a program JS
     });
     const answer = await app.fetch(request, { incoming });
     expect([answer.status, answer.headers.get("content-type")]).toEqual([503, expect.stringContaining(type)]);
-    expect(await answer.text()).toContain("Redis cannot be reached.");
+    const text = await answer.text();
+    expect(text).toContain("Redis cannot be reached.");
+    // The page is asked for again by itself.
+    expect(text.includes('<meta http-equiv="refresh"')).toBe(type === "text/html");
   }
   await board.close();
   await store.close();

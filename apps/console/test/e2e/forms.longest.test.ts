@@ -42,8 +42,12 @@ inABrowser("forms", () => {
     await page.getByText('"day": 2').waitFor();
     expect(await world.client.get("own")).toMatchObject({ payload: { day: 1 } });
     await put("own", { payload: { day: 1, password: "secret" } });
-    await ask();
-    expect(JSON.parse(await field.inputValue())).toEqual({ day: 1, password: "[redacted]" });
+    // A page accepts an answer of the last second, and the one of the run has read the task.
+    const hidden = { day: 1, password: "[redacted]" };
+    await eventually(async () => {
+      await ask();
+      expect(JSON.parse(await field.inputValue())).toEqual(hidden);
+    });
     await field.fill('{"day":3,"password":"[redacted]"}');
     await dialog.getByRole("button", { name: "Run now" }).click();
     await page.getByText('"day": 3').waitFor();

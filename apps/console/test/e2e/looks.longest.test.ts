@@ -2,6 +2,7 @@ import { operatorOf } from "@carillon/ops";
 import { eventually } from "@carillon/testing";
 import { beforeAll, expect, test } from "vitest";
 import { inABrowser, pages, put, world } from "./furnished.js";
+import { losing, Stall, settled, unsaid } from "./late.js";
 import { lookAt } from "./looks.js";
 import { disguise } from "./markup.js";
 
@@ -34,6 +35,44 @@ inABrowser("all pages", () => {
       if (shown) shows.push(name);
     }
     expect(Object.keys(pages).filter((name) => !shows.includes(name))).toEqual(WITHOUT);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+
+  test("while answers are late, no page shows or counts what is not so, and nothing of a former question can be acted on", async () => {
+    const { page, go } = await world.as("admin", "again");
+    const stall = await Stall.on(page);
+    const wrong: string[] = [];
+    await go(pages["now"] as string);
+    for (const [name, path] of Object.entries(pages)) {
+      wrong.push(
+        ...(await unsaid(stall, name, () =>
+          page.evaluate(`history.pushState(null, "", ${JSON.stringify(path)})`),
+        )),
+      );
+      // A choice belongs to the rows that it was made on.
+      const box = page.getByRole("checkbox", { name: /^Select (?!the )/ }).first();
+      if ((await box.count()) > 0) await box.check();
+      const chips = page.locator("main button.chip[aria-pressed=false]:not(form *)");
+      for (const chip of (await chips.allTextContents()).slice(0, 3))
+        wrong.push(
+          ...(await unsaid(stall, `${name}, ${chip}`, () =>
+            page.getByRole("main").getByRole("button", { name: chip, exact: true }).first().click(),
+          )),
+        );
+    }
+    expect(wrong).toEqual([]);
+    await stall.end();
+  });
+
+  test("each page comes although the first answer to each of its questions is lost", async () => {
+    const { page } = await world.as("admin", "again");
+    const lost = await losing(page);
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(world.url + path, { waitUntil: "commit" });
+      expect([name, await settled(page)]).toEqual([name, "whole"]);
+    }
+    await page.locator(".live[data-live=true]").waitFor();
+    expect(lost.size).toBeGreaterThan(Object.keys(pages).length);
     await page.unrouteAll({ behavior: "ignoreErrors" });
   });
 });

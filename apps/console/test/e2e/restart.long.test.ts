@@ -58,7 +58,7 @@ describe.skipIf(!binary)("an open page while the console", () => {
     await page.locator("main .loading").first().waitFor({ state: "detached" });
   });
 
-  test("is away offers to reload a part that it could not fetch", async () => {
+  test("is away shows a part that it could not fetch as soon as it is back", async () => {
     const visit = await world.as("viewer");
     const { page } = visit;
     await late(visit, "/");
@@ -67,9 +67,11 @@ describe.skipIf(!binary)("an open page while the console", () => {
     const reload = page.getByRole("button", { name: "Reload" });
     await reload.click();
     await page.locator(".notices", { hasText: AWAY }).waitFor();
+    expect(await page.locator(".live").getAttribute("data-live")).toBe("false");
     await front.start();
-    await reload.click();
     await titleOf(page, "Tasks").waitFor();
+    await page.locator(".live[data-live=true]").waitFor();
+    expect(await page.getByRole("main").getByText(AWAY).count()).toBe(0);
   });
 
   test("is replaced by a release reloads itself once, and opens the next page", async () => {

@@ -3,7 +3,7 @@ import type { Trigger } from "@carillon/sdk";
 import type { ItemState } from "@carillon/sdk/internal";
 import { counted } from "./words-count.js";
 
-type TickKind = "succeeded" | "failed" | "skipped" | "other" | "open" | "planned";
+type TickKind = "succeeded" | "failed" | "skipped" | "other" | "open" | "held" | "planned";
 
 /** Texts of the pages of a task and of runs. */
 export const taskWords = {

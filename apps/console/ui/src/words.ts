@@ -1,4 +1,4 @@
-import type { Outcome, StatusCode, TaskState } from "@carillon/sdk";
+import type { Outcome, StatusCode } from "@carillon/sdk";
 import { counted } from "./words-count.js";
 import { editWords } from "./words-edit.js";
 import { opsWords } from "./words-ops.js";
@@ -36,11 +36,6 @@ export const words = {
     lost: "lost",
   } satisfies Record<Outcome, string>,
   runStates: { queued: "queued", running: "running", terminating: "ending" } as Record<string, string>,
-  taskStates: {
-    scheduled: "scheduled",
-    paused: "paused",
-    finished: "finished",
-  } satisfies Record<TaskState, string>,
 
   shell: {
     search: "Search tasks",
@@ -50,7 +45,7 @@ export const words = {
     held: (n: number) => `${n.toLocaleString("en")} held`,
     liveHints: {
       true: "Changes are shown as they happen.",
-      false: "No events arrive: the page reads again every few seconds.",
+      false: "No events arrive, or something cannot be read: the page tries again every few seconds.",
     },
     zone: "Times in",
     theme: "Colours",
@@ -124,6 +119,7 @@ export const words = {
     },
     untagged: "no tag",
     nothing: "nothing",
+    failing: "Failing tasks",
     events: {
       deploy: (name: string, by?: string) => `${name} was applied${by ? ` by ${by}` : ""}`,
       node: (name: string) => `node ${name} started`,
@@ -184,6 +180,7 @@ export const words = {
     shown: (n: number, more: boolean) =>
       more ? `${n.toLocaleString("en")} read so far` : counted(n, "task", "tasks"),
     neverRan: "never ran",
+    skips: "Its times until then are skipped.",
     checked: "last checked",
   },
 };

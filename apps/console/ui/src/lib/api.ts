@@ -44,8 +44,14 @@ let contact: Contact = "ok";
 const listeners = new Set<() => void>();
 
 function setContact(to: Contact): void {
+  if (to === contact) return;
   contact = to;
   for (const listener of listeners) listener();
+}
+
+/** The stream of events is open: the console answers. */
+export function reached(): void {
+  if (contact === "unreachable") setContact("ok");
 }
 
 /** Whether the last call was answered. */
@@ -135,6 +141,10 @@ let bound: string | undefined;
 /** For a token that is bound to several owners: the one whose tasks are shown. */
 export function bindTo(owner: string | undefined): void {
   bound = owner;
+}
+
+export function boundTo(): string | undefined {
+  return bound;
 }
 
 export function apiAddress(path: string, query: Query = {}): string {

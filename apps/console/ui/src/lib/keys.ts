@@ -41,7 +41,8 @@ export function useTypedAhead(opens: boolean): RefObject<string> {
       if (ctrlKey || metaKey || altKey || (target as HTMLElement).closest("[role=dialog]")) return;
       if (key === "Backspace") typed.current = typed.current.slice(0, -1);
       else if (key.length === 1) typed.current += key;
-      else if (key !== "Enter") return;
+      else if (key === "Enter") typed.current += "\n";
+      else return;
       event.preventDefault();
       event.stopPropagation();
     };

@@ -8,6 +8,9 @@ import { isReachable } from "./api.js";
 
 const fetches: (() => Promise<unknown>)[] = [];
 
+/** A part of the page could not be fetched. It is tried again: the console may only be away. */
+export class PartMissing extends Error {}
+
 /**
  * A component that is fetched when it is first shown, or before by `preload`. Throws if that fails, and tries again when it is shown
  * again, as `React.lazy` does not.
@@ -27,9 +30,9 @@ export function later<Props extends object>(
       if (part) return;
       fetchPart().then(
         (part) => set({ part }),
-        async (error: unknown) => {
+        async () => {
           await reloadOnce();
-          set({ error });
+          set({ error: new PartMissing() });
         },
       );
     }, []);

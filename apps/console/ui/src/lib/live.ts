@@ -2,7 +2,7 @@ import type { Operator } from "@carillon/ops";
 import type { LiveEvent } from "@carillon/sdk";
 import type { Query as AnyQuery, QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
-import { apiAddress, type Named, SHARED } from "./api.js";
+import { ApiError, apiAddress, type Named, reached, SHARED, Unreachable } from "./api.js";
 
 /*
  * Reads shown data again when events of the server say that they changed. Also polls: rarely while events arrive, more
@@ -10,13 +10,13 @@ import { apiAddress, type Named, SHARED } from "./api.js";
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: a query of any data
-type Query = AnyQuery<any, any, any, any>;
+export type Query = AnyQuery<any, any, any, any>;
 
 const KINDS = ["run-started", "run-ended", "skipped", "changed", "node-up", "node-gone", "reset"] as const;
 type Kind = (typeof KINDS)[number];
 
 /** Interval in ms at which shown data are read without an event: with a stream of events, and without one. */
-const POLL_MS = { live: 60_000, alone: 5_000 };
+export const POLL_MS = { live: 60_000, alone: 5_000 };
 /** Shortest age at which data are read again because of events, in ms: those of one task or run, and lists. */
 const LEAST_MS = { one: 800, list: 3_000 };
 /** Age of an answer that another viewer may have been given, in ms: a younger event is not in it. */
@@ -42,6 +42,24 @@ function setLive(to: boolean): void {
   for (const listener of listeners) listener();
 }
 
+/** Whether an error says that nothing can be read now: Redis or the console is away. */
+export function failsForAll(error: unknown): boolean {
+  return error instanceof Unreachable || (error instanceof ApiError && error.status >= 500);
+}
+
+/** Whether the page shows the present: events arrive, and no read of what it shows fails. */
+export function usePresent(client: QueryClient): boolean {
+  const cache = client.getQueryCache();
+  const isRead = useSyncExternalStore(
+    (listener) => cache.subscribe(listener),
+    () =>
+      cache
+        .findAll({ type: "active" })
+        .every(({ state }) => !failsForAll(state.fetchFailureReason) && !failsForAll(state.error)),
+  );
+  return useLive() && isRead;
+}
+
 /** Whether events arrive. */
 export function useLive(): boolean {
   return useSyncExternalStore(
@@ -62,7 +80,8 @@ function isDeep({ state }: Query): boolean {
 
 /** Poll interval of data that events concern. */
 export function pollInterval(query: Query): number | false {
-  return isDeep(query) ? false : live ? POLL_MS.live : POLL_MS.alone;
+  if (isDeep(query)) return false;
+  return live && !failsForAll(query.state.error) ? POLL_MS.live : POLL_MS.alone;
 }
 
 type Event = Pick<LiveEvent, "kind"> & { task?: Named; run?: string };
@@ -126,7 +145,10 @@ export function startLive(client: QueryClient): () => void {
   const open = () => {
     if (source || document.hidden) return;
     source = new EventSource(apiAddress("/events"));
-    source.onopen = () => setLive(true);
+    source.onopen = () => {
+      setLive(true);
+      reached();
+    };
     source.onerror = () => {
       setLive(false);
       if (source?.readyState !== EventSource.CLOSED) return;

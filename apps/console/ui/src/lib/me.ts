@@ -1,4 +1,5 @@
 import { createContext, useContext } from "react";
+import { boundTo } from "./api.js";
 
 /** Answer of `GET /me`: the person who is signed in, and the console. */
 export interface Me {
@@ -22,10 +23,10 @@ export const MeContext = createContext<Me | undefined>(undefined);
 
 /**
  * The person who is signed in. `act`: may trigger, pause, resume, cancel, freeze, backfill. `define`: may put, edit and
- * delete. `wide`: may see data that belongs to no owner. Pages hide buttons that are not allowed, and the server
+ * delete. `wide`: may see data that belongs to no owner. `owner`: the one whose data are shown, undefined if it is `wide`. Pages hide buttons that are not allowed, and the server
  * refuses the calls in any case.
  */
-export function useMe(): Me & { act: boolean; define: boolean; wide: boolean } {
+export function useMe(): Me & { act: boolean; define: boolean; wide: boolean; owner: string | undefined } {
   const me = useContext(MeContext);
   if (!me) throw new Error("useMe outside of the shell");
   return {
@@ -33,5 +34,6 @@ export function useMe(): Me & { act: boolean; define: boolean; wide: boolean } {
     act: me.role !== "viewer",
     define: me.role === "admin",
     wide: me.owners === undefined,
+    owner: boundTo() ?? me.owners?.[0],
   };
 }

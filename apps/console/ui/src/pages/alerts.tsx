@@ -122,7 +122,7 @@ function About({
         <Relative at={at} /> · <Time at={at} />
       </span>
       {text === undefined ? null : (
-        <span className={error === undefined ? "wide any sentence" : "wide any"}>
+        <span className="wide any">
           <Prose of={text} />
         </span>
       )}

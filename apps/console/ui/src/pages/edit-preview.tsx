@@ -4,7 +4,7 @@ import type { TaskInput } from "@carillon/sdk";
 import type { Draft } from "../lib/definition.js";
 import { useCall, useLater } from "../lib/query.js";
 import { LOCAL_ZONE, shortTime, useNow } from "../lib/time.js";
-import { ErrorNote, Panel, Scroll, TableHead } from "../parts/page.js";
+import { Loaded, Panel, Scroll, TableHead } from "../parts/page.js";
 import { Prose } from "../parts/time.js";
 import { words } from "../words.js";
 import { counted } from "../words-count.js";
@@ -40,43 +40,41 @@ interface Props {
 /** The preview of a draft, and its next times, next to those of the stored definition. */
 export function EditPreview({ preview, stored }: Props) {
   const before = useCall("tasks.validate", stored && { task: unchecked(stored), count: COUNT });
-  const { data, error } = preview;
   return (
     <Panel title={w.preview}>
-      <div className="body stack" aria-live="polite" aria-busy={preview.isFetching}>
-        {error ? <ErrorNote error={error} /> : null}
-        {data === undefined || error ? null : (
-          <>
-            <p>
-              <strong>
-                <Prose of={data.humanized} />
-              </strong>{" "}
-              <code className="soft">{data.canonical}</code>
-            </p>
-            {data.warnings.map(({ code, message, remedy }) => (
-              <p key={code} className="note" data-tone="warn">
-                <span>
-                  <Prose of={message} />
-                </span>{" "}
-                <span className="soft">
-                  <Prose of={remedy} />
-                </span>
-              </p>
-            ))}
-            {data.year ? <Year days={data.year} timezone={data.timezone} /> : null}
-            {stored !== undefined && before.data && differ(before.data, data) ? (
-              <Diff before={before.data} after={data} />
-            ) : (
-              <Times {...data} />
-            )}
-            {data.excluded.length === 0 ? null : (
-              <p className="soft">{`${counted(data.excluded.length, "time is", "times are")} excluded before these.`}</p>
-            )}
-            {data.exhausted ? <p className="soft">Nothing follows these.</p> : null}
-          </>
-        )}
+      <div className="body stack" aria-live="polite">
+        <Loaded of={preview}>{(data) => <Previewed {...{ data, before: before.data }} />}</Loaded>
       </div>
     </Panel>
+  );
+}
+
+function Previewed({ data, before }: { data: Preview; before: Preview | undefined }) {
+  return (
+    <>
+      <p>
+        <strong>
+          <Prose of={data.humanized} />
+        </strong>{" "}
+        <code className="soft">{data.canonical}</code>
+      </p>
+      {data.warnings.map(({ code, message, remedy }) => (
+        <p key={code} className="note" data-tone="warn">
+          <span>
+            <Prose of={message} />
+          </span>{" "}
+          <span className="soft">
+            <Prose of={remedy} />
+          </span>
+        </p>
+      ))}
+      {data.year ? <Year days={data.year} timezone={data.timezone} /> : null}
+      {before && differ(before, data) ? <Diff before={before} after={data} /> : <Times {...data} />}
+      {data.excluded.length === 0 ? null : (
+        <p className="soft">{`${counted(data.excluded.length, "time is", "times are")} excluded before these.`}</p>
+      )}
+      {data.exhausted ? <p className="soft">Nothing follows these.</p> : null}
+    </>
   );
 }
 

@@ -82,7 +82,8 @@ function titleOf({ start, times, excluded, by = "", notes }: Day, timezone: stri
   const parts = [
     w.yearTimes(times),
     ...(excluded > 0 ? [`${excluded > 99 ? "100 or more" : excluded} excluded by ${by}`] : []),
-    ...notes.map(({ text }) => text),
+    // The day stands before them.
+    ...notes.map(({ text }) => text.replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d)(?::00)?/g, "$1")),
   ];
   return `${date}: ${parts.join("; ")}`;
 }

@@ -77,7 +77,7 @@ function Found({ of }: { of: Finding }) {
         </Link>
       )}
       <code className="end soft small">{code}</code>
-      <p className="wide any sentence">{message}</p>
+      <p className="wide any">{message}</p>
       <p className="wide any soft">{remedy}</p>
     </>
   );

@@ -2,7 +2,7 @@ import { duration, traceLink } from "@carillon/ops/words";
 import type { RunDetails } from "@carillon/sdk";
 import { useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
-import { call, ROOT, runPath, shortName, taskPath } from "../lib/api.js";
+import { call, ROOT, refOf, runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
 import { useAct, useCall } from "../lib/query.js";
@@ -11,7 +11,7 @@ import { AskButton } from "../parts/ask.js";
 import { Button } from "../parts/button.js";
 import { notify } from "../parts/notices.js";
 import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
-import { Badge, RunBadge } from "../parts/state.js";
+import { Badge, RunBadge, toneOf } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { Compared } from "./run-compare.js";
@@ -29,6 +29,7 @@ export default function RunPage({ params }: PageProps) {
   const run = useCall("runs.get", { id });
   const open = run.data !== undefined && run.data.state !== "final";
   useCall("runs.get", open ? { id } : undefined, { refresh: LIVE_MS });
+  const task = useCall("tasks.get", run.data && refOf(run.data.task));
   return (
     <Loaded of={run} title={w.title(id.replace(/@.*/, ""))}>
       {(run) => (
@@ -37,14 +38,14 @@ export default function RunPage({ params }: PageProps) {
             <Buttons run={run} />
           </PageHead>
           <div className="stack">
-            <Facts run={run} />
+            <Facts run={run} own={task.data?.timezone} />
             <Panel title="Course">
               <div className="body">
                 <Waterfall run={run} />
               </div>
             </Panel>
             {run.error === undefined ? null : (
-              <Panel title="Error">
+              <Panel title={toneOf(run.outcome) === "ok" ? "Error of an attempt before" : "Error"}>
                 <div className="body">
                   <ErrorText text={run.error} />
                 </div>
@@ -121,7 +122,7 @@ function Buttons({ run }: { run: RunDetails }) {
   );
 }
 
-function Facts({ run }: { run: RunDetails }) {
+function Facts({ run, own }: { run: RunDetails; own: string | undefined }) {
   const facts: [string, React.ReactNode][] = [
     [
       "Task",
@@ -129,7 +130,7 @@ function Facts({ run }: { run: RunDetails }) {
         {shortName(run.task)}
       </Link>,
     ],
-    ["Planned for", <Time key="n" at={run.nominal} />],
+    ["Planned for", <Time key="n" at={run.nominal} own={own} />],
     ["Cause", words.triggers[run.trigger] + (run.by === undefined ? "" : ` ${words.by(run.by)}`)],
     [w.attempts, `${run.attempts}${run.maxAttempts === undefined ? "" : ` / ${run.maxAttempts}`}`],
     [w.worker, run.worker === undefined ? undefined : `${run.host ?? ""} ${run.worker} (${run.pid})`],

@@ -74,7 +74,8 @@ function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
     ...(isSlowest && { sort: "took" as const }),
   };
   const pages = usePages("runs.journal", filter);
-  const runs = pages.data?.pages.flatMap(({ runs }) => runs) ?? [];
+  const rowsOf = (data = pages.data) => data?.pages.flatMap(({ runs }) => runs) ?? [];
+  const runs = rowsOf();
   const selection = useSelection(filter, runs, ({ id }) => id);
   const chosen = selection.rows.length;
   const set = (change: Parameters<typeof changed>[0]) => setParams(changed(change));
@@ -111,7 +112,9 @@ function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
             </div>
             <Filters names={FIELDS} labels={w.fields} act={words.changes.filter} />
             {params.size === 0 ? null : <Link href="/runs">{words.list.clear}</Link>}
-            {act ? <Button onClick={() => setReplays("all")}>{words.replay.all}</Button> : null}
+            {act && (from ?? to) !== undefined ? (
+              <Button onClick={() => setReplays("all")}>{words.replay.all}</Button>
+            ) : null}
             {chosen > 0 ? (
               <>
                 <Button look="main" onClick={() => setReplays("some")}>
@@ -135,12 +138,12 @@ function Runs({ chip, chips }: { chip: Chip; chips: ReactNode }) {
             />
           )}
           <Loaded of={pages}>
-            {() => (
+            {(data) => (
               <>
-                {runs.length === 0 ? (
+                {rowsOf(data).length === 0 ? (
                   <Empty>No run matches.</Empty>
                 ) : (
-                  <RunRows runs={runs} withTask selection={act ? selection : undefined} />
+                  <RunRows runs={rowsOf(data)} withTask selection={act ? selection : undefined} />
                 )}
                 <More of={pages}>Older runs</More>
               </>

@@ -73,7 +73,7 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
               </td>
               <td>{version}</td>
               <td>{tzdata}</td>
-              <td className="nowrap">{`${clockOffset > 0 ? "+" : ""}${clockOffset} ms`}</td>
+              <td className="nowrap">{`${clockOffset > 0 ? "+" : clockOffset < 0 ? "−" : ""}${Math.abs(clockOffset)} ms`}</td>
             </tr>
           ))}
         </tbody>

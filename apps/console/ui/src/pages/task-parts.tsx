@@ -39,7 +39,11 @@ export function Runs({ task }: Props) {
       <Loaded of={runs}>
         {({ runs }) => (
           <>
-            {runs.length === 0 ? <Empty>It has not run yet.</Empty> : <RunRows runs={runs} />}
+            {runs.length === 0 ? (
+              <Empty>It has not run yet.</Empty>
+            ) : (
+              <RunRows runs={runs} own={task.timezone} />
+            )}
             <More of={{ hasNextPage: runs.length >= limit, fetchNextPage }}>More runs</More>
           </>
         )}
@@ -109,6 +113,7 @@ export function Skips({ task }: Props) {
   const skips = useCall("runs.skips", refOf(task));
   const [asked, setAsked] = useState<{ row: string; at: number }>();
   const [limit, fetchNextPage] = useLimit();
+  const own = task.timezone;
   const entries = skips.data?.skips ?? [];
   if (entries.length === 0) return null;
   return (
@@ -120,10 +125,10 @@ export function Skips({ task }: Props) {
           return (
             <li key={row}>
               <Badge tone="skip">{reason}</Badge>
-              <Time at={from} />
+              <Time at={from} own={own} />
               {from === to ? null : (
                 <>
-                  {w.until} <Time at={to} after={from} />
+                  {w.until} <Time at={to} after={from} own={own} />
                 </>
               )}
               {decisions > 1 ? (
@@ -157,7 +162,7 @@ export function Skips({ task }: Props) {
 }
 
 /** Occurrences that wait for an open run, next one first, each with its own payload if it has one. */
-export function Waiting({ task: { pending } }: Props) {
+export function Waiting({ task: { pending, timezone } }: Props) {
   const [limit, fetchNextPage] = useLimit();
   if (pending.length === 0) return null;
   return (
@@ -165,7 +170,7 @@ export function Waiting({ task: { pending } }: Props) {
       <ul className="rows">
         {pending.slice(0, limit).map(({ key, nominal, trigger, payload }) => (
           <li key={key}>
-            <Time at={nominal} />
+            <Time at={nominal} own={timezone} />
             {trigger === "schedule" ? null : <Badge>{words.triggers[trigger]}</Badge>}
             {payload === undefined ? null : <code className="wide small any">{JSON.stringify(payload)}</code>}
           </li>

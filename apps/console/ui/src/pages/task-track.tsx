@@ -27,7 +27,9 @@ export function Track({ task }: { task: Task }) {
   const around = useAround(task);
   const [from, to, at] = ["from", "to", "explain"].map((name) => whole(params.get(name)));
   const range = from !== undefined && to !== undefined && to > from ? { from, to } : around;
-  const ticks = useCall("occurrences.ticks", range && { ...refOf(task), ...range, limit: TICKS.most });
+  const asked = range && { ...refOf(task), ...range, limit: TICKS.most };
+  const moving = range === around ? ["from", "to"] : [];
+  const ticks = useCall("occurrences.ticks", asked, { moving });
   const set = (changes: Record<string, number | undefined>) =>
     setParams(
       (was) => {
@@ -60,7 +62,7 @@ export function Track({ task }: { task: Task }) {
               </>
             )}
           </Loaded>
-          <Explain task={task} at={at} onPick={pick} />
+          <Explain task={task} at={at} onPick={pick} own={task.timezone} />
         </div>
       </Panel>
       {ticks.data === undefined ? null : <Durations ticks={ticks.data.ticks} />}

@@ -60,11 +60,19 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
       {text}
     </Button>
   );
+  // A pause until a time is a freeze of the task alone.
+  const freeze = useCall("freezes.list", {}).data?.freezes.find(
+    ({ id, tasks }) => id === task.display?.freeze && tasks?.length === 1,
+  );
+  const lift = useAct((id: string) => call("freezes.delete", { id }), {
+    onDone: () => notify("ok", words.task.resumed),
+  });
   const missedSomething = task.state === "paused" && task.due !== undefined;
   return (
     <>
       {act ? button("trigger", words.task.trigger) : null}
-      {act && task.state === "scheduled" ? button("pause", words.task.pause) : null}
+      {act && task.state === "scheduled" && !freeze ? button("pause", words.task.pause) : null}
+      {act && freeze ? <Button onClick={() => lift.mutate(freeze.id)}>{words.task.resume}</Button> : null}
       {act && task.state === "paused" ? (
         missedSomething ? (
           button("resume", words.task.resume)
@@ -86,7 +94,8 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
 
 /** The schedule, its next time, and author and reason of a pause. */
 function Facts({ task }: { task: Task }) {
-  const { humanized, nextExecution, nominal, paused, lastStatus, lastChecked, openRuns, description } = task;
+  const { humanized, display, paused, lastStatus, lastChecked, openRuns, description } = task;
+  const { next, skips } = display ?? {};
   return (
     <section className="panel">
       <div className="body stack">
@@ -119,16 +128,17 @@ function Facts({ task }: { task: Task }) {
           <div>
             <dt>Next</dt>
             <dd>
-              {nextExecution === undefined ? words.none : <Relative at={nextExecution} />}
-              {nextExecution === undefined ? null : (
+              {next === undefined ? words.none : <Relative at={next} />}
+              {next === undefined ? null : (
                 <span className="block soft small">
-                  <Time at={nextExecution} />
-                  {nominal === undefined || nominal === nextExecution ? null : (
+                  <Time at={next} own={task.timezone} />
+                  {task.nominal === undefined || task.due !== next || task.nominal === next ? null : (
                     <>
                       {" "}
-                      (planned for <Time at={nominal} />)
+                      (planned for <Time at={task.nominal} />)
                     </>
                   )}
+                  {skips ? <span className="block">{words.list.skips}</span> : null}
                 </span>
               )}
             </dd>

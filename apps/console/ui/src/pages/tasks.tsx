@@ -1,4 +1,4 @@
-import type { InputTo } from "@carillon/ops";
+import type { AnswerTo, InputTo } from "@carillon/ops";
 import type { Outcome, Task } from "@carillon/sdk";
 import type { ConditionName } from "@carillon/sdk/conditions";
 import { useCallback } from "react";
@@ -8,6 +8,7 @@ import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
 import { useCall, usePages } from "../lib/query.js";
 import { ALL, type Selection, useSelection } from "../lib/selection.js";
+import { useNow } from "../lib/time.js";
 import { Chips } from "../parts/button.js";
 import { CopyAs } from "../parts/copy-as.js";
 import { NameInput } from "../parts/name-input.js";
@@ -20,8 +21,12 @@ import { words } from "../words.js";
 import { BulkBar, type Target } from "./tasks-bulk.js";
 
 type Filter = InputTo<"tasks.list">;
+interface Pages {
+  readonly pages: readonly AnswerTo<"tasks.list">[];
+}
 
 const PAGE = 200;
+const DAY = 86_400_000;
 /** Most tasks that one call may name. */
 const MOST = 1_000;
 const CHIPS = {
@@ -46,8 +51,7 @@ export default function Tasks() {
   const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
   const filter = { ...kept, ...CHIPS[chip] };
   const pages = usePages("tasks.list", { ...filter, limit: PAGE });
-  const rows = pages.data?.pages.flatMap(({ tasks }) => tasks) ?? [];
-  const selection = useSelection(filter, rows, taskPath);
+  const selection = useSelection(filter, rowsOf(pages.data), taskPath);
   const { act, define, wide } = useMe();
   const { queue, owner, tag } = kept;
   const counts = useCall("tasks.counts", kept["set"] === undefined ? { queue, owner, tag } : undefined);
@@ -113,8 +117,9 @@ export default function Tasks() {
           </select>
         </fieldset>
         <Loaded of={pages}>
-          {({ pages }) => {
-            const unreadable = pages.flatMap(({ unreadable = [] }) => unreadable);
+          {(data) => {
+            const rows = rowsOf(data);
+            const unreadable = data.pages.flatMap(({ unreadable = [] }) => unreadable);
             const left =
               unreadable.length === 0 ? null : (
                 <p className="note" data-tone="bad">
@@ -176,6 +181,10 @@ export default function Tasks() {
   );
 }
 
+function rowsOf(data: Pages | undefined): readonly Task[] {
+  return data?.pages.flatMap(({ tasks }) => tasks) ?? [];
+}
+
 function targetOf({ isAll, rows }: Selection<Task>, { sort: _, ...filter }: Filter): Target {
   if (isAll) return Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
   return { tasks: rows.map(refOf) };
@@ -231,6 +240,32 @@ function Filter(props: { of: string; label: string; value: string; onSet: (to: s
   );
 }
 
+/** When a task really runs next; on narrow screens also what is not usual about it. */
+function Next({ of: task }: { of: Task }) {
+  const { display, timezone } = task;
+  const now = useNow();
+  const state = (
+    <span className="only-narrow cut">
+      <TaskBadge {...task} />
+    </span>
+  );
+  if (display?.next === undefined) return state;
+  const isUsual = display.code === "due";
+  // Within a day, the line above says which one it is.
+  const after = display.next - now < DAY ? { after: display.next } : {};
+  return (
+    <>
+      <span className="block" title={display.skips ? words.list.skips : undefined}>
+        <Relative at={display.next} />
+      </span>
+      <span className={`block soft small cut ${isUsual ? "" : "only-wide"}`}>
+        <Time at={display.next} own={timezone} {...after} />
+      </span>
+      {isUsual ? null : state}
+    </>
+  );
+}
+
 const { columns } = words.list;
 const COLUMNS: readonly Column<Task>[] = [
   {
@@ -266,22 +301,8 @@ const COLUMNS: readonly Column<Task>[] = [
   {
     key: "next",
     head: columns.next,
-    width: "minmax(9rem, 1fr)",
-    cell: ({ nextExecution, ...task }) =>
-      nextExecution === undefined ? (
-        <span className="only-narrow">
-          <TaskBadge {...task} />
-        </span>
-      ) : (
-        <>
-          <span className="block">
-            <Relative at={nextExecution} />
-          </span>
-          <span className="block soft small">
-            <Time at={nextExecution} />
-          </span>
-        </>
-      ),
+    width: "minmax(9rem, 1.3fr)",
+    cell: (task) => <Next of={task} />,
   },
   {
     key: "last",
@@ -311,5 +332,16 @@ const COLUMNS: readonly Column<Task>[] = [
     wide: true,
     cell: (_, index, rows) => <RowStrip rows={rows} index={index} />,
   },
-  { key: "state", head: columns.state, width: "6.5rem", wide: true, cell: (task) => <TaskBadge {...task} /> },
+  {
+    key: "state",
+    head: columns.state,
+    width: "minmax(9rem, 11.5rem)",
+    wide: true,
+    // The column of the next time says when it is due.
+    cell: ({ display, ...task }) => (
+      <span className="small">
+        <TaskBadge {...task} display={display?.code === "due" ? { code: "due" } : display} />
+      </span>
+    ),
+  },
 ];

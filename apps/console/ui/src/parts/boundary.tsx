@@ -1,5 +1,6 @@
 import { Component, type ReactNode } from "react";
 import { isReachable } from "../lib/api.js";
+import { PartMissing } from "../lib/later.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
 import { notify } from "./notices.js";
@@ -10,16 +11,26 @@ interface Props {
   onError?: () => void;
 }
 
-/** Keeps the rest of the page usable if a part of it fails, or cannot be loaded. */
+/** Interval in ms at which a part that could not be loaded is tried again. */
+const RETRY_MS = 3_000;
+
+/** Keeps the rest of the page usable if a part of it fails, or cannot be loaded; then it is tried again. */
 export class Boundary extends Component<Props, { failed: boolean }> {
   override state = { failed: false };
+  #retry: ReturnType<typeof setTimeout> | undefined;
 
   static getDerivedStateFromError() {
     return { failed: true };
   }
 
-  override componentDidCatch() {
+  override componentDidCatch(error: unknown) {
     this.props.onError?.();
+    if (error instanceof PartMissing && !this.props.onError)
+      this.#retry = setTimeout(() => this.setState({ failed: false }), RETRY_MS);
+  }
+
+  override componentWillUnmount() {
+    clearTimeout(this.#retry);
   }
 
   override render() {

@@ -30,9 +30,8 @@ export function useDry<Name extends OperationName>(name: Name, input: InputTo<Na
   const dry = input && { ...input, note: undefined, dryRun: true };
   const calm = useLater(dry);
   const isCalm = dry !== undefined && JSON.stringify(calm) === JSON.stringify(dry);
-  const { data, error, isPlaceholderData } = useCall(name, isCalm ? (calm as InputTo<Name>) : undefined);
-  const shown = isCalm && !error && !isPlaceholderData;
-  return { data: shown ? (data as Answer | undefined) : undefined, error: isCalm ? error : null };
+  const { data, error } = useCall(name, isCalm ? (calm as InputTo<Name>) : undefined);
+  return { data: isCalm && !error ? (data as Answer | undefined) : undefined, error: isCalm ? error : null };
 }
 
 /** Whether an effect says that nothing would happen. */

@@ -26,13 +26,15 @@ interface Props {
   task: Named;
   at: number | undefined;
   onPick: (at: number) => void;
+  /** The zone of the task, if it has one of its own. */
+  own?: string | undefined;
 }
 
 /** Reasons why the task did, or did not, run at a time. The server explains any time. */
-export function Explain({ task, at, onPick }: Props) {
+export function Explain({ task, at, onPick, own }: Props) {
   return (
     <div className="stack">
-      <AskForm onPick={onPick} />
+      <AskForm onPick={onPick} own={own} />
       {at === undefined ? (
         <p className="soft">
           Click on a tick, or on an empty place between them, and learn why the task did or did not run then.
@@ -45,8 +47,12 @@ export function Explain({ task, at, onPick }: Props) {
   );
 }
 
-function AskForm({ onPick }: { onPick: (at: number) => void }) {
-  const zone = useZone();
+/** Asks on the clock of the task, or on the reader's. */
+function AskForm({ onPick, own }: Pick<Props, "onPick" | "own">) {
+  const reader = useZone();
+  const zones = [...new Set([own ?? reader, reader])];
+  const [chosen, choose] = useState(0);
+  const zone = zones[chosen] ?? reader;
   const [text, setText] = useState("");
   const ask = (event: FormEvent) => {
     event.preventDefault();
@@ -56,7 +62,7 @@ function AskForm({ onPick }: { onPick: (at: number) => void }) {
   return (
     <form className="inline" onSubmit={ask}>
       <label className="inline">
-        <span>{`A time (${zone})`}</span>
+        <span>{zones.length > 1 ? "A time" : `A time (${zone})`}</span>
         <input
           className="input"
           type="datetime-local"
@@ -66,16 +72,29 @@ function AskForm({ onPick }: { onPick: (at: number) => void }) {
           onChange={(event) => setText(event.target.value)}
         />
       </label>
+      {zones.length > 1 ? (
+        <select
+          className="input"
+          aria-label="Clock of the time"
+          value={chosen}
+          onChange={({ target }) => choose(Number(target.value))}
+        >
+          {zones.map((name, i) => (
+            <option key={name} value={i}>{`in ${name} (${i === 0 ? "the task's" : "yours"})`}</option>
+          ))}
+        </select>
+      ) : null}
       <Button type="submit">Explain</Button>
     </form>
   );
 }
 
 /** The explanation of one time. It comes into view, since a link to it may be anywhere. */
-export function Answer({ task, at, onPick }: Props & { at: number }) {
+export function Answer({ task, at, onPick }: Omit<Props, "own"> & { at: number }) {
   const answer = useCall("occurrences.explain", { ...refOf(task), time: at }, { refresh: 10_000 });
   const shown = useRef<HTMLDivElement>(null);
-  const voice = useVoice();
+  const own = answer.data?.timezone;
+  const voice = useVoice(own);
   const isKnown = answer.data !== undefined;
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls to each new answer
   useEffect(() => {
@@ -90,10 +109,10 @@ export function Answer({ task, at, onPick }: Props & { at: number }) {
           <div className="stack" aria-live="polite" ref={shown}>
             <p>
               <strong>
-                <Time at={time} />
+                <Time at={time} own={own} />
               </strong>{" "}
               <Badge tone={TONES[verdict] ?? "none"}>{words.explain.verdicts[verdict]}</Badge>{" "}
-              <Prose of={explanationText(explanation, voice)} />
+              <Prose of={explanationText(explanation, voice)} own={own} />
             </p>
             {hold === undefined ? null : (
               <p className="note" data-tone="warn">
@@ -120,7 +139,7 @@ export function Answer({ task, at, onPick }: Props & { at: number }) {
                 {([nearest.before, nearest.after] as const).map((near, i) =>
                   near === undefined ? null : (
                     <button key={near} type="button" className="chip" onClick={() => onPick(near)}>
-                      {i === 0 ? "The one before:" : "The one after:"} <Time at={near} />
+                      {i === 0 ? "The one before:" : "The one after:"} <Time at={near} own={own} />
                     </button>
                   ),
                 )}

@@ -43,7 +43,9 @@ export function NameInput({ of, many = false, ...input }: Props) {
 export function useSuggestions(of: string, starts: string | undefined): readonly string[] {
   const calm = useLater(starts);
   const input = isKind(of) && calm !== undefined ? { of, starts: calm } : undefined;
-  return useCall("names.list", input, { refresh: false, maxAge: 30 }).data?.names ?? [];
+  const { data, former } = useCall("names.list", input, { refresh: false, maxAge: 30 });
+  // Names that exist, whatever was typed: the field, or its caller, shows those that begin with it.
+  return (data ?? former)?.names ?? [];
 }
 
 function isKind(of: string): of is Kind {

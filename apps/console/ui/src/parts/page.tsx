@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect } from "react";
 import { Link } from "wouter";
 import { ApiError, Unreachable } from "../lib/api.js";
+import type { Answer } from "../lib/query.js";
 import { useStanding } from "../lib/standing.js";
 import { words } from "../words.js";
 import { Button } from "./button.js";
@@ -45,10 +46,10 @@ export function Panel({ title, end, children }: { title: ReactNode; end?: ReactN
 /** An error: its message, with the remedy, and a button if it can be tried again. */
 export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() => unknown) | undefined }) {
   const text = error instanceof Error ? error.message : String(error);
-  const { code, field } = error instanceof ApiError ? error : {};
+  const { code } = error instanceof ApiError ? error : {};
   return (
     <div className="note" data-tone="bad" role="alert">
-      <span className={field === undefined ? "sentence" : undefined}>
+      <span>
         <Prose of={text} />
       </span>
       {code ? <code className="small">{code}</code> : null}
@@ -61,33 +62,23 @@ export function ErrorNote({ error, onRetry }: { error: unknown; onRetry?: (() =>
   );
 }
 
-interface Loadable<T> {
-  readonly data: T | undefined;
-  readonly error: unknown;
-  /** The data are the answer to an earlier question. */
-  readonly isPlaceholderData?: boolean;
-  readonly refetch?: () => unknown;
-}
-
 /**
  * Shows an answer of the API once it has arrived; an error together with the last known data, or with `failed`. `title` is that of a page
- * whose head comes with the answer. The answer to an earlier question is dimmed and inert, except with `moving`: for a question that changes
- * with time, the earlier answer is still right.
+ * whose head comes with the answer. The answer to the question before is dimmed and inert: nothing can be chosen or done on it.
  */
 export function Loaded<T>({
   of,
   title,
   failed,
-  moving,
   children,
 }: {
-  of: Loadable<T>;
+  of: Answer<T>;
   title?: string;
   failed?: ReactNode;
-  moving?: boolean;
   children: (data: T) => ReactNode;
 }) {
-  if (of.data === undefined)
+  const shown = of.data ?? of.former;
+  if (shown === undefined)
     return (
       <>
         {title === undefined ? null : <PageHead title={title} />}
@@ -103,14 +94,14 @@ export function Loaded<T>({
         )}
       </>
     );
-  const isFormer = of.isPlaceholderData === true && moving !== true;
+  const isFormer = of.data === undefined;
   return (
     <>
       {of.error && !(of.error instanceof Unreachable) ? (
         <ErrorNote error={of.error} onRetry={of.refetch} />
       ) : null}
       <div className="answer" aria-busy={isFormer} inert={isFormer}>
-        {children(of.data)}
+        {children(shown)}
       </div>
     </>
   );

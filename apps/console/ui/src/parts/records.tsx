@@ -22,12 +22,12 @@ interface Props<List extends OperationName, Item> {
 /** A panel with the records that an operation lists, one in a row. */
 export function Records<List extends OperationName, Item>(props: Props<List, Item>) {
   const { title, end, list, input, of, name, columns, none } = props;
-  const { data, ...rest } = useCall(list, input ?? ({} as InputTo<List>));
+  const answer = useCall(list, input ?? ({} as InputTo<List>));
   return (
     <Panel title={title} end={end}>
-      <Loaded of={{ data: data && of(data), ...rest }}>
-        {(items) => (
-          <Rows of={items} none={none}>
+      <Loaded of={answer}>
+        {(data) => (
+          <Rows of={of(data)} none={none}>
             {(item) =>
               createElement("li", { key: name(item) }, ...columns.map((part, i) => shown(part(item), i)))
             }

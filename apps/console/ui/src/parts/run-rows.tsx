@@ -5,23 +5,27 @@ import { firstLine, runPath, shortName, taskPath } from "../lib/api.js";
 import type { Selection } from "../lib/selection.js";
 import { useNow } from "../lib/time.js";
 import { words } from "../words.js";
-import { Badge, RunBadge } from "./state.js";
+import { Badge, RunBadge, toneOf } from "./state.js";
 import { Relative, Time } from "./time.js";
 
 interface Props {
   runs: readonly Run[];
   withTask?: boolean;
+  /** The zone of the task, if all runs are of one. */
+  own?: string | undefined;
   /** Undefined: none can be chosen. */
   selection?: Selection<Run> | undefined;
 }
 
 /** Runs as rows: how each ended, when it was due, how long it took, and the first line of its error. */
-export function RunRows({ runs, withTask, selection }: Props) {
+export function RunRows({ runs, withTask, selection, own }: Props) {
   const now = useNow();
   return (
     <ul className="rows">
       {runs.map((run) => {
-        const { id, task, nominal, started, finished, error, trigger, attempts } = run;
+        const { id, task, nominal, started, finished, trigger, attempts } = run;
+        // Of a run that went well, it is that of an attempt before.
+        const error = toneOf(run.outcome) === "ok" ? undefined : run.error;
         return (
           <li key={id}>
             {selection === undefined ? null : (
@@ -34,7 +38,7 @@ export function RunRows({ runs, withTask, selection }: Props) {
             )}
             <RunBadge run={run} />
             <Link href={runPath(id)} data-row>
-              {withTask ? shortName(task) : <Time at={nominal} />}
+              {withTask ? shortName(task) : <Time at={nominal} own={own} />}
             </Link>
             {withTask ? (
               <Link className="soft small" href={`${taskPath(task)}?explain=${nominal}`}>

@@ -1,4 +1,6 @@
-import type { Outcome, TaskState } from "@carillon/sdk";
+import { displayText } from "@carillon/ops/words";
+import type { Display, Outcome, Task } from "@carillon/sdk";
+import { useVoice } from "../lib/time.js";
 import { words } from "../words.js";
 
 export type Tone = "ok" | "bad" | "warn" | "run" | "skip" | "none";
@@ -38,12 +40,25 @@ export function RunBadge({ run }: { run: { state: string; outcome?: Outcome | un
   return <Badge tone="run">{words.runStates[run.state] ?? run.state}</Badge>;
 }
 
-export function TaskBadge({ state, openRuns }: TaskLike) {
-  if (openRuns?.running) return <Badge tone="run">running</Badge>;
-  return <Badge tone={state === "paused" ? "warn" : "none"}>{words.taskStates[state]}</Badge>;
-}
+/** Tones of states that a person may have to see to; the others are as usual, and have no badge. */
+const DISPLAY_TONES: Partial<Record<Display["code"], Tone>> = {
+  ...{ runs: "run", fails: "bad", overdue: "warn", held: "warn", paused: "warn", moving: "warn" },
+  ...{ "waits-for-attempt": "warn", "waits-for-queue": "warn", "waits-for-worker": "run" },
+};
 
-interface TaskLike {
-  readonly state: TaskState;
-  readonly openRuns?: { readonly queued: number; readonly running: number } | undefined;
+/** What a task does now, or waits for. */
+export function TaskBadge({ display, mode, timezone }: Pick<Task, "display" | "mode" | "timezone">) {
+  const { time } = useVoice(timezone);
+  if (display === undefined) return null;
+  const { code, type, failures = 0, note } = display;
+  const isBad = type !== undefined || (code === "over" && failures > 0);
+  const tone = isBad ? "bad" : DISPLAY_TONES[code];
+  const text = `${displayText(display, time)}${mode === undefined ? "" : ` (${mode})`}`;
+  return tone === undefined ? (
+    <span className="soft">{text}</span>
+  ) : (
+    <span className="badge state" data-tone={tone} title={note === undefined ? text : `${text}: ${note}`}>
+      {text}
+    </span>
+  );
 }

@@ -70,6 +70,8 @@ export function TickTrack({ ticks, range, onPick, picked }: Props) {
           ) : null}
           <line className="axis" x1="0" x2={width} y1={base} y2={base} />
           {ticks.map((tick, i) => {
+            // The range has moved on, and the answer for it is not there yet.
+            if ((tick.until ?? tick.nominal) < from || tick.nominal > to) return null;
             const tall = Math.round(share(tick) * (base - 10));
             const at = x(tick.nominal);
             return (
@@ -102,7 +104,7 @@ export function TickTrack({ ticks, range, onPick, picked }: Props) {
       </div>
       <p className="ends small soft">
         <span>{shortTime(from, zone, now)}</span>
-        <span>above: planned times, hollow if skipped, dotted if to come; below: when it ran</span>
+        <span>above: planned times, hollow if skipped or held, dotted if to come; below: when it ran</span>
         <span>{shortTime(to, zone, now)}</span>
       </p>
     </div>

@@ -17,12 +17,16 @@ export function RowStrip({ rows, index }: { rows: readonly Named[]; index: numbe
   const first = index - (index % CHUNK);
   const names = rows.slice(first, first + CHUNK).map(({ queue, owner, id }) => `${queue}/${owner}/${id}`);
   const strips = useCall("occurrences.ticksMany", { tasks: names, limit: 30 });
-  const ticks = strips.isPlaceholderData ? undefined : strips.data?.tasks[index - first]?.ticks;
+  const ticks = strips.data?.tasks[index - first]?.ticks;
   return ticks === undefined || ticks.length === 0 ? null : <TickStrip ticks={ticks} />;
 }
 
 export const toneOfTick = ({ state, outcome, reason }: Tick): Tone =>
-  state === "skipped" || reason !== undefined ? "skip" : outcome === undefined ? "run" : toneOf(outcome);
+  state === "skipped" || state === "held" || reason !== undefined
+    ? "skip"
+    : outcome === undefined
+      ? "run"
+      : toneOf(outcome);
 
 /** Height by duration, on a logarithmic scale from 10 ms to 1 h; the least for occurrences that did not run. */
 export function share({ started, finished }: Tick): number {
@@ -33,7 +37,8 @@ export function share({ started, finished }: Tick): number {
 
 export function tickText(tick: Tick, zone: string, now: number): string {
   const at = shortTime(tick.nominal, zone, now);
-  if (tick.state === "planned" || tick.state === "held") return `${at}: planned`;
+  if (tick.state === "planned") return `${at}: planned`;
+  if (tick.state === "held") return `${at}: held${tick.note === undefined ? "" : ` (${tick.note})`}`;
   if (tick.state === "skipped") return `${at}: skipped (${tick.reason ?? ""})`;
   if (tick.outcome === undefined) return `${at}: not over yet`;
   const took =
@@ -45,14 +50,13 @@ export function tickText(tick: Tick, zone: string, now: number): string {
 
 /** Text alternative of a strip. */
 export function summary(ticks: readonly Tick[]): string {
-  const counts = { succeeded: 0, failed: 0, skipped: 0, other: 0, open: 0, planned: 0 };
+  const counts = { succeeded: 0, failed: 0, skipped: 0, other: 0, open: 0, held: 0, planned: 0 };
   for (const tick of ticks) counts[kindOf(tick)] += 1;
   return words.ticks.summary(counts);
 }
 
 function kindOf({ state, outcome }: Tick) {
-  if (state === "planned" || state === "held") return "planned";
-  if (state === "skipped") return "skipped";
+  if (state === "planned" || state === "held" || state === "skipped") return state;
   if (outcome === undefined) return "open";
   const tone = toneOf(outcome);
   return tone === "ok" ? "succeeded" : tone === "bad" ? "failed" : "other";

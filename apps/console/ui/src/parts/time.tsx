@@ -1,13 +1,23 @@
 import { relative } from "@carillon/ops/words";
-import { fullTime, isoTime, shortTime, useNow, useZone } from "../lib/time.js";
+import { bothTimes, fullTime, isoTime, useNow, useZone } from "../lib/time.js";
 
-/** A time of day, with the full time and UTC in its title. `after`: the time that stands before it; the day is left out if it is the same. */
-export function Time({ at, after }: { at: number; after?: number }) {
+interface Props {
+  at: number;
+  /** The time that stands before it; the day is left out if it is the same. */
+  after?: number;
+  /** The zone of the task whose time it is; its own time stands beside the reader's. */
+  own?: string | undefined;
+}
+
+/** A time of day, with the full time and UTC in its title. */
+export function Time({ at, after, own }: Props) {
   const timeZone = useZone();
   const now = useNow();
+  const zones = own === undefined || own === timeZone ? [timeZone] : [timeZone, own];
+  const title = [...zones.map((zone) => fullTime(at, zone)), isoTime(at)].join(" · ");
   return (
-    <time className="nowrap" dateTime={isoTime(at)} title={`${fullTime(at, timeZone)} · ${isoTime(at)}`}>
-      {shortTime(at, timeZone, after ?? now)}
+    <time className="nowrap" dateTime={isoTime(at)} title={title}>
+      {bothTimes(at, timeZone, after ?? now, own)}
     </time>
   );
 }
@@ -32,11 +42,11 @@ export function Relative({ at }: { at: number }) {
 const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
 /** A text of the server. The times in it are shown as the page shows times. */
-export function Prose({ of }: { of: string }) {
+export function Prose({ of, own }: { of: string; own?: string | undefined }) {
   return of.split(INSTANT).map((part, i) => {
     const at = i % 2 === 0 ? Number.NaN : Date.parse(part);
     // biome-ignore lint/suspicious/noArrayIndexKey: its place is what it is
-    return Number.isNaN(at) ? part : <Time key={i} at={at} />;
+    return Number.isNaN(at) ? part : <Time key={i} at={at} own={own} />;
   });
 }
 

@@ -5,7 +5,7 @@ import { Link, Route, Switch, useLocation } from "wouter";
 import { api, bindTo, ROOT, useContact } from "../lib/api.js";
 import { moveRow, useKeys, useTypedAhead } from "../lib/keys.js";
 import { later } from "../lib/later.js";
-import { startLive, useLive } from "../lib/live.js";
+import { failsForAll, POLL_MS, startLive, usePresent } from "../lib/live.js";
 import { type Me, MeContext } from "../lib/me.js";
 import { setServerTime } from "../lib/time.js";
 import { PAGES } from "../pages.js";
@@ -29,7 +29,7 @@ const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs", 
 export function App() {
   const me = useQuery<Me, Error>({
     queryKey: ["/me", {}],
-    refetchInterval: 60_000,
+    refetchInterval: ({ state }) => (failsForAll(state.error) ? POLL_MS.alone : POLL_MS.live),
     meta: { live: false },
     queryFn: ({ signal }) => api("GET", "/me", { signal }),
   });
@@ -59,7 +59,7 @@ function Shell({ me }: { me: Me }) {
   const [palette, setPalette] = useState(false);
   const typed = useTypedAhead(palette);
   const [location, navigate] = useLocation();
-  const live = useLive();
+  const live = usePresent(useQueryClient());
   const contact = useContact();
   const main = useRef<HTMLElement>(null);
   const went = useRef(0);

@@ -1,8 +1,10 @@
-import { type RefObject, useId, useState } from "react";
+import { displayText } from "@carillon/ops/words";
+import { type RefObject, useEffect, useId, useState } from "react";
 import { useLocation } from "wouter";
 import { ownerPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useCall, useLater } from "../lib/query.js";
+import { useVoice } from "../lib/time.js";
 import { pagesOf } from "../pages.js";
 import { Dialog } from "../parts/dialog.js";
 import { useSuggestions } from "../parts/name-input.js";
@@ -18,6 +20,8 @@ interface Entry {
   readonly text: string;
   /** Address of its page, or the action. */
   readonly to: string | (() => void);
+  /** State of a task, instead of the kind. */
+  readonly says?: string | undefined;
 }
 
 const keyOf = ({ kind, text }: Entry) => `${kind} ${text}`;
@@ -34,19 +38,26 @@ export default function Palette({ typed, onClose }: { typed: RefObject<string>; 
   const [text, setText] = useState("");
   const [picked, pick] = useState<string>();
   const [actions] = useState(readActions);
-  const entries = useEntries(text.trim(), actions);
+  const { entries, isWhole } = useEntries(text.trim(), actions);
+  // Enter before the answer is there: it opens the first entry when that comes.
+  const [waits, setWaits] = useState(false);
   // By its text: entries that the server sends later do not take its place.
   const chosen = Math.max(
     0,
     entries.findIndex((entry) => keyOf(entry) === picked),
   );
   const open = (entry = entries[chosen]) => {
+    setWaits(!entry && !isWhole);
     if (!entry) return;
     const { to } = entry;
     onClose();
     // After the dialog has given back the focus.
     setTimeout(() => (typeof to === "string" ? navigate(to) : to()));
   };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when entries come
+  useEffect(() => {
+    if (waits && (entries.length > 0 || isWhole)) open();
+  }, [waits, entries.length, isWhole]);
   const move: Readonly<Record<string, number>> = { ArrowDown: chosen + 1, ArrowUp: chosen - 1 };
   return (
     <Dialog title={w.title} onClose={onClose}>
@@ -62,11 +73,14 @@ export default function Palette({ typed, onClose }: { typed: RefObject<string>; 
         maxLength={128}
         value={text}
         onFocus={() => {
-          setText(text + typed.current);
+          const [more = "", enter] = typed.current.split("\n");
+          setText(text + more);
+          setWaits(enter !== undefined);
           typed.current = "";
         }}
         onChange={(event) => {
           setText(event.target.value);
+          setWaits(false);
           pick(undefined);
         }}
         onKeyDown={(event) => {
@@ -90,12 +104,16 @@ export default function Palette({ typed, onClose }: { typed: RefObject<string>; 
             onClick={() => open(entry)}
           >
             <span className="any">{entry.text}</span>{" "}
-            <span className="soft small">{w.kinds[entry.kind]}</span>
+            <span className="soft small">{entry.says ?? w.kinds[entry.kind]}</span>
           </div>
         ))}
       </div>
       <p className="soft small" role="status">
-        {entries.length === 0 ? "Nothing has this in its name." : counted(entries.length, "entry", "entries")}
+        {entries.length > 0
+          ? counted(entries.length, "entry", "entries")
+          : isWhole
+            ? "Nothing has this in its name."
+            : "Searching…"}
       </p>
     </Dialog>
   );
@@ -111,11 +129,13 @@ function readActions(): Entry[] {
   return [...found].map((one) => ({ kind: "action", text: one.textContent ?? "", to: does(one) }));
 }
 
-function useEntries(text: string, actions: readonly Entry[]): Entry[] {
+/** `isWhole`: the tasks with this text are among them. */
+function useEntries(text: string, actions: readonly Entry[]): { entries: Entry[]; isWhole: boolean } {
   const me = useMe();
+  const { time } = useVoice();
   const calm = useLater(text);
   const tasks = useCall("tasks.list", calm === "" ? undefined : { search: calm, limit: MOST });
-  const isNew = calm === text && !tasks.isPlaceholderData;
+  const found = calm === text ? tasks.data?.tasks : undefined;
   const named = (kind: "owner" | "queue", names: readonly string[], pathOf: (name: string) => string) =>
     names
       .filter((name) => text !== "" && name.startsWith(text))
@@ -130,12 +150,16 @@ function useEntries(text: string, actions: readonly Entry[]): Entry[] {
     ),
     ...(me.define ? [{ kind: "page", text: words.edit.newTitle, to: "/tasks/new" } as const] : []),
   ];
-  return [
+  const entries = [
     ...fixed.filter((entry) => entry.text.toLowerCase().includes(text.toLowerCase())),
-    ...((isNew && tasks.data?.tasks) || []).map(
-      (task): Entry => ({ kind: "task", text: shortName(task), to: taskPath(task) }),
+    ...(found ?? []).map(
+      (task): Entry => ({
+        ...{ kind: "task", text: shortName(task), to: taskPath(task) },
+        says: task.display && displayText(task.display, time),
+      }),
     ),
     ...named("owner", owners, ownerPath),
     ...named("queue", queues, (name) => `/tasks?queue=${encodeURIComponent(name)}`),
   ];
+  return { entries, isWhole: text === "" || found !== undefined || tasks.error !== null };
 }

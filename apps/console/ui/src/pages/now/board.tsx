@@ -1,9 +1,11 @@
 import { duration } from "@carillon/ops/words";
+import type { Display } from "@carillon/sdk";
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 import { Link } from "wouter";
 import { ownerPath, taskPath } from "../../lib/api.js";
 import { shortTime, useNow, useZone } from "../../lib/time.js";
 import { Empty } from "../../parts/page.js";
+import { TaskBadge } from "../../parts/state.js";
 import { words } from "../../words.js";
 import { Axis, Bands, Chart, Table } from "./frame.js";
 import { cellText, HEIGHT, Legend, Marks, Patterns, STRIP } from "./marks.js";
@@ -202,7 +204,7 @@ function placeText(
   return `${times}: ${cellText(cells.filter((cell) => cell.i === i))}`;
 }
 
-function Name({ row: { name, task }, by }: { row: BoardRow; by: BoardData["by"] }) {
+function Name({ row: { name, task, display }, by }: { row: BoardRow; by: BoardData["by"] }) {
   const text = name === "" ? w.untagged : task?.owner === "system" ? task.id : name;
   const list = by === "owner" ? ownerPath(name) : `/tasks?${by}=${encodeURIComponent(name)}`;
   const href = task ? taskPath(task) : name === "" ? undefined : list;
@@ -214,6 +216,11 @@ function Name({ row: { name, task }, by }: { row: BoardRow; by: BoardData["by"] 
         <Link href={href} data-row className="cut" title={task ? `${task.queue}/${name}` : name}>
           {text}
         </Link>
+      )}
+      {display === undefined || ["due", "never-due", "over"].includes(display.code) ? null : (
+        <span className="cut small">
+          <TaskBadge display={display as Display} />
+        </span>
       )}
     </div>
   );

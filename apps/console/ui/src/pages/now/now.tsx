@@ -28,7 +28,9 @@ export function Now() {
   const by = BYS.find((one) => one === params.get("by"));
   const owner = params.get("owner") || undefined;
   const asked = width === 0 ? undefined : { ...span, by, owner };
-  const board = useCall("occurrences.board", asked, { refresh: OFTEN, maxAge: 3 });
+  const board = useCall("occurrences.board", asked, { refresh: OFTEN, maxAge: 3, moving: ["from", "to"] });
+  // Before the first task there is nothing to draw.
+  const isEmpty = board.data?.tasks === 0 && board.data.sums.ended === 0;
   const set = (changes: Partial<BoardView>) =>
     setParams(
       (was) => {
@@ -71,28 +73,32 @@ export function Now() {
       {owner === undefined ? <PageHead title={w.title} /> : <OwnerHead owner={owner} />}
       <div className="stack">
         <Truth />
-        <Panel
-          title={title}
-          end={
-            <div className="chips">
-              {BYS.map((one) => chip("by", one, board.data?.by === one, w.by[one]))}
-              <span aria-hidden="true" className="chip-gap" />
-              {SPANS.map((one) => chip("span", one, (params.get("span") ?? "6h") === one, w.spans[one]))}
+        {isEmpty ? null : (
+          <Panel
+            title={title}
+            end={
+              <div className="chips">
+                {BYS.map((one) => chip("by", one, (by ?? board.data?.by) === one, w.by[one]))}
+                <span aria-hidden="true" className="chip-gap" />
+                {SPANS.map((one) => chip("span", one, (params.get("span") ?? "6h") === one, w.spans[one]))}
+              </div>
+            }
+          >
+            <div ref={ref}>
+              <Loaded of={board}>
+                {(board) => (
+                  <>
+                    <Sums of={board} />
+                    <Board board={board} width={width} view={view} set={set} />
+                  </>
+                )}
+              </Loaded>
             </div>
-          }
-        >
-          <div ref={ref}>
-            <Loaded of={board} moving>
-              {(board) => (
-                <>
-                  <Sums of={board} />
-                  <Board board={board} width={width} view={view} set={set} />
-                </>
-              )}
-            </Loaded>
-          </div>
-        </Panel>
-        {board.data === undefined ? null : <Within board={board.data} owner={owner} view={view} set={set} />}
+          </Panel>
+        )}
+        {board.data === undefined || isEmpty ? null : (
+          <Within board={board.data} owner={owner} view={view} set={set} />
+        )}
       </div>
     </>
   );

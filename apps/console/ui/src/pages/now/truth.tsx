@@ -1,11 +1,11 @@
 import type { AnswerTo } from "@carillon/ops";
-import { covers, duration, reasonText, remedyText } from "@carillon/ops/words";
+import { covers, duration, reasonText, remedyText, sentence } from "@carillon/ops/words";
 import { Link } from "wouter";
 import { useMe } from "../../lib/me.js";
 import { useCall } from "../../lib/query.js";
 import { useVoice } from "../../lib/time.js";
-import { Loaded } from "../../parts/page.js";
-import type { Tone } from "../../parts/state.js";
+import { Empty, Loaded, Panel } from "../../parts/page.js";
+import { Badge, type Tone } from "../../parts/state.js";
 import { Relative } from "../../parts/time.js";
 import { words } from "../../words.js";
 import { counted } from "../../words-count.js";
@@ -45,30 +45,86 @@ const SYMPTOMS: Partial<Record<Finding["code"], readonly Finding["code"][]>> = {
   NO_WORKER: ["JOBS_NOT_TAKEN", "JOBS_WAIT", "ALERTS_UNDELIVERED"],
 };
 
-/** The status in one sentence with its first cause, and what somebody holds on purpose. */
+/** The state in one sentence: whether work is on time, and whether it goes well. */
+function stateText(state: Status["state"], behind: number, failing: number, whose: string): string {
+  const fails = failing === 0 ? "" : ` ${counted(failing, "task fails", "tasks fail")}`;
+  if (state === "on-time") return `Everything${whose} is on time${fails && `, but${fails}`}`;
+  const late = state === "behind" ? `Behind by ${duration(behind)}` : `Some work${whose} stands still`;
+  return `${late}${fails && `, and${fails}`}`;
+}
+
+/**
+ * Whether work is on time and goes well, with the first cause if not, and what somebody holds on purpose. Of the reader's owner, if the
+ * token is bound to one. Before the first task: what is needed for one.
+ */
 export function Truth() {
   const status = useCall("health.status", {}, { every: OFTEN });
+  const counts = useCall("tasks.counts", {}, { every: OFTEN }).data;
+  const { owner } = useMe();
   return (
     <Loaded of={status}>
-      {({ state, behind, nodes, workers, reasons, notes }) => (
-        <div className="stack">
-          <div className="note" data-tone={TONES[state]}>
-            <p>
-              <strong>
-                {state === "on-time"
-                  ? "Everything is on time"
-                  : state === "behind"
-                    ? `Behind by ${duration(behind)}`
-                    : "Some work stands still"}
-              </strong>{" "}
-              <span className="soft">{`${nodes.ready} of ${counted(nodes.alive, "node", "nodes")} ready, ${counted(workers.alive, "worker", "workers")}`}</span>
-            </p>
-            <Causes of={foldedOf(reasons)} look="stack" />
+      {({ state, behind, nodes, workers, reasons, notes }) => {
+        const { all, failing = 0 } = counts ?? {};
+        // Anything else is an alarm even without a task.
+        if (all === 0 && reasons.every(({ code }) => code === "NO_NODE"))
+          return <FirstSteps nodes={nodes.ready} workers={workers.alive} />;
+        const isWell = state === "on-time" && failing === 0;
+        return (
+          <div className="stack">
+            <div
+              className="note"
+              data-tone={counts && (state === "on-time" && !isWell ? "bad" : TONES[state])}
+            >
+              <p>
+                <strong>
+                  {stateText(state, behind, failing, owner === undefined ? "" : ` of ${owner}`)}
+                </strong>
+                {"; "}
+                <span className="soft">{`${nodes.ready} of ${counted(nodes.alive, "node", "nodes")} ready, ${counted(workers.alive, "worker", "workers")}`}</span>{" "}
+                {failing === 0 ? null : <Link href="/tasks?filter=failing">{w.failing}</Link>}
+              </p>
+              <Causes of={foldedOf(reasons)} look="stack" />
+            </div>
+            <Causes of={notes.map((cause) => ({ cause, symptoms: [] }))} look="note" />
           </div>
-          <Causes of={notes.map((cause) => ({ cause, symptoms: [] }))} look="note" />
-        </div>
-      )}
+        );
+      }}
     </Loaded>
+  );
+}
+
+/** The way to the first run of an empty namespace; each step is ticked off when it is done. */
+function FirstSteps({ nodes, workers }: { nodes: number; workers: number }) {
+  const { wide, define, namespace, owner } = useMe();
+  if (!wide)
+    return <Empty>{owner === undefined ? "There is no task yet." : `${owner} has no task yet.`}</Empty>;
+  const at = `{ connection, namespace: ${JSON.stringify(namespace)}`;
+  const steps = [
+    ["A node, which enqueues what is due", `await new Scheduler(${at} }).start()`, nodes > 0],
+    [
+      "A worker, which runs what is enqueued",
+      `await new Worker(${at}, types: [report] }).start()`,
+      workers > 0,
+    ],
+    ["A task", `await new Client(${at} }).putMany([acme])`, false],
+  ] as const;
+  return (
+    <Panel title="The first run of this namespace needs">
+      <ol className="rows">
+        {steps.map(([text, code, isDone]) => (
+          <li key={text}>
+            <Badge tone={isDone ? "ok" : "none"}>{isDone ? "there" : "to do"}</Badge>
+            <span>{text}</span>
+            <code className="any end">{code}</code>
+          </li>
+        ))}
+        {define ? (
+          <li>
+            <Link href="/tasks/new">{words.edit.newTitle}</Link>
+          </li>
+        ) : null}
+      </ol>
+    </Panel>
   );
 }
 
@@ -123,7 +179,7 @@ function Reason({ of }: { of: StatusReason }) {
   const place = wide || PLACES[code] !== "/system" ? PLACES[code] : undefined;
   return (
     <>
-      <span className="sentence">{reasonText(of, voice)}</span>{" "}
+      <span>{sentence(reasonText(of, voice))}</span>{" "}
       {since === undefined ? null : (
         <span className="soft">
           <Relative at={since} />

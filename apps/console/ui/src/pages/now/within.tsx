@@ -30,7 +30,7 @@ export function Within({
   const range = from !== undefined && to !== undefined && to > from ? { from, to } : undefined;
   const step = range && Math.max(1_000, Math.ceil((range.to - range.from) / CELLS));
   const chosen = useCall("occurrences.board", range && { ...range, step, by: board.by, owner });
-  const shown = range === undefined ? { data: board, error: undefined } : chosen;
+  const shown = range === undefined ? { data: board, error: null } : chosen;
   const of = owner === undefined ? "" : `&owner=${encodeURIComponent(owner)}`;
   const { from: start, to: end } = range ?? { from: board.from, to: Number.POSITIVE_INFINITY };
   return (
