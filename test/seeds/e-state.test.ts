@@ -1,5 +1,6 @@
 import { operatorOf } from "@carillon/ops";
-import { defineTask, displayText, type TaskInput } from "@carillon/sdk";
+import { defineTask, type TaskInput } from "@carillon/sdk";
+import { displayText } from "@carillon/sdk/schedule";
 import { describe, expect, it } from "vitest";
 import { anything, Stand } from "./harness.js";
 

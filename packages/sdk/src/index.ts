@@ -1,8 +1,6 @@
 export {
   CarillonError,
-  type Display,
   type Duration,
-  displayText,
   type ErrorCode,
   isCarillonError,
   type JobData,

@@ -6,8 +6,10 @@
 export {
   canonicalSchedule,
   compileSchedule,
+  type Display,
   type Duration,
   describeSchedule,
+  displayText,
   lintSchedule,
   parseDuration,
   parseInstant,

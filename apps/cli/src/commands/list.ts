@@ -1,5 +1,5 @@
-import { displayText } from "@carillon/ops/words";
-import type { Client, Display, ListOptions, Task } from "@carillon/sdk";
+import { type Display, displayText } from "@carillon/ops/words";
+import type { Client, ListOptions, Task } from "@carillon/sdk";
 import type { Register } from "../command.js";
 import type { Column } from "../table.js";
 import { type Colour, cut } from "../text.js";

@@ -6,6 +6,7 @@
 export { OUTCOMES } from "@carillon/core";
 export {
   covers,
+  type Display,
   displayText,
   dueOwnerText,
   duration,

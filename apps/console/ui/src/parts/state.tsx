@@ -1,5 +1,5 @@
-import { displayText } from "@carillon/ops/words";
-import type { Display, Outcome, Task } from "@carillon/sdk";
+import { type Display, displayText } from "@carillon/ops/words";
+import type { Outcome, Task } from "@carillon/sdk";
 import { useVoice } from "../lib/time.js";
 import { words } from "../words.js";
 

@@ -1,5 +1,4 @@
-import { duration } from "@carillon/ops/words";
-import type { Display } from "@carillon/sdk";
+import { type Display, duration } from "@carillon/ops/words";
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 import { Link } from "wouter";
 import { ownerPath, taskPath } from "../../lib/api.js";
