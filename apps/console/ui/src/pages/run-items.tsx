@@ -116,7 +116,7 @@ function Found({ run, text }: { run: RunDetails; text: string }) {
   const items = pages.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <>
-      <Rows of={items} none={pages.isPending ? undefined : noneIn(pages.hasNextPage)}>
+      <Rows of={items} none={pages.data === undefined ? undefined : noneIn(pages.hasNextPage)}>
         {(item) => (
           <li key={`${item.run} ${item.index}`}>
             <Link href={runPath(item.run)} data-row>
