@@ -21,6 +21,23 @@ inABrowser("forms", () => {
     await world.client.delete("made-here");
   });
 
+  test("a task is duplicated for another owner", async () => {
+    await put("mine", { payload: { day: 1 }, tags: ["copied"], description: "one of many" });
+    const { page, go } = await world.as("admin");
+    await go("/tasks/q/system/mine");
+    await page.getByRole("link", { name: "Duplicate" }).click();
+    await page.getByLabel("Id").fill("yours");
+    await page.getByLabel("Owner").fill("acme");
+    await page.getByRole("button", { name: "Save" }).click();
+    await titleOf(page, "acme/yours").waitFor();
+    const { id, owner, ...copy } = await world.client.get("acme/yours");
+    const { payload, tags, description, schedule, type } = await world.client.get("mine");
+    expect([id, owner]).toEqual(["yours", "acme"]);
+    expect(copy).toMatchObject({ payload, tags, description, schedule, type });
+    await world.client.delete("acme/yours");
+    await world.client.delete("mine");
+  });
+
   test("an admin runs a task once with another payload; hidden values stay on the server", async () => {
     await put("own", { payload: { day: 1 } });
     const { page, go } = await world.as("admin");

@@ -1,6 +1,6 @@
 import type { Task, TaskInput } from "@carillon/sdk";
 import { useEffect, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { Link, useLocation, useSearchParams } from "wouter";
 import { ApiError, call, type Named, refOf, shortName, taskPath } from "../lib/api.js";
 import { type Draft, definitionOf, joined, pick } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
@@ -27,21 +27,29 @@ const NEW: Draft = {
   payload: {},
 };
 
-/** Changes a stored task, or defines a new one. */
+/** Changes a stored task, or defines a new one, which may begin as a copy: `/tasks/new?queue=q&owner=o&id=t`. */
 export default function Edit({ params }: PageProps) {
-  return params["id"] === undefined ? <Editor /> : <EditStored name={params as unknown as Named} />;
+  const [like] = useSearchParams();
+  if (params["id"] !== undefined) return <EditStored name={params as unknown as Named} />;
+  if (!like.has("id")) return <Editor begun={NEW} />;
+  return <Copy of={Object.fromEntries(like) as unknown as Named} />;
+}
+
+function Copy({ of }: { of: Named }) {
+  const task = useCall("tasks.get", refOf(of), { refresh: false });
+  return <Loaded of={task}>{(task) => <Editor begun={{ ...definitionOf(task), id: "" }} />}</Loaded>;
 }
 
 function EditStored({ name }: { name: Named }) {
   const task = useCall("tasks.get", refOf(name));
-  return <Loaded of={task}>{(task) => <Editor latest={task} />}</Loaded>;
+  return <Loaded of={task}>{(task) => <Editor latest={task} begun={definitionOf(task)} />}</Loaded>;
 }
 
-/** @param latest the task as it is stored now; it may be newer than the first read */
-function Editor({ latest }: { latest?: Task }) {
+/** @param latest the task as it is stored now; it may be newer than the first read @param begun what is in the form at first */
+function Editor({ latest, begun }: { latest?: Task; begun: Draft }) {
   const { define } = useMe();
   const [base, setBase] = useState(latest);
-  const [text, setText] = useState(() => pretty(latest ? definitionOf(latest) : NEW));
+  const [text, setText] = useState(() => pretty(begun));
   const [asJson, setAsJson] = useState(false);
   const [, navigate] = useLocation();
   const draft = parse(text);

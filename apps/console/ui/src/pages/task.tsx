@@ -83,9 +83,14 @@ function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) =>
       {act ? button("freeze", words.freezes.freeze) : null}
       {act ? button("backfill", "Backfill") : null}
       {define ? (
-        <Link className="button" href={`${taskPath(task)}/edit`}>
-          Edit
-        </Link>
+        <>
+          <Link className="button" href={`${taskPath(task)}/edit`}>
+            Edit
+          </Link>
+          <Link className="button" href={`/tasks/new?${new URLSearchParams({ ...refOf(task) })}`}>
+            Duplicate
+          </Link>
+        </>
       ) : null}
       {define ? button("delete", words.task.delete, "danger") : null}
     </>
