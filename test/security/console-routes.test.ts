@@ -88,7 +88,7 @@ const OWNED = [
     "/move",
     "/trigger",
     "/runs",
-    "/items",
+    "/runs/find-items",
     "/revisions",
     "/restore",
     "/skips",

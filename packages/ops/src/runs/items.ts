@@ -69,7 +69,7 @@ type FoundItem = RunItem & Pick<Run, "nominal"> & { readonly run: string };
 
 /** The question of support: was this customer's item done, when, and in which run? */
 export const findItems = operation({
-  http: "GET /tasks/:queue/:owner/:id/items",
+  http: "GET /tasks/:queue/:owner/:id/runs/find-items",
   role: "viewer",
   reach: "owner",
   summary: `Finds items by their data, in all runs of a task that are kept (the newest ${RUNS.toLocaleString("en")}), newest first. One call looks at ${LOOKS.toLocaleString("en")} items at most: a page may be short, and even empty, and have a cursor.`,
