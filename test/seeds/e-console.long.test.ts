@@ -74,7 +74,7 @@ describe("E18 failed items come first on the page of their run", () => {
     await items.getByText("1 of 1,000 failed").waitFor();
     const first = items.locator("li").first();
     expect(await first.textContent()).toContain(`#${FAILS}`);
-    expect(await items.locator("li").count()).toBe(101);
+    await eventually(async () => expect(await items.locator("li").count()).toBe(501));
     await first.locator("summary").click();
     await first.getByText(`"order": "order-${FAILS}"`).waitFor();
     await first.getByText(`mailing order-${FAILS}`).waitFor();
