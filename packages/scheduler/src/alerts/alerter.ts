@@ -34,6 +34,8 @@ const LEAVE_FOR = 3_600_000;
 /** Facts that are the same for all deliveries of one visit. */
 interface Rules {
   readonly now: number;
+  /** The same by the clock of the server that has the collected alerts. */
+  readonly there: number;
   readonly silences: readonly Silence[];
   readonly defaults: ReadonlyMap<string, Policies>;
   /** Silences that were prolonged in this visit. */
@@ -76,9 +78,9 @@ export class Alerter {
   async deliver(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
     const { alerts } = this.#store;
     const newer = new Set<string>();
-    const now = await this.#store.tasks.time(ALERTS_QUEUE);
+    const [now, there] = await Promise.all([this.#store.serverTime(), this.#store.tasks.time(ALERTS_QUEUE)]);
     const [silences, defaults] = await Promise.all([alerts.silences(now), this.#store.registry.defaults()]);
-    const rules = { now, silences, defaults, prolonged: new Set<string>() };
+    const rules = { now, there, silences, defaults, prolonged: new Set<string>() };
     const { mutexTtl } = this.#settings;
     let [left, passed] = [1, 0];
     while (left > passed && goOn()) {
@@ -160,7 +162,7 @@ export class Alerter {
       // Alerts of a deleted task go to `onAlert` only.
       const gone = alert.task !== undefined && !task;
       const to = gone ? [] : destinationsOf(alert, task?.definition, rules.defaults);
-      await this.#send(alert, task?.definition.type, to, rules.now);
+      await this.#send(alert, task?.definition.type, to, rules.there);
       this.#record(alert, { to: to.map(shownTarget) });
     } catch (error) {
       if (failsForAll(error)) throw error;
