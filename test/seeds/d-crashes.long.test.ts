@@ -400,6 +400,11 @@ describe("D20 a crash of an item is a crash", () => {
     for (const attempt of [1, 2]) {
       const doomed = await worker("hang");
       await doomed.says({ item: "only", attempt });
+      // An item may begin before its run has left the worker: a death here would be a crash of both.
+      await eventually(
+        async () => (await stand.queue("bells").getJobState(run)) === "waiting-children",
+        PATIENCE,
+      );
       await doomed.kill();
     }
     const next = await worker("work");

@@ -139,6 +139,12 @@ describe("shards of a queue between two nodes", () => {
     }
   }
 
+  /** Loses the messages that were published so far. */
+  async function loseMail(): Promise<void> {
+    await ground.caughtUp();
+    for (const node of nodes) node.mail.length = 0;
+  }
+
   /** Lets the slow nodes continue. */
   async function goOn(): Promise<void> {
     [slow, costs] = [false, 0];
@@ -285,7 +291,7 @@ describe("shards of a queue between two nodes", () => {
   it("a lost wake message delays claims until the next re-read at most", async () => {
     await until(AT - 5_000);
     await put();
-    for (const node of nodes) node.mail.length = 0;
+    await loseMail();
     await until(AT + 31_000);
     expect(enqueued.flat().sort()).toEqual(TASKS.map(({ id }) => `system/${id}`).sort());
     expect(wrong).toEqual([]);
@@ -294,7 +300,7 @@ describe("shards of a queue between two nodes", () => {
   it("control: tasks whose wake message is lost are never claimed if nobody reads again", async () => {
     await until(AT - 5_000);
     await put();
-    for (const node of nodes) node.mail.length = 0;
+    await loseMail();
     vi.spyOn(Reader.prototype, "read").mockReturnValue();
     vi.spyOn(Reader.prototype, "nextAt", "get").mockReturnValue(Number.POSITIVE_INFINITY);
     await until(AT + 61_000);
@@ -393,7 +399,7 @@ describe("shards of a queue between two nodes", () => {
     const task = parseTask({ id: "t0", type: "noop", queue: QUEUE, schedule: { every: "1s" } });
     await observer.tasks.put(QUEUE, [task]);
     await make(internalsOf(observer));
-    only.mail.length = 0;
+    await loseMail();
     const begun: number[] = [];
     const { mutex, keys } = internalsOf(only.store);
     const { take } = mutex;
