@@ -33,10 +33,7 @@ const LEAVE_FOR = 3_600_000;
 
 /** Facts that are the same for all deliveries of one visit. */
 interface Rules {
-  /** By the clock of the server that has the silences and the collected alerts. */
   readonly now: number;
-  /** By the clock that this node goes by. */
-  readonly own: number;
   readonly silences: readonly Silence[];
   readonly defaults: ReadonlyMap<string, Policies>;
   /** Silences that were prolonged in this visit. */
@@ -79,9 +76,9 @@ export class Alerter {
   async deliver(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
     const { alerts } = this.#store;
     const newer = new Set<string>();
-    const [now, own] = await Promise.all([this.#store.tasks.time(ALERTS_QUEUE), this.#store.serverTime()]);
+    const now = await this.#store.tasks.time(ALERTS_QUEUE);
     const [silences, defaults] = await Promise.all([alerts.silences(now), this.#store.registry.defaults()]);
-    const rules = { now, own, silences, defaults, prolonged: new Set<string>() };
+    const rules = { now, silences, defaults, prolonged: new Set<string>() };
     const { mutexTtl } = this.#settings;
     let [left, passed] = [1, 0];
     while (left > passed && goOn()) {
@@ -147,7 +144,7 @@ export class Alerter {
     }
     // The error about a newer format has no cause. With a cause the stored data is corrupt, and no node can read it.
     const isNewer = isCarillonError(failure, "UNSUPPORTED_FORMAT") && failure.cause === undefined;
-    if (isNewer && Math.abs(rules.own - alert.at) < LEAVE_FOR) {
+    if (isNewer && Math.abs(rules.now - alert.at) < LEAVE_FOR) {
       newer.add(local);
       return false;
     }

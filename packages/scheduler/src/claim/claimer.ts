@@ -221,8 +221,7 @@ export class Claimer {
     if (wanted.length > 0) return this.#readNamed(visit, wanted, by);
     const { unknown, late } = this.#unknown(visit, now, room);
     // A backlog is dealt out first; what comes due later is read after it.
-    if (unknown.length > 0)
-      return this.#readDue(visit, unknown, late ? undefined : by, late || !room ? 0 : TOGETHER);
+    if (unknown.length > 0) return this.#readDue(visit, unknown, late ? undefined : by);
     plan.deal(now, parts, this.#readAtMost, hasRoom);
     wanted = plan.toRead(now, parts, this.#readAtMost, room);
     return wanted.length > 0 ? this.#readNamed(visit, wanted, by) : undefined;
@@ -237,20 +236,12 @@ export class Claimer {
     visit.plan.fill(wanted, planned);
   }
 
-  /**
-   * Reads all that is due in these shards, or begins a backlog of it.
-   * @param beyond ms after `by` up to which tasks are read too, if these are few
-   */
-  async #readDue(
-    visit: Visit,
-    shards: readonly Part[],
-    by: number | undefined,
-    beyond: number,
-  ): Promise<void> {
+  /** Reads all that is due in these shards, and if that is few, what comes due soon after `by`; or begins a backlog of it. */
+  async #readDue(visit: Visit, shards: readonly Part[], by: number | undefined): Promise<void> {
     const { plan, reading } = visit;
     for (const one of shards) reading.add(one);
     const limit = shards.length > 1 ? this.#readAtMost : this.#committer.size.current;
-    const until = by === undefined ? undefined : by + beyond;
+    const until = by === undefined ? undefined : by + TOGETHER;
     const { now, more, planned } = await this.#read(visit, shards, limit, { by: until, whole: true });
     this.#replace(visit, shards, more ? undefined : { by: Math.max(now, until ?? 0), planned });
     plan.add(planned);

@@ -1,3 +1,4 @@
+import { ALERTS_QUEUE } from "@carillon/core";
 import type { RedisClient, Store } from "@carillon/store";
 import { bullPrefix } from "@carillon/store";
 import { internalsOf, type StoreSeams, turnWorker, withSeams } from "@carillon/store/internal";
@@ -73,7 +74,7 @@ export class Equipment {
     const common = {
       connection: redis.url,
       namespace: NAMESPACE,
-      queues: [QUEUE],
+      queues: [QUEUE, ALERTS_QUEUE],
       start: START,
       retention: RETENTION,
     };
