@@ -69,7 +69,7 @@ export function startOf(day: string, timeZone: string): number | undefined {
 
 const DAY_MS = 86_400_000;
 
-/** What the clock of a zone is ahead of UTC at a time, in ms. */
+/** Lead of a zone's clock over UTC at a time, in ms. */
 function offsetOf(at: number, timeZone: string): number {
   const [day, month, year, clock] = format(at, timeZone, { dateStyle: "short", timeStyle: "medium" }).split(
     /[/,] ?/,

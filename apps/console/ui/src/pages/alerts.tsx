@@ -49,7 +49,7 @@ export default function Alerts() {
   );
 }
 
-/** Where the alerts of all tasks, of an owner or of a type go. */
+/** Destinations of the alerts of all tasks, of an owner or of a type. */
 function Destinations() {
   return (
     <Records

@@ -8,7 +8,7 @@ import { Button } from "../parts/button.js";
 import { Loaded, Panel, Rows } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { counted } from "../words-count.js";
-import { foldedOf } from "./now/truth.js";
+import { foldedOf, Symptoms } from "./now/truth.js";
 
 type Finding = AnswerTo<"health.doctor">["findings"][number];
 
@@ -34,18 +34,15 @@ export function Findings() {
               {({ cause, symptoms }) => (
                 <li key={JSON.stringify(cause)}>
                   <Found of={cause} />
-                  {symptoms.length === 0 ? null : (
-                    <details className="wide">
-                      <summary className="small soft">{`and what follows from it (${symptoms.length})`}</summary>
-                      <ul className="rows">
-                        {symptoms.map((one) => (
-                          <li key={JSON.stringify(one)}>
-                            <Found of={one} />
-                          </li>
-                        ))}
-                      </ul>
-                    </details>
-                  )}
+                  <Symptoms of={symptoms}>
+                    <ul className="rows">
+                      {symptoms.map((one) => (
+                        <li key={JSON.stringify(one)}>
+                          <Found of={one} />
+                        </li>
+                      ))}
+                    </ul>
+                  </Symptoms>
                 </li>
               )}
             </Rows>

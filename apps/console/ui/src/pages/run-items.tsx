@@ -91,7 +91,7 @@ export function Items({ run }: { run: RunDetails }) {
           <ul className="rows">
             {items.map((item) => (
               <li key={item.index}>
-                <Item item={item} />
+                <Item item={item} id={rowId(item.index)} />
               </li>
             ))}
           </ul>
@@ -135,10 +135,10 @@ const noneIn = (more: boolean) =>
   more ? "None in the newest runs." : "No item of a run that is kept has this in its data.";
 
 /** One line; opened, it shows all that the record holds. */
-function Item({ item }: { item: RunItem }) {
+function Item({ item, id }: { item: RunItem; id?: string }) {
   const { index, status, data, attempts, maxAttempts, started, finished, error, output, worker, pid } = item;
   return (
-    <details className="wide item" id={rowId(index)}>
+    <details className="wide item" id={id}>
       <summary>
         <span className="soft">#{index}</span> <Badge tone={TONES[status]}>{w.itemStates[status]}</Badge>{" "}
         <code className="small data">{JSON.stringify(data)}</code>

@@ -24,7 +24,7 @@ export function RunRows({ runs, withTask, selection, own }: Props) {
     <ul className="rows">
       {runs.map((run) => {
         const { id, task, nominal, started, finished, trigger, attempts } = run;
-        // Of a run that went well, it is that of an attempt before.
+        // The error of a run that went well is that of an earlier attempt.
         const error = toneOf(run.outcome) === "ok" ? undefined : run.error;
         return (
           <li key={id}>

@@ -46,7 +46,7 @@ const DISPLAY_TONES: Partial<Record<Display["code"], Tone>> = {
   ...{ "waits-for-attempt": "warn", "waits-for-queue": "warn", "waits-for-worker": "run" },
 };
 
-/** What a task does now, or waits for. */
+/** The present state of a task. */
 export function TaskBadge({ display, mode, timezone }: Pick<Task, "display" | "mode" | "timezone">) {
   const { time } = useVoice(timezone);
   if (display === undefined) return null;

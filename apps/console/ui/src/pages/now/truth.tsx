@@ -1,5 +1,6 @@
 import type { AnswerTo } from "@carillon/ops";
 import { covers, duration, reasonText, remedyText, sentence } from "@carillon/ops/words";
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useMe } from "../../lib/me.js";
 import { useCall } from "../../lib/query.js";
@@ -156,19 +157,27 @@ function Causes({ of, look }: { of: readonly Cause<StatusReason>[]; look: string
       {of.map(({ cause, symptoms }) => (
         <li key={JSON.stringify(cause)}>
           <Reason of={cause} />
-          {symptoms.length === 0 ? null : (
-            <details>
-              <summary className="small soft">{`and what follows from it (${symptoms.length})`}</summary>
-              {symptoms.map((one) => (
-                <p key={JSON.stringify(one)}>
-                  <Reason of={one} />
-                </p>
-              ))}
-            </details>
-          )}
+          <Symptoms of={symptoms}>
+            {symptoms.map((one) => (
+              <p key={JSON.stringify(one)}>
+                <Reason of={one} />
+              </p>
+            ))}
+          </Symptoms>
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Consequences of a cause, folded; null if there are none. @param children shows each */
+export function Symptoms({ of, children }: { of: readonly unknown[]; children: ReactNode }) {
+  if (of.length === 0) return null;
+  return (
+    <details className="wide">
+      <summary className="small soft">{`and what follows from it (${of.length})`}</summary>
+      {children}
+    </details>
   );
 }
 
