@@ -14,7 +14,7 @@ const LICENCES = [
   "ISC",
   "MIT",
   "MIT-0",
-  // Of fonts.
+  // The licence of fonts.
   "OFL-1.1",
 ];
 /** Allowed only for building and testing. */

@@ -3,7 +3,7 @@ import { count, time } from "./shapes.js";
 
 const text = z.string();
 
-/* What a task does now, or waits for: facts, of which `words/display.ts` makes a few words. */
+/* The present state of a task, as facts. `words/display.ts` makes a few words of them. */
 
 export const displayShape = z
   .object({
@@ -36,5 +36,5 @@ export const displayShape = z
       .describe("A freeze skips the times of its schedule from `nextExecution` to `next`."),
   })
   .meta({ id: "Display" });
-/** What a task does now, or waits for, as facts. Times in UTC ms. */
+/** The present state of a task, as facts: what it does or waits for. Times in UTC ms. */
 export type Display = Readonly<z.output<typeof displayShape>>;

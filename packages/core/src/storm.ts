@@ -46,7 +46,7 @@ interface Group {
   told: number;
 }
 
-/** What one destination was sent lately, and what it is to be sent. JSON. */
+/** Messages that one destination got lately, and those that it is to get. JSON. */
 export interface Collected {
   /** Beginning of its current minute, and messages in it. */
   minute: number;

@@ -146,7 +146,7 @@ export class AlertRepository extends Repository {
     return this.link.ask((client) => client.zrangebyscore(digests, "-inf", now, "LIMIT", 0, most));
   }
 
-  /** What all destinations collect, and when each is read. */
+  /** The collected alerts of all destinations, and when each is read. */
   async collected(): Promise<{ destination: string; state: unknown; due: number }[]> {
     const { collected, digests } = this.keys.queue(ALERTS_QUEUE);
     const [states, dues] = await this.link.ask((client) =>

@@ -36,7 +36,7 @@ const COLOURS: Partial<Record<Display["code"], Colour>> = {
   ...{ runs: "green", due: "green", "never-due": "dim", over: "dim", fails: "red" },
 };
 
-/** What a task does, or waits for; a shadow is said to be one. */
+/** State of a task in words; a shadow is said to be one. */
 export function stateText({ display, state, mode }: Task, { at }: TimeTexts): string {
   const text = display === undefined ? state : displayText(display, at);
   return mode === undefined ? text : `${text} (${mode})`;

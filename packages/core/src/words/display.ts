@@ -5,7 +5,7 @@ import { formatInstant, whole } from "./times.js";
 type Loose = { readonly [Field in keyof Display]?: Display[Field] | undefined } & Pick<Display, "code">;
 
 /**
- * What a task does now, or waits for, in a few words: `runs`, `waits for a worker (none for pdf)`, `held until 2026-11-29T08:00:00Z by
+ * The present state of a task in a few words: `runs`, `waits for a worker (none for pdf)`, `held until 2026-11-29T08:00:00Z by
  * carol`, `fails since 2026-11-28T08:33:00Z (12 in a row)`, `due 2026-12-14T09:00:00Z`.
  *
  * @param time default: ISO 8601 in UTC

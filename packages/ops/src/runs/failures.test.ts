@@ -11,7 +11,7 @@ const MINUTE = 60_000;
 
 /** Message of the handler's error, by the task's id; undefined: it succeeds. */
 let fault: (id: string) => string | undefined;
-/** What it throws instead, if anything. */
+/** The error that it throws instead; undefined: none. */
 let thrown: (id: string) => unknown;
 const send = defineTask("send", {
   queue: QUEUE,

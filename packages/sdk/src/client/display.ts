@@ -31,7 +31,7 @@ export async function readHolds({ store }: Pick<Scope, "store">) {
   return { freezes, now };
 }
 
-/** What each task does or waits for. Reads queues and workers only if a run waits, once for all tasks. */
+/** The present state of each task. Reads queues and workers only if a run waits, once for all tasks. */
 export async function displaysOf(
   scope: Pick<Scope, "store" | "coverage">,
   tasks: readonly Seen[],
@@ -93,7 +93,7 @@ function thawedOf(
 
 type Wait = Partial<Pick<Display, "code" | "type" | "queue" | "by" | "note" | "until">>;
 
-/** What the open runs of each task do: nothing for tasks without one. */
+/** The state of each task's open runs; empty for a task without one. */
 async function waitsOf(
   { store, coverage }: Pick<Scope, "store" | "coverage">,
   tasks: readonly Seen[],
@@ -106,7 +106,7 @@ async function waitsOf(
     }),
   );
   const [gaps, ...states] = await Promise.all([
-    // What workers there are must not fail the call.
+    // An unreadable list of workers must not fail the call.
     works.size === 0 ? undefined : coverage.gaps([...works.values()]).catch(() => undefined),
     ...[...grouped(idle, ({ stored }) => stored.definition.queue)].map(async ([queue, waiting]) => {
       // The record of a run whose items are processed says `queued`: it waits for them.

@@ -72,7 +72,7 @@ export interface Task extends Omit<TaskDefinition, "enabled"> {
    */
   readonly displayState?: "SCHEDULED" | "STARTING" | "TERMINATING" | "DISABLED" | undefined;
   /**
-   * What it does now, or waits for, and when it really runs next; `displayText` says it in words. Present in results of `get` and `list`.
+   * Its present state, and when it really runs next; `displayText` says it in words. Present in results of `get` and `list`.
    * Computed, never stored.
    */
   readonly display?: Display | undefined;
