@@ -78,6 +78,7 @@ const OWNED = [
     "/validate",
     "/trigger",
     "/tag",
+    "/edit",
     "/spread",
     "/delete",
   ].map((rest) => `/api/v1/tasks${rest}`),

@@ -125,6 +125,10 @@ const inPortal: typeof docspell = [
   ["E22", "a deploy that changed the wrong schedules is seen task by task, and taken back as a whole"],
   ["E23", "support finds an item of any run by its data: in which run it was, when, and how it ended"],
   ["E24", "a task's state is the same few words at each door, and its next time is when it really runs"],
+  [
+    "E25",
+    "a field of many tasks is changed at once or of none, with each one's old and new times, and taken back",
+  ],
 ];
 
 const of =

@@ -10,6 +10,7 @@ export {
   readBullSchedulers,
   redactorOf,
   withBullmq,
+  withFields,
 } from "@carillon/ops/internal";
 export { Client, definitionOf, readEnvironment } from "@carillon/sdk";
 export { nearestRemedy } from "@carillon/sdk/internal";

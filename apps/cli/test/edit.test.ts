@@ -116,12 +116,12 @@ describe("edit --set", () => {
   it.each([
     ["priority", "INVALID_OPTION", "set: got priority. Use FIELD=VALUE"],
     ["=5", "INVALID_OPTION", "set: got =5."],
-    ["a..b=5", "INVALID_OPTION", "set: a..b is not a field."],
-    ["payload.__proto__.polluted=1", "INVALID_OPTION", "set: payload.__proto__.polluted is not a field."],
+    ["a..b=5", "INVALID_OPTION", "fields: a..b is not a field."],
+    ["payload.__proto__.polluted=1", "INVALID_OPTION", "fields: payload.__proto__.polluted is not a field."],
     [
       "payload.format.x=1",
       "INVALID_OPTION",
-      "set: payload.format has no fields. Set payload.format as a whole",
+      "fields: payload.format has no fields. Set payload.format as a whole",
     ],
     ["schedule.cron=nonsense", "INVALID_SCHEDULE", "schedule.cron"],
     ["prioritty=5", "INVALID_TASK", "priorit"],

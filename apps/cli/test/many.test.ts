@@ -115,11 +115,31 @@ describe("several named tasks", () => {
     });
     expect((await cli(["cancel", "-q", "bar", "--dry-run"])).stdout).toMatch(/^cancel means 2 runs\nRUN/);
     expect((await cli(["cancel", "-q", "bar", "--all"])).stdout).toBe("asked for the end of 2 runs\n");
+    const [run] = await bench.client.runs.list("a", { limit: 1 });
+    const some = await cli(["cancel", run!.id, "none@bar", "--dry-run"]);
+    expect([some.code, some.stdout]).toEqual([5, expect.stringMatching(/^cancel means 0 runs\n/)]);
     const tag = ["tag", "--tag", "ops", "--add", "x", "--add", "y", "--remove", "ops"];
     expect((await cli([...tag, "--dry-run"])).stdout).toMatch(/^tag means 3 tasks\n/);
     expect((await cli([...tag, "--all"])).stdout).toBe("tagged 3 tasks\n");
     expect((await cli(["tag", "c", "--owner", "acme", "--add", "x"])).stdout).toBe("tagged 1 task\n");
     expect((await bench.client.list({ tag: "x" })).tasks).toHaveLength(4);
+  });
+});
+
+describe("edit of many", () => {
+  it("shows each task's fields first, changes all or none, and is undone", async () => {
+    const edit = ["edit", "--tag", "ops", "--set", "priority=7", "--add", "tags=x"];
+    expect(await refusal(edit)).toMatchObject({ exit: 2, message: expect.stringMatching(/^all: missing\./) });
+    const dry = await cli([...edit, "--dry-run"]);
+    expect(dry.stdout).toMatch(/^edit means 3 tasks\n\S+\/\S+\n(.*\n)* {2}\+ priority: 7\n/);
+    expect((await bench.client.list({ tag: "x" })).tasks).toEqual([]);
+    expect((await cli([...edit, "--all"])).stdout).toBe("changed 3 tasks\n");
+    expect((await bench.client.list({ tag: "x" })).tasks.map(({ priority }) => priority)).toEqual([7, 7, 7]);
+    const [change] = (await operatorOf(bench.client).changes.list()).changes;
+    expect((await cli(["undo", change!.id])).stdout).toBe("restored 3 tasks\n");
+    expect((await bench.client.list({ tag: "x" })).tasks).toEqual([]);
+    const refused = await refusal(["edit", "a", "acme/b", "--set", "schedule.cron=nonsense"]);
+    expect(refused).toMatchObject({ code: "INVALID_SCHEDULE", message: expect.stringContaining("schedule") });
   });
 });
 
@@ -211,7 +231,6 @@ describe("errors", () => {
     ["a task and a tag", ["pause", "a", "--tag", "ops"]],
     ["tasks and a state", ["rm", "a", "b", "--state", "paused"]],
     ["no tag to add or remove", ["tag", "a"]],
-    ["a run and --dry-run", ["cancel", "a@b.c", "--dry-run"]],
     ["nothing says which runs", ["cancel", "--all"]],
     ["a task and the note of a pause", ["resume", "a", "--note", "down"]],
     ["a tag that is no name", ["rm", "--tag", "a b", "--all"]],

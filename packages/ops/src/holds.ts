@@ -91,7 +91,7 @@ async function startsIn(
 
 async function runningIn(scope: Scope, { owner, tag, queue, task, tasks: of }: HeldScope): Promise<number> {
   const queues = (await scope.queuesOf(queue)).filter((one) => one !== ALERTS_QUEUE);
-  const runs = await running({ store: scope.store, owner, queues }, undefined, MOST_RUNS);
+  const runs = await running({ store: scope.store, queues }, { owner }, MOST_RUNS);
   const named = runs.filter(
     (run) => (task === undefined || run.task.id === task) && covers({ tasks: of }, run.task),
   );

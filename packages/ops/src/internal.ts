@@ -23,3 +23,4 @@ export { perform } from "./operator.js";
 export { Redactor, redactorOf } from "./redact.js";
 export type { SetTask } from "./sets/set.js";
 export { withBullmq } from "./shadow/bullmq.js";
+export { withFields } from "./tasks/fields.js";

@@ -64,6 +64,7 @@ import { putSilence } from "./silences/put.js";
 import { countTasks } from "./tasks/counts.js";
 import { deleteTask } from "./tasks/delete.js";
 import { deleteMany } from "./tasks/delete-many.js";
+import { editMany } from "./tasks/edit-many.js";
 import { getTask } from "./tasks/get.js";
 import { listTasks } from "./tasks/list.js";
 import { moveTask } from "./tasks/move.js";
@@ -166,6 +167,7 @@ export const OPERATIONS = {
     resumePlan: planResume,
     triggerMany,
     spread: spreadTasks,
+    editMany,
     tagMany,
     deleteMany,
   },

@@ -16,7 +16,7 @@ export type Conditions = { [Name in ConditionName]?: NonNullable<InputTo<"tasks.
 
 /** Operations on the tasks that conditions select, or on their runs. */
 export type OnMany =
-  | `tasks.${"pause" | "resume" | "trigger" | "tag" | "delete"}Many`
+  | `tasks.${"pause" | "resume" | "trigger" | "edit" | "tag" | "delete"}Many`
   | "backfills.startMany"
   | "runs.cancelMany";
 
@@ -28,21 +28,28 @@ export function conditionOptions<Options extends Globals>(command: Command<Optio
   return command.takes("tasks.list", SELECTING);
 }
 
+/** @param but fields that the command takes by itself */
+type How<Name extends OnMany> = Taking<Name> & { readonly but?: readonly string[] };
+
 /** A command about one task, several tasks, or with `--all` all that the conditions select. */
 export function tasksCommand<Name extends OnMany>(
   program: Command,
   verb: string,
   summary: string,
   operation: Name,
-  how: Taking<Name> = {},
+  how: How<Name> = {},
 ) {
   const about = { queue: "the task's queue; without a task: those of this queue", ...how.about };
   return manyOptions(program.verb(verb, summary).argument("[tasks...]", TASK), operation, { ...how, about });
 }
 
 /** An option for each field of an operation on many tasks, and `--all`. */
-export function manyOptions<Name extends OnMany>(command: Command, operation: Name, how: Taking<Name>) {
-  const fields = fieldsOf(operation).filter((name) => name !== "owner" && name !== "tasks");
+export function manyOptions<Name extends OnMany>(
+  command: Command,
+  operation: Name,
+  { but = [], ...how }: How<Name>,
+) {
+  const fields = fieldsOf(operation).filter((name) => !["owner", "tasks", ...but].includes(name));
   return command
     .takes(operation, fields, how)
     .flag("--all", "all that these conditions and --owner select; refused without it");

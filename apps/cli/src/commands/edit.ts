@@ -1,15 +1,33 @@
+import type { AnswerTo } from "@carillon/ops";
 import type { Client, Definition, PutResult, TaskInput, TaskRef } from "@carillon/sdk";
-import { edited } from "../assignments.js";
-import { collect, type Globals, type Register, taskCommand, taskRef } from "../command.js";
+import { collect, type Globals, type Register, taskRef, withClient } from "../command.js";
 import { Draft } from "../draft.js";
-import { Failure, reportOf } from "../failure.js";
+import { Failure, misuse, reportOf } from "../failure.js";
+import { printable } from "../text.js";
+import { fieldLines } from "./changes.js";
+import { tasksCommand } from "./conditions.js";
+import { type Deed, doToMany, onlyTask } from "./many.js";
 import { putsText } from "./put.js";
 
+type Edit = AnswerTo<"tasks.editMany">["edits"][number];
+
+/** Fields with flags of their own; `--set` sets fields here, and is no condition. */
+const OWN = ["set", "fields", "unset", "add"] as const;
+
 export const registerEdit: Register = (program, out) => {
-  taskCommand(program, "edit", "change a task: in an editor, or by --set and --unset")
+  tasksCommand(
+    program,
+    "edit",
+    "change a task: in an editor, or by --set and --unset; or many",
+    "tasks.editMany",
+    {
+      but: OWN,
+    },
+  )
     .description(
-      "Changes a task as it is. Without --set and --unset its definition is opened as JSON in $VISUAL, else $EDITOR,\n" +
-        "and the saved text is put, unless someone else has changed the task meanwhile.",
+      "Changes a task as it is. Without --set, --unset and --add its definition is opened as JSON in $VISUAL, else $EDITOR,\n" +
+        "and the saved text is put, unless someone else has changed the task meanwhile. Of several tasks, or with --all of all\n" +
+        "that match, none is changed if the change does not fit one of them.",
     )
     .flag(
       "--set <field=value>",
@@ -17,20 +35,57 @@ export const registerEdit: Register = (program, out) => {
       collect,
     )
     .flag("--unset <field>", "reset a field to its default; repeatable", collect)
-    .flag("--by <name>", "who")
-    .answer(
-      ({ client, options }, task: string) => {
-        const { set = [], unset = [], by } = options;
-        const ref = taskRef(task, options.queue, options.owner);
-        return set.length + unset.length > 0
-          ? client.update(ref, (definition) => edited(definition, set, unset) as TaskInput, { by })
-          : inEditor(client, ref, options);
-      },
-      (put) => putsText([put], out),
-      // The payload was stored already, so its size is within the limit of the client that stored it.
-      { maxPayloadBytes: Number.MAX_SAFE_INTEGER },
-    );
+    .flag("--add <field=entry>", "an entry for a list that lacks it: tags=billing; repeatable", collect)
+    .does(async ({ set = [], unset = [], add = [], ...options }, tasks: string[]) => {
+      const { by } = options;
+      const task = onlyTask(tasks, options);
+      const added: Record<string, unknown[]> = {};
+      for (const [path, entry] of add.map(assignment("add"))) added[path] = [...(added[path] ?? []), entry];
+      const changes = { fields: Object.fromEntries(set.map(assignment("set"))), unset, add: added };
+      if (task === undefined) {
+        const deed: Deed<"tasks.editMany"> = {
+          ...{ calls: "tasks.editMany", verb: "edit", past: "changed" },
+          input: async () => changes,
+          more: ({ edits }) => (options.dryRun ? edits.map(editText).join("") : ""),
+        };
+        return doToMany(deed, tasks, options, out);
+      }
+      const ref = taskRef(task, options.queue, options.owner);
+      const isGiven = [set, unset, add].some(({ length }) => length > 0);
+      const { withFields } = await import("../load.js");
+      const put = await withClient(
+        options,
+        (client) =>
+          isGiven
+            ? client.update(ref, (definition) => withFields(definition, changes) as TaskInput, { by })
+            : inEditor(client, ref, options),
+        // The payload was stored already, so its size is within the limit of the client that stored it.
+        { maxPayloadBytes: Number.MAX_SAFE_INTEGER },
+      );
+      await (options.json ? out.json(put) : out.write(putsText([put], out)));
+    });
 };
+
+/** The fields of a task that differ. */
+function editText({ owner, id, preview: { before = {}, after = {} } }: Edit): string {
+  return `${owner}/${id}\n${fieldLines(before, after)
+    .map((line) => `${printable(line)}\n`)
+    .join("")}`;
+}
+
+/** Reads `name=value`; text that is not JSON is used as a string. @throws `INVALID_OPTION` */
+const assignment =
+  (option: "set" | "add") =>
+  (text: string): [path: string, value: unknown] => {
+    const at = text.indexOf("=");
+    if (at < 1) throw misuse(option, `got ${text}.`, "Use FIELD=VALUE, for example priority=5.");
+    const value = text.slice(at + 1);
+    try {
+      return [text.slice(0, at), JSON.parse(value)];
+    } catch {
+      return [text.slice(0, at), value];
+    }
+  };
 
 async function inEditor(
   client: Client,

@@ -9,7 +9,7 @@ import { cut, facts, type Paint, printable } from "../text.js";
 import { when } from "../times.js";
 import { fieldLines } from "./changes.js";
 import { manyOptions, refuseBesideTask } from "./conditions.js";
-import { type Deed, doToMany } from "./many.js";
+import { type Deed, doToMany, showMany } from "./many.js";
 import { RUN_COLUMNS, took } from "./run-columns.js";
 
 export const registerRun: Register = (program, out) => {
@@ -30,18 +30,26 @@ export const registerRun: Register = (program, out) => {
   const command = program
     .verb(
       "cancel",
-      "cancel a run, queued or running, or all of many tasks",
+      "cancel runs, queued or running, or all of many tasks",
       "Cancels a run: one that has not started never starts, a running one is asked to\n" +
-        "stop. Refused if it has ended. With --all: the open runs of all tasks that match.",
+        "stop. Refused if it has ended. Of several runs, those that have ended are left out. With --all: the open runs\n" +
+        "of all tasks that match.",
     )
-    .argument("[run]", RUN);
+    .argument("[runs...]", RUN);
   manyOptions(command, "runs.cancelMany", {
     about: { queue: "without a run: of the tasks of this queue" },
-  }).does(async (options, id: string | undefined) => {
-    const { by } = options;
+    but: ["runs"],
+  }).does(async (options, ids: string[]) => {
+    const { by, dryRun } = options;
+    const [id, ...others] = ids;
     if (id === undefined) return doToMany(MANY, [], options, out);
     refuseBesideTask(options, ["queue", "all"]);
-    if (options.dryRun) throw misuse("dry-run", "applies to many runs only.", "Leave it out.");
+    if (dryRun || others.length > 0) {
+      const answer = await withClient(options, (_, ops) =>
+        ops.runs.cancelMany({ runs: ids, dryRun }, { by }),
+      );
+      return showMany(MANY, answer, options, out);
+    }
     const changed = await withClient(options, (client) => client.runs.cancel(id, { by }));
     const text = `${changed ? "asked for the end of" : "was asked to end already:"} ${id}\n`;
     await (options.json ? out.json({ run: id, changed }) : out.write(text));

@@ -150,6 +150,71 @@ describe("bulk calls", () => {
     });
   });
 
+  it("name what takes them back, for exactly the tasks that they changed", async () => {
+    const { tasks, changes } = operatorOf(kit.client);
+    for (const id of "abcd") await put(id);
+    const stateOf = async () => (await kit.client.list()).tasks.map(({ id, state }) => `${id} ${state}`);
+    const undone = async ({ undo }: { undo?: { operation: string; input: object } | undefined }) => {
+      const [, verb] = undo!.operation.split(".") as [string, "pauseMany" | "resumeMany"];
+      return tasks[verb](undo!.input);
+    };
+    await kit.client.pause("a", { note: "mine" });
+    const before = await stateOf();
+    expect(await tasks.pauseMany({ queue: QUEUE, dryRun: true })).not.toHaveProperty("undo");
+    const paused = await tasks.pauseMany({ queue: QUEUE, note: "INC-1" });
+    expect(await undone(paused)).toMatchObject({ count: 3 });
+    expect(await stateOf()).toEqual(before);
+    expect((await kit.client.get("a")).paused).toMatchObject({ note: "mine" });
+
+    await tasks.pauseMany({ tasks: ["b"], note: "mine" });
+    const resumed = await tasks.resumeMany({ queue: QUEUE });
+    await undone(resumed);
+    expect((await kit.client.get("b")).paused).toMatchObject({ note: "mine" });
+    await tasks.pauseMany({ tasks: ["c"], note: "another" });
+    expect(await tasks.resumeMany({ queue: QUEUE })).not.toHaveProperty("undo");
+
+    await kit.client.pause("d");
+    await put("d", { payload: { n: 2 } });
+    const { change = "" } = await tasks.deleteMany({ tasks: ["c", "d", "none"] });
+    expect(await kit.client.count()).toBe(2);
+    expect(await changes.undo({ id: change, dryRun: true })).toMatchObject({ count: 2 });
+    await put("c", { payload: { n: 3 } });
+    expect(await changes.undo({ id: change })).toMatchObject({ count: 1, refused: { count: 0 } });
+    expect(await kit.client.get("c")).toMatchObject({ payload: { n: 3 } });
+    expect(await kit.client.get("d")).toMatchObject({ payload: { n: 2 }, state: "paused" });
+    expect(await changes.undo({ id: change })).toMatchObject({ count: 0 });
+  });
+
+  it("cancel the runs that are named, and no others", async () => {
+    await put("a", { overlap: "allow" });
+    await put("b", { owner: "acme" });
+    await kit.worker.pause();
+    const runs: string[] = [];
+    for (const id of ["a", "a", "acme/b"]) runs.push(((await kit.client.trigger(id)) as { run: string }).run);
+    const ops = operatorOf(kit.client).runs;
+    const named = { runs: [runs[0]!, runs[2]!, "none@q"] };
+    const some = {
+      count: 2,
+      tasks: 2,
+      refused: { count: 1, sample: [{ task: "none@q", code: "RUN_NOT_FOUND" }] },
+    };
+    expect(await ops.cancelMany({ ...named, dryRun: true })).toMatchObject(some);
+    const bound = operatorOf(new Client({ store: kit.store, owner: "acme" }));
+    expect(await bound.runs.cancelMany({ ...named, dryRun: true })).toMatchObject({
+      count: 1,
+      refused: { count: 2 },
+    });
+    expect(await ops.cancelMany(named)).toMatchObject(some);
+    expect(await ops.cancelMany(named)).toMatchObject({ count: 0 });
+    await expect(ops.cancelMany({ ...named, owner: "acme" })).rejects.toMatchObject({ field: "owner" });
+    await kit.worker.resume();
+    await kit.advance(0);
+    expect((await kit.client.runs.list("a")).map(({ outcome }) => outcome).sort()).toEqual([
+      "cancelled",
+      "succeeded",
+    ]);
+  });
+
   it("cancel queued and running runs of a scope, and no others", async () => {
     await put("a", { overlap: "allow" });
     await put("b", { owner: "acme" });

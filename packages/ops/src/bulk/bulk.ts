@@ -10,7 +10,7 @@ import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
 import type { Call } from "../operation.js";
 import { count, pause, taskName } from "../shapes.js";
-import type { Filter } from "./filter.js";
+import { type Filter, MOST_NAMED } from "./filter.js";
 
 const refusal = z.object({
   task: z
@@ -21,6 +21,7 @@ const refusal = z.object({
     .describe("The name as given, or its full name."),
   code: z.string(),
   message: z.string(),
+  field: z.string().optional().describe("The field of the task that does not fit."),
 });
 export type BulkRefusal = z.output<typeof refusal>;
 
@@ -43,6 +44,12 @@ export const bulkResult = z
       .readonly()
       .describe("The first ten of these tasks, as they were before, in the order of queue, owner, id."),
     refused,
+    undo: z
+      .object({ operation: z.string(), input: z.record(z.string(), z.unknown()) })
+      .optional()
+      .describe(
+        "The call that takes it back for exactly the tasks that it changed, of which there are at most 1,000.",
+      ),
   })
   .meta({ id: "BulkResult" });
 
@@ -71,6 +78,8 @@ interface Change {
   readonly check?: (name: TaskName) => Promise<unknown>;
   /** Returns false if there was nothing to change. Its errors are counted as refusals, but for those of Redis. */
   readonly act: (task: StoredTask, name: TaskName) => Promise<boolean>;
+  /** The call that takes the change of these tasks back, without their names. Undefined: there is none. */
+  readonly inverse?: (tasks: readonly StoredTask[]) => z.output<typeof bulkResult>["undo"];
   /** For the change log. */
   readonly details?: ChangeFacts["details"];
 }
@@ -88,6 +97,8 @@ export async function bulkUndoable(
     act,
     ...change
   }: Omit<Change, "act" | "filter"> & {
+    /** Default: the tasks, by their names. */
+    readonly filter?: Filter;
     readonly act: (name: TaskName, change: string) => Promise<boolean>;
   },
 ): Promise<z.output<typeof undoableResult>> {
@@ -99,16 +110,49 @@ export async function bulkUndoable(
   }
   const done = await bulk(
     { ...call, log: () => {} },
-    { ...change, filter: { tasks }, act: (_, name) => act(name, id as string) },
+    { filter: { tasks }, ...change, act: (_, name) => act(name, id as string) },
   );
   return { ...done, ...(id !== undefined && { change: id }) };
+}
+
+/**
+ * Changes each task that matches: if they are at most 1,000, by a change that can be undone.
+ *
+ * @param act gets the task as it was found before the first is changed; `id` as of `bulkUndoable`, if it can be undone
+ */
+export async function bulkUndoableIfFew(
+  call: Call,
+  {
+    act,
+    ...change
+  }: Omit<Change, "act" | "state"> & {
+    readonly act: (found: StoredTask, name: TaskName, id: string | undefined) => Promise<boolean>;
+  },
+): Promise<z.output<typeof undoableResult>> {
+  const { filter, isMeant = () => true, dryRun } = change;
+  const found = new Map<string, StoredTask>();
+  const keyed = (task: StoredTask) => keyOf(nameOf(task));
+  if (!dryRun)
+    for await (const page of selected(call.scope, filter, undefined, new Tally<BulkRefusal>(0))) {
+      for (const task of page.filter(isMeant)) found.set(keyed(task), task);
+      if (found.size > MOST_NAMED) break;
+    }
+  if (dryRun || found.size > MOST_NAMED)
+    return bulk(call, { ...change, act: (task, name) => act(task, name, undefined) });
+  const { owner = call.scope.owner, tag, queue } = filter;
+  return bulkUndoable(call, { owner, tag, queue }, [...found.values()].map(nameOf), {
+    ...change,
+    isMeant: (task) => found.has(keyed(task)),
+    act: (name, id) => act(found.get(keyOf(name)) as StoredTask, name, id),
+  });
 }
 
 /** Changes each task that matches, in chunks, and logs one change. */
 export async function bulk(
   { scope, log }: Call,
-  { act, check, isMeant, dryRun = false, filter, state, details }: Change,
+  { act, check, isMeant, dryRun = false, filter, state, inverse, details }: Change,
 ): Promise<z.output<typeof bulkResult>> {
+  const changed: StoredTask[] = [];
   const [done, refused] = [new Tally<BulkSample>(SAMPLE), new Tally<BulkRefusal>(SAMPLE)];
   const change = async (task: StoredTask, name: TaskName) => {
     const doing = dryRun ? Promise.resolve(check?.(name)).then(() => true) : act(task, name);
@@ -118,10 +162,12 @@ export async function bulk(
     for await (const page of selected(scope, filter, state, refused)) {
       const tasks = isMeant ? page.filter(isMeant) : page;
       const answers = await inOrder(tasks.map((task) => change(task, nameOf(task))));
-      for (const [i, { paused, ...task }] of tasks.entries()) {
+      for (const [i, task] of tasks.entries()) {
         const answer = answers.done[i];
+        const { paused } = task;
         if (typeof answer === "object") refused.add(answer);
         else if (answer) done.add({ ...nameOf(task), ...(paused && { paused }) });
+        if (answer === true && inverse && !dryRun && done.count <= MOST_NAMED) changed.push(task);
       }
       if (answers.failed) throw answers.failed.reason;
     }
@@ -132,7 +178,12 @@ export async function bulk(
       log({ owner: owner ?? scope.owner, tag, queue }, { count: done.count, sample: done.sample, details });
     }
   }
-  return { ...done.result, refused: refused.result };
+  const undo = changed.length > 0 && changed.length === done.count ? inverse?.(changed) : undefined;
+  return {
+    ...done.result,
+    refused: refused.result,
+    ...(undo && { undo: { ...undo, input: { ...undo.input, tasks: changed.map(nameOf) } } }),
+  };
 }
 
 /**
@@ -208,7 +259,8 @@ export class Tally<One> {
 /** The refusal of one task. @throws the error, if it concerns all tasks */
 export function refusalOf(task: TaskRef, error: unknown): BulkRefusal {
   if (!isCarillonError(error) || error.code.startsWith("REDIS_")) throw error;
-  return { task, code: error.code, message: error.message };
+  const { code, message, field } = error;
+  return { task, code, message, ...(field !== undefined && { field }) };
 }
 
 export function nameOf({ definition: { queue, owner, id } }: Pick<StoredTask, "definition">): TaskName {

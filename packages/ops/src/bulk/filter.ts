@@ -22,7 +22,8 @@ export const dryRun = flag.optional().describe("Change nothing, show how many ar
 /** The fields of a filter that is checked. */
 export type Filter = z.output<z.ZodObject<typeof filter>>;
 
-const MOST_NAMED = 1_000;
+/** Tasks that one call may name. */
+export const MOST_NAMED = 1_000;
 
 /**
  * A filter with the bound owner.

@@ -1,17 +1,19 @@
-import { CarillonError, type TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, CarillonError, type TaskName } from "@carillon/core";
 import { assertEntry, type Definition, TaskWriter } from "@carillon/sdk/internal";
 import { z } from "zod";
-import { bulkUndoable, nameOfKey, undoableResult } from "../bulk/bulk.js";
+import { type BulkRefusal, bulkUndoable, nameOfKey, refusalOf, Tally, undoableResult } from "../bulk/bulk.js";
 import { moved } from "../calendars/calendar.js";
-import { operation } from "../operation.js";
+import { type Call, operation } from "../operation.js";
 import { plan } from "../sets/set.js";
 import { undoApply } from "../sets/undo.js";
 import { dryRun, given } from "../shapes.js";
+import { restoreTask } from "../tasks/restore.js";
 import { decodeChange, type Entry } from "./list.js";
 import { replacedBy, undoMark } from "./replaced.js";
 
 /** Tasks whose revisions are read at once. */
 const CHUNK = 100;
+const SAMPLE = 10;
 
 /** A repetition goes on: it leaves out tasks that were undone before, and those that the change has not reached. */
 export const undoChange = operation({
@@ -39,7 +41,7 @@ export const undoChange = operation({
     ],
   },
   summary:
-    "Puts the definitions again that a change of many tasks replaced, if it can be undone. Of an apply it also removes the tasks that this created, and brings back those that it removed. Tasks that were changed since are refused, each by itself.",
+    "Puts the definitions again that a change of many tasks replaced, if it can be undone. Of a deletion it brings the tasks back, without their runs. Of an apply it also removes the tasks that this created, and brings back those that it removed. Tasks that were changed since are refused, each by itself.",
   input: z.strictObject({ id: given.describe("A change's id, as the list shows it."), dryRun }),
   output: undoableResult.extend({
     moved: moved
@@ -56,6 +58,12 @@ export const undoChange = operation({
     if (!change?.undo || (owner !== undefined && change.scope.owner !== owner)) throw cannot(id, change);
     if (change.scope.set !== undefined) return undoApply(call, change, change.undo, dryRun);
     const tasks = change.undo.map(nameOfKey);
+    if (change.kind === "delete")
+      return bringBack(
+        call,
+        tasks.filter(({ queue }) => queue !== ALERTS_QUEUE),
+        dryRun,
+      );
     const former = (name: TaskName) => replacedBy(store, change, name);
     const left: TaskName[] = [];
     for (let at = 0; at < tasks.length; at += CHUNK) {
@@ -78,6 +86,28 @@ export const undoChange = operation({
     });
   },
 });
+
+/** Restores deleted tasks; each is a put of its own in the log. Those that exist are left as they are. */
+async function bringBack(
+  call: Call,
+  tasks: readonly TaskName[],
+  dryRun: boolean | undefined,
+): Promise<z.output<typeof undoableResult>> {
+  const { scope, store } = call;
+  const [done, refused] = [new Tally<TaskName>(SAMPLE), new Tally<BulkRefusal>(SAMPLE)];
+  for (let at = 0; at < tasks.length; at += CHUNK) {
+    const some = tasks.slice(at, at + CHUNK).map(async (name) => {
+      if (await store.tasks.get(name)) return;
+      await restoreTask.run(call, { ...name, dryRun }).then(
+        () => done.add(name),
+        (error: unknown) => refused.add(refusalOf(name, error)),
+      );
+    });
+    await Promise.all(some);
+    scope.progress(some.length);
+  }
+  return { ...done.result, refused: refused.result };
+}
 
 function cannot(id: string, change: Entry | undefined): CarillonError {
   const { scope, count, details } = change ?? {};

@@ -114,7 +114,7 @@ export async function tooLong(
 ): Promise<Finding[]> {
   const queues = await store.registry.queues();
   const under = new Map(
-    (await running({ store, owner, queues }, undefined, TIMED)).map((run) => [keyOf(run.task), run] as const),
+    (await running({ store, queues }, { owner }, TIMED)).map((run) => [keyOf(run.task), run] as const),
   );
   const isUnderWay = (task: StoredTask) => under.has(keyOf(nameOf(task)));
   const ran = tasks

@@ -1,4 +1,4 @@
-import type { Client, JournalFilter, JournalPage } from "@carillon/sdk";
+import type { Client, JournalFilter, JournalPage, TaskRef } from "@carillon/sdk";
 import { z } from "zod";
 import { conditions } from "../conditions.js";
 import { operation } from "../operation.js";
@@ -35,7 +35,14 @@ export function readJournal(
   client: Client,
   { task: id, ...filter }: Omit<JournalFilter, "took"> & { task?: string | undefined; took?: unknown },
 ): Promise<JournalPage> {
-  const { queue, owner } = filter;
-  const ref = owner === undefined && queue === undefined ? id : { id: id ?? "", owner, queue };
-  return client.runs.journal({ ...filter, task: id === undefined ? undefined : ref } as JournalFilter);
+  return client.runs.journal({ ...filter, task: taskOf(id, filter) } as JournalFilter);
+}
+
+/** The task of a filter: `id` or `owner/id`, or its parts. */
+export function taskOf(
+  id: string | undefined,
+  { queue, owner }: { queue?: string | undefined; owner?: string | undefined },
+): TaskRef | undefined {
+  if (id === undefined) return undefined;
+  return owner === undefined && queue === undefined ? id : { id, owner, queue };
 }

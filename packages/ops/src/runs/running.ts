@@ -2,7 +2,8 @@ import type { RunningRun } from "@carillon/sdk";
 import { z } from "zod";
 import { conditions } from "../conditions.js";
 import { operation } from "../operation.js";
-import { as, count, page } from "../shapes.js";
+import { as, count, given, page } from "../shapes.js";
+import { journal, taskOf } from "./journal.js";
 import { runShape } from "./run.js";
 
 export const runningRuns = operation({
@@ -11,7 +12,13 @@ export const runningRuns = operation({
   reach: "owner",
   summary:
     "Lists the runs that workers have under way now, longest first: how long each runs, and the usual duration of its task, the mean of its runs that succeeded. A run whose worker died stays listed until BullMQ notices.",
-  input: z.strictObject({ queue: conditions.queue, limit: page.limit }),
+  input: z.strictObject({
+    task: journal.input.shape.task,
+    owner: conditions.owner,
+    queue: conditions.queue,
+    text: given.optional().describe("With this in the task's name or its type."),
+    limit: page.limit,
+  }),
   output: as<{ runs: RunningRun[] }>(
     z.object({
       runs: z.array(
@@ -22,7 +29,7 @@ export const runningRuns = operation({
       ),
     }),
   ),
-  async run({ client }, { queue, limit }) {
-    return { runs: await client.runs.running({ queue, limit }) };
+  async run({ client }, { task, ...filter }) {
+    return { runs: await client.runs.running({ ...filter, task: taskOf(task, filter) }) };
   },
 });

@@ -40,7 +40,7 @@ export async function runsToReplay(
   refused: Tally<BulkRefusal>,
 ): Promise<{ readonly found: TaskRuns[]; readonly left: number }> {
   const { scope, store } = call;
-  const runs = ids ? await namedRuns(scope, ids, filter, refused) : await failures(call, filter);
+  const runs = ids ? await namedRuns(scope, ids, filter, refused, "final") : await failures(call, filter);
   const found: TaskRuns[] = [];
   let left = 0;
   for (const [, its] of grouped(runs, ({ task }) => keyOf(task))) {
@@ -86,14 +86,20 @@ async function failures({ client, scope }: Call, { cause, ...filter }: Condition
   return found;
 }
 
-/** The runs of these ids. Others than final ones, and those of other owners, are refused. @throws `INVALID_OPTION` */
-async function namedRuns(
+/**
+ * The runs of these ids; unknown ones, and those of other owners, are refused.
+ * @param conditions must be none
+ * @param only `final`: runs that have not ended are refused too
+ * @throws `INVALID_OPTION`
+ */
+export async function namedRuns(
   scope: Scope,
   ids: readonly string[],
-  filter: Conditions,
+  conditions: object,
   refused: Tally<BulkRefusal>,
+  only?: "final",
 ): Promise<Run[]> {
-  const other = Object.entries(filter).find(([, value]) => value !== undefined)?.[0];
+  const other = Object.entries(conditions).find(([, value]) => value !== undefined)?.[0];
   if (other !== undefined)
     throw invalid(other, "cannot be combined with runs.", "Give ids, or conditions; not both.");
   if (ids.length > MOST_NAMED) throw invalid("runs", `more than ${MOST_NAMED}.`, "Name fewer.");
@@ -108,7 +114,7 @@ async function namedRuns(
   );
   return wanted.flatMap((id) => {
     const run = byId.get(id);
-    if (run?.state === "final") return [run];
+    if (run && (only === undefined || run.state === only)) return [run];
     const [code, message] = run
       ? (["CONFLICT", "it has not ended."] as const)
       : (["RUN_NOT_FOUND", "there is no such run, or no longer."] as const);

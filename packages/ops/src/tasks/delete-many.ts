@@ -2,7 +2,7 @@ import type { TaskName } from "@carillon/core";
 import { conflict } from "@carillon/core/internal";
 import type { StoredTask } from "@carillon/store";
 import { z } from "zod";
-import { bulk, bulkResult } from "../bulk/bulk.js";
+import { bulkUndoableIfFew, undoableResult } from "../bulk/bulk.js";
 import { checkedFilter, dryRun, filter } from "../bulk/filter.js";
 import { operation } from "../operation.js";
 
@@ -32,9 +32,9 @@ export const deleteMany = operation({
   },
   example: { tag: "due" },
   summary:
-    "Deletes all tasks that match, with their records; those of an owner with the deliveries of its alerts, unless `deliveries` is false.",
+    "Deletes all tasks that match, with their records; those of an owner with the deliveries of its alerts, unless `deliveries` is false. A change of at most 1,000 tasks can be undone for 7 days.",
   input: z.strictObject({ ...filter, dryRun }),
-  output: bulkResult,
+  output: undoableResult,
   async run(call, { dryRun, ...input }) {
     const { deliveries = true, ...checked } = checkedFilter(call.scope, input);
     const { tasks } = call.store;
@@ -47,6 +47,6 @@ export const deleteMany = operation({
       }
       return false;
     };
-    return bulk(call, { filter: { ...checked, deliveries }, dryRun, act });
+    return bulkUndoableIfFew(call, { filter: { ...checked, deliveries }, dryRun, act });
   },
 });

@@ -24,6 +24,7 @@ export const pauseMany = operation({
     return bulk(call, {
       ...{ filter: checkedFilter(call.scope, input), dryRun, state: "scheduled" },
       act: async (_, name) => (await call.store.tasks.pause(name, call.by, note)) === "OK",
+      inverse: () => ({ operation: "tasks.resumeMany", input: { missed: "catch-up" } }),
       details: { note: note || undefined },
     });
   },

@@ -3,6 +3,7 @@ import { wholeNumber as whole } from "@carillon/sdk/internal";
 import { z } from "zod";
 import { operation } from "../operation.js";
 import { dryRun, refOf, taskRef, wholeNumber } from "../shapes.js";
+import { ifRevision } from "./put.js";
 import { locate, revisionNamed, revisionsOf } from "./revisions.js";
 import { putResult } from "./task.js";
 
@@ -19,17 +20,18 @@ export const restoreTask = operation({
   input: z.strictObject({
     ...taskRef,
     number: wholeNumber.optional().describe("As `revisions` lists it. Default: the newest."),
+    ifRevision,
     dryRun,
   }),
   output: putResult,
-  async run({ client, scope, by }, { number, dryRun, ...ref }) {
+  async run({ client, scope, by }, { number, ifRevision, dryRun, ...ref }) {
     if (number !== undefined) whole(number, "number", 1, Number.MAX_SAFE_INTEGER);
     const name = await locate(scope, refOf(ref));
     const revisions = await revisionsOf(scope, name);
     const { definition, deleted } = revisionNamed(revisions, number);
     // A task that was paused when it was deleted comes back paused.
     const task = deleted === undefined ? definition : { ...definition, enabled: deleted !== "paused" };
-    if (dryRun) return client.put(task, { dryRun });
+    if (dryRun || ifRevision !== undefined) return client.put(task, { by, ifRevision, dryRun });
     return client
       .update(name, () => definition, { by })
       .catch((error: unknown) => {

@@ -73,6 +73,12 @@ export const resumeMany = operation({
         if (replay) return replay.resume(task, name, named);
         return (await store.tasks.resume(name, missed as "skip" | "catch-up", named)) === "OK";
       },
+      inverse: (tasks) => {
+        const [reason, ...others] = new Set(tasks.map(({ paused }) => paused?.note));
+        // Backfills that were started would go on, and a call gives one note to all.
+        if (replay || others.length > 0) return undefined;
+        return { operation: "tasks.pauseMany", input: reason === undefined ? {} : { note: reason } };
+      },
       details: { missed, note, pausedBy, perMinute, batch },
     });
     const others = await replayedBy(call, checked, isMeant, batch);

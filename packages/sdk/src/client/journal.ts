@@ -167,7 +167,10 @@ function tookOf({ started, finished }: Run): number {
   return started === undefined || finished === undefined ? -1 : finished - started;
 }
 
-function matches(run: Run, { task, owner, node, text, least, sort }: Filter): boolean {
+export function matches(
+  run: Run,
+  { task, owner, node, text, least = 0, sort }: Partial<Omit<Filter, "queue" | "limit">>,
+): boolean {
   if ((least > 0 || sort === "took") && tookOf(run) < least) return false;
   const texts = [`${run.task.owner}/${run.task.id}`, run.type, run.error ?? ""];
   if (text !== undefined && !texts.some((one) => one.toLowerCase().includes(text.toLowerCase())))

@@ -1,11 +1,16 @@
 import type { Run, TaskName, TaskRef } from "@carillon/core";
 import { usualMsOf } from "@carillon/store";
+import { matches } from "./journal.js";
 import type { Scope } from "./scope.js";
 
-/** Runs under way that are to be listed: those of all tasks, or of one task or queue. */
+/** Runs under way that are to be listed: those of all tasks, or of one task, queue or owner. */
 export interface RunningFilter {
   readonly task?: TaskRef | undefined;
   readonly queue?: string | undefined;
+  /** Owner of the tasks. Default: the client's, or any. */
+  readonly owner?: string | undefined;
+  /** Only runs with this text in the task's name or its type, in any case. */
+  readonly text?: string | undefined;
   /** At most this many; default 100, at most 1,000. */
   readonly limit?: number | undefined;
 }
@@ -26,8 +31,8 @@ const MOST_JOBS = 1_000;
 
 /** The runs that are under way, by their start, longest first. */
 export async function running(
-  { store, owner, queues }: Pick<Scope, "store" | "owner"> & { readonly queues: readonly string[] },
-  task: TaskName | undefined,
+  { store, queues }: Pick<Scope, "store"> & { readonly queues: readonly string[] },
+  filter: Pick<RunningFilter, "owner" | "text"> & { readonly task?: TaskName | undefined },
   limit: number,
 ): Promise<RunningRun[]> {
   const [now, ...found] = await Promise.all([
@@ -38,8 +43,7 @@ export async function running(
     .flat()
     // The record of a run whose items are being processed says `queued`: it waits for them.
     .filter(({ state, started }) => state !== "final" && started !== undefined)
-    .filter((run) => owner === undefined || run.task.owner === owner)
-    .filter((run) => task === undefined || (run.task.owner === task.owner && run.task.id === task.id))
+    .filter((run) => matches(run, filter))
     .sort((a, b) => (a.started ?? 0) - (b.started ?? 0) || (a.id < b.id ? -1 : 1))
     .slice(0, limit);
   const stats = await store.runs.manyStats(runs.map((run) => run.task));

@@ -53,13 +53,15 @@ export class Runs {
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_NAME`
    */
   async running(filter: RunningFilter = {}): Promise<RunningRun[]> {
-    assertOptions(filter, ["task", "queue", "limit"]);
+    assertOptions(filter, ["task", "queue", "owner", "text", "limit"]);
+    const text = shortText(filter.text, "text") || undefined;
     if (filter.queue !== undefined) assertName(filter.queue, "queue");
     const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
-    const { store, owner } = this.#scope;
+    const { store } = this.#scope;
+    const { owner } = this.#scope.bind({ owner: filter.owner });
     const task = filter.task === undefined ? undefined : await this.#scope.locate(filter.task);
     const queues = await this.#scope.queuesOf(filter.queue ?? task?.queue);
-    return running({ store, owner, queues }, task, limit);
+    return running({ store, queues }, { task, owner, text }, limit);
   }
 
   /** One run, with the workers and the output of its attempts. @throws `RUN_NOT_FOUND` */

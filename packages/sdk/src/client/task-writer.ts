@@ -111,12 +111,16 @@ export class TaskWriter {
     const { dryRun, ...how } = options;
     const by = this.#scope.author(how.by);
     const admitted = await this.#admit(await this.#check(task, type));
-    if (!dryRun) return (await this.#put(admitted, { ...how, by })).done;
+    return dryRun ? this.#plan(admitted, how) : (await this.#put(admitted, { ...how, by })).done;
+  }
+
+  async #plan(task: CheckedTask, how: Pick<PutOptions, "ifRevision">): Promise<PutResult> {
+    const { store, coverage } = this.#scope;
     const [[planned], warnings] = await Promise.all([
-      this.#scope.store.tasks.plan(admitted.definition.queue, [admitted], how),
-      this.#scope.coverage.warningsOf(admitted.definition),
+      store.tasks.plan(task.definition.queue, [task], how),
+      coverage.warningsOf(task.definition),
     ]);
-    return this.#previewed(planned as PlannedPut, admitted, warnings);
+    return this.#previewed(planned as PlannedPut, task, warnings);
   }
 
   /** The answer of a dry run. Computes the differences when they are asked for. */
@@ -196,7 +200,7 @@ export class TaskWriter {
   async edit(
     name: TaskName,
     change: (task: Definition) => TaskInput | Promise<TaskInput>,
-    how: Pick<PutHow, "by" | "many" | "change">,
+    { dryRun, ...how }: Pick<PutHow, "by" | "many" | "change" | "dryRun">,
   ): Promise<PutResult> {
     let oneOff = false;
     let kept: Json;
@@ -209,6 +213,7 @@ export class TaskWriter {
     };
     return update(read, change, async (task, ifRevision) => {
       const checked = await this.#admit(await this.#check(task, undefined, kept));
+      if (dryRun) return { done: await this.#plan(checked, { ifRevision }), revision: ifRevision };
       const once = oneOff && "at" in checked.definition.schedule;
       return this.#put(checked, { ...how, ifRevision, once });
     });
